@@ -25,13 +25,16 @@ const MAX_KEPT_OPERATIONS = 2_000
 /** The kind of operation that the forge does by itself. Undo skips it. */
 export const PUT_ASIDE = 'put aside'
 
+const RenamedRecord = v.object({ from: v.string(), to: v.string() })
+
 /** The record of an operation: JSON after the first line of its commit's message. */
 const Body = v.object({
   kind: v.string(),
   words: v.string(),
   previous: v.nullable(v.string()),
   of: v.optional(v.string()),
-  renamed: v.optional(v.object({ from: v.string(), to: v.string() })),
+  /** Earlier versions have recorded one rename, not a list. */
+  renamed: v.optional(v.union([RenamedRecord, v.array(RenamedRecord)])),
   refs: v.array(v.object({ ref: v.string(), before: v.optional(v.string()), after: v.optional(v.string()) })),
 })
 
@@ -51,7 +54,7 @@ export type Operation = {
 }
 
 /** An operation with the fields that the page is not sent. */
-export type Recorded = Operation & { previous: Oid | undefined; renamed: Renamed | undefined }
+export type Recorded = Operation & { previous: Oid | undefined; renamed: readonly Renamed[] }
 
 export type NewOperation = {
   kind: string
@@ -62,8 +65,8 @@ export type NewOperation = {
   moves: readonly Move[]
   /** The changes to record, where some refs were moved before; by default those of `moves`. */
   refs?: Operation['refs']
-  /** A file or folder that the operation renames on the branch. */
-  renamed?: Renamed | undefined
+  /** The files and folders that the operation renames on the branch, in this order. */
+  renamed?: readonly Renamed[]
   /** Objects to write before the refs are moved. */
   made?: readonly NewObject[]
 }
@@ -124,12 +127,12 @@ export class Operations {
   }
 
   #commitFor(
-    { kind, words, of, moves, renamed, refs = refsOf(moves) }: NewOperation,
+    { kind, words, of, moves, renamed = [], refs = refsOf(moves) }: NewOperation,
     previous: Oid | undefined,
     lost: readonly Oid[],
   ): NewObject {
     const { format } = this.objects.repository
-    const body = { kind, words, previous: previous ?? null, of, renamed, refs }
+    const body = { kind, words, previous: previous ?? null, of, ...(renamed.length > 0 && { renamed }), refs }
     const parents = [...new Set([...(previous ? [previous] : []), ...lost])]
     const who = identityLine(FORGE_AUTHOR)
     const message = `${words}\n\n${JSON.stringify(body)}\n`
@@ -160,7 +163,8 @@ export class Operations {
     const ids = [of, previous ?? undefined, ...refs.flatMap(({ before, after }) => [before, after])]
     if (!ids.every(it => it === undefined || isOid(this.objects.repository.format, it))) return undefined
     const time = committer.date?.seconds ?? 0
-    return { id, kind, words, time, refs, ...(of && { of }), previous: previous ?? undefined, renamed }
+    const known = { previous: previous ?? undefined, renamed: [renamed ?? []].flat() }
+    return { id, kind, words, time, refs, ...(of && { of }), ...known }
   }
 
   /** All operations, the newest first. */

@@ -73,7 +73,7 @@ export async function removeWhatTheAgentWrote(run: { path: string }): Promise<st
 /** Whether a path is a small regular file in a regular folder: a folder that is a link leads out of the run. */
 async function isSmall(path: string): Promise<boolean> {
   const [folder, file] = await Promise.all([dirname(path), path].map(it => lstat(it).catch(() => undefined)))
-  // The file may occupy more than its size says.
+  // The blocks count too, since a file may occupy more space than its size says.
   return Boolean(
     folder?.isDirectory() && file?.isFile() && Math.max(file.size, file.blocks * 512) <= MAX_KEPT_FILE_BYTES,
   )

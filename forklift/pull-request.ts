@@ -273,8 +273,8 @@ function plainLine({ path, note, to }: Item): string {
 const SECTION = new RegExp(`${BEGIN}(?:(?!${BEGIN})[\\s\\S])*?${END}`, 'g')
 
 /**
- * Replaces our section in the body of a pull request and leaves everything else as a person wrote it. A section that
- * makes the body larger than `format` allows is shortened to a sentence, or else left out.
+ * Replaces Forklift's section in the body of a pull request and leaves everything else as a person wrote it. A section
+ * that makes the body larger than `format` allows is shortened to a sentence, or else left out.
  */
 export function mergeBody(existing: string, ours: string, format = USUAL_FORMAT): string {
   // Several sections become one. A marker without its counterpart is removed.

@@ -1,4 +1,6 @@
-/** Fills the workspace, and prevents differences from its commit before the agent has changed anything. */
+/**
+ * Fills the workspace, and makes sure that it does not differ from its commit before the agent has changed anything.
+ */
 import { appendFile, rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Failure } from '../core/failure.ts'

@@ -1,8 +1,9 @@
 #!/usr/bin/env bun
 /**
  * The GitHub of `make demo`: the double of the tests with pages that a browser can look at, for as long as it runs.
- * demo-github.ts FOLDER serves FOLDER/origin.git, the fork, and FOLDER/upstream.git. FOLDER/github-ready says that it
- * does. Its address stands in FOLDER/github-address; that and the pull requests are the same when it is started again.
+ * demo-github.ts FOLDER serves FOLDER/origin.git, the fork, and FOLDER/upstream.git, and makes the file
+ * FOLDER/github-ready when it does. Its address stands in FOLDER/github-address; the address and the pull requests are
+ * the same when it is started again.
  */
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

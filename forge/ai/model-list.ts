@@ -1,6 +1,6 @@
 /**
  * What is known of models by their names: windows, prices and abilities, from a dated copy of models.dev's list
- * (models.json, made anew by `make models`). The user's settings go before it.
+ * (models.json, made anew by `make models`). The user's settings take precedence over it.
  */
 import list from './models.json' with { type: 'json' }
 import type { Price } from './price.ts'

@@ -28,7 +28,7 @@ const MAX_MATCHES = 2000
 const KEYWORDS =
   'def|class|function|func|fun|fn|const|let|var|val|type|interface|struct|enum|trait|module|namespace|macro|record|define'
 
-/** Modifiers that may precede these keywords. In prose, other words precede them. */
+/** Modifiers that may stand before a keyword of KEYWORDS. Any other word before it is a sign of prose. */
 const MODIFIERS =
   '(?:(?:export|default|declare|async|abstract|static|final|public|private|protected|pub(?:[(][^)]*[)])?|unsafe|extern|inline|const|virtual|override|readonly|local|open|internal|sealed|data)\\s+)*'
 
@@ -85,7 +85,7 @@ function namesIn(text: string): { names: string[]; isCode: (name: string) => boo
 // --- Files named by words of a text ----------------------------------------------------------------------------------
 
 const MAX_FILES = 20
-/** In a repository with more files, none are searched for by name. */
+/** In a repository with more files, none are found by their names. */
 const MAX_LISTED_FILES = 200_000
 /** A word that can be the name of a file. Words of three letters count only in capitals. */
 const FILE_WORD = /[A-Za-z][A-Za-z0-9_.-]{3,60}|\b[A-Z][A-Z0-9]{2}\b/g

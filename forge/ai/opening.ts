@@ -46,7 +46,10 @@ export type State = Sources & {
   branch: string
   /** The commit that the tree is based on; undefined on a branch without commits. */
   base?: Oid | undefined
-  /** The user's new message. A new opening says where names in it are defined. */
+  /**
+   * The user's new message. A new opening (the context sent before the conversation) says where names in it are
+   * defined.
+   */
   text?: string
   signal?: AbortSignal
 }

@@ -75,7 +75,20 @@ const Dollars = v.pipe(
   v.check(dollars => dollars > 0, 'must be more than 0 US dollars'),
 )
 
-/** How capable a model has to be, from low to high. Work names a tier; the user sets its models. */
+const positive = (words: string, most: number) =>
+  v.pipe(
+    v.string(),
+    v.regex(/^\d{1,5}(?:\.\d{1,4})?$/, words),
+    v.transform(Number),
+    v.check(it => it > 0 && it <= most, words),
+  )
+const Hours = positive('must be a number of hours, at most 48', 48)
+const Seconds = positive('must be a number of seconds, at most 3600', 3600)
+
+/**
+ * How capable a model has to be, from low to high. Each kind of work asks for a tier; the user sets which models a tier
+ * has.
+ */
 export const TIERS = ['classification', 'summarization', 'generation', 'reasoning'] as const
 export type Tier = (typeof TIERS)[number]
 
@@ -137,7 +150,12 @@ const SettingsSchema = v.strictObject({
   FORGE_TURN_COST: v.optional(Dollars, '5'),
   /** Whether the checks of FORGE.md run after a turn, where commands are allowed. */
   FORGE_TURN_CHECKS: v.optional(OnOff, 'on'),
+  /** Whether runs of tasks learn from earlier ones. */
+  FORGE_LESSONS: v.optional(OnOff, 'on'),
   FORGE_PRICES: v.optional(Prices, ''),
+  FORGE_BATCH: v.optional(v.picklist(['0', '1', 'work', 'all'], 'must be 0, 1 (the same as work) or all')),
+  FORGE_BATCH_HOURS: v.optional(Hours, '25'),
+  FORGE_BATCH_WINDOW: v.optional(Seconds, '20'),
   FORGE_WINDOW: v.optional(Windows, ''),
   FORGE_TIER_REASONING: v.optional(Names, ''),
   FORGE_TIER_GENERATION: v.optional(Names, ''),
@@ -212,6 +230,11 @@ export class Settings {
     return this.#parsed.FORGE_TURN_CHECKS
   }
 
+  /** Whether runs of tasks are given lessons of earlier ones, and add to them. */
+  get learns(): boolean {
+    return this.#parsed.FORGE_LESSONS
+  }
+
   /**
    * A model's price: as the user has set it, else by the list of models, where it is asked at its maker's own address.
    * A server elsewhere may be a gateway with prices of its own.
@@ -222,6 +245,16 @@ export class Settings {
     const endpoint = this.endpoint(providerOf(name) ?? '')
     const isOwn = endpoint && (endpoint.name ? !isLoopback(endpoint.address) : isAtProvider(endpoint))
     return isOwn ? listedPrice(name) : undefined
+  }
+
+  /**
+   * How requests of runs are sent in batches. `sends`: which ones where a run does not say; undefined: none. `seconds`:
+   * how long requests are gathered. `hours`: how long an answer is waited for.
+   */
+  get batch(): { sends: 'work' | 'all' | undefined; seconds: number; hours: number } {
+    const { FORGE_BATCH: batch, FORGE_BATCH_WINDOW: seconds, FORGE_BATCH_HOURS: hours } = this.#parsed
+    const sends = batch === 'all' ? 'all' : batch === '1' || batch === 'work' ? 'work' : undefined
+    return { sends, seconds, hours }
   }
 
   /** Whether the user has set a model's price. */

@@ -9,7 +9,8 @@ import type { Oid, Repository } from '../../core/git/repository.ts'
 import { run } from '../../core/git/run.ts'
 import { Operations } from '../operations.ts'
 import { branchOfRef, HEADS } from './branches/branches.ts'
-import { closeFile, vfsAt } from './branches/places.ts'
+import { originsIn } from './branches/draft-renames.ts'
+import { closeFile, renamesIn, vfsAt } from './branches/places.ts'
 import type { Models } from './chat/models.ts'
 import type { BranchInfo } from './contract/branches.ts'
 import type { PageBeginning, questions } from './contract/contract.ts'
@@ -22,10 +23,12 @@ import { ForkliftOnDesk, type ForkliftOptions } from './forklift/forklift-on-des
 import { forkliftHandlers } from './forklift/handlers.ts'
 import { GraphView } from './graph/graph-view.ts'
 import { graphHandlers } from './graph/handlers.ts'
+import { Comments } from './reading/comments.ts'
 import { Reading } from './reading/handlers.ts'
 import { imageAnswer } from './server/images.ts'
 import type { Listener, WindowSocket } from './server/server.ts'
 import { readLayout, repositoryName, writeLayout } from './server/state.ts'
+import { SettingsFile } from './server/user-settings.ts'
 import { errorInWords, Window } from './server/window.ts'
 import { hooksOf } from './steps/warnings.ts'
 import type { CommandOptions } from './tasks/command.ts'
@@ -62,10 +65,12 @@ export class Desk implements AsyncDisposable {
   readonly objects: Objects
   readonly #windows = new Set<Window>()
   readonly #reading: Reading
+  readonly #comments: Comments
   readonly #graph: GraphView
   #opened: Work | undefined
   #forklift: ForkliftOnDesk | undefined
   readonly #tasks: Tasks | undefined
+  readonly #userSettings: SettingsFile
   #layout: Promise<unknown> = Promise.resolve()
   /** The scheduled sending of the desk's state: its timer and time; undefined for none. */
   #deskNews: { clock: ReturnType<typeof setTimeout>; at: number } | undefined
@@ -80,12 +85,23 @@ export class Desk implements AsyncDisposable {
     this.objects = openObjects(repository)
     this.#reading = new Reading(this.objects, {
       vfsAt: at => vfsAt(this.#work.branches, at),
+      renamesIn: branch => renamesIn(this.#work.branches, branch),
       headOf: async branch => (await this.#work.branches.work(branch)).head,
+      savedPath: async (branch, path) => originsIn((await this.#work.branches.work(branch)).drafts).get(path) ?? path,
       contextOf: (branch, paths) => this.#work.chat.conversations.circlesIn(branch, paths),
+    })
+    this.#comments = new Comments({
+      objects: this.objects,
+      vfsAt: at => vfsAt(this.#work.branches, at),
+      headOf: async branch => (await this.#work.branches.work(branch)).head,
+      nameNow: branch => this.#work.branches.nameNow(branch),
+      changed: branch => this.#tell({ say: 'branch', branch, isOfDrafts: true }),
     })
     const toWindows = () => this.#tell({ say: 'repository' })
     this.#graph = new GraphView(this.objects, new Operations(this.objects), toWindows)
     this.#tasks = options.tasks && new Tasks(repository, options.tasks)
+    const { config = options.state } = options
+    this.#userSettings = new SettingsFile(config, settings => this.#tell({ say: 'settings', settings }))
   }
 
   /** Opens the desk of a repository, with the drafts in it. The caller must close it. */
@@ -104,6 +120,7 @@ export class Desk implements AsyncDisposable {
 
   async #open(): Promise<void> {
     const { state, config, models, forklift } = this.options
+    await this.#userSettings.begin()
     const onNews = (news: News) => this.#say(news)
     this.#opened = await openWork(this.repository, { state, config, models, onNews })
     if (forklift) this.#forklift = new ForkliftOnDesk(this.objects, this.#work.branches, forklift, onNews)
@@ -159,6 +176,7 @@ export class Desk implements AsyncDisposable {
 
   /** Writes all edits, and ends. */
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#userSettings[Symbol.dispose]()
     for (const window of this.#windows) this.#leave(window)
     await this.#layout
     await this.#opened?.[Symbol.asyncDispose]()
@@ -237,10 +255,13 @@ export class Desk implements AsyncDisposable {
     ])
     const branches = all.map(info => withUndo(info, inBranches.get(info.name)))
     const branch = head?.startsWith(HEADS) ? branchOfRef(head) : undefined
+    const isBorn = branch === undefined || branches.some(({ name }) => name === branch)
+    const firstDrafts = isBorn ? [] : await work.draftsIn(branch)
     return {
       ...repositoryName(repository),
       isBare: repository.isBare,
       isEmpty: branches.length === 0,
+      ...(firstDrafts.length > 0 && { firstDrafts }),
       ...(branch && { head: branch }),
       ...(identity && { identity }),
       branches,
@@ -252,8 +273,12 @@ export class Desk implements AsyncDisposable {
 
   /** Describes the desk for a new page, with newly read settings. */
   async #describeAll() {
-    const [desk, layout] = await Promise.all([this.#describe(this.#readSettings()), this.#readLayout()])
-    return { desk, layout }
+    const [desk, layout, settings] = await Promise.all([
+      this.#describe(this.#readSettings()),
+      this.#readLayout(),
+      this.#userSettings.read(),
+    ])
+    return { desk, layout, settings }
   }
 
   /** The handlers of all questions. */
@@ -262,6 +287,7 @@ export class Desk implements AsyncDisposable {
       ...this.#ownHandlers,
       ...this.#work.handlers,
       ...this.#reading.handlers,
+      ...this.#comments.handlers,
       ...graphHandlers(this.#graph),
       ...forkliftHandlers(() => this.#theForklift),
       ...tasksHandlers(() => this.#theTasks),
@@ -272,6 +298,7 @@ export class Desk implements AsyncDisposable {
     desk: () => this.#describeAll(),
     'has missed': ({ said }) => said !== this.#said,
     'keep layout': ({ layout }) => this.#keepLayout(layout),
+    'set setting': ({ key, value }) => this.#userSettings.set(key, value),
   }
 
   async #readLayout(): Promise<Layout | undefined> {

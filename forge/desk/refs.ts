@@ -12,6 +12,8 @@
  * | `refs/forge/lost/OID` | an annotated tag that an operation would have lost, kept so that undo can bring it back |
  * | `refs/forge/kept/…` | the tip of a branch that was landed as one commit, with its own commits |
  * | `refs/forge/runs/RUN/…` | what a run of the tasks has written; forge/tasks owns these, the desk only reads them |
+ * | `refs/forge/evaluations` | results of `forge eval`: how models answered kept requests; forge/tasks owns it |
+ * | `refs/forge/playbooks` | the lessons of runs, a file for each; forge/tasks owns it, the desk changes it by `forge playbooks` |
  *
  * BRANCH is the branch's name below `refs/heads/`.
  */

@@ -86,7 +86,7 @@ export class Work implements AsyncDisposable {
   readonly branches: OpenBranches
   readonly #watch: Watch
   #chat: Chat | undefined
-  /** The steps on refs. */
+  /** Steps on refs: merges, rebases, pushes and the like. */
   readonly steps: Steps
   /** The waiting merges. */
   readonly mergings: Mergings
@@ -264,7 +264,7 @@ export class Work implements AsyncDisposable {
         session: sessions.has(tip) || turn !== undefined,
         ...(upstream && count && { upstream: { name: upstream.replace(/^refs\/(remotes|heads)\//, ''), ...count } }),
         ...(checkout !== undefined && { checkout }),
-        drafts: works.get(name)?.draftPaths ?? [],
+        drafts: [...(works.get(name)?.draftPaths ?? [])],
         ...(conflicts.length > 0 && { conflicts }),
         ...(moved && { moved }),
         ...(turn && { turn }),
@@ -280,8 +280,14 @@ export class Work implements AsyncDisposable {
     return new Map(kinds.flatMap(([name, kind]) => (kind ? [[name, kind] as const] : [])))
   }
 
+  /** The files with unsaved changes in a branch that may have no commit yet. */
+  async draftsIn(name: string): Promise<Path[]> {
+    const open = (await this.branches.all()).find(work => work.name === name && !work.isGone)
+    return [...(open?.draftPaths ?? [])]
+  }
+
   /** Branches with drafts that another program deleted: they can be restored. */
-  async vanished(): Promise<{ branch: string; drafts: Path[] }[]> {
+  async vanished(): Promise<{ branch: string; drafts: readonly Path[] }[]> {
     const works = await this.branches.all()
     const gone = works.filter(({ isGone, draftPaths }) => isGone && draftPaths.length > 0)
     return gone.map(({ name, draftPaths }) => ({ branch: name, drafts: draftPaths }))

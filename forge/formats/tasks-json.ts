@@ -20,6 +20,10 @@ export type TaskId = v.InferOutput<typeof TaskId>
 
 /** The prefix of all refs of runs except their branches. */
 export const RUNS = 'refs/forge/runs/'
+/** The ref of the lessons of this repository: a commit with a file for each. */
+export const PLAYBOOKS = 'refs/forge/playbooks'
+/** The ref of the results of `forge eval`: a commit with a file for each. */
+export const EVALUATIONS = 'refs/forge/evaluations'
 
 /** The branch of a run's combined result, or, with `task`, of that task's result. */
 export const resultBranch = (run: string, task?: string): string =>
@@ -89,6 +93,13 @@ const TaskStatus = v.object({
   dependsOn: v.array(TaskId),
 })
 
+/**
+ * A run's requests in batches. `out`: without an answer yet, the first of them since `since`, in milliseconds since
+ * 1970. `answered`: those with one, which have cost `saved` US dollars less than if they had been sent now.
+ */
+export const InBatches = v.object({ out: Count, since: v.optional(v.number()), answered: Count, saved: Amount })
+export type InBatches = v.InferOutput<typeof InBatches>
+
 export const RunStatus = v.object({
   run: RunId,
   state: RunState,
@@ -102,6 +113,7 @@ export const RunStatus = v.object({
   /** Milliseconds of work so far, where the run has a limit of minutes. */
   used: v.optional(Amount),
   question: v.optional(Reference),
+  batch: v.optional(InBatches),
   /** With the state `out of budget`: the limit that was reached. */
   limit: v.optional(LimitName),
   result: v.optional(Oid),
@@ -228,6 +240,25 @@ export const WrittenLine = v.object({
   refs: v.optional(v.array(v.object({ kind: text, oid: text }))),
 })
 export type WrittenLine = v.InferOutput<typeof WrittenLine>
+
+/** A line of `forge playbooks --json`: a lesson, and the text of its file. */
+export const ListedLesson = v.object({
+  id: text,
+  title: text,
+  says: text,
+  for: v.array(text),
+  domain: v.optional(text),
+  tier: v.optional(text),
+  error: v.optional(text),
+  from: v.array(text),
+  date: text,
+  by: v.picklist(['model', 'person']),
+  given: v.number(),
+  firstTry: v.number(),
+  retired: v.optional(text),
+  text,
+})
+export type ListedLesson = v.InferOutput<typeof ListedLesson>
 
 /** The output of `forge land RUN [TASK] --json`; without a tree there is nothing to merge. */
 export const ShownLanding = v.object({

@@ -27,7 +27,16 @@ export type List = Reference & { count: number }
 export type Tier = 'classification' | 'summarization' | 'generation' | 'reasoning'
 
 /** The purpose of a step. Each kind has its own prompt, schema and context; all have the same five activities. */
-export type StepKind = 'plan' | 'outline' | 'implement' | 'artifact' | 'review' | 'resolve' | 'summarise' | 'check plan'
+export type StepKind =
+  | 'plan'
+  | 'outline'
+  | 'implement'
+  | 'artifact'
+  | 'review'
+  | 'resolve'
+  | 'summarise'
+  | 'check plan'
+  | 'extract'
 
 /** How a step can end, as the model says in its answer. */
 export type Signal =
@@ -58,6 +67,8 @@ export type StepInput = StepPlace & {
   base: Oid
   /** The levels of sub-agents that the step may still ask for. */
   depth: number
+  /** Whether the step's requests are sent in batches. */
+  inBatch?: boolean
   /** The texts that the step is about: plan, outline step, report of the last failure, artifacts, answers … */
   about: Reference[]
 }
@@ -131,6 +142,77 @@ export interface StepActivities {
   transition(input: StepInput & { received: Received; serialized?: Serialized; sent: Sent }): Promise<StepResult>
   /** Stores sentences of the flow as a blob of that kind, so that a request can include them. */
   keepWords(input: StepPlace & { kind: string; words: string }): Promise<Reference>
+}
+
+/** How long requests are gathered, looked for, and waited for. In milliseconds. */
+export type BatchPace = { window: number; look: number; wait: number }
+
+/**
+ * The reply to a request that should go out in a batch: its answer, if that is stored; `out`, if a collector has it;
+ * `now`, if it has to be sent now; `full`, if the budget has no room for it beside the requests that are out.
+ */
+export type Enlisted = { is: 'there'; sent: Sent } | { is: 'out' | 'full'; pace: BatchPace } | { is: 'now' }
+
+/** A request that waits for its answer. `since`: milliseconds since 1970. */
+export type WaitingRequest = StepPlace & Constructed & { since: number }
+
+/** A request of a collector. `output`: the most tokens of its answer. `waiter`: the id of the workflow to wake. */
+export type BatchRequest = StepPlace & Constructed & { output: number; bytes: number; waiter: string }
+
+/** Where the requests of a submission are kept. `home`: the run in whose store the list is. */
+export type Submission = { id: string; home: RunId; list: List }
+
+/** The collector's input. A new history begins with what the one before had. */
+export type CollectorInput = {
+  model: string
+  pace: BatchPace
+  /** The most requests and bytes of one batch. */
+  limits: { requests: number; bytes: number }
+  waiting?: BatchRequest[]
+  out?: (Submission & { began: number; waiters: string[] })[]
+}
+
+/** A request given to the collector. `before`: a submission that may have sent it already. */
+export type GivenRequest = { request: BatchRequest; before?: Submission }
+
+/** The activities around batches. Those of the collector have the home of a submission as `run`. */
+export interface BatchActivities {
+  /** Gives a request to the collector of its model, with the budget reserved. */
+  enlist(input: StepPlace & Constructed & { waiter: string }): Promise<Enlisted>
+  /**
+   * Looks for the answers of requests of one run. `isTimer`: no collector has called, so it is also looked whether there
+   * is one, and whether a request has waited for too long. Gives the answers that are there, by their steps, and the
+   * steps whose requests have to be sent now.
+   */
+  lookUp(input: {
+    run: RunId
+    requests: WaitingRequest[]
+    isTimer: boolean
+    now: number
+  }): Promise<{ there: { step: string; sent: Sent }[]; now: string[] }>
+  /** Tells the collectors that the flow `waiter` waits for these requests no longer. */
+  withdraw(input: { run: RunId; waiter: string; requests: { model: string; key: string }[] }): Promise<void>
+  /** Submits a batch, or finds the one that an interrupted try has made. `not`: batches that are others. */
+  submitBatch(input: {
+    run: RunId
+    model: string
+    submission: Submission
+    not: string[]
+  }): Promise<{ batch: string; isSure: boolean }>
+  lookAtBatch(input: { run: RunId; model: string; batch: string }): Promise<{ is: 'under way' | 'ended' | 'gone' }>
+  cancelBatch(input: { run: RunId; model: string; batch: string }): Promise<void>
+  /** Stores the answers of a batch. `isOther`: it has none of these requests, so it was another one's. */
+  collectBatch(input: {
+    run: RunId
+    model: string
+    submission: Submission
+    batch: string
+    isSure: boolean
+  }): Promise<{ isOther: boolean }>
+  /** Records that all requests of a submission have to be sent now, because of `words`. */
+  failBatch(input: { run: RunId; model: string; submission: Submission; words: string }): Promise<void>
+  /** Releases the budget of requests that were never submitted. */
+  dropRequests(input: { run: RunId; keys: string[] }): Promise<void>
 }
 
 /** How flows store and read what is too long for their history; run only within a workflow task. */
@@ -245,6 +327,8 @@ export type RunInput = {
   onlyPlan: boolean
   /** The most tasks at the same time. */
   atMost: number
+  /** The requests that are sent in batches: those of the work, or those of the planner, too; undefined: none. */
+  batch?: 'work' | 'all' | undefined
   /** The events after which the run continues with a new history; undefined: long before the server's own limit. */
   events?: number
 }
@@ -264,6 +348,8 @@ export type Remembered = {
   above?: Partial<Record<Tier, Tier>>
   /** Milliseconds that the run has worked before, where its minutes are limited. */
   used?: number
+  /** Whether lessons are drawn from the run when it has ended. */
+  learns?: boolean
 }
 /**
  * A task that has passed. `hash`: of its part of the plan then ({@link TaskShape.hash}); if that has changed since, its
@@ -302,6 +388,19 @@ export interface RunActivities {
   finish(input: { run: RunId; base: Oid; plan: Reference; results: List; resolved?: Oid }): Promise<Finished>
 }
 
+/** How lessons are drawn from a run that has ended. */
+export interface LessonActivities {
+  /**
+   * Counts for each lesson what came of it, and stores what the run's failures and answers were, for a step of kind
+   * extract. Without `about` there is nothing to learn from.
+   */
+  gatherLessons(input: { run: RunId }): Promise<{ about?: Reference[]; base: Oid }>
+  /** Adds the lessons of an answer, as far as they may be kept. Without one, the run is only counted. */
+  keepLessons(input: { run: RunId; parsed?: Reference }): Promise<void>
+  /** The runs that have ended and were not learned from yet, of this repository: at most some dozens. */
+  unlearned(): Promise<RunId[]>
+}
+
 /** The result of a task. */
 export type TaskResult = { task: TaskId; head: Oid }
 
@@ -317,7 +416,13 @@ export type AttemptStatus = { attempt: number; doing: string; isHeld: boolean; s
 /** A decision for the journal. `id` is the same when it is repeated after a crash. */
 export type NewJournalLine = Omit<WrittenLine, 'at' | 'count'>
 
-export type Activities = StepActivities & ListActivities & PlanActivities & TaskActivities & RunActivities
+export type Activities = StepActivities &
+  BatchActivities &
+  ListActivities &
+  PlanActivities &
+  TaskActivities &
+  RunActivities &
+  LessonActivities
 
 /** What the user can tell a running run: Temporal updates, which refuse with a sentence. */
 export type RunUpdates = {

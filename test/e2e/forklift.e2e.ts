@@ -180,7 +180,8 @@ describe("the host's clocks", () => {
     expect(await containers()).toBe('')
   })
 
-  // Process 1 would end the container too, but 15 seconds after its time limit: an earlier removal is the watchdog's.
+  // Process 1 would end the container too, but 15 seconds after its time limit: an earlier removal was the watchdog's
+  // work.
   test('remove the container after forklift itself was killed', async () => {
     const { world } = await realWorld([{ calls: [bash(deaf, 900_000)] }])
     const run = world.start()

@@ -130,8 +130,8 @@ async function somebodyReviews({ world, random, story, known }: Life, pull: Pull
   const { number } = pull
   const said = (what: string) => story.push(`  #${number}: ${what}`)
   const merge = async (how: 'merge' | 'squash' | 'rebase') => {
-    // An agent may resolve a conflict with one side alone; the page says so, and a person who wants both sides closes
-    // it.
+    // An agent may resolve a conflict with one side alone. The pull request says so, and a person who wants both sides
+    // closes it.
     if (/Now: the fork's version|is the tree of/.test(pull.body)) {
       await github.close(number)
       said('closed, because it gives up what upstream has')

@@ -12,7 +12,7 @@ export type Demo = AsyncDisposable & {
   /** The whole output. */
   said: string
   folder: string
-  /** Opens the desk on its fork, and gives the address. It ends with the demo. */
+  /** Opens the desk on the demo's fork, and gives its address. It ends with the demo. */
   openDesk: (page?: string) => Promise<string>
 }
 

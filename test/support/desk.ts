@@ -28,7 +28,7 @@ export type Desk = AsyncDisposable & {
   /** The repository: a checkout, or a bare one. */
   path: string
   work: Work
-  /** All news, oldest first. */
+  /** All news that the desk has sent to windows, oldest first. */
   news: News[]
   git: (...args: string[]) => Promise<string>
   /** Closes the work and opens it again, like a restart. */
@@ -123,6 +123,19 @@ export async function ask<Name extends keyof Work['handlers']>(
   const window = new Window({ send: () => undefined, end: () => undefined }, async () => undefined)
   type Handler = (fields: Fields<Name>, window: Window) => Answer<Name> | Promise<Answer<Name>>
   return await (work.handlers[name] as Handler)(fields, window)
+}
+
+/** Adds an empty file to a branch and saves it. Returns the commit. */
+export async function addFile(work: Work, branch: string, path: Path): Promise<string> {
+  await ask(work, 'new file', { branch, path })
+  return await saveIn(work, branch, [path])
+}
+
+/** Saves drafts of a branch. Returns the commit. */
+export async function saveIn(work: Work, branch: string, paths: Fields<'save'>['paths'] = 'all'): Promise<string> {
+  const { commit } = await ask(work, 'save', { branch, paths })
+  if (commit === undefined) throw new Error('There was nothing to save')
+  return commit
 }
 
 /** A file in an editor with one window: text typed in it is sent to the desk. */

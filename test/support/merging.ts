@@ -27,7 +27,7 @@ export async function makePair({ base, ours, theirs }: Sides, options: DeskOptio
 export const lines = (changes: Record<number, string> = {}, count = 9): string =>
   Array.from({ length: count }, (_, at) => `${changes[at + 1] ?? `line ${at + 1}`}\n`).join('')
 
-/** The rows of the merge that waits in main: path and state. */
+/** The rows (files) of the merge that waits in a branch: path and state of each. */
 export async function rowsIn(work: Work, branch = 'main'): Promise<[Path, string, string][]> {
   const merging = await work.mergings.in(branch)
   return (merging?.files ?? []).map(({ path, kind, state }) => [path, kind, state])

@@ -5,7 +5,16 @@
 import { type Heard, ModelServer, type Turn } from '../doubles/model-server.ts'
 import { callsOf } from '../doubles/task-calls.ts'
 
-export type StepWord = 'plan' | 'outline' | 'implement' | 'artifact' | 'review' | 'resolve' | 'summarise' | 'check plan'
+export type StepWord =
+  | 'plan'
+  | 'outline'
+  | 'implement'
+  | 'artifact'
+  | 'review'
+  | 'resolve'
+  | 'summarise'
+  | 'check plan'
+  | 'extract'
 
 /** A step as the model gets it. */
 export type AskedStep = {
@@ -73,6 +82,8 @@ export class TaskModel implements AsyncDisposable {
   /** All requests, by the name of their work. */
   readonly heard = new Map<string, AskedStep[]>()
   private readonly works = new Map<string, Work>()
+  /** The answer to requests for lessons, which name no work; by default none is learned. */
+  learns: AnswerTo = () => undefined
 
   private constructor(readonly server: ModelServer) {}
 
@@ -109,6 +120,10 @@ export class TaskModel implements AsyncDisposable {
     // The prompt of a summary has no wish, so it contains no work's name.
     if (!work && asked.kind === 'summarise')
       return { calls: callsOf(says('success', 'In short.', { text: 'It went as it went.' })) }
+    if (asked.kind === 'extract') {
+      const learned = (await this.learns(asked)) ?? says('success', 'Nothing new.', { lessons: [] })
+      return { calls: callsOf(learned as object) }
+    }
     if (!work) return { status: 400, words: 'The scripted model knows no such work.' }
     this.heard.get(name)?.push(asked)
     const answer = (await work.answer?.(asked)) ?? usual(name, work, asked)
@@ -126,6 +141,7 @@ const KINDS: Record<string, StepWord> = {
   'change the files': 'implement',
   'a text': 'artifact',
   'a summary': 'summarise',
+  lessons: 'extract',
   'a review': 'review',
   'bring two changes together': 'resolve',
   'is the plan still right?': 'check plan',

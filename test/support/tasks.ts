@@ -59,7 +59,7 @@ export class TaskScene implements AsyncDisposable {
   /** Writes forge.env: the scripted model, with prices, and these settings. */
   async set(settings: Record<string, string>): Promise<void> {
     const { FORGE_MODEL = '', ...provider } = this.model.server.environment('openai')
-    const all = { FORGE_MODEL, FORGE_PRICES: `${FORGE_MODEL}=3/15`, ...provider, ...settings }
+    const all = { FORGE_MODEL, FORGE_PRICES: `${FORGE_MODEL}=3/15`, FORGE_LESSONS: 'off', ...provider, ...settings }
     const path = join(this.temporal.folder, 'config/forge/forge.env')
     await writeFile(
       path,

@@ -1,33 +1,25 @@
-/** The desk's commits on a branch: saves, new files, renames, deletions; and the discarding of drafts. */
-import { Failure } from '../../../core/failure.ts'
-import { type Objects, writeObjects } from '../../../core/git/objects.ts'
-import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
-import { listFiles, makeTree, type TreeChange } from '../../../core/git/trees.ts'
+/** The desk's commits on a branch, and the discarding of drafts. */
+
+import type { Objects } from '../../../core/git/objects.ts'
+import { writeObjects } from '../../../core/git/objects.ts'
+import type { Oid, Path } from '../../../core/git/repository.ts'
+import { makeTree, type TreeChange } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
-import type { Renamed } from '../../operations.ts'
-import { WorkInProgressVfs } from '../../vfs.ts'
-import { pathAfter } from '../contract/paths.ts'
-import { whyFiltered } from '../reading/filters.ts'
 import type { BranchWork, Deed, HeldBranch } from './branch-work.ts'
 import { mergeDrafts } from './draft-merges.ts'
+import { originsIn, renamesFor, withWhatBelongs } from './draft-renames.ts'
 import {
   asChanges,
   type DraftFile,
   type Drafts,
-  draftsBelow,
-  entryIn,
   entryInTip,
   isEmpty,
   isSameDrafts,
   noDrafts,
-  renamedFiles,
   verifyNoClash,
   withoutFiles,
 } from './drafts.ts'
 import { type CommitSignature, makeCommit, messageFor, type SaveStep } from './save.ts'
-
-/** At most this many files of a renamed folder are checked for git filters (such as LFS). */
-const MAX_CHECKED_FILES = 100_000
 
 /** What is saved: some files, or all drafts. */
 type Selection = readonly Path[] | 'all'
@@ -36,8 +28,7 @@ type Selection = readonly Path[] | 'all'
 export async function save(work: BranchWork, selection: Selection, message?: string): Promise<Oid | undefined> {
   return await work.inOneGo(async (held, signature) => {
     const paths = selected(work.drafts, selection)
-    const written = paths.filter(path => work.drafts.files.get(path))
-    await work.room.filters.verifyNone(work.tip, written)
+    await work.room.filters.verifyNone(work.tip, await withNewContent(work, paths))
     const changes = asChanges(new Map(paths.map(path => [path, work.drafts.files.get(path)])))
     const after = withoutFiles(work.drafts, paths)
     const steps = await stepsOf(work, paths)
@@ -45,6 +36,23 @@ export async function save(work: BranchWork, selection: Selection, message?: str
     const commit = { kind: 'save', words, message: message?.trim() || messageFor(steps), changes, after }
     return paths.length === 0 ? undefined : await commitTo(held, commit, signature)
   })
+}
+
+/**
+ * The paths at which a save writes new content, to be checked for filters: of a renamed file with new content, both
+ * paths.
+ */
+async function withNewContent({ room: { objects }, tip, drafts }: BranchWork, paths: readonly Path[]): Promise<Path[]> {
+  const origins = originsIn(drafts)
+  const all = paths.map(async path => {
+    const file = drafts.files.get(path)
+    if (!file) return []
+    const origin = origins.get(path)
+    if (origin === undefined) return [path]
+    const before = await entryInTip(objects, tip, origin)
+    return before?.oid === file.oid ? [] : [path, origin]
+  })
+  return (await Promise.all(all)).flat()
 }
 
 /** The message that a save would have. */
@@ -55,81 +63,6 @@ export async function messageForSave(work: BranchWork, selection: Selection): Pr
   })
 }
 
-/** Commits a new empty file. */
-export async function newFile(work: BranchWork, path: Path): Promise<Oid> {
-  return await work.inOneGo(async (held, signature) => {
-    await filesOf(work).verifyFree(path)
-    await work.room.filters.verifyNone(work.tip, [path])
-    const changes = new Map<Path, TreeChange>([[path, { mode: '100644', bytes: new Uint8Array() }]])
-    const message = messageFor([{ path, does: 'add' }])
-    const words = `add ${visiblePath(path)} to ${visiblePath(work.name)}`
-    return await commitAlways(held, { kind: 'new file', words, message, changes, after: work.drafts }, signature)
-  })
-}
-
-/** Commits the rename of a file or folder. Unsaved edits move with it, and stay drafts. */
-export async function rename(work: BranchWork, from: Path, to: Path): Promise<Oid> {
-  return await work.inOneGo(async (held, signature) => {
-    const entry = await existing(work, from)
-    if (entry.mode === '160000') throw new Failure(`${visiblePath(from)} is a submodule: move it by git mv.`)
-    if (`${to}/`.startsWith(`${from}/`)) throw new Failure(`${visiblePath(from)} can't be moved into itself.`)
-    await filesOf(work).verifyFree(to)
-    verifyNoClash(work.drafts, draftsBelow(work.drafts, from))
-    await verifySameFilters(work, { from, to })
-    const renamed = { from, to }
-    const saved = await entryInTip(work.room.objects, work.tip, from)
-    const changes = new Map<Path, TreeChange>()
-    if (saved) changes.set(from, undefined).set(to, saved)
-    const message = `rename: ${visiblePath(from)} → ${visiblePath(to)}`
-    const words = `rename ${visiblePath(from)} to ${visiblePath(to)} in ${visiblePath(work.name)}`
-    const after = { ...work.drafts, files: renamedFiles(work.drafts, renamed) }
-    return await commitAlways(held, { kind: 'rename', words, message, changes, after, renamed }, signature)
-  })
-}
-
-/**
- * Throws a {@link Failure} if a filter (such as LFS) applies to a file under one of its names, but not under the other.
- */
-async function verifySameFilters({ room, tip, drafts }: BranchWork, renamed: Renamed): Promise<void> {
-  const { objects, filters } = room
-  const { from } = renamed
-  const entry = await entryInTip(objects, tip, from)
-  const below =
-    entry?.mode === '040000' ? await listFiles(objects, entry.oid, { limit: MAX_CHECKED_FILES }) : { files: [] }
-  const saved = entry?.mode === '040000' ? below.files.map(({ path }) => `${from}/${path}`) : [from]
-  const paths = [...new Set([...saved, ...draftsBelow(drafts, from)])]
-  const [before, after] = await Promise.all([
-    filters.ofMany(tip, paths),
-    filters.ofMany(
-      tip,
-      paths.map(path => pathAfter(renamed, path)),
-    ),
-  ])
-  // A .gitattributes file among the renamed files moves with the folder.
-  const hasOwn = paths.some(path => path.endsWith('/.gitattributes'))
-  for (const path of paths) {
-    const other = pathAfter(renamed, path)
-    const [was, will] = [before.get(path), after.get(other)]
-    if (will !== undefined && will !== was) throw new Failure(whyFiltered(other, will))
-    if (was !== undefined && will === undefined && !hasOwn) throw new Failure(whyFiltered(path, was))
-  }
-}
-
-/** Commits the deletion of a file or folder. Undo brings its drafts back, too. */
-export async function deleteFile(work: BranchWork, path: Path): Promise<Oid> {
-  return await work.inOneGo(async (held, signature) => {
-    const entry = await existing(work, path)
-    if (entry.mode === '160000') throw new Failure(`${visiblePath(path)} is a submodule: delete it by git rm.`)
-    // The operation's undo needs the drafts in the repository.
-    await held.writeDrafts()
-    const after = withoutFiles(work.drafts, draftsBelow(work.drafts, path))
-    const message = messageFor([{ path, does: 'delete' }])
-    const words = `delete ${visiblePath(path)} from ${visiblePath(work.name)}`
-    const changes = new Map<Path, TreeChange>([[path, undefined]])
-    return await commitAlways(held, { kind: 'delete', words, message, changes, after }, signature)
-  })
-}
-
 /** Discards drafts: the files are as they were saved. The operation can be undone. */
 export async function discard(work: BranchWork, paths: readonly Path[]): Promise<void> {
   await work.locked(async held => {
@@ -137,7 +70,7 @@ export async function discard(work: BranchWork, paths: readonly Path[]): Promise
     await held.collect()
     await held.again(async () => {
       await held.writeDrafts()
-      const after = withoutFiles(work.drafts, paths)
+      const after = withoutFiles(work.drafts, withWhatBelongs(work.drafts, paths))
       if (isSameDrafts(after, work.drafts)) return
       const words = `discard what was typed in ${namesOf(paths)} in ${visiblePath(work.name)}`
       await held.become({ drafts: after }, { kind: 'discard', words })
@@ -148,27 +81,28 @@ export async function discard(work: BranchWork, paths: readonly Path[]): Promise
 /** The drafts to save. Throws if one of them can't be saved yet. */
 function selected(drafts: Drafts, selection: Selection): Path[] {
   const all = selection === 'all' ? [...drafts.files.keys(), ...drafts.clashes.keys()] : selection
-  verifyNoClash(drafts, all)
-  return [...new Set(all)].filter(path => drafts.files.has(path)).sort()
+  const together = withWhatBelongs(drafts, all)
+  verifyNoClash(drafts, together)
+  return [...together].filter(path => drafts.files.has(path)).sort()
 }
 
+/** The changes that a save of these drafts makes. A renamed file is one change, and so is a renamed folder. */
 export async function stepsOf({ tip, drafts, room }: BranchWork, paths: readonly Path[]): Promise<SaveStep[]> {
-  const before = await Promise.all(paths.map(path => entryInTip(room.objects, tip, path)))
-  return paths.map((path, at) => {
+  const chosen = new Set(paths)
+  const origins = new Map([...originsIn(drafts)].filter(([path, from]) => chosen.has(path) && chosen.has(from)))
+  const old = new Set(origins.values())
+  const renames = new Set([...renamesFor(drafts, origins).values()].map(({ from, to }) => `${from}\0${to}`))
+  const others = paths.filter(path => !origins.has(path) && !old.has(path))
+  const before = await Promise.all(others.map(path => entryInTip(room.objects, tip, path)))
+  const steps = others.map((path, at): SaveStep => {
     if (!drafts.files.get(path)) return { path, does: 'delete' }
     return { path, does: before[at] ? 'edit' : 'add' }
   })
-}
-
-const filesOf = ({ room, tip, drafts }: BranchWork): WorkInProgressVfs =>
-  new WorkInProgressVfs(room.objects, tip, asChanges(drafts.files))
-
-/** A file or folder that exists in the last commit or as a draft; throws if it does not. */
-async function existing({ room, drafts, name }: BranchWork, path: Path): Promise<NonNullable<Entry>> {
-  const entry = await entryIn(room.objects, drafts, path)
-  if (entry) return entry
-  if (draftsBelow(drafts, path).size > 0) return { mode: '040000', oid: '' }
-  throw new Failure(`There is no ${visiblePath(path)} in ${visiblePath(name)}.`)
+  const moved = [...renames].map((pair): SaveStep => {
+    const [from = '', path = ''] = pair.split('\0')
+    return { path, does: 'rename', from }
+  })
+  return [...moved, ...steps]
 }
 
 const namesOf = (paths: readonly Path[]): string =>
@@ -185,25 +119,18 @@ type NewCommit = {
   after: Drafts
   /** Whether the commit may change files that have drafts: the drafts are then merged onto the commit. */
   mayMeetDrafts?: boolean
-  renamed?: Renamed
 } & Pick<Deed, 'also' | 'unrecorded'>
-
-async function commitAlways(held: HeldBranch, commit: NewCommit, signature: Promise<CommitSignature>): Promise<Oid> {
-  const made = (await commitTo(held, commit, signature)) ?? held.work.tip
-  if (made === undefined) throw new Failure('There is nothing to commit.')
-  return made
-}
 
 /**
  * The edits typed since a commit was begun (it may have waited for its signature), as drafts on that commit. A file
  * that was edited back to its text before the commit is a draft, too.
  */
-async function typedSince({ room, drafts }: BranchWork, begun: Drafts, renamed: Renamed | undefined) {
+async function typedSince({ room, drafts }: BranchWork, begun: Drafts) {
   const typed = new Map<Path, DraftFile>()
   for (const path of new Set([...begun.files.keys(), ...drafts.files.keys()])) {
     const [before, now] = await Promise.all([begun, drafts].map(them => fileIn(room.objects, them, path)))
     if (before?.oid === now?.oid && before?.mode === now?.mode) continue
-    typed.set(renamed ? pathAfter(renamed, path) : path, now)
+    typed.set(path, now)
   }
   return typed
 }
@@ -217,7 +144,7 @@ const fileIn = async (objects: Objects, { tip, files }: Drafts, path: Path): Pro
  */
 export async function commitTo(
   held: HeldBranch,
-  { message, changes, after, mayMeetDrafts = false, renamed, ...deed }: NewCommit,
+  { message, changes, after, mayMeetDrafts = false, ...deed }: NewCommit,
   signature: Promise<CommitSignature>,
 ): Promise<Oid | undefined> {
   const { work } = held
@@ -226,14 +153,14 @@ export async function commitTo(
   const tree = await makeTree(objects, tip, changes)
   const before = tip === undefined ? undefined : (await objects.info(`${tip}^{tree}`))?.oid
   if (tree.oid === before) {
-    await held.becomeSoon(after, renamed)
+    await held.becomeSoon(after)
     return undefined
   }
   const parents = tip === undefined ? [] : [tip]
   const who = await signature
   const make = () => makeCommit(objects.repository, who, { tree, parents, message })
   const commit = who.sign ? await held.unlocked(make) : await make()
-  const typed = await typedSince(work, begun, renamed)
+  const typed = await typedSince(work, begun)
   const left = { ...after, files: new Map([...after.files, ...typed]) }
   const meets = mayMeetDrafts && !isEmpty(left)
   if (meets) await writeObjects(objects.repository, commit.made)
@@ -241,8 +168,8 @@ export async function commitTo(
     ? await mergeDrafts(objects, noDrafts(tip), left, noDrafts(commit.oid))
     : { ...left, tip: commit.oid }
   const base = meets ? undefined : { base: tip, changes }
-  await held.become({ head: commit.oid, drafts, renamed, ...(base && { base }) }, { ...deed, made: commit.made })
-  say({ say: 'saved', branch: name, commit: commit.oid, drafts: work.draftPaths })
+  await held.become({ head: commit.oid, drafts, ...(base && { base }) }, { ...deed, made: commit.made })
+  say({ say: 'saved', branch: name, commit: commit.oid, drafts: [...work.draftPaths] })
   maintenance.afterCommit()
   return commit.oid
 }

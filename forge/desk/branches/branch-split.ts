@@ -17,7 +17,7 @@ import { branchNames, type How, orInWords, verifyNotCheckedOut } from './branch-
 import { type BranchWork, becomeTogether, type Deed, type HeldBranch, type Next } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { mergeDrafts } from './draft-merges.ts'
-import { type Drafts, isEmpty, makeDrafts, noDrafts } from './drafts.ts'
+import { type Drafts, draftFileOf, isEmpty, makeDrafts, noDrafts } from './drafts.ts'
 import { lockedAll, type OpenBranches } from './open-branches.ts'
 
 /** The kinds of the operations that move commits, and drafts, to a new branch. */
@@ -148,10 +148,9 @@ async function moveDrafts(branches: OpenBranches, { name, to, from }: DraftsMove
     const files = new Map(back.files)
     const clashes = new Map(back.clashes)
     for (const [path, clash] of drafts.clashes) {
-      const { mode, draft, bytes } = clash
       // If another desk has typed in the file, too, the conflict remains.
       if (drafts.files.has(path)) clashes.set(path, clash)
-      else files.set(path, { mode, oid: draft, ...(bytes && { bytes }) })
+      else files.set(path, draftFileOf(clash))
     }
     const made = await makeDrafts(objects, { ...back, files, clashes })
     const also = [

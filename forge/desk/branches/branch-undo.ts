@@ -7,19 +7,32 @@ import { visiblePath } from '../../../core/text.ts'
 import type { Renamed } from '../../operations.ts'
 import type { BranchWork, HeldBranch, Next } from './branch-work.ts'
 import { headRef } from './branches.ts'
+import { verifyMovable, withMoved } from './draft-files.ts'
 import { mergeDrafts } from './draft-merges.ts'
-import { type DraftFile, type Drafts, entryInTip, filesBetween, noDrafts, readDrafts, renamedFiles } from './drafts.ts'
+import { withoutUnused } from './draft-renames.ts'
+import {
+  type DraftFile,
+  type Drafts,
+  entryInTip,
+  filesBetween,
+  noDrafts,
+  readDrafts,
+  renamedFiles,
+  withoutFiles,
+} from './drafts.ts'
 
 /** Where an undo or a redo moves a branch. */
 type UndoTarget = {
   /** The branch's move; undefined if it stays. */
   head: { before?: Oid | undefined; after?: Oid | undefined } | undefined
-  /** Whether the changes of the undone commit become drafts: so for the undo of a save. */
-  isUnsaved: boolean
-  /** The commits of the drafts after the operation (`from`) and before it (`to`). */
+  /** For the undo of a save: its changes become drafts again, as in this commit of the drafts before it. */
+  unsaved: { drafts: Oid | undefined } | undefined
+  /** Whether the operation added files, which are removed with all that was typed in them; a redo restores that. */
+  isAdded: boolean
+  /** The drafts' commits that the operation changed: the one after it, and the one before. */
   drafts: { from: Oid | undefined; to: Oid | undefined } | undefined
-  /** The rename of a file or folder. */
-  renamed: Renamed | undefined
+  /** The renames of files and folders, in this order. */
+  renamed: readonly Renamed[]
   /** Whether the operation concerns an AI's turn, during which the branch's files are read-only. */
   isTurn: boolean
   /** The merge that waited in the branch before and after the operation, and the drafts on the former. */
@@ -36,6 +49,9 @@ export async function prepare(held: HeldBranch, target: UndoTarget): Promise<Nex
   await held.collect()
   // Another desk may have moved the branch or written drafts since its refs were read.
   await held.lookAgain()
+  // The undo of an added file removes it with the edits typed in it: these are written first, so that a redo can
+  // restore them.
+  if (target.isAdded) await held.writeDrafts()
   const { head, merging, renamed } = target
   const there = work.isGone ? undefined : work.head
   if (head && there !== head.after) throw new RefMoved(headRef(work.name), head.after, there)
@@ -68,11 +84,15 @@ async function mergingAgain(
   return { merging: before ?? null, drafts, renamed }
 }
 
-async function draftsFor(work: BranchWork, { head, isUnsaved, renamed, drafts }: UndoTarget): Promise<Drafts> {
+async function draftsFor(
+  work: BranchWork,
+  { head, unsaved: saved, isAdded, renamed, drafts }: UndoTarget,
+): Promise<Drafts> {
   const tip = head ? head.before : work.tip
-  if (isUnsaved) return await unsaved(work, tip)
-  if (renamed) return { ...work.drafts, tip, files: renamedFiles(work.drafts, renamed) }
+  if (saved) return await unsaved(work, tip, saved.drafts)
+  if (renamed.length > 0) return await renamedAgain(work, tip, head !== undefined, renamed)
   const there = await draftsOn(work, tip)
+  if (isAdded && drafts) return await withoutAdded(work, there, drafts)
   return drafts ? await changed(work, there, drafts) : there
 }
 
@@ -81,16 +101,61 @@ async function draftsOn({ tip: now, drafts, room }: BranchWork, tip: Oid | undef
   return await mergeDrafts(room.objects, noDrafts(now), drafts, noDrafts(tip))
 }
 
-/** The drafts after the undo of a save: its changes, with the edits since. */
-async function unsaved({ tip: now, drafts, room: { objects } }: BranchWork, tip: Oid | undefined): Promise<Drafts> {
+/**
+ * Reverts renames of files and folders. A rename is a draft, except where an earlier version of the desk has committed
+ * it (`isCommitted`): then only the paths of the drafts change.
+ */
+async function renamedAgain(
+  { room: { objects }, drafts: now, name }: BranchWork,
+  tip: Oid | undefined,
+  isCommitted: boolean,
+  renamed: readonly Renamed[],
+): Promise<Drafts> {
+  let drafts: Drafts = { ...now, tip }
+  for (const it of renamed) {
+    if (isCommitted) drafts = { ...drafts, files: renamedFiles(drafts, it) }
+    else {
+      await verifyMovable(objects, drafts, it, name)
+      drafts = await withMoved(objects, drafts, it)
+    }
+  }
+  return drafts
+}
+
+/** The drafts without the files that an operation added. Throws a {@link Failure} if one was saved since. */
+async function withoutAdded(
+  work: BranchWork,
+  now: Drafts,
+  { from, to }: NonNullable<UndoTarget['drafts']>,
+): Promise<Drafts> {
+  const { objects } = work.room
+  const [after, before] = await Promise.all(
+    [from, to].map(commit => (commit ? readDrafts(objects, commit) : undefined)),
+  )
+  const added = [...(after?.files ?? [])].flatMap(([path, file]) => (file && !before?.files.get(path) ? [path] : []))
+  for (const path of added)
+    if (await entryInTip(objects, now.tip, path))
+      throw new Failure(
+        `${visiblePath(path)} was saved since: nothing was undone. Undo the save first, or delete the file.`,
+      )
+  return withoutFiles(now, added)
+}
+
+/** For the undo of a save: its changes become drafts again, with the edits since. */
+async function unsaved(
+  { tip: now, drafts, room: { objects } }: BranchWork,
+  tip: Oid | undefined,
+  before: Oid | undefined,
+): Promise<Drafts> {
   const saved = now === undefined ? new Map() : await filesBetween(objects, tip, now)
   const files = new Map<Path, DraftFile>()
   for (const [path, file] of [...saved, ...drafts.files]) {
-    const before = await entryInTip(objects, tip, path)
-    if (before?.oid === file?.oid && before?.mode === file?.mode) files.delete(path)
+    const entry = await entryInTip(objects, tip, path)
+    if (entry?.oid === file?.oid && entry?.mode === file?.mode) files.delete(path)
     else files.set(path, file)
   }
-  return { ...drafts, tip, files }
+  const known = before === undefined ? undefined : await readDrafts(objects, before)
+  return withoutUnused({ ...drafts, tip, files, renames: [...drafts.renames, ...(known?.renames ?? [])] })
 }
 
 /** Restores discarded drafts, or discards them again; the edits since stay. */

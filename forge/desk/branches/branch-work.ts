@@ -26,6 +26,7 @@ import { cameIn, headRef } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
 import type { Taken } from './documents.ts'
 import { mergeDrafts } from './draft-merges.ts'
+import { originsIn } from './draft-renames.ts'
 import {
   asChanges,
   type Clashing,
@@ -71,8 +72,8 @@ export type Next = {
   head?: Oid | null
   merging?: Oid | null
   base?: Parameters<typeof makeDrafts>[2]
-  /** The rename of a file or folder that the transition includes. */
-  renamed?: Renamed | undefined
+  /** The renames of files and folders that the transition includes. */
+  renamed?: readonly Renamed[] | undefined
 }
 
 /** The description of an operation, and the refs that move with it. */
@@ -95,7 +96,7 @@ export type Transition = {
   /** The moves that an undo reverts, if they are not `moves`. */
   recorded?: readonly Move[]
   made?: readonly NewObject[]
-  renamed?: Renamed | undefined
+  renamed?: readonly Renamed[] | undefined
   /** Called before the refs move. Returns a function to call if the refs could not be moved. */
   announce?: () => Promise<() => Promise<void>>
   /** Called after the refs have moved. */
@@ -122,7 +123,7 @@ export interface HeldBranch {
   /** Shows the branch's files as an AI changes them, read-only; undefined ends that. */
   showAtWork(atWork: AtWork | undefined): Promise<void>
   /** Replaces the branch's drafts without a commit. They are written soon. */
-  becomeSoon(drafts: Drafts, renamed?: Renamed): Promise<void>
+  becomeSoon(drafts: Drafts): Promise<void>
   /**
    * Changes the branch: all its refs move or none, the checkouts follow, and with a deed it is an operation that can be
    * undone. Throws {@link RefMoved}, without any effect, if a ref has moved.
@@ -179,7 +180,7 @@ async function record(
   }
   const { kind, words, of, also = [], unrecorded = [] } = deed
   const recorded = [...transitions.flatMap(it => it.recorded ?? it.moves), ...also].filter(isMove)
-  const renamed = transitions.find(it => it.renamed)?.renamed
+  const renamed = transitions.flatMap(it => it.renamed ?? [])
   const moves = [...own, ...[...also, ...unrecorded].filter(isMove)]
   await operations.record({ kind, words, moves, refs: refsOf(recorded), made, renamed, ...(of && { of }) })
 }
@@ -192,6 +193,18 @@ const WAIT_NOTICE_DELAY_MS = 500
 
 /** At most this many tries while other programs move the same refs. */
 const MAX_TRIES = 10
+
+type Listed = { paths: readonly Path[]; all: ReadonlySet<Path> }
+type SaidDrafts = { paths: readonly Path[]; conflicts: readonly Path[] }
+
+function listed(drafts: Drafts): Listed {
+  const all = new Set([...drafts.files.keys(), ...drafts.clashes.keys()])
+  const origins = new Set(originsIn(drafts).values())
+  return { paths: [...all].filter(path => !origins.has(path)).sort(), all }
+}
+
+const isSameList = (one: readonly Path[], other: readonly Path[]): boolean =>
+  one === other || (one.length === other.length && one.every((path, at) => path === other[at]))
 
 export class BranchWork {
   #name: string
@@ -208,8 +221,10 @@ export class BranchWork {
   readonly #lock = new BranchLock(isWaiting => this.#sayWaiting(isWaiting))
   #waitingTimer: ReturnType<typeof setTimeout> | undefined
   #hasSaidWaiting = false
-  /** The files with drafts, as the windows were last told. */
-  #saidDrafts = ''
+  /** The drafts as {@link draftPaths} lists them, cached since every edit reads the list. */
+  #listed: Listed & { drafts: Drafts }
+  /** The files with drafts in the last news. */
+  #saidDrafts: SaidDrafts = { paths: [], conflicts: [] }
   /** The operations that need the branch's lock: given only to tasks that have locked it. */
   readonly #held: HeldBranch = {
     work: this,
@@ -219,7 +234,7 @@ export class BranchWork {
     again: task => this.#again(task),
     unlocked: wait => this.#unlocked(wait),
     showAtWork: atWork => this.#showAtWork(atWork),
-    becomeSoon: (drafts, renamed) => this.#becomeSoon(drafts, renamed),
+    becomeSoon: drafts => this.#becomeSoon(drafts),
     become: (next, deed) => becomeTogether(this.room, [[this.#held, next]], deed),
     vanish: deed => becomeTogether(this.room, [[this.#held, 'gone']], deed),
     transitionTo: next => (next === 'gone' ? this.#vanishing() : this.#transitionTo(next)),
@@ -234,6 +249,7 @@ export class BranchWork {
     this.#name = name
     this.#drafts = noDrafts(tip)
     this.#written = { commit: undefined, drafts: this.#drafts }
+    this.#listed = { drafts: this.#drafts, ...listed(this.#drafts) }
     this.#files = new OpenFiles(name, room.objects, room.filters, room.say)
     const tell = { failing: (error: unknown) => this.#tellFailing(error), again: () => this.#tellAgain() }
     this.#writing = new Writing(() => this.write(), tell)
@@ -296,9 +312,13 @@ export class BranchWork {
     return this.#files.hasAny
   }
 
-  /** The files with unsaved changes. */
-  get draftPaths(): Path[] {
-    return [...new Set([...this.#drafts.files.keys(), ...this.#drafts.clashes.keys(), ...this.#files.typed])].sort()
+  /** The files with unsaved changes. A renamed file is listed by its new path only. */
+  get draftPaths(): readonly Path[] {
+    const drafts = this.#drafts
+    if (this.#listed.drafts !== drafts) this.#listed = { drafts, ...listed(drafts) }
+    const { paths, all } = this.#listed
+    const typed = [...this.#files.typed].filter(path => !all.has(path))
+    return typed.length === 0 ? paths : [...paths, ...typed].sort()
   }
 
   /** The unsaved files that conflict with the branch's new commit. */
@@ -324,7 +344,8 @@ export class BranchWork {
     const { clashes } = this.#drafts
     const result = await this.#lock.stepAside(wait)
     const isSame = this.tip === tip && this.head === head && this.merging === merging && this.isGone === isGone
-    if (isSame && isSameDrafts({ ...noDrafts(tip), clashes }, { ...this.#drafts, files: new Map() })) return result
+    const noFiles = { files: new Map(), renames: [] }
+    if (isSame && isSameDrafts({ ...noDrafts(tip), clashes }, { ...this.#drafts, ...noFiles })) return result
     throw new RefMoved(headRef(this.name), head, this.head)
   }
 
@@ -362,7 +383,8 @@ export class BranchWork {
       const changes = asChanges(files)
       for (const [path, { mode, draft, bytes, working }] of clashes) {
         const shown = working ?? { oid: draft, bytes }
-        changes.set(path, shown.bytes ? { mode, bytes: shown.bytes } : { mode, oid: shown.oid })
+        const file = shown.oid === undefined ? undefined : { mode, oid: shown.oid }
+        changes.set(path, shown.bytes ? { mode, bytes: shown.bytes } : file)
       }
       return new WorkInProgressVfs(this.room.objects, tip, changes)
     })
@@ -513,15 +535,13 @@ export class BranchWork {
   }
 
   #sayDrafts(): void {
-    if (this.#draftsInWords !== this.#saidDrafts) this.#sayBranch({ isOfDrafts: true })
-  }
-
-  get #draftsInWords(): string {
-    return [...this.draftPaths, '', ...this.conflictPaths].join('\0')
+    const { paths, conflicts } = this.#saidDrafts
+    const isSame = isSameList(paths, this.draftPaths) && isSameList(conflicts, this.conflictPaths)
+    if (!isSame) this.#sayBranch({ isOfDrafts: true })
   }
 
   #sayBranch(what: { isOfDrafts?: true } = {}): void {
-    this.#saidDrafts = this.#draftsInWords
+    this.#saidDrafts = { paths: this.draftPaths, conflicts: this.conflictPaths }
     this.room.say({ say: 'branch', branch: this.name, ...what })
   }
 
@@ -687,8 +707,7 @@ export class BranchWork {
     this.#sayBranch()
   }
 
-  async #becomeSoon(drafts: Drafts, renamed: Renamed | undefined): Promise<void> {
-    if (renamed) this.#reopen(renamed)
+  async #becomeSoon(drafts: Drafts): Promise<void> {
     await this.#show(drafts)
     this.#writeSoon()
   }
@@ -750,9 +769,9 @@ export class BranchWork {
     this.#files.rename(to)
   }
 
-  /** Follows the rename of a file or folder: open files stay open under their new names. */
-  #reopen(renamed: Renamed): void {
-    this.#files.reopen(renamed)
+  /** Open files follow the renames of files and folders. */
+  #reopen(renamed: readonly Renamed[]): void {
+    for (const it of renamed) this.#files.reopen(it)
     if (this.#files.typed.size > 0) this.#writing.begin()
   }
 }

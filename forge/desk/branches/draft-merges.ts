@@ -26,10 +26,12 @@ import { makeTree } from '../../../core/git/trees.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
 import { textBytes } from '../reading/file-content.ts'
 import { decodeText } from '../reading/text.ts'
+import { withoutUnused } from './draft-renames.ts'
 import {
   asChanges,
   type Clashing,
   type Drafts,
+  draftFileOf,
   entryInTip,
   entryOf,
   filesBetween,
@@ -45,8 +47,9 @@ async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
 }
 
 /**
- * Merges drafts with other changes since a common start: a moved branch (`theirs` are then no drafts on its new tip),
- * or the drafts of another desk. Files that git can't merge become clashes: conflicts that keep both versions.
+ * Merges drafts with other changes since a common start: the drafts of another desk, or a branch that has moved (then
+ * `theirs` has the new tip and no drafts). Files that git can't merge become clashes: conflicts that keep both
+ * versions.
  */
 export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {
   return await withMarks(objects, await bringTogether(objects, start, ours, theirs))
@@ -56,6 +59,7 @@ async function bringTogether(objects: Objects, start: Drafts, ours: Drafts, thei
   const clashes = await mergeClashes(objects, start.clashes, ours.clashes, theirs.clashes)
   if (isSameDrafts({ ...ours, clashes: new Map() }, { ...start, clashes: new Map() }))
     return await withoutSettled(objects, { ...theirs, clashes })
+  const renames = [...theirs.renames, ...ours.renames]
   const [base, one, other] = [
     await writeDraftTree(objects, start),
     await writeDraftTree(objects, ours),
@@ -63,15 +67,26 @@ async function bringTogether(objects: Objects, start: Drafts, ours: Drafts, thei
   ]
   const merge = await mergeTrees(objects.repository, one, other, { base, objects })
   const files = await filesBetween(objects, theirs.tip, merge.tree)
-  for (const [path, stages] of Map.groupBy(merge.stages, stage => stage.path)) {
+  for (const [at, stages] of Map.groupBy(merge.stages, stage => stage.path)) {
+    const path = plainName(at)
+    const [from, mine, other] = [1, 2, 3].map(number => stages.find(({ stage }) => stage === number))
     // Conflict markers are never written into a draft: the file stays as in `theirs`.
-    files.delete(path)
-    if (theirs.files.has(path)) files.set(path, theirs.files.get(path))
-    const [from, mine] = [1, 2].map(number => stages.find(({ stage }) => stage === number))
+    files.delete(at)
+    const there = await entryBeside(objects, theirs, path)
+    // Our side renamed the file, or the folder that it is in: git has moved their change along.
+    if (other && there?.oid !== other.oid) files.set(path, { mode: other.mode, oid: other.oid })
+    else if (theirs.files.has(path)) files.set(path, theirs.files.get(path))
     if (mine) await addClash(objects, clashes, path, { mode: mine.mode, base: from?.oid, draft: mine.oid })
+    else if (from && other)
+      await addClash(objects, clashes, path, { mode: from.mode, base: from.oid, draft: undefined })
   }
-  return await withoutSettled(objects, { tip: theirs.tip, files, clashes })
+  return withoutUnused(await withoutSettled(objects, { tip: theirs.tip, files, clashes, renames }))
 }
+
+/** The name that git gives a file that is in the way of a folder, by the id of its commit. */
+const ASIDE = /~(?:[0-9a-f]{40}|[0-9a-f]{64})(_\d+)?$/
+
+const plainName = (path: Path): Path => path.replace(ASIDE, '~draft$1')
 
 async function mergeClashes(
   objects: Objects,
@@ -103,6 +118,8 @@ async function united(objects: Objects, one: Clashing, other: Clashing): Promise
   const { repository } = objects
   const base = one.base === other.base ? one.base : await commonBase(objects, one.base, other.base)
   if (one.draft === other.draft) return { ...other, base }
+  // A draft that deletes the file gives way to one with content.
+  if (one.draft === undefined || other.draft === undefined) return { ...(one.draft === undefined ? other : one), base }
   const [start, ours = Buffer.of(), theirs = Buffer.of()] = await Promise.all([
     readBytes(objects, base),
     one.bytes ?? readBytes(objects, one.draft),
@@ -133,11 +150,11 @@ async function withoutSettled(objects: Objects, drafts: Drafts): Promise<Drafts>
   const files = new Map(drafts.files)
   const clashes = new Map<Path, Clashing>()
   for (const [path, clash] of drafts.clashes) {
-    const { mode, base, draft, bytes } = clash
+    const { base, draft } = clash
     const isDraftElsewhere = files.has(path)
     const entry = isDraftElsewhere ? files.get(path) : await entryInTip(objects, drafts.tip, path)
     if (entry?.oid === draft) continue
-    if (!isDraftElsewhere && entry?.oid === base) files.set(path, { mode, oid: draft, ...(bytes && { bytes }) })
+    if (!isDraftElsewhere && entry?.oid === base) files.set(path, draftFileOf(clash))
     else clashes.set(path, clash)
   }
   return { ...drafts, files, clashes }
@@ -159,6 +176,7 @@ async function withMarks(objects: Objects, drafts: Drafts): Promise<Drafts> {
 
 async function marked(objects: Objects, clash: Clashing, other: Entry): Promise<Pick<Clashing, 'working'>> {
   const { mode, base: from, draft, bytes } = clash
+  if (draft === undefined) return {}
   const [base, theirs] = await Promise.all(
     [from === undefined ? undefined : { mode, oid: from }, other].map(it => textBytes(objects, it)),
   )

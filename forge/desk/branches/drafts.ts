@@ -14,11 +14,21 @@ import { FORGE_AUTHOR, type Renamed } from '../../operations.ts'
 import { isIn, pathAfter } from '../contract/paths.ts'
 import { readContent } from '../reading/file-content.ts'
 import type { Content } from '../reading/text.ts'
+import { readRenameLines, renameLines, withoutUnused } from './draft-renames.ts'
 
 /** A draft's file; undefined if it is deleted. `bytes`: its content, until it is written. */
 export type DraftFile = { mode: string; oid: Oid; bytes?: Buffer } | undefined
-/** A draft that conflicts with the branch: the typed text, and the text before typing (`base`; see draft-merges.ts). */
-export type Clashing = { mode: string; base: Oid | undefined; draft: Oid; bytes?: Buffer; working?: Working }
+/**
+ * A file that could not be merged: its draft (undefined: the draft deletes it), and the base of that (see
+ * draft-merges.ts).
+ */
+export type Clashing = {
+  mode: string
+  base: Oid | undefined
+  draft: Oid | undefined
+  bytes?: Buffer
+  working?: Working
+}
 
 /**
  * A conflicting draft and the other version in one text with conflict markers, as resolved in the editor. The draft is
@@ -45,14 +55,20 @@ export type Drafts = {
   tip: Oid | undefined
   files: ReadonlyMap<Path, DraftFile>
   clashes: ReadonlyMap<Path, Clashing>
+  /** The renames of files and folders among them: see draft-renames.ts. */
+  renames: readonly Renamed[]
 }
 
-export const noDrafts = (tip: Oid | undefined): Drafts => ({ tip, files: new Map(), clashes: new Map() })
+export const noDrafts = (tip: Oid | undefined): Drafts => ({ tip, files: new Map(), clashes: new Map(), renames: [] })
+/** Drafts of these files, without conflicts. */
+export const draftsOf = (tip: Oid | undefined, files: Drafts['files']): Drafts => ({ ...noDrafts(tip), files })
 export const isEmpty = ({ files, clashes }: Drafts): boolean => files.size === 0 && clashes.size === 0
 
 export function isSameDrafts(one: Drafts, other: Drafts): boolean {
+  if (one === other) return true
   if (one.tip !== other.tip || one.files.size !== other.files.size || one.clashes.size !== other.clashes.size)
     return false
+  if (renameLines(one.renames) !== renameLines(other.renames)) return false
   for (const [path, file] of one.files) {
     const twin = other.files.get(path)
     if (!other.files.has(path) || twin?.oid !== file?.oid || twin?.mode !== file?.mode) return false
@@ -68,6 +84,10 @@ export const isSameClash = (one: Clashing | undefined, other: Clashing | undefin
   one?.working?.oid === other?.working?.oid &&
   one?.working?.marked === other?.working?.marked
 
+/** The file of a conflict as the draft has it. */
+export const draftFileOf = ({ mode, draft, bytes }: Clashing): DraftFile =>
+  draft === undefined ? undefined : { mode, oid: draft, ...(bytes && { bytes }) }
+
 // --- One file ---
 
 export const entryOf = (file: DraftFile): Entry => file && { mode: file.mode, oid: file.oid }
@@ -75,7 +95,8 @@ export const entryOf = (file: DraftFile): Entry => file && { mode: file.mode, oi
 /** A file as these drafts have it, including drafts in conflict. */
 export async function entryIn(objects: Objects, { tip, files, clashes }: Drafts, path: Path): Promise<Entry> {
   const clash = clashes.get(path)
-  if (clash) return { mode: clash.mode, oid: clash.working?.oid ?? clash.draft }
+  const shown = clash && (clash.working?.oid ?? clash.draft)
+  if (clash) return shown === undefined ? undefined : { mode: clash.mode, oid: shown }
   if (files.has(path)) return entryOf(files.get(path))
   return await entryInTip(objects, tip, path)
 }
@@ -120,7 +141,7 @@ export function draftsBelow({ files, clashes }: Drafts, path: Path): Set<Path> {
   return new Set([...files.keys(), ...clashes.keys()].filter(it => isIn(it, path)))
 }
 
-/** The drafts' files after the rename of a file or folder. */
+/** The files of these drafts after a committed rename of a file or folder. */
 export function renamedFiles({ files }: Drafts, renamed: Renamed): Map<Path, DraftFile> {
   return new Map([...files].map(([path, file]) => [pathAfter(renamed, path), file]))
 }
@@ -132,9 +153,9 @@ function without<Value>(all: ReadonlyMap<Path, Value>, paths: Iterable<Path>): M
 }
 
 /** The drafts without some files, which are then as they were saved. */
-export const withoutFiles = ({ tip, files, clashes }: Drafts, paths: Iterable<Path>): Drafts => {
+export const withoutFiles = (drafts: Drafts, paths: Iterable<Path>): Drafts => {
   const gone = new Set(paths)
-  return { tip, files: without(files, gone), clashes: without(clashes, gone) }
+  return withoutUnused({ ...drafts, files: without(drafts.files, gone), clashes: without(drafts.clashes, gone) })
 }
 
 // --- As a commit ---
@@ -161,7 +182,8 @@ export async function makeDrafts(
   const tree = await makeTree(objects, from.base, new Map([...from.changes, ...asChanges(drafts.files)]))
   const clashes = drafts.clashes.size > 0 ? await makeClashes(objects, drafts.clashes) : undefined
   const parents = [drafts.tip, clashes?.oid].filter(oid => oid !== undefined)
-  const message = `Drafts\n${clashes ? `\nForge-Clashes: ${clashes.oid}\n` : ''}`
+  const trailers = `${clashes ? `Forge-Clashes: ${clashes.oid}\n` : ''}${renameLines(drafts.renames)}`
+  const message = `Drafts\n${trailers && `\n${trailers}`}`
   const who = identityLine(FORGE_AUTHOR)
   const commit: NewObject = { type: 'commit', bytes: bytesOf({ tree: tree.oid, parents, message }, who, who) }
   const oid = oidOf(objects.repository.format, commit)
@@ -176,7 +198,7 @@ export async function makeDrafts(
 async function makeClashes(objects: Objects, clashes: ReadonlyMap<Path, Clashing>): Promise<NewDrafts> {
   const changes = new Map<Path, TreeChange>()
   for (const [path, { mode, base, draft, bytes, working }] of clashes) {
-    changes.set(`draft/${path}`, bytes ? { mode, bytes } : { mode, oid: draft })
+    if (draft !== undefined) changes.set(`draft/${path}`, bytes ? { mode, bytes } : { mode, oid: draft })
     if (base) changes.set(`base/${path}`, { mode, oid: base })
     if (!working) continue
     const { mark, oid, bytes: typed, marked, theirs } = working
@@ -198,11 +220,12 @@ const MAX_DRAFTS = 100_000
 export async function readDrafts(objects: Objects, oid: Oid): Promise<Drafts | undefined> {
   const object = await objects.read(oid)
   if (object?.type !== 'commit' || !object.bytes) return undefined
-  const { tree, parents, message } = parseCommit(object.bytes)
-  const clashing = CLASHES.exec(textOf(message, undefined))?.[1]
+  const { tree, parents, ...parsed } = parseCommit(object.bytes)
+  const message = textOf(parsed.message, undefined)
+  const clashing = CLASHES.exec(message)?.[1]
   const [tip] = parents.filter(parent => parent !== clashing)
   const clashes = clashing && parents.includes(clashing) ? await readClashes(objects, clashing) : new Map()
-  return { tip, files: await filesBetween(objects, tip, tree), clashes }
+  return { tip, files: await filesBetween(objects, tip, tree), clashes, renames: readRenameLines(message) }
 }
 
 async function readClashes(objects: Objects, commit: Oid): Promise<Map<Path, Clashing>> {
@@ -222,11 +245,13 @@ async function readClashes(objects: Objects, commit: Oid): Promise<Map<Path, Cla
       if (marked && theirs) working.set(path, { oid, mark, left: marksLeft(text, mark), marked, theirs })
     }
   }
-  const drafts = [...(folders.get('draft') ?? [])]
+  // A file without a draft is one that the draft deletes.
+  const all = new Map([...(folders.get('base') ?? []), ...(folders.get('draft') ?? [])])
   return new Map(
-    drafts.map(([path, { mode, oid }]) => {
+    [...all].map(([path, { mode }]) => {
       const known = working.get(path)
-      return [path, { mode, base: oidIn('base', path), draft: oid, ...(known && { working: known }) }]
+      const sides = { base: oidIn('base', path), draft: oidIn('draft', path) }
+      return [path, { mode, ...sides, ...(known && { working: known }) }]
     }),
   )
 }

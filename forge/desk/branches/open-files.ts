@@ -12,6 +12,7 @@ import { showFile, textAt } from '../reading/file-content.ts'
 import { type Filters, whyFiltered } from '../reading/filters.ts'
 import { decodeText, showWithoutText, whyReadOnly } from '../reading/text.ts'
 import { Document, type Taken } from './documents.ts'
+import { originsIn } from './draft-renames.ts'
 import { contentIn, type Drafts, entryIn, entryInTip } from './drafts.ts'
 
 /** An open file. `windows`: how many windows show it. `document`: undefined if the file is not editable text. */
@@ -22,6 +23,8 @@ export class OpenFiles {
   readonly #files = new Map<Path, OpenFile>()
   /** The files with edits that are not in the drafts yet. */
   readonly #typed = new Set<Path>()
+  /** The old paths of renamed files. Kept, since each open file asks for its own. */
+  #origins: { drafts: Drafts | undefined; byPath: ReadonlyMap<Path, Path> } = { drafts: undefined, byPath: new Map() }
   /** Why no file can be edited now, as a sentence. */
   #readOnly: string | undefined
 
@@ -84,7 +87,7 @@ export class OpenFiles {
     return this.#files.get(path)?.document?.mark()
   }
 
-  /** Records the entry under which collected edits are in the drafts. */
+  /** Records the tree entry (mode and id) that a file has in the drafts with its collected edits. */
   took(path: Path, entry: Entry): void {
     const open = this.#files.get(path)
     if (open) open.shown = entry
@@ -152,15 +155,22 @@ export class OpenFiles {
   async #show(drafts: Drafts, path: Path, { document }: OpenFile): Promise<File> {
     const entry = await entryIn(this.objects, drafts, path)
     if (!entry) return { kind: 'nothing' }
-    const before = await entryInTip(this.objects, drafts.tip, path)
+    const before = await entryInTip(this.objects, drafts.tip, this.#originOf(drafts, path))
     const saved = before && (await textAt(this.objects, path, before))
+    const isNewPath = drafts.files.has(path) && (await entryInTip(this.objects, drafts.tip, path)) === undefined
     if (!document) {
       const filter = await this.filters.of(drafts.tip, path)
       const why = this.#readOnly ?? (filter === undefined ? undefined : whyFiltered(path, filter))
       return await showFile(this.objects, path, entry, saved, why)
     }
     const { text, version, form } = document
-    const shown = { kind: 'text', text, version, saved, ...form, mode: entry.mode } as const
+    const shown = { kind: 'text', text, version, saved, ...form, mode: entry.mode, isNewPath } as const
     return { ...shown, readOnly: this.#readOnly }
+  }
+
+  /** The path of a file in the last commit, which is another one if the drafts rename it. */
+  #originOf(drafts: Drafts, path: Path): Path {
+    if (this.#origins.drafts !== drafts) this.#origins = { drafts, byPath: originsIn(drafts) }
+    return this.#origins.byPath.get(path) ?? path
   }
 }

@@ -8,6 +8,8 @@ import { CommitVfs, type Vfs } from '../../vfs.ts'
 import type { File } from '../contract/branches.ts'
 import type { At } from '../contract/values.ts'
 import { showFile } from '../reading/file-content.ts'
+import type { DraftRenames } from '../reading/folders.ts'
+import { originsIn, renamesFor } from './draft-renames.ts'
 import type { OpenBranches } from './open-branches.ts'
 
 const NEVER_CHANGES = 'A commit never changes: make a branch from it to edit its files.'
@@ -17,6 +19,14 @@ export async function vfsAt(branches: OpenBranches, at: At): Promise<Vfs> {
   if (at.kind === 'branch') return await (await branches.work(at.branch)).vfs()
   const { objects } = branches.room
   return new CommitVfs(objects, await commitNamed(objects, at.commit))
+}
+
+/** The renames that the drafts of a branch include. */
+export async function renamesIn(branches: OpenBranches, branch: string): Promise<DraftRenames> {
+  const { drafts } = await branches.work(branch)
+  const origins = originsIn(drafts)
+  const records = [...renamesFor(drafts, origins).values()]
+  return { origins, folders: new Map(records.map(({ from, to }) => [to, from])) }
 }
 
 /** Opens a file and returns what it shows. News about it is sent until it is closed as often as it was opened. */

@@ -2,6 +2,7 @@
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import type { Renamed } from '../../operations.ts'
 import { pathAfter } from '../contract/paths.ts'
+import { draftsRef } from '../refs.ts'
 import { headRef } from './branches.ts'
 import { entryIn } from './drafts.ts'
 import { type OpenBranches, renamedBy } from './open-branches.ts'
@@ -39,10 +40,10 @@ async function renamesSince({ room }: OpenBranches, branch: string, since: Oid):
   for await (const operation of room.operations.newestFirst()) {
     if (++count > MAX_OPERATIONS_READ) break
     const head = operation.refs.find(({ ref }) => ref === headRef(name))
-    if (!head) continue
-    if (head.after === since) break
-    if (operation.renamed) renames.unshift(operation.renamed)
-    if (head.before === since) break
+    const isHere = head !== undefined || operation.refs.some(({ ref }) => ref === draftsRef(name))
+    if (head?.after === since) break
+    if (isHere) renames.unshift(...operation.renamed)
+    if (head?.before === since) break
     const renaming = renamedBy(operation)
     if (renaming?.to === name) name = renaming.from
   }

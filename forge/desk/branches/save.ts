@@ -6,23 +6,43 @@ import { type NewObject, oidOf, openObjects, writeObjects } from '../../../core/
 import { fields, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import type { NewTree } from '../../../core/git/trees.ts'
-import { visible, visiblePath } from '../../../core/text.ts'
+import { many, visible, visiblePath } from '../../../core/text.ts'
 import { isNotFetched, NOT_FETCHED } from '../not-fetched.ts'
 
-/** The change of one file in a save. */
-export type SaveStep = { path: Path; does: 'edit' | 'add' | 'delete' }
+/** The change of one file in a save, or the rename of a file or folder. */
+export type SaveStep = { path: Path; does: 'edit' | 'add' | 'delete' } | { path: Path; does: 'rename'; from: Path }
 
 /** The maximum length of a subject, in characters, that git's tools do not cut. */
 const MAX_SUBJECT_CHARS = 72
 
-/** The default message: `edit: a.ts`, `edit: a.ts, b.ts`, or `edit: 7 files` if the names are too long. */
+/**
+ * `edit: a.ts`, `rename: a.ts → b.ts`, `edit: a.ts, b.ts`, `rename: a → b; edit: 3 files`, or `edit: 7 files` if the names
+ * are too long.
+ */
 export function messageFor(steps: readonly SaveStep[]): string {
-  const words = new Set(steps.map(({ does }) => does))
-  const [word = 'edit'] = words.size === 1 ? words : ['edit']
-  const named = `${word}: ${steps.map(({ path }) => visiblePath(path)).join(', ')}`
-  if (steps.length === 1 || (steps.length <= 3 && named.length <= MAX_SUBJECT_CHARS)) return named
-  return `${word}: ${steps.length} files`
+  const groups = [...Map.groupBy(steps, ({ does }) => does)]
+  // With one rename, the other files are usually those that had to follow it.
+  const isAboutRename = groups.length > 1 && steps.filter(({ does }) => does === 'rename').length === 1
+  const words =
+    groups.length === 1 || isAboutRename ? groups.map(([does, all]) => groupWords(does, all)).join('; ') : ''
+  const isShort = words.length <= MAX_SUBJECT_CHARS
+  if (words !== '' && (isShort || steps.length === 1)) return words
+  const [does = 'edit'] = groups.length === 1 ? (groups[0] ?? []) : []
+  if (does === 'edit' && steps.length <= 3) {
+    const named = `edit: ${steps.map(nameOf).join(', ')}`
+    if (named.length <= MAX_SUBJECT_CHARS) return named
+  }
+  return `${does}: ${many(steps.length, 'file')}`
 }
+
+function groupWords(does: SaveStep['does'], steps: readonly SaveStep[]): string {
+  const named = `${does}: ${steps.map(nameOf).join(', ')}`
+  if (steps.length === 1 || (steps.length <= 3 && named.length <= MAX_SUBJECT_CHARS)) return named
+  return `${does}: ${many(steps.length, 'file')}`
+}
+
+const nameOf = (step: SaveStep): string =>
+  step.does === 'rename' ? `${visiblePath(step.from)} → ${visiblePath(step.path)}` : visiblePath(step.path)
 
 /** Author and committer with the current time, and whether commits are signed. */
 export type CommitSignature = { author: Buffer; committer: Buffer; sign: boolean }

@@ -13,6 +13,7 @@ import { DRAFTS_ELSEWHERE, reverseDraftsElsewhere, reverseSaveElsewhere, SAVE_EL
 import { prepare } from './branch-undo.ts'
 import { becomeTogether, type HeldBranch, type Next } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef } from './branches.ts'
+import { DELETE, NEW_FILE } from './file-operations.ts'
 import { branchNameOf, lockedAll, nameOfRef, type OpenBranches } from './open-branches.ts'
 
 /** Whether an undo is refused if the ref has moved since. Drafts and waiting merges may have changed. */
@@ -125,17 +126,19 @@ async function moveBack(branches: OpenBranches, operation: Recorded, original: O
 
 /**
  * Whether an operation made a commit. Undone on a branch without earlier commits, it leaves the branch empty; the undo
- * of any other creation of a branch deletes the branch.
+ * of any other creation of a branch deletes the branch. (Earlier versions have committed a new file at once.)
  */
-const isFirst = ({ kind }: Operation): boolean => ['save', 'new file', 'turn', 'keep turn'].includes(kind)
+const isFirst = ({ kind }: Operation): boolean => ['save', NEW_FILE, 'turn', 'keep turn'].includes(kind)
 
 /** The kind of operation that resolves a conflicting draft by one of its sides. */
 export const SETTLE = 'choose'
 /** The kind of operation that amends the newest commit of a branch, possibly with its drafts. */
 export const AMEND = 'amend'
+/** The kind of operation that takes back parts of a commit, as drafts. */
+export const TAKE_BACK = 'take back'
 
 /** The kinds of operations that discard drafts, or restore or add some. */
-const ABOUT_DRAFTS = ['discard', 'replace', SETTLE, 'delete', 'delete branch', 'keep turn']
+const ABOUT_DRAFTS = ['discard', 'replace', TAKE_BACK, SETTLE, DELETE, NEW_FILE, 'delete branch', 'keep turn']
 
 /** Moves all refs of an operation back, with the drafts of their branches. Returns the error if one has moved. */
 async function tryToMoveBack(
@@ -145,7 +148,7 @@ async function tryToMoveBack(
   original: Operation,
   how: How,
 ): Promise<RefMoved | undefined> {
-  const back = renamed && { from: renamed.to, to: renamed.from }
+  const back = renamed.map(({ from, to }) => ({ from: to, to: from })).reverse()
   const prepared: [HeldBranch, Next][] = []
   try {
     for (const held of all) {
@@ -157,10 +160,12 @@ async function tryToMoveBack(
       const isAboutDrafts = drafts && ABOUT_DRAFTS.includes(original.kind)
       const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
       const isUnsaved = ['save', AMEND].includes(original.kind) && how.kind === 'undo'
+      const isAdded = original.kind === NEW_FILE && how.kind === 'undo'
       const isTurn = refs.some(({ ref }) => ref === turnRef(name))
       const waits = refs.find(({ ref }) => ref === mergingRef(name))
       const merging = waits && { before: waits.before, after: waits.after, drafts: drafts?.before }
-      const target = { head, isUnsaved, drafts: change, renamed: back, isTurn, merging }
+      const unsaved = isUnsaved ? { drafts: drafts?.before } : undefined
+      const target = { head, unsaved, isAdded, drafts: change, renamed: back, isTurn, merging }
       prepared.push([held, await prepare(held, target)])
     }
     const own = new Set(prepared.flatMap(([{ work }, { head }]) => (head === undefined ? [] : [headRef(work.name)])))

@@ -47,7 +47,10 @@ export class Conversations {
   /** Parsed conversations by file content. */
   readonly #sessions: SessionCache
 
-  /** Branches of which a slow fact came late once: the next request waits for it. */
+  /**
+   * Branches whose slow facts (such as how full the context window is) came too late once: later requests wait for
+   * them.
+   */
   readonly #slow = new Set<string>()
 
   constructor(

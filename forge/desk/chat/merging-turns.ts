@@ -5,7 +5,7 @@ import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import type { BranchWork } from '../branches/branch-work.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
-import { type DraftFile, entryIn, entryInTip, isEmpty, noDrafts } from '../branches/drafts.ts'
+import { type DraftFile, draftsOf, entryIn, entryInTip, isEmpty, noDrafts } from '../branches/drafts.ts'
 import { makeMerging, readMerging } from '../conflicts/merging-commits.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
 import { sessionChanges } from './turn-ends.ts'
@@ -44,7 +44,7 @@ export async function settleByTurn(
         const before = await entryInTip(objects, turn.base, path)
         if (before?.oid === file?.oid && before?.mode === file?.mode) files.delete(path)
       }
-      const done = { tip: turn.base, files, clashes: new Map() }
+      const done = draftsOf(turn.base, files)
       const isSame = work.tip === turn.base
       const drafts = isSame || isEmpty(done) ? done : await mergeDrafts(objects, noDrafts(turn.base), done, work.drafts)
       const by = { ...state.by }

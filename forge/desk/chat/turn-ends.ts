@@ -13,7 +13,15 @@ import { readSession, writeSession } from '../../ai/session-file.ts'
 import { commitTo } from '../branches/branch-commits.ts'
 import type { BranchWork } from '../branches/branch-work.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
-import { asChanges, type DraftFile, type Drafts, entryInTip, filesBetween, isEmpty } from '../branches/drafts.ts'
+import {
+  asChanges,
+  type DraftFile,
+  type Drafts,
+  draftsOf,
+  entryInTip,
+  filesBetween,
+  isEmpty,
+} from '../branches/drafts.ts'
 import { attributesChange, isOfForge, withOwnFolder } from '../branches/forge-folder.ts'
 import { messageFor, type SaveStep } from '../branches/save.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
@@ -169,7 +177,7 @@ async function ownChanges({ room: { objects }, tip }: BranchWork, turn: Checkpoi
 }
 
 async function draftsWith({ room: { objects }, tip, drafts }: BranchWork, turn: Checkpoint): Promise<Drafts> {
-  const done = { tip: turn.base, files: turn.files, clashes: new Map() }
+  const done = draftsOf(turn.base, turn.files)
   if (tip === turn.base && isEmpty(drafts)) return done
   return await mergeDrafts(objects, { ...done, files: new Map() }, done, drafts)
 }

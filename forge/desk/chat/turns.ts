@@ -24,7 +24,7 @@ import { loadSession, setAside } from '../../ai/session-file.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import type { AtWork, BranchServices, BranchWork, HeldBranch } from '../branches/branch-work.ts'
 import { tipsBelow } from '../branches/branches.ts'
-import { asChanges, type DraftFile, entryInTip, noDrafts, verifyNoClash } from '../branches/drafts.ts'
+import { asChanges, type DraftFile, draftsOf, entryInTip, noDrafts, verifyNoClash } from '../branches/drafts.ts'
 import { setUpMergeDriver } from '../branches/forge-folder.ts'
 import { readSignature } from '../branches/save.ts'
 import type { BranchInfo } from '../contract/branches.ts'
@@ -173,7 +173,8 @@ export class Turns implements AsyncDisposable {
     const { session: loaded, unreadable } = await loadSession(vfs)
     if (unreadable !== undefined) await setAside(vfs)
     const wishes = this.choices.wishesIn(work.name)
-    // The opening requests of another user's conversation are not in this provider's cache, and may contain anything.
+    // The opening (the context before the first message) of another user's conversation is not in this provider's
+    // cache, and may contain anything.
     const session = withWishes((await this.#isOwn(work.tip)) ? loaded : withoutOpening(loaded), wishes)
     const model = await this.#openModel(session)
     // Throws if git has no name for commits, since a turn that could not be committed is not begun.
@@ -464,7 +465,7 @@ const nameSome = (paths: readonly Path[]): string =>
   paths.length <= 2 ? paths.map(visiblePath).join(' and ') : many(paths.length, 'file')
 
 const heldBy = ({ now: { base, files } }: BranchTurn, why: string): AtWork => ({
-  files: { tip: base, files, clashes: new Map() },
+  files: draftsOf(base, files),
   why,
 })
 

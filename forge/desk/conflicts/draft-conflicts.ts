@@ -10,7 +10,7 @@ import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import type { BranchWork } from '../branches/branch-work.ts'
 import { entryBeside } from '../branches/draft-merges.ts'
-import { type Clashing, type DraftFile, entryInTip, isOpen } from '../branches/drafts.ts'
+import { type Clashing, type DraftFile, draftFileOf, entryInTip, isOpen } from '../branches/drafts.ts'
 import { SETTLE } from '../branches/undo.ts'
 import type { ConflictFile, Merging, MergingFile, WholeSide } from '../contract/merging.ts'
 import { decodeText } from '../reading/text.ts'
@@ -86,13 +86,14 @@ function clashAt({ drafts }: BranchWork, path: Path): Clashing {
 
 async function entriesOf({ room, drafts }: BranchWork, path: Path, { mode, base, draft }: Clashing) {
   const theirs: Entry = await entryBeside(room.objects, drafts, path)
-  return { base: base === undefined ? undefined : { mode, oid: base }, ours: { mode, oid: draft }, theirs }
+  const entryOf = (oid: Oid | undefined): Entry => (oid === undefined ? undefined : { mode, oid })
+  return { base: entryOf(base), ours: entryOf(draft), theirs }
 }
 
 async function rowOf(work: BranchWork, path: Path, clash: Clashing): Promise<MergingFile> {
   const { working } = clash
   const { base, ours, theirs } = await entriesOf(work, path, clash)
-  const kind: MergingKind = working ? 'text' : theirs ? 'binary' : 'modify/delete'
+  const kind: MergingKind = working ? 'text' : ours && theirs ? 'binary' : 'modify/delete'
   const stages = ([base, ours, theirs] as const).flatMap((entry, at) =>
     entry ? [{ ...entry, path, stage: STAGES[at] ?? 1 }] : [],
   )
@@ -110,11 +111,11 @@ async function marksIn(objects: Objects, oid: Oid, mark: number): Promise<number
 
 async function fileOf(work: BranchWork, path: Path, clash: Clashing, side: WholeSide): Promise<DraftFile> {
   const { objects } = work.room
-  const { mode, draft, bytes, working } = clash
+  const { mode, working } = clash
   const { base, theirs } = await entriesOf(work, path, clash)
   if (side === 'base') return base
   if (side === 'theirs') return work.drafts.files.has(path) ? work.drafts.files.get(path) : theirs
-  if (side === 'ours' || !working) return { mode, oid: draft, ...(bytes && { bytes }) }
+  if (side === 'ours' || !working) return draftFileOf(clash)
   const text = (working.bytes ?? (await objects.read(working.oid))?.bytes)?.toString('latin1') ?? ''
   const both = withBoth(text, working.mark)
   if (both === undefined)

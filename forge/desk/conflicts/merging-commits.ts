@@ -90,7 +90,7 @@ const Body = v.object({
   by: v.record(v.string(), v.object({ model: v.string(), oid: v.optional(v.string()) })),
   /** The commits to pick after this one. */
   todo: v.array(v.string()),
-  /** Of a rewriting: what is left, with the items of `todo`. */
+  /** For a rewriting of commits: what is left, item by item; `todo` then only lists the commits. */
   rewrite: v.optional(StoredRewrite),
   /** For several picks: the number of this one, from 1, and how many there are. */
   number: v.optional(v.number()),

@@ -1,7 +1,7 @@
 /** What the page can ask about branches: editing and saving files, and undo. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
-import { At, Branch, Count, Oid, Path, Paths, RefName } from './values.ts'
+import { At, Branch, Count, Oid, Part, Path, Paths, RefName } from './values.ts'
 
 /** How another program moved a branch that has drafts: the number of new commits and their authors. */
 export const Moved = v.object({ from: Oid, to: Oid, commits: Count, by: v.array(v.string()) })
@@ -42,8 +42,10 @@ export const File = v.variant('kind', [
     text: v.string(),
     /** The number of edits since the server opened the file. */
     version: Count,
-    /** The text in the branch's last commit; undefined if the file is new. */
+    /** The text in the branch's last commit, of a renamed file under its old path; undefined if the file is new. */
     saved: v.optional(v.string()),
+    /** Whether the file itself is a draft: added, or renamed. */
+    isNewPath: v.optional(v.boolean()),
     lineEnd: v.picklist(['LF', 'CRLF', 'mixed']),
     bom: v.boolean(),
     /** The guessed encoding of a file that is not UTF-8. */
@@ -93,8 +95,13 @@ export const Operation = v.object({
 export type Operation = v.InferOutput<typeof Operation>
 
 const Commit = v.object({ commit: Oid })
+/** The files and folders of one action: at most those that a person selects. */
+const Some = <Item extends v.GenericSchema>(item: Item) => v.pipe(v.array(item), v.nonEmpty(), v.maxLength(1_000))
 /** What an undo or a redo did, and to which refs. */
 const Reversed = v.object({ words: v.string(), refs: v.array(RefName) })
+
+const SaveResult = v.object({ commit: v.optional(Oid) })
+const Parts = v.pipe(v.array(Part), v.maxLength(20_000))
 
 export const branchQuestions = {
   /** Opens a file. From then on the server sends news about it (`edited`). */
@@ -109,10 +116,7 @@ export const branchQuestions = {
     v.object({ accepted: v.boolean(), refused: v.optional(v.string()) }),
   ),
   /** Commits drafts. No commit if nothing has changed. */
-  save: question(
-    { branch: Branch, paths: Paths, message: v.optional(v.string()) },
-    v.object({ commit: v.optional(Oid) }),
-  ),
+  save: question({ branch: Branch, paths: Paths, message: v.optional(v.string()) }, SaveResult),
   /**
    * After a checkout could not follow a save: the new branch `to` gets the saved commits and the drafts, and the branch
    * goes back to the checkout's commit.
@@ -120,6 +124,10 @@ export const branchQuestions = {
   'save elsewhere': question({ branch: Branch, to: Branch }, Commit),
   /** Moves the drafts to the new branch `to` at commit `from`, where the branch was before it was moved. */
   'drafts elsewhere': question({ branch: Branch, from: Oid, to: Branch }, Nothing),
+  /** Commits some of the drafts' changes; what is left out stays a draft. */
+  'save parts': question({ branch: Branch, parts: Parts, message: v.optional(v.string()) }, SaveResult),
+  /** Takes some of a commit's changes back, as drafts of a branch; the operation can be undone. */
+  'take back': question({ branch: Branch, commit: Oid, parts: Parts }, Nothing),
   /** Discards drafts; the operation can be undone. */
   discard: question({ branch: Branch, paths: v.array(Path) }, Nothing),
   /**
@@ -141,9 +149,12 @@ export const branchQuestions = {
   ),
   /** The default message of a save. */
   message: repeatable({ branch: Branch, paths: Paths }, v.object({ message: v.string() })),
-  'new file': question({ branch: Branch, path: Path }, Commit),
-  rename: question({ branch: Branch, from: Path, to: Path }, Commit),
-  delete: question({ branch: Branch, path: Path }, Commit),
+  /** Adds an empty file as a draft. */
+  'new file': question({ branch: Branch, path: Path }, Nothing),
+  /** Moves or renames files and folders as drafts, all or none, in this order. */
+  move: question({ branch: Branch, moves: Some(v.object({ from: Path, to: Path })) }, Nothing),
+  /** Deletes files and folders as drafts, all or none. */
+  delete: question({ branch: Branch, paths: Some(Path) }, Nothing),
   'new branch': question({ branch: Branch, from: v.nullable(Oid) }, Nothing),
   'rename branch': question({ branch: Branch, to: Branch }, Nothing),
   'delete branch': question({ branch: Branch }, Nothing),

@@ -6,6 +6,7 @@
 import * as v from 'valibot'
 import { branchQuestions } from './branches.ts'
 import { chatQuestions } from './chat.ts'
+import { commentQuestions } from './comments.ts'
 import { deskQuestions } from './desk.ts'
 import { forkliftQuestions } from './forklift.ts'
 import { graphQuestions } from './graph.ts'
@@ -20,6 +21,7 @@ export const questions = {
   ...deskQuestions,
   ...branchQuestions,
   ...readingQuestions,
+  ...commentQuestions,
   ...graphQuestions,
   ...stepQuestions,
   ...mergingQuestions,

@@ -2,6 +2,7 @@
 import * as v from 'valibot'
 import { BranchInfo } from './branches.ts'
 import { Nothing, question, repeatable } from './question.ts'
+import { settingQuestions, UserSettings } from './settings.ts'
 import { At, Branch, Count, Path, Person } from './values.ts'
 
 /** The state of the desk, without contents of files. */
@@ -12,6 +13,8 @@ export const DeskInfo = v.object({
   folder: v.string(),
   isBare: v.boolean(),
   isEmpty: v.boolean(),
+  /** Files with unsaved changes in the branch of HEAD, if it has no commit yet. */
+  firstDrafts: v.optional(v.array(Path)),
   /** The branch of HEAD, if on one: the default base of reviews. */
   head: v.optional(Branch),
   /** The identity for commits; undefined if git has none, which saving then explains. */
@@ -45,7 +48,8 @@ export const Layout = v.object({
 export type Layout = v.InferOutput<typeof Layout>
 
 export const deskQuestions = {
-  desk: repeatable({}, v.object({ desk: DeskInfo, layout: v.optional(Layout) })),
+  ...settingQuestions,
+  desk: repeatable({}, v.object({ desk: DeskInfo, layout: v.optional(Layout), settings: UserSettings })),
   /** Whether news was sent to all windows since a page was made: see PageBeginning. */
   'has missed': question({ said: Count }, v.boolean()),
   'keep layout': repeatable({ layout: Layout }, Nothing),

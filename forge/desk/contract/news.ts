@@ -4,6 +4,7 @@ import { Edit, File } from './branches.ts'
 import { TurnNews } from './chat.ts'
 import { DeskInfo } from './desk.ts'
 import { Match } from './reading.ts'
+import { UserSettings } from './settings.ts'
 import { Branch, Count, Oid, Path } from './values.ts'
 
 const say = <const Kind extends string, const Fields extends v.ObjectEntries>(kind: Kind, fields: Fields) =>
@@ -11,6 +12,8 @@ const say = <const Kind extends string, const Fields extends v.ObjectEntries>(ki
 
 export const News = v.variant('say', [
   say('desk', { desk: DeskInfo }),
+  /** The user's settings have changed. */
+  say('settings', { settings: UserSettings }),
   /**
    * A branch has another tip or other drafts (`isOfDrafts`: only these): its views load again, except open files, which
    * get news of their own.

@@ -3,11 +3,18 @@ import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { At, Change, Count, Oid, Path, Person } from './values.ts'
 
+/** How drafts change a file or folder. A folder is `changed` if something in it is. */
+export const DraftState = v.picklist(['added', 'changed', 'deleted', 'renamed'])
+export type DraftState = v.InferOutput<typeof DraftState>
+
 /** An entry of a folder. Folders come first, then by name. */
 export const FolderEntry = v.object({
   name: v.string(),
   mode: v.string(),
-  draft: v.boolean(),
+  /** The unsaved change; undefined for none. What a draft deletes is listed, too. */
+  draft: v.optional(DraftState),
+  /** The old path of a renamed file or folder. */
+  from: v.optional(Path),
   /** How an AI's context contains the file: not, by its summary, or whole. */
   context: v.optional(v.picklist(['none', 'summary', 'whole'])),
 })
@@ -52,6 +59,14 @@ export type BlamedCommit = v.InferOutput<typeof BlamedCommit>
 export const Blame = v.object({ lines: v.array(BlamedLines), commits: v.array(BlamedCommit) })
 export type Blame = v.InferOutput<typeof Blame>
 
+/** How a file is indented, by the .editorconfig files above it, in columns; undefined where they do not say. */
+export const EditorConfig = v.object({
+  indentStyle: v.optional(v.picklist(['tab', 'space'])),
+  indentSize: v.optional(Count),
+  tabWidth: v.optional(Count),
+})
+export type EditorConfig = v.InferOutput<typeof EditorConfig>
+
 export const readingQuestions = {
   /** `path` is '' for the top. */
   folder: repeatable({ at: At, path: v.pipe(v.string(), v.maxLength(4096)) }, v.array(FolderEntry)),
@@ -94,6 +109,10 @@ export const readingQuestions = {
   ),
   /** The commit of each line of a saved file; no lines if the file does not exist. */
   blame: repeatable({ at: At, path: Path }, Blame),
+  /** The id of a file's content; none if the file does not exist. */
+  'blob of': repeatable({ at: At, path: Path }, v.object({ oid: v.optional(Oid) })),
+  /** How a file is to be indented. */
+  'editor config': repeatable({ at: At, path: Path }, EditorConfig),
   /** The commits that changed some lines of a file, from line 1, newest first, with what they changed in them. */
   'line history': repeatable(
     { at: At, path: Path, from: v.pipe(Count, v.minValue(1)), to: v.pipe(Count, v.minValue(1)) },

@@ -67,6 +67,7 @@ export const Step = v.variant('step', [
   RewriteStep,
   v.object({ step: v.literal('tag'), name: Branch, at: Oid, message: v.optional(v.string()) }),
   v.object({ step: v.literal('delete tag'), name: Branch }),
+  v.object({ step: v.literal('push tag'), name: Branch, remote: v.string() }),
   /** Fetches from one remote, from a branch's remote, or from all. */
   v.object({ step: v.literal('fetch'), remote: v.optional(v.string()), branch: v.optional(Branch) }),
   v.object({ step: v.literal('pull'), branch: Branch, how: v.picklist(['fast-forward', 'merge', 'rebase']) }),
@@ -84,8 +85,9 @@ export type Step = v.InferOutput<typeof Step>
 const ENDS = ['clean', 'drops', 'conflicts', 'nothing', 'impossible'] as const
 
 /**
- * The outcome of a step, for the word on a drop target: green, red, yellow or grey. It matches the preview, or is
- * `unknown` where it takes too long to compute. `drops`: commits leave a branch, or a remote branch by a forced push.
+ * The outcome of a step, shown as a coloured word on the branch that something is dragged onto: green, red, yellow or
+ * grey. It matches the preview, or is `unknown` where it takes too long to compute. `drops`: commits leave a branch, or
+ * a remote branch by a forced push.
  */
 export const Outlook = v.object({
   is: v.picklist([...ENDS, 'unknown']),

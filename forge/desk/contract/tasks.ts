@@ -7,6 +7,7 @@
 import * as v from 'valibot'
 import {
   CheckedPlan,
+  InBatches,
   Limits,
   PlanAssertion,
   type PlannedTask,
@@ -85,6 +86,8 @@ export const Run = v.object({
   complaints: v.array(v.string()),
   tasks: v.array(RunTask),
   spent: Spent,
+  /** Its requests in batches; `since` in milliseconds since 1970. */
+  batch: v.optional(InBatches),
   limits: v.pick(Limits, ['cost', 'requests', 'minutes']),
   /** The limit that was reached, if the run is out of budget. */
   limit: v.optional(RaisableLimit),

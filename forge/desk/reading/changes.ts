@@ -11,7 +11,7 @@ import { isNotFetched } from '../not-fetched.ts'
 
 /** At most this many changes are listed. */
 const MAX_CHANGES = 20_000
-/** If more files differ, only names are compared, since reading their contents takes too long. */
+/** If more files differ, only names and ids are compared, since reading their contents takes too long. */
 const MAX_COMPARED_FILES = 3000
 /** Above this many added and deleted files, git does not look for renames. */
 const MAX_RENAME_CANDIDATES = 1000
@@ -35,7 +35,8 @@ export async function changesBetween(objects: Objects, from: Oid, to: Oid): Prom
     return readChanges(fields((await run(objects.repository, args, { bounds })).stdout))
   }
   const names = await ask('--no-renames')
-  if (names.length > MAX_COMPARED_FILES) return names
+  // Renames without a change of content are found by their ids, however many files differ.
+  if (names.length > MAX_COMPARED_FILES) return await ask('-M100%')
   try {
     return await ask('--numstat', '-M', `-l${MAX_RENAME_CANDIDATES}`)
   } catch (error) {

@@ -10,17 +10,50 @@ import type { FolderPlace } from './place.ts'
 /** A folder with more entries is refused, since listing it would block the server. */
 const MAX_FOLDER_ENTRIES = 200_000
 
-/** Folders first, then by name. `draft` marks unsaved files, and folders that contain one. */
-export async function listFolder(objects: Objects, place: FolderPlace, path: Path): Promise<FolderEntry[]> {
-  const entries = await entriesIn(objects, place, path)
-  if (!entries) throw new Failure(`There is no folder ${visiblePath(path)} here any more.`)
+/** The renames that drafts include. */
+export interface DraftRenames {
+  /** The old path of each renamed file, by its new path. */
+  origins: ReadonlyMap<Path, Path>
+  /** The old paths of renamed folders, by their new paths. */
+  folders: ReadonlyMap<Path, Path>
+}
+
+export const NO_RENAMES: DraftRenames = { origins: new Map(), folders: new Map() }
+
+/**
+ * Lists a folder: folders first, then by name. `draft` says what is unsaved. Deleted files are listed, but not the old
+ * paths of renamed ones.
+ */
+export async function listFolder(
+  objects: Objects,
+  place: FolderPlace,
+  path: Path,
+  renames: DraftRenames = NO_RENAMES,
+): Promise<FolderEntry[]> {
+  const drafts = draftsIn(path, place.drafts, renames)
+  const [there, before] = await Promise.all([
+    entriesIn(objects, place, place.tree, path),
+    drafts.size > 0 ? entriesIn(objects, place, place.saved, path) : undefined,
+  ])
+  const saved = new Map((before ?? []).map(entry => [entry.name, entry]))
+  const names = new Set(there?.map(({ name }) => name))
+  const gone = [...saved.values()].filter(({ name }) => !names.has(name) && drafts.has(name))
+  if (!there && gone.length === 0) throw new Failure(`There is no folder ${visiblePath(path)} here any more.`)
+  const entries = [...(there ?? []), ...gone]
   if (entries.length > MAX_FOLDER_ENTRIES)
     throw new Failure(`${visiblePath(path) || 'This folder'} has ${many(entries.length, 'file')}: too many for a list.`)
-  const drafts = namesIn(path, place.drafts)
+  const stateOf = ({ name, mode }: TreeEntry): Pick<FolderEntry, 'draft' | 'from'> => {
+    if (!drafts.has(name)) return {}
+    if (!names.has(name)) return { draft: 'deleted' }
+    const before = saved.get(name)
+    if (before && isFolder(before) === (mode === '040000')) return { draft: 'changed' }
+    const at = path === '' ? name : `${path}/${name}`
+    const from = (mode === '040000' ? renames.folders : renames.origins).get(at)
+    return from === undefined ? { draft: 'added' } : { draft: 'renamed', from }
+  }
   const order = ({ mode, name }: { mode: string; name: string }) => `${mode === '040000' ? 0 : 1}${name}`
-  const keyed = entries.map(({ name, mode }) => ({ name, mode, draft: drafts.has(name) }))
-  return keyed
-    .map(entry => [order(entry), entry] as const)
+  return entries
+    .map(entry => [order(entry), { name: entry.name, mode: entry.mode, ...stateOf(entry) }] as const)
     .sort(([a], [b]) => (a < b ? -1 : 1))
     .map(([, entry]) => entry)
 }
@@ -28,7 +61,8 @@ export async function listFolder(objects: Objects, place: FolderPlace, path: Pat
 /** Lists the entries of a folder; undefined if there is no such folder. */
 async function entriesIn(
   objects: Objects,
-  { tree, unwritten }: FolderPlace,
+  { unwritten }: FolderPlace,
+  tree: Oid,
   path: Path,
 ): Promise<TreeEntry[] | undefined> {
   const entriesOf = async (oid: Oid): Promise<TreeEntry[]> => {
@@ -44,9 +78,12 @@ async function entriesIn(
   return entries
 }
 
-/** The names in a folder at or below which some paths are. */
-function namesIn(folder: Path, paths: ReadonlySet<Path>): Set<string> {
+/** The names in a folder at or below which files are unsaved. The old path of a renamed file does not count. */
+function draftsIn(folder: Path, drafts: FolderPlace['drafts'], { origins }: DraftRenames): Set<string> {
   const prefix = folder === '' ? '' : `${folder}/`
-  const below = [...paths].filter(path => path.startsWith(prefix))
-  return new Set(below.map(path => path.slice(prefix.length).split('/', 1)[0] ?? ''))
+  const old = new Set(origins.values())
+  const names = new Set<string>()
+  for (const path of drafts.keys())
+    if (path.startsWith(prefix) && !old.has(path)) names.add(path.slice(prefix.length).split('/', 1)[0] ?? '')
+  return names
 }

@@ -6,7 +6,7 @@ import { lineHistory } from '../../../core/git/line-history.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { pathspecsOf } from '../../../core/git/path-filters.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
-import { emptyTree } from '../../../core/git/trees.ts'
+import { emptyTree, entryAt } from '../../../core/git/trees.ts'
 import type { Vfs } from '../../vfs.ts'
 import type { Answer, Fields } from '../contract/contract.ts'
 import type { Handlers } from '../contract/question.ts'
@@ -14,8 +14,9 @@ import type { FolderEntry, Match, readingQuestions } from '../contract/reading.t
 import type { At } from '../contract/values.ts'
 import { errorInWords, type Window } from '../server/window.ts'
 import { changesBetween } from './changes.ts'
+import { editorConfigOf } from './editor-config.ts'
 import { FileFinder } from './find.ts'
-import { listFolder } from './folders.ts'
+import { type DraftRenames, listFolder } from './folders.ts'
 import {
   commitByDigits,
   commitInFull,
@@ -41,8 +42,12 @@ const MAX_FILES_FOUND = 1000
 export interface Branches {
   /** The files of a branch with its drafts, or those of a commit. */
   vfsAt: (at: At) => Promise<Vfs>
+  /** The renames that the drafts of a branch include. */
+  renamesIn: (branch: string) => Promise<DraftRenames>
   /** The commit of a branch, also while a merge waits in it; undefined before its first one. */
   headOf: (branch: string) => Promise<Oid | undefined>
+  /** The path of a file of a branch in its last commit, before renames that are drafts. */
+  savedPath: (branch: string, path: Path) => Promise<Path>
   /** How the context of a branch's AI contains files. */
   contextOf: (branch: string, paths: readonly Path[]) => Promise<ReadonlyMap<Path, FolderEntry['context']>>
 }
@@ -70,8 +75,14 @@ export class Reading implements AsyncDisposable {
     commit: async ({ commit }) => await commitInFull(this.objects, await commitByDigits(this.objects, commit)),
     blame: async ({ at, path }) => {
       const commit = await this.#commitOf(at)
-      return commit === undefined ? { lines: [], commits: [] } : await blame(this.objects, commit, path)
+      if (commit === undefined) return { lines: [], commits: [] }
+      return await blame(this.objects, commit, await this.#savedPath(at, path))
     },
+    'blob of': async ({ at, path }) => {
+      const entry = await entryAt(this.objects, (await this.#placeOf(at)).tree, path)
+      return entry?.mode.startsWith('100') ? { oid: entry.oid } : {}
+    },
+    'editor config': async ({ at, path }) => await editorConfigOf(await this.branches.vfsAt(at), path),
     'line history': fields => this.#lineHistory(fields),
     'find text': (fields, window) => this.#findText(window, fields),
     'stop finding': ({ search }, window) => window.endFinding(search),
@@ -80,7 +91,8 @@ export class Reading implements AsyncDisposable {
   /** Lists a folder; for a branch, also how its AI's context contains the files. */
   async #folder(at: At, path: Path): Promise<FolderEntry[]> {
     const listed = await listedAt(this.objects, await this.branches.vfsAt(at))
-    const entries = await listFolder(this.objects, listed, path)
+    const renames = at.kind === 'branch' ? await this.branches.renamesIn(at.branch) : undefined
+    const entries = await listFolder(this.objects, listed, path, renames)
     if (at.kind === 'commit') return entries
     const paths = new Map(entries.map(({ name }) => [name, path === '' ? name : `${path}/${name}`]))
     const files = entries.filter(({ mode }) => mode !== '040000').map(({ name }) => paths.get(name) ?? name)
@@ -157,10 +169,16 @@ export class Reading implements AsyncDisposable {
     return await this.#histories.rows(name, commit, from, count)
   }
 
+  /** The path of a file in the last commit, which is another one where a draft has renamed it. */
+  async #savedPath(at: At, path: Path): Promise<Path> {
+    return at.kind === 'branch' ? await this.branches.savedPath(at.branch, path) : path
+  }
+
   async #lineHistory({ at, path, from, to }: Fields<'line history'>): Promise<Answer<'line history'>> {
     const commit = await this.#commitOf(at)
     if (commit === undefined) return []
-    const changes = await lineHistory(this.objects.repository, commit, path, { from: Math.min(from, to), to })
+    const saved = await this.#savedPath(at, path)
+    const changes = await lineHistory(this.objects.repository, commit, saved, { from: Math.min(from, to), to })
     const found = await rowsOf(
       this.objects,
       changes.map(({ oid }) => oid),

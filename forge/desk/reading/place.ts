@@ -2,7 +2,7 @@
 import { Failure } from '../../../core/failure.ts'
 import { type Objects, oidOf } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
-import { emptyTree, makeTree } from '../../../core/git/trees.ts'
+import { emptyTree, makeTree, type TreeChange } from '../../../core/git/trees.ts'
 import { CommitVfs, type Vfs, WorkInProgressVfs } from '../../vfs.ts'
 
 export type ReadingPlace = {
@@ -10,8 +10,6 @@ export type ReadingPlace = {
   commit: Oid | undefined
   /** The tree of all files, including drafts. */
   tree: Oid
-  /** The paths of unsaved files. */
-  drafts: ReadonlySet<Path>
 }
 
 /**
@@ -20,15 +18,18 @@ export type ReadingPlace = {
  */
 export async function readingPlace(objects: Objects, files: Vfs): Promise<ReadingPlace> {
   if (files instanceof WorkInProgressVfs && files.changes.size > 0)
-    return { commit: files.base, tree: await files.writeTree(), drafts: new Set(files.changes.keys()) }
-  if (files instanceof WorkInProgressVfs)
-    return { commit: files.base, tree: await treeOf(objects, files.base), drafts: new Set() }
+    return { commit: files.base, tree: await files.writeTree() }
+  if (files instanceof WorkInProgressVfs) return { commit: files.base, tree: await treeOf(objects, files.base) }
   if (!(files instanceof CommitVfs)) throw new Error('These files belong to no commit')
-  return { commit: files.commit, tree: await treeOf(objects, files.commit), drafts: new Set() }
+  return { commit: files.commit, tree: await treeOf(objects, files.commit) }
 }
 
 /** The parts of a place that listing folders needs. */
-export type FolderPlace = Pick<ReadingPlace, 'tree' | 'drafts'> & {
+export type FolderPlace = Pick<ReadingPlace, 'tree'> & {
+  /** The tree before the drafts. */
+  saved: Oid
+  /** The drafts by path. A draft without a value deletes the file. */
+  drafts: ReadonlyMap<Path, TreeChange>
   /** Trees that are not written to the repository, by id. */
   unwritten: ReadonlyMap<Oid, Uint8Array>
 }
@@ -39,12 +40,17 @@ export type FolderPlace = Pick<ReadingPlace, 'tree' | 'drafts'> & {
  */
 export async function listedAt(objects: Objects, files: Vfs): Promise<FolderPlace> {
   if (!(files instanceof WorkInProgressVfs) || files.changes.size === 0)
-    return { ...(await readingPlace(objects, files)), unwritten: new Map() }
+    return withoutDrafts(await readingPlace(objects, files))
   const { oid: tree, made } = await makeTree(objects, files.base, files.changes)
   const trees = made.filter(({ type }) => type === 'tree')
   const unwritten = new Map(trees.map(object => [oidOf(objects.repository.format, object), object.bytes]))
-  return { tree, drafts: new Set(files.changes.keys()), unwritten }
+  return { tree, saved: await treeOf(objects, files.base), drafts: files.changes, unwritten }
 }
+
+const withoutDrafts = ({ tree }: ReadingPlace): FolderPlace => ({
+  ...{ tree, saved: tree },
+  ...{ drafts: new Map(), unwritten: new Map() },
+})
 
 async function treeOf(objects: Objects, commit: Oid | undefined): Promise<Oid> {
   if (commit === undefined) return emptyTree(objects.repository.format)

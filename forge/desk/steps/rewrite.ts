@@ -149,7 +149,7 @@ async function rewriteOf(
     case 'reword': {
       const oid = rewriting.do === 'amend' ? (all.at(-1) ?? '') : rewriting.commit
       const own = messageOf(oid)
-      // Without a text the commit is planned as reworded, so that the preview shows what that would rewrite.
+      // Without a typed message the commit is planned as reworded, so that the preview shows what that would rewrite.
       const isOther = typed === undefined ? !isAmendedWithDrafts(rewriting) : typed.trim() !== own.trim()
       const item = isOther ? { commits: [oid] as const, message: typed ?? own } : plain(oid)
       const does = `${rewriting.do} ${oid.slice(0, 8)}`

@@ -26,6 +26,7 @@ import { pastOf, type StepPlan, type StepTarget, type Stop } from './plan.ts'
 import type { Once, Plannings } from './plannings.ts'
 import { followed, NoUpstream, type PullStep, planPull, pullSource } from './pull.ts'
 import { PullFirst, type PushStep, planPush, previewPush, push, verifyThere } from './push.ts'
+import { previewPushTag, pushTag } from './push-tag.ts'
 import { planRebase } from './rebase.ts'
 import { readRemotes, remoteNamed } from './remotes.ts'
 import { planRevert } from './revert.ts'
@@ -91,6 +92,7 @@ export class Steps {
   async preview(step: Step, signal?: AbortSignal): Promise<Preview> {
     try {
       if (isTagStep(step)) return previewOfTag(await this.#planTag(step))
+      if (step.step === 'push tag') return await previewPushTag(this.room, step)
       if (step.step === 'fetch') return await this.#previewFetch(await this.#remoteOf(step))
       const work = await this.branches.work(targetOf(step))
       if (step.step === 'push')
@@ -218,6 +220,7 @@ export class Steps {
   async do(wanted: Step, { before, source, there }: PreviewedStep = {}): Promise<Done> {
     if (isTagStep(wanted)) return await this.#doTag(await this.#planTag(wanted))
     if (wanted.step === 'fetch') return { words: await this.#fetch(wanted) }
+    if (wanted.step === 'push tag') return { words: await pushTag(this.#transfers, wanted) }
     const work = await this.branches.work(targetOf(wanted))
     if (wanted.step === 'push') return await this.#push(wanted, work, { before, there })
     if (wanted.step === 'pull') return await this.#pull(wanted, work, { before, there })

@@ -86,6 +86,7 @@ export function toldRun(lines: readonly string[]): Run {
     complaints: told.complaints.slice(0, MAX_COMPLAINTS).map(line),
     tasks: told.tasks.map(taskOf),
     spent: told.spent,
+    batch: told.batch,
     limits: { cost, requests, minutes },
     limit: v.is(RaisableLimit, limit) ? limit : undefined,
     asks: told.asks && page(told.asks),

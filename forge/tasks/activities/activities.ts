@@ -5,6 +5,7 @@ import { type Objects, openObjects } from '../../../core/git/objects.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { openState } from '../../../core/state.ts'
 import { Approvals } from '../../ai/approvals.ts'
+import { hasBatches } from '../../ai/batches/services.ts'
 import { openModel } from '../../ai/providers.ts'
 import { readSettings, type Settings } from '../../ai/settings.ts'
 import { openSummaries } from '../../ai/summaries.ts'
@@ -18,11 +19,15 @@ import { Verdicts } from '../checks/verdicts.ts'
 import { openCodeMap } from '../context/map.ts'
 import { wishedInWords } from '../context/wished.ts'
 import type { Activities } from '../contract.ts'
+import { evaluationsForPlanners } from '../evaluation/results.ts'
+import { readPlaybooks } from '../lessons/playbooks.ts'
 import { lintPlan } from '../plan/lint.ts'
 import { listRuns } from '../runs/folder.ts'
-import { priceOf } from '../runs/prices.ts'
+import { batchPriceOf, priceOf } from '../runs/prices.ts'
 import { statsForPlanners } from '../runs/stats.ts'
 import { reviewersOf } from '../steps/request.ts'
+import { BatchWork } from './batch.ts'
+import { LessonWork } from './lessons.ts'
 import { ListWork } from './lists.ts'
 import { type ActivityOptions, type AttemptCheck, guarded, type Lint, Means, type PlannerFacts } from './means.ts'
 import { PlanWork } from './plan.ts'
@@ -37,8 +42,8 @@ const IMAGE_CHECK_TIMEOUT_MS = 90_000
 
 type Environment = Record<string, string | undefined>
 
-/** The activities of the flows. Dispose it to close journals, ledgers and git processes. */
-type OpenActivities = { activities: Activities } & AsyncDisposable
+/** The activities of the flows. `learns`: whether runs learn from earlier ones. Dispose it to close journals, ledgers and git processes. */
+type OpenActivities = { activities: Activities; learns: boolean } & AsyncDisposable
 
 /**
  * Makes all activities for a repository's worker, with the models in the user's settings and checks in the container.
@@ -82,7 +87,7 @@ export async function makeActivities({
     await slots[Symbol.asyncDispose]()
     await objects[Symbol.asyncDispose]()
   }
-  return { activities: opened.activities, [Symbol.asyncDispose]: close }
+  return { activities: opened.activities, learns: settings.learns, [Symbol.asyncDispose]: close }
 }
 
 type CheckSources = { objects: Objects; slots: Slots; approvals: Approvals; network: NetworkPermission }
@@ -98,15 +103,16 @@ function checkOf({ objects, slots, approvals, network }: CheckSources): AttemptC
 
 type LintSources = { objects: Objects; settings: Settings; state: string; network: NetworkPermission }
 
-/** The linter. It asks anew each time which checks can be run, since the image may be built while a plan is made. */
+/** Lints plans. Finds out anew each time which checks can be run, since the image may be built while a plan is made. */
 const lintOf =
   ({ objects, settings, state, network }: LintSources): Lint =>
   async (plan, input) => {
     const made = plan.tasks.flatMap(({ objective }) => objective.outputs)
-    const [programs, readyMade, hasNetwork] = await Promise.all([
+    const [programs, readyMade, hasNetwork, { lessons }] = await Promise.all([
       programsOf(state, AbortSignal.timeout(IMAGE_CHECK_TIMEOUT_MS)).catch(() => undefined),
       readyMadeIn(objects, input.tree, made),
       network.isGiven(),
+      readPlaybooks(objects),
     ])
     return await lintPlan(plan, {
       ...input,
@@ -114,15 +120,20 @@ const lintOf =
       canRun: { readyMade, hasNetwork, ...(programs && { programs: new Set(programs.keys()) }) },
       priceOf: tier => {
         const [name] = settings.modelsOf(tier)
-        return name === undefined ? undefined : priceOf(name, settings)
+        if (name === undefined) return undefined
+        return input.inBatch && hasBatches(name, settings) ? batchPriceOf(name, settings) : priceOf(name, settings)
       },
       reviewersOf: tier => reviewersOf(settings, tier),
+      lessons: new Set(lessons.map(({ id }) => id)),
     })
   }
 
 type FactSources = Pick<LintSources, 'objects' | 'state' | 'network'> & { env: Environment }
 
-/** The facts for planners besides the wish and the files. */
+/**
+ * Collects what a planner is told besides the wish and the files: possible checks, statistics of earlier runs, and what
+ * the repository has on the words of the wish.
+ */
 const factsOf =
   ({ objects, state, network, env }: FactSources): PlannerFacts =>
   async (base, wish) => {
@@ -132,35 +143,48 @@ const factsOf =
       listRuns(objects.repository, env),
     ])
     const names = runs.filter(({ isInGit }) => isInGit).map(({ run }) => run)
-    const [checks, stats, wished] = await Promise.all([
+    const [checks, stats, evaluated, wished] = await Promise.all([
       checksInWords(objects, base, { hasNetwork, programs }),
       // Statistics are optional: an unreadable run does not stop the planning.
       statsForPlanners(objects, names).catch(() => undefined),
+      evaluationsForPlanners(objects).catch(() => undefined),
       wishedInWords(objects, base, wish).catch(() => ''),
     ])
     return [
       ...(stats === undefined ? [] : [{ kind: 'stats' as const, text: stats }]),
+      ...(evaluated === undefined ? [] : [{ kind: 'evaluated' as const, text: evaluated }]),
       { kind: 'checks', text: checks },
       ...(wished === '' ? [] : [{ kind: 'wished' as const, text: wished }]),
     ]
   }
 
-/** As {@link makeActivities}, with given means; tests use it with their own. */
+/** As {@link makeActivities}, with the given models, checks and stores in place of the real ones, for tests. */
 export function activitiesOf(
   options: ActivityOptions,
 ): { activities: Activities; tidied: () => Promise<void> } & Disposable {
   const means = new Means(options)
   const steps = new StepWork(means)
+  const batches = new BatchWork(means, steps)
   const lists = new ListWork(means)
   const plans = new PlanWork(means)
   const tasks = new TaskEffects(means)
   const runs = new RunWork(means, tasks)
+  const lessons = new LessonWork(means)
   const activities: Activities = {
     construct: guarded(means, input => steps.construct(input)),
     send: guarded(means, input => steps.send(input)),
     receive: guarded(means, input => steps.receive(input)),
     serialize: guarded(means, input => steps.serialize(input)),
     transition: guarded(means, input => steps.transition(input)),
+    enlist: guarded(means, input => batches.enlist(input)),
+    lookUp: guarded(means, input => batches.lookUp(input)),
+    withdraw: guarded(means, input => batches.withdraw(input)),
+    submitBatch: guarded(means, input => batches.submitBatch(input)),
+    lookAtBatch: guarded(means, input => batches.lookAtBatch(input)),
+    cancelBatch: guarded(means, input => batches.cancelBatch(input)),
+    collectBatch: guarded(means, input => batches.collectBatch(input)),
+    failBatch: guarded(means, input => batches.failBatch(input)),
+    dropRequests: guarded(means, input => batches.dropRequests(input)),
     keepWords: guarded(means, input => steps.keepWords(input)),
     keepItems: guarded(means, input => lists.keepItems(input)),
     readItems: guarded(means, input => lists.readItems(input)),
@@ -176,6 +200,9 @@ export function activitiesOf(
     escalate: guarded(means, input => runs.escalate(input)),
     rest: guarded(means, status => runs.rest(status)),
     finish: guarded(means, input => runs.finish(input)),
+    gatherLessons: guarded(means, input => lessons.gatherLessons(input)),
+    keepLessons: guarded(means, input => lessons.keepLessons(input)),
+    unlearned: () => lessons.unlearned(),
   }
   return { activities, tidied: () => means.tidied(), [Symbol.dispose]: () => means[Symbol.dispose]() }
 }

@@ -23,6 +23,7 @@ import type {
   TaskId,
   Tier,
 } from '../contract.ts'
+import { pinLessons } from '../lessons/pinned.ts'
 import { type Plan, TIERS } from '../plan/schema.ts'
 import { findDone, hideDone } from '../runs/done.ts'
 import { resultRef } from '../runs/folder.ts'
@@ -40,13 +41,13 @@ import type { Means } from './means.ts'
 import { planThatHolds } from './plan.ts'
 import { evidenceInWords, signGathering, type TaskEffects, withReport } from './task.ts'
 
-const Decision = v.object({
+export const Decision = v.object({
   kind: v.picklist(['approval', 'answer']),
   task: v.string(),
   count: v.number(),
   answer: v.object({ kind: v.string(), oid: v.string() }),
 })
-type Decision = v.InferOutput<typeof Decision>
+export type Decision = v.InferOutput<typeof Decision>
 
 const Results = v.array(v.object({ task: v.string(), head: v.string() }))
 
@@ -80,7 +81,10 @@ export class RunWork implements RunActivities {
       )
     const before = await readStoredRun(store)
     const facts = before?.facts ?? (await this.#facts(input, store))
-    const stored: StoredRun = { ...input, began: before?.began ?? now(), facts }
+    const { learns } = settings
+    // Pinned once, with the facts: a lesson that is learned meanwhile would change the requests of steps that are done.
+    const lessons = before?.facts || !learns ? before?.lessons : await pinLessons(objects, store)
+    const stored: StoredRun = { ...input, began: before?.began ?? now(), facts, ...(lessons && { lessons }) }
     await Promise.all([
       store.set('run.json', `${JSON.stringify(stored)}\n`),
       ...[input.wish, ...(input.plan ? [input.plan] : [])].map(async it => store.put(it.kind, await store.read(it))),
@@ -95,6 +99,7 @@ export class RunWork implements RunActivities {
       ...(passed.length > 0 && { passed: await keepItems(store, 'passed', passed) }),
       facts,
       above,
+      ...(learns && { learns }),
       ...(used !== undefined && { used }),
     }
   }
@@ -176,8 +181,8 @@ export class RunWork implements RunActivities {
     const { store, approved, verdicts } = await this.means.run(run)
     const plan = await this.means.plan(store, answer)
     const hash = hashOfPart(plan, undefined)
-    // Without the user's signature, only a plan that a planner has proposed: with --yes any, else one that allows
-    // nothing beyond the approved plan.
+    // Without the user's signature, only a plan of a planner is accepted: with --yes any of its plans, else one that
+    // allows nothing beyond the approved plan.
     const isPlanned = async () => !verdicts || (await verdicts.has({ fact: 'planned', run, plan: hash }))
     const isTaken = async () => ((await approved?.hasAll()) || (await this.#isWithin(run, plan))) && (await isPlanned())
     if (approved && !(await approved.hasPlan(plan)) && !(await isTaken()))
@@ -306,8 +311,9 @@ export class RunWork implements RunActivities {
   }
 
   /**
-   * Whether some assertions can be affirmed only by reviewers and were not for exactly these files. Their task's
-   * reviewers have affirmed its result, but other tasks may have changed the files since.
+   * Whether some assertions that only reviewers can affirm have not been affirmed for exactly these files. The
+   * reviewers of an assertion's task have affirmed that task's result, but other tasks may have changed the files
+   * since.
    */
   async #hasOpenQuestions(plan: Plan, results: readonly { task: TaskId; head: Oid }[], head: Oid): Promise<boolean> {
     const treeOf = async (commit: Oid) => (await this.means.objects.info(`${commit}^{tree}`))?.oid

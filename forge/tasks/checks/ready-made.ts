@@ -44,7 +44,7 @@ const MARKERS: Record<ReadyMade, { names: readonly string[]; ends: readonly stri
   },
 }
 
-/** In a repository with more files, none are searched for, and each check counts as fitting. */
+/** At most this many files are listed; in a repository with more, each ready-made check counts as fitting. */
 const MAX_FILES = 200_000
 
 /**
@@ -70,7 +70,7 @@ export async function readyMadeIn(
       name === 'tests' ||
       names.some(it => paths.has(it)) ||
       [...paths].some(path => ends.some(end => path.endsWith(end)))
-    // A check without commands could not fail.
+    // A ready-made check for which this repository has no commands could not fail, so it does not fit.
     if (isMade || (isThere && (await readyMade(objects, commit, name)).checks.length > 0)) fitting.add(name)
   }
   return fitting

@@ -5,6 +5,7 @@ import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
 import type { CheckedPlan } from '../../formats/tasks-json.ts'
 import type { Reference, RunId, RunStatus, Standing } from '../contract.ts'
+import { readPlaybooks } from '../lessons/playbooks.ts'
 import { parsePlanFile as readPlanFile } from '../plan/file.ts'
 import { lintPlan } from '../plan/lint.ts'
 import type { Plan } from '../plan/schema.ts'
@@ -130,7 +131,14 @@ async function checkPlan(place: RunPlace, run: RunId, file: string, context: Com
   const before = status && hasBegun(status) ? await readPlan(store) : undefined
   const standing = (status?.tasks ?? []).flatMap(standingOf)
   const { objects } = place
-  const { complaints } = await lintPlan(plan, { objects, tree: base, limits, standing, ...(before && { before }) })
+  const { complaints } = await lintPlan(plan, {
+    objects,
+    tree: base,
+    limits,
+    standing,
+    lessons: new Set((await readPlaybooks(objects)).lessons.map(({ id }) => id)),
+    ...(before && { before }),
+  })
   if (complaints.length > 0) return { complaints: complaints.map(words => placedByTask(words, text, plan)) }
   const { inFull } = await lookAtPlan(place, run, await store.putJson('plan', plan), context)
   return { complaints: [], plan: { ...inFull, waits: true } }

@@ -18,6 +18,8 @@ import { blackOutFor } from '../../ai/secrets.ts'
 import type { Summaries } from '../../ai/summaries.ts'
 import { CommitVfs } from '../../vfs.ts'
 import type { StepKind } from '../contract.ts'
+import { lessonsInWords } from '../lessons/choose.ts'
+import type { Lesson } from '../lessons/lesson.ts'
 import { fits, folderOfGlob, isLiteral, plain, readGlob } from '../plan/globs.ts'
 import type { Plan, Task } from '../plan/schema.ts'
 import {
@@ -38,13 +40,17 @@ import { companionsOf, relatedTo } from './related.ts'
 
 export type Packing = {
   objects: Objects
-  /** A commit, whose history is used too, or a tree: the files that are packed. */
+  /** The commit or tree whose files are packed. With a commit, its history is used too. */
   tree: Oid
   kind: StepKind
   plan?: Plan
   task?: Task
   /** Texts besides plan and task; ABOUT in steps/prompts.ts lists the known kinds. */
   about: readonly About[]
+  /** Lessons of earlier runs that fit the step. */
+  lessons?: readonly Lesson[]
+  /** Lessons that a planner can name for its tasks. */
+  lessonsToName?: readonly Lesson[]
   /**
    * Files to read besides those of the task: those that a step of its outline names, or the question to a sub-agent.
    */
@@ -75,6 +81,8 @@ export type Packed = {
   messages: RequestMessage[]
   /** What was left out and why, in a few words each, for the journal. */
   leftOut: string[]
+  /** Whether there was room for the lessons. */
+  hasLessons: boolean
 }
 
 /** The used share of the window: tokens are estimated, so some space stays free. */
@@ -95,6 +103,7 @@ const MAX_WIDER: Record<StepKind, number> = {
   review: 0,
   resolve: 0,
   summarise: 0,
+  extract: 0,
 }
 const MAX_RELATED = 3000
 const MAX_FOUND = 24_000
@@ -118,10 +127,10 @@ const README = 'README.md'
 const MAX_README = 1500
 
 /** Whether a kind of step needs files; others work only with texts. */
-const needsFiles = (kind: StepKind): boolean => kind !== 'summarise'
+const needsFiles = (kind: StepKind): boolean => kind !== 'summarise' && kind !== 'extract'
 
 /** The order of parts in the request: those that most steps share come first. */
-const PLACES = ['run', 'instructions', 'project', 'interfaces', 'files', 'facts', 'about', 'now'] as const
+const PLACES = ['run', 'instructions', 'project', 'interfaces', 'files', 'facts', 'lessons', 'about', 'now'] as const
 type Part = { place: (typeof PLACES)[number]; text: string }
 
 /**
@@ -166,13 +175,19 @@ export async function packContext(packing: Packing): Promise<Packed> {
   for (const it of reports.filter(report => !urgent.includes(report)))
     room.offer(FACTS.has(it.kind) ? 'facts' : 'about', clean(aboutWords(it)), nameOf(it))
 
-  // 5: the outline of the wider project, for a step that may need files which its task does not name.
+  // 5: what earlier runs have learned.
+  const lessons = clean(lessonsInWords(packing.lessons ?? [], packing.lessonsToName))
+  const leftOut = room.leftOut.length
+  if (lessons) room.offer('lessons', lessons, 'the lessons of earlier runs')
+  const hasLessons = lessons !== '' && room.leftOut.length === leftOut
+
+  // 6: the outline of the wider project, for a step that may need files which its task does not name.
   const isNamed = task !== undefined && task.boundaries.write.length > 0 && task.boundaries.write.every(isLiteral)
   const most = isNamed ? 0 : bytesIn(MAX_WIDER[kind])
   const share = WIDER[isPlanning(kind) ? 'planning' : 'doing']
   const outline = most > 0 ? await outlineOf(packing, all, Math.min(most, Math.floor(room.left * share))) : ''
   if (outline) room.offer('project', clean(outline), 'the outline of the project')
-  return { system: [{ type: 'text', text: system, mark: '5m' }], ...messagesOf(room) }
+  return { system: [{ type: 'text', text: system, mark: '5m' }], ...messagesOf(room), hasLessons }
 }
 
 /** Kinds of texts without which the same mistake is made again. */
@@ -186,10 +201,13 @@ const URGENT = new Set([
   'status',
   'discovered',
   'looked',
+  'failures',
+  'asked and answered',
+  'lessons kept',
 ])
 
 /** Kinds of texts that are the same for each request of a planner. */
-const FACTS = new Set(['stats', 'checks', 'wished'])
+const FACTS = new Set(['stats', 'evaluated', 'checks', 'wished'])
 
 const bytesOf = (text: string): number => Buffer.byteLength(text)
 
@@ -212,7 +230,7 @@ class WindowSpace {
     this.leftOut = whole?.leftOut ?? []
   }
 
-  /** A part of this space, for things that may not take all of it. */
+  /** A part of this space with its own limit, for what must not fill the whole window. */
   within(most: number): WindowSpace {
     return new WindowSpace(Math.min(most, this.left), this)
   }
@@ -245,7 +263,7 @@ function messagesOf({ parts, leftOut }: WindowSpace): { messages: RequestMessage
   const groups: [places: string[], isKept: boolean][] = [
     [['run', 'instructions'], true],
     [['project', 'interfaces', 'files', 'facts'], true],
-    [['about', 'now'], false],
+    [['lessons', 'about', 'now'], false],
   ]
   const blocks = groups.flatMap(([places, isKept]): TextBlock[] => {
     const text = textAt(places)
@@ -444,7 +462,7 @@ async function outlineOf(packing: Packing, own: readonly Path[], bytes: number):
   return `${heading}${words}${fenced(outline.text)}`
 }
 
-/** The share of a window that the summaries take of it. */
+/** The share of a model's window that the list of files with their summaries may fill. */
 const OUTLINE_SHARE = 0.25
 /** Gives no summaries: the names alone still say something. */
 const summariesOf = async (files: readonly unknown[]): Promise<string[]> => files.map(() => '')

@@ -14,6 +14,7 @@ import { makeActivities } from '../activities/activities.ts'
 import { FULL_DISK, TRIES } from '../activities/means.ts'
 import { ensureBundle } from './bundle.ts'
 import { type Server, serverErrorInWords } from './client.ts'
+import { ensureDailyRound } from './daily.ts'
 import type { IdleWatch } from './idle.ts'
 import { giveBackLeftBehind, ownIdentity } from './left-behind.ts'
 import { moveOlder } from './older.ts'
@@ -62,6 +63,7 @@ export async function runWorker({
   await using opened = await makeActivities({ repository, env: options.env })
   const onBegun = async (connection: NativeConnection): Promise<void> => {
     const place = { namespace: options.server.namespace, queue: options.queue }
+    if (opened.learns) await ensureDailyRound(connection, place)
     const moved = await moveOlder(connection, repository, place)
     if (moved.length > 0) options.log(`Goes on with runs that another version of Forge has begun: ${moved.join(', ')}.`)
   }
@@ -194,7 +196,9 @@ const countingBy = (idle: Pick<IdleWatch, 'during'>) => (): ActivityInterceptors
   inbound: { execute: (input, next) => idle.during(() => next(input)) },
 })
 
-/** Adds to a span where in the run its activity belongs: every activity has that in its first argument. */
+/**
+ * Adds the run, task, attempt and step of an activity to its trace span: every activity has them in its first argument.
+ */
 const placing = (): ActivityInterceptors => ({
   inbound: {
     execute: async (input, next) => {

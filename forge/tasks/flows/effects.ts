@@ -37,7 +37,7 @@ const SENDING: ActivityOptions = {
   heartbeatTimeout: SILENCE,
   scheduleToCloseTimeout: '6 hours',
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
-  // A provider's own delay overrides these, by nextRetryDelay.
+  // The delay that a provider asks for overrides these intervals, by nextRetryDelay.
   retry: {
     initialInterval: '2 seconds',
     backoffCoefficient: 2,
@@ -67,13 +67,23 @@ const AT_ONCE: LocalActivityOptions = {
 }
 
 /** Activities that may take seconds: scheduled by the server, so that the workflow can answer queries meanwhile. */
-type Slow = 'construct' | 'begin' | 'lintPlan'
+type Slow = 'construct' | 'begin' | 'lintPlan' | 'gatherLessons' | 'unlearned'
 type Checking = 'validate' | 'finish'
+/** Activities of a collector, which speak to a provider's batch interface. */
+type Batching = 'submitBatch' | 'lookAtBatch' | 'cancelBatch' | 'collectBatch' | 'failBatch'
 
 export const slow = proxyActivities<Pick<Activities, Slow>>(SHORT)
 export const sending = proxyActivities<Pick<Activities, 'send'>>(SENDING)
+/** A cancellation waits until the request is enlisted or not, so that it can be withdrawn. */
+export const enlisting = proxyActivities<Pick<Activities, 'enlist'>>({
+  ...SHORT,
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+})
+export const batching = proxyActivities<Pick<Activities, Batching>>(SENDING)
 export const checking = proxyActivities<Pick<Activities, Checking>>(CHECKING)
-export const atOnce = inTurn(proxyLocalActivities<Omit<Activities, Slow | Checking | 'send'>>(AT_ONCE))
+export const atOnce = inTurn(
+  proxyLocalActivities<Omit<Activities, Slow | Checking | Batching | 'send' | 'enlist'>>(AT_ONCE),
+)
 
 /**
  * Runs activities of a flow one at a time. Several local activities at once may end in another order, or in other

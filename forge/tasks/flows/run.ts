@@ -12,6 +12,7 @@ import {
   defineQuery,
   defineUpdate,
   isCancellation,
+  ParentClosePolicy,
   setHandler,
   startChild,
   Trigger,
@@ -28,6 +29,7 @@ import type {
   RunEnd,
   RunInput,
   RunStatus,
+  StepKind,
   TaskId,
   TaskShape,
 } from '../contract.ts'
@@ -38,9 +40,11 @@ import { type Wanted, whyNot } from '../run/said.ts'
 import { type GoodPlan, newRun, type RunRecord, type TaskWork } from '../run/state.ts'
 import { stateOf, statusMarkOf, statusOf } from '../run/status.ts'
 import { attributesOfTask, ListedState } from './attributes.ts'
+import { away, Batched } from './batched.ts'
 import { atOnce, checking, slow } from './effects.ts'
 import type { AttemptFlow } from './ends.ts'
 import { type Holding, hold } from './held.ts'
+import type { forgeLearn } from './learn.ts'
 import { readList } from './lists.ts'
 import { step } from './step.ts'
 import { errorWords, haltOf } from './troubles.ts'
@@ -83,6 +87,7 @@ class Running {
   readonly #lines: NewJournalLine[] = []
   #isWriting = false
   readonly #listed = new ListedState()
+  readonly #batched = new Batched(async (isAway, number) => this.happens({ is: 'away', flow: '', isAway, number }))
   /** Tasks whose questions are being answered right now; '' for the run's own. */
   readonly #beingAnswered = new Set<TaskId | ''>()
 
@@ -111,7 +116,20 @@ class Running {
       if (!this.#run.ending) await this.#goOnAnew()
     }
     await Promise.all([kept, condition(() => this.#isQuiet && allHandlersFinished())])
+    await this.#learn()
     return this.#run.ending ?? { state: 'stopped', words: '' }
+  }
+
+  /** Leaves behind a workflow that learns from this run. */
+  async #learn(): Promise<void> {
+    if (!this.#run.learns) return
+    const { run } = this.input
+    // The run has ended, whatever comes of this.
+    await startChild<typeof forgeLearn>('forgeLearn', {
+      workflowId: `${workflowInfo().workflowId}/lessons`,
+      args: [{ run }],
+      parentClosePolicy: ParentClosePolicy.ABANDON,
+    }).catch(() => undefined)
   }
 
   /** Handles an event: decides what follows, and carries that out. */
@@ -260,7 +278,7 @@ class Running {
   }
 
   async #tellHeld({ task, isHeld, number }: Extract<RunCommand, { do: 'hold' }>): Promise<void> {
-    // An attempt that has ended need not be told.
+    // An attempt that has ended is not in #out: no signal is sent to it.
     const child = await this.#out.get(task)?.child
     await child?.signal(hold, isHeld, number).catch(() => undefined)
   }
@@ -297,18 +315,29 @@ class Running {
     const place = { run, attempt: 1 }
     switch (what.do) {
       case 'begin': {
-        const { approvedPlan: plan, answers, passed, facts = [], used = 0, above } = await slow.begin(this.input)
+        const {
+          approvedPlan: plan,
+          answers,
+          passed,
+          facts = [],
+          used = 0,
+          above,
+          learns,
+        } = await slow.begin(this.input)
         const known = {
           answers: await readList<PersonAnswer>(run, answers),
           passed: await readList<PassedBefore>(run, passed),
         }
-        return { of: 'begin', ...known, facts, used, plan, above }
+        return { of: 'begin', ...known, facts, used, plan, above, ...(learns && { learns }) }
       }
       case 'lint':
         return { of: 'lint', linted: await this.#lint(what.plan, what.standing) }
       case 'ask': {
-        const means = { held: NEVER_HELD, fanOuts: new Set<never>() }
-        const end = await step({ ...place, choice: 0, depth: 0, step: what.step, ...what.wish }, means)
+        const means = { held: NEVER_HELD, fanOuts: new Set<never>(), batched: this.#batched }
+        const { batch } = this.input
+        const inBatch = batch === 'all' || (batch === 'work' && !PLANNING.includes(what.wish.kind))
+        const asked = { ...place, choice: 0, depth: 0, step: what.step, ...what.wish, ...(inBatch && { inBatch }) }
+        const end = await step(asked, means)
         return end.halt ? { halt: end.halt } : { of: 'ask', result: end.result, spent: end.spent }
       }
       case 'keep': {
@@ -343,6 +372,7 @@ class Running {
 
   /** Handles the user's updates and the queries. An update that can't be followed is refused with a sentence. */
   #listen(): void {
+    setHandler(away, (flow, task, isAway, number) => this.happens({ is: 'away', flow, isAway, number, ...some(task) }))
     setHandler(status, () => statusOf(this.#run, Date.now()))
     setHandler(approve, plan => this.#approve(plan), {
       validator: (plan: Reference) => this.#verify({ is: 'approve', plan }),
@@ -411,7 +441,8 @@ class Running {
     const run = this.#run
     const id = task || (run.hold?.why === 'confused' ? (run.hold.task ?? '') : '')
     const record = run.tasks.find(({ shape }) => shape.id === id)
-    // An answer to what holds the whole run is not stored: only questions of a task or of the run have numbers.
+    // Answers are stored by the number of the question, which only a task's and the run's own questions have. An answer
+    // to a hold (the reason why the whole run waits) is not stored.
     if (!record && !run.question) return
     const count = record ? record.questions : run.questions
     await orRefused(atOnce.remember({ run: this.input.run, kind: 'answer', task: id, count, answer: said }))
@@ -441,6 +472,9 @@ class Running {
     this.happens({ is: 'raised', limits })
   }
 }
+
+/** The kinds of steps that plan: where only the work is sent in batches, these are sent now. */
+const PLANNING: readonly StepKind[] = ['plan', 'check plan']
 
 /** For the run's own steps, which have no sub-agents and are not begun while the run is held. */
 const NEVER_HELD: Holding = { isHeld: false, mayGoOn: async () => undefined }

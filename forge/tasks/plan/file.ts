@@ -137,7 +137,7 @@ const inWords = (type: string): string =>
 
 // --- Defaults, and fields that are none
 
-/** The default values of fields. */
+/** The default values of a plan's fields. */
 const DEFAULTS = {
   seconds: 300,
   never: [],

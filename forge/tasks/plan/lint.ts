@@ -39,6 +39,8 @@ export type Linting = {
   /** The current plan, and the progress of its tasks. */
   before?: Plan
   standing?: readonly Standing[]
+  /** The names of the lessons that tasks can ask for; undefined: not known. */
+  lessons?: ReadonlySet<string>
 }
 
 /** `tasks` is empty where there are complaints; `notes`: sentences for the journal about an accepted plan. */
@@ -48,7 +50,7 @@ export type PlannedShape = Omit<TaskShape, 'hash'>
 
 /** At most this many complaints, as neither a model nor a person can handle more at once. */
 const MAX_COMPLAINTS = 60
-/** In a repository with more files, none are searched for. */
+/** At most this many files of a repository are listed, to check paths of the plan against them. */
 const MAX_FILES = 2_000_000
 const EXAMPLE_OF_CI = '.github/workflows/ci.yml'
 
@@ -125,8 +127,17 @@ function* complaintsIn(context: LintContext): Generator<string> {
   yield* limits(context)
   yield* frozen(context)
   for (const task of context.plan.tasks) if (!context.standing.has(task.id)) yield* oneTask(task, context)
+  yield* unknownLessons(context)
   // Tasks that are done or stopped write nothing any more.
   yield* overlaps(context.plan.tasks, context.graph, id => ['done', 'stopped'].includes(context.standing.get(id) ?? ''))
+}
+
+/** Complaints about lessons of earlier runs that are not there. */
+function* unknownLessons({ plan, linting: { lessons }, standing }: LintContext): Generator<string> {
+  if (!lessons) return
+  for (const { id, context } of plan.tasks)
+    for (const name of standing.has(id) ? [] : (context.playbooks ?? []).filter(it => !lessons.has(it)))
+      yield `Task ${quote(id)}, context.playbooks: there is no lesson ${quote(name)}: name one that is told here (forge playbooks), or leave it out.`
 }
 
 type LintContext = {

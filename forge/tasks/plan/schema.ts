@@ -102,6 +102,13 @@ export const Task = v.object({
           v.pipe(v.array(Path), v.maxLength(50), v.description('Texts that say how it has to be.')),
           [],
         ),
+        playbooks: v.optional(
+          v.pipe(
+            v.array(v.pipe(v.string(), v.nonEmpty(), v.maxLength(60))),
+            v.maxLength(5),
+            v.description('Names of lessons of earlier runs that it needs, of those that are told here.'),
+          ),
+        ),
       }),
       v.description('What it has to know: its model sees nothing else.'),
     ),

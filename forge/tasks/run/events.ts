@@ -56,6 +56,7 @@ export type TaskInput = TaskPlace & {
   results: Oid[]
   /** Levels of sub-agents. */
   depth: number
+  inBatch?: boolean
   above: TiersAbove
   /** Reports of failed attempts, and answers of the user. */
   about: Reference[]
@@ -76,6 +77,7 @@ export type Worked =
       facts: Reference[]
       used: number
       above?: TiersAbove
+      learns?: boolean
     }
   | { of: 'lint'; linted: LintedTasks }
   | { of: 'ask'; result: StepResult; spent: Spent }
@@ -98,6 +100,11 @@ export type Event =
   | { is: 'journal lost' }
   /** A timer has fired: limits of time may be reached. */
   | { is: 'time' }
+  /**
+   * A flow of the run has requests out in batches, or has none any more: minutes are not counted meanwhile. `number`:
+   * goes up with each event of a flow, as they may arrive out of order.
+   */
+  | { is: 'away'; flow: string; task?: TaskId; isAway: boolean; number: number }
   /** The history is long: nothing new is begun until everything under way has ended. */
   | { is: 'drain' }
   | PersonSaid

@@ -28,7 +28,10 @@ export const ROUNDS_OF_LOOKS = 2
 /** The plan, or the wish where there is none yet. */
 export const planOrWish = ({ plan, input }: RunRecord): Reference => plan ?? input.wish
 
-/** Begins the first plan, after reading earlier decisions. */
+/**
+ * Begins planning a new run: first reads what git has of it, such as a plan that was approved before the server lost
+ * the run.
+ */
 export function beginPlanning(draft: Draft): void {
   draft.run.planning = newPlanning('plan', [], [draft.run.input.wish])
   draft.work({ do: 'begin' })
@@ -85,12 +88,13 @@ export function planOn(draft: Draft, worked: Worked): void {
 /** Takes over the earlier decisions of a run that was begun before. */
 function known(draft: Draft, found: Extract<Worked, { of: 'begin' }>): void {
   const { run } = draft
-  const { plan, answers, passed = [], facts, used, above } = found
+  const { plan, answers, passed = [], facts, used, above, learns } = found
   run.used += used
   run.remembered = answers
   run.passedBefore = passed
   run.facts = facts
   if (above) run.above = above
+  if (learns) run.learns = learns
   if (plan) {
     lint(draft, 'before', plan, 'plan')
     return

@@ -15,7 +15,7 @@ export const areOver = ({ tasks }: RunRecord): boolean => tasks.every(isOver)
 const resultsOf = ({ tasks }: RunRecord): TaskResult[] =>
   tasks.flatMap(({ shape, head, state }) => (head && state === 'done' ? [{ task: shape.id, head }] : []))
 
-/** Begins to merge all results; a run without results has ended. */
+/** Begins to merge all results; ends a run that has none. */
 export function finishRun(draft: Draft): void {
   const { run } = draft
   if (resultsOf(run).length === 0) {

@@ -183,6 +183,8 @@ export type RunRecord = {
   /** Facts found when the run began. `above`: for each tier the next one with another model. */
   facts: Reference[]
   above: TiersAbove
+  /** Whether lessons are drawn from it when it has ended. */
+  learns?: boolean
   /** The number of proposals, so that their steps have the same ids when they are repeated. */
   proposals: number
   doubts: Doubt[]
@@ -213,6 +215,8 @@ export type RunRecord = {
   mending: number
   /** The number of the last signal that told attempts to be held or to go on. */
   told: number
+  /** Flows with requests in batches; undefined in runs begun by an older version. */
+  away?: { flow: string; task?: TaskId; isAway: boolean; number: number }[]
   isDraining: boolean
   isStopping: boolean
   ending?: RunEnd

@@ -16,15 +16,17 @@ const StoredRunSchema = v.object({
   isApproved: v.boolean(),
   onlyPlan: v.boolean(),
   atMost: v.pipe(v.number(), v.integer(), v.minValue(1)),
+  batch: v.optional(v.picklist(['work', 'all'])),
   began: v.number(),
   facts: v.optional(v.array(Reference)),
+  lessons: v.optional(Reference),
 })
 
 /**
  * A run's input as stored at its beginning. `began`: milliseconds since 1970. `facts`: for planners, collected once, so
- * that a repeated step has the same request.
+ * that a repeated step has the same request. `lessons`: those of earlier runs, pinned for the same reason.
  */
-export type StoredRun = RunInput & { began: number; facts?: Reference[] }
+export type StoredRun = RunInput & { began: number; facts?: Reference[]; lessons?: Reference }
 
 /** Reads a plan; without a reference, the current one. Throws a {@link Failure} where there is none. */
 export async function readPlan(store: RunStore, reference?: Reference): Promise<Plan> {
@@ -48,7 +50,7 @@ export async function readStoredRun(store: RunStore): Promise<StoredRun | undefi
 export async function readRunInput(store: RunStore): Promise<RunInput> {
   const stored = await readStoredRun(store)
   if (!stored) throw new Failure(unreadable(store))
-  const { began: _began, facts: _facts, ...input } = stored
+  const { began: _began, facts: _facts, lessons: _lessons, ...input } = stored
   return input
 }
 

@@ -1,6 +1,6 @@
 /** Costs of requests: the price of a model, the most that a request can cost, and the resulting limits of a run. */
 import { many } from '../../../core/text.ts'
-import { type Price, ratesFor } from '../../ai/price.ts'
+import { type Price, type Rates, ratesFor } from '../../ai/price.ts'
 import { isLoopback, providerOf, type Settings } from '../../ai/settings.ts'
 import type { Limits } from '../contract.ts'
 
@@ -73,6 +73,26 @@ export function usualLimits(
     `${many(requests, 'request')}. Set another with --requests, or FORGE_PRICES=${first}=INPUT/OUTPUT in ` +
     `${settings.file} for one in dollars.`
   return { limits: { requests }, words }
+}
+
+/** The part of a price that providers take for requests in batches. */
+const BATCH_SHARE = 0.5
+/** What an hour in Anthropic's cache costs for each token, compared with sending it: five minutes are less. */
+const HOUR_SHARE = 2
+
+/** The price of a model's requests in batches. Marks there last an hour, which costs more at Anthropic. */
+export function batchPriceOf(model: string, settings: Settings): Price | undefined {
+  const price = priceOf(model, settings)
+  if (!price) return undefined
+  const { long } = price
+  const inBatches = ({ input, output, cacheRead, cacheWrite }: Rates): Rates => ({
+    input: input * BATCH_SHARE,
+    output: output * BATCH_SHARE,
+    cacheRead: cacheRead * BATCH_SHARE,
+    cacheWrite:
+      BATCH_SHARE * (providerOf(model) === 'anthropic' ? Math.max(cacheWrite, HOUR_SHARE * input) : cacheWrite),
+  })
+  return { ...inBatches(price), ...(long && { long: { ...inBatches(long), above: long.above } }) }
 }
 
 /** The most that a request can use: without any cache, and with the longest answer. */

@@ -5,7 +5,9 @@
 import * as v from 'valibot'
 import { TaskId } from '../../formats/tasks-json.ts'
 import type { Signal, StepKind } from '../contract.ts'
+import { AUDIENCES, MAX_LESSON } from '../lessons/lesson.ts'
 import { Plan, TIERS } from '../plan/schema.ts'
+import { DOMAINS } from '../runs/domains.ts'
 
 const Words = (most: number) => v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(most))
 const Path = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1000))
@@ -38,7 +40,7 @@ const needs = v.pipe(
   v.description('Files that you need whole and that are not here: the step is asked again with them.'),
 )
 
-/** The ends that all kinds of steps have in common. */
+/** The schemas of the signals other than success, by which a step of any kind can end. */
 const ENDS = [
   v.object({ signal: v.literal('failure_retryable'), words, needs: v.optional(needs, []) }),
   v.object({ signal: v.literal('failure_terminal'), words }),
@@ -90,6 +92,35 @@ const Review = v.object({
     [],
   ),
 })
+/** Lessons for later runs. What a lesson may say is verified where it is kept. */
+const Extract = v.object({
+  signal: success,
+  words,
+  lessons: v.pipe(
+    v.array(
+      v.object({
+        id: v.pipe(
+          Words(60),
+          v.description('Two to five words in lower case with hyphens; of a lesson that is told here, its own.'),
+        ),
+        title: v.pipe(Words(MAX_LESSON.title), v.description('When it helps, in a few words.')),
+        says: v.pipe(Words(MAX_LESSON.says), v.description('What helps, in one to three sentences.')),
+        for: v.pipe(
+          v.array(v.picklist(AUDIENCES)),
+          v.minLength(1),
+          v.description('`plan`: whoever plans tasks; `change`: whoever changes files.'),
+        ),
+        domain: v.optional(v.pipe(v.picklist(DOMAINS), v.description('Leave it out where it holds for any.'))),
+        tier: v.optional(v.pipe(v.picklist(TIERS), v.description('Leave it out where it holds for any.'))),
+        error: v.optional(
+          v.pipe(Words(MAX_LESSON.error), v.description('Words of the failure, where it is about one.')),
+        ),
+      }),
+    ),
+    v.maxLength(5),
+    v.description('None where nothing was learned that holds for other tasks.'),
+  ),
+})
 const PlanAnswer = v.object({ signal: success, words, plan: Plan })
 const CheckPlan = v.object({
   signal: success,
@@ -114,6 +145,7 @@ export const ANSWERS = {
   summarise: WITH_TEXT,
   review: v.variant('signal', [Review, ...ENDS]),
   'check plan': v.variant('signal', [CheckPlan, ...ENDS]),
+  extract: v.variant('signal', [Extract, ...ENDS]),
 } as const satisfies Record<StepKind, v.GenericSchema>
 
 /** A planner's answer that reads files first, instead of giving a plan. */
@@ -147,6 +179,7 @@ export const SIGNALS: Record<StepKind, readonly Signal[]> = {
   artifact: ['success', 'failure_retryable'],
   review: ['success', 'failure_retryable'],
   summarise: ['success', 'failure_retryable'],
+  extract: ['success'],
 }
 
 /** Kinds whose models may ask for more files, and are then asked again. */
@@ -165,6 +198,7 @@ export function offeredSchema(kind: StepKind, { subAgents }: { subAgents: boolea
     artifact: text,
     summarise: v.object(Text),
     review: Review,
+    extract: Extract,
   }
   const ends = ENDS.filter(({ entries }) => SIGNALS[kind].includes(entries.signal.literal)).map(end =>
     end.entries.signal.literal === 'failure_retryable' && !MAY_NEED.includes(kind)

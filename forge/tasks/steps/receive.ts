@@ -156,7 +156,7 @@ function unwrapped(sent: unknown): unknown {
 
 /** An object in which lists and objects sent as strings of JSON are parsed. */
 function withoutStrings(wanted: object): object {
-  const nested = ['edits', 'fan_out', 'steps', 'plan', 'answers', 'findings', 'discovered', 'needs']
+  const nested = ['edits', 'fan_out', 'steps', 'plan', 'answers', 'findings', 'discovered', 'needs', 'lessons']
   const entries = Object.entries(wanted).map(([name, value]) => {
     const isNested = nested.includes(name) && typeof value === 'string'
     return [name, isNested ? (jsonIn(value) ?? value) : value] as const

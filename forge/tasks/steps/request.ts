@@ -18,6 +18,8 @@ import type { Summaries } from '../../ai/summaries.ts'
 import type { CodeMap } from '../context/map.ts'
 import { packContext } from '../context/pack.ts'
 import type { Oid, Reference, StepInput, StepKind, Tier } from '../contract.ts'
+import { lessonsFor, lessonsToName } from '../lessons/choose.ts'
+import type { Lesson } from '../lessons/lesson.ts'
 import { REVIEWERS } from '../plan/estimate.ts'
 import { Plan, type Task } from '../plan/schema.ts'
 import type { RunStore } from '../runs/store.ts'
@@ -33,6 +35,7 @@ const ANSWER_TOKENS: Record<StepKind, number> = {
   artifact: 16_000,
   outline: 8_000,
   summarise: 8_000,
+  extract: 4_000,
   review: 8_000,
 }
 /** The thinking effort by tier, where the user has not set it. */
@@ -74,7 +77,7 @@ export function modelFor(settings: Settings, tier: Tier, choice: number): string
   return name
 }
 
-/** Efforts from low to high. */
+/** A model's thinking efforts, from low to high. */
 const EFFORTS: readonly Thinking[] = ['low', 'medium', 'high', 'xhigh']
 
 /**
@@ -121,6 +124,8 @@ type RequestSources = {
   map?: CodeMap
   /** For a review: the commit from which its attempt began. */
   from?: Oid
+  /** The lessons that are pinned for the run. */
+  lessons?: readonly Lesson[]
 }
 
 type BuiltRequest = {
@@ -132,6 +137,8 @@ type BuiltRequest = {
   leftOut: string[]
   /** The version of the prompt. */
   prompt: number
+  /** The lessons that it was given. */
+  lessons: readonly Lesson[]
 }
 
 /**
@@ -139,26 +146,29 @@ type BuiltRequest = {
  * window.
  */
 export async function buildRequest(input: StepInput, sources: RequestSources): Promise<BuiltRequest> {
-  const { objects, store, model, secrets, summaries, map, from } = sources
+  const { objects, store, model, secrets, summaries, map, from, lessons: pinned = [] } = sources
   const { kind, attempt, depth, base } = input
   const tree = (await objects.info(`${base}^{tree}`))?.oid
   if (!tree) throw new Failure(`The commit ${base.slice(0, 12)} is not in this repository any more.`)
   const { plan, task, about, files } = await gatherAbout(input, store)
   const changed = from === undefined ? [] : (await changedFiles(objects.repository, from, base)).flat()
   if (from !== undefined) about.push({ kind: 'diff', text: await changeSince(objects, from, base) })
+  const lessons = lessonsFor({ kind, tier: input.tier, task, texts: about.map(({ text }) => text) }, pinned)
   const { thinking } = model
   const wanted = ANSWER_TOKENS[kind] + (thinking ? THINKING_TOKENS[thinking] : 0)
   const longest = listedModel(model.name)?.output ?? wanted
   const output = Math.max(1024, Math.min(wanted, longest, Math.floor(model.window / 4)))
   const subAgents = depth > 0 && (kind === 'implement' || kind === 'artifact')
   const tools = toolsFor(kind, { subAgents })
-  const { system, messages, leftOut } = await packContext({
+  const { system, messages, leftOut, hasLessons } = await packContext({
     objects,
     tree: base,
     kind,
     plan,
     task,
     about,
+    lessons,
+    lessonsToName: lessonsToName(input, pinned),
     files,
     whole: await namedFiles(objects, tree, about),
     changed,
@@ -175,7 +185,8 @@ export async function buildRequest(input: StepInput, sources: RequestSources): P
   const prompt = PROMPT_VERSIONS[kind]
   const bytes = JSON.stringify({ model: model.name, kind, prompt, attempt, request } satisfies StoredRequest)
   const key = createHash('sha256').update(bytes).digest('hex')
-  return { bytes, key, tokens: tokensIn(JSON.stringify([tools, system, messages])), leftOut, prompt }
+  const tokens = tokensIn(JSON.stringify([tools, system, messages]))
+  return { bytes, key, tokens, leftOut, prompt, lessons: hasLessons ? lessons : [] }
 }
 
 type Gathered = { plan?: Plan; task?: Task; about: About[]; files: string[] }
@@ -224,7 +235,10 @@ const WithWords = v.looseObject({
 })
 
 /** Kinds that are always plain text: JSON of a person or a model must not be taken for this program's own. */
-const PLAIN: readonly string[] = ['plan', 'wish', 'answer', 'question', 'artifact', 'report', 'complaints']
+const PLAIN: readonly string[] = [
+  ...['plan', 'wish', 'answer', 'question', 'artifact', 'report', 'complaints'],
+  ...['failures', 'asked and answered', 'lessons kept'],
+]
 
 /** A stored text in readable form: of JSON, the sentences in it. */
 export function keptWords({ kind }: Pick<Reference, 'kind'>, text: string): { words: string; files: string[] } {

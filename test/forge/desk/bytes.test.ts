@@ -5,7 +5,7 @@ import { symlink, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { openRepository } from '../../../core/git/repository.ts'
 import { openFile, vfsAt } from '../../../forge/desk/branches/places.ts'
-import { ask, edit, makeDesk, PERSON } from '../../support/desk.ts'
+import { addFile, ask, edit, makeDesk, PERSON, textOf } from '../../support/desk.ts'
 import { gitWith, PLAIN } from '../../support/git.ts'
 import { refusedBy } from '../../support/refusals.ts'
 import { bytesFrom } from '../../support/repository.ts'
@@ -60,10 +60,13 @@ test('names of any bytes are opened, edited, renamed, deleted and listed', async
   await ask(work, 'save', { branch: 'main', paths: 'all' })
   for (const name of names) expect(await blob(desk.path, name)).toBe('a\nb\n')
   for (const name of names.filter(it => !it.includes('\n')))
-    await ask(work, 'rename', { branch: 'main', from: name, to: `moved/${name}` })
+    await ask(work, 'move', { branch: 'main', moves: [{ from: name, to: `moved/${name}` }] })
+  await ask(work, 'save', { branch: 'main', paths: ['moved/bytes\xff\xfe'] })
   expect(await blob(desk.path, 'moved/bytes\xff\xfe')).toBe('a\nb\n')
   expect(await desk.git('log', '--format=%s', '--grep=ff')).toBe('rename: bytes\\xff\\xfe → moved/bytes\\xff\\xfe')
-  await ask(work, 'delete', { branch: 'main', path: 'moved' })
+  expect((await (await desk.restart()).describeBranches())[0]?.drafts).toHaveLength(names.length - 2)
+  await ask(desk.work, 'delete', { branch: 'main', paths: ['moved'] })
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(await bytesFrom(desk.path, 'ls-tree', '-r', '-z', '--name-only', 'main')).toBe('line\nbreak\0')
 })
 
@@ -100,8 +103,10 @@ test('modes, links and submodules stay; files that are not text are not edited',
       ask(desk.work, 'edit', { branch: 'main', path: 'link', version: 0, edits: [{ client: 'x', changes: [5] }] }),
     ),
   ).toThrow("can't be edited")
-  expect(await refusedBy(ask(desk.work, 'rename', { branch: 'main', from: 'module', to: 'other' }))).toThrow('git mv')
-  expect(await refusedBy(ask(desk.work, 'delete', { branch: 'main', path: 'module' }))).toThrow('git rm')
+  expect(await refusedBy(ask(desk.work, 'move', { branch: 'main', moves: [{ from: 'module', to: 'other' }] }))).toThrow(
+    'git mv',
+  )
+  expect(await refusedBy(ask(desk.work, 'delete', { branch: 'main', paths: ['module'] }))).toThrow('git rm')
 })
 
 test('attributes and configuration about line ends or filters change nothing', async () => {
@@ -178,7 +183,7 @@ test('paths that lead out of the repository, or into .git, are refused with a se
   ]
   for (const path of bad) {
     expect(await refusedBy(ask(desk.work, 'new file', { branch: 'main', path }))).toThrow("can't be the name of a file")
-    expect(await refusedBy(ask(desk.work, 'rename', { branch: 'main', from: 'a.txt', to: path }))).toThrow(
+    expect(await refusedBy(ask(desk.work, 'move', { branch: 'main', moves: [{ from: 'a.txt', to: path }] }))).toThrow(
       "can't be the name of a file",
     )
   }
@@ -223,21 +228,25 @@ test('the first save in an empty repository makes the first commit and the branc
     await ask(desk.work, 'new file', { branch: 'main', path: 'read me.md' })
     await (await edit(desk.work, 'main', 'read me.md')).type('# Hello\n')
     await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
-    expect(await desk.git('log', '--format=%s', 'main')).toBe('edit: read me.md\nadd: read me.md')
+    expect(await desk.git('log', '--format=%s', 'main')).toBe('add: read me.md')
     await desk.work.flush()
     if (!bare) expect(await desk.git('status', '--porcelain')).toBe('')
     await desk.work.undo()
-    await desk.work.undo()
     expect(await desk.git('for-each-ref', 'refs/heads')).toBe('')
+    expect(await textOf(desk.work, 'main', 'read me.md')).toBe('# Hello\n')
+    await desk.work.undo()
+    expect(await desk.git('for-each-ref', 'refs/forge/drafts')).toBe('')
+    await desk.work.redo()
     await desk.work.redo()
     expect(await desk.git('log', '--format=%s', 'main')).toBe('add: read me.md')
+    expect(await desk.git('show', 'main:read me.md')).toBe('# Hello')
   }
 })
 
 test('a commit contains only what was saved: other files in the folder are not added', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' } })
   await writeFile(join(desk.path, 'untracked'), 'mine')
-  await ask(desk.work, 'new file', { branch: 'main', path: 'b.txt' })
+  await addFile(desk.work, 'main', 'b.txt')
   await desk.work.flush()
   expect(await desk.git('status', '--porcelain')).toBe('?? untracked')
 })
@@ -256,7 +265,7 @@ test('a text in Latin-1 is shown with a guess of its encoding, and no byte of it
     "can't be edited",
   )
   await (await edit(desk.work, 'main', 'b.txt')).type('more\n')
-  await ask(desk.work, 'rename', { branch: 'main', from: 'a.txt', to: 'folder/a.txt' })
+  await ask(desk.work, 'move', { branch: 'main', moves: [{ from: 'a.txt', to: 'folder/a.txt' }] })
   await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(
     await openFile(desk.work.branches, { kind: 'commit', commit: await desk.git('rev-parse', 'main') }, 'folder/a.txt'),

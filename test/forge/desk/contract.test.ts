@@ -164,8 +164,8 @@ describe('a name that looks like an option, another ref or another file is only 
     { ask: 'save', branch: 'main', paths: [word], message: word },
     { ask: 'discard', branch: 'main', paths: [word] },
     { ask: 'message', branch: 'main', paths: [word] },
-    { ask: 'rename', branch: 'main', from: word, to: 'c.txt' },
-    { ask: 'delete', branch: 'main', path: word },
+    { ask: 'move', branch: 'main', moves: [{ from: word, to: 'c.txt' }] },
+    { ask: 'delete', branch: 'main', paths: [word] },
     { ask: 'rename branch', branch: word, to: 'other' },
     { ask: 'delete branch', branch: word },
     { ask: 'restore branch', branch: word },
@@ -233,7 +233,7 @@ describe('a name that looks like an option, another ref or another file is only 
   test.each(NO_FILES)('no file is called %j', async word => {
     await using window = await desk.window()
     await why(window.ask({ ask: 'new file', branch: 'main', path: word }))
-    await why(window.ask({ ask: 'rename', branch: 'main', from: 'a.txt', to: word }))
+    await why(window.ask({ ask: 'move', branch: 'main', moves: [{ from: 'a.txt', to: word }] }))
     expect(await place.git('rev-parse', 'main')).toBe(tip)
   })
 })
@@ -347,6 +347,9 @@ describe('the desk:', () => {
     expect(await window.ask({ ask: 'history', at: main, from: 0, count: 10 })).toEqual({ rows: [], total: 0 })
     expect(await window.ask({ ask: 'find file', at: main, words: 'a', count: 10 })).toEqual([])
     await window.ask({ ask: 'new file', branch: 'main', path: 'a.txt' })
+    const { desk: drafted } = await describeDesk(window)
+    expect(drafted).toMatchObject({ isEmpty: true, branches: [], firstDrafts: ['a.txt'] })
+    await window.ask({ ask: 'save', branch: 'main', paths: 'all' })
     expect(await git(other.path, 'ls-tree', '--name-only', 'main')).toBe('a.txt')
     expect(await window.ask({ ask: 'folder', at: main, path: '' })).toMatchObject([{ name: 'a.txt' }])
   })

@@ -92,7 +92,10 @@ test('in a bare partial clone new files can be made, and missing ones are report
   expect(await why({ ask: 'open', at: main, path: 'a.txt' })).toBe(NOT_FETCHED)
   await window.ask({ ask: 'new file', branch: 'main', path: 'f/new.txt' })
   // No tree is written with content that this clone lacks, although it would be correct.
-  expect(await why({ ask: 'rename', branch: 'main', from: 'a.txt', to: 'c.txt' })).toContain(NOT_FETCHED.slice(0, -1))
+  expect(await why({ ask: 'move', branch: 'main', moves: [{ from: 'a.txt', to: 'c.txt' }] })).toContain(
+    NOT_FETCHED.slice(0, -1),
+  )
+  await window.ask({ ask: 'save', branch: 'main', paths: 'all' })
   expect(await git(clone.path, 'ls-tree', '-r', '--name-only', 'main')).toBe('a.txt\nf/b.txt\nf/new.txt')
   // The advice in the message works.
   await git(clone.path, 'fetch', '-q', '--refetch', '--no-filter')

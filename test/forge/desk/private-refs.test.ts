@@ -38,7 +38,7 @@ test('a clone with --mirror gets no drafts, and a push with --mirror into the re
     await git(clone, 'push', '-q', '--mirror')
     expect(await hasDraft(path)).toBe(true)
   }
-  // The next start writes nothing again.
+  // The next start of the desk does not write the settings once more.
   await using _ = await openTestDesk(path)
   expect(await place.git('config', '--get-all', 'transfer.hideRefs')).toBe('refs/forge')
 })

@@ -177,7 +177,7 @@ describe.skipIf(hasNoTemporal)('who makes the user’s worker do things of their
     const { code, err } = await world.forge(['land', run, ...words, '--yes'])
     return { code, why: /not checked by you, as (.+?)\. forge land/.exec(err)?.[1] ?? err }
   }
-  /** The refusal of an activity for an input. */
+  /** The message with which an activity refuses an input. */
   const refusal = (activity: string, input: object) =>
     call(activity, input).then(
       () => 'It was done.',

@@ -13,7 +13,7 @@ import { deskActions, findActions } from '../page/desk-actions.ts'
 import { type Page, REPOSITORY, TASKS, type Tab } from '../page/state.ts'
 import { paneActions, tabActions } from '../page/tab-actions.ts'
 import { historyActions } from '../review/history-actions.ts'
-import { reviewActions } from '../review/review-actions.ts'
+import { commentActions, reviewActions } from '../review/review-actions.ts'
 import { runActions } from '../tasks/tasks-actions.ts'
 import { runsActions, shownRunActions, tasksCommands } from '../tasks/tasks-commands.ts'
 import { type Action, type Command, commandOf, commandsWith } from '../ui/action.ts'
@@ -50,6 +50,7 @@ function tabCommands(page: Page, tab: Tab): Command[] {
   return [
     ...(path === undefined ? [] : commandsWith(fileActions, { page, tab, path })),
     ...commandsWith(reviewActions, tab),
+    ...commandsWith(commentActions, about),
     ...commandsWith(searchActions, about),
     ...commandsWith(tabActions, about),
     ...commandsWith(paneActions, { page, tab, pane }),
@@ -79,7 +80,7 @@ export const TABLES: readonly { title: string; tables: readonly Record<string, L
   { title: 'A branch', tables: [branchTabActions, folderActions, branchActions, publishActions] },
   { title: 'A file', tables: [fileActions] },
   { title: 'The editor', tables: [EDITOR_KEYS] },
-  { title: 'A review', tables: [reviewActions] },
+  { title: 'A review', tables: [reviewActions, commentActions] },
   { title: 'The history of a branch', tables: [historyActions] },
   { title: 'A search in files', tables: [searchActions] },
   { title: 'The AI chat', tables: [chatActions] },

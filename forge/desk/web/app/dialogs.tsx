@@ -5,14 +5,18 @@ import { ApprovalDialog } from '../chat/chat-approval.tsx'
 import { SplitDialog } from '../graph/split-dialog.tsx'
 import { StepDialog } from '../graph/step-dialog.tsx'
 import { PickDialog } from '../graph/step-pick.tsx'
+import { branchOf } from '../page/branch-facts.ts'
 import type { DialogContent } from '../page/dialog-content.ts'
 import { usePage } from '../page/state.ts'
 import { BaseDialog } from '../review/base-dialog.tsx'
+import { PartsDialog } from '../review/parts-dialog.tsx'
 import { LandingDialog } from '../tasks/tasks-landing.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Button, Path } from '../ui/words.tsx'
 import { KeyList } from './key-list.tsx'
 import { OperationsDialog } from './operations.tsx'
+import { SaveDialog } from './save-message.tsx'
+import { SettingsDialog } from './settings-dialog.tsx'
 
 const MAX_LISTED_PATHS = 12
 
@@ -37,17 +41,29 @@ export function Dialogs() {
       return <LandingDialog key={content.title} content={content} close={close} tasks={page.tasks} />
     case 'step':
       return <StepDialog key={content.title} content={content} close={close} />
+    case 'parts':
+      return <PartsDialog key={content.title} content={content} close={close} />
     case 'split':
       return <SplitDialog key={content.title} content={content} close={close} />
     case 'base':
       return <BaseDialog key={content.title} content={content} close={close} />
     case 'pick':
       return <PickDialog key={content.title} content={content} close={close} />
+    case 'save':
+      return <SaveDialogOfTab close={close} />
     case 'operations':
       return <OperationsDialog close={close} />
     case 'keys':
       return <KeyList close={close} />
+    case 'settings':
+      return <SettingsDialog close={close} />
   }
+}
+
+function SaveDialogOfTab({ close }: { close: () => void }) {
+  const tab = usePage().tab.value
+  const branch = branchOf(tab)
+  return tab && branch !== undefined ? <SaveDialog tab={tab} branch={branch} close={close} /> : null
 }
 
 /** Runs the action of a dialog. If it fails, the dialog stays open and shows the error. */

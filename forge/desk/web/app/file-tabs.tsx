@@ -58,7 +58,7 @@ function EndBar({ tab }: { tab: Tab }) {
       <Button
         look="quiet small"
         icon="diff"
-        title={`Review  ${shownKeys(review.keys)}`}
+        title={`${review.label}  ${shownKeys(review.keys)}`}
         words={drafts > 0 ? `Review ${drafts}` : 'Review'}
         onClick={() => review.run({ page, tab })}
       />

@@ -1,30 +1,87 @@
-/** The list of the keys that work now, from the same tables as the palette. */
+/** The list of all keys, with a search: those that work now first, from the same tables as the palette. */
 
-import { usePage } from '../page/state.ts'
+import { useSignal } from '@preact/signals'
+import { useMemo } from 'preact/hooks'
+import { type Page, usePage } from '../page/state.ts'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { shownKeys } from '../ui/keys.ts'
-import { commandsOf, keysOfView } from './commands.ts'
+import { commandsOf, keysOfView, TABLES } from './commands.ts'
+
+interface KeyGroup {
+  title: string
+  rows: [keys: string, label: string][]
+}
 
 export function KeyList({ close }: { close: () => void }) {
   const page = usePage()
-  const keys = commandsOf(page).flatMap(({ keys, words }): [string, string][] => (keys ? [[keys, words]] : []))
+  const words = useSignal('')
+  const groups = useMemo(() => keyGroups(page), [page])
+  const found = groups
+    .map(({ title, rows }) => ({ title, rows: rows.filter(row => isFound(row, words.value)) }))
+    .filter(({ rows }) => rows.length > 0)
   return (
     <DialogFrame title="Keyboard shortcuts" close={close}>
-      {/* The list scrolls, so the keyboard must be able to focus it. */}
-      <dl class="key-list" tabIndex={0}>
-        {[...keys, ...keysOfView(page)].map(([key, words]) => (
-          <div key={`${key} ${words}`}>
-            <dt>
-              <kbd>{shownKeys(key)}</kbd>
-            </dt>
-            <dd>{words}</dd>
-          </div>
+      <div class="dialog-search">
+        <input
+          class="field"
+          type="search"
+          aria-label="Search shortcuts"
+          placeholder="Search by name or keys"
+          autocomplete="off"
+          spellcheck={false}
+          autofocus
+          value={words.value}
+          onInput={event => {
+            words.value = event.currentTarget.value
+          }}
+        />
+      </div>
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: the list scrolls, so the keyboard must be able to focus it */}
+      <div class="key-groups" tabIndex={0}>
+        {found.length === 0 ? <p class="none meta">No results</p> : null}
+        {found.map(({ title, rows }) => (
+          <section key={title} aria-label={title}>
+            <h3>{title}</h3>
+            <dl class="key-list">
+              {rows.map(([keys, label]) => (
+                <div key={`${keys} ${label}`}>
+                  <dt>
+                    <kbd>{shownKeys(keys)}</kbd>
+                  </dt>
+                  <dd>{label}</dd>
+                </div>
+              ))}
+            </dl>
+          </section>
         ))}
-      </dl>
+      </div>
       <footer>
         <span class="grow" />
         <CloseButton words="Close" close={close} />
       </footer>
     </DialogFrame>
   )
+}
+
+/** The keys that work now, and those of each part of the page. */
+function keyGroups(page: Page): KeyGroup[] {
+  const now = commandsOf(page).flatMap(({ keys, words }): KeyGroup['rows'] => (keys ? [[keys, words]] : []))
+  const all = TABLES.map(({ title, tables }) => ({
+    title,
+    rows: tables
+      .flatMap(table => Object.values(table))
+      .flatMap(({ label, keys, listKeys }): KeyGroup['rows'] =>
+        [keys, listKeys].flatMap((one): KeyGroup['rows'] => (one === undefined ? [] : [[one, label]])),
+      ),
+  }))
+  return [{ title: 'Here, now', rows: [...now, ...keysOfView(page)] }, ...all]
+}
+
+/** Whether all words are in the row's name or its keys, as they are written or shown. */
+function isFound([keys, label]: [string, string], words: string): boolean {
+  const text = `${label} ${keys} ${shownKeys(keys)}`.toLowerCase()
+  return words
+    .toLowerCase()
+    .split(/\s+/)
+    .every(word => text.includes(word))
 }

@@ -1,14 +1,12 @@
 /** The status bar: the current branch, what is saved, and the message of the next commit. */
 
-import { useSignal } from '@preact/signals'
-import { useEffect } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { At } from '../../contract/values.ts'
 import { AiDoing, AiFigures } from '../chat/turn-state.tsx'
 import type { OpenFile } from '../editor/open-file.ts'
 import { REMOTE } from '../graph/branch-actions.ts'
 import { pull, push } from '../graph/graph-steps.ts'
-import { conflictsIn, draftsOf, isAtWork, tallyOf } from '../page/branch-facts.ts'
+import { branchOf, conflictsIn, draftsOf, isAtWork, tallyOf } from '../page/branch-facts.ts'
 import { save } from '../page/saving.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from '../page/state.ts'
 import { undo } from '../page/undo.ts'
@@ -20,10 +18,8 @@ import { placeOfMenu } from '../ui/menu-content.ts'
 import { named, readable, shortId } from '../ui/names.ts'
 import { ago, plural, timeTitle } from '../ui/times.ts'
 import { Button } from '../ui/words.tsx'
+import { MessageField, useSuggestion } from './save-message.tsx'
 import { branchTabActions } from './tab-menus.ts'
-
-/** Delay after the last change of the drafts before the server is asked for a commit message, in milliseconds. */
-const ASK_DELAY_MS = 250
 
 export function StatusBar() {
   const page = usePage()
@@ -125,7 +121,7 @@ function Place({ tab }: { tab: Tab }) {
         <bdi class="cut">{readable(at.branch)}</bdi>
       </span>
       {branch ? <Distance branch={branch} /> : null}
-      <Saved branch={branch} />
+      <Saved tab={tab} branch={branch} />
     </>
   )
 }
@@ -156,7 +152,7 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
           </span>
         )
       ) : (
-        <Saved branch={branch} />
+        <Saved tab={tab} branch={branch} />
       )}
     </>
   )
@@ -243,7 +239,7 @@ function Distance({ branch }: { branch: BranchInfo }) {
   )
 }
 
-function Saved({ branch }: { branch: BranchInfo | undefined }) {
+function Saved({ tab, branch }: { tab: Tab; branch: BranchInfo | undefined }) {
   const page = usePage()
   if (page.connection.isLost.value) {
     return (
@@ -253,8 +249,9 @@ function Saved({ branch }: { branch: BranchInfo | undefined }) {
       </span>
     )
   }
-  if (!branch) return <span class="seg">no commits yet</span>
-  const drafts = draftsOf(page, branch.name).length
+  const drafts = draftsOf(page, branchOf(tab) ?? '').length
+  if (!branch)
+    return <span class="seg">{drafts > 0 ? `${plural(drafts, 'draft')}, no commits yet` : 'no commits yet'}</span>
   if (drafts > 0) {
     return (
       <span class="seg saved">
@@ -274,54 +271,33 @@ function Saved({ branch }: { branch: BranchInfo | undefined }) {
 /** The message of the next commit, and Save. The message is the server's suggestion until another one is typed. */
 function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
   const page = usePage()
-  const suggested = useSignal('')
   const { path } = tab
   const drafts = draftsOf(page, branch)
   const isThis = path !== undefined && drafts.includes(path)
-  // The server's drafts are part of the key: the message is asked for again when the server learns of a draft.
-  const known = page.branch(branch)?.drafts ?? []
-  const key = [isThis ? path : '', ...drafts, '', ...known].join('\0')
+  const suggested = useSuggestion(branch, isThis ? [path] : 'all')
   const conflicts = conflictsIn(page, branch)
   const hasConflict = isThis ? conflicts.includes(path) : conflicts.length > 0
   const reason = offReason(drafts.length, hasConflict)
   const { save: saveThis, saveAll } = branchTabActions
 
-  useEffect(() => {
-    if (drafts.length === 0) {
-      suggested.value = ''
-      return undefined
-    }
-    const timer = setTimeout(async () => {
-      try {
-        const paths = isThis ? [path] : ('all' as const)
-        const { message } = await page.connection.ask('message', { branch, paths })
-        suggested.value = message
-      } catch {
-        // Without a suggestion the field stays empty; the server then writes the message when it saves.
-      }
-    }, ASK_DELAY_MS)
-    return () => clearTimeout(timer)
-    // `key` stands for all drafts that the effect reads.
-  }, [page, branch, key])
+  const submit = () => {
+    if (!reason) save(page, tab, isThis ? 'this' : 'all')
+  }
 
   return (
     <form
       class="seg save-form"
       onSubmit={event => {
         event.preventDefault()
-        if (!reason) save(page, tab, isThis ? 'this' : 'all')
+        submit()
       }}
     >
-      <input
-        aria-label="Commit message"
-        placeholder={reason ?? 'Commit message'}
-        autocomplete="off"
-        value={tab.message.value ?? (reason === undefined ? suggested.value : '')}
-        onInput={event => {
-          // After a save, the browser's undo brings back the message of that commit, which is not meant for the next.
-          if (drafts.length === 0 && event.inputType.startsWith('history')) event.currentTarget.value = ''
-          else tab.writeMessage(event.currentTarget.value)
-        }}
+      <MessageField
+        tab={tab}
+        suggested={suggested.value}
+        reason={reason}
+        hasDrafts={drafts.length > 0}
+        submit={submit}
       />
       <button type="submit" class="button save" aria-disabled={reason !== undefined} title={reason}>
         {page.saves.running.value.has(branch) ? 'Saving' : 'Save'}

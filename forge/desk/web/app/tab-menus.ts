@@ -9,6 +9,7 @@ import { save } from '../page/saving.ts'
 import type { Page, Pane, Tab } from '../page/state.ts'
 import { type InTab, paneActions, tabActions } from '../page/tab-actions.ts'
 import { amendLast } from '../review/history-actions.ts'
+import { saveSome } from '../review/parts-actions.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { named, readable, shortId } from '../ui/names.ts'
@@ -50,6 +51,27 @@ export const branchTabActions = {
     isPossible: isThere,
     run: ({ page, tab }) => save(page, tab, 'all'),
   },
+  saveSome: {
+    label: 'Save some changes…',
+    inPalette: ({ branch }) => `Save some changes of ${named(branch)}…`,
+    keys: 'Ctrl+Alt+S',
+    icon: 'check',
+    isPossible: about =>
+      isThere(about) &&
+      about.page.branch(about.branch)?.merging === undefined &&
+      draftsOf(about.page, about.branch).length > 0,
+    run: ({ page, branch }) => saveSome(page, branch),
+  },
+  saveWithMessage: {
+    label: 'Save all with a message…',
+    keys: 'Alt+S',
+    icon: 'check',
+    isPossible: about => isThere(about) && about.page.branch(about.branch)?.merging === undefined,
+    run: ({ page, branch }) => {
+      if (draftsOf(page, branch).length > 0) page.dialog.value = { kind: 'save' }
+      else page.tell({ title: 'Nothing to save', topic: 'save', branch })
+    },
+  },
   amend: {
     label: 'Amend last commit…',
     inPalette: ({ branch }) => `Amend the last commit of ${named(branch)}…`,
@@ -72,21 +94,21 @@ export const branchTabActions = {
 export function tabMenu(page: Page, tab: Tab): Offer {
   const about = { page, tab }
   const { at } = tab
-  const { review, history, copyName, branchFromHere, close, closeOthers } = tabActions
+  const { review, compareWith, history, copyName, branchFromHere, close, closeOthers } = tabActions
   const closing = page.tabs.peek().length > 1 ? itemsWith(about, [close, closeOthers]) : []
   if (at.kind === 'commit') {
-    const looking = itemsWith(about, [history, copyName])
+    const looking = itemsWith(about, [compareWith, history, copyName])
     return { title: shortId(at.commit), groups: [itemsWith(about, [branchFromHere]), looking, closing] }
   }
   const title = readable(at.branch)
   if (page.isGone(at)) return { title, groups: [itemsWith(about, [copyName]), closing] }
   const branch = { page, branch: at.branch }
   const { rename, delete: remove } = branchActions
-  const { amend } = branchTabActions
-  const committing = itemsWith({ ...about, branch: at.branch }, [amend])
+  const { amend, saveSome: saveParts, saveWithMessage } = branchTabActions
+  const committing = itemsWith({ ...about, branch: at.branch }, [saveWithMessage, saveParts, amend])
   const changing = [...committing, ...itemsWith(about, [branchFromHere]), ...itemsWith(branch, [rename, remove])]
   const groups = [itemsWith(branch, REMOTE), itemsWith(branch, STEPS), changing]
-  return { title, groups: [...groups, itemsWith(about, [review, history, copyName]), closing] }
+  return { title, groups: [...groups, itemsWith(about, [review, compareWith, history, copyName]), closing] }
 }
 
 /** The menu of a file's tab or another pane of a branch or a commit. */

@@ -106,7 +106,7 @@ function FirstCommit({ tab }: { tab: Tab }) {
         {name ? `, as ${name}` : ''}.
       </p>
       <div class="ways">
-        <ActionWay action={folderActions.newFile} about={{ page, tab }} words="It is the first commit" />
+        <ActionWay action={folderActions.newFile} about={{ page, tab }} words="Saving it makes the first commit" />
       </div>
       <p class="meta after">
         Files in the folder are not changed: the desk works on commits. Commit them with git to see them here.

@@ -3,19 +3,23 @@
  * the hosts of links, which would tell the host's owner that the text was read.
  */
 import type { ComponentChildren } from 'preact'
+import { useContext } from 'preact/hooks'
 import { copy } from '../page/actions.ts'
 import { type Page, usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { targetOf } from '../ui/links.ts'
 import { toName } from '../ui/names.ts'
 import { readableProse } from '../ui/prose.ts'
+import { fromTop, MarkdownPlaceContext } from './markdown-place.ts'
 
 export function Link({ href, children }: { href: string; children: ComponentChildren }) {
   const page = usePage()
-  const target = targetOf(href)
+  const place = useContext(MarkdownPlaceContext)
+  const from = fromTop(href, place)
+  const target = targetOf(from)
   const address = readableProse(target.kind === 'page' ? target.address : href)
   const hasWords = Array.isArray(children) && children.length > 0 && !isTheAddress(children, href)
-  const follow = () => open(page, href)
+  const follow = () => open(page, from)
   return (
     // biome-ignore lint/a11y/useSemanticElements: see above why it is no <a href>
     <span
@@ -58,7 +62,7 @@ function open(page: Page, href: string): void {
     kind: 'confirm',
     title: 'This link is not a web address',
     words: [
-      'The AI wrote this address. The desk opens web pages alone; copy it, if you know what it is:',
+      'This address is from the text. The desk opens web pages alone; copy it, if you know what it is:',
       shortened(href),
     ],
     button: 'Copy the address',

@@ -4,13 +4,16 @@
  */
 import type { Token, Tokens } from 'marked'
 import type { ComponentChildren } from 'preact'
-import { useMemo, useRef } from 'preact/hooks'
+import { useContext, useMemo, useRef } from 'preact/hooks'
+import { targetOf } from '../ui/links.ts'
 import { type Block, inlineTokens, MarkdownBlocks } from '../ui/markdown-blocks.ts'
+import { toName } from '../ui/names.ts'
 import { readableProse, withEntities } from '../ui/prose.ts'
 import { plural } from '../ui/times.ts'
 import { useShown } from '../ui/use-shown.ts'
 import { CodeBlock } from './code-block.tsx'
 import { Link } from './link.tsx'
+import { fromTop, MarkdownPlaceContext } from './markdown-place.ts'
 
 /** Of a long answer, blocks up to these limits are shown at its beginning; the middle is shown on request. */
 const FIRST_SHOWN = { blocks: 40, characters: 10_000 }
@@ -196,12 +199,16 @@ function InlineToken({ token, depth }: { token: Token; depth: number }) {
 }
 
 /**
- * An image's description and address. It is not loaded, since that would tell the address's owner that it was read, and
+ * An image's description and address, or the image if the text is a file and the image is in the same repository. Any
+ * other is not loaded, since that would tell the address's owner that it was read, and
  * could carry data.
  */
 function Image({ alt, address }: { alt: string; address: string }) {
+  const place = useContext(MarkdownPlaceContext)
+  const target = place && targetOf(fromTop(address, place))
+  if (place && target?.kind === 'file') return <place.Image path={toName(target.path)} alt={alt} />
   return (
-    <span class="not-loaded" title="Images in answers are not loaded">
+    <span class="not-loaded" title="Images from elsewhere are not loaded">
       image{alt ? `: ${alt}` : ''} <Link href={address}>{undefined}</Link>
     </span>
   )

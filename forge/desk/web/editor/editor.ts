@@ -18,6 +18,7 @@ import {
   rectangularSelection,
 } from '@codemirror/view'
 import type { Form } from '../../contract/editable-text.ts'
+import type { EditorConfig } from '../../contract/reading.ts'
 import { coloured } from '../ui/code-style.ts'
 import { changeMarks } from './change-marks.ts'
 import { findPanel } from './find-panel.tsx'
@@ -26,6 +27,8 @@ import { byteForm, refusedText } from './refused-text.ts'
 
 /** The extension used when lines are not wrapped. */
 export const NOT_WRAPPED: Extension = []
+/** Whether typing an opening bracket or quote adds the closing one. */
+export const [CLOSING, NOT_CLOSING]: [Extension, Extension] = [closeBrackets(), []]
 
 /** The parts of an editor that change while it is open. Each editor has its own. */
 export class Adjustable {
@@ -33,8 +36,11 @@ export class Adjustable {
   readonly collaboration = new Compartment()
   readonly readOnly = new Compartment()
   readonly wrapping = new Compartment()
-  /** How the file's bytes differ from its text. */
+  /** The line ends and the byte order mark of the file. */
   readonly form = new Compartment()
+  /** The width of a tab, and what the Tab key inserts. */
+  readonly indentation = new Compartment()
+  readonly brackets = new Compartment()
   /** The gutter with the commits of the lines. */
   readonly blame = new Compartment()
   /** Extensions of some files only, such as the conflicts of a merge. */
@@ -46,7 +52,9 @@ export interface EditorSettings {
   saved: Text | undefined
   isReadOnly: boolean
   isWrapped: boolean
-  /** How the file's bytes differ from its text; undefined if it is read-only. */
+  closesBrackets: boolean
+  indentation: Extension
+  /** The line ends and the byte order mark of the file; undefined if it is read-only. */
   form: Form | undefined
   collaboration: Extension
   adjustable: Adjustable
@@ -100,7 +108,8 @@ export function editorExtensions(settings: EditorSettings): Extension {
     rectangularSelection(),
     crosshairCursor(),
     bracketMatching(),
-    closeBrackets(),
+    adjustable.brackets.of(settings.closesBrackets ? CLOSING : NOT_CLOSING),
+    adjustable.indentation.of(settings.indentation),
     autocompletion({ activateOnTyping: false }),
     indentOnInput(),
     findPanel,
@@ -123,10 +132,28 @@ export function editorExtensions(settings: EditorSettings): Extension {
   ]
 }
 
-/** Detects the indentation of a text, so that Tab does the same. */
-export function indentationOf(text: string): Extension {
+/** The width of a tab in columns where nothing says another. */
+const USUAL_TAB_SIZE = 4
+
+/**
+ * How a text is indented: what .editorconfig says, else as its first indented line is. `tabSize`: the width of a tab that
+ * the user has set.
+ */
+export function indentationOf(text: string, config: EditorConfig = {}, tabSize?: number): Extension {
+  const width = tabSize ?? config.tabWidth ?? USUAL_TAB_SIZE
+  return [indentUnit.of(unitOf(text, config)), EditorState.tabSize.of(width)]
+}
+
+function unitOf(text: string, { indentStyle, indentSize }: EditorConfig): string {
+  if (indentStyle === 'tab') return '\t'
+  const detected = detectedUnit(text)
+  if (indentSize !== undefined && (indentStyle === 'space' || detected !== '\t')) return ' '.repeat(indentSize)
+  return indentStyle === 'space' && detected === '\t' ? '  ' : detected
+}
+
+function detectedUnit(text: string): string {
   const first = /^(\t+| {2,8})\S/m.exec(text.slice(0, 20_000))
-  const unit = first?.[1]
-  if (!unit) return indentUnit.of('  ')
-  return indentUnit.of(unit.startsWith('\t') ? '\t' : unit.length % 4 === 0 ? '    ' : '  ')
+  const unit = first?.[1] ?? '  '
+  if (unit.startsWith('\t')) return '\t'
+  return unit.length % 4 === 0 ? '    ' : '  '
 }

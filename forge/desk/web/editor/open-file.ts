@@ -4,6 +4,7 @@
  * server's text is another one, the missing ones are sent again.
  */
 import { collab, getClientID, getSyncedVersion, receiveUpdates, sendableUpdates } from '@codemirror/collab'
+import { indentUnit } from '@codemirror/language'
 import { diff } from '@codemirror/merge'
 import {
   ChangeSet,
@@ -16,19 +17,28 @@ import {
   type TransactionSpec,
 } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
-import { effect, type Signal, signal } from '@preact/signals'
+import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Edit, File } from '../../contract/branches.ts'
 import { type Form, insertedBy } from '../../contract/editable-text.ts'
-import type { Blame, BlamedCommit } from '../../contract/reading.ts'
+import type { Blame, BlamedCommit, EditorConfig } from '../../contract/reading.ts'
+import type { SettingValues } from '../../contract/settings.ts'
 import type { At } from '../../contract/values.ts'
 import { loadLanguage, MAX_COLOURED_LENGTH } from '../ui/languages.ts'
 import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { Disconnected } from '../ui/socket.ts'
 import { blameGutter, commitOfLine, type LineCommits, lineCommits } from './blame-gutter.ts'
-import { type ChangedLines, countsOf, isDifferent, nextChange, savedLineOf, setSaved } from './change-marks.ts'
+import {
+  type ChangedLines,
+  countsOf,
+  discardChanges,
+  isDifferent,
+  nextChange,
+  savedLineOf,
+  setSaved,
+} from './change-marks.ts'
 import { type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
-import { Adjustable, editorExtensions, indentationOf, NOT_WRAPPED } from './editor.ts'
+import { Adjustable, CLOSING, editorExtensions, indentationOf, NOT_CLOSING, NOT_WRAPPED } from './editor.ts'
 import { byteForm, refuse, refusedTextOf } from './refused-text.ts'
 import { type CodeSymbol, definitionAt, symbolsAt, symbolsOf } from './symbols.ts'
 
@@ -42,6 +52,8 @@ const TELL_TIMEOUT_MS = 2_000
 const SEND_AGAIN_MS = 2_000
 /** The editor has taken in the end of a composition after this time; 50 ms are its own. */
 const COMPOSITION_END_MS = 100
+/** The indentation of a text is detected in its first characters. */
+const MAX_DETECTED_CHARS = 20_000
 /** At most this many characters in the edits of one message; a single edit may have more. */
 const MAX_CHARACTERS_SENT = 1 << 20
 
@@ -57,6 +69,7 @@ export interface Cursor {
 export interface EditorChoices {
   nonce: string
   isWrapped: Signal<boolean>
+  settings: ReadonlySignal<SettingValues>
 }
 
 export class OpenFile {
@@ -67,9 +80,11 @@ export class OpenFile {
   /** Why the file could not be opened, or why edits can't be kept at the moment. */
   readonly problem = signal<string | undefined>(undefined)
   readonly counts = signal<ChangedLines>({ added: 0, deleted: 0 })
-  /** Whether the text differs from the last commit. */
+  /** Whether the file, or its path, differs from the last commit. */
   readonly isDraft = signal(false)
   readonly cursor = signal<Cursor>({ line: 1, column: 1 })
+  /** Increases when the text has changed. */
+  readonly edits = signal(0)
   /** Increases when the file's language was loaded, from which on its symbols are known. */
   readonly languageLoads = signal(0)
   /** The functions, classes or headings around the cursor, the outermost first. */
@@ -88,6 +103,8 @@ export class OpenFile {
   readonly #choices: EditorChoices
   readonly #adjustable = new Adjustable()
   readonly #firstCursor: number
+  /** How the file is to be indented, once that is known. */
+  #editorConfig: EditorConfig = {}
   #conflictWanted: 1 | -1 | undefined
   #blame: LineCommits | undefined
   #view: EditorView | undefined
@@ -263,7 +280,9 @@ export class OpenFile {
       return
     }
     if (!this.state) return
+    const { doc } = this.state
     this.state = this.state.update(spec).state
+    if (this.state.doc !== doc) this.edits.value++
     this.#say()
   }
 
@@ -415,6 +434,13 @@ export class OpenFile {
     return { from: begin, to: finish, ...(around && { name: around.name }) }
   }
 
+  /** Discards the changes at the selected lines. Returns whether there are any. */
+  discardChanges(): boolean {
+    const edit = this.state && !this.state.readOnly ? discardChanges(this.state) : undefined
+    if (edit) this.dispatch(edit)
+    return edit !== undefined
+  }
+
   goToNextChange(): void {
     const change = this.state && nextChange(this.state)
     if (change) this.dispatch(change)
@@ -442,11 +468,12 @@ export class OpenFile {
           saved: this.at.kind === 'commit' ? undefined : textOf(file.saved ?? ''),
           isReadOnly,
           isWrapped: this.#choices.isWrapped.peek(),
+          closesBrackets: this.#choices.settings.peek()['editor.closeBrackets'] ?? true,
+          indentation: this.#indentation(file.text),
           form: this.at.kind === 'commit' ? undefined : this.#form,
           collaboration: this.#collaboration(file.version),
           adjustable: this.#adjustable,
         }),
-        indentationOf(file.text),
         this.#adjustable.more.of(this.#more.extension),
         EditorView.domEventHandlers({
           compositionend: () => {
@@ -455,12 +482,44 @@ export class OpenFile {
         }),
         EditorView.updateListener.of(update => {
           this.state = update.state
+          if (update.docChanged) this.edits.value++
           if (update.docChanged || update.selectionSet || update.transactions.length > 0) this.#say()
           if (update.docChanged) this.#typed()
         }),
       ],
     })
     if (file.text.length < MAX_COLOURED_LENGTH) this.#colour()
+    this.#indent()
+  }
+
+  #indentation(text: string): Extension {
+    return indentationOf(text, this.#editorConfig, this.#choices.settings.peek()['editor.tabSize'])
+  }
+
+  /** Indents as .editorconfig says, when that is known. */
+  async #indent(): Promise<void> {
+    const { at, path } = this
+    try {
+      this.#editorConfig = await this.#connection.ask('editor config', { at, path })
+    } catch {
+      // The file stays indented as its text is.
+      return
+    }
+    this.adjust()
+  }
+
+  /** Applies the user's settings. */
+  adjust(): void {
+    if (!this.state) return
+    const { brackets, indentation } = this.#adjustable
+    const closing = (this.#choices.settings.peek()['editor.closeBrackets'] ?? true) ? CLOSING : NOT_CLOSING
+    const before = this.state.facet(indentUnit) + this.state.tabSize
+    const wanted = this.#indentation(this.state.doc.sliceString(0, MAX_DETECTED_CHARS))
+    const after = EditorState.create({ extensions: wanted })
+    const effects: StateEffect<unknown>[] = []
+    if (after.facet(indentUnit) + after.tabSize !== before) effects.push(indentation.reconfigure(wanted))
+    if (brackets.get(this.state) !== closing) effects.push(brackets.reconfigure(closing))
+    if (effects.length > 0) this.dispatch({ effects })
   }
 
   async #colour(): Promise<void> {
@@ -685,7 +744,9 @@ export class OpenFile {
     const counts = countsOf(this.state)
     const before = this.counts.peek()
     if (counts.added !== before.added || counts.deleted !== before.deleted) this.counts.value = counts
-    this.isDraft.value = this.at.kind === 'branch' && isDifferent(this.state)
+    const { value: shown } = this.file
+    const isNewPath = shown?.kind === 'text' && shown.isNewPath === true
+    this.isDraft.value = this.at.kind === 'branch' && (isNewPath || isDifferent(this.state))
     const { head } = this.state.selection.main
     const line = this.state.doc.lineAt(head)
     const cursor = { line: lineInFile(this.state, line.number), column: head - line.from + 1 }

@@ -20,7 +20,7 @@ import { RefusedBox, type RefusedText } from './refused-box.tsx'
 
 const SMALL_FORM: Form = { lineEnd: 'LF', bom: false }
 
-/** How the bytes of the file differ from the text. */
+/** The line ends and the byte order mark of the file's bytes, which its text does not have. */
 export const byteForm = Facet.define<Form, Form>({ combine: ([form]) => form ?? SMALL_FORM })
 
 /** The size of the file with this text, in bytes. */

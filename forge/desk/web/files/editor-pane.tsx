@@ -1,15 +1,16 @@
 /** A file: text in the editor, an image, or a sentence that describes its content. */
 
 import { EditorView } from '@codemirror/view'
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { File } from '../../contract/branches.ts'
 import type { BlamedCommit } from '../../contract/reading.ts'
 import { blameWords, NOT_SAVED } from '../editor/blame-gutter.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import { ConflictBar, useConflicts, useMergingFile, WholeConflict } from '../merging/merging-pane.tsx'
-import { isAtWork } from '../page/branch-facts.ts'
+import { branchOf, draftsOnServer, isAtWork } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
+import { type PreviewKind, previewKindOf } from '../preview/kinds.ts'
 import { BlobImage } from '../ui/blob-image.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
@@ -18,6 +19,7 @@ import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { ActionIcon, Button, Empty, Waiting } from '../ui/words.tsx'
 import { fileActions, linesMenu } from './file-actions.ts'
+import { restoreFiles } from './file-dialogs.ts'
 
 export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
   const page = usePage()
@@ -73,6 +75,9 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
       {isText ? (
         <>
           <ActionIcon action={fileActions.nextChange} about={about} />
+          {previewKindOf(file.path) === undefined ? null : (
+            <ActionIcon action={fileActions.preview} about={about} isPressed={page.isPreviewed.value} />
+          )}
           <ActionIcon action={fileActions.blame} about={about} isPressed={page.isBlamed.value} />
           <ActionIcon action={fileActions.wordWrap} about={about} isPressed={page.isWrapped.value} />
         </>
@@ -216,7 +221,7 @@ function Problem({ file }: { file: OpenFile }) {
 function Content({ tab, file, shown }: { tab: Tab; file: OpenFile; shown: File }) {
   switch (shown.kind) {
     case 'text':
-      return <TextEditor tab={tab} file={file} />
+      return <TextWithPreview tab={tab} file={file} />
     case 'image':
       return <Picture path={file.path} image={shown} />
     case 'other':
@@ -229,12 +234,54 @@ function Content({ tab, file, shown }: { tab: Tab; file: OpenFile; shown: File }
         </Empty>
       )
     case 'nothing':
-      return (
-        <Empty title={`${readable(baseName(file.path))} was not found`}>
-          <p class="lede">The file is not in this branch or commit. It may have been deleted or renamed.</p>
-        </Empty>
-      )
+      return <NoFile tab={tab} path={file.path} />
   }
+}
+
+function TextWithPreview({ tab, file }: { tab: Tab; file: OpenFile }) {
+  const page = usePage()
+  const kind = previewKindOf(file.path)
+  const isPreviewed = kind !== undefined && page.isPreviewed.value
+  // The editor stays the same element, so that it keeps its state when the preview comes or goes.
+  return (
+    <div class={isPreviewed ? 'beside' : 'alone'}>
+      <TextEditor tab={tab} file={file} />
+      {isPreviewed ? <LazyPreview file={file} kind={kind} /> : null}
+    </div>
+  )
+}
+
+type PreviewModule = typeof import('../preview/preview.tsx')
+
+/** The preview's code is loaded when the first one is shown. */
+function LazyPreview({ file, kind }: { file: OpenFile; kind: PreviewKind }) {
+  const [loaded, setLoaded] = useState<PreviewModule | 'failed' | undefined>(undefined)
+  useEffect(() => {
+    import('../preview/preview.tsx').then(setLoaded, () => setLoaded('failed'))
+  }, [])
+  if (loaded === 'failed') return <p class="preview meta">The preview could not be loaded: reload the page.</p>
+  return loaded ? <loaded.Preview file={file} kind={kind} /> : <div class="preview" />
+}
+
+/** A file that does not exist, or that a draft deletes. */
+function NoFile({ tab, path }: { tab: Tab; path: string }) {
+  const page = usePage()
+  const name = readable(baseName(path))
+  const branch = branchOf(tab)
+  if (branch !== undefined && draftsOnServer(page, branch).includes(path))
+    return (
+      <Empty title={`${name} is deleted`}>
+        <p class="lede">The deletion is a draft: the file leaves the branch when you save.</p>
+        <div class="ways">
+          <Button words="Restore" onClick={() => restoreFiles(page, branch, [path])} />
+        </div>
+      </Empty>
+    )
+  return (
+    <Empty title={`${name} was not found`}>
+      <p class="lede">The file is not in this branch or commit. It may have been deleted or renamed.</p>
+    </Empty>
+  )
 }
 
 function Picture({ path, image }: { path: string; image: Extract<File, { kind: 'image' }> }) {
@@ -298,6 +345,10 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
   useLayoutEffect(() => {
     file.isLocked = isLocked
   }, [file, isLocked])
+
+  useEffect(() => {
+    file.adjust()
+  }, [file, page.settings.values.value])
 
   useEffect(() => {
     file.isWrapped = page.isWrapped.value

@@ -1,5 +1,6 @@
 /** The explorer: the files of a branch or a commit as a tree. Only visible rows are in the document. */
 import { useEffect } from 'preact/hooks'
+import type { DraftState } from '../../contract/reading.ts'
 import { ContextCircle, ContextMeter, contextWords } from '../chat/context.tsx'
 import { hasDraft, isInConflict } from '../page/branch-facts.ts'
 import { findActions } from '../page/desk-actions.ts'
@@ -183,10 +184,9 @@ function activate(tab: Tab, row: TreeRow): void {
 function ExplorerRow({ tab, row, index }: { tab: Tab; row: TreeRow; index: number }) {
   const page = usePage()
   const isSelected = tab.tree.selected.value === row.path
-  // The tree does not know of the newest edits yet.
-  const isDraft = row.kind === 'folder' ? row.isDraft : hasDraft(page, tab.at, row.path)
+  const draft = draftOf(page, tab, row)
   const hasConflict = isInConflict(page, tab) && isOpenConflictIn(tab, row)
-  const hiddenWords = hasConflict ? ', in conflict' : !isDraft ? '' : row.kind === 'folder' ? ', has drafts' : ', draft'
+  const hiddenWords = hasConflict ? ', in conflict' : draft === undefined ? '' : `, ${draftWords(row.kind, draft)}`
   return (
     // The keys of the rows are those of the tree, which has the focus.
     // biome-ignore lint/a11y/useKeyWithClickEvents: see above
@@ -200,7 +200,7 @@ function ExplorerRow({ tab, row, index }: { tab: Tab; row: TreeRow; index: numbe
       aria-posinset={row.position}
       aria-setsize={row.siblings}
       aria-description={contextWords(row.context)}
-      title={readable(row.path)}
+      title={row.from === undefined ? readable(row.path) : `${readable(row.path)}, renamed from ${readable(row.from)}`}
       style={{ paddingLeft: `${8 + row.depth * 14}px` }}
       onMouseDown={event => {
         // Keeps the focus in the tree.
@@ -214,16 +214,27 @@ function ExplorerRow({ tab, row, index }: { tab: Tab; row: TreeRow; index: numbe
       }}
     >
       <Twist row={row} />
-      <Name of={row.name} class={`grow ${isDraft ? 'changed' : ''}`} />
+      <Name of={row.name} class={`grow ${draft === undefined ? '' : draft === 'deleted' ? 'deleted' : 'changed'}`} />
       {hiddenWords === '' ? null : <span class="vh">{hiddenWords}</span>}
       {/* For mouse and touch; the keyboard has the menu keys. */}
       <span class="more" title="More" aria-hidden="true">
         <Icon name="more" />
       </span>
-      <Mark kind={row.kind} isDraft={isDraft} hasConflict={hasConflict} />
-      <ContextCircle tab={tab} row={row} />
+      <Mark kind={row.kind} draft={draft} hasConflict={hasConflict} />
+      {draft === 'deleted' ? null : <ContextCircle tab={tab} row={row} />}
     </div>
   )
+}
+
+/** The unsaved change of a row. The tree does not know of the newest edits yet, but open files do. */
+function draftOf(page: Page, tab: Tab, { kind, path, draft }: TreeRow): DraftState | undefined {
+  if (kind === 'folder' || (draft !== undefined && draft !== 'changed')) return draft
+  return hasDraft(page, tab.at, path) ? 'changed' : undefined
+}
+
+function draftWords(kind: TreeRow['kind'], draft: DraftState): string {
+  if (draft !== 'changed') return draft
+  return kind === 'folder' ? 'has drafts' : 'draft'
 }
 
 function isMore({ target }: Event): boolean {
@@ -241,11 +252,20 @@ function isOpenConflictIn({ merging }: Tab, { kind, path }: TreeRow): boolean {
   return open.some(file => file.path === path || (kind === 'folder' && file.path.startsWith(`${path}/`)))
 }
 
-interface MarkProps extends Pick<TreeRow, 'kind' | 'isDraft'> {
+interface MarkProps extends Pick<TreeRow, 'kind'> {
+  draft: DraftState | undefined
   hasConflict: boolean
 }
 
-function Mark({ kind, isDraft, hasConflict }: MarkProps) {
+/** The letter of an unsaved change, its colour, and its description. */
+const MARKS: Record<DraftState, { letter: string; look: string; words: string }> = {
+  added: { letter: 'A', look: 'is-ok', words: 'unsaved: added' },
+  changed: { letter: 'M', look: 'is-you', words: 'unsaved draft' },
+  deleted: { letter: 'D', look: 'is-bad', words: 'unsaved: deleted' },
+  renamed: { letter: 'R', look: 'is-you', words: 'unsaved: renamed' },
+}
+
+function Mark({ kind, draft, hasConflict }: MarkProps) {
   if (hasConflict && kind === 'folder') return <span class="dot small in-conflict" title="has conflicts" />
   if (hasConflict) {
     return (
@@ -256,11 +276,12 @@ function Mark({ kind, isDraft, hasConflict }: MarkProps) {
   }
   if (kind === 'link') return <span class="meta">link</span>
   if (kind === 'submodule') return <span class="meta">submodule</span>
-  if (!isDraft) return null
-  if (kind === 'folder') return <span class="dot small" title="has drafts" />
+  if (draft === undefined) return null
+  if (kind === 'folder' && draft === 'changed') return <span class="dot small" title="has drafts" />
+  const { letter, look, words } = MARKS[draft]
   return (
-    <span class="mark is-you" title="unsaved draft" aria-hidden="true">
-      M
+    <span class={`mark ${look}`} title={words} aria-hidden="true">
+      {letter}
     </span>
   )
 }

@@ -1,14 +1,15 @@
 /** Actions on a file or folder, in a tab or the explorer. */
 
 import { copy } from '../page/actions.ts'
-import { branchOf, draftsOf } from '../page/branch-facts.ts'
+import { branchOf, draftsAt, hasDraft } from '../page/branch-facts.ts'
 import { findActions } from '../page/desk-actions.ts'
 import type { Page, Tab } from '../page/state.ts'
 import type { TreeRow } from '../page/tree.ts'
+import { previewKindOf } from '../preview/kinds.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { baseName, folderOf, named, readable } from '../ui/names.ts'
-import { deleteFile, discard, newFile, newFolder, renameFile } from './file-dialogs.ts'
+import { deleteFile, discard, newFile, newFolder, renameFile, restoreFiles } from './file-dialogs.ts'
 
 /** A file or folder of a tab; `row`: its row, if the explorer lists it. */
 export interface OneFile {
@@ -21,8 +22,13 @@ export interface OneFile {
 const nameOf = ({ path }: OneFile): string => named(baseName(path))
 const isShown = ({ tab, path }: OneFile): boolean => tab.path === path
 const fileOf = ({ page, tab, path }: OneFile) => page.files.find(tab.at, path)
+const hasDraftOf = ({ page, tab, path }: OneFile): boolean => hasDraft(page, tab.at, path) && !page.isGone(tab.at)
 const isShownText = (about: OneFile): boolean => isShown(about) && fileOf(about)?.file.value?.kind === 'text'
 const isInBranch = ({ tab }: { tab: Tab }): boolean => tab.at.kind === 'branch'
+
+/** Whether a file can be renamed or deleted: not one that a draft has deleted. */
+const canChange = ({ page, tab, row }: OneFile): boolean =>
+  isInBranch({ tab }) && !page.isGone(tab.at) && row?.draft !== 'deleted'
 
 export const fileActions = {
   open: {
@@ -92,6 +98,16 @@ export const fileActions = {
       page.isBlamed.value = !page.isBlamed.peek()
     },
   },
+  preview: {
+    label: 'Preview',
+    inPalette: ({ page }) => (page.isPreviewed.value ? 'Hide the preview' : 'Preview beside the text'),
+    keys: 'Ctrl+Alt+V',
+    icon: 'preview',
+    isPossible: about => isShown(about) && previewKindOf(about.path) !== undefined,
+    run: ({ page }) => {
+      page.isPreviewed.value = !page.isPreviewed.peek()
+    },
+  },
   lineHistory: {
     label: 'History of the selected lines',
     keys: 'Ctrl+Alt+G',
@@ -106,16 +122,33 @@ export const fileActions = {
     isPossible: isShownText,
     run: about => showLineHistory(about, 'function'),
   },
+  discardChange: {
+    label: 'Discard this change',
+    inMenu: 'Discard the change in these lines',
+    keys: 'Alt+Shift+F5',
+    icon: 'undo',
+    isPossible: about => isShownText(about) && isInBranch(about) && hasDraftOf(about),
+    run: about => {
+      const { page } = about
+      if (!fileOf(about)?.discardChanges())
+        page.tell({ topic: 'discard change', title: 'The selected lines are as in the last commit' })
+    },
+  },
   discard: {
     label: 'Discard changes…',
     inPalette: about => `Discard changes to ${nameOf(about)}`,
     keys: 'Alt+Shift+D',
     icon: 'trash',
+    inMenu: ({ row }) => (row?.draft === 'deleted' ? 'Restore' : 'Discard changes…'),
     isPossible: ({ page, tab, path }) => {
       const branch = branchOf(tab)
-      return branch !== undefined && !page.isGone(tab.at) && draftsOf(page, branch).includes(path)
+      return branch !== undefined && !page.isGone(tab.at) && draftsAt(page, branch, path).length > 0
     },
-    run: ({ page, tab, path }) => discard(page, branchOf(tab) ?? '', [path]),
+    run: ({ page, tab, path, row }) => {
+      const branch = branchOf(tab) ?? ''
+      const paths = draftsAt(page, branch, path)
+      return row?.draft === 'deleted' ? restoreFiles(page, branch, paths) : discard(page, branch, paths)
+    },
   },
   rename: {
     label: 'Rename file…',
@@ -124,7 +157,7 @@ export const fileActions = {
     keys: 'F2',
     listKeys: 'F2',
     icon: 'pencil',
-    isPossible: ({ page, tab }) => isInBranch({ tab }) && !page.isGone(tab.at),
+    isPossible: canChange,
     run: ({ page, tab, path }) => renameFile(page, tab, path),
   },
   delete: {
@@ -134,7 +167,7 @@ export const fileActions = {
     keys: 'Alt+Delete',
     listKeys: 'Delete',
     icon: 'trash',
-    isPossible: ({ page, tab }) => isInBranch({ tab }) && !page.isGone(tab.at),
+    isPossible: canChange,
     run: ({ page, tab, path }) => deleteFile(page, tab, path),
   },
 } satisfies Actions<OneFile>
@@ -156,8 +189,9 @@ function showLineHistory(about: OneFile, of: 'selection' | 'function'): void {
 /** The menu of the line numbers: what can be asked about the selected lines. */
 export function linesMenu(page: Page, tab: Tab, path: string): Offer {
   const about = { page, tab, path }
-  const { lineHistory, functionHistory, blame, history } = fileActions
-  return { title: readable(baseName(path)), groups: [itemsWith(about, [lineHistory, functionHistory, history, blame])] }
+  const { lineHistory, functionHistory, blame, history, discardChange } = fileActions
+  const groups = [itemsWith(about, [discardChange]), itemsWith(about, [lineHistory, functionHistory, history, blame])]
+  return { title: readable(baseName(path)), groups }
 }
 
 /** A tab, and the folder to create something in; undefined: the folder selected in the explorer. */
@@ -194,7 +228,9 @@ export function rowMenu(page: Page, tab: Tab, row: TreeRow | undefined): Offer {
     return { title: 'Explorer', groups: isInBranch({ tab }) ? [making] : [itemsWith(page, [findActions.findInFiles])] }
   }
   const about = { page, tab, path: row.path, row }
-  const { open, rename, delete: remove, history, copyPath } = fileActions
-  const groups = [[open], [rename, remove], [history, copyPath]].map(actions => itemsWith(about, actions, 'list'))
+  const { open, rename, delete: remove, discard, history, copyPath } = fileActions
+  const groups = [[open], [rename, remove, discard], [history, copyPath]].map(actions =>
+    itemsWith(about, actions, 'list'),
+  )
   return { title: readable(row.name), groups: groups.toSpliced(1, 0, making) }
 }

@@ -1,4 +1,6 @@
 /** The dialogs that create, rename, delete and discard files. */
+import { isIn } from '../../contract/paths.ts'
+import { attempt } from '../page/actions.ts'
 import { branchOf, draftsAt } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
@@ -19,6 +21,11 @@ export function discard(page: Page, branch: string, paths: string[]): void {
   }
 }
 
+/** Restores files that drafts delete. */
+export function restoreFiles(page: Page, branch: string, paths: string[]): Promise<void> {
+  return attempt(page, () => page.connection.ask('discard', { branch, paths }), { branch })
+}
+
 function names(paths: string[]): string {
   return paths.map(path => named(baseName(path))).join(', ')
 }
@@ -32,7 +39,7 @@ export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): voi
     label: `Path in ${named(branch)}`,
     value: readable(folder),
     button: 'Create',
-    hint: 'Missing folders are created with it. This creates a commit.',
+    hint: 'Missing folders are created with it. It is a draft until you save.',
     run: async words => {
       const path = toName(words)
       await page.connection.ask('new file', { branch, path })
@@ -52,7 +59,7 @@ export function newFolder(page: Page, tab: Tab, folder = selectedFolder(tab)): v
     value: `${readable(folder)}folder/README.md`,
     selection: [readable(folder).length, `${readable(folder)}folder`.length],
     button: 'Create',
-    hint: 'Git keeps no empty folders, so a folder starts with its first file.',
+    hint: 'Git keeps no empty folders, so a folder starts with its first file. It is a draft until you save.',
     run: async words => {
       const path = toName(words)
       await page.connection.ask('new file', { branch, path })
@@ -77,11 +84,11 @@ export function renameFile(page: Page, tab: Tab, path: string): void {
     value: readable(path),
     selection: [readable(folderOf(path)).length, readable(path).length],
     button: 'Rename',
-    hint: `This creates a commit.${draftsAt(page, branch, path).length > 0 ? ' Drafts move along.' : ''}`,
+    hint: `It is a draft until you save.${draftsAt(page, branch, path).length > 0 ? ' What you typed moves along.' : ''}`,
     run: async words => {
       const to = toName(words)
       await settle(page, branch, [path])
-      await page.connection.ask('rename', { branch, from: path, to })
+      await page.connection.ask('move', { branch, moves: [{ from: path, to }] })
     },
   }
 }
@@ -94,13 +101,13 @@ export function deleteFile(page: Page, tab: Tab, path: string): void {
   page.dialog.value = {
     kind: 'confirm',
     title: `Delete ${named(baseName(path))}?`,
-    words: [`This creates a commit on ${named(branch)}. Undo restores it.`, ...(drafts > 0 ? [alsoDraft] : [])],
+    words: [`It is a draft in ${named(branch)} until you save. Undo restores it.`, ...(drafts > 0 ? [alsoDraft] : [])],
     list: [path],
     button: 'Delete',
     isDangerous: true,
     run: async () => {
-      await page.connection.ask('delete', { branch, path })
-      page.closePane(tab, { kind: 'file', path })
+      await page.connection.ask('delete', { branch, paths: [path] })
+      for (const pane of tab.panes.peek()) if (pane.kind === 'file' && isIn(pane.path, path)) page.closePane(tab, pane)
     },
   }
 }

@@ -297,6 +297,8 @@ function Tile({ start, rows, above, palette, isInView }: TileProps & { palette: 
  */
 function usePalette(holder: { current: HTMLElement | null }): GraphColours | undefined {
   const palette = useSignal<GraphColours | undefined>(undefined)
+  const recoloured = usePage().settings.recoloured.value
+  // The colours are read again when the theme has changed.
   useLayoutEffect(() => {
     const element = holder.current
     if (!element) return undefined
@@ -314,7 +316,7 @@ function usePalette(holder: { current: HTMLElement | null }): GraphColours | und
       observer.disconnect()
       scheme.removeEventListener('change', read)
     }
-  }, [holder, palette])
+  }, [holder, palette, recoloured])
   return palette.value
 }
 

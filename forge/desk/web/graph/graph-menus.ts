@@ -2,6 +2,7 @@
 import type { GraphRow } from '../../contract/graph.ts'
 import type { Source } from '../../contract/steps.ts'
 import { copy, newBranch } from '../page/actions.ts'
+import { compareWith } from '../page/comparing.ts'
 import type { Label } from '../page/graph-labels.ts'
 import type { Page } from '../page/state.ts'
 import { type Action, type Actions, itemsWith } from '../ui/action.ts'
@@ -9,7 +10,7 @@ import type { IconName } from '../ui/icons.tsx'
 import type { MenuItem, Offer } from '../ui/menu-content.ts'
 import { readable, shortId } from '../ui/names.ts'
 import { branchActions, REMOTE } from './branch-actions.ts'
-import { chooseTarget, deleteTag, fetchRemotes, revertIn, tagAt } from './graph-steps.ts'
+import { chooseTarget, deleteTag, fetchRemotes, pushTag, revertIn, tagAt } from './graph-steps.ts'
 import { commitSource, sourceOf, titleInto, type Way, wordsInto } from './step-ways.ts'
 
 export interface OneCommit {
@@ -67,6 +68,13 @@ export const sourceActions = {
     icon: 'branch',
     run: ({ page, source }) => newBranch(page, source),
   },
+  compare: {
+    label: 'Compare with…',
+    listKeys: 'D',
+    icon: 'compare',
+    run: ({ page, source: { branch, commit } }) =>
+      compareWith(page, page.open(branch === undefined ? { kind: 'commit', commit } : { kind: 'branch', branch })),
+  },
   tag: { label: 'Tag here…', listKeys: 'T', icon: 'tag', run: ({ page, source }) => tagAt(page, source) },
 } satisfies Actions<OneSource>
 
@@ -87,7 +95,7 @@ export function sourceAt({ graph }: Page, { oid }: GraphRow): Source {
 export function commitMenu(page: Page, row: GraphRow): Offer {
   const labels = page.graph.labels.peek().get(row.oid) ?? []
   const { travel, showLarge, revert, copyHash } = commitActions
-  const { branchFromHere, tag } = sourceActions
+  const { branchFromHere, compare, tag } = sourceActions
   const others = labels.map(
     (label): MenuItem => ({
       words: `${readable(label.name)}…`,
@@ -96,7 +104,7 @@ export function commitMenu(page: Page, row: GraphRow): Offer {
     }),
   )
   const looking = itemsWith({ page, row }, [travel, showLarge], 'list')
-  const making = itemsWith({ page, source: commitSource(row.oid) }, [branchFromHere, tag], 'list')
+  const making = itemsWith({ page, source: commitSource(row.oid) }, [compare, branchFromHere, tag], 'list')
   return {
     title: `${shortId(row.oid)} ${row.subject}`,
     groups: [
@@ -145,6 +153,12 @@ export const labelActions = {
     run: ({ page: { graph }, label }) =>
       graph.setFilter({ ...graph.filter.peek(), refs: [label.ref] }, readable(label.name)),
   },
+  pushTag: {
+    label: 'Push the tag…',
+    icon: 'upload',
+    isPossible: ({ label }) => label.kind === 'tag',
+    run: ({ page, label }) => pushTag(page, label.name),
+  },
   deleteTag: {
     label: 'Delete the tag…',
     icon: 'trash',
@@ -157,16 +171,16 @@ export const labelActions = {
 export function labelMenu(page: Page, label: Label): Offer {
   const about = { page, label }
   const source = { page, source: sourceOf(label) }
-  const { open, fetch, showOnly, deleteTag: removeTag } = labelActions
-  const { branchFromHere, tag } = sourceActions
+  const { open, fetch, showOnly, pushTag: sendTag, deleteTag: removeTag } = labelActions
+  const { branchFromHere, compare, tag } = sourceActions
   const steps = itemsWith(source, Object.values(stepActions), 'none')
   const only = itemsWith(about, [showOnly], 'none')
   const title = readable(label.name)
   if (label.kind === 'tag') {
-    const making = itemsWith(source, [branchFromHere], 'none')
-    return { title, groups: [making, steps, [...only, ...itemsWith(about, [removeTag], 'none')]] }
+    const making = itemsWith(source, [compare, branchFromHere], 'none')
+    return { title, groups: [making, steps, [...only, ...itemsWith(about, [sendTag, removeTag], 'none')]] }
   }
-  const making = itemsWith(source, [branchFromHere, tag], 'none')
+  const making = itemsWith(source, [compare, branchFromHere, tag], 'none')
   if (label.kind === 'remote') {
     return { title, groups: [[...making, ...itemsWith(about, [fetch], 'none')], steps, only] }
   }

@@ -44,7 +44,7 @@ export function StepDialog({ content, close }: Props) {
   const isOff =
     isBusy.value || (!canTryAgain && !canPull && (!preview || preview.is === 'nothing' || preview.is === 'impossible'))
   const isMessageOnly = step.step === 'rewrite' && step.rewriting.do === 'reword'
-  const isRemote = step.step === 'push' || step.step === 'pull'
+  const isRemote = step.step === 'push' || step.step === 'push tag' || step.step === 'pull'
   const { value: progress } = page.graph.progress
 
   const run = async () => {
@@ -82,7 +82,8 @@ export function StepDialog({ content, close }: Props) {
       const { words: said, commit, merging } = await page.connection.ask('do', fields)
       close()
       // A pull that found nothing new can't be undone.
-      const isUndoable = step.step !== 'push' && (merging !== undefined || commit !== preview.before)
+      const isUndoable =
+        step.step !== 'push' && step.step !== 'push tag' && (merging !== undefined || commit !== preview.before)
       content.isDone({ words: said, isUndoable, ...(merging !== undefined && { merging }) })
     } catch (error) {
       problem.value = (error as Error).message
@@ -268,6 +269,7 @@ const MESSAGES: Record<Step['step'], object> = {
   move: {},
   tag: { message: true },
   'delete tag': {},
+  'push tag': {},
   fetch: {},
   pull: {},
   push: {},

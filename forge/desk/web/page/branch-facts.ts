@@ -9,9 +9,16 @@ export function branchOf(tab: Tab | undefined): string | undefined {
 
 /** The unsaved files of a branch: those the server knows of, and those typed into since. */
 export function draftsOf(page: Page, branch: string): string[] {
-  const known = page.branch(branch)?.drafts ?? []
+  const known = draftsOnServer(page, branch)
   const typed = page.files.of(branch).flatMap(({ isDraft, path }) => (isDraft.value ? [path] : []))
   return [...new Set([...known, ...typed])]
+}
+
+/** The unsaved files of a branch that the server knows of; also of the first branch before its first commit. */
+export function draftsOnServer(page: Page, branch: string): string[] {
+  const desk = page.desk.value
+  const first = desk?.head === branch ? desk.firstDrafts : undefined
+  return page.branch(branch)?.drafts ?? first ?? []
 }
 
 /** The files of a branch whose drafts conflict with its newest commit. */
@@ -33,7 +40,7 @@ export function hasDraft(page: Page, at: At, path: string): boolean {
   if (at.kind === 'commit') return false
   const file = page.files.find(at, path)
   if (file?.file.value?.kind === 'text') return file.isDraft.value
-  return page.branch(at.branch)?.drafts.includes(path) ?? false
+  return draftsOnServer(page, at.branch).includes(path)
 }
 
 /** Whether a merge waits in the branch that a tab shows. */

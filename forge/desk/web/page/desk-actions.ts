@@ -90,6 +90,14 @@ export const deskActions = {
   repository: { label: 'Repository', keys: 'Alt+0', icon: 'graph', run: page => goTo(page, REPOSITORY) },
   tasks: { label: 'Tasks', keys: 'Alt+T', icon: 'workflow', run: page => goTo(page, TASKS) },
   ...Object.fromEntries(Array.from({ length: NUMBERED_TABS }, (_, index) => [`tab${index + 1}`, goToTab(index)])),
+  settings: {
+    label: 'Settings',
+    keys: 'Ctrl+,',
+    icon: 'settings',
+    run: page => {
+      page.dialog.value = { kind: 'settings' }
+    },
+  },
   keys: {
     label: 'Keyboard shortcuts',
     keys: 'Alt+K',

@@ -1,4 +1,5 @@
 import type { BranchStep, Step } from '../../contract/steps.ts'
+import type { Change, Part } from '../../contract/values.ts'
 import type { IconName } from '../ui/icons.tsx'
 import type { Base } from './review-base.ts'
 
@@ -61,8 +62,11 @@ export type DialogContent =
     }
   /** A tool of the shown branch, for review before it may run. */
   | { kind: 'approval'; path: string }
+  /** The message of a save of all drafts of the shown branch. */
+  | { kind: 'save' }
   | { kind: 'operations' }
   | { kind: 'keys' }
+  | { kind: 'settings' }
   /** A preview of a step, with the ways to run it. */
   | {
       kind: 'step'
@@ -74,6 +78,16 @@ export type DialogContent =
       /** Runs a pull, offered where the preview says that a push needs one first. */
       pull?: () => void
       isDone: (done: { words: string; merging?: string; isUndoable: boolean }) => void
+    }
+  /** Chooses some of the changes that `load` gives. */
+  | {
+      kind: 'parts'
+      title: string
+      explains: string
+      button: string
+      hasMessage: boolean
+      load: () => Promise<Change[]>
+      run: (parts: Part[], message: string) => Promise<void>
     }
   /** Splits a commit of a branch in two. */
   | {

@@ -1,6 +1,7 @@
 /** The state of a review: the comparison, the changed files, and which of them are marked as viewed. */
 import { effect, type ReadonlySignal, signal, untracked } from '@preact/signals'
 import type { BranchInfo } from '../../contract/branches.ts'
+import type { Comment } from '../../contract/comments.ts'
 import type { DeskInfo } from '../../contract/desk.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { At, Change } from '../../contract/values.ts'
@@ -49,6 +50,10 @@ export class ReviewState extends ServerValue<Change[]> {
   readonly counted = signal<ReadonlyMap<string, LineCount>>(new Map())
   /** If the base contains all commits of the branch: the merge that brought them, if there is one. */
   readonly containedBy = signal<Containment | undefined>(undefined)
+  readonly comments: ServerValue<Comment[]>
+  /** The line on which a comment is being written, and its text so far. */
+  readonly commenting = signal<(Pick<Comment, 'path' | 'side'> & { line: number }) | undefined>(undefined)
+  readonly comment = signal('')
   /** The file selected in the list. */
   readonly current = signal<string | undefined>(undefined)
 
@@ -59,6 +64,7 @@ export class ReviewState extends ServerValue<Change[]> {
     super(isCurrent => this.#compareNow(isCurrent), { forgetsOnFailure: true })
     this.#page = page
     this.#at = at
+    this.comments = new ServerValue(() => page.connection.ask('comments', { at }))
     if (at.kind === 'commit') {
       this.kind.value = 'commit'
       this.commit.value = at.commit
@@ -86,7 +92,10 @@ export class ReviewState extends ServerValue<Change[]> {
       this.#tip
       if (this.#branch !== undefined) this.#page.changed.value.get(this.#branch)
       this.cameIn.value
-      untracked(() => this.refresh())
+      untracked(() => {
+        void this.refresh()
+        void this.comments.refresh()
+      })
     })
   }
 

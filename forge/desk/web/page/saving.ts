@@ -20,6 +20,19 @@ export async function save(page: Page, tab: Tab | undefined, which: 'this' | 'al
   )
 }
 
+/** Saves all drafts of the branch, as {@link save} does. Throws if that fails. */
+export async function saveOrThrow(page: Page, tab: Tab, branch: string): Promise<void> {
+  let failure: unknown
+  await page.saves.add(branch, JSON.stringify('all'), async () => {
+    failure = await saveWhenSettled(page, tab, branch, 'all').then(
+      () => undefined,
+      error => error,
+    )
+  })
+  if (failure !== undefined) throw failure
+  page.solved('save', branch)
+}
+
 async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Paths): Promise<void> {
   const message = tab.message.peek()?.trim()
   for (;;) {

@@ -22,6 +22,7 @@ import type { PaletteMode } from './palette-mode.ts'
 import { ReviewState } from './review-state.ts'
 import { Saves } from './saves.ts'
 import { TextSearch } from './search.ts'
+import { Settings } from './settings.ts'
 import { TasksState } from './tasks-state.ts'
 import { Tree } from './tree.ts'
 
@@ -212,6 +213,10 @@ export class Page {
   /** Increases when the content in the middle should get the focus. */
   readonly focusWanted = signal(0)
   readonly isWrapped = signal(false)
+  /** Whether the previews of files that have one are shown beside their text. */
+  readonly isPreviewed = signal(false)
+  /** The user's settings. */
+  readonly settings = new Settings(this)
   /** Whether the editor shows the commits beside the lines. */
   readonly isBlamed = signal(false)
   /** The saves that run or are queued, by branch. */
@@ -241,7 +246,7 @@ export class Page {
 
   /** `nonce`: the value that the content security policy requires of style elements added by scripts. */
   constructor(readonly nonce: string) {
-    const choices = { nonce, isWrapped: this.isWrapped }
+    const choices = { nonce, isWrapped: this.isWrapped, settings: this.settings.values }
     this.files = new OpenFiles((at, path, position) => new OpenFile(this.connection, choices, at, path, position))
     this.connection.onNews = news => this.#hear(news)
     this.connection.onUp = () => this.#begin()
@@ -416,11 +421,12 @@ export class Page {
     const tips = new Map(this.desk.peek()?.branches.map(({ name, tip }) => [name, tip]))
     let isFirst = false
     try {
-      const { desk, layout } = await this.connection.ask('desk', {})
+      const { desk, layout, settings } = await this.connection.ask('desk', {})
       isFirst = !this.#isRestored
       batch(() => {
         // News of the desk's state that arrived meanwhile is newer than the answer.
         this.desk.value = this.#heardDesk ?? desk
+        this.settings.take(settings)
         if (!isFirst) return
         this.#isRestored = true
         this.#restore(desk, layout ?? undefined)
@@ -511,6 +517,9 @@ export class Page {
         this.#heardDesk = news.desk
         // Not before the tabs are restored: the view would have nothing to show.
         if (this.#isRestored) this.desk.value = news.desk
+        return
+      case 'settings':
+        this.settings.take(news.settings)
         return
       case 'branch':
         this.#branchChanged(news.branch)

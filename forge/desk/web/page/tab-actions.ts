@@ -3,6 +3,7 @@ import type { Actions } from '../ui/action.ts'
 import { named, readable, shortId } from '../ui/names.ts'
 import { copy, newBranch, type Start } from './actions.ts'
 import { showsConflicts } from './branch-facts.ts'
+import { compareWith } from './comparing.ts'
 import { type Page, type Pane, paneKey, type Tab } from './state.ts'
 
 export interface InTab {
@@ -12,12 +13,19 @@ export interface InTab {
 
 export const tabActions = {
   review: {
-    label: 'Compare with…',
-    inPalette: ({ tab }) =>
-      tab.at.kind === 'branch' ? 'Compare this branch with… (review)' : 'Changes of this commit',
+    label: 'Review',
+    inPalette: ({ tab }) => (tab.at.kind === 'branch' ? 'Review this branch' : 'Changes of this commit'),
     keys: 'Alt+R',
     icon: 'diff',
     run: ({ page, tab }) => showIn(page, tab, { kind: 'review' }),
+  },
+  compareWith: {
+    label: 'Compare with…',
+    inPalette: ({ tab }) => `Compare this ${tab.at.kind} with…`,
+    keys: 'Ctrl+Alt+R',
+    icon: 'compare',
+    isPossible: ({ page, tab }) => !page.isGone(tab.at),
+    run: ({ page, tab }) => compareWith(page, tab),
   },
   history: {
     label: 'History',

@@ -12,8 +12,10 @@ export interface TreeRow {
   kind: 'folder' | 'file' | 'link' | 'submodule'
   depth: number
   isOpen: boolean
-  /** Whether the file is unsaved, or the folder contains an unsaved file. */
-  isDraft: boolean
+  /** The unsaved change; of a folder `changed` if something in it is unsaved. */
+  draft: FolderEntry['draft']
+  /** The old path of a renamed file or folder. */
+  from: FolderEntry['from']
   /** How the AI's context contains the file. */
   context: FolderEntry['context']
   /** The position among its siblings, from 1. */
@@ -122,12 +124,12 @@ export class Tree {
   #append(rows: TreeRow[], folder: string, depth: number): void {
     const entries = this.#listings.value.get(folder)
     if (!entries) return
-    for (const [index, { name, mode, draft, context }] of entries.entries()) {
+    for (const [index, { name, mode, draft, from, context }] of entries.entries()) {
       const path = joinPath(folder, name)
       const kind = kindOf(mode)
       const isOpen = kind === 'folder' && this.open.value.has(path)
       const place = { position: index + 1, siblings: entries.length }
-      rows.push({ path, name, kind, depth, isOpen, isDraft: draft, context, ...place })
+      rows.push({ path, name, kind, depth, isOpen, draft, from, context, ...place })
       if (isOpen) this.#append(rows, path, depth + 1)
     }
   }

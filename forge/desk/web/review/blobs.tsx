@@ -5,7 +5,7 @@ import { usePage } from '../page/state.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { shortId } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
-import { DiffView } from './diff-view.tsx'
+import { type DiffComments, DiffView } from './diff-view.tsx'
 
 type Side = { text?: string | null | undefined; encoding?: string | undefined }
 type Texts = { before: Side; after: Side }
@@ -17,6 +17,7 @@ interface BlobsProps {
   isSideBySide: boolean
   ignoresBlanks: boolean
   onCount?: (count: { added: number; deleted: number }) => void
+  comments?: DiffComments
 }
 
 export function Blobs(props: BlobsProps) {
@@ -27,7 +28,7 @@ export function Blobs(props: BlobsProps) {
 }
 
 /** The diff of one file. Its two contents are loaded when it comes into view. */
-function Contents({ change, mark, isSideBySide, ignoresBlanks, onCount }: BlobsProps) {
+function Contents({ change, mark, isSideBySide, ignoresBlanks, onCount, comments }: BlobsProps) {
   const page = usePage()
   const text = async (oid: string | undefined): Promise<Side> =>
     oid === undefined ? { text: '' } : await page.connection.ask('blob', { oid })
@@ -57,6 +58,7 @@ function Contents({ change, mark, isSideBySide, ignoresBlanks, onCount }: BlobsP
         ignoresBlanks={ignoresBlanks}
         unnumberedFrom={mark === undefined ? undefined : firstConflictLine(after.text, mark)}
         {...(onCount && { onCount })}
+        {...(comments && { comments })}
       />
     </>
   )

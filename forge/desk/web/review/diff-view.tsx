@@ -1,5 +1,6 @@
 /** The diff of a file, unified or side by side. Content is never rendered as HTML. */
 import { useSignal } from '@preact/signals'
+import { type ComponentChildren, Fragment } from 'preact'
 import { useEffect, useMemo } from 'preact/hooks'
 import type { Range } from '../ui/coloured.ts'
 import { type Colours, coloursOf, piecesOf } from '../ui/coloured.ts'
@@ -18,6 +19,16 @@ interface Props {
   unnumberedFrom?: number | undefined
   /** Called with the number of lines shown as added and deleted. */
   onCount?: (count: { added: number; deleted: number }) => void
+  comments?: DiffComments
+}
+
+/** Comments on the lines of a diff. */
+export interface DiffComments {
+  /** Whether something stands below a line. */
+  has: (line: DiffLine) => boolean
+  below: (line: DiffLine, text: string) => ComponentChildren
+  /** Begins a comment on a line. */
+  begin: (line: DiffLine) => void
 }
 
 /** A diff with more lines is shown on request only. */
@@ -32,7 +43,16 @@ interface Sides {
 
 const NO_COLOURS: Sides = { before: new Map(), after: new Map() }
 
-export function DiffView({ path, before, after, isSideBySide, ignoresBlanks, unnumberedFrom, onCount }: Props) {
+export function DiffView({
+  path,
+  before,
+  after,
+  isSideBySide,
+  ignoresBlanks,
+  unnumberedFrom,
+  onCount,
+  comments,
+}: Props) {
   const diff = useMemo(() => {
     const whole = diffOf(before, after, ignoresBlanks)
     return { ...whole, unnumberedFrom: unnumberedFrom ?? Number.POSITIVE_INFINITY }
@@ -62,7 +82,8 @@ export function DiffView({ path, before, after, isSideBySide, ignoresBlanks, unn
     // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
     <div class={`diff-code ${isSideBySide ? 'two' : ''}`} tabIndex={0}>
       {diff.parts.map((part, index) => {
-        const isFolded = part.kind === 'fold' && !opened.value.has(index)
+        const isCommented = comments !== undefined && part.lines.some(comments.has)
+        const isFolded = part.kind === 'fold' && !opened.value.has(index) && !isCommented
         const key = `${index}`
         if (isFolded) {
           const open = () => {
@@ -70,7 +91,7 @@ export function DiffView({ path, before, after, isSideBySide, ignoresBlanks, unn
           }
           return <Fold key={key} part={part} open={open} />
         }
-        return <Lines key={key} diff={diff} part={part} colours={colours} isSideBySide={isSideBySide} />
+        return <Lines key={key} {...{ diff, part, colours, isSideBySide, comments }} />
       })}
       {notesOf(diff).map(note => (
         <p key={note} class="diff-none meta">
@@ -135,28 +156,71 @@ interface LinesProps {
   part: DiffPart
   colours: Sides
   isSideBySide: boolean
+  comments: DiffComments | undefined
 }
 
-function Lines({ diff, part, colours, isSideBySide }: LinesProps) {
+function Lines({ diff, part, colours, isSideBySide, comments }: LinesProps) {
+  const below = (line: DiffLine | undefined) => {
+    if (!line || !comments?.has(line)) return null
+    return comments.below(line, textOfLine(diff, line))
+  }
+
   if (isSideBySide) {
     return pairsOf(part.lines).map(({ left, right }) => (
-      <div class="pair" key={`${left?.before}:${right?.after}`}>
-        <Half diff={diff} line={left} side="before" colours={colours} />
-        <Half diff={diff} line={right} side="after" colours={colours} />
-      </div>
+      <Fragment key={`${left?.before}:${right?.after}`}>
+        <div class="pair">
+          <Half diff={diff} line={left} side="before" colours={colours} comments={comments} />
+          <Half diff={diff} line={right} side="after" colours={colours} comments={comments} />
+        </div>
+        {left?.kind === 'deleted' ? below(left) : null}
+        {below(right)}
+      </Fragment>
     ))
   }
   return part.lines.map(line => {
     const look = LOOKS[line.kind]
     return (
-      <div class={`dl ${look.class}`} key={`${line.before}:${line.after}`}>
-        <i>{line.before}</i>
-        <i>{numberAfter(diff, line)}</i>
-        <b>{look.sign}</b>
-        <Code diff={diff} line={line} side={line.kind === 'deleted' ? 'before' : 'after'} colours={colours} />
-      </div>
+      <Fragment key={`${line.before}:${line.after}`}>
+        <div class={`dl ${look.class}`}>
+          <LineNumber line={line} number={line.before} comments={line.kind === 'deleted' ? comments : undefined} />
+          <LineNumber
+            line={line}
+            number={numberAfter(diff, line)}
+            comments={line.kind === 'deleted' ? undefined : comments}
+          />
+          <b>{look.sign}</b>
+          <Code diff={diff} line={line} side={line.kind === 'deleted' ? 'before' : 'after'} colours={colours} />
+        </div>
+        {below(line)}
+      </Fragment>
     )
   })
+}
+
+const textOfLine = (diff: Diff, { kind, before = 0, after = 0 }: DiffLine): string =>
+  kind === 'deleted' ? diff.before.line(before).text : diff.after.line(after).text
+
+interface NumberProps {
+  line: DiffLine
+  number: number | undefined
+  comments: DiffComments | undefined
+}
+
+/** The number of a line: a button that begins a comment, where that is possible. By keyboard, an action does it. */
+function LineNumber({ line, number, comments }: NumberProps) {
+  if (number === undefined || !comments) return <i>{number}</i>
+  return (
+    <button
+      type="button"
+      class="line-number"
+      tabIndex={-1}
+      title="Comment on this line"
+      aria-label={`Comment on line ${number}`}
+      onClick={() => comments.begin(line)}
+    >
+      {number}
+    </button>
+  )
 }
 
 const LOOKS = {
@@ -172,12 +236,16 @@ interface HalfProps {
   colours: Sides
 }
 
-function Half({ diff, line, side, colours }: HalfProps) {
+function Half({ diff, line, side, colours, comments }: HalfProps & { comments: DiffComments | undefined }) {
   if (!line) return <div class="dl half nothing" />
   const look = LOOKS[line.kind]
   return (
     <div class={`dl half ${look.class}`}>
-      <i>{side === 'after' ? numberAfter(diff, line) : line.before}</i>
+      <LineNumber
+        line={line}
+        number={side === 'after' ? numberAfter(diff, line) : line.before}
+        comments={side === 'before' && line.kind === 'same' ? undefined : comments}
+      />
       <b>{look.sign}</b>
       <Code diff={diff} line={line} side={side} colours={colours} />
     </div>

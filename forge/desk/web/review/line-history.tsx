@@ -28,10 +28,10 @@ export interface LinesProps {
 export function LineHistory({ tab, path, lines }: LinesProps) {
   const page = usePage()
   const { from, to, words } = lines
-  // The lines are those of one commit: later commits of the branch would move them.
-  const at = useSignal(tab.at.kind === 'branch' ? page.branch(tab.at.branch)?.tip : tab.at.commit).value ?? ''
-  const ask = () => page.connection.ask('line history', { at: { kind: 'commit', commit: at }, path, from, to })
-  const asked = useServerValue(ask, [at, path, from, to])
+  const asked = useServerValue(
+    () => page.connection.ask('line history', { at: tab.at, path, from, to }),
+    [path, from, to],
+  )
   const selected = useSignal(0)
   const rows = asked.latest.value
   const current = rows?.[selected.value]

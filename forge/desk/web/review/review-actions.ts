@@ -2,7 +2,9 @@
 import type { Signal } from '@preact/signals'
 import type { Kind } from '../page/review-state.ts'
 import type { Tab } from '../page/state.ts'
+import type { InTab } from '../page/tab-actions.ts'
 import type { Action, Actions } from '../ui/action.ts'
+import { readable } from '../ui/names.ts'
 
 const isShown = (tab: Tab): boolean => tab.pane.kind === 'review'
 const isOfBranch = (tab: Tab): boolean => isShown(tab) && tab.at.kind === 'branch'
@@ -26,11 +28,40 @@ function toggle(settingOf: (tab: Tab) => Signal<boolean>): Pick<Action<Tab>, 'is
   }
 }
 
+/** Asks for a line of the selected file, or of the first one, and begins a comment there. */
+function commentOnLine({ page, tab: { review } }: InTab): void {
+  const path = review.current.peek() ?? review.latest.peek()?.[0]?.path
+  if (path === undefined) return
+  page.dialog.value = {
+    kind: 'ask',
+    title: `Comment on ${readable(path)}`,
+    label: 'Line',
+    value: '',
+    button: 'Comment',
+    run: async typed => {
+      const line = Number(typed)
+      if (!Number.isInteger(line) || line < 1) throw new Error('Type the number of a line of the new version.')
+      review.commenting.value = { path, side: 'after', line }
+    },
+  }
+}
+
+/** Actions on the comments of a review. */
+export const commentActions = {
+  comment: {
+    label: 'Comment on a line…',
+    keys: 'Ctrl+Alt+M',
+    icon: 'chat',
+    isPossible: ({ tab }) => isShown(tab) && (tab.review.latest.value?.length ?? 0) > 0,
+    run: commentOnLine,
+  },
+} satisfies Actions<InTab>
+
 export const reviewActions = {
   all: { label: 'Review all changes', keys: 'Alt+Shift+1', icon: 'diff', ...show('all') },
   byCommit: { label: 'Review by commit', keys: 'Alt+Shift+2', icon: 'commit', ...show('commit') },
   unsaved: { label: 'Review unsaved changes', keys: 'Alt+Shift+3', icon: 'pencil', ...show('unsaved') },
-  sideBySide: { label: 'Side by side', keys: 'Alt+S', icon: 'columns', ...toggle(tab => tab.review.isSideBySide) },
+  sideBySide: { label: 'Side by side', keys: 'Ctrl+Alt+S', icon: 'columns', ...toggle(tab => tab.review.isSideBySide) },
   ignoreWhitespace: {
     label: 'Hide whitespace changes',
     keys: 'Alt+Shift+S',

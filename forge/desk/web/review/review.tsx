@@ -6,6 +6,7 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { Change } from '../../contract/values.ts'
 import { useMergingFile } from '../merging/merging-pane.tsx'
 import { branchOf } from '../page/branch-facts.ts'
+import { compareWith } from '../page/comparing.ts'
 import { usePlace } from '../page/places.ts'
 import { type Kind, ReviewState } from '../page/review-state.ts'
 import { type Tab, usePage } from '../page/state.ts'
@@ -17,6 +18,9 @@ import { ago } from '../ui/times.ts'
 import { ActionIcon, Button, Empty, Path, Waiting } from '../ui/words.tsx'
 import { BaseName } from './base-dialog.tsx'
 import { Blobs } from './blobs.tsx'
+import { CommentCount, type CommentPlace, commentsAt, isSamePlace, LineComments, OtherComments } from './comments.tsx'
+import type { DiffLine } from './diff.ts'
+import type { DiffComments } from './diff-view.tsx'
 import { LineCounts } from './line-counts.tsx'
 import { reviewActions } from './review-actions.ts'
 
@@ -39,12 +43,23 @@ export function ReviewPane({ tab, children }: { tab: Tab; children: ComponentChi
 
 function ReviewBar({ tab }: { tab: Tab }) {
   const { review } = tab
+  const page = usePage()
   const isBranch = tab.at.kind === 'branch'
-  const hasBase = isBranch ? review.kind.value !== 'unsaved' : review.kind.value === 'all'
+  const hasBase = !isBranch || review.kind.value !== 'unsaved'
   return (
     <div class="review-bar">
-      {hasBase ? <BaseChoice tab={tab} /> : null}
+      {hasBase ? <BaseChoice tab={tab} choose={() => compareWith(page, tab)} /> : null}
+      {!isBranch && review.kind.value === 'all' ? (
+        <Button
+          look="quiet small"
+          words="Only this commit"
+          onClick={() => {
+            review.kind.value = 'commit'
+          }}
+        />
+      ) : null}
       <span class="grow" />
+      <CommentCount tab={tab} />
       {isBranch ? <KindTabs review={review} /> : null}
       <ActionIcon action={reviewActions.sideBySide} about={tab} isPressed={review.isSideBySide.value} />
       <ActionIcon action={reviewActions.ignoreWhitespace} about={tab} isPressed={review.ignoresBlanks.value} />
@@ -57,21 +72,10 @@ const WAYS = {
   straight: 'All differences between the two',
 }
 
-function BaseChoice({ tab }: { tab: Tab }) {
-  const page = usePage()
+function BaseChoice({ tab, choose }: { tab: Tab; choose: () => void }) {
   const { review } = tab
-  const { base } = review
-  const branch = branchOf(tab)
-  const choose = () => {
-    page.dialog.value = {
-      kind: 'base',
-      title: 'Compare with',
-      branch,
-      run: chosen => {
-        review.chosenBase.value = chosen
-      },
-    }
-  }
+  const isOneCommit = tab.at.kind === 'commit' && review.kind.value === 'commit'
+  const base = isOneCommit ? undefined : review.base
   const way = review.isStraight.value ? 'straight' : 'base'
   return (
     <>
@@ -83,7 +87,7 @@ function BaseChoice({ tab }: { tab: Tab }) {
             <BaseName of={base} />
           </span>
         ) : (
-          <span class="strong">its last commit</span>
+          <span class="strong">{isOneCommit ? 'its parent' : 'its last commit'}</span>
         )}
       </button>
       {base && review.kind.value === 'all' ? (
@@ -152,6 +156,7 @@ function Diffs({ tab }: { tab: Tab }) {
       )}
       {changes?.length === 0 ? <NoChanges review={review} branch={branchOf(tab)} /> : null}
       {isAsking ? <Waiting words="Comparing" /> : null}
+      <OtherComments tab={tab} />
       {(changes ?? []).slice(0, count.value).map(change => (
         <FileDiff key={ReviewState.mark(change)} tab={tab} change={change} />
       ))}
@@ -223,6 +228,12 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
   const merging = useMergingFile(tab, change.path)
   const mark = isOfDrafts && merging?.state === 'open' ? tab.merging.files.value.get(change.path)?.mark : undefined
 
+  const isCommented = review.commenting.value?.path === change.path
+  useEffect(() => {
+    if (!isCommented) return
+    isOpen.value = true
+    isNear.value = true
+  }, [isCommented])
   useEffect(() => {
     if (isCurrent) element.current?.scrollIntoView({ block: 'start' })
   }, [isCurrent])
@@ -277,11 +288,30 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
           isSideBySide={review.isSideBySide.value}
           ignoresBlanks={review.ignoresBlanks.value}
           onCount={count => review.count(change, count)}
+          comments={commentsOf(tab, change)}
         />
       ) : null}
       {isOpen.value && !isNear.value ? <div class="diff-far" /> : null}
     </article>
   )
+}
+
+/** The comments of a file's diff. */
+function commentsOf(tab: Tab, { path }: Change): DiffComments {
+  const placeOf = (line: DiffLine): CommentPlace => {
+    const isBefore = line.kind === 'deleted'
+    return { path, side: isBefore ? 'before' : 'after', line: (isBefore ? line.before : line.after) ?? 0 }
+  }
+  return {
+    has: line => {
+      const place = placeOf(line)
+      return isSamePlace(place, tab.review.commenting.value) || commentsAt(tab, place).length > 0
+    },
+    below: (line, text) => <LineComments tab={tab} place={placeOf(line)} text={text} />,
+    begin: line => {
+      tab.review.commenting.value = placeOf(line)
+    },
+  }
 }
 
 function LookedAt({ review, change, close }: { review: ReviewState; change: Change; close: () => void }) {

@@ -6,7 +6,7 @@ import { chmod, lstat, mkdir, readdir, readFile, readlink, rm, utimes, writeFile
 import { join } from 'node:path'
 import { Checkouts } from '../../../../forge/desk/branches/checkouts.ts'
 import { openFile } from '../../../../forge/desk/branches/places.ts'
-import { ask, type Desk, edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { addFile, ask, type Desk, edit, makeDesk, saveIn, textOf } from '../../../support/desk.ts'
 import { commit, type Files, gitWith } from '../../../support/git.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { makePlace, until } from '../../../support/repository.ts'
@@ -55,8 +55,9 @@ test('a day of work in other branches does not change the checkout, its index or
     await ask(work, 'save', { branch: 'topic', paths: 'all' })
   }
   await ask(work, 'new file', { branch: 'topic', path: 'folder/new.txt' })
-  await ask(work, 'rename', { branch: 'topic', from: 'folder', to: 'other' })
-  await ask(work, 'delete', { branch: 'topic', path: 'b.txt' })
+  await ask(work, 'move', { branch: 'topic', moves: [{ from: 'folder', to: 'other' }] })
+  await ask(work, 'delete', { branch: 'topic', paths: ['b.txt'] })
+  await saveIn(work, 'topic')
   await (await edit(work, 'topic', 'a.txt')).type('draft\n')
   await work.flush()
   await work.undo()
@@ -77,16 +78,16 @@ test('the checkout of a branch follows a save, and nothing else in it changes', 
   await writeFile(join(desk.path, 'folder/untracked'), 'mine\n')
   await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
   await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
-  await ask(desk.work, 'new file', { branch: 'main', path: 'folder/new.txt' })
-  await ask(desk.work, 'rename', { branch: 'main', from: 'folder/c.txt', to: 'd.txt' })
+  await addFile(desk.work, 'main', 'folder/new.txt')
+  await ask(desk.work, 'move', { branch: 'main', moves: [{ from: 'folder/c.txt', to: 'd.txt' }] })
+  await saveIn(desk.work, 'main')
   await desk.work.flush()
   expect(await desk.git('status', '--porcelain')).toBe(' M b.txt\n?? folder/untracked')
   expect(await readFile(join(desk.path, 'a.txt'), 'utf8')).toBe('a\nsaved\n')
   expect(await readFile(join(desk.path, 'd.txt'), 'utf8')).toBe('c\n')
   expect(await readFile(join(desk.path, 'b.txt'), 'utf8')).toBe('changed here\n')
-  await desk.work.undo()
-  await desk.work.undo()
-  await desk.work.undo()
+  // Two saves, the new file and the move, and the first save.
+  for (let count = 0; count < 5; count++) await desk.work.undo()
   await desk.work.flush()
   expect(await desk.git('status', '--porcelain')).toBe(' M b.txt\n?? folder/untracked')
   expect(await readFile(join(desk.path, 'a.txt'), 'utf8')).toBe('a\n')
@@ -139,7 +140,7 @@ test('a local change in the way prevents any change of the checkout, with one no
 test('an untracked file is not overwritten by a saved file of the same name', async () => {
   await using desk = await makeDesk({ files: FILES })
   await writeFile(join(desk.path, 'new.txt'), 'mine\n')
-  await ask(desk.work, 'new file', { branch: 'main', path: 'new.txt' })
+  await addFile(desk.work, 'main', 'new.txt')
   await desk.work.flush()
   expect(await readFile(join(desk.path, 'new.txt'), 'utf8')).toBe('mine\n')
   expect(desk.news).toContainEqual(
@@ -183,7 +184,8 @@ test('no operation runs a hook of the repository', async () => {
     await writeFile(join(hooks, name), `#!/bin/sh\ntouch ${desk.folder}/ran-${name}\n`, { mode: 0o755 })
   await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
   await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
-  await ask(desk.work, 'rename', { branch: 'main', from: 'a.txt', to: 'z.txt' })
+  await ask(desk.work, 'move', { branch: 'main', moves: [{ from: 'a.txt', to: 'z.txt' }] })
+  await saveIn(desk.work, 'main')
   await desk.work.undo()
   await desk.work.renameBranch('main', 'other')
   await desk.work.flush()
@@ -265,7 +267,8 @@ test('a pending checkout is recorded before the branch moves', async () => {
   const from = await desk.git('rev-parse', 'main')
   // Another git process holds the branch: the record is written before the branch can move.
   await writeFile(join(desk.path, '.git/refs/heads/main.lock'), '')
-  const refused = refusedBy(ask(desk.work, 'new file', { branch: 'main', path: 'new.txt' }))
+  await ask(desk.work, 'new file', { branch: 'main', path: 'new.txt' })
+  const refused = refusedBy(saveIn(desk.work, 'main'))
   let seen: unknown[] = []
   await until(async () => {
     const text = await readFile(join(desk.folder, 'state/checkouts.json'), 'utf8').catch(() => '{}')
@@ -364,7 +367,7 @@ test('a branch whose checkout has followed, or that has moved since, is not move
 test('a first save that a file was in the way of moves to a new branch, too', async () => {
   await using desk = await makeDesk()
   await writeFile(join(desk.path, 'a.txt'), 'mine\n')
-  await ask(desk.work, 'new file', { branch: 'main', path: 'a.txt' })
+  await addFile(desk.work, 'main', 'a.txt')
   await desk.work.flush()
   await ask(desk.work, 'save elsewhere', { branch: 'main', to: 'first' })
   await desk.work.flush()

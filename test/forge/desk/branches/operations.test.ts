@@ -1,29 +1,36 @@
 /** Undo and redo of all operations on refs. */
 import { expect, test } from 'bun:test'
-import { ask, conflictsIn, edit, makeDesk, textOf } from '../../../support/desk.ts'
+import type { Work } from '../../../../forge/desk/work.ts'
+import { addFile, ask, conflictsIn, edit, makeDesk, saveIn, textOf } from '../../../support/desk.ts'
 import { commit } from '../../../support/git.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 
 const FILES = { 'a.txt': 'a\n', 'b.txt': 'b\n', 'folder/c.txt': 'c\n' }
 
+/** Types in a file and saves it. Returns the commit. */
+async function editAndSave(work: Work, branch: string, path: string): Promise<string> {
+  await (await edit(work, branch, path)).type('more\n')
+  return await saveIn(work, branch, [path])
+}
+
 test('undo in a branch reverts the branch’s last operation, whatever came later elsewhere', async () => {
-  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' } })
+  await using desk = await makeDesk({ files: FILES })
   await desk.git('branch', 'topic', 'main')
   await desk.work.look()
   const main = await desk.git('rev-parse', 'main')
-  await ask(desk.work, 'new file', { branch: 'topic', path: 'one.txt' })
+  await editAndSave(desk.work, 'topic', 'a.txt')
   const topic = await desk.git('rev-parse', 'topic')
-  await ask(desk.work, 'new file', { branch: 'main', path: 'two.txt' })
+  await editAndSave(desk.work, 'main', 'b.txt')
   expect(await desk.work.undoableInBranches()).toEqual(
     new Map([
-      ['main', { undo: 'add two.txt to main' }],
-      ['topic', { undo: 'add one.txt to topic' }],
+      ['main', { undo: 'save b.txt to main' }],
+      ['topic', { undo: 'save a.txt to topic' }],
     ]),
   )
   await desk.work.undo(undefined, 'topic')
   expect(await desk.git('rev-parse', 'topic')).toBe(main)
-  expect(await desk.work.undoable('topic')).toEqual({ redo: 'add one.txt to topic' })
-  expect(await desk.work.undoable('main')).toEqual({ undo: 'add two.txt to main' })
+  expect(await desk.work.undoable('topic')).toEqual({ redo: 'save a.txt to topic' })
+  expect(await desk.work.undoable('main')).toEqual({ undo: 'save b.txt to main' })
   await desk.work.redo('topic')
   expect(await desk.git('rev-parse', 'topic')).toBe(topic)
   await desk.work.undo(undefined, 'main')
@@ -37,12 +44,12 @@ test('undo in a branch reverts the branch’s last operation, whatever came late
 test('each operation has a description and the earlier commits of its refs', async () => {
   await using desk = await makeDesk({ files: FILES })
   const before = await desk.git('rev-parse', 'main')
-  const after = (await ask(desk.work, 'new file', { branch: 'main', path: 'new.txt' })).commit
+  const after = await editAndSave(desk.work, 'main', 'a.txt')
   await ask(desk.work, 'new branch', { branch: 'topic', from: null })
   const [second, first] = await ask(desk.work, 'operations', { from: 0, count: 10 })
   expect(first).toMatchObject({
-    kind: 'new file',
-    words: 'add new.txt to main',
+    kind: 'save',
+    words: 'save a.txt to main',
     refs: [{ ref: 'refs/heads/main', before, after }],
   })
   expect(second).toMatchObject({ kind: 'new branch', words: 'make the branch topic' })
@@ -59,17 +66,17 @@ test('the list says which operations can be undone: not undone ones, nor those o
       it.words,
       it.isPast ?? it.inTheWay ?? 'can',
     ])
-  await ask(desk.work, 'new file', { branch: 'main', path: 'one.txt' })
-  await ask(desk.work, 'new file', { branch: 'main', path: 'two.txt' })
+  await editAndSave(desk.work, 'main', 'a.txt')
+  await editAndSave(desk.work, 'main', 'b.txt')
   expect(await shown()).toEqual([
-    ['add two.txt to main', 'can'],
-    ['add one.txt to main', 'main has moved since'],
+    ['save b.txt to main', 'can'],
+    ['save a.txt to main', 'main has moved since'],
   ])
   await desk.work.undo()
   expect(await shown()).toEqual([
-    ['undo: add two.txt to main', 'can'],
-    ['add two.txt to main', true],
-    ['add one.txt to main', 'can'],
+    ['undo: save b.txt to main', 'can'],
+    ['save b.txt to main', true],
+    ['save a.txt to main', 'can'],
   ])
 })
 
@@ -83,10 +90,11 @@ test('every kind of operation is undone, in any order, without a trace', async (
   ]
   const steps: (() => Promise<unknown>)[] = [
     () => ask(work, 'new file', { branch: 'main', path: 'new.txt' }),
-    () => ask(work, 'rename', { branch: 'main', from: 'folder', to: 'other' }),
-    () => ask(work, 'delete', { branch: 'main', path: 'b.txt' }),
+    () => ask(work, 'move', { branch: 'main', moves: [{ from: 'folder', to: 'other' }] }),
+    () => ask(work, 'delete', { branch: 'main', paths: ['b.txt'] }),
+    () => saveIn(work, 'main'),
     () => ask(work, 'new branch', { branch: 'topic', from: null }),
-    () => ask(work, 'rename', { branch: 'topic', from: 'new.txt', to: 'newer.txt' }),
+    () => ask(work, 'move', { branch: 'topic', moves: [{ from: 'new.txt', to: 'newer.txt' }] }),
     () => work.renameBranch('topic', 'renamed'),
     () => ask(work, 'delete branch', { branch: 'renamed' }),
   ]
@@ -125,9 +133,9 @@ test('after a new operation there is nothing to redo', async () => {
 
 test('an operation whose ref has moved since is not undone, and the ref is named', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
-  await ask(desk.work, 'new file', { branch: 'main', path: 'one.txt' })
+  await addFile(desk.work, 'main', 'one.txt')
   const [first] = await ask(desk.work, 'operations', { from: 0, count: 1 })
-  await ask(desk.work, 'new file', { branch: 'main', path: 'two.txt' })
+  await addFile(desk.work, 'main', 'two.txt')
   expect(await refusedBy(desk.work.undo(first?.id))).toThrow('main has moved since')
   const tip = await commit(desk.path, 'main', { x: 'x' })
   expect(await refusedBy(desk.work.undo())).toThrow('main has moved since')
@@ -138,10 +146,13 @@ test('an older operation on another branch can be undone alone', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   const before = await desk.git('rev-parse', 'main')
   await ask(desk.work, 'new branch', { branch: 'topic', from: null })
-  await ask(desk.work, 'new file', { branch: 'main', path: 'one.txt' })
+  await addFile(desk.work, 'main', 'one.txt')
   const [operation] = await ask(desk.work, 'operations', { from: 0, count: 1 })
-  const other = (await ask(desk.work, 'new file', { branch: 'topic', path: 'two.txt' })).commit
-  expect(await desk.work.undo(operation?.id)).toEqual({ words: 'undo: add one.txt to main', refs: ['refs/heads/main'] })
+  const other = await addFile(desk.work, 'topic', 'two.txt')
+  expect(await desk.work.undo(operation?.id)).toEqual({
+    words: 'undo: save one.txt to main',
+    refs: ['refs/heads/main', 'refs/forge/drafts/main'],
+  })
   expect(await desk.git('rev-parse', 'main', 'topic')).toBe(`${before}\n${other}`)
   await desk.work.redo()
   expect(await desk.git('ls-tree', '--name-only', 'main')).toContain('one.txt')
@@ -182,11 +193,11 @@ test('a draft follows a rename, and is restored with a deleted file', async () =
   await using desk = await makeDesk({ files: FILES, bare: true })
   const editor = await edit(desk.work, 'main', 'folder/c.txt')
   await editor.type('typed\n')
-  await ask(desk.work, 'rename', { branch: 'main', from: 'folder', to: 'moved' })
+  await ask(desk.work, 'move', { branch: 'main', moves: [{ from: 'folder', to: 'moved' }] })
   expect(await textOf(desk.work, 'main', 'moved/c.txt')).toBe('c\ntyped\n')
-  expect(await desk.git('show', 'main:moved/c.txt')).toBe('c')
+  expect(await desk.git('show', 'refs/forge/drafts/main:moved/c.txt')).toBe('c\ntyped')
   expect(desk.news).toContainEqual({ say: 'renamed file', branch: 'main', from: 'folder', to: 'moved' })
-  await ask(desk.work, 'delete', { branch: 'main', path: 'moved' })
+  await ask(desk.work, 'delete', { branch: 'main', paths: ['moved'] })
   expect(await textOf(desk.work, 'main', 'moved/c.txt')).toBeUndefined()
   await desk.work.undo()
   expect(await textOf(desk.work, 'main', 'moved/c.txt')).toBe('c\ntyped\n')
@@ -211,8 +222,8 @@ test('a rename of a file or folder is undone and redone across restarts, with th
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n', 'folder/b.txt': 'b\n' } })
   await (await edit(desk.work, 'main', 'a.txt')).type('draft of a\n')
   await (await edit(desk.work, 'main', 'folder/b.txt')).type('draft of b\n')
-  await ask(desk.work, 'rename', { branch: 'main', from: 'a.txt', to: 'c.txt' })
-  await ask(desk.work, 'rename', { branch: 'main', from: 'folder', to: 'other' })
+  await ask(desk.work, 'move', { branch: 'main', moves: [{ from: 'a.txt', to: 'c.txt' }] })
+  await ask(desk.work, 'move', { branch: 'main', moves: [{ from: 'folder', to: 'other' }] })
   let work = await desk.restart()
   await (await edit(work, 'main', 'other/b.txt')).type('and more\n')
   await work.undo()
@@ -224,7 +235,7 @@ test('a rename of a file or folder is undone and redone across restarts, with th
   work = await desk.restart()
   await work.redo()
   await work.redo()
-  expect(await desk.git('ls-tree', '-r', '--name-only', 'main')).toBe('c.txt\nother/b.txt')
+  expect(await desk.git('ls-tree', '-r', '--name-only', 'refs/forge/drafts/main')).toBe('c.txt\nother/b.txt')
   expect(await textOf(work, 'main', 'other/b.txt')).toBe('b\ndraft of b\nand more\n')
   await work.flush()
   expect(await desk.git('status', '--porcelain')).toBe('')

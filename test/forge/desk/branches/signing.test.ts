@@ -138,34 +138,37 @@ test('a discard or an undo says that it waits for a save’s signature, until it
   expect(said()).toEqual([expect.any(String), undefined])
 })
 
-test('edits in a file whose rename waits for its signature move with it', async () => {
+test('edits in a renamed file whose save waits for its signature are a draft', async () => {
   await using desk = await start()
   const hand = await signBySlowHand(desk.folder, desk.path)
-  const editor = await edit(desk.work, 'main', 'a.txt')
+  await ask(desk.work, 'move', { branch: 'main', moves: [{ from: 'a.txt', to: 'c.txt' }] })
+  const editor = await edit(desk.work, 'main', 'c.txt')
   await editor.type('before\n')
-  const renamed = ask(desk.work, 'rename', { branch: 'main', from: 'a.txt', to: 'c.txt' })
+  const saved = ask(desk.work, 'save', { branch: 'main', paths: ['c.txt'] })
   await hand.asked()
   await editor.type('meanwhile\n')
   await desk.work.flush()
   await hand.answer('yes')
-  await renamed
+  await saved
+  expect(await desk.git('ls-tree', '--name-only', 'main')).toBe('b.txt\nc.txt')
+  expect(await desk.git('show', 'main:c.txt')).toBe('a\nbefore')
   expect(await textOf(desk.work, 'main', 'c.txt')).toBe('a\nbefore\nmeanwhile\n')
   expect(await textOf(desk.work, 'main', 'a.txt')).toBeUndefined()
   expect((await desk.work.describeBranches())[0]?.drafts).toEqual(['c.txt'])
 })
 
-test('edits in a file whose deletion waits for its signature are a draft', async () => {
+test('a new file while a save of a deletion waits for its signature is a draft', async () => {
   await using desk = await start()
   const hand = await signBySlowHand(desk.folder, desk.path)
-  const editor = await edit(desk.work, 'main', 'a.txt')
-  const deleted = ask(desk.work, 'delete', { branch: 'main', path: 'a.txt' })
+  await ask(desk.work, 'delete', { branch: 'main', paths: ['a.txt'] })
+  const saved = ask(desk.work, 'save', { branch: 'main', paths: ['a.txt'] })
   await hand.asked()
-  await editor.type('meanwhile\n')
-  await desk.work.flush()
+  const added = ask(desk.work, 'new file', { branch: 'main', path: 'new.txt' })
   await hand.answer('yes')
-  await deleted
+  await saved
+  await added
   expect(await desk.git('ls-tree', '--name-only', 'main')).toBe('b.txt')
-  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\nmeanwhile\n')
+  expect((await desk.work.describeBranches())[0]?.drafts).toEqual(['new.txt'])
 })
 
 test('edits made while the end of a merge waits for its signature are a draft on the merge', async () => {

@@ -6,7 +6,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { closeFile } from '../../../../forge/desk/branches/places.ts'
-import { ask, edit, textOf } from '../../../support/desk.ts'
+import { addFile, ask, edit, textOf } from '../../../support/desk.ts'
 import { bare, commit, type Files, tryGit } from '../../../support/git.ts'
 import { makePair, type Pair, type Sides } from '../../../support/merging.ts'
 import { until } from '../../../support/repository.ts'
@@ -57,8 +57,11 @@ const BREAKS: Script = [{ calls: [write('a.txt', 'by the AI\n')] }, { error: new
 
 const CASES: Case[] = [
   { does: 'a new file', act: ({ work }) => ask(work, 'new file', { branch: 'main', path: 'new.txt' }) },
-  { does: 'a rename', act: ({ work }) => ask(work, 'rename', { branch: 'main', from: 'a.txt', to: 'c.txt' }) },
-  { does: 'a deleted file', act: ({ work }) => ask(work, 'delete', { branch: 'main', path: 'a.txt' }) },
+  {
+    does: 'a rename',
+    act: ({ work }) => ask(work, 'move', { branch: 'main', moves: [{ from: 'a.txt', to: 'c.txt' }] }),
+  },
+  { does: 'a deleted file', act: ({ work }) => ask(work, 'delete', { branch: 'main', paths: ['a.txt'] }) },
   {
     does: 'a save',
     first: desk => type(desk, 'a.txt', 'typed\n'),
@@ -162,7 +165,7 @@ const CASES: Case[] = [
     script: WRITES,
     first: async desk => {
       await turn(desk)
-      await ask(desk.work, 'new file', { branch: 'main', path: 'more.txt' })
+      await addFile(desk.work, 'main', 'more.txt')
     },
     act: async ({ work }) => {
       const { items } = await ask(work, 'conversation', { at: { kind: 'branch', ...onMain } })

@@ -384,3 +384,18 @@ test('a mirror remote is not fetched, since that would overwrite local branches'
   expect(await failure(desk.work.steps.do({ step: 'fetch' }))).toContain('origin is a mirror')
   expect(await desk.tip()).toBe(own)
 })
+
+test('a tag is pushed with its message, and one of the same name on the remote is not overwritten', async () => {
+  await using desk = await makeFar()
+  const tagging = { step: 'push tag', name: 'v1', remote: 'origin' } as const
+  expect((await desk.work.steps.preview(tagging)).words).toBe('There is no tag v1.')
+  await desk.work.steps.do({ step: 'tag', name: 'v1', at: await desk.tip(), message: 'The first' })
+  expect((await desk.work.steps.preview(tagging)).words).toBe('pushes the tag v1 to origin')
+  expect((await desk.work.steps.do(tagging)).words).toBe('Pushed the tag v1 to origin.')
+  expect(await desk.far('cat-file', '-p', 'v1')).toEndWith('The first')
+  expect((await desk.work.steps.do(tagging)).words).toBe('origin has the tag v1 already.')
+  await desk.far('tag', '-f', 'v1', 'main')
+  expect(await failure(desk.work.steps.do(tagging))).toBe(
+    'origin has another tag v1 already, and it was not overwritten. Choose another name.',
+  )
+})

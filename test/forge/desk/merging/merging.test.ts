@@ -369,7 +369,7 @@ test('while a merge waits the branch is not saved, renamed, deleted or merged in
   for (const refused of [
     () => ask(work, 'save', { branch: 'main', paths: 'all' }),
     () => ask(work, 'new file', { branch: 'main', path: 'new.txt' }),
-    () => ask(work, 'delete', { branch: 'main', path: 'b.txt' }),
+    () => ask(work, 'delete', { branch: 'main', paths: ['b.txt'] }),
     () => work.renameBranch('main', 'other'),
     () => ask(work, 'delete branch', { branch: 'main' }),
     () => work.steps.do(merge(desk)),

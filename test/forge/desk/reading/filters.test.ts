@@ -57,12 +57,15 @@ for (const bare of [true, false])
       ['plain', 'secret/plain'],
       ['own/c.bin', 'c.bin'],
     ] as const)
-      expect(await refusedBy(ask(work, 'rename', { branch: 'main', from, to }))).toThrow('which the desk does not run')
+      expect(await refusedBy(ask(work, 'move', { branch: 'main', moves: [{ from, to }] }))).toThrow(
+        'which the desk does not run',
+      )
     expect(await desk.git('rev-parse', 'main')).toBe(tip)
     // A rename under the same filter is allowed, and a folder's own .gitattributes move with it.
-    await ask(work, 'rename', { branch: 'main', from: 'pointer.psd', to: 'deep/other.psd' })
-    await ask(work, 'rename', { branch: 'main', from: 'own', to: 'other' })
-    await ask(work, 'delete', { branch: 'main', path: 'raw.psd' })
+    await ask(work, 'move', { branch: 'main', moves: [{ from: 'pointer.psd', to: 'deep/other.psd' }] })
+    await ask(work, 'move', { branch: 'main', moves: [{ from: 'own', to: 'other' }] })
+    await ask(work, 'delete', { branch: 'main', paths: ['raw.psd'] })
+    await ask(work, 'save', { branch: 'main', paths: 'all' })
     expect(await bytesFrom(desk.path, 'cat-file', 'blob', 'main:deep/other.psd')).toBe(POINTER)
   })
 

@@ -60,22 +60,44 @@ describe('a listed folder', () => {
       x: { mode: '100755', content: '#' },
     })
     expect(await folder(it.window)).toEqual([
-      { name: 'a', mode: '040000', draft: false },
-      { name: 'z', mode: '040000', draft: false },
-      { name: 'b.txt', mode: '100644', draft: false },
-      { name: 'x', mode: '100755', draft: false },
+      { name: 'a', mode: '040000' },
+      { name: 'z', mode: '040000' },
+      { name: 'b.txt', mode: '100644' },
+      { name: 'x', mode: '100755' },
     ])
     await type(it.window, 'z/deep/c.txt', 2, 'typed')
     expect((await folder(it.window)).map(({ name, draft }) => [name, draft])).toEqual([
-      ['a', false],
-      ['z', true],
-      ['b.txt', false],
-      ['x', false],
+      ['a', undefined],
+      ['z', 'changed'],
+      ['b.txt', undefined],
+      ['x', undefined],
     ])
-    expect(await folder(it.window, 'z/deep')).toEqual([{ name: 'c.txt', mode: '100644', draft: true }])
+    expect(await folder(it.window, 'z/deep')).toEqual([{ name: 'c.txt', mode: '100644', draft: 'changed' }])
     expect(await folder(it.window, 'z/deep', { kind: 'commit', commit: it.tip })).toEqual([
-      { name: 'c.txt', mode: '100644', draft: false },
+      { name: 'c.txt', mode: '100644' },
     ])
+  })
+
+  test('says what is added, deleted and renamed, and lists a renamed file once', async () => {
+    await using it = await makeDesk({ 'a.txt': 'a\n', 'b.txt': 'b\n', 'lib/c.txt': 'c\n', 'old/d.txt': 'd\n' })
+    await it.window.ask({ ask: 'new file', branch: 'main', path: 'more/new.txt' })
+    const moves = [
+      { from: 'a.txt', to: 'lib/a.txt' },
+      { from: 'lib', to: 'src' },
+    ]
+    await it.window.ask({ ask: 'move', branch: 'main', moves })
+    await it.window.ask({ ask: 'delete', branch: 'main', paths: ['b.txt', 'old'] })
+    expect(await folder(it.window)).toEqual([
+      { name: 'more', mode: '040000', draft: 'added' },
+      { name: 'old', mode: '040000', draft: 'deleted' },
+      { name: 'src', mode: '040000', draft: 'renamed', from: 'lib' },
+      { name: 'b.txt', mode: '100644', draft: 'deleted' },
+    ])
+    expect(await folder(it.window, 'src')).toEqual([
+      { name: 'a.txt', mode: '100644', draft: 'renamed', from: 'a.txt' },
+      { name: 'c.txt', mode: '100644', draft: 'renamed', from: 'lib/c.txt' },
+    ])
+    expect(await folder(it.window, 'old')).toEqual([{ name: 'd.txt', mode: '100644', draft: 'deleted' }])
   })
 
   test('with 100,000 files is listed within seconds, while other questions are answered', async () => {
@@ -125,7 +147,7 @@ describe('a search for files', () => {
     await using it = await makeDesk({ 'old.txt': 'x\n' })
     expect(await named(it.window, 'txt')).toHaveLength(1)
     await it.window.ask({ ask: 'new file', branch: 'main', path: 'new.txt' })
-    await it.window.ask({ ask: 'delete', branch: 'main', path: 'old.txt' })
+    await it.window.ask({ ask: 'delete', branch: 'main', paths: ['old.txt'] })
     expect((await named(it.window, 'txt')).map(({ path }) => path)).toEqual(['new.txt'])
   })
 })

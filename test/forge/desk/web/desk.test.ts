@@ -133,8 +133,10 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await page.keyboard.press('Alt+Delete')
     const confirm = page.getByRole('dialog', { name: 'Delete other.md?' })
     await confirm.getByRole('button', { name: 'Delete' }).click()
-    await desk.isMessage('main', 'delete: docs/other.md')
     await until(async () => (await files().getByRole('tab').count()) === 1)
+    // Nothing is left to save, and nothing was committed.
+    await status().getByText('Saved →').first().waitFor()
+    expect(await desk.messageOf('main')).toBe('Begin main')
   })
 
   test('a dialog stays and says why where it did not work', async () => {
@@ -170,7 +172,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
     const before = await diff.locator('.dl').count()
     await fold.click()
     await until(async () => (await diff.locator('.dl').count()) > before + 20)
-    await page.keyboard.press('Alt+s')
+    await page.keyboard.press('Control+Alt+s')
     await diff.locator('.pair').first().waitFor()
   })
 
@@ -223,10 +225,10 @@ describe.skipIf(!hasBrowser)('the page', () => {
     }
     await open(one)
     const tabs = page.getByRole('tablist', { name: 'Files' })
-    await tabs.getByRole('tab', { name: 'index.ts', exact: true }).waitFor()
+    await tabs.getByRole('tab', { name: 'index.ts , draft' }).waitFor()
     await open(other)
-    await tabs.getByRole('tab', { name: 'index.ts src/http' }).waitFor()
-    await tabs.getByRole('tab', { name: 'index.ts test/http' }).waitFor()
+    await tabs.getByRole('tab', { name: /index.ts\s+src\/http/ }).waitFor()
+    await tabs.getByRole('tab', { name: /index.ts\s+test\/http/ }).waitFor()
   })
 
   test('a new branch has the name that was typed for it, and says where it begins', async () => {

@@ -18,13 +18,13 @@ async function begun(scene: Scene, more: Partial<RunInput> = {}) {
 
 test('decisions of a person are there when the run begins again', async () => {
   await using scene = await makeScene()
-  expect(await begun(scene)).toEqual({ above: {}, facts: [] })
+  expect(await begun(scene)).toEqual({ above: {}, facts: [], learns: true })
   const blue = await scene.store.put('answer', 'Blue.')
   await scene.activities.remember({ run: RUN, kind: 'approval', task: '', count: 0, answer: scene.plan })
   for (let times = 0; times < 2; times++)
     await scene.activities.remember({ run: RUN, kind: 'answer', task: 'stack', count: 1, answer: blue })
   const { answers, ...known } = await begun(scene)
-  expect(known).toEqual({ approvedPlan: scene.plan, above: {}, facts: [] })
+  expect(known).toEqual({ approvedPlan: scene.plan, above: {}, facts: [], learns: true })
   const list = answers ?? { kind: '', oid: '', count: 0 }
   const items = [{ task: 'stack', count: 1, answer: blue }]
   expect(await scene.activities.readItems({ run: RUN, list, from: 0 })).toEqual({ items })

@@ -73,7 +73,7 @@ export type SceneOptions = {
   limits?: Partial<Limits>
   env?: Record<string, string>
   openModel?: (name: string) => Promise<Model>
-} & Partial<Pick<ActivityOptions, 'check' | 'openGate'>>
+} & Partial<Pick<ActivityOptions, 'check' | 'openGate' | 'collectors'>>
 
 export async function makeScene({
   files,

@@ -85,7 +85,7 @@ test('an edit that finds no place fails the step in words, and nothing is writte
   await using scene = await makeScene({ script: [edits(replace('a.txt', 'four\n', 'vier\n'))] })
   const { outcome, words, evidence, commit: made } = await scene.step()
   expect({ outcome, made }).toEqual({ outcome: 'failure_retryable', made: undefined })
-  // The words for the history contain nothing of the file.
+  // The message for Temporal's history contains nothing of the file's content.
   expect(words).toEndWith('could not be made: search_replace "a.txt": not found.')
   expect(await scene.store.readText(evidence ?? { kind: '', oid: '' })).toContain('The search is nowhere in the file.')
   expect(await scene.place.git('for-each-ref', 'refs/heads/forge')).toBe('')

@@ -45,7 +45,7 @@ test('the programs of the image are asked for once, and known from then on', asy
   expect(await runs()).toBe(1)
   expect(await ask()).toEqual(programs)
   expect(await runs()).toBe(1)
-  // Only the list is left behind.
+  // Only the list of programs is left in the state folder.
   expect(await readdir(state)).toEqual(['programs.json'])
 })
 

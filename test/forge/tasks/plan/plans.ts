@@ -25,7 +25,7 @@ export const PROGRAMS: ReadonlySet<string> = new Set(
   'bun node git sh bash grep tsc make cat head tail npm python3'.split(' '),
 )
 
-type Parts<T> = { [K in keyof T]?: T[K] extends readonly unknown[] | string | number ? T[K] : Parts<T[K]> }
+type Parts<T> = { [K in keyof T]?: NonNullable<T[K]> extends readonly unknown[] | string | number ? T[K] : Parts<T[K]> }
 
 /** A valid task with other values in some fields. By default it owns `src/ID.ts`. */
 export function task(id: string, parts: Parts<Task> = {}): Task {

@@ -239,3 +239,33 @@ test('a run that is stopped before its plan counts no branches', () => {
   const { run } = decide(newRun(INPUT, 'life'), { is: 'stopped' }, 0)
   expect(run.ending).toEqual({ state: 'stopped', words: 'It was stopped before it had a plan.' })
 })
+
+test('minutes are not counted while requests are out in batches, until the last flow has come back', () => {
+  const isOut = { ...newRecord(shape('a')), state: 'runs', attempt: 1, isOut: true } as const
+  const limits = { depth: 1, minutes: 10 }
+  let run: RunRecord = { ...newRun({ ...INPUT, limits }, 'life'), plan: ref('plan'), tasks: [isOut], since: 0 }
+  const MINUTE = 60_000
+  const usedAfter = (event: Event, now: number) => {
+    run = decide(run, event, now).run
+    return (statusOf(run, now).used ?? 0) / MINUTE
+  }
+  const away = (flow: string, isAway: boolean, number: number): Event => ({
+    is: 'away',
+    flow,
+    task: 'a',
+    isAway,
+    number,
+  })
+  expect(usedAfter(away('a', true, 1), MINUTE)).toBe(1)
+  expect(usedAfter(away('a:fan-out', true, 1), 5 * MINUTE)).toBe(1)
+  expect(usedAfter(away('a', false, 2), 9 * MINUTE)).toBe(1)
+  // Signals may arrive in another order than they were sent.
+  expect(usedAfter(away('a', true, 1), 9 * MINUTE)).toBe(1)
+  expect(usedAfter({ is: 'time' }, 20 * MINUTE)).toBe(1)
+  expect(usedAfter(away('a:fan-out', false, 2), 20 * MINUTE)).toBe(1)
+  expect(usedAfter({ is: 'time' }, 22 * MINUTE)).toBe(3)
+  // An attempt that was killed can't say that it has come back.
+  usedAfter(away('a', true, 3), 22 * MINUTE)
+  usedAfter({ is: 'not ended', task: 'a', attempt: 1 }, 30 * MINUTE)
+  expect(run.away).toEqual([])
+})

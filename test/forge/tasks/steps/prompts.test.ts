@@ -23,14 +23,15 @@ const KINDS = Object.keys(ANSWERS) as StepKind[]
  * version.
  */
 const WORDS: Record<StepKind, Record<number, string>> = {
-  plan: { 3: '326555e18bda' },
+  plan: { 4: '00103af42111' },
   outline: { 2: '3e176702c7cd' },
   implement: { 2: '3f87029050ba' },
   artifact: { 2: '33ac9be07c75' },
   review: { 3: 'a548025162ae' },
   resolve: { 2: '55267010f790' },
   summarise: { 2: '8d413308aafe' },
-  'check plan': { 3: '18db434bce88' },
+  'check plan': { 4: '94c16ef7abb8' },
+  extract: { 1: 'b8e5aa35ea4e' },
 }
 
 describe.each(KINDS)('to %s,', kind => {

@@ -1,0 +1,126 @@
+/**
+ * New files, moves and deletions. They are drafts, saved with what belongs to them, and each is one operation that can
+ * be undone. The drafts are written with it, so that it survives when the process is killed.
+ */
+import { Failure } from '../../../core/failure.ts'
+import { oidOf } from '../../../core/git/objects.ts'
+import type { Path } from '../../../core/git/repository.ts'
+import { many, visiblePath } from '../../../core/text.ts'
+import type { Renamed } from '../../operations.ts'
+import { isIn, pathAfter } from '../contract/paths.ts'
+import { whyFiltered } from '../reading/filters.ts'
+import type { BranchWork } from './branch-work.ts'
+import { existing, filesIn, savedBelow, verifyMovable, withFile, withMoved, withoutFileAt } from './draft-files.ts'
+import { type Drafts, draftsBelow, isSameDrafts } from './drafts.ts'
+
+/** The kinds of operations that add, move and delete files as drafts. */
+export const NEW_FILE = 'new file'
+export const MOVE = 'rename'
+export const DELETE = 'delete'
+
+/** The content of a new file. */
+export type NewFile = { path: Path; bytes: Uint8Array }
+
+/** Adds new files. */
+export async function addFiles(work: BranchWork, added: readonly NewFile[]): Promise<void> {
+  const words = `add ${namesOf(added.map(({ path }) => path))} to ${visiblePath(work.name)}`
+  await change(work, { kind: NEW_FILE, words }, async drafts => {
+    const { objects, filters } = work.room
+    let after = drafts
+    for (const { path, bytes } of added) {
+      await filesIn(objects, after).verifyFree(path)
+      const oid = oidOf(objects.repository.format, { type: 'blob', bytes })
+      after = withFile(after, path, { mode: '100644', oid, bytes: Buffer.from(bytes) })
+    }
+    await filters.verifyNone(
+      work.tip,
+      added.map(({ path }) => path),
+    )
+    return after
+  })
+}
+
+/** Moves or renames files and folders. Unsaved edits and open windows move with them. */
+export async function move(work: BranchWork, moves: readonly Renamed[]): Promise<void> {
+  const [first] = moves
+  const what = moves.length === 1 && first ? visiblePath(first.from) : many(moves.length, 'file')
+  const where = moves.length === 1 && first ? visiblePath(first.to) : folderInWords(moves)
+  const words = `rename ${what} to ${where} in ${visiblePath(work.name)}`
+  await change(work, { kind: MOVE, words, renamed: moves }, async drafts => {
+    let after = drafts
+    for (const renamed of moves) {
+      await verifyMovable(work.room.objects, after, renamed, work.name)
+      await verifySameFilters(work, after, renamed)
+      after = await withMoved(work.room.objects, after, renamed)
+    }
+    return after
+  })
+}
+
+function folderInWords(moves: readonly Renamed[]): string {
+  const folders = new Set(moves.map(({ to }) => to.slice(0, Math.max(0, to.lastIndexOf('/')))))
+  const [folder] = folders
+  if (folders.size !== 1 || folder === undefined) return 'other names'
+  return folder === '' ? 'the top folder' : visiblePath(folder)
+}
+
+/** Deletes files and folders. Undo brings their unsaved edits back, too. */
+export async function deleteFiles(work: BranchWork, paths: readonly Path[]): Promise<void> {
+  const words = `delete ${namesOf(paths)} from ${visiblePath(work.name)}`
+  await change(work, { kind: DELETE, words }, async drafts => {
+    let after = drafts
+    for (const path of paths) {
+      // A file in a folder that was deleted just before.
+      if (paths.some(other => other !== path && isIn(path, other))) continue
+      const entry = await existing(work.room.objects, after, path, work.name)
+      if (entry.mode === '160000') throw new Failure(`${visiblePath(path)} is a submodule: delete it by git rm.`)
+      after = await withoutFileAt(work.room.objects, after, path)
+    }
+    return after
+  })
+}
+
+type About = { kind: string; words: string; renamed?: readonly Renamed[] }
+
+/** Replaces the drafts of a branch in one operation, on the newest state. */
+async function change(
+  work: BranchWork,
+  { renamed, ...deed }: About,
+  next: (drafts: Drafts) => Promise<Drafts>,
+): Promise<void> {
+  await work.inOneGo(async held => {
+    // The operation's undo needs the drafts from before in the repository.
+    await held.writeDrafts()
+    const drafts = await next(work.drafts)
+    if (isSameDrafts(drafts, work.drafts)) return
+    await held.become({ drafts, renamed }, deed)
+  })
+}
+
+/**
+ * Throws a {@link Failure} if a filter (such as LFS) applies to a file under one of its names, but not under the other.
+ */
+async function verifySameFilters({ room }: BranchWork, drafts: Drafts, renamed: Renamed): Promise<void> {
+  const { objects, filters } = room
+  const { tip } = drafts
+  const saved = await savedBelow(objects, tip, renamed.from)
+  const paths = [...new Set([...saved.keys(), ...draftsBelow(drafts, renamed.from)])]
+  const [before, after] = await Promise.all([
+    filters.ofMany(tip, paths),
+    filters.ofMany(
+      tip,
+      paths.map(path => pathAfter(renamed, path)),
+    ),
+  ])
+  // A folder's own .gitattributes move with it.
+  const hasOwn = paths.some(path => path.endsWith('/.gitattributes'))
+  for (const path of paths) {
+    const other = pathAfter(renamed, path)
+    const [was, will] = [before.get(path), after.get(other)]
+    if (will !== undefined && will !== was) throw new Failure(whyFiltered(other, will))
+    if (was !== undefined && will === undefined && !hasOwn) throw new Failure(whyFiltered(path, was))
+  }
+}
+
+const namesOf = (paths: readonly Path[]): string =>
+  paths.length <= 2 ? paths.map(visiblePath).join(' and ') : many(paths.length, 'file')

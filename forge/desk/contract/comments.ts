@@ -1,0 +1,52 @@
+/** What the page can ask about comments on the lines of a review. */
+import * as v from 'valibot'
+import { Nothing, question, repeatable } from './question.ts'
+import { At, Count, Oid, Path } from './values.ts'
+
+/** The largest comment, in characters. */
+export const MAX_COMMENT_CHARS = 10_000
+/** Of a commented line, at most this many characters are kept. */
+export const MAX_LINE_CHARS = 500
+
+const Id = v.pipe(v.string(), v.regex(/^[\da-z]{1,40}$/))
+
+/** A comment on a line of a file. */
+export const Comment = v.object({
+  id: Id,
+  /** The commit at which the comment was made; the comment is stored as a note on that commit. */
+  commit: Oid,
+  path: Path,
+  /** Whether the line is in the reviewed version, or in the one that it is compared with. */
+  side: v.picklist(['before', 'after']),
+  /** The line's number now, from 1; undefined where the line is gone. */
+  line: v.optional(Count),
+  /** The text of the line when the comment was made. */
+  text: v.string(),
+  words: v.string(),
+  /** The author's name. */
+  author: v.string(),
+  /** When the comment was made, in seconds since 1970. */
+  time: v.number(),
+  isResolved: v.boolean(),
+})
+export type Comment = v.InferOutput<typeof Comment>
+
+const Words = v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(MAX_COMMENT_CHARS))
+
+export const commentQuestions = {
+  /** The comments on a branch, or those made on a commit. */
+  comments: repeatable({ at: At }, v.array(Comment)),
+  comment: question(
+    {
+      at: At,
+      path: Path,
+      side: v.picklist(['before', 'after']),
+      line: v.pipe(Count, v.minValue(1)),
+      text: v.pipe(v.string(), v.maxLength(MAX_LINE_CHARS)),
+      words: Words,
+    },
+    v.object({ id: Id }),
+  ),
+  'resolve comment': question({ commit: Oid, comment: Id, isResolved: v.boolean() }, Nothing),
+  'delete comment': question({ commit: Oid, comment: Id }, Nothing),
+}

@@ -1,0 +1,55 @@
+/** The user's settings: their keys, what each may be, and questions about them. Each key is read by the page. */
+import * as v from 'valibot'
+import { Nothing, question } from './question.ts'
+
+const text = v.pipe(
+  v.string(),
+  v.trim(),
+  v.maxLength(200),
+  // The value becomes part of a style: names of fonts need no more than these.
+  v.regex(/^[\p{L}\p{N} ,'"._-]*$/u, 'must be names of fonts, separated by commas'),
+)
+const number = (least: number, most: number) => v.pipe(v.number(), v.minValue(least), v.maxValue(most))
+
+/** The schema of each setting. A key that is not set has its default. */
+export const SETTINGS = {
+  theme: v.picklist(['system', 'light', 'dark']),
+  'editor.fontFamily': text,
+  'editor.fontSize': number(8, 32),
+  'editor.lineHeight': number(1, 3),
+  'editor.tabSize': v.pipe(number(1, 16), v.integer()),
+  'editor.wordWrap': v.boolean(),
+  'editor.closeBrackets': v.boolean(),
+  'editor.blame': v.boolean(),
+} as const
+export type SettingKey = keyof typeof SETTINGS
+
+export const SettingValues = v.partial(v.object(SETTINGS))
+export type SettingValues = v.InferOutput<typeof SettingValues>
+
+export const isSettingKey = (key: string): key is SettingKey => Object.hasOwn(SETTINGS, key)
+
+/** The settings as the file has them. */
+export const UserSettings = v.object({
+  /** The file's path, for display. */
+  path: v.string(),
+  values: SettingValues,
+  /** Keys in the file that the desk does not know. They are kept. */
+  unknown: v.array(v.string()),
+  /** What is wrong with values in the file, as sentences: these have their defaults. */
+  problems: v.array(v.string()),
+  /** Why the file can't be read, as a sentence. Then nothing can be set. */
+  broken: v.optional(v.string()),
+})
+export type UserSettings = v.InferOutput<typeof UserSettings>
+
+export const settingQuestions = {
+  /** Sets a value, or removes it: null. All windows get the settings as news. */
+  'set setting': question(
+    {
+      key: v.picklist(Object.keys(SETTINGS) as SettingKey[]),
+      value: v.nullable(v.union([v.string(), v.number(), v.boolean()])),
+    },
+    Nothing,
+  ),
+}

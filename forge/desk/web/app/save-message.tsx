@@ -1,0 +1,198 @@
+/** The message of the next save: a field in the status bar, and a dialog with subject and body. */
+import { type Signal, useSignal } from '@preact/signals'
+import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { draftsOf, draftsOnServer } from '../page/branch-facts.ts'
+import { MAX_SUBJECT_CHARS, messageOf, partsOf } from '../page/commit-message.ts'
+import { type Paths, saveOrThrow } from '../page/saving.ts'
+import { type Tab, usePage } from '../page/state.ts'
+import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
+import { named } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
+import { Path } from '../ui/words.tsx'
+
+/** Delay after the last change of the drafts before the server is asked for a commit message, in milliseconds. */
+const ASK_DELAY_MS = 250
+/** At most this many lines of a message are shown at once; a longer one scrolls. */
+const MAX_SHOWN_LINES = 10
+/** At most this many of the files to save are listed. */
+const MAX_LISTED_FILES = 200
+
+/** The message that the server would write for a save; '' without drafts, or until it is known. */
+export function useSuggestion(branch: string, paths: Paths): Signal<string> {
+  const page = usePage()
+  const suggested = useSignal('')
+  const drafts = draftsOf(page, branch)
+  // The server's drafts are part of the key: the message is asked for again when the server learns of a draft.
+  const key = [...(paths === 'all' ? [] : paths), '', ...drafts, '', ...draftsOnServer(page, branch)].join('\0')
+  useEffect(() => {
+    if (drafts.length === 0) {
+      suggested.value = ''
+      return undefined
+    }
+    const timer = setTimeout(async () => {
+      try {
+        suggested.value = (await page.connection.ask('message', { branch, paths })).message
+      } catch {
+        // Without a suggestion the field stays empty; the server then writes the message when it saves.
+      }
+    }, ASK_DELAY_MS)
+    return () => clearTimeout(timer)
+    // `key` stands for all that the effect reads.
+  }, [page, branch, key])
+  return suggested
+}
+
+interface FieldProps {
+  tab: Tab
+  suggested: string
+  /** Why nothing can be saved; undefined if it can. */
+  reason: string | undefined
+  hasDrafts: boolean
+  submit: () => void
+}
+
+/** One line in the status bar. With the focus it grows upwards over what is above it; Shift+Enter adds a line. */
+export function MessageField({ tab, suggested, reason, hasDrafts, submit }: FieldProps) {
+  const hasFocus = useSignal(false)
+  const field = useRef<HTMLTextAreaElement>(null)
+  const value = tab.message.value ?? (reason === undefined ? suggested : '')
+  const lines = Math.min(MAX_SHOWN_LINES, value.split('\n').length)
+  const rows = hasFocus.value ? lines : 1
+  useLayoutEffect(() => {
+    if (!hasFocus.value) field.current?.scrollTo(0, 0)
+  }, [hasFocus.value])
+  return (
+    <span class="message-field">
+      <textarea
+        ref={field}
+        class={rows > 1 ? 'grown' : ''}
+        aria-label="Commit message"
+        placeholder={reason ?? 'Commit message'}
+        autocomplete="off"
+        rows={rows}
+        value={value}
+        onFocus={() => {
+          hasFocus.value = true
+        }}
+        onBlur={() => {
+          hasFocus.value = false
+        }}
+        onKeyDown={event => {
+          if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+          event.preventDefault()
+          submit()
+        }}
+        onInput={event => {
+          // After a save, the browser's undo brings back the message of that commit, which is not meant for the next.
+          if (!hasDrafts && event.inputType.startsWith('history')) event.currentTarget.value = ''
+          else tab.writeMessage(event.currentTarget.value)
+        }}
+      />
+    </span>
+  )
+}
+
+interface DialogProps {
+  tab: Tab
+  branch: string
+  close: () => void
+}
+
+/**
+ * Saves all drafts with a message that is written here. What is typed is kept until it is used: after Escape, after a
+ * save that failed, and when the page is loaded again.
+ */
+export function SaveDialog({ tab, branch, close }: DialogProps) {
+  const page = usePage()
+  const suggested = useSuggestion(branch, 'all')
+  const problem = useSignal<string | undefined>(undefined)
+  const isBusy = useSignal(false)
+  const [subjectId, bodyId] = [useId(), useId()]
+  const { subject, body } = partsOf(tab.message.value ?? suggested.value)
+  const drafts = draftsOf(page, branch)
+  const write = (part: { subject?: string; body?: string }) =>
+    tab.writeMessage(messageOf({ subject, body, ...part }) || undefined)
+  const save = async () => {
+    if (isBusy.peek() || drafts.length === 0) return
+    isBusy.value = true
+    try {
+      await saveOrThrow(page, tab, branch)
+      close()
+    } catch (error) {
+      problem.value = (error as Error).message
+    }
+    isBusy.value = false
+  }
+  return (
+    <DialogFrame title={`Save ${plural(drafts.length, 'draft')} to ${named(branch)}`} close={close}>
+      <form
+        class="save-dialog"
+        onKeyDown={event => {
+          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+          event.preventDefault()
+          save()
+        }}
+        onSubmit={event => {
+          event.preventDefault()
+          save()
+        }}
+      >
+        <div class="dialog-body">
+          <label for={subjectId}>
+            Subject
+            {subject.length > MAX_SUBJECT_CHARS ? (
+              <span class="is-warn">
+                {' '}
+                {subject.length} characters: git’s tools cut it after {MAX_SUBJECT_CHARS}
+              </span>
+            ) : null}
+          </label>
+          <Subject id={subjectId} value={subject} write={value => write({ subject: value })} />
+          <label for={bodyId}>Body</label>
+          <textarea
+            id={bodyId}
+            class="field"
+            rows={Math.min(MAX_SHOWN_LINES * 2, Math.max(4, body.split('\n').length))}
+            value={body}
+            onInput={event => write({ body: event.currentTarget.value })}
+          />
+          <ul class="dialog-list" aria-label="Files to save">
+            {drafts.slice(0, MAX_LISTED_FILES).map(path => (
+              <li key={path}>
+                <Path of={path} />
+              </li>
+            ))}
+          </ul>
+          {drafts.length > MAX_LISTED_FILES ? <p class="meta">and {drafts.length - MAX_LISTED_FILES} more</p> : null}
+          <p class="dialog-problem is-bad" role="alert">
+            {problem.value}
+          </p>
+        </div>
+        <footer>
+          <span class="grow" />
+          <CloseButton close={close} />
+          <button type="submit" class="button main" aria-disabled={isBusy.value || drafts.length === 0}>
+            {isBusy.value ? 'Saving' : 'Save'}
+            <kbd>Ctrl Enter</kbd>
+          </button>
+        </footer>
+      </form>
+    </DialogFrame>
+  )
+}
+
+/** Has the focus when the dialog opens, with its text selected. */
+function Subject({ id, value, write }: { id: string; value: string; write: (value: string) => void }) {
+  const field = useRef<HTMLInputElement>(null)
+  useLayoutEffect(() => field.current?.select(), [])
+  return (
+    <input
+      ref={field}
+      id={id}
+      class="field"
+      autocomplete="off"
+      value={value}
+      onInput={event => write(event.currentTarget.value)}
+    />
+  )
+}

@@ -1,0 +1,24 @@
+/** Asks for a branch or a commit, and compares the shown one with it. */
+import type { At } from '../../contract/values.ts'
+import { readable, shortId } from '../ui/names.ts'
+import { branchOf } from './branch-facts.ts'
+import type { Page, Tab } from './state.ts'
+
+const nameOf = (at: At): string => (at.kind === 'branch' ? readable(at.branch) : shortId(at.commit))
+
+/** Shows the review of a tab, and asks what it is compared with. */
+export function compareWith(page: Page, tab: Tab): void {
+  page.open(tab.at)
+  page.showHere(tab, { kind: 'review' })
+  page.dialog.value = {
+    kind: 'base',
+    title: `Compare ${nameOf(tab.at)} with`,
+    branch: branchOf(tab),
+    run: chosen => {
+      tab.review.chosenBase.value = chosen
+      // A branch is also reviewed commit by commit against its base.
+      const { kind } = tab.review
+      if (tab.at.kind === 'commit' || kind.peek() !== 'commit') kind.value = 'all'
+    },
+  }
+}

@@ -1,0 +1,124 @@
+/** The user's settings in this window: their values, and what of them is a matter of styles. */
+import { batch, computed, type Signal, signal } from '@preact/signals'
+import { SETTINGS, type SettingKey, type SettingValues, type UserSettings } from '../../contract/settings.ts'
+import type { Connection } from '../ui/socket.ts'
+
+/** The parts of the window that settings change. */
+interface Adjusted {
+  connection: Connection
+  isWrapped: Signal<boolean>
+  isBlamed: Signal<boolean>
+}
+
+/** The size of code in pixels, and the height of its lines, where nothing else is set: as in tokens.css. */
+const [USUAL_FONT_SIZE_PX, USUAL_LINE_HEIGHT_PX] = [13, 20]
+
+export class Settings {
+  /** The settings as the file has them; undefined until they have arrived. */
+  readonly file = signal<UserSettings | undefined>(undefined)
+  readonly values = computed<SettingValues>(() => this.file.value?.values ?? {})
+  /** Increases when the colours have changed. */
+  readonly recoloured = signal(0)
+  readonly #window: Adjusted
+
+  constructor(window: Adjusted) {
+    this.#window = window
+  }
+
+  /** Applies the settings of the file. What was switched in this window stays, unless its setting has changed. */
+  take(settings: UserSettings): void {
+    const before = this.values.peek()
+    batch(() => {
+      this.file.value = settings
+      const { values } = settings
+      if (values['editor.wordWrap'] !== before['editor.wordWrap'])
+        this.#window.isWrapped.value = values['editor.wordWrap'] ?? false
+      if (values['editor.blame'] !== before['editor.blame'])
+        this.#window.isBlamed.value = values['editor.blame'] ?? false
+      applyStyles(values)
+      if (values.theme !== before.theme) this.recoloured.value++
+    })
+  }
+
+  /** Sets a value; undefined: its default. */
+  async set(key: SettingKey, value: string | number | boolean | undefined): Promise<void> {
+    await this.#window.connection.ask('set setting', { key, value: value ?? null })
+  }
+}
+
+function applyStyles(values: SettingValues): void {
+  const { style } = document.documentElement
+  const { theme = 'system', 'editor.fontFamily': family, 'editor.fontSize': size } = values
+  style.colorScheme = theme === 'system' ? '' : theme
+  const set = (name: string, value: string | undefined) => {
+    if (value === undefined) style.removeProperty(name)
+    else style.setProperty(name, value)
+  }
+  set('--font-code', family ? `${family}, ui-monospace, monospace` : undefined)
+  set('--editor-size', size === undefined ? undefined : `${size}px`)
+  const { 'editor.lineHeight': ratio = USUAL_LINE_HEIGHT_PX / USUAL_FONT_SIZE_PX } = values
+  const isSet = size !== undefined || values['editor.lineHeight'] !== undefined
+  set('--lh-code', isSet ? `${Math.round((size ?? USUAL_FONT_SIZE_PX) * ratio)}px` : undefined)
+  const { 'editor.tabSize': tabSize } = values
+  set('--tab-size', tabSize === undefined ? undefined : String(tabSize))
+}
+
+/** How a setting is shown: its name, what it does, and its default. */
+interface Described {
+  label: string
+  words: string
+  /** The choices of a setting that has some; a number has bounds, a switch is on or off, a text is typed. */
+  control: 'switch' | 'text' | { choices: readonly string[] } | { least: number; most: number; step: number }
+  usual: string | number | boolean | undefined
+}
+
+export const DESCRIBED: Record<SettingKey, Described> = {
+  theme: {
+    label: 'Color theme',
+    words: 'Light, dark, or as the system has it.',
+    control: { choices: SETTINGS.theme.options },
+    usual: 'system',
+  },
+  'editor.fontFamily': {
+    label: 'Font of code',
+    words: 'Names of fonts, the first that is installed is used.',
+    control: 'text',
+    usual: undefined,
+  },
+  'editor.fontSize': {
+    label: 'Font size of the editor',
+    words: 'In pixels.',
+    control: { least: 8, most: 32, step: 1 },
+    usual: USUAL_FONT_SIZE_PX,
+  },
+  'editor.lineHeight': {
+    label: 'Line height of the editor',
+    words: 'As a multiple of the font size.',
+    control: { least: 1, most: 3, step: 0.1 },
+    usual: 1.5,
+  },
+  'editor.tabSize': {
+    label: 'Tab width',
+    words: 'In columns. Without it, .editorconfig of the branch decides, else it is 4.',
+    control: { least: 1, most: 16, step: 1 },
+    usual: undefined,
+  },
+  'editor.wordWrap': {
+    label: 'Word wrap',
+    words: 'Whether long lines are wrapped in new windows. The key switches it for one window.',
+    control: 'switch',
+    usual: false,
+  },
+  'editor.closeBrackets': {
+    label: 'Auto-closing brackets',
+    words: 'Whether an opening bracket or quote adds the closing one.',
+    control: 'switch',
+    usual: true,
+  },
+  'editor.blame': {
+    label: 'Blame',
+    words: 'Whether new windows show the commit of each line.',
+    control: 'switch',
+    usual: false,
+  },
+}

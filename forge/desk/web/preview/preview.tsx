@@ -1,0 +1,184 @@
+/**
+ * The preview of a text, beside it. What is shown was written by others: nothing of it runs, nothing is fetched but
+ * images of the repository itself, and no HTML is made of it.
+ */
+import type { ComponentChildren } from 'preact'
+import { useEffect, useMemo, useState } from 'preact/hooks'
+import type { At } from '../../contract/values.ts'
+import { CodeBlock } from '../chat/code-block.tsx'
+import { Markdown } from '../chat/markdown.tsx'
+import { MarkdownPlaceContext } from '../chat/markdown-place.ts'
+import type { OpenFile } from '../editor/open-file.ts'
+import { usePage } from '../page/state.ts'
+import { BlobImage } from '../ui/blob-image.tsx'
+import { folderOf, visible } from '../ui/names.ts'
+import { useServerValue } from '../ui/server-value.ts'
+import { MAX_COLUMNS, MAX_ROWS, tableOf } from './csv.ts'
+import type { PreviewKind } from './kinds.ts'
+import { notebookOf, type ShownCell, type ShownOutput } from './notebook.ts'
+import { whyNotShown } from './svg.ts'
+
+/** The preview follows the text after this many milliseconds without a change. */
+const FOLLOW_DELAY_MS = 150
+/** Of a longer text, only the beginning is shown. */
+const MAX_PREVIEWED_CHARS = 500_000
+
+export function Preview({ file, kind }: { file: OpenFile; kind: PreviewKind }) {
+  const text = useText(file)
+  const { at, path } = file
+  const place = useMemo(() => {
+    const folder = folderOf(path).replace(/\/$/, '')
+    return { folder, Image: (image: { path: string; alt: string }) => <RepositoryImage at={at} {...image} /> }
+  }, [at, path])
+  const shown = text.slice(0, MAX_PREVIEWED_CHARS)
+  return (
+    // A preview scrolls.
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to focus what scrolls
+    <section class={`preview ${kind}`} aria-label="Preview" tabIndex={0}>
+      <MarkdownPlaceContext.Provider value={place}>
+        <Shown text={kind === 'svg' || kind === 'notebook' ? text : shown} kind={kind} path={path} />
+      </MarkdownPlaceContext.Provider>
+      {kind !== 'svg' && kind !== 'notebook' && text.length > shown.length ? (
+        <p class="meta">Only the first {MAX_PREVIEWED_CHARS.toLocaleString('en')} characters are shown.</p>
+      ) : null}
+    </section>
+  )
+}
+
+/** The file's text, a moment after it has changed. */
+function useText(file: OpenFile): string {
+  const edits = file.edits.value
+  const [text, setText] = useState(() => file.state?.doc.toString() ?? '')
+  // The text is read again after each edit.
+  useEffect(() => {
+    const clock = setTimeout(() => setText(file.state?.doc.toString() ?? ''), FOLLOW_DELAY_MS)
+    return () => clearTimeout(clock)
+  }, [file, edits])
+  return text
+}
+
+function Shown({ text, kind, path }: { text: string; kind: PreviewKind; path: string }) {
+  switch (kind) {
+    case 'markdown':
+      return <Markdown text={text} />
+    case 'svg':
+      return <Svg source={text} alt={path} />
+    case 'csv':
+      return <Csv text={text} separator={path.toLowerCase().endsWith('.tsv') ? '\t' : undefined} />
+    case 'notebook':
+      return <NotebookView text={text} />
+  }
+}
+
+/** A drawing as an image: as such, the browser runs no script of it, and loads nothing that it names. */
+function Svg({ source, alt }: { source: string; alt: string }) {
+  const why = useMemo(() => whyNotShown(source), [source])
+  const [address, setAddress] = useState<string | undefined>(undefined)
+  const [isBroken, setBroken] = useState(false)
+  useEffect(() => {
+    if (why !== undefined) return undefined
+    const made = URL.createObjectURL(new Blob([source], { type: 'image/svg+xml' }))
+    setAddress(made)
+    setBroken(false)
+    return () => URL.revokeObjectURL(made)
+  }, [source, why])
+  if (why !== undefined) return <p class="meta">{why}</p>
+  if (isBroken) return <p class="meta">The browser can’t draw this SVG.</p>
+  return address === undefined ? null : <img class="drawing" src={address} alt={alt} onError={() => setBroken(true)} />
+}
+
+/** An image of the repository, as the branch or commit has it. */
+function RepositoryImage({ at, path, alt }: { at: At; path: string; alt: string }) {
+  const page = usePage()
+  const isSvg = path.toLowerCase().endsWith('.svg')
+  const load = async () => {
+    const { oid } = await page.connection.ask('blob of', { at, path })
+    const { text } = isSvg && oid !== undefined ? await page.connection.ask('blob', { oid }) : {}
+    return { oid, text }
+  }
+  const found = useServerValue(load, [page, at, path]).latest.value
+  if (!found) return <span class="not-loaded">{alt}</span>
+  if (found.oid === undefined) return <span class="not-loaded">image not found: {visible(alt || path)}</span>
+  if (isSvg) return found.text === undefined ? null : <Svg source={found.text} alt={alt} />
+  return <BlobImage oid={found.oid} alt={alt} />
+}
+
+function Csv({ text, separator }: { text: string; separator: string | undefined }) {
+  const { rows, isCut } = useMemo(() => tableOf(text, separator), [text, separator])
+  const [head = [], ...body] = rows
+  return (
+    <>
+      <table>
+        <thead>
+          <tr>
+            <th scope="col" class="line-number">
+              <span class="vh">Row</span>
+            </th>
+            {head.map((cell, index) => (
+              <th key={index} scope="col" dir="auto">
+                {visible(cell)}
+              </th>
+            ))}
+          </tr>
+        </thead>
+        <tbody>
+          {body.map((row, at) => (
+            <tr key={at}>
+              <td class="line-number">{at + 2}</td>
+              {row.map((cell, index) => (
+                <td key={index} dir="auto">
+                  {visible(cell)}
+                </td>
+              ))}
+            </tr>
+          ))}
+        </tbody>
+      </table>
+      {isCut ? (
+        <p class="meta">
+          Only the first {MAX_ROWS.toLocaleString('en')} rows, {MAX_COLUMNS} columns and 1,000 characters of a cell are
+          shown.
+        </p>
+      ) : null}
+    </>
+  )
+}
+
+function NotebookView({ text }: { text: string }) {
+  const notebook = useMemo(() => notebookOf(text), [text])
+  if (typeof notebook === 'string') return <p class="meta">{notebook}</p>
+  return (
+    <>
+      {notebook.cells.map((cell, index) => (
+        <CellView key={index} cell={cell} language={notebook.language} />
+      ))}
+      {notebook.isCut ? <p class="meta">Only the first cells are shown.</p> : null}
+    </>
+  )
+}
+
+function CellView({ cell, language }: { cell: ShownCell; language: string }) {
+  return (
+    <section class={`cell ${cell.kind}`} aria-label={cell.kind === 'code' ? 'Code cell' : 'Text cell'}>
+      {cell.kind === 'markdown' ? (
+        <Markdown text={cell.source} />
+      ) : (
+        <CodeBlock text={cell.source} language={cell.kind === 'code' ? language : ''} isLive={false} />
+      )}
+      {cell.outputs.map((output, index) => (
+        <OutputView key={index} output={output} />
+      ))}
+    </section>
+  )
+}
+
+function OutputView({ output }: { output: ShownOutput }): ComponentChildren {
+  switch (output.kind) {
+    case 'text':
+      return <pre class="output">{output.text}</pre>
+    case 'image':
+      return <img class="drawing" src={`data:${output.type};base64,${output.base64}`} alt="Output" />
+    case 'other':
+      return <p class="meta">Output that is not shown: {output.types.map(visible).join(', ')}</p>
+  }
+}

@@ -1,0 +1,213 @@
+/** Comments on the lines of a review: below their line, and the field that a new one is written in. */
+import { useEffect, useId, useRef } from 'preact/hooks'
+import { type Comment, MAX_COMMENT_CHARS, MAX_LINE_CHARS } from '../../contract/comments.ts'
+import { branchOf } from '../page/branch-facts.ts'
+import type { Page, Tab } from '../page/state.ts'
+import { usePage } from '../page/state.ts'
+import { Icon } from '../ui/icons.tsx'
+import { readable, visible, withoutTricks } from '../ui/names.ts'
+import { age, fullTime } from '../ui/times.ts'
+import { Button } from '../ui/words.tsx'
+import { MessageBody } from './message-body.tsx'
+
+/** A line of a diff: of the reviewed version, or of the one that it is compared with. */
+export interface CommentPlace {
+  path: string
+  side: Comment['side']
+  line: number
+}
+
+export const isSamePlace = (one: CommentPlace, other: CommentPlace | undefined): boolean =>
+  one.path === other?.path && one.side === other.side && one.line === other.line
+
+/** The comments of a file that have a line in its diff, by that line. */
+export function commentsAt(tab: Tab, { path, side, line }: CommentPlace): Comment[] {
+  const { latest } = tab.review.comments
+  return (latest.value ?? []).filter(it => it.path === path && it.side === side && it.line === line)
+}
+
+/** What stands below a line: its comments, and the field of a new one. `text`: the line. */
+export function LineComments({ tab, place, text }: { tab: Tab; place: CommentPlace; text: string }) {
+  const { review } = tab
+  const isWriting = isSamePlace(place, review.commenting.value)
+  return (
+    <div class="line-comments">
+      {commentsAt(tab, place).map(comment => (
+        <CommentBox key={comment.id} tab={tab} comment={comment} />
+      ))}
+      {isWriting ? <NewComment tab={tab} place={place} text={text} /> : null}
+    </div>
+  )
+}
+
+/** The comments whose line is not in any shown diff: of files that are as they were, and of lines that are gone. */
+export function OtherComments({ tab }: { tab: Tab }) {
+  const { review } = tab
+  const changes = review.latest.value ?? []
+  const shown = new Set(changes.flatMap(({ path, from }) => [path, from]))
+  const others = (review.comments.latest.value ?? []).filter(it => it.line === undefined || !shown.has(it.path))
+  if (others.length === 0 || review.latest.value === undefined) return null
+  return (
+    <section class="other-comments" aria-label="Comments on other lines">
+      {others.map(comment => (
+        <CommentBox key={comment.id} tab={tab} comment={comment} isElsewhere />
+      ))}
+    </section>
+  )
+}
+
+interface BoxProps {
+  tab: Tab
+  comment: Comment
+  /** Whether the comment does not stand below its line. */
+  isElsewhere?: boolean
+}
+
+function CommentBox({ tab, comment, isElsewhere = false }: BoxProps) {
+  const page = usePage()
+  const { id, commit, path, line, text, words, author, time, isResolved } = comment
+  const change = (ask: () => Promise<unknown>) =>
+    ask().then(
+      () => tab.review.comments.refresh(),
+      error => page.complain(error),
+    )
+  const resolve = () =>
+    change(() => page.connection.ask('resolve comment', { commit, comment: id, isResolved: !isResolved }))
+  const isOfBranch = branchOf(tab) !== undefined
+  return (
+    <article class={`comment ${isResolved ? 'resolved' : ''}`} aria-label={`Comment of ${withoutTricks(author)}`}>
+      <header>
+        <Icon name={isResolved ? 'check' : 'chat'} size="xs" />
+        <bdi class="strong cut">{withoutTricks(author)}</bdi>
+        <span class="meta" title={fullTime(time)}>
+          {age(time)}
+        </span>
+        {isElsewhere ? (
+          <button type="button" class="link-words cut" onClick={() => tab.edit(path)}>
+            {readable(path)}
+            {line === undefined ? ', a line that has changed since' : `, line ${line}`}
+          </button>
+        ) : null}
+        {isResolved ? <span class="meta">Resolved</span> : null}
+        <span class="grow" />
+        <Button look="quiet small" words={isResolved ? 'Reopen' : 'Resolve'} onClick={resolve} />
+        {isOfBranch && !isResolved ? (
+          <Button look="quiet small" words="Send to the AI" onClick={() => sendToAi(page, tab, [comment])} />
+        ) : null}
+        <Button
+          look="quiet small"
+          words="Delete…"
+          onClick={() => {
+            page.dialog.value = {
+              ...{ kind: 'confirm', title: 'Delete this comment?', button: 'Delete', isDangerous: true },
+              words: ['It can’t be restored on this page.'],
+              run: async () => {
+                await page.connection.ask('delete comment', { commit, comment: id })
+                await tab.review.comments.refresh()
+              },
+            }
+          }}
+        />
+      </header>
+      {isElsewhere && text.trim() !== '' ? <p class="mono meta cut">{visible(text)}</p> : null}
+      {isResolved ? null : <MessageBody text={words} />}
+    </article>
+  )
+}
+
+function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text: string }) {
+  const page = usePage()
+  const { review } = tab
+  const field = useRef<HTMLTextAreaElement>(null)
+  const id = useId()
+  useEffect(() => {
+    field.current?.focus()
+    field.current?.scrollIntoView({ block: 'nearest' })
+  }, [])
+  const close = () => {
+    review.commenting.value = undefined
+    review.comment.value = ''
+  }
+  const add = async () => {
+    const words = review.comment.peek().trim()
+    if (words === '') return
+    try {
+      const { path, side, line } = place
+      const fields = { path, side, line, text: text.slice(0, MAX_LINE_CHARS), words }
+      await page.connection.ask('comment', { at: tab.at, ...fields })
+      close()
+      await review.comments.refresh()
+    } catch (error) {
+      page.complain(error)
+    }
+  }
+  return (
+    <form
+      class="comment new"
+      onSubmit={event => {
+        event.preventDefault()
+        void add()
+      }}
+    >
+      <label for={id} class="vh">
+        Comment on line {place.line}
+      </label>
+      <textarea
+        ref={field}
+        id={id}
+        class="field"
+        rows={3}
+        maxLength={MAX_COMMENT_CHARS}
+        value={review.comment.value}
+        onInput={event => {
+          review.comment.value = event.currentTarget.value
+        }}
+        onKeyDown={event => {
+          if (event.key === 'Escape') close()
+          else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void add()
+          else return
+          event.preventDefault()
+          event.stopPropagation()
+        }}
+      />
+      <div class="row">
+        <span class="meta">Kept as a git note; nothing is committed.</span>
+        <span class="grow" />
+        <Button look="small" words="Cancel" onClick={close} />
+        <button type="submit" class="button main small" aria-disabled={review.comment.value.trim() === ''}>
+          Comment
+        </button>
+      </div>
+    </form>
+  )
+}
+
+/** Adds comments to the message to the branch's AI, and shows it; it is sent by the user. */
+export function sendToAi(page: Page, tab: Tab, comments: readonly Comment[]): void {
+  const words = comments.map(({ path, line, text, words }) => {
+    const code = text.trim() === '' ? '' : `\n> ${text.trim()}`
+    return `In ${readable(path)}${line === undefined ? '' : `, line ${line}`}:${code}\n${words}`
+  })
+  const before = tab.composer.text.peek().trimEnd()
+  tab.composer.write([...(before === '' ? [] : [before]), ...words].join('\n\n'))
+  page.showChat(tab)
+  tab.composer.focus()
+}
+
+/** The comments that are not resolved, counted, and a button that sends all of them to the AI. */
+export function CommentCount({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const open = (tab.review.comments.latest.value ?? []).filter(({ isResolved }) => !isResolved)
+  if (open.length === 0) return null
+  return (
+    <>
+      <span class="meta">
+        <Icon name="chat" size="xs" /> {open.length}
+        <span class="vh"> open comments</span>
+      </span>
+      {branchOf(tab) === undefined ? null : (
+        <Button look="quiet small" words="Send all to the AI" onClick={() => sendToAi(page, tab, open)} />
+      )}
+    </>
+  )
+}

@@ -1,0 +1,27 @@
+/** The daily round of a repository, as a schedule of the server: it learns from runs that were not learned from. */
+import { Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/client'
+import type { NativeConnection } from '@temporalio/worker'
+
+/** The id of a repository's schedule. */
+export const scheduleOf = (queue: string): string => `${queue}-lessons`
+
+/**
+ * Makes the repository's schedule, unless it exists. If no worker runs when a round is due, the round waits for the
+ * next worker.
+ */
+export async function ensureDailyRound(
+  connection: NativeConnection,
+  { namespace, queue }: { namespace: string; queue: string },
+): Promise<void> {
+  const { schedule } = new Client({ connection, namespace })
+  try {
+    await schedule.create({
+      scheduleId: scheduleOf(queue),
+      spec: { intervals: [{ every: '1 day' }] },
+      action: { type: 'startWorkflow', workflowType: 'forgeLessons', taskQueue: queue, args: [] },
+      policies: { overlap: ScheduleOverlapPolicy.SKIP, catchupWindow: '1 day' },
+    })
+  } catch (error) {
+    if (!(error instanceof ScheduleAlreadyRunning)) throw error
+  }
+}

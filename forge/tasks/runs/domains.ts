@@ -1,0 +1,29 @@
+/** The domain of a task by the files that it writes: lessons apply to one, and statistics are told by it. */
+import type { Task } from '../plan/schema.ts'
+
+export const DOMAINS = ['typescript', 'python', 'go', 'rust', 'shell', 'code', 'text', 'data', 'mixed'] as const
+export type Domain = (typeof DOMAINS)[number]
+
+const BY_EXTENSION: readonly [Domain, RegExp][] = [
+  ['typescript', /\.(?:[cm]?[jt]sx?)$/i],
+  ['python', /\.pyi?$/i],
+  ['go', /\.go$/i],
+  ['rust', /\.rs$/i],
+  ['shell', /\.(?:sh|bash|zsh)$/i],
+  ['text', /\.(?:md|markdown|rst|adoc|txt|tex|html?)$/i],
+  ['data', /\.(?:json|jsonl|ndjson|csv|tsv|ya?ml|toml|xml|sql|parquet)$/i],
+]
+/** Domains of texts beside code: a changelog or a manifest does not make a task of code a mixed one. */
+const BESIDE: readonly Domain[] = ['text', 'data']
+
+/** The domain of a file; `code` where its language has none of its own. */
+const domainOfFile = (path: string): Domain => BY_EXTENSION.find(([, pattern]) => pattern.test(path))?.[0] ?? 'code'
+
+/** The domain of a task. `mixed`: of several programming languages. */
+export function domainOf({ objective, boundaries }: Pick<Task, 'objective' | 'boundaries'>): Domain {
+  const named = [...objective.outputs, ...boundaries.write].filter(path => /\.\w+$/.test(path))
+  const found = new Set(named.map(domainOfFile))
+  const [first, ...more] = [...found].filter(domain => !BESIDE.includes(domain))
+  if (first) return more.length === 0 ? first : 'mixed'
+  return found.has('data') ? 'data' : found.has('text') ? 'text' : 'code'
+}

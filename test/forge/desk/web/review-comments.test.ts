@@ -1,0 +1,142 @@
+/** Two releases are compared, and lines of a review are commented on, in a real browser. */
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { hasBrowser } from '../../../support/browser.ts'
+import { commit, git } from '../../../support/git.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { findings } from './axe.ts'
+import { type DeskPage, showBranch, templateOf, until, withEachPage } from './page-scene.ts'
+
+// A busy machine renders slowly.
+setDefaultTimeout(120_000)
+
+const MIRA = { author: 'Mira Okafor <mira@example.com>' }
+const LINES = Array.from({ length: 12 }, (_, at) => `line ${at + 1}`)
+const text = (lines: readonly string[]) => `${lines.join('\n')}\n`
+
+const template = templateOf(async path => {
+  const one = await commit(path, 'main', { 'a.txt': text(LINES), 'b.txt': 'b\n' }, { ...MIRA, message: 'Release one' })
+  await git(path, 'tag', 'v1.9', one)
+  const two = await commit(
+    path,
+    'main',
+    { 'a.txt': text(LINES.with(3, 'fourth')) },
+    { ...MIRA, message: 'Release two' },
+  )
+  await git(path, 'tag', 'v1.10', two)
+  await commit(path, 'main', { 'c.txt': 'c\n' }, { ...MIRA, message: 'Later' })
+  await commit(path, 'topic', { 'a.txt': text(LINES.with(8, 'ninth')) }, { ...MIRA, message: 'Topic', parents: [one] })
+})
+
+describe.skipIf(!hasBrowser)('a review', () => {
+  let desk: PageDesk
+  let page: DeskPage
+  withEachPage(
+    each => {
+      desk = each.desk
+      page = each.page
+    },
+    { template },
+  )
+
+  const diff = (path: string) => page.getByRole('article', { name: path, exact: true })
+  const comment = (words: string) => page.getByRole('article', { name: 'Comment of' }).filter({ hasText: words })
+  const notes = async () => {
+    const listed = await desk.git('for-each-ref', 'refs/notes/forge-review')
+    return listed === '' ? '' : await desk.git('log', '--notes=forge-review', '--format=%N', '--all', '--', '.')
+  }
+
+  test('two releases are compared, from the merge base or straight', async () => {
+    const two = await desk.git('rev-parse', 'v1.10')
+    await page.keyboard.press('Alt+0')
+    await page
+      .getByRole('listbox', { name: /Commits|graph/i })
+      .or(page.getByRole('tree'))
+      .first()
+      .waitFor()
+    await page.keyboard.press('Alt+c')
+    await page.keyboard.type(two.slice(0, 12))
+    await page
+      .getByRole('option', { name: /Release two/ })
+      .first()
+      .waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: two.slice(0, 8), selected: true }).waitFor()
+    await page.keyboard.press('Control+Alt+r')
+    await page.getByRole('dialog', { name: `Compare ${two.slice(0, 8)} with` }).waitFor()
+    await page.getByRole('combobox', { name: 'Branch, tag or commit' }).fill('v1.9')
+    await page.keyboard.press('Enter')
+    await diff('a.txt').getByText('fourth').waitFor()
+    await page.getByRole('button', { name: 'against v1.9' }).waitFor()
+    expect(await page.getByLabel('Compared', { exact: true }).inputValue()).toBe('base')
+    await page.getByRole('button', { name: 'against v1.9' }).click()
+    await page.getByRole('combobox', { name: 'Branch, tag or commit' }).fill('topic')
+    await page.keyboard.press('Enter')
+    await page.getByLabel('Compared', { exact: true }).selectOption('straight')
+    await diff('a.txt').getByText('ninth').waitFor()
+    await page.getByRole('button', { name: 'Only this commit' }).click()
+    await page.getByText('its parent').waitFor()
+  })
+
+  test('a line is commented on; the comment follows its line, is resolved, and no commit is made', async () => {
+    await showBranch(page, 'topic')
+    const before = await desk.git('rev-parse', 'topic')
+    await page.keyboard.press('Alt+r')
+    await diff('a.txt').getByRole('button', { name: 'Comment on line 9' }).last().click()
+    await page.getByRole('textbox', { name: 'Comment on line 9' }).fill('Why <img src=x onerror=alert(1)>?')
+    await page.keyboard.press('Control+Enter')
+    await comment('Why <img').waitFor()
+    expect(await page.locator('img[src="x"]').count()).toBe(0)
+    expect(await notes()).toContain('"text":"ninth"')
+    expect(await desk.git('rev-parse', 'topic')).toBe(before)
+    expect(await findings(page)).toEqual([])
+    // The line moves down, by a draft.
+    await page.getByRole('button', { name: 'Open', exact: true }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.type('first\nsecond\n')
+    await desk.isText('topic', 'a.txt', it => it.startsWith('first\nsecond\n'))
+    await page.keyboard.press('Alt+r')
+    const below = () =>
+      comment('Why <img').evaluate(it => it.closest('.line-comments')?.previousElementSibling?.textContent ?? '')
+    await until(async () => (await below()).includes('ninth'))
+    await comment('Why <img').getByRole('button', { name: 'Send to the AI' }).click()
+    await until(async () =>
+      (await page.getByRole('textbox', { name: 'Message', exact: true }).inputValue()).includes('In a.txt, line 11:'),
+    )
+    await page.keyboard.press('Alt+r')
+    await page.getByRole('button', { name: 'Resolve', exact: true }).click()
+    await page.getByRole('button', { name: 'Reopen' }).waitFor()
+    expect(await notes()).toContain('"isResolved":true')
+    await page.reload()
+    await page.getByRole('tab', { name: /^topic/, selected: true }).waitFor()
+    await page.getByRole('tab', { name: 'a.txt' }).waitFor()
+    await page.keyboard.press('Alt+r')
+    await page.getByText('Resolved').waitFor()
+    await page.getByRole('button', { name: 'Delete…' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await until(async () => !(await notes()).includes('ninth'))
+  })
+
+  test('a comment by keyboard on a folded line opens it, and stays when the branch is renamed and amended', async () => {
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    await diff('a.txt').getByText('ninth').waitFor()
+    await page.keyboard.press('Control+Alt+m')
+    await page.getByRole('dialog', { name: 'Comment on a.txt' }).getByLabel('Line').fill('2')
+    await page.keyboard.press('Enter')
+    await page.getByRole('textbox', { name: 'Comment on line 2' }).fill('Rename this')
+    await page.keyboard.press('Control+Enter')
+    await comment('Rename this').waitFor()
+    await page.keyboard.press('Shift+F2')
+    await page.getByRole('dialog').getByRole('textbox').fill('theme')
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: 'theme', selected: true }).waitFor()
+    await page.keyboard.press('Alt+Shift+t')
+    await page.getByRole('dialog').getByLabel('Commit message').fill('Another message')
+    await page.getByRole('dialog').getByRole('button', { name: 'Amend' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.keyboard.press('Alt+r')
+    await comment('Rename this').waitFor()
+    expect(await desk.git('log', '-1', '--format=%s', 'theme')).toBe('Another message')
+  })
+})

@@ -1,0 +1,98 @@
+/** The message of a save: a field that grows in the status bar, and a dialog with subject and body. */
+import { describe, expect, test } from 'bun:test'
+import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { findings } from './axe.ts'
+import { type DeskPage, until, withEachPage } from './page-scene.ts'
+
+if (!hasBrowser) console.warn(NO_BROWSER)
+
+/** A folder for screenshots. */
+const { PICTURES } = Bun.env
+
+describe.skipIf(!hasBrowser)('the message of a save', () => {
+  let desk: PageDesk
+  let page: DeskPage
+  withEachPage(each => {
+    desk = each.desk
+    page = each.page
+  })
+
+  const dialog = () => page.getByRole('dialog', { name: /Save \d+ drafts? to main/ })
+  const subject = () => dialog().getByRole('textbox', { name: 'Subject' })
+  const body = () => dialog().getByRole('textbox', { name: 'Body' })
+  const field = () => page.getByRole('textbox', { name: 'Commit message' })
+  const typeIn = async (name: string) => {
+    await page.getByRole('treeitem', { name }).click()
+    await page.locator('.crumbs .here').getByText(name).waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('Typed. ')
+    await desk.isText('main', name, text => text.includes('Typed.'))
+  }
+
+  test('is written in the dialog, kept after Escape, a reload and a failure, and used once', async () => {
+    await typeIn('README.md')
+    await typeIn('FORK.md')
+    await page.keyboard.press('Alt+s')
+    await until(async () => (await subject().inputValue()) === 'edit: FORK.md, README.md')
+    expect(await dialog().getByRole('listitem').allTextContents()).toEqual(['FORK.md', 'README.md'])
+    await page.keyboard.press('Control+a')
+    await page.keyboard.type('Say what is typed')
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('Because it was not said.')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('- once')
+    for (const colorScheme of PICTURES ? (['light', 'dark'] as const) : []) {
+      await page.emulateMedia({ colorScheme })
+      await page.screenshot({ path: `${PICTURES}/save-dialog-${colorScheme}.png` })
+    }
+    expect(await findings(page)).toEqual([])
+    await page.keyboard.press('Escape')
+    await page.reload()
+    await page.getByRole('status', { name: 'Status' }).getByText('2 drafts since').waitFor()
+    await page.keyboard.press('Alt+s')
+    expect(await subject().inputValue()).toBe('Say what is typed')
+    expect(await body().inputValue()).toBe('Because it was not said.\n- once')
+    // Another git process holds the branch.
+    await Bun.write(`${desk.path}/refs/heads/main.lock`, '')
+    await page.keyboard.press('Control+Enter')
+    await dialog().getByRole('alert').getByText('Nothing was done in main').waitFor()
+    expect(await body().inputValue()).toBe('Because it was not said.\n- once')
+    await Bun.file(`${desk.path}/refs/heads/main.lock`).delete()
+    await page.keyboard.press('Control+Enter')
+    await desk.isMessage('main', 'Say what is typed\n\nBecause it was not said.\n- once')
+    await dialog().waitFor({ state: 'detached' })
+    await typeIn('README.md')
+    await until(async () => (await field().inputValue()) === 'edit: README.md')
+  })
+
+  test('has more lines in the status bar by Shift+Enter, and the bar keeps its height', async () => {
+    await typeIn('README.md')
+    await until(async () => (await field().inputValue()) === 'edit: README.md')
+    const bar = page.locator('footer.status')
+    const before = await bar.boundingBox()
+    await field().click()
+    await page.keyboard.press('Control+End')
+    for (const line of ['', 'Because it was needed.', 'Twice.']) {
+      await page.keyboard.press('Shift+Enter')
+      await page.keyboard.type(line)
+    }
+    const grown = await field().boundingBox()
+    expect(grown?.height).toBeGreaterThan((before?.height ?? 0) * 1.5)
+    expect(await bar.boundingBox()).toEqual(before)
+    for (const colorScheme of PICTURES ? (['light', 'dark'] as const) : []) {
+      await page.emulateMedia({ colorScheme })
+      await page.screenshot({ path: `${PICTURES}/save-field-${colorScheme}.png` })
+    }
+    await page.keyboard.press('Enter')
+    await desk.isMessage('main', 'edit: README.md\n\nBecause it was needed.\nTwice.')
+    await until(async () => (await field().inputValue()) === '')
+  })
+
+  test('is not asked for without drafts', async () => {
+    await page.getByRole('treeitem', { name: 'README.md' }).waitFor()
+    await page.keyboard.press('Alt+s')
+    await page.getByText('Nothing to save').first().waitFor()
+    expect(await page.getByRole('dialog').count()).toBe(0)
+  })
+})

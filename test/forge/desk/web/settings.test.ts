@@ -1,0 +1,122 @@
+/** The settings and the list of keys in a real browser: each is read, and the file and all windows agree. */
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { readFile, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { hasBrowser } from '../../../support/browser.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { findings } from './axe.ts'
+import { type DeskPage, templateWith, until, withEachPage } from './page-scene.ts'
+
+// A busy machine renders slowly.
+setDefaultTimeout(120_000)
+
+const template = templateWith({
+  main: {
+    '.editorconfig': '[*.go]\nindent_style = tab\ntab_width = 7\n[*.py]\nindent_style = space\nindent_size = 3\n',
+    'a.go': 'x\n',
+    'b.py': 'x\n',
+  },
+})
+
+describe.skipIf(!hasBrowser)('the settings', () => {
+  let desk: PageDesk
+  let page: DeskPage
+  withEachPage(
+    each => {
+      desk = each.desk
+      page = each.page
+    },
+    { template },
+  )
+
+  const file = () => join(desk.desk.state, 'settings.json')
+  const inFile = async () => JSON.parse(await readFile(file(), 'utf8'))
+  const open = async (name: string) => {
+    await page.getByRole('treeitem', { name }).click()
+    await page.getByRole('tab', { name, selected: true }).waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).waitFor()
+  }
+  const css = (of: string, property: string) =>
+    page
+      .locator(of)
+      .first()
+      .evaluate((element, name) => getComputedStyle(element).getPropertyValue(name), property)
+
+  test('are found by search and changed by keyboard and mouse, at once in the page and in the file', async () => {
+    await open('a.go')
+    await page.keyboard.press('Control+,')
+    const dialog = page.getByRole('dialog', { name: 'Settings' })
+    await dialog.waitFor()
+    expect(await findings(page)).toEqual([])
+    await page.keyboard.type('fontSize')
+    await until(async () => (await dialog.locator('.setting').count()) === 1)
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('19')
+    await page.keyboard.press('Enter')
+    await until(async () => (await css('.cm-scroller', 'font-size')) === '19px')
+    expect(await inFile()).toEqual({ 'editor.fontSize': 19 })
+    await dialog.getByRole('button', { name: 'Reset' }).click()
+    await until(async () => (await css('.cm-scroller', 'font-size')) === '13px')
+    await dialog.getByRole('searchbox').fill('')
+    await dialog.getByRole('combobox', { name: 'Color theme' }).selectOption('Dark')
+    await until(async () => (await css('html', 'color-scheme')) === 'dark')
+    await dialog.getByRole('checkbox', { name: 'Word wrap' }).check()
+    await dialog.getByRole('checkbox', { name: 'Auto-closing brackets' }).uncheck()
+    await dialog.getByRole('checkbox', { name: 'Blame' }).check()
+    await dialog.getByRole('textbox', { name: 'Font of code' }).fill('Courier New')
+    await dialog.getByRole('spinbutton', { name: 'Line height' }).fill('2')
+    await dialog.getByRole('spinbutton', { name: 'Tab width' }).fill('5')
+    await page.keyboard.press('Tab')
+    await until(async () => (await css('.cm-content', 'tab-size')) === '5')
+    await page.keyboard.press('Escape')
+    expect(await css('.cm-scroller', 'line-height')).toBe('26px')
+    expect(await css('.cm-scroller', 'font-family')).toStartWith('"Courier New"')
+    await page.locator('.cm-content.cm-lineWrapping').waitFor()
+    await page.locator('.cm-blame').waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('(')
+    await desk.isText('main', 'a.go', text => text.includes('(') && !text.includes(')'))
+  })
+
+  test('follow the file, which keeps other keys, and say what is wrong with it', async () => {
+    await writeFile(file(), '{ "theme": "dark", "other.key": 1, "editor.tabSize": "wide" }')
+    await until(async () => (await css('html', 'color-scheme')) === 'dark')
+    await page.keyboard.press('Control+,')
+    const dialog = page.getByRole('dialog', { name: 'Settings' })
+    await dialog.getByText('The desk does not know other.key. It stays in the file.').waitFor()
+    await dialog.getByText(/^editor\.tabSize: .* It has its default\.$/).waitFor()
+    await dialog.getByRole('combobox', { name: 'Color theme' }).selectOption('Light')
+    await until(async () => (await inFile()).theme === 'light')
+    expect(await inFile()).toEqual({ theme: 'light', 'other.key': 1, 'editor.tabSize': 'wide' })
+    await writeFile(file(), '{ "theme": ')
+    await dialog.getByText('is not read and not changed until it is mended').waitFor()
+    expect(await dialog.getByRole('combobox', { name: 'Color theme' }).isDisabled()).toBe(true)
+    expect(await css('html', 'color-scheme')).toBe('light')
+  })
+
+  test('tabs and indentation are those of .editorconfig', async () => {
+    await open('a.go')
+    await until(async () => (await css('.cm-content', 'tab-size')) === '7')
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('Tab')
+    await desk.isText('main', 'a.go', '\tx\n')
+    await open('b.py')
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+Home')
+    await until(async () => (await css('.cm-content', 'tab-size')) === '3')
+    await page.keyboard.press('Tab')
+    await desk.isText('main', 'b.py', '   x\n')
+  })
+
+  test('the list of keys is searched by name and by keys', async () => {
+    await page.keyboard.press('Alt+k')
+    const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
+    await dialog.getByText('Find in files').first().waitFor()
+    await page.keyboard.type('ctrl+shift+f')
+    await until(async () => new Set(await dialog.locator('dd').allInnerTexts()).size === 1)
+    await dialog.getByRole('searchbox').fill('zoom in')
+    await dialog.getByRole('region', { name: 'A commit in the graph' }).getByText('Zoom in').waitFor()
+    expect(await findings(page)).toEqual([])
+  })
+})
