@@ -76,7 +76,7 @@ export type Asked = {
   counted?: Counted
   /** Times in milliseconds on this process's clock: when the request came, and when the connection was closed. */
   at: number
-  /** The bytes of the whole answer, and those sent. */
+  /** The number of bytes of the whole answer; `sent`: how many of them were sent. */
   bytes: number
   sent: number
   /** Why the request was refused; undefined where it was not. */

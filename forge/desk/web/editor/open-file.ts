@@ -1,7 +1,7 @@
 /**
  * An open file. Edits are sent as they are typed, with the protocol of @codemirror/collab: the server numbers them, and
- * each window applies them in that order. Edits are kept until the server confirms them: after a break, or if the
- * server's text is another one, the missing ones are sent again.
+ * each window applies them in that order. Edits are kept until the server confirms them: after a break of the
+ * connection, or if the server has lost some, they are sent again.
  */
 import { collab, getClientID, getSyncedVersion, receiveUpdates, sendableUpdates } from '@codemirror/collab'
 import { indentUnit } from '@codemirror/language'
@@ -114,17 +114,18 @@ export class OpenFile {
   #isSending = false
   /** The server refused the edits: nothing is sent until something changes. */
   #isRefused = false
-  /** An edit of the last message was refused: they are sent one by one, to find out which. */
+  /** The server refused one of the edits in a message: the edits are then sent one by one, to find out which. */
   #isOneByOne = false
   /** The collaboration extension is being replaced: nothing is sent meanwhile. */
   #isAdopting = false
-  /** The version after the edits under way, once the server has accepted them. */
+  /** The version of the text after all edits that the server has accepted; news of them may still be on its way. */
   #awaited = 0
   #waiting: { resolve: () => void; reject?: (why: NotSent) => void }[] = []
   #form: Form | undefined
   #retry: ReturnType<typeof setTimeout> | undefined
   /**
-   * The number of breaks of the connection when the file was last opened: after a break, the server has forgotten that.
+   * How often the connection had broken when the file was last opened: after a break, the server no longer knows that
+   * this window has the file open.
    */
   #openedAfterBreaks = 0
   #isClosed = false
@@ -601,7 +602,7 @@ export class OpenFile {
     return typed.map(changesBetween(this.#confirmed, theirs))
   }
 
-  /** Whether this is an earlier text of the server, so that it has lost the edits after it. */
+  /** Whether the server already had the text `theirs` before: then it has lost the edits made after that. */
   #hadBefore(theirs: Text): boolean {
     return this.#confirmed.eq(theirs) || this.#earlier.some(text => text.eq(theirs))
   }

@@ -15,7 +15,7 @@ export async function resolveDrafts(page: Page, tab: Tab): Promise<void> {
   await goToFirstConflict(page, tab)
 }
 
-/** Resolves a whole file with one side, or with what git left. */
+/** Resolves a whole file: with one side, with the common base, or with git's own result (`both`). */
 export async function takeSide(
   page: Page,
   tab: Tab,

@@ -26,7 +26,7 @@ export interface DiffLine {
 export interface DiffPart {
   kind: 'lines' | 'fold'
   lines: DiffLine[]
-  /** For a fold: the line that begins the function or class it ends in. */
+  /** For a fold: the line that begins the function or class in which the fold ends. */
   where: string
 }
 
@@ -104,7 +104,9 @@ function diffOfLines(before: string, after: string, ignoresBlanks: boolean): Dif
   }
 }
 
-/** The diff of a text that was created or deleted: it has no lines before or after, not one empty line. */
+/**
+ * The diff of a created or deleted text: the side on which it does not exist has no lines, rather than one empty line.
+ */
 function wholeOf(before: string, after: string): Diff {
   const one = textOf(before)
   const other = textOf(after)

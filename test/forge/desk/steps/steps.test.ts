@@ -132,7 +132,10 @@ async function outcomeOf({ objects, path }: Cases, plan: StepPlan, from: string,
 }
 
 const COMMIT = '%T %an %ae %ad%n%B%x01'
-/** The commits that a merge makes; those that it brings need no comparison. */
+/**
+ * The format of `git log` for a commit made by a merge. The commits that it brings from the other branch are not
+ * compared.
+ */
 const MERGE = '%T %P%n%B%x01'
 
 test(

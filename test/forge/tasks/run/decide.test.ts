@@ -22,7 +22,7 @@ type World = {
   tasks: TaskShape[]
   ends: (task: string, attempt: number) => Partial<TaskEnd>
   replans?: (times: number) => TaskShape[] | undefined
-  /** The files that a planner looks at, by what it has been given; undefined: it plans. */
+  /** The files that a planner asks to see, depending on what it was given; undefined: it makes the plan. */
   looks?: (about: readonly Reference[]) => string | undefined
   /** Chooses which thing under way ends next. */
   next: (count: number) => number
@@ -206,7 +206,7 @@ test('a task that has passed is only checked again where its checks are other on
     replans: () => [{ ...shape('a'), hash: 'other checks' }, shape('b', { dependsOn: ['a'] })],
   })
   expect(run.ending?.state).toBe('done')
-  // The attempt a/1 is started once more, as its commit exists.
+  // The commit of attempt a/1 is only checked again; there is no attempt a/2.
   expect(started).toEqual(['a/1', 'b/1', 'a/1', 'b/2'])
 })
 
