@@ -1,5 +1,6 @@
 /** The status bar: the current branch, what is saved, and the message of the next commit. */
 
+import { useEffect } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { At } from '../../contract/values.ts'
 import { AiDoing, AiFigures } from '../chat/turn-state.tsx'
