@@ -148,8 +148,9 @@ export function savedLineOf(state: EditorState, line: number): number | undefine
 }
 
 /**
- * Discards the changes at the selected lines, as an edit: these are again as in the last commit. Of lines that were only
- * added, or changed one by one, just the selected ones are taken. Undefined if no selected line differs.
+ * Makes the edit that discards the changes of the selected lines, as they are in the last commit then. Added lines, and
+ * lines that replace as many others, are discarded one by one; any other change as a whole. Undefined if no selected
+ * line differs.
  */
 export function discardChanges(state: EditorState): TransactionSpec | undefined {
   const { saved, hunks } = state.field(changes, false) ?? { saved: Text.empty, hunks: [] }
@@ -160,14 +161,17 @@ export function discardChanges(state: EditorState): TransactionSpec | undefined 
   const end = last.from === to && to > from ? last.number - 1 : last.number
   const edits = hunks.flatMap(hunk => {
     const isDeletion = hunk.fromB === hunk.toB
-    // A deletion is at the line above or below it.
+    // Deleted lines belong to the selection if it contains the line above or below them.
     const isMet = isDeletion ? hunk.fromB >= first && hunk.fromB <= end : hunk.fromB < end && hunk.toB > first
     return isMet ? [replacement(saved, doc, selectedPart(hunk, first, end))] : []
   })
   return edits.length === 0 ? undefined : { changes: edits, userEvent: 'input.discard', scrollIntoView: true }
 }
 
-/** The part of a hunk that is in some lines, where its lines can be taken one by one. */
+/**
+ * The part of a hunk inside the lines `first` to `end` (exclusive), or the whole hunk if its lines do not correspond
+ * one to one.
+ */
 function selectedPart(hunk: Hunk, first: number, end: number): Hunk {
   const { fromA, toA, fromB, toB } = hunk
   const [from, to] = [Math.max(fromB, first), Math.min(toB, end)]
@@ -176,18 +180,18 @@ function selectedPart(hunk: Hunk, first: number, end: number): Hunk {
   return { fromA: fromA + from - fromB, toA: fromA + to - fromB, fromB: from, toB: to }
 }
 
-/** The edit that puts the saved lines of a hunk back. */
+/** The edit that replaces the lines of a hunk by the saved ones. */
 function replacement(saved: Text, doc: Text, { fromA, toA, fromB, toB }: Hunk) {
   const lines = Array.from({ length: toA - fromA }, (_, at) => saved.line(fromA + at + 1).text)
   const startOf = (line: number) => (line < doc.lines ? doc.line(line + 1).from : doc.length)
   if (fromB === toB) {
-    // Deleted lines at the end come after a line end of their own.
+    // After the last line, which has no line end, the deleted lines need a line end before them.
     if (fromB >= doc.lines) return { from: doc.length, to: doc.length, insert: `\n${lines.join('\n')}` }
     return { from: startOf(fromB), to: startOf(fromB), insert: lines.map(line => `${line}\n`).join('') }
   }
   const to = doc.line(toB).to
   if (lines.length > 0) return { from: startOf(fromB), to, insert: lines.join('\n') }
-  // Added lines go with one of the line ends around them.
+  // Added lines are removed with the line end after them, or, at the end of the text, with the one before them.
   if (toB < doc.lines) return { from: startOf(fromB), to: startOf(toB), insert: '' }
   return { from: Math.max(0, startOf(fromB) - 1), to, insert: '' }
 }

@@ -103,7 +103,7 @@ export class OpenFile {
   readonly #choices: EditorChoices
   readonly #adjustable = new Adjustable()
   readonly #firstCursor: number
-  /** How the file is to be indented, once that is known. */
+  /** What .editorconfig says about the indentation of the file; empty until it has been loaded. */
   #editorConfig: EditorConfig = {}
   #conflictWanted: 1 | -1 | undefined
   #blame: LineCommits | undefined
@@ -497,13 +497,13 @@ export class OpenFile {
     return indentationOf(text, this.#editorConfig, this.#choices.settings.peek()['editor.tabSize'])
   }
 
-  /** Indents as .editorconfig says, when that is known. */
+  /** Loads what .editorconfig says about the indentation, and applies it. */
   async #indent(): Promise<void> {
     const { at, path } = this
     try {
       this.#editorConfig = await this.#connection.ask('editor config', { at, path })
     } catch {
-      // The file stays indented as its text is.
+      // Without an answer, the indentation detected in the text stays.
       return
     }
     this.adjust()

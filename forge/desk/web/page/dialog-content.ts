@@ -50,6 +50,8 @@ export type DialogContent =
       list?: string[]
       button: string
       isDangerous?: boolean
+      /** Whether the button has the focus at first, and not Cancel. */
+      isSafe?: boolean
       run: () => Promise<void>
     }
   /** Several actions and Cancel, which has the focus. */
