@@ -164,6 +164,6 @@ export const stepQuestions = {
   do: question({ step: Step, before: v.optional(Oid), there: v.optional(v.nullable(Oid)) }, Done),
   /** Stops what is running: a fetch, pull or push, or a step of many commits or its preview. */
   'stop step': repeatable({}, Nothing),
-  /** Stops the preview that this window asked for last, as the next one does. */
+  /** Stops the preview that this window asked for last. Asking for another preview stops it, too. */
   'stop preview': question({}, Nothing),
 }
