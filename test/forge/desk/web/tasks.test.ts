@@ -186,7 +186,6 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     const batch = { out: 12, since: Date.now() - 65 * 60_000, answered: 3, saved: 0.42 }
     await tasks.change(desk.path, upstream, { batch })
     await page.getByText('12 out for 1 h 5 min').waitFor()
-    if (process.env.SHOT) await page.screenshot({ path: '/dev/shm/shot.png' })
     await tasks.change(desk.path, upstream, { batch: { out: 0, answered: 15, saved: 1.84 } })
     await page.getByText('$1.84 saved', { exact: true }).waitFor()
   })
