@@ -33,7 +33,7 @@ export const LIMITS = {
   changes: 500_000,
   /** Paths in which a judged merge differs from git's own; each is kept in memory. */
   edits: 50_000,
-  /** Symbolic links of a tree that are resolved. */
+  /** At most this many symbolic links of a tree are resolved. */
   links: 50_000,
   /** Trees that are read while files are counted, how deep they may be nested, and the bytes of one tree and of all. */
   folders: 500_000,

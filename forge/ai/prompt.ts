@@ -190,8 +190,8 @@ const idFor = (id: string, target: ModelTarget): string =>
 const toolName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || '_'
 
 /**
- * The arguments as an object, as providers accept nothing else. Others were refused by the tool; they are shown to the
- * model as it sent them.
+ * The arguments of a call as an object, since providers accept nothing else. The tool has refused any other value; here
+ * it is put into the field `sent`, so that the model sees what it sent.
  */
 function argumentsObject(sent: unknown): unknown {
   const clean = wellFormed(sent)

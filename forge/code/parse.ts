@@ -31,7 +31,7 @@ export async function factsIn(name: GrammarName, text: string): Promise<CodeFact
   const isOver = () => performance.now() > end
   const tree = parser.parse(text, null, { progressCallback: isOver })
   if (!tree) {
-    // The parser would go on with the old text.
+    // Without this, the parser would continue with the text that took too long.
     parser.reset()
     return NO_FACTS
   }
@@ -173,7 +173,10 @@ function inNests(language: GrammarName, found: readonly Found[]): Definition[] {
   return definitions
 }
 
-/** Nodes that belong to the definition in them: `export`, `const`, a template's parameters. */
+/**
+ * Types of nodes around a definition that are shown as part of its signature: `export`, `const`, a template's
+ * parameters.
+ */
 const WRAPPERS =
   /^(?:export_statement|lexical_declaration|variable_declaration|ambient_declaration|template_declaration|type_declaration|const_declaration|var_declaration|expression_statement)$/
 

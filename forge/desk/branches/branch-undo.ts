@@ -49,7 +49,8 @@ export async function prepare(held: HeldBranch, target: UndoTarget): Promise<Nex
   await held.collect()
   // Another desk may have moved the branch or written drafts since its refs were read.
   await held.lookAgain()
-  // A redo restores what was typed in a file that goes.
+  // The undo of an added file removes it with the edits typed in it: these are written first, so that a redo can
+  // restore them.
   if (target.isAdded) await held.writeDrafts()
   const { head, merging, renamed } = target
   const there = work.isGone ? undefined : work.head
@@ -100,7 +101,10 @@ async function draftsOn({ tip: now, drafts, room }: BranchWork, tip: Oid | undef
   return await mergeDrafts(room.objects, noDrafts(now), drafts, noDrafts(tip))
 }
 
-/** Reverts the renames of files and folders: drafts, or a commit (`isCommitted`), as earlier versions have made. */
+/**
+ * Reverts renames of files and folders. A rename is a draft, except where an earlier version of the desk has committed
+ * it (`isCommitted`): then only the paths of the drafts change.
+ */
 async function renamedAgain(
   { room: { objects }, drafts: now, name }: BranchWork,
   tip: Oid | undefined,

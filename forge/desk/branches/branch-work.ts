@@ -221,7 +221,7 @@ export class BranchWork {
   readonly #lock = new BranchLock(isWaiting => this.#sayWaiting(isWaiting))
   #waitingTimer: ReturnType<typeof setTimeout> | undefined
   #hasSaidWaiting = false
-  /** The drafts as {@link draftPaths} lists them. Kept, since each edit asks for it. */
+  /** The drafts as {@link draftPaths} lists them, cached since every edit reads the list. */
   #listed: Listed & { drafts: Drafts }
   /** The files with drafts in the last news. */
   #saidDrafts: SaidDrafts = { paths: [], conflicts: [] }

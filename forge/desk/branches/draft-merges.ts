@@ -47,8 +47,9 @@ async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
 }
 
 /**
- * Merges drafts with other changes since a common start: a moved branch (`theirs` are then no drafts on its new tip),
- * or the drafts of another desk. Files that git can't merge become clashes: conflicts that keep both versions.
+ * Merges drafts with other changes since a common start: the drafts of another desk, or a branch that has moved (then
+ * `theirs` has the new tip and no drafts). Files that git can't merge become clashes: conflicts that keep both
+ * versions.
  */
 export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {
   return await withMarks(objects, await bringTogether(objects, start, ours, theirs))

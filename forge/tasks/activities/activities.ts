@@ -19,6 +19,7 @@ import { Verdicts } from '../checks/verdicts.ts'
 import { openCodeMap } from '../context/map.ts'
 import { wishedInWords } from '../context/wished.ts'
 import type { Activities } from '../contract.ts'
+import { evaluationsForPlanners } from '../evaluation/results.ts'
 import { readPlaybooks } from '../lessons/playbooks.ts'
 import { lintPlan } from '../plan/lint.ts'
 import { listRuns } from '../runs/folder.ts'
@@ -102,7 +103,7 @@ function checkOf({ objects, slots, approvals, network }: CheckSources): AttemptC
 
 type LintSources = { objects: Objects; settings: Settings; state: string; network: NetworkPermission }
 
-/** The linter. It asks anew each time which checks can be run, since the image may be built while a plan is made. */
+/** Lints plans. Finds out anew each time which checks can be run, since the image may be built while a plan is made. */
 const lintOf =
   ({ objects, settings, state, network }: LintSources): Lint =>
   async (plan, input) => {
@@ -129,7 +130,10 @@ const lintOf =
 
 type FactSources = Pick<LintSources, 'objects' | 'state' | 'network'> & { env: Environment }
 
-/** The facts for planners besides the wish and the files. */
+/**
+ * Collects what a planner is told besides the wish and the files: possible checks, statistics of earlier runs, and what
+ * the repository has on the words of the wish.
+ */
 const factsOf =
   ({ objects, state, network, env }: FactSources): PlannerFacts =>
   async (base, wish) => {
@@ -139,20 +143,22 @@ const factsOf =
       listRuns(objects.repository, env),
     ])
     const names = runs.filter(({ isInGit }) => isInGit).map(({ run }) => run)
-    const [checks, stats, wished] = await Promise.all([
+    const [checks, stats, evaluated, wished] = await Promise.all([
       checksInWords(objects, base, { hasNetwork, programs }),
       // Statistics are optional: an unreadable run does not stop the planning.
       statsForPlanners(objects, names).catch(() => undefined),
+      evaluationsForPlanners(objects).catch(() => undefined),
       wishedInWords(objects, base, wish).catch(() => ''),
     ])
     return [
       ...(stats === undefined ? [] : [{ kind: 'stats' as const, text: stats }]),
+      ...(evaluated === undefined ? [] : [{ kind: 'evaluated' as const, text: evaluated }]),
       { kind: 'checks', text: checks },
       ...(wished === '' ? [] : [{ kind: 'wished' as const, text: wished }]),
     ]
   }
 
-/** As {@link makeActivities}, with given means; tests use it with their own. */
+/** As {@link makeActivities}, with the given models, checks and stores in place of the real ones, for tests. */
 export function activitiesOf(
   options: ActivityOptions,
 ): { activities: Activities; tidied: () => Promise<void> } & Disposable {

@@ -74,7 +74,10 @@ export type Lint = (
 ) => Promise<{ tasks: PlannedShape[]; complaints: string[]; notes?: string[] }>
 
 /** Collects facts for a planner besides the files: for a run with this base and wish. */
-export type PlannerFacts = (base: Oid, wish: string) => Promise<{ kind: 'checks' | 'stats' | 'wished'; text: string }[]>
+export type PlannerFacts = (
+  base: Oid,
+  wish: string,
+) => Promise<{ kind: 'checks' | 'stats' | 'evaluated' | 'wished'; text: string }[]>
 
 export type ActivityOptions = {
   objects: Objects

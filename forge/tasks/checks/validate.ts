@@ -43,7 +43,7 @@ export type ValidationMeans = {
 export type Attempt = { plan: Plan; task?: Task; base: Oid; head: Oid; isWhole?: boolean }
 /**
  * The result. `commands`: a hash of all commands by which the attempt was judged; '' where the user has to act before
- * it can be.
+ * the attempt can be judged.
  */
 export type Judged = Validated & { commands: string }
 
@@ -58,7 +58,7 @@ type CheckResult = {
    * the task did anything.
    */
   heldBefore?: boolean
-  /** The reason in a few words: exit code, time. */
+  /** How the check ended, in a few words: its exit code, or that its time was over. */
   words: string
   findings: Finding[]
   /** The end of the output, where no findings could be read from it. */

@@ -51,7 +51,10 @@ type Index = { root: Folder; files: readonly FileEntry[]; tags: readonly Tags[];
  * other trees; `own`: the differences of this tree.
  */
 type Places = { base: Float64Array; own: ReadonlyMap<number, readonly number[]> }
-/** What the name's number is multiplied by to make one number of a name and a file; larger than any file number. */
+/**
+ * A pair of a name and a file is one number: the name's number times this, plus the file's, which is always smaller
+ * than this.
+ */
 const PAIR = 2 ** 17
 /** If more names than this differ from a similar tree's index, a tree's index is built from scratch. */
 const MAX_OWN_NAMES = 10_000
@@ -302,7 +305,7 @@ function usersOf(index: Index, seeds: readonly number[]): Map<number, Weights> {
   return users
 }
 
-/** The weights in both directions, each with its share. */
+/** Joins the weights of both directions (files used, and users), scaled to the share of each. */
 function bothWays(out: Weights, users: Weights = new Map()): Weights {
   const sum = (weights: Weights): number => [...weights.values()].reduce((total, it) => total + it, 0)
   const both: Weights = new Map()

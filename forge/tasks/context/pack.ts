@@ -40,7 +40,7 @@ import { companionsOf, relatedTo } from './related.ts'
 
 export type Packing = {
   objects: Objects
-  /** A commit, whose history is used too, or a tree: the files that are packed. */
+  /** The commit or tree whose files are packed. With a commit, its history is used too. */
   tree: Oid
   kind: StepKind
   plan?: Plan
@@ -207,7 +207,7 @@ const URGENT = new Set([
 ])
 
 /** Kinds of texts that are the same for each request of a planner. */
-const FACTS = new Set(['stats', 'checks', 'wished'])
+const FACTS = new Set(['stats', 'evaluated', 'checks', 'wished'])
 
 const bytesOf = (text: string): number => Buffer.byteLength(text)
 
@@ -230,7 +230,7 @@ class WindowSpace {
     this.leftOut = whole?.leftOut ?? []
   }
 
-  /** A part of this space, for things that may not take all of it. */
+  /** A part of this space with its own limit, for what must not fill the whole window. */
   within(most: number): WindowSpace {
     return new WindowSpace(Math.min(most, this.left), this)
   }
@@ -462,7 +462,7 @@ async function outlineOf(packing: Packing, own: readonly Path[], bytes: number):
   return `${heading}${words}${fenced(outline.text)}`
 }
 
-/** The share of a window that the summaries take of it. */
+/** The share of a model's window that the list of files with their summaries may fill. */
 const OUTLINE_SHARE = 0.25
 /** Gives no summaries: the names alone still say something. */
 const summariesOf = async (files: readonly unknown[]): Promise<string[]> => files.map(() => '')

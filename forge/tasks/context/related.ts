@@ -11,7 +11,10 @@ import { short } from '../../../core/text.ts'
 import type { Near } from './map.ts'
 import type { Offer, ReadOffers } from './offers.ts'
 
-/** A file related to the step's own files. `lines`: what these use of it, or where it uses them. */
+/**
+ * A file related to the step's own files. `lines`: of an imported file, the definitions that the own files use; of an
+ * importing file, the lines that use definitions of the own files.
+ */
 export type Related = { path: Path; how: 'imported' | 'importing'; lines: string[] }
 /** A file that changed together with the step's own files. `together`: in how many of `of` commits. */
 export type Companion = { path: Path; together: number; of: number }
@@ -67,7 +70,8 @@ export async function relatedTo(near: readonly Near[], relating: Relating): Prom
     const from = [...texts].filter(([it, its]) => doesImport(it, its, path))
     const importedBy = own.filter(it => doesImport(path, text, it))
     if (from.length > 0 && count('imported') < MAX_IMPORTED) {
-      // Only words of the files that import this one: nearly any word of a README is a name somewhere.
+      // Only the words of files that import this one: a text such as a README contains nearly any word, and so names by
+      // chance.
       const words = new Set([...names, ...from.flatMap(([, its]) => its.match(NAME) ?? [])])
       const used = (offers.get(path) ?? []).filter(({ name }) => words.has(name) && isTelling(name))
       const lines = [...new Set(used.map(({ line }) => short(line.trim(), MAX_LINE)))].slice(0, MAX_SIGNATURES)

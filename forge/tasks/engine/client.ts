@@ -206,7 +206,7 @@ export async function queryRun<Answer>(
 /** At most this many tasks' attempts are asked what they are doing. */
 const MAX_ASKED = 16
 
-/** The status of a run, with what its running attempts say. */
+/** The status of a run, with what its running attempts are doing. */
 export async function statusOfRun(client: Client, run: string): Promise<RunStatus> {
   return await withAttempts(client, workflowIdOf(run), await queryRun<RunStatus>(client, run, 'status'))
 }
@@ -371,7 +371,7 @@ function reasonOf(error: unknown): string {
 export function serverErrorInWords(error: unknown, { address, namespace }: Server): Failure {
   const where = visible(address)
   const code = codeOf(error)
-  // The library's own words for its timeouts differ by where they come from.
+  // The library words its timeouts differently by where they come from, so they all get the same reason.
   const isLate = code === DEADLINE_EXCEEDED || /before the deadline/i.test(reasonOf(error))
   const reason = isLate ? NOT_IN_TIME : reasonOf(error)
   if (code === UNAUTHENTICATED || code === PERMISSION_DENIED)

@@ -28,7 +28,7 @@ export type FanOutEnd = { spent: Spent } & (
       summary: Reference
       /** The result in a line for the journal. */
       brief: string
-      /** How many failed, as the end of a sentence; '' where none did. */
+      /** How many sub-agents failed, as the end of a sentence; '' where none did. */
       failed: string
     }
 )

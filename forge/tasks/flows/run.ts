@@ -278,7 +278,7 @@ class Running {
   }
 
   async #tellHeld({ task, isHeld, number }: Extract<RunCommand, { do: 'hold' }>): Promise<void> {
-    // An attempt that has ended need not be told.
+    // An attempt that has ended is not in #out: no signal is sent to it.
     const child = await this.#out.get(task)?.child
     await child?.signal(hold, isHeld, number).catch(() => undefined)
   }
@@ -441,7 +441,8 @@ class Running {
     const run = this.#run
     const id = task || (run.hold?.why === 'confused' ? (run.hold.task ?? '') : '')
     const record = run.tasks.find(({ shape }) => shape.id === id)
-    // An answer to what holds the whole run is not stored: only questions of a task or of the run have numbers.
+    // Answers are stored by the number of the question, which only a task's and the run's own questions have. An answer
+    // to a hold (the reason why the whole run waits) is not stored.
     if (!record && !run.question) return
     const count = record ? record.questions : run.questions
     await orRefused(atOnce.remember({ run: this.input.run, kind: 'answer', task: id, count, answer: said }))

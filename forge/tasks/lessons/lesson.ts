@@ -49,11 +49,11 @@ const FrontMatter = v.strictObject({
 
 export type Lesson = {
   id: string
-  /** A line for lists. */
+  /** The title, one line, for lists of lessons. */
   title: string
   /** What helps, in a few sentences. */
   says: string
-  /** When it applies; undefined: always. */
+  /** The kinds of steps that it is for. */
   for: readonly (typeof AUDIENCES)[number][]
   domain?: Domain
   tier?: (typeof TIERS)[number]
@@ -63,7 +63,7 @@ export type Lesson = {
   from: readonly string[]
   /** When it was last learned or edited, as YYYY-MM-DD. */
   date: string
-  /** Whose words it has: a person's are not replaced by a model's. */
+  /** Who wrote its text: a model's words never replace a person's. */
   by: 'model' | 'person'
   /** How many tasks it was given to. `firstTry`: how many of these passed at their first attempt. */
   given: number

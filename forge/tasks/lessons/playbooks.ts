@@ -12,7 +12,10 @@ import type { Oid, RunId } from '../contract.ts'
 import { changeFilesAt } from '../runs/ref-files.ts'
 import { type Lesson, lessonAsMarkdown, parseLesson } from './lesson.ts'
 
-/** At most this many lessons are kept; those that did least go first, and never a person's. */
+/**
+ * At most this many lessons are kept: retired ones and those with the fewest successes are removed first, a person's
+ * last.
+ */
 const MAX_LESSONS = 200
 /** At most this many files and bytes of a file are read. */
 const MAX_FILES = 2000

@@ -28,7 +28,10 @@ export const ROUNDS_OF_LOOKS = 2
 /** The plan, or the wish where there is none yet. */
 export const planOrWish = ({ plan, input }: RunRecord): Reference => plan ?? input.wish
 
-/** Begins the first plan, after reading earlier decisions. */
+/**
+ * Begins planning a new run: first reads what git has of it, such as a plan that was approved before the server lost
+ * the run.
+ */
 export function beginPlanning(draft: Draft): void {
   draft.run.planning = newPlanning('plan', [], [draft.run.input.wish])
   draft.work({ do: 'begin' })

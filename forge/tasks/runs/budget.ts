@@ -407,7 +407,7 @@ const MIN_OUTPUT_TOKENS = 1_000
  */
 const ownName = (): string => `${hostname()} ${process.pid} ${Math.round(performance.timeOrigin)}`
 
-/** Whether the process of a reservation still runs, so that it will be settled. */
+/** Whether a reservation may still be settled: by the process that made it, or by the answers of its batch. */
 function isUnderWay({ owner, at, batch }: Open): boolean {
   if (batch === 1) return Date.now() - at < MAX_BATCH_MS
   const own = ownName()

@@ -112,7 +112,7 @@ test('at Anthropic, a batch of another program with the same size is not taken f
   const one = await scene.enlist('stack/1/1/one')
   const submission = await scene.submission([one])
   const place = { run: RUN, model: MODELS.anthropic, submission }
-  // The first submission fails, and nobody knows whether the provider has it.
+  // The first submission fails, and it is unknown whether the provider has accepted it.
   server.batches.script = { refuse: count => (count === 0 ? { status: 500 } : undefined) }
   expect((await failureOf(activities.submitBatch({ ...place, not: [] }))).nonRetryable).not.toBe(true)
   const { batches } = await openModel(MODELS.anthropic, await settingsOf(server.environment('anthropic')))
@@ -141,7 +141,7 @@ test('a batch that was submitted before a crash is found again, and its answers 
   const place = { run: RUN, model: MODELS.anthropic, submission }
   server.batches.script = { isDropped: count => count === 0, delay: 0 }
   await failureOf(activities.submitBatch({ ...place, not: [] }))
-  // Another process does it again.
+  // Another process repeats the submission.
   const again = scene.again({ collectors: undefined })
   const found = await again.submitBatch({ ...place, not: [] })
   expect(found).toEqual({ batch: server.batches.batches[0]?.id ?? '', isSure: false })
