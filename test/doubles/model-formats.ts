@@ -32,7 +32,9 @@ export type Heard = {
   }[]
   output: number
   pieces: Piece[]
-  /** Anthropic compares a request with that of this earlier answer, if asked to; null for the first one. */
+  /**
+   * The id of the earlier answer whose request Anthropic is asked to compare this one with; null in the first request.
+   */
   previous?: string | null
 }
 
@@ -213,7 +215,10 @@ function verifyAnswered(messages: readonly Fields[]): void {
   }
 }
 
-/** A message is one piece, or several where its content is a list: that may have marks. */
+/**
+ * Splits a message into pieces: its content (if that is a list, each part of it, since parts can have cache marks),
+ * then its other fields.
+ */
 function piecesOfMessage(message: Fields): Piece[] {
   const { content, ...rest } = message
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : list(content)

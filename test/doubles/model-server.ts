@@ -76,7 +76,7 @@ export type Asked = {
   counted?: Counted
   /** Times in milliseconds on this process's clock: when the request came, and when the connection was closed. */
   at: number
-  /** The bytes of the whole answer, and those sent. */
+  /** The number of bytes of the whole answer; `sent`: how many of them were sent. */
   bytes: number
   sent: number
   /** Why the request was refused; undefined where it was not. */
@@ -102,7 +102,7 @@ export class ModelServer {
   readonly key: string
   private readonly answers = new Map<string, Heard>()
   private offset = 0
-  /** Lines of batches that were answered. */
+  /** The number of lines of batches that were answered. */
   private lines = 0
   private waiting: { count: number; resolve: () => void }[] = []
 

@@ -12,7 +12,7 @@ afterAll(removeBoxes)
 
 const turn = (command: string) => [{ say: 'I am at work on greeting.txt', calls: [bash(command, 900_000)] }]
 
-/** Processes of this machine and of containers on it, by their command line. */
+/** The processes with exactly this command line, on this machine and in its containers. */
 const running = (command: string) =>
   readdirSync('/proc').filter(entry => {
     if (!/^\d+$/.test(entry)) return false

@@ -1,4 +1,7 @@
-/** What is known of code by its syntax: definitions with what is around them, references, imports; in each language. */
+/**
+ * What the syntax of code tells, in each language: definitions, which definition contains which, references, and
+ * imports.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { asBytes } from '../../../core/git/repository.ts'
 import type { CodeFacts } from '../../../forge/code/facts.ts'

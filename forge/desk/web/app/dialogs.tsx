@@ -201,8 +201,9 @@ function Confirm({ content, close }: ConfirmProps) {
       </div>
       <footer>
         <span class="grow" />
-        <CloseButton isFirst close={close} />
+        <CloseButton isFirst={!content.isSafe} close={close} />
         <Button
+          isFirst={content.isSafe === true}
           words={content.button}
           look={content.isDangerous ? 'stop' : 'main'}
           isOff={isBusy.value}

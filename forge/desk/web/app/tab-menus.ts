@@ -116,9 +116,13 @@ export function paneMenu(page: Page, tab: Tab, pane: Pane, title: string): Offer
   const closing = itemsWith({ page, tab, pane }, [paneActions.close, paneActions.closeOthers])
   if (pane.kind !== 'file') return { title, groups: [closing] }
   const about = { page, tab, path: pane.path }
-  const { rename, delete: remove, discard, history, copyPath } = fileActions
+  const { rename, move, delete: remove, discard, history, copyPath, copyAbsolutePath, reveal } = fileActions
   return {
     title,
-    groups: [closing, itemsWith(about, [rename, remove, discard]), itemsWith(about, [history, copyPath])],
+    groups: [
+      closing,
+      itemsWith(about, [rename, move, remove, discard]),
+      itemsWith(about, [history, reveal, copyPath, copyAbsolutePath]),
+    ],
   }
 }

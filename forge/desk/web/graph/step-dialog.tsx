@@ -72,8 +72,12 @@ export function StepDialog({ content, close }: Props) {
       const isOther = step.step === 'rewrite' || words !== preview?.message?.trim()
       const isEdited = words !== undefined && words !== '' && isOther
       const asked = isEdited && 'message' in MESSAGES[step.step] ? { ...step, message: words } : step
-      const { before, there } = preview
-      const seen = { ...(before !== undefined && { before }), ...(there !== undefined && { there }) }
+      const { before, source, there } = preview
+      const seen = {
+        ...(before !== undefined && { before }),
+        ...(source !== undefined && { source }),
+        ...(there !== undefined && { there }),
+      }
       const fields = { step: asked as Step, ...seen }
       const { words: said, commit, merging } = await page.connection.ask('do', fields)
       close()
@@ -273,7 +277,7 @@ const MESSAGES: Record<Step['step'], object> = {
 
 const NO_PREVIEW = { conflicts: 0, commits: 0, conflictsIn: [], warnings: [] }
 
-/** A preview that says why there is none. */
+/** The preview of an impossible step; `words` say why it is impossible. */
 const impossible = (words: string): Preview => ({ ...NO_PREVIEW, is: 'impossible', words })
 
 function Conflicts({ preview: { conflictsIn } }: { preview: Preview }) {
@@ -296,7 +300,7 @@ function Conflicts({ preview: { conflictsIn } }: { preview: Preview }) {
 interface MessageProps {
   field: { current: HTMLTextAreaElement | null }
   value: string
-  /** Whether the message is all that the step changes: it has the focus, at its beginning. */
+  /** Whether the step changes only the message: its field then has the focus, with the cursor at the start. */
   hasFocus: boolean
 }
 

@@ -24,7 +24,7 @@ export interface Choice {
   meta?: string
   /** The step that runs when the row is chosen; its outcome is shown beside the row. */
   step?: BranchStep
-  /** Whether the row is listed only when its words are typed. */
+  /** Whether the row is listed only if typed words match it. */
   isRare?: boolean
   run: () => void
 }
@@ -50,6 +50,8 @@ export type DialogContent =
       list?: string[]
       button: string
       isDangerous?: boolean
+      /** Whether the button has the focus at first, and not Cancel. */
+      isSafe?: boolean
       run: () => Promise<void>
     }
   /** Several actions and Cancel, which has the focus. */

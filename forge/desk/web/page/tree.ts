@@ -31,7 +31,12 @@ const SUBMODULE = '160000'
 
 export class Tree {
   readonly open: Signal<ReadonlySet<string>>
+  /** The row that the keys apply to. */
   readonly selected = signal('')
+  /** The rows that an action applies to, if several are selected: the active one among them. */
+  readonly chosen = signal<ReadonlySet<string>>(new Set())
+  /** The row at which a selection of several rows began. */
+  #anchor = ''
   readonly problem = signal<string | undefined>(undefined)
   readonly rows: ReadonlySignal<TreeRow[]>
   /** Whether the top folder has been loaded. */
@@ -85,14 +90,60 @@ export class Tree {
     const above = foldersAbove(path)
     const open = this.open.peek()
     if (above.some(folder => !open.has(folder))) this.open.value = new Set([...open, ...above])
-    this.selected.value = path
+    this.pick(path)
     this.load()
+  }
+
+  /** Selects one row. */
+  pick(path: string): void {
+    this.selected.value = path
+    this.#anchor = path
+    if (this.chosen.peek().size > 0) this.chosen.value = new Set()
+  }
+
+  /** Adds a row to the selected ones, or removes it. */
+  toggleChosen(path: string): void {
+    const chosen = new Set(this.chosen.peek())
+    if (chosen.size === 0 && this.selected.peek() !== '') chosen.add(this.selected.peek())
+    if (!chosen.delete(path)) chosen.add(path)
+    this.selected.value = path
+    this.#anchor = path
+    this.chosen.value = chosen
+  }
+
+  /** Selects all rows from the one at which the selection began to another one, which becomes active. */
+  extendTo(path: string): void {
+    const rows = this.rows.peek()
+    const ends = [this.#anchor, path].map(end => rows.findIndex(row => row.path === end))
+    const [from, to] = [Math.min(...ends), Math.max(...ends)]
+    this.selected.value = path
+    if (from < 0) return
+    this.chosen.value = new Set(rows.slice(from, to + 1).map(row => row.path))
+  }
+
+  chooseAll(): void {
+    this.chosen.value = new Set(this.rows.peek().map(({ path }) => path))
+  }
+
+  /** Whether a row is selected, alone or among several. */
+  isChosen(path: string): boolean {
+    const { value: chosen } = this.chosen
+    return chosen.size > 0 ? chosen.has(path) : this.selected.value === path
+  }
+
+  /** The rows that an action on a row applies to, without those in a folder that is among them. */
+  rowsFor(row: TreeRow): TreeRow[] {
+    const chosen = this.chosen.peek()
+    if (!chosen.has(row.path) || chosen.size < 2) return [row]
+    const rows = this.rows.peek().filter(({ path }) => chosen.has(path))
+    return rows.filter(({ path }) => !foldersAbove(path).some(folder => chosen.has(folder)))
   }
 
   /** Follows the rename of a file or folder: it stays open and selected. */
   rename(renamed: { from: string; to: string }): void {
     this.open.value = new Set([...this.open.peek()].map(folder => pathAfter(renamed, folder)))
     this.selected.value = pathAfter(renamed, this.selected.peek())
+    this.chosen.value = new Set([...this.chosen.peek()].map(path => pathAfter(renamed, path)))
   }
 
   async #ask(folder: string): Promise<void> {
