@@ -20,7 +20,7 @@ export const readOffersBy =
   async (path, text) =>
     code && grammarOf(path) ? offersAmong(await code.factsOfText(path, text)) : offersOf(path, text)
 
-/** Those of the definitions that other files can name. */
+/** The names that a file offers: those of its definitions that other files can name. */
 export function offersAmong({ definitions }: CodeFacts): Offer[] {
   const depths: number[] = []
   return definitions.flatMap(({ name, kind, signature, start, end, inside, isOffered }) => {

@@ -12,7 +12,7 @@ import {
 } from '@codemirror/state'
 import { EditorView, GutterMarker, gutter } from '@codemirror/view'
 import { goToLine } from './gutter-clicks.ts'
-import { type Hunk, hunkOf } from './hunks.ts'
+import { type Hunk, hunksOf } from './hunks.ts'
 
 // Limits of one comparison (lines to scan, milliseconds); beyond them the differences are coarser.
 const DIFF = { scanLimit: 500, timeout: 50 }
@@ -70,7 +70,7 @@ function compare(saved: Text, doc: Text): Changes {
 
 function describe(saved: Text, doc: Text, chunks: readonly Chunk[]): Changes {
   const builder = new RangeSetBuilder<GutterMarker>()
-  const hunks = chunks.map(chunk => withoutEnd(saved, doc, hunkOf(saved, doc, chunk)))
+  const hunks = chunks.flatMap(chunk => hunksOf(saved, doc, chunk)).map(hunk => withoutEnd(saved, doc, hunk))
   const counts = { added: 0, deleted: 0 }
   let marks = 0
   for (const hunk of hunks) {
@@ -79,8 +79,15 @@ function describe(saved: Text, doc: Text, chunks: readonly Chunk[]): Changes {
     if (marks > MAX_MARKS) continue
     marks += markLines(builder, doc, hunk)
   }
+  // The empty line after a final line end is none to git, so that it may have been matched with a real one.
+  const missing = linesIn(doc) - linesIn(saved) - (counts.added - counts.deleted)
+  if (missing > 0) counts.added += missing
+  else counts.deleted -= missing
   return { saved, chunks, hunks, markers: builder.finish(), counts }
 }
+
+/** The number of lines as git counts them. */
+const linesIn = (text: Text): number => text.lines - (isEmptyAt(text, text.lines) ? 1 : 0)
 
 /** Leaves the empty line after the last line end out of a hunk, unless it is the only difference. */
 function withoutEnd(saved: Text, doc: Text, hunk: Hunk): Hunk {
