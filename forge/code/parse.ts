@@ -64,7 +64,7 @@ async function load(name: GrammarName): Promise<Grammar> {
 
 // --- From matches to facts
 
-/** A definition with its nodes; its place among the others is not known yet. */
+/** A definition with its nodes. Which other definition it is inside of is not known yet. */
 type Found = { kind: DefinitionKind; node: Node; name: Node }
 
 function factsOf(language: GrammarName, matches: readonly QueryMatch[]): CodeFacts {

@@ -32,7 +32,7 @@ function importsByLines(path: Path, text: string): string[] {
   return []
 }
 
-/** Those of the definitions that other files can name. */
+/** The names that a file offers: those of its definitions that other files can name. */
 export function offersAmong({ definitions }: CodeFacts): Offer[] {
   const depths: number[] = []
   return definitions.flatMap(({ name, kind, signature, start, end, inside, isOffered }) => {

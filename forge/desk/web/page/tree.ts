@@ -33,7 +33,7 @@ export class Tree {
   readonly open: Signal<ReadonlySet<string>>
   /** The row that the keys apply to. */
   readonly selected = signal('')
-  /** The rows that an action applies to, if several are selected: the active one among them. */
+  /** The paths of the selected rows if there are several; the active row is one of them. */
   readonly chosen = signal<ReadonlySet<string>>(new Set())
   /** The row at which a selection of several rows began. */
   #anchor = ''

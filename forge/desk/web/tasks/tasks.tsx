@@ -241,7 +241,7 @@ function Batches({ batch: { out, since, saved } }: { batch: NonNullable<Run['bat
   const what = out > 0 ? `${plain(out)} out` : `$${saved.toFixed(2)} saved`
   const more = out > 0 && since !== undefined ? ` for ${durationWords((now - since) / 1000)}` : ''
   return (
-    <div class="gauge opt-wide">
+    <div class="gauge is-long opt-wide">
       <div title={`Sent in batches, at half the price. $${saved.toFixed(2)} saved so far.`}>
         <span>In batches</span>
         <span>
