@@ -48,6 +48,8 @@ export const File = v.variant('kind', [
     isNewPath: v.optional(v.boolean()),
     lineEnd: v.picklist(['LF', 'CRLF', 'mixed']),
     bom: v.boolean(),
+    /** The guessed encoding of a file that is not UTF-8. */
+    encoding: v.optional(v.string()),
     mode: v.string(),
     /** Why the file can't be edited, as a sentence. */
     readOnly: v.optional(v.string()),

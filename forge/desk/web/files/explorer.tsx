@@ -308,7 +308,8 @@ function ExplorerRow({ tab, row, index, drag }: RowProps) {
       title={row.from === undefined ? readable(row.path) : `${readable(row.path)}, renamed from ${readable(row.from)}`}
       style={{ paddingLeft: `${8 + row.depth * 14}px` }}
       onMouseDown={event => {
-        // Keeps the focus in the tree, but for a row that may be dragged: moving the focus would prevent the drag.
+        // Keeps the focus in the tree, except for a row that can be dragged: preventDefault would prevent the drag,
+        // too.
         if (canDrag && event.button === 0) return
         event.preventDefault()
         if (event.button === 0) treeOf(event).focus()

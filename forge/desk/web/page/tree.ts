@@ -37,7 +37,7 @@ export class Tree {
   readonly open: Signal<ReadonlySet<string>>
   /** The row that the keys apply to. */
   readonly selected = signal('')
-  /** The rows that an action applies to, if several are selected: the active one among them. */
+  /** The paths of the selected rows if there are several; the active row is one of them. */
   readonly chosen = signal<ReadonlySet<string>>(new Set())
   /** What the filter field contains; undefined while there is no filter. */
   readonly filter = signal<string | undefined>(undefined)

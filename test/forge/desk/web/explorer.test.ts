@@ -57,7 +57,7 @@ describe.skipIf(!hasBrowser)('the explorer', () => {
     await page.keyboard.press('Enter')
     await row('AGENTS.md , renamed').waitFor()
     expect(await drafts()).toEqual(['docs/more/AGENTS.md', 'docs/more/FORK.md'])
-    // One step undoes it.
+    // One Undo takes both moves back.
     await page.keyboard.press('Control+Alt+z')
     await until(async () => (await drafts())?.length === 0)
     await until(async () => (await row(/renamed|added|drafts/).count()) === 0)
@@ -100,10 +100,10 @@ describe.skipIf(!hasBrowser)('the explorer', () => {
     await page.keyboard.press('Enter')
     await row('docs , has drafts').waitFor()
     expect(await drafts()).toEqual(['docs/AGENTS.md', 'docs/FORK.md'])
-    // The open file follows.
+    // The tab of the open file shows the moved file.
     await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name: 'AGENTS.md , draft' }).waitFor()
     await picture('explorer-moved')
-    // A folder into another one, and nothing into itself.
+    // A folder can be dragged into another folder, but not into one inside itself.
     await row('docs , has drafts').dragTo(row('src'))
     await page.getByRole('dialog', { name: 'Move docs to src?' }).getByRole('button', { name: 'Move' }).click()
     await until(async () => (await drafts())?.includes('src/docs/AGENTS.md') === true)
