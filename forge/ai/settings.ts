@@ -109,7 +109,7 @@ function priceOf(text: string): [name: string, price: Price | undefined] {
   return [name, { input, output, cacheRead, cacheWrite }]
 }
 
-/** One window in tokens for all models, or one for each of some: `MODEL=TOKENS`. */
+/** One window in tokens for all models, or a window for each of some models: `MODEL=TOKENS`. */
 const Windows = v.pipe(
   v.string(),
   v.transform(text => text.split(',').map(window => window.trim())),

@@ -352,8 +352,8 @@ export type Remembered = {
   learns?: boolean
 }
 /**
- * A task that has passed. `hash`: of its part of the plan then ({@link TaskShape.hash}); if that has changed since, its
- * commit is checked again.
+ * A task that has passed. `hash`: that of the task's part of the plan when it passed ({@link TaskShape.hash}); if that
+ * part has changed since, its commit is checked again.
  */
 export type PassedBefore = { task: TaskId; attempt: number; head: Oid; from: Oid; hash: string }
 export type PersonAnswer = { task: TaskId | ''; count: number; answer: Reference }
@@ -391,11 +391,14 @@ export interface RunActivities {
 /** How lessons are drawn from a run that has ended. */
 export interface LessonActivities {
   /**
-   * Counts for each lesson what came of it, and stores what the run's failures and answers were, for a step of kind
-   * extract. Without `about` there is nothing to learn from.
+   * Counts for each lesson whether it helped, and stores the run's failures and the user's answers, from which a step
+   * of kind extract draws lessons. Without `about` there is nothing to learn from.
    */
   gatherLessons(input: { run: RunId }): Promise<{ about?: Reference[]; base: Oid }>
-  /** Adds the lessons of an answer, as far as they may be kept. Without one, the run is only counted. */
+  /**
+   * Adds the lessons of an answer, as far as they may be kept. Without an answer, only the outcomes of the run's
+   * lessons are counted.
+   */
   keepLessons(input: { run: RunId; parsed?: Reference }): Promise<void>
   /** The runs that have ended and were not learned from yet, of this repository: at most some dozens. */
   unlearned(): Promise<RunId[]>

@@ -560,7 +560,8 @@ export class BranchWork {
       if (!isTurn) this.verifyFree()
       if (!isMerging) this.verifyNotMerging()
       const signature = readSignature(this.room.objects.repository)
-      // A task that awaits the signature gets the error from it; a task that makes no commit needs no signature.
+      // A task that waits for the signature gets its error by that wait; a task that makes no commit needs no
+      // signature.
       signature.catch(() => undefined)
       await this.#collect()
       this.#verifyThere()

@@ -72,6 +72,9 @@ type Asked = StepPlace & Constructed
 type Place = { run: RunId; model: string; submission: Submission }
 
 export class BatchWork implements BatchActivities {
+  /** Models whose servers have said that they have no batches. */
+  readonly #without = new Set<string>()
+
   constructor(
     private readonly means: Means,
     private readonly steps: StepWork,
@@ -87,7 +90,7 @@ export class BatchWork implements BatchActivities {
     const records = new BatchRecords(store)
     if ((await records.failureOf(input.key)) !== undefined) return { is: 'now' }
     const { batches } = await this.means.model(input.model)
-    if (!batches) {
+    if (!batches || this.#without.has(input.model)) {
       await this.#sayNow(
         run,
         `no batches ${input.model}`,
@@ -189,7 +192,7 @@ export class BatchWork implements BatchActivities {
       await this.#isSubmitted(submission, batch, requests)
       return { batch, isSure: true }
     } catch (error) {
-      throw retried(error, signal)
+      throw this.#retried(error, signal, model)
     }
   }
 
@@ -200,7 +203,7 @@ export class BatchWork implements BatchActivities {
       const { is } = await service.look(batch, signal)
       return { is }
     } catch (error) {
-      throw retried(error, signal)
+      throw this.#retried(error, signal, model)
     }
   }
 
@@ -209,7 +212,7 @@ export class BatchWork implements BatchActivities {
     try {
       await (await this.#batches(model)).service.cancel(batch, signal)
     } catch (error) {
-      throw retried(error, signal)
+      throw this.#retried(error, signal, model)
     }
   }
 
@@ -253,18 +256,22 @@ export class BatchWork implements BatchActivities {
       await batches.service.tidy(batch, signal).catch(() => signal.throwIfAborted())
       return { isOther: false }
     } catch (error) {
-      throw retried(error, signal)
+      throw this.#retried(error, signal, model)
     }
   }
 
   async failBatch({ submission, words }: Place & { words: string }): Promise<void> {
     const ends = new Ends()
+    // Before that is recorded, nothing has been sent.
+    const home = new BatchRecords((await this.means.run(submission.home)).store)
+    const isSent = (await home.intent(submission.id)) !== undefined
     for (const { run: id, key } of await this.#requestsOf(submission)) {
       const run = await this.means.run(id)
       if ((await run.store.find('answers', key)) !== undefined) continue
       const why = brief(this.means.clean(words)).replace(/\.$/, '')
       await new BatchRecords(run.store).fails(key, why)
-      run.ledger.loseBatched(key)
+      if (isSent) run.ledger.loseBatched(key)
+      else run.ledger.releaseBatched(key)
       ends.failed(id, why)
     }
     await this.#sayEnd('', submission, ends)
@@ -317,6 +324,11 @@ export class BatchWork implements BatchActivities {
 
   async #joins(run: RunId, key: string, submission: Submission): Promise<void> {
     await new BatchRecords((await this.means.run(run)).store).joins(key, submission)
+  }
+
+  #retried(error: unknown, signal: AbortSignal, model: string): unknown {
+    if (error instanceof NoBatches) this.#without.add(model)
+    return failureOf(error, signal)
   }
 
   /** The requests that were recorded as belonging to this submission. */
@@ -495,7 +507,7 @@ function requestIn(bytes: string, { step, key, model }: Pick<Asked, 'step' | 'ke
 const PASSING: readonly string[] = ['rate', 'overloaded', 'cut', 'unreachable']
 
 /** Converts what was thrown at a batch interface to a failure of an activity. */
-function retried(error: unknown, signal: AbortSignal): unknown {
+function failureOf(error: unknown, signal: AbortSignal): unknown {
   if (signal.aborted) return signal.reason
   if (error instanceof NoBatches) return ApplicationFailure.nonRetryable(error.message, 'NoBatches')
   if (!(error instanceof ModelError)) return error

@@ -46,7 +46,9 @@ const SENDING: ActivityOptions = {
   },
 }
 
-/** For checks in the container. Each has its own timeout; this one is for all together. */
+/**
+ * For the checks in the container. Each check has its own timeout; this one is for all checks of an attempt together.
+ */
 const CHECKING: ActivityOptions = {
   startToCloseTimeout: '6 hours',
   heartbeatTimeout: SILENCE,

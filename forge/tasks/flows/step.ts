@@ -99,7 +99,10 @@ async function fanOut(input: StepInput, { held, fanOuts }: StepMeans, agents: Li
   }
 }
 
-/** Passes on to the flows of sub-agents whether they are held. One that has ended need not be told. */
+/**
+ * Tells the flows of sub-agents whether they are held (start nothing new). A flow that has ended can't be told: that
+ * error is ignored.
+ */
 export function tellOn(fanOuts: StepMeans['fanOuts'], isHeld: boolean, number: number): void {
   for (const child of fanOuts) child.signal(hold, isHeld, number).catch(() => undefined)
 }

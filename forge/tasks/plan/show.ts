@@ -164,7 +164,7 @@ class Commands {
     return [...this.#numbers.values()].map(({ check, users }) => ({ ...check, users }))
   }
 
-  /** Those of some commands that the plan does not spell out exactly. */
+  /** Those of the given commands that the plan does not contain word for word, such as those of ready-made checks. */
   others(commands: readonly string[]): string[] {
     const own = new Set([...this.#numbers.values()].map(({ check }) => check.command))
     return commands.filter(command => !own.has(command))

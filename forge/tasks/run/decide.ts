@@ -142,7 +142,7 @@ function notEnded(draft: Draft, { task, attempt, halt: why }: Extract<Event, { i
   if (why) halt(draft, why, task)
 }
 
-/** Adds a stored report to the question that it explains, unless that was settled meanwhile. */
+/** Adds a stored report to the question that it explains, unless the question was settled meanwhile. */
 function reported(draft: Draft, { matter, report }: Extract<Event, { is: 'reported' }>): void {
   const { run } = draft
   if ('task' in matter) {

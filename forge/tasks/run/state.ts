@@ -183,7 +183,7 @@ export type RunRecord = {
   /** Facts found when the run began. `above`: for each tier the next one with another model. */
   facts: Reference[]
   above: TiersAbove
-  /** Whether lessons are drawn from it when it has ended. */
+  /** Whether lessons are drawn from the run when it has ended. */
   learns?: boolean
   /** The number of proposals, so that their steps have the same ids when they are repeated. */
   proposals: number
@@ -281,7 +281,10 @@ export const isFrozen = ({ state, isOut }: TaskRecord): boolean => state === 'do
 
 export const isOver = ({ state, isOut }: TaskRecord): boolean => (state === 'done' || state === 'stopped') && !isOut
 
-/** Whether the task has no question, but something outside has to be fixed; then it continues where it was. */
+/**
+ * Whether the task waits without a question, until something outside of the run is fixed; then it continues where it
+ * was.
+ */
 export const isLacking = ({ state, isAgain }: TaskRecord): boolean => (state === 'runs' || state === 'asks') && isAgain
 
 /** The newest references for an attempt, without repetitions. */

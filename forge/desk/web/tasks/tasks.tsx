@@ -241,13 +241,15 @@ function Gauges({ run: { tasks, spent, batch, limits, contract, began } }: { run
   )
 }
 
-/** The requests that are out in batches, and since when; without any, what batches have saved. */
+/**
+ * How many requests wait in batches at the provider, and for how long; if none does, the money that batches have saved.
+ */
 function Batches({ batch: { out, since, saved } }: { batch: NonNullable<Run['batch']> }) {
   const now = useClock(out > 0)
   const what = out > 0 ? `${plain(out)} out` : `$${saved.toFixed(2)} saved`
   const more = out > 0 && since !== undefined ? ` for ${durationWords((now - since) / 1000)}` : ''
   return (
-    <div class="gauge opt-wide">
+    <div class="gauge is-long opt-wide">
       <div title={`Sent in batches, at half the price. $${saved.toFixed(2)} saved so far.`}>
         <span>In batches</span>
         <span>

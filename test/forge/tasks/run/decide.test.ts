@@ -259,12 +259,12 @@ test('minutes are not counted while requests are out in batches, until the last 
   expect(usedAfter(away('a', true, 1), MINUTE)).toBe(1)
   expect(usedAfter(away('a:fan-out', true, 1), 5 * MINUTE)).toBe(1)
   expect(usedAfter(away('a', false, 2), 9 * MINUTE)).toBe(1)
-  // Signals may arrive in another order than they were sent.
+  // A signal that arrives late, with a smaller number than one before, is ignored.
   expect(usedAfter(away('a', true, 1), 9 * MINUTE)).toBe(1)
   expect(usedAfter({ is: 'time' }, 20 * MINUTE)).toBe(1)
   expect(usedAfter(away('a:fan-out', false, 2), 20 * MINUTE)).toBe(1)
   expect(usedAfter({ is: 'time' }, 22 * MINUTE)).toBe(3)
-  // An attempt that was killed can't say that it has come back.
+  // A killed attempt no longer counts as waiting for a batch, although it can not report its return.
   usedAfter(away('a', true, 3), 22 * MINUTE)
   usedAfter({ is: 'not ended', task: 'a', attempt: 1 }, 30 * MINUTE)
   expect(run.away).toEqual([])
