@@ -54,7 +54,7 @@ export type TaskInput = TaskPlace & {
   /** The run's base, and the results of the task's dependencies, in the order of merging. */
   base: Oid
   results: Oid[]
-  /** Levels of sub-agents. */
+  /** How many levels of sub-agents the attempt's steps may still ask for. */
   depth: number
   inBatch?: boolean
   above: TiersAbove

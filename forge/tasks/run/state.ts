@@ -67,7 +67,7 @@ export type TaskRecord = {
   question?: Reference
 }
 
-/** Why nothing is begun, apart from a pause: until the user resumes, answers, or raises a limit. */
+/** Why the run begins nothing new, other than by a pause: until the user resumes it, answers, or raises a limit. */
 export type Hold = {
   why: 'budget' | 'model' | 'machine' | 'degraded' | 'confused'
   state: 'paused' | 'asks' | 'out of budget'
