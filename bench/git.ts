@@ -20,7 +20,10 @@ const FILES = 50_000
 const COMMITS = 50_000
 const REFS = 3_000
 const REFLOG = 20_000
-/** Two commits on the last one change this many files in common, at different lines. */
+/**
+ * The two commits on top of the history change this many files in common, at different lines, so that they can be
+ * merged.
+ */
 const SHARED = 20
 const TURNS = { rounds: 15, seconds: 20 }
 const PERSON = { name: 'A. Person', email: 'person@nowhere.example' }

@@ -90,7 +90,8 @@ export type MergeReview = Ledger & {
   /** Files without the changes that the start had beyond origin, though they were not in conflict. */
   goneFromStart: Path[]
   /**
-   * The side whose tree the result is, where that only comes from resolving every conflict for it; undefined otherwise.
+   * The side whose tree the result equals, if that is so only because every conflict was resolved for it; else
+   * undefined.
    */
   settledOn: Comparison['whole']
   shrunk: Shrunk[]

@@ -149,7 +149,7 @@ export const planPage = (): string => `<!-- Made from forge/tasks/plan/schema.ts
 
 \`forge run\` has a plan made before anything else, and shows it; \`--plan\` stops there and writes it into a file that you
 may edit and give back. It is YAML; JSON is read, too. A plan says what must be true in the end (the contract), and
-which tasks make it so.
+which tasks make it so. With it you see what it may cost, with its requests sent now and in batches.
 
 \`\`\`yaml
 ${writePlan(EXAMPLE).trimEnd()}

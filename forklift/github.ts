@@ -423,9 +423,11 @@ class GitHubError extends Failure {
   }
 }
 
-/** How long to wait for a rate limit, by GitHub's advice: retry-after, else the time of the reset, else this. */
+/**
+ * Seconds that Forklift waits at most for GitHub's rate limit to end, and the assumed wait where GitHub names no time.
+ */
 const MAX_WAIT_SECONDS = 60
-/** At most a day: a longer or missing time does not come from GitHub's rate limit. */
+/** The longest wait that an error message names, in minutes: a longer one can't come from GitHub's rate limit. */
 const MAX_TOLD_MINUTES = 24 * 60
 const isLimit = ({ status, response }: Answer): boolean =>
   status === 429 ||

@@ -77,7 +77,8 @@ export async function* publish(
     fork.repository.signal.throwIfAborted()
     if (!(error instanceof Failure)) throw error
     const link = host.linkToOpen(ref, origin.branch)
-    // Only the command `again` finds the finished result.
+    // The advice "run forklift again" becomes the command `again`, which publishes the finished result without a new
+    // run.
     const reason = error.message.replaceAll('run forklift again', `run ${again} again`)
     throw new Failure(`${ref} is pushed, its pull request is not made. ${reason} By hand: ${link}`)
   }

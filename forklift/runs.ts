@@ -144,8 +144,8 @@ function answerBefore(earlier: RecordedRun[], metadata: AgentRunTask): { code: n
 }
 
 /**
- * The branch of a result that a person deleted: a published merge of the same two commits, or, where no pull requests
- * can tell, everything pushed for this upstream commit.
+ * The branch of an earlier published result that a person has rejected: one for the same two commits, or, where no host
+ * of pull requests can tell, any for this upstream commit if all their branches are deleted from origin.
  */
 export function thrownAway(
   earlier: RecordedRun[],

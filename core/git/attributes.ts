@@ -121,7 +121,10 @@ async function put(top: string, folder: Path, bytes: Buffer): Promise<void> {
   }
 }
 
-/** Removes conflict marker sizes that are too large for git. */
+/**
+ * Removes values of the attribute conflict-marker-size that are too large for git from the content of a .gitattributes
+ * file.
+ */
 function withShortMarkers(bytes: Buffer): Buffer {
   const name = 'conflict-marker-size='
   if (!bytes.includes(name)) return bytes

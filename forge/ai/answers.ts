@@ -251,7 +251,7 @@ function costOf(metadata: unknown, raw: unknown): number | undefined {
   return owns.success && owns.output.is_byok ? cost + Math.max(0, costDetails?.upstreamInferenceCost ?? 0) : cost
 }
 
-/** A number of tokens: 0 for whatever is no such number. */
+/** A number of tokens as a provider reports it; 0 where it is missing or not a finite number. */
 const count = (told: number | null | undefined): number =>
   told !== undefined && told !== null && Number.isFinite(told) ? Math.max(0, Math.round(told)) : 0
 

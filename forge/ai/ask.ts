@@ -2,15 +2,21 @@
  * Asks a model: one request, one answer, with retries where these make sense. Requests are repeated nowhere else: the
  * AI SDK's own loop, retries and tool calling are not used.
  */
-import type { LanguageModelV4, LanguageModelV4StreamPart, SharedV4ProviderOptions } from '@ai-sdk/provider'
+import type {
+  LanguageModelV4,
+  LanguageModelV4GenerateResult,
+  LanguageModelV4StreamPart,
+  SharedV4ProviderOptions,
+} from '@ai-sdk/provider'
 import { Assembly } from './answers.ts'
+import type { BatchableModel, BatchLine, BatchService, ModelBatches } from './batches/batches.ts'
 import { type Fetch, ModelExchange } from './endpoint.ts'
 import { cutShort, hostOf, isEndWithoutReason, type ModelEndpoint, passes, troubleOf } from './errors.ts'
 import { tokensIn, tokensOf } from './fence.ts'
 import { Misses } from './misses.ts'
 import { type Price, withCost } from './price.ts'
-import { callOptions, withContentParts } from './prompt.ts'
-import type { Model, ModelAnswer, ModelError, ModelTrouble, Progress, Request, Usage } from './request.ts'
+import { callOptions, withContentParts, withHourMarks } from './prompt.ts'
+import { type ModelAnswer, ModelError, type ModelTrouble, type Progress, type Request, type Usage } from './request.ts'
 
 /** When a request is given up or retried. All times in seconds. */
 export type Patience = {
@@ -46,11 +52,14 @@ type AskedModelOptions = {
   price?: Price | undefined
   /** Whether the endpoint is Anthropic's own. Compatible servers refuse its newest options. */
   isAtAnthropic: boolean
+  /** The batch interface of the provider; undefined where it has none. */
+  service?: BatchService | undefined
 }
 
 /** A model that is asked through the AI SDK. */
-export class AskedModel implements Model {
+export class AskedModel implements BatchableModel {
   readonly window: number
+  readonly batches: ModelBatches | undefined
   /** Private (#), since it holds secrets, which must not show when this object is printed. */
   readonly #asked: ModelEndpoint
   private readonly open: AskedModelOptions['open']
@@ -61,9 +70,14 @@ export class AskedModel implements Model {
   /** Options that this model has refused. Later requests omit them. */
   readonly #without = new Set<Choice>()
 
-  constructor({ asked, window, open, patience, price, isAtAnthropic }: AskedModelOptions) {
+  constructor({ asked, window, open, patience, price, isAtAnthropic, service }: AskedModelOptions) {
     this.#asked = asked
     this.window = window
+    this.batches = service && {
+      service,
+      line: request => this.#line(request),
+      answer: (request, body) => this.#answerIn(request, body),
+    }
     this.open = open
     this.patience = patience
     this.price = price
@@ -78,12 +92,7 @@ export class AskedModel implements Model {
   async ask(request: Request, { signal, onProgress }: Options): Promise<ModelAnswer> {
     for (let failed = 0; ; failed++) {
       signal.throwIfAborted()
-      const { thinking, mustCall, ...plain } = request
-      const asked: Request = {
-        ...plain,
-        ...(thinking && !this.#without.has('thinking') && { thinking }),
-        ...(mustCall && !this.#without.has('mustCall') && { mustCall }),
-      }
+      const asked = this.#accepted(request)
       const answered = await this.askOnce(asked, { signal, onProgress })
       if (answered.answer) return answered.answer
       const { trouble } = answered
@@ -93,6 +102,59 @@ export class AskedModel implements Model {
       onProgress({ type: 'again', words: againWords(trouble, this.#asked), seconds: Math.ceil(seconds) })
       await pause(seconds, signal)
     }
+  }
+
+  /** The request without the options (thinking, a required call) that this model has refused before. */
+  #accepted({ thinking, mustCall, ...plain }: Request): Request {
+    return {
+      ...plain,
+      ...(thinking && !this.#without.has('thinking') && { thinking }),
+      ...(mustCall && !this.#without.has('mustCall') && { mustCall }),
+    }
+  }
+
+  /**
+   * The line of a batch for a request: what the AI SDK would send now, without streaming. Nothing is sent: the body is
+   * taken from the SDK's call of its fetch function.
+   */
+  async #line(request: Request): Promise<BatchLine> {
+    let line: BatchLine | undefined
+    const capture = async (...[, init]: Parameters<Fetch>): Promise<Response> => {
+      const betas = new Headers(init?.headers).get('anthropic-beta')?.split(',') ?? []
+      line = { body: String(init?.body ?? ''), betas: betas.map(beta => beta.trim()).filter(Boolean) }
+      throw new Error('Only the body of this request is needed')
+    }
+    const options = callOptions(this.#asBatched(this.#accepted(request)), this.#asked)
+    const model = this.open(Object.assign(capture, { preconnect: fetch.preconnect }))
+    try {
+      await model.doGenerate(options)
+    } catch (error) {
+      if (!line) throw error
+    }
+    if (!line) throw new ModelError('broken', 'A request could not be written as a line of a batch.')
+    return line
+  }
+
+  /** A batch may take longer than five minutes, so its requests ask Anthropic to cache what they share for an hour. */
+  #asBatched(request: Request): Request {
+    return this.#asked.provider === 'anthropic' ? withHourMarks(request) : request
+  }
+
+  /** Reads the answer in the body of a batch's result by the AI SDK, as if it were the response to a single request. */
+  async #answerIn(request: Request, body: string): Promise<ModelAnswer> {
+    const asked = this.#asked
+    const replay = async (): Promise<Response> =>
+      new Response(body, { status: 200, headers: { 'content-type': 'application/json' } })
+    const assembly = new Assembly(asked, callIds(request), () => undefined)
+    try {
+      const model = this.open(Object.assign(replay, { preconnect: fetch.preconnect }))
+      const generated = await model.doGenerate(callOptions(this.#asBatched(this.#accepted(request)), asked))
+      for (const part of partsOfAnswer(generated)) assembly.take(part)
+    } catch (error) {
+      throw troubleOf(error, asked, { hasBegun: false, text: '' })
+    }
+    if (!assembly.isWhole) throw cutShort(asked, assembly.text)
+    return assembly.answer(() => estimated(Buffer.byteLength(JSON.stringify(request)), assembly.text))
   }
 
   /** Sends the request once. Throws only the signal's reason; every other failure is returned. */
@@ -176,6 +238,29 @@ const callIds = (request: Request): Set<string> =>
       blocks.flatMap((block: { type: string; id?: string }) => (block.type === 'call' && block.id ? [block.id] : [])),
     ),
   )
+
+/** The parts of an answer that came whole, in the form in which a streamed answer has them. */
+function* partsOfAnswer({
+  content,
+  finishReason,
+  usage,
+  providerMetadata,
+}: LanguageModelV4GenerateResult): Generator<LanguageModelV4StreamPart> {
+  for (const [at, part] of content.entries()) {
+    const id = `${at}`
+    const told = 'providerMetadata' in part && part.providerMetadata ? { providerMetadata: part.providerMetadata } : {}
+    if (part.type === 'text' || part.type === 'reasoning') {
+      yield { type: `${part.type}-start`, id, ...told }
+      yield { type: `${part.type}-delta`, id, delta: part.text }
+      yield { type: `${part.type}-end`, id, ...told }
+    }
+    if (part.type === 'tool-call') {
+      yield { type: 'tool-input-start', id: part.toolCallId, toolName: part.toolName }
+      yield part
+    }
+  }
+  yield { type: 'finish', finishReason, usage, ...(providerMetadata && { providerMetadata }) }
+}
 
 /** Yields the parts of a stream. Throws the signal's reason as soon as it is aborted. */
 async function* partsOf(

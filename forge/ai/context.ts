@@ -243,7 +243,10 @@ class Transcript {
     else if (entry?.kind === 'end') this.#end(entry)
   }
 
-  /** Replaces all before by a summary. In the middle of a turn, the user's message is repeated word by word. */
+  /**
+   * Begins the messages anew with a summary of all earlier ones. In the middle of a turn, the user's message of that
+   * turn is repeated word by word.
+   */
   summary({ text, turn }: EntryOf<'summary'>, at: number): void {
     this.user(`[The desk says:] Your own summary of the conversation so far:\n${text}`)
     const before = this.session.messages.slice(0, at)

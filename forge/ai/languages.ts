@@ -406,8 +406,8 @@ function sentenceOf(paragraph: string): string {
 }
 
 /**
- * `text`: of a line of a comment; empty where it has none, undefined where the line is no comment. `isInside`: the
- * comment goes on in the next line.
+ * `text`: what a comment says on one line; empty where it says nothing there, undefined where the line is not a
+ * comment. `isInside`: the comment goes on in the next line.
  */
 type CommentLine = { text: string | undefined; isInside: boolean }
 

@@ -28,7 +28,7 @@ const MAX_MATCHES = 2000
 const KEYWORDS =
   'def|class|function|func|fun|fn|const|let|var|val|type|interface|struct|enum|trait|module|namespace|macro|record|define'
 
-/** Modifiers that may precede these keywords. In prose, other words precede them. */
+/** Modifiers that may stand before a keyword of KEYWORDS. Any other word before it is a sign of prose. */
 const MODIFIERS =
   '(?:(?:export|default|declare|async|abstract|static|final|public|private|protected|pub(?:[(][^)]*[)])?|unsafe|extern|inline|const|virtual|override|readonly|local|open|internal|sealed|data)\\s+)*'
 

@@ -17,7 +17,7 @@ const MAX_SEARCHED_BYTES = 4 << 20
 const MAX_SEARCH_WORDS = 2000
 /** A word that occurs in the file more often than this is ignored. */
 const TELLING = 1000
-/** At most this many lines of the search text are looked up alone. */
+/** At most this many lines of the search text are searched one by one, to find a line that the file does not have. */
 const MAX_TRIED_LINES = 8
 
 /** What a model needs to correct its search text. `starts`: where the file's lines start. */
@@ -54,7 +54,7 @@ function slipIn(file: Buffer, search: string): string | undefined {
 const ESCAPES: Record<string, string> = { n: '\n', t: '\t', r: '\r' }
 const unescaped = (text: string): string => text.replace(/\\([ntr"'\\])/g, (_, it: string) => ESCAPES[it] ?? it)
 
-/** Names the first line of the search text that is nowhere in the file: mostly, this line is the mistake. */
+/** Quotes the first line of the search text that the file does not have: that line is mostly the mistake. */
 function missingLine(file: Buffer, wanted: readonly string[]): string {
   const tried = wanted.filter(line => line.trim() !== '').slice(0, MAX_TRIED_LINES)
   const missing = findMissing(file, tried)

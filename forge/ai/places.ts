@@ -258,7 +258,7 @@ function placesWithin(file: Buffer, folded: Folded, text: Buffer, wanted: Folded
   return findAll(folded.bytes, bytes, isUpToEnd).map(found => {
     const start = (position: number) => folded.starts[position] as number
     const end = found + bytes.length
-    // The text had blanks at its end: those of the file belong to the place.
+    // The search text had blanks at its end: the file's blanks there are part of the found place.
     const to = wanted.isStripped ? endOfBlanks(file, start(end)) : start(end)
     const at = (position: number) => {
       if (position === text.length) return to
@@ -315,7 +315,8 @@ const MAX_COMPARISONS_PER_ROW = 3
 
 /** Finds whole lines that equal the text's but for a common difference in indentation. */
 function placesOfRows(folded: Folded, text: Buffer, wanted: Folded, indented: readonly string[]): TextPlace[] {
-  // A last line of only blanks is the start of a line whose rest is unknown.
+  // A search text whose last line has only blanks may mean any line with that indentation, so no whole lines are
+  // searched.
   if (wanted.isStripped && wanted.bytes[wanted.bytes.length - 2] === LF) return []
   const [rows, wantedRows] = [rowsOf(folded), rowsOf(wanted)]
   const contentOf = ({ bytes }: Folded, { starts, contents }: Rows) => {
@@ -369,7 +370,7 @@ function placeOfRows(
 ): TextPlace {
   const startOf = (row: number) => folded.starts[rows.starts[row] as number] as number
   const end = found + wantedRows.count
-  // Without a line end at its end, the text ends before that of the last line.
+  // Where the search text has no final line end, the place ends before the line end of its last line.
   const to = wanted.isOpen ? (folded.starts[(rows.starts[end] as number) - 1] as number) : startOf(end)
   const at = (position: number) => {
     if (position === text.length) return to

@@ -38,6 +38,17 @@ export type Note = v.InferOutput<typeof NoteSchema>
 /** The model that a request is for. `name`: as the user writes it. */
 export type ModelTarget = { name: string; provider: Provider }
 
+/** The request with every cache mark's lifetime set to one hour. */
+export function withHourMarks(request: Request): Request {
+  const hour = <Block extends { mark?: Mark }>(block: Block): Block => (block.mark ? { ...block, mark: '1h' } : block)
+  const messages = request.messages.map((message): RequestMessage => {
+    if (message.role === 'user') return { ...message, blocks: message.blocks.map(hour) }
+    if (message.role === 'tool') return { ...message, blocks: message.blocks.map(hour) }
+    return { ...message, blocks: message.blocks.map(block => (block.type === 'text' ? hour(block) : block)) }
+  })
+  return { ...request, system: request.system.map(hour), messages }
+}
+
 /** The options of one call: prompt, tools, the maximum of output tokens, and the thinking effort. */
 export function callOptions(request: Request, target: ModelTarget): LanguageModelV4CallOptions {
   return {
@@ -179,8 +190,8 @@ const idFor = (id: string, target: ModelTarget): string =>
 const toolName = (name: string): string => name.replace(/[^a-zA-Z0-9_-]/g, '_').slice(0, 64) || '_'
 
 /**
- * The arguments as an object, as providers accept nothing else. Others were refused by the tool; they are shown to the
- * model as it sent them.
+ * The arguments of a call as an object, since providers accept nothing else. The tool has refused any other value; here
+ * it is put into the field `sent`, so that the model sees what it sent.
  */
 function argumentsObject(sent: unknown): unknown {
   const clean = wellFormed(sent)

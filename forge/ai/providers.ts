@@ -4,9 +4,11 @@
  */
 import type { LanguageModelV4 } from '@ai-sdk/provider'
 import type { Patience } from './ask.ts'
+import type { BatchableModel } from './batches/batches.ts'
+import { openBatches } from './batches/services.ts'
 import type { Fetch } from './endpoint.ts'
 import { listedModel } from './model-list.ts'
-import { type Model, ModelError } from './request.ts'
+import { ModelError } from './request.ts'
 import { type Endpoint, providerOf, type Settings } from './settings.ts'
 
 /**
@@ -14,7 +16,11 @@ import { type Endpoint, providerOf, type Settings } from './settings.ts'
  * while the settings stay the same, and can be asked concurrently. @throws ModelError where a key or the model is not
  * configured.
  */
-export async function openModel(name: string, settings: Settings, patience: Partial<Patience> = {}): Promise<Model> {
+export async function openModel(
+  name: string,
+  settings: Settings,
+  patience: Partial<Patience> = {},
+): Promise<BatchableModel> {
   const provider = providerOf(name)
   const endpoint = provider && settings.endpoint(provider)
   if (!endpoint) throw new ModelError(provider ? 'key' : 'no such model', settings.missing(name) ?? 'No model is set.')
@@ -31,6 +37,7 @@ export async function openModel(name: string, settings: Settings, patience: Part
     price: settings.price(name),
     patience: { ...usual, ...patience },
     isAtAnthropic: new URL(endpoint.address).hostname === 'api.anthropic.com',
+    service: await openBatches(endpoint, asked, id),
   })
 }
 

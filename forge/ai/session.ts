@@ -87,7 +87,7 @@ export const SessionEntry = v.variant('kind', [
   }),
   /**
    * A file's content from this entry on; `oid` null: it was deleted. With `edited`, the model's own tools changed it:
-   * no content is sent, since their results have told the model.
+   * no content is sent, since the results of the tools have told the model.
    */
   v.object({
     kind: v.literal('file'),

@@ -75,6 +75,16 @@ const Dollars = v.pipe(
   v.check(dollars => dollars > 0, 'must be more than 0 US dollars'),
 )
 
+const positive = (words: string, most: number) =>
+  v.pipe(
+    v.string(),
+    v.regex(/^\d{1,5}(?:\.\d{1,4})?$/, words),
+    v.transform(Number),
+    v.check(it => it > 0 && it <= most, words),
+  )
+const Hours = positive('must be a number of hours, at most 48', 48)
+const Seconds = positive('must be a number of seconds, at most 3600', 3600)
+
 /**
  * How capable a model has to be, from low to high. Each kind of work asks for a tier; the user sets which models a tier
  * has.
@@ -99,7 +109,7 @@ function priceOf(text: string): [name: string, price: Price | undefined] {
   return [name, { input, output, cacheRead, cacheWrite }]
 }
 
-/** One window in tokens for all models, or one for each of some: `MODEL=TOKENS`. */
+/** One window in tokens for all models, or a window for each of some models: `MODEL=TOKENS`. */
 const Windows = v.pipe(
   v.string(),
   v.transform(text => text.split(',').map(window => window.trim())),
@@ -143,6 +153,9 @@ const SettingsSchema = v.strictObject({
   /** Whether runs of tasks learn from earlier ones. */
   FORGE_LESSONS: v.optional(OnOff, 'on'),
   FORGE_PRICES: v.optional(Prices, ''),
+  FORGE_BATCH: v.optional(v.picklist(['0', '1', 'work', 'all'], 'must be 0, 1 (the same as work) or all')),
+  FORGE_BATCH_HOURS: v.optional(Hours, '25'),
+  FORGE_BATCH_WINDOW: v.optional(Seconds, '20'),
   FORGE_WINDOW: v.optional(Windows, ''),
   FORGE_TIER_REASONING: v.optional(Names, ''),
   FORGE_TIER_GENERATION: v.optional(Names, ''),
@@ -232,6 +245,16 @@ export class Settings {
     const endpoint = this.endpoint(providerOf(name) ?? '')
     const isOwn = endpoint && (endpoint.name ? !isLoopback(endpoint.address) : isAtProvider(endpoint))
     return isOwn ? listedPrice(name) : undefined
+  }
+
+  /**
+   * How requests of runs are sent in batches. `sends`: which requests, by default of a run; undefined: none. `seconds`:
+   * how long requests are gathered for one batch. `hours`: how long an answer is waited for.
+   */
+  get batch(): { sends: 'work' | 'all' | undefined; seconds: number; hours: number } {
+    const { FORGE_BATCH: batch, FORGE_BATCH_WINDOW: seconds, FORGE_BATCH_HOURS: hours } = this.#parsed
+    const sends = batch === 'all' ? 'all' : batch === '1' || batch === 'work' ? 'work' : undefined
+    return { sends, seconds, hours }
   }
 
   /** Whether the user has set a model's price. */

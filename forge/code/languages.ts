@@ -11,7 +11,7 @@ export const GRAMMARS = [
   { name: 'python', endings: 'py pyi' },
   { name: 'go', endings: 'go' },
   { name: 'rust', endings: 'rs' },
-  // C++ contains C, but for names that are keywords in it.
+  // The grammar of C++ also parses C, except for names that are keywords in C++.
   { name: 'cpp', endings: 'c h cc cpp cxx hh hpp hxx' },
   { name: 'java', endings: 'java' },
   { name: 'c-sharp', endings: 'cs' },

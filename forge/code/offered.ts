@@ -7,7 +7,7 @@ type Asked = { node: Node; name: string; around: Definition | undefined }
 
 export function isOffered(language: GrammarName, asked: Asked): boolean {
   const { node, name, around } = asked
-  // What is defined inside a function is its own.
+  // No other file can name a definition inside of a function.
   if (around && /^(?:function|method|variable|field)$/.test(around.kind)) return false
   switch (language) {
     case 'typescript':
@@ -18,7 +18,7 @@ export function isOffered(language: GrammarName, asked: Asked): boolean {
     case 'python':
       return !name.startsWith('_') && (around?.isOffered ?? true)
     case 'go':
-      // Other files of the package can name all of it.
+      // In Go, other files of the same package can name every definition of a file.
       return true
     case 'rust':
       return isPublicInRust(node, around)
@@ -67,7 +67,9 @@ function exportedNames(program: Node): ReadonlySet<string> {
   return names
 }
 
-/** Those of the last file asked about: a file's definitions are asked about one after the other. */
+/**
+ * The exported names of the file asked about last, kept since a file's definitions are asked about one after the other.
+ */
 let lastNames: { id: number; tree: unknown; names: ReadonlySet<string> } | undefined
 
 function isPublicInRust(node: Node, around: Definition | undefined): boolean {

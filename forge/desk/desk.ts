@@ -9,6 +9,7 @@ import type { Oid, Repository } from '../../core/git/repository.ts'
 import { run } from '../../core/git/run.ts'
 import { Operations } from '../operations.ts'
 import { branchOfRef, HEADS } from './branches/branches.ts'
+import { originsIn } from './branches/draft-renames.ts'
 import { closeFile, renamesIn, vfsAt } from './branches/places.ts'
 import type { Models } from './chat/models.ts'
 import type { BranchInfo } from './contract/branches.ts'
@@ -86,6 +87,7 @@ export class Desk implements AsyncDisposable {
       vfsAt: at => vfsAt(this.#work.branches, at),
       renamesIn: branch => renamesIn(this.#work.branches, branch),
       headOf: async branch => (await this.#work.branches.work(branch)).head,
+      savedPath: async (branch, path) => originsIn((await this.#work.branches.work(branch)).drafts).get(path) ?? path,
       contextOf: (branch, paths) => this.#work.chat.conversations.circlesIn(branch, paths),
     })
     this.#comments = new Comments({
@@ -312,7 +314,7 @@ export class Desk implements AsyncDisposable {
     return at.kind === 'commit' ? at : { ...at, branch: await this.#work.branches.nameNow(at.branch) }
   }
 
-  /** Writes follow each other, so that the last one stays. */
+  /** Writes the layout after any earlier write has ended, so that the newest layout is the last one written. */
   async #keepLayout(layout: Layout): Promise<void> {
     const written = this.#layout.then(() => writeLayout(this.options.state, layout))
     this.#layout = written.catch(() => undefined)

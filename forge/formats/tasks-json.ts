@@ -93,6 +93,13 @@ const TaskStatus = v.object({
   dependsOn: v.array(TaskId),
 })
 
+/**
+ * A run's requests in batches. `out`: without an answer yet, the first of them since `since`, in milliseconds since
+ * 1970. `answered`: those with one, which have cost `saved` US dollars less than if they had been sent now.
+ */
+export const InBatches = v.object({ out: Count, since: v.optional(v.number()), answered: Count, saved: Amount })
+export type InBatches = v.InferOutput<typeof InBatches>
+
 export const RunStatus = v.object({
   run: RunId,
   state: RunState,
@@ -106,6 +113,7 @@ export const RunStatus = v.object({
   /** Milliseconds of work so far, where the run has a limit of minutes. */
   used: v.optional(Amount),
   question: v.optional(Reference),
+  batch: v.optional(InBatches),
   /** With the state `out of budget`: the limit that was reached. */
   limit: v.optional(LimitName),
   result: v.optional(Oid),

@@ -41,7 +41,8 @@ test.each([
   await using history = await makeHistory()
   const reviewOf = await fork(history, { base: { [CI]: PUSH }, ours, theirs: { [CI]: CHANGED } })
   const review = await reviewOf({ ...ours, [CI]: CHANGED })
-  // Git merges the two versions cleanly, so taking upstream's version is an edit of the agent's.
+  // In some of these cases git merges the two versions cleanly: taking upstream's version is then refused as an edit by
+  // the agent.
   expect(review.refusals.join()).toMatch(/^(CI that the fork has switched off would run again|Files that steer CI)/)
   expect(review.unliftable).toEqual([])
   expect((await reviewOf(ours)).refusals).toEqual([])
@@ -701,7 +702,8 @@ test('hundreds of thousands of lines of upstream are not compared with each line
   const lines = (word: string, count: number) =>
     Buffer.from(Array.from({ length: count }, (_, at) => `w ${word}${at}`).join('\n'))
   const [ours, theirs] = [lines('ours', 100), lines('theirs', 300_000)]
-  // Only the last lines of both sides have the words: all lines would have to be compared, so the search gives up.
+  // The words of this line are only in the last line of each side: to find them, all lines would have to be compared,
+  // so the search gives up.
   expect(isOfBothSides(Buffer.from('w ours99 theirs299999'), [ours, theirs, undefined])).toBe(false)
   expect(isOfBothSides(Buffer.from('w ours9 theirs9'), [lines('ours', 10), lines('theirs', 10), undefined])).toBe(true)
 })

@@ -32,7 +32,9 @@ export type Heard = {
   }[]
   output: number
   pieces: Piece[]
-  /** Anthropic compares a request with that of this earlier answer, if asked to; null for the first one. */
+  /**
+   * The id of the earlier answer whose request Anthropic is asked to compare this one with; null in the first request.
+   */
   previous?: string | null
 }
 
@@ -49,9 +51,9 @@ const word = (value: unknown): string => (typeof value === 'string' ? value : ''
 export class Refusal extends Error {}
 
 /** Parses a request. Throws a {@link Refusal} where the provider would answer 400. */
-export function hear(provider: Provider, body: Buffer): Heard {
+export function hear(provider: Provider, body: Buffer, { isStreamed = true } = {}): Heard {
   const sent = fields(parsed(body.toString()))
-  if (sent.stream !== true) throw new Refusal('This double only streams: set "stream" to true.')
+  if (isStreamed && sent.stream !== true) throw new Refusal('This double only streams: set "stream" to true.')
   return provider === 'anthropic' ? hearMessages(sent) : hearCompletions(provider, sent)
 }
 
@@ -213,7 +215,10 @@ function verifyAnswered(messages: readonly Fields[]): void {
   }
 }
 
-/** A message is one piece, or several where its content is a list: that may have marks. */
+/**
+ * Splits a message into pieces: its content (if that is a list, each part of it, since parts can have cache marks),
+ * then its other fields.
+ */
 function piecesOfMessage(message: Fields): Piece[] {
   const { content, ...rest } = message
   const parts = typeof content === 'string' ? [{ type: 'text', text: content }] : list(content)
@@ -261,6 +266,49 @@ export function eventsOf(heard: Heard, said: Said, counted: Counted, { id, earli
   return heard.provider === 'anthropic'
     ? messageEvents(heard, said, counted, { id, earlier })
     : completionEvents(heard, said, counted, hasUsage)
+}
+
+/** An answer as one JSON object, as batches have it. */
+export function answerOf(heard: Heard, said: Said, { input, read, write }: Counted, id: string): string {
+  const names = ids(said)
+  const output = outputTokens(said)
+  if (heard.provider !== 'anthropic') {
+    const reasons = { done: 'stop', calls: 'tool_calls', length: 'length', refused: 'content_filter', error: 'error' }
+    const calls = (said.calls ?? []).map((call, index) => ({
+      ...{ id: names[index] ?? '', type: 'function' },
+      function: { name: call.name, arguments: argumentsOf(call) },
+    }))
+    const message = {
+      role: 'assistant',
+      content: said.text ?? null,
+      ...(said.reasoning !== undefined && { reasoning_content: said.reasoning }),
+      ...(calls.length > 0 && { tool_calls: calls }),
+    }
+    const usage = { prompt_tokens: input, completion_tokens: output, prompt_tokens_details: { cached_tokens: read } }
+    const choices = [{ index: 0, message, finish_reason: reasons[endOf(said)] }]
+    return JSON.stringify({ id, object: 'chat.completion', created: 1_763_800_000, model: heard.model, choices, usage })
+  }
+  const reasons = { done: 'end_turn', calls: 'tool_use', length: 'max_tokens', refused: 'refusal', error: 'error' }
+  const thinking = said.reasoning ?? ''
+  const content = [
+    ...(said.reasoning === undefined ? [] : [{ type: 'thinking', thinking, signature: signatureOf(thinking) }]),
+    ...(said.text ? [{ type: 'text', text: said.text }] : []),
+    ...(said.calls ?? []).map((call, index) => ({
+      ...{ type: 'tool_use', id: names[index] ?? '', name: call.name },
+      input: typeof call.arguments === 'string' ? {} : call.arguments,
+    })),
+  ]
+  const written = write['5m'] + write['1h']
+  const usage = {
+    input_tokens: input - read - written,
+    cache_creation_input_tokens: written,
+    cache_read_input_tokens: read,
+    cache_creation: { ephemeral_5m_input_tokens: write['5m'], ephemeral_1h_input_tokens: write['1h'] },
+    output_tokens: output,
+    service_tier: 'batch',
+  }
+  const end = { stop_reason: reasons[endOf(said)], stop_sequence: null, usage }
+  return JSON.stringify({ id, type: 'message', role: 'assistant', model: heard.model, content, ...end })
 }
 
 const event = (data: Fields): string => `event: ${data.type}\ndata: ${JSON.stringify(data)}\n\n`

@@ -11,8 +11,10 @@ import {
   type ServerResponse,
 } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { BatchServer } from './batch-server.ts'
 import { type Counted, ModelCache } from './model-cache.ts'
 import {
+  answerOf,
   beginsWith,
   errorBody,
   errorEvent,
@@ -74,7 +76,7 @@ export type Asked = {
   counted?: Counted
   /** Times in milliseconds on this process's clock: when the request came, and when the connection was closed. */
   at: number
-  /** The bytes of the whole answer, and those sent. */
+  /** The number of bytes of the whole answer; `sent`: how many of them were sent. */
   bytes: number
   sent: number
   /** Why the request was refused; undefined where it was not. */
@@ -94,10 +96,14 @@ export type ModelServerOptions = {
 
 export class ModelServer {
   readonly requests: Asked[] = []
+  /** The batch interfaces. Their requests are not among {@link requests}. */
+  readonly batches = new BatchServer((provider, body) => this.answerLine(provider, body))
   readonly cache: ModelCache
   readonly key: string
   private readonly answers = new Map<string, Heard>()
   private offset = 0
+  /** The number of lines of batches that were answered. */
+  private lines = 0
   private waiting: { count: number; resolve: () => void }[] = []
 
   private constructor(
@@ -163,6 +169,14 @@ export class ModelServer {
   }
 
   private async answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    if (isOfBatches(request.url ?? '')) {
+      const key = request.headers['x-api-key'] ?? request.headers.authorization?.replace(/^Bearer /, '')
+      const chunks: Buffer[] = []
+      for await (const chunk of request) chunks.push(chunk)
+      if (key !== this.key) return refuse(response, 401, errorBody('openai', 401, WORDS[401] ?? ''))
+      await this.batches.handle(request, Buffer.concat(chunks), response)
+      return
+    }
     const asked = await this.record(request, response)
     const provider = providerOf(asked.path)
     if (!provider) return refuse(response, 404, 'no such path')
@@ -176,6 +190,23 @@ export class ModelServer {
       if (!(error instanceof Refusal)) throw error
       asked.refused = error.message
       refuse(response, 400, errorBody(provider, 400, error.message))
+    }
+  }
+
+  /** Answers a line of a batch, by the script. */
+  private async answerLine(provider: Provider, body: Buffer): Promise<{ status: number; json: string }> {
+    try {
+      const heard = hear(provider, body, { isStreamed: false })
+      const script = this.script
+      const count = this.lines++
+      const turn = typeof script === 'function' ? await script(heard, count) : script[count]
+      if (!turn) throw new Refusal(`The script has no answer to line ${count + 1}.`)
+      if (turn.status) return { status: turn.status, json: errorBody(provider, turn.status, turn.words ?? '') }
+      const json = answerOf(heard, turn, turn.counted ?? this.count(heard), `msg_batched_${count}`)
+      return { status: 200, json }
+    } catch (error) {
+      if (!(error instanceof Refusal)) throw error
+      return { status: 400, json: errorBody(provider, 400, error.message) }
     }
   }
 
@@ -230,6 +261,9 @@ export class ModelServer {
       : this.cache.countMarked(heard.model, heard.pieces)
   }
 }
+
+const isOfBatches = (path: string): boolean =>
+  /^\/(anthropic\/v1\/messages\/batches|v1\/(files|batches|batch\/jobs))([/?]|$)/.test(path)
 
 const BASES: Record<Provider, string> = { anthropic: '/anthropic', openrouter: '/api/v1', openai: '/v1' }
 const MODELS: Record<Provider, string> = {

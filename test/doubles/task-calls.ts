@@ -1,7 +1,7 @@
 /** A model's answer to a step of a task. */
 import type { ScriptedCall } from './model-server.ts'
 
-/** The calls of an answer: its edits are calls of their own, before the answer. */
+/** The tool calls that send an answer: one for each of its edits, then the call of `answer` with the rest. */
 export function callsOf(sent: object): ScriptedCall[] {
   const { edits, ...answer } = sent as { edits?: unknown }
   // Edits that are not a list are sent as they are, within the answer.

@@ -63,7 +63,7 @@ export type BoxOptions = {
   root?: string
   /** Additional flags of docker run. */
   flags?: string[]
-  /** Replaces the lock's capabilities, for example to leave one out. */
+  /** Replaces the capabilities that the container gets to lock itself (CAPABILITIES), for example to leave one out. */
   capabilities?: string[]
   env?: Record<string, string>
   beforeStart?: (box: { workspace: string; state: string }) => unknown

@@ -12,7 +12,7 @@ afterAll(removeBoxes)
 
 const turn = (command: string) => [{ say: 'I am at work on greeting.txt', calls: [bash(command, 900_000)] }]
 
-/** Processes of this machine and of containers on it, by their command line. */
+/** The processes with exactly this command line, on this machine and in its containers. */
 const running = (command: string) =>
   readdirSync('/proc').filter(entry => {
     if (!/^\d+$/.test(entry)) return false
@@ -71,7 +71,7 @@ describe('time', () => {
       script: turn(script),
       whileRunning: async ({ workspace }) => {
         await appears(join(workspace, 'started'))
-        // The process is first setsid and nohup, then sleep.
+        // The command of the process is first setsid, then nohup, and only then `sleep 98762`.
         await until('what the agent left behind', () => running('sleep 98762').length > 0)
         seen = running('sleep 98762').length
       },

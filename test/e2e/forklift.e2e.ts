@@ -152,7 +152,8 @@ test('the preflight finds this engine and this image fit', async () => {
 })
 
 describe("the host's clocks", () => {
-  // The agent stops the harness, its messenger and its deadline; only `docker stop` and the removal are left.
+  // The agent kills the process that would end it on request (`read -r agent`) and stops the harness with its time
+  // limit: only `docker stop` and the removal are left.
   const deaf = `pkill -KILL -f '[r]ead -r agent'; pkill -STOP -f 'harness/[r]un.sh'; touch started; sleep 900`
 
   test('end a container that does not listen to `docker stop`', async () => {

@@ -1,5 +1,6 @@
-// An agent that tries to break out. Each attempt is first made in a container of the same image without the lock, where
-// it must succeed, which shows that it is real. Then OpenCode makes it inside of the lock, where it must fail.
+// An agent that tries to break out. Each attempt is first made in a container of the same image without the lock (the
+// restrictions on the agent), where it must succeed: that shows that the attempt is real. Then OpenCode makes the
+// attempt in a locked container, where it must fail.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { clean } from '../harness/scene.ts'
 import { addressOfOurs, box, docker, expectCode, gateway, IMAGE, KEY, removeBoxes } from './box.ts'
@@ -35,7 +36,7 @@ function listen(hostname: string, answer = () => new Response('reached')) {
 beforeAll(async () => {
   neighbour = await addressOfOurs('10.213.77.0/28')
   internet = await addressOfOurs('203.0.113.0/28')
-  // Two addresses of one network, of which the container is told the first.
+  // Two parts of one public network: the container is told to reject that network, by an address of the first part.
   publicHost = await addressOfOurs('198.51.100.0/29')
   publicNeighbour = await addressOfOurs('198.51.100.8/29')
   const onBridge = listen(bridge)

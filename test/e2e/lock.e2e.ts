@@ -1,4 +1,5 @@
-// The lock of a container: the agent's user, what it can reach, and that no agent starts where the lock fails.
+// The lock of a container (the restrictions that it sets up before the agent starts): which user the agent is, what it
+// can reach, and that no agent starts where the lock fails.
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import {
   chmodSync,

@@ -80,7 +80,10 @@ async function killAt(world: World, tool: 'git' | 'docker', fits: string, then: 
 
 const KILLED = 137
 
-/** Each command that a run starts stands for the step that it belongs to. */
+/**
+ * Each row: a step of a run, and the command (a tool and a pattern) that belongs to it, before or after which Forklift
+ * is killed.
+ */
 test.concurrent.each([
   ['looks around', 'docker', "*' info '*", 'goes on'],
   ['asks the remotes', 'git', "*' ls-remote '*", 'goes on'],

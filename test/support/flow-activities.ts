@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto'
 import { ApplicationFailure, Context } from '@temporalio/activity'
 import type {
   Activities,
+  BatchActivities,
   Constructed,
   Finished,
   Gathered,
@@ -83,6 +84,9 @@ export const shape = (id: string, more: Partial<TaskShape> = {}): TaskShape => (
 const hash = (words: string): string => createHash('sha1').update(words).digest('hex')
 const SPENT = { requests: 1, input: 100, output: 10, cost: 0.01 }
 
+/** The activities of runs without batches. */
+type Unbatched = Omit<Activities, keyof BatchActivities>
+
 export class ScriptedActivities {
   readonly blobs = new Map<Oid, string>()
   readonly commits = new Map<Oid, string[]>()
@@ -129,8 +133,8 @@ export class ScriptedActivities {
   story = (): string[] => [...this.journal.values()].map(({ what, task, words }) => [what, task, words].join(' '))
 
   /** The activities as plain functions, as a worker calls them. */
-  functions(): Activities {
-    const all: Activities = {
+  functions(): Unbatched {
+    const all: Unbatched = {
       construct: async input => this.#construct(input),
       send: async input => this.#send(input),
       receive: async ({ answer }) => ({ parsed: answer, words: '' }),
@@ -168,7 +172,7 @@ export class ScriptedActivities {
     return this.#watched(all)
   }
 
-  #watched(all: Activities): Activities {
+  #watched(all: Unbatched): Unbatched {
     const { before } = this.overrides
     if (!before) return all
     const entries = Object.entries(all).map(([name, activity]) => [

@@ -16,7 +16,7 @@ import {
 } from '../../core/formats/forklift-run.ts'
 import type { ForkliftOptions } from '../../forge/desk/forklift/forklift-on-desk.ts'
 
-/** Notes how it was called, and prints the lines that come through a named pipe, until one says how it ends. */
+/** Notes its arguments, and prints the lines that come through a named pipe, until the line `exit CODE`. */
 const SCRIPT = `
 printf '%s\\n' "$*" >>"$SAYS/told"
 exec 3<>"$SAYS/lines"
@@ -68,7 +68,10 @@ export class ForkliftCommand {
     await this.says(`exit ${exitCode}`)
   }
 
-  /** Records a run that an agent has merged in. `outcome` says how it ended, `letter` is what a stuck agent asks. */
+  /**
+   * Records a run in which an agent made the merge. `outcome`: how it ended. `letter`: the report of an agent that is
+   * stuck.
+   */
   async ran(
     name: string,
     outcome: Partial<RunOutcome> & { exitCode: number },

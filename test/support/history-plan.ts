@@ -23,7 +23,7 @@ export type HistoryPlan = {
   tree: Oid
   /** The model's answer to each task. */
   edits: ReadonlyMap<TaskId, FileEdit[]>
-  /** Paths that no model can write (images, links, submodules): in the base they are already as at the end. */
+  /** Paths that no model can write (images, links, submodules): the base already has their final content. */
   given: Path[]
 }
 
@@ -54,7 +54,8 @@ export async function planOf(objects: Objects, commits: readonly Oid[]): Promise
   const given = new Set<Path>()
   for (const { path, before, after } of steps.flatMap(({ touches }) => touches))
     if (!(await isWritable(objects, path, before)) || !(await isWritable(objects, path, after))) given.add(path)
-  // A commit with more files becomes a task without boundaries, which may not touch files that must be named.
+  // A commit with many files becomes a task without boundaries. Such a task may not write files that have to be named
+  // in its boundaries, so these are already in the base.
   for (const { touches } of steps.filter(({ touches }) => touches.length > MOST_NAMED / 2))
     for (const { path, before, after } of touches) if (needsName(path, before, after)) given.add(path)
   const asInTheEnd = new Map<Path, TreeChange>()
@@ -125,7 +126,7 @@ async function isWritable(objects: Objects, path: Path, at: Entry): Promise<bool
 const isPointer = (bytes: Buffer): boolean =>
   bytes.toString('latin1', 0, 42) === 'version https://git-lfs.github.com/spec/v1'
 
-/** A change without the paths that are already in the base as at the end. */
+/** A change without the `given` paths, whose final content is already in the base. */
 function withoutGiven(touch: Touch, given: ReadonlySet<Path>): Touch[] {
   const { path, before, after, from } = touch
   if (from === undefined || (!given.has(from) && !given.has(path))) return given.has(path) ? [] : [touch]
@@ -344,7 +345,7 @@ function sumOf({ path, text }: { path: Path; text: string }): string {
   return `sha256sum '${asText(path).replaceAll("'", `'\\''`)}' | grep -q '^${sum}'`
 }
 
-/** Adds an assertion: a file is as at the end. The last task that writes it makes it true. */
+/** Adds an assertion to the plan: one file has its final content. The last task that writes this file claims it. */
 async function withContract(objects: Objects, tasks: Task[], last: Oid): Promise<Plan> {
   for (const task of tasks.toReversed()) {
     for (const output of task.objective.outputs.filter(path => /^[\w./-]+$/.test(path))) {

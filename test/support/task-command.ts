@@ -138,9 +138,19 @@ const statusOfTask = ({ tip, ...task }: RunTask): RunStatus['tasks'][number] => 
   ...(tip !== undefined && { head: tip }),
 })
 
-function statusOf({ run, state, words, complaints, tasks, spent, limit, hasResult }: Run): RunStatus {
+function statusOf({ run, state, words, complaints, tasks, spent, batch, limit, hasResult }: Run): RunStatus {
   const result = hasResult ? { result: 'a'.repeat(40) } : {}
-  return { run, state, words, complaints, tasks: tasks.map(statusOfTask), spent, ...(limit && { limit }), ...result }
+  return {
+    run,
+    state,
+    words,
+    complaints,
+    tasks: tasks.map(statusOfTask),
+    spent,
+    batch,
+    ...(limit && { limit }),
+    ...result,
+  }
 }
 
 function shownRun(run: Run): ShownRun {

@@ -113,7 +113,7 @@ export class TaskModel implements AsyncDisposable {
 
   private async turn(heard: Heard): Promise<Turn> {
     const asked = stepOf(heard)
-    // A name may be part of another one.
+    // A name may be part of a longer one, so longer names are tried first.
     const names = [...this.works.keys()].sort((a, b) => b.length - a.length)
     const name = names.find(name => new RegExp(`\\b${name}\\b`).test(asked.text)) ?? ''
     const work = this.works.get(name)

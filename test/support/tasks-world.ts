@@ -18,7 +18,7 @@ import { findWorker, openWorkerPlace } from '../../forge/tasks/engine/workers.ts
 import { listRuns, openRunFolder } from '../../forge/tasks/runs/folder.ts'
 import { journalFile, parseLines, readJournal } from '../../forge/tasks/runs/journal.ts'
 import { RunStore } from '../../forge/tasks/runs/store.ts'
-import { type Heard, ModelServer, type Turn } from '../doubles/model-server.ts'
+import { type Heard, ModelServer, type Provider, type Turn } from '../doubles/model-server.ts'
 import { FILES, turnFor } from './chaos-model.ts'
 import { commit, type Files, gitWith } from './git.ts'
 import { endAtOnce, homeIn } from './temporal.ts'
@@ -33,6 +33,8 @@ export type TasksWorldOptions = {
   /** The model's answers; by default the plan of a dozen tasks and its edits, each after `delay` milliseconds. */
   script?: (heard: Heard, count: number) => Turn | Promise<Turn>
   delay?: number
+  /** The provider whose format the model speaks. */
+  provider?: Provider
   env?: Environment
 }
 
@@ -45,7 +47,13 @@ export class TasksWorld implements AsyncDisposable {
     readonly repository: Repository,
   ) {}
 
-  static async make({ files = FILES, script, delay = 20, env = {} }: TasksWorldOptions = {}): Promise<TasksWorld> {
+  static async make({
+    files = FILES,
+    script,
+    delay = 20,
+    provider = 'openai',
+    env = {},
+  }: TasksWorldOptions = {}): Promise<TasksWorld> {
     const root = await realpath(await mkdtemp(join(tmpdir(), 'forge-chaos-')))
     const model = await ModelServer.start(script ?? (heard => turnFor(heard, delay)))
     const home = await homeIn(root)
@@ -58,7 +66,7 @@ export class TasksWorld implements AsyncDisposable {
     await writeFile(join(root, 'home/.gitconfig'), '[user]\n\tname = Max\n\temail = max@notes.example\n')
     const all = {
       ...home,
-      ...model.environment('openai'),
+      ...model.environment(provider),
       PATH: `${join(root, 'bin')}:${process.env.PATH}`,
       TMPDIR: join(root, 'tmp'),
       LC_ALL: 'C.UTF-8',
@@ -86,8 +94,12 @@ export class TasksWorld implements AsyncDisposable {
   }
 
   /** The run that a command has started, as soon as it prints it. */
-  async begun(env: Environment = {}, args: string[] = []): Promise<{ run: string; leave: () => Promise<unknown> }> {
-    const child = Bun.spawn([join(PROJECT, 'forge.ts'), 'run', '--yes', ...args, 'Write a dozen notes'], {
+  async begun(
+    env: Environment = {},
+    args: string[] = [],
+    wish = 'Write a dozen notes',
+  ): Promise<{ run: string; leave: () => Promise<unknown> }> {
+    const child = Bun.spawn([join(PROJECT, 'forge.ts'), 'run', '--yes', ...args, wish], {
       cwd: this.folder,
       env: { ...this.env, ...env },
       stdio: ['ignore', 'ignore', 'pipe'],

@@ -5,11 +5,9 @@ import type { TestTemporal } from './temporal.ts'
 export type TestWorker = AsyncDisposable & {
   queue: string
   log: string[]
-  /**
-   * Asks the worker to end, which stops running work after a moment; `drain`: to take no more work, and end after what
-   * runs.
-   */
+  /** Ends the worker: running work is stopped after a moment. */
   end: () => void
+  /** Lets the worker take no more work, and end when its running work has ended. */
   drain: () => void
   ended: Promise<void>
 }

@@ -38,7 +38,10 @@ export async function save(work: BranchWork, selection: Selection, message?: str
   })
 }
 
-/** The paths with new content, of which a filter could be missed: both paths of a renamed file. */
+/**
+ * The paths at which a save writes new content, to be checked for filters: of a renamed file with new content, both
+ * paths.
+ */
 async function withNewContent({ room: { objects }, tip, drafts }: BranchWork, paths: readonly Path[]): Promise<Path[]> {
   const origins = originsIn(drafts)
   const all = paths.map(async path => {

@@ -25,11 +25,18 @@ import {
 type UndoTarget = {
   /** The branch's move; undefined if it stays. */
   head: { before?: Oid | undefined; after?: Oid | undefined } | undefined
-  /** For the undo of a save: its changes become drafts again, as in this commit of the drafts before it. */
+  /**
+   * For the undo of a save, whose changes become drafts again: the commit of the drafts as they were before the save.
+   */
   unsaved: { drafts: Oid | undefined } | undefined
-  /** Whether the operation added files, which are removed with all that was typed in them; a redo restores that. */
+  /**
+   * Whether the operation added files. Its undo removes them with the edits typed in them, and a redo restores both.
+   */
   isAdded: boolean
-  /** The drafts' commits that the operation changed: the one after it, and the one before. */
+  /**
+   * The commits of the drafts that the undo goes between: `from` is the one after the operation, `to` the one before
+   * it.
+   */
   drafts: { from: Oid | undefined; to: Oid | undefined } | undefined
   /** The renames of files and folders, in this order. */
   renamed: readonly Renamed[]
@@ -49,7 +56,8 @@ export async function prepare(held: HeldBranch, target: UndoTarget): Promise<Nex
   await held.collect()
   // Another desk may have moved the branch or written drafts since its refs were read.
   await held.lookAgain()
-  // A redo restores what was typed in a file that goes.
+  // The undo of an added file removes it with the edits typed in it: these are written first, so that a redo can
+  // restore them.
   if (target.isAdded) await held.writeDrafts()
   const { head, merging, renamed } = target
   const there = work.isGone ? undefined : work.head
@@ -100,7 +108,10 @@ async function draftsOn({ tip: now, drafts, room }: BranchWork, tip: Oid | undef
   return await mergeDrafts(room.objects, noDrafts(now), drafts, noDrafts(tip))
 }
 
-/** Reverts the renames of files and folders: drafts, or a commit (`isCommitted`), as earlier versions have made. */
+/**
+ * Reverts renames of files and folders. A rename is a draft, except where an earlier version of the desk has committed
+ * it (`isCommitted`): then only the paths of the drafts change.
+ */
 async function renamedAgain(
   { room: { objects }, drafts: now, name }: BranchWork,
   tip: Oid | undefined,

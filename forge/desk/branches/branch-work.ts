@@ -221,7 +221,7 @@ export class BranchWork {
   readonly #lock = new BranchLock(isWaiting => this.#sayWaiting(isWaiting))
   #waitingTimer: ReturnType<typeof setTimeout> | undefined
   #hasSaidWaiting = false
-  /** The drafts as {@link draftPaths} lists them. Kept, since each edit asks for it. */
+  /** The drafts as {@link draftPaths} lists them, cached since every edit reads the list. */
   #listed: Listed & { drafts: Drafts }
   /** The files with drafts in the last news. */
   #saidDrafts: SaidDrafts = { paths: [], conflicts: [] }
@@ -560,7 +560,7 @@ export class BranchWork {
       if (!isTurn) this.verifyFree()
       if (!isMerging) this.verifyNotMerging()
       const signature = readSignature(this.room.objects.repository)
-      // A task that awaits the signature gets the error from it; a task that makes no commit needs no signature.
+      // A task that awaits the signature gets its error; for a task that makes no commit, the error is ignored.
       signature.catch(() => undefined)
       await this.#collect()
       this.#verifyThere()

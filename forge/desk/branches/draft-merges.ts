@@ -47,8 +47,9 @@ async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
 }
 
 /**
- * Merges drafts with other changes since a common start: a moved branch (`theirs` are then no drafts on its new tip),
- * or the drafts of another desk. Files that git can't merge become clashes: conflicts that keep both versions.
+ * Merges drafts with other changes since a common start: the drafts of another desk, or a branch that has moved (then
+ * `theirs` has the new tip and no drafts). Files that git can't merge become clashes: conflicts that keep both
+ * versions.
  */
 export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {
   return await withMarks(objects, await bringTogether(objects, start, ours, theirs))
@@ -160,7 +161,8 @@ async function withoutSettled(objects: Objects, drafts: Drafts): Promise<Drafts>
 }
 
 /**
- * Adds to each clash of text its text with conflict markers. An existing one is kept if the other version is the same.
+ * Gives each clash of text (a conflict of a draft) its text with conflict markers. The text that it has already is kept
+ * if the other version is still the same.
  */
 async function withMarks(objects: Objects, drafts: Drafts): Promise<Drafts> {
   const clashes = new Map<Path, Clashing>()

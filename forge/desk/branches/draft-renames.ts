@@ -47,7 +47,10 @@ function recordsOf(path: Path, byTarget: ReadonlyMap<Path, readonly Renamed[]>):
 
 const backwards = ({ from, to }: Renamed, path: Path): Path => pathAfter({ from: to, to: from }, path)
 
-/** The records after one more rename. Renames of what was renamed before become one. */
+/**
+ * The recorded renames after one more. A file or folder that is renamed again keeps one record, from its first path to
+ * its last.
+ */
 export function withRename(drafts: WithRenames, added: Renamed): Renamed[] {
   const byTarget = Map.groupBy(drafts.renames, ({ to }) => to)
   const earlier = recordsOf(added.from, byTarget).map(renamed => backwards(renamed, added.from))
@@ -55,7 +58,7 @@ export function withRename(drafts: WithRenames, added: Renamed): Renamed[] {
   return [...followed, ...earlier.map(from => ({ from, to: added.to })), added]
 }
 
-/** The drafts with only those records that a file still has its old path by. */
+/** The drafts without those recorded renames that no longer explain the old path of any file. */
 export function withoutUnused<Drafts extends WithRenames>(drafts: Drafts): Drafts {
   if (drafts.renames.length === 0) return drafts
   const origins = originsIn(drafts)
@@ -69,7 +72,10 @@ export function withoutUnused<Drafts extends WithRenames>(drafts: Drafts): Draft
   return renames.length === drafts.renames.length ? drafts : { ...drafts, renames }
 }
 
-/** The recorded rename, of the file itself or of a folder above it, by which each file has its old path. */
+/**
+ * For each renamed file, by its new path, the recorded rename that explains its old path: of the file itself, or of a
+ * folder above it.
+ */
 export function renamesFor({ renames }: WithRenames, origins: ReadonlyMap<Path, Path>): Map<Path, Renamed> {
   const byTarget = Map.groupBy(renames, ({ to }) => to)
   return new Map(

@@ -5,8 +5,9 @@ import type { Window } from '../server/window.ts'
 import { discard, messageForSave, save } from './branch-commits.ts'
 import { deleteBranch, newBranch } from './branch-operations.ts'
 import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
-import { addFiles, deleteFiles, move } from './file-operations.ts'
+import { addFiles, addOrReplaceFiles, deleteFiles, move } from './file-operations.ts'
 import type { OpenBranches } from './open-branches.ts'
+import { saveParts, takeBackParts } from './parts.ts'
 import { closeFile, isSamePlace, openFile } from './places.ts'
 import { pathsNow } from './renamed-files.ts'
 import { replaceInFiles } from './replace-in-files.ts'
@@ -41,12 +42,20 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
       return taken.accepted ? { accepted: true } : taken
     },
     save: async ({ branch, paths, message }) => ({ commit: await save(await work(branch), paths, message) }),
+    'save parts': async ({ branch, parts, message }) => ({
+      commit: await saveParts(await work(branch), parts, message),
+    }),
+    'take back': async ({ branch, commit, parts }) => await takeBackParts(await work(branch), commit, parts),
     'save elsewhere': async ({ branch, to }) => ({ commit: await saveElsewhere(branches, branch, to) }),
     'drafts elsewhere': ({ branch, from, to }) => draftsElsewhere(branches, branch, from, to),
     discard: async ({ branch, paths }) => await discard(await work(branch), paths),
     'replace in files': async ({ branch, ...wanted }) => await replaceInFiles(await work(branch), wanted),
     message: async ({ branch, paths }) => ({ message: await messageForSave(await work(branch), paths) }),
     'new file': async ({ branch, path }) => await addFiles(await work(branch), [{ path, bytes: new Uint8Array() }]),
+    'add files': async ({ branch, files, isReplacing }) => {
+      const added = files.map(({ path, base64 }) => ({ path, bytes: Buffer.from(base64, 'base64') }))
+      return { existing: await addOrReplaceFiles(await work(branch), added, isReplacing) }
+    },
     move: async ({ branch, moves }) => await move(await work(branch), moves),
     delete: async ({ branch, paths }) => await deleteFiles(await work(branch), paths),
     'new branch': ({ branch, from }) => newBranch(branches, branch, from),

@@ -134,9 +134,11 @@ const isFirst = ({ kind }: Operation): boolean => ['save', NEW_FILE, 'turn', 'ke
 export const SETTLE = 'choose'
 /** The kind of operation that amends the newest commit of a branch, possibly with its drafts. */
 export const AMEND = 'amend'
+/** The kind of operation that takes back parts of a commit, as drafts. */
+export const TAKE_BACK = 'take back'
 
 /** The kinds of operations that discard drafts, or restore or add some. */
-const ABOUT_DRAFTS = ['discard', 'replace', SETTLE, DELETE, NEW_FILE, 'delete branch', 'keep turn']
+const ABOUT_DRAFTS = ['discard', 'replace', TAKE_BACK, SETTLE, DELETE, NEW_FILE, 'delete branch', 'keep turn']
 
 /** Moves all refs of an operation back, with the drafts of their branches. Returns the error if one has moved. */
 async function tryToMoveBack(

@@ -1,7 +1,7 @@
 /** What the page can ask about branches: editing and saving files, and undo. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
-import { At, Branch, Count, Oid, Path, Paths, RefName } from './values.ts'
+import { At, Branch, Count, Oid, Part, Path, Paths, RefName } from './values.ts'
 
 /** How another program moved a branch that has drafts: the number of new commits and their authors. */
 export const Moved = v.object({ from: Oid, to: Oid, commits: Count, by: v.array(v.string()) })
@@ -48,6 +48,8 @@ export const File = v.variant('kind', [
     isNewPath: v.optional(v.boolean()),
     lineEnd: v.picklist(['LF', 'CRLF', 'mixed']),
     bom: v.boolean(),
+    /** The guessed encoding of a file that is not UTF-8. */
+    encoding: v.optional(v.string()),
     mode: v.string(),
     /** Why the file can't be edited, as a sentence. */
     readOnly: v.optional(v.string()),
@@ -98,6 +100,9 @@ const Some = <Item extends v.GenericSchema>(item: Item) => v.pipe(v.array(item),
 /** What an undo or a redo did, and to which refs. */
 const Reversed = v.object({ words: v.string(), refs: v.array(RefName) })
 
+const SaveResult = v.object({ commit: v.optional(Oid) })
+const Parts = v.pipe(v.array(Part), v.maxLength(20_000))
+
 export const branchQuestions = {
   /** Opens a file. From then on the server sends news about it (`edited`). */
   open: repeatable({ at: At, path: Path }, File),
@@ -111,10 +116,7 @@ export const branchQuestions = {
     v.object({ accepted: v.boolean(), refused: v.optional(v.string()) }),
   ),
   /** Commits drafts. No commit if nothing has changed. */
-  save: question(
-    { branch: Branch, paths: Paths, message: v.optional(v.string()) },
-    v.object({ commit: v.optional(Oid) }),
-  ),
+  save: question({ branch: Branch, paths: Paths, message: v.optional(v.string()) }, SaveResult),
   /**
    * After a checkout could not follow a save: the new branch `to` gets the saved commits and the drafts, and the branch
    * goes back to the checkout's commit.
@@ -122,6 +124,10 @@ export const branchQuestions = {
   'save elsewhere': question({ branch: Branch, to: Branch }, Commit),
   /** Moves the drafts to the new branch `to` at commit `from`, where the branch was before it was moved. */
   'drafts elsewhere': question({ branch: Branch, from: Oid, to: Branch }, Nothing),
+  /** Commits some of the drafts' changes; what is left out stays a draft. */
+  'save parts': question({ branch: Branch, parts: Parts, message: v.optional(v.string()) }, SaveResult),
+  /** Takes some of a commit's changes back, as drafts of a branch; the operation can be undone. */
+  'take back': question({ branch: Branch, commit: Oid, parts: Parts }, Nothing),
   /** Discards drafts; the operation can be undone. */
   discard: question({ branch: Branch, paths: v.array(Path) }, Nothing),
   /**
@@ -145,6 +151,14 @@ export const branchQuestions = {
   message: repeatable({ branch: Branch, paths: Paths }, v.object({ message: v.string() })),
   /** Adds an empty file as a draft. */
   'new file': question({ branch: Branch, path: Path }, Nothing),
+  /**
+   * Adds files with content, as drafts, all or none. If some exist and `isReplacing` is not set, nothing is done, and
+   * the reply lists these.
+   */
+  'add files': question(
+    { branch: Branch, files: Some(v.object({ path: Path, base64: v.string() })), isReplacing: v.boolean() },
+    v.object({ existing: v.array(Path) }),
+  ),
   /** Moves or renames files and folders as drafts, all or none, in this order. */
   move: question({ branch: Branch, moves: Some(v.object({ from: Path, to: Path })) }, Nothing),
   /** Deletes files and folders as drafts, all or none. */

@@ -25,7 +25,7 @@ const [MAX_FOUND_COMMITS, SEARCH_TIMEOUT_MS] = [1000, 20_000]
 
 type Listing = { refs: Ref[]; head: { ref?: RefName; oid?: Oid }; main: RefName | undefined }
 
-/** The layout of one order of commits: both are rebuilt when a ref has moved. */
+/** The commits of a graph in their order, and their lanes: both are rebuilt when a ref has moved. */
 type Layout = { order: Int32Array; lanes: Lanes; isReached: Uint8Array | undefined }
 
 type Tips = {

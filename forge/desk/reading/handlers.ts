@@ -1,4 +1,5 @@
 /** Answers the page's questions that read branches and commits. */
+import { Failure } from '../../../core/failure.ts'
 import { blame } from '../../../core/git/blame.ts'
 import { isAncestor, mergeBases } from '../../../core/git/commits.ts'
 import { findText, textSearch } from '../../../core/git/grep.ts'
@@ -7,6 +8,7 @@ import type { Objects } from '../../../core/git/objects.ts'
 import { pathspecsOf } from '../../../core/git/path-filters.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { emptyTree, entryAt } from '../../../core/git/trees.ts'
+import { visiblePath } from '../../../core/text.ts'
 import type { Vfs } from '../../vfs.ts'
 import type { Answer, Fields } from '../contract/contract.ts'
 import type { Handlers } from '../contract/question.ts'
@@ -31,6 +33,8 @@ import {
 import { listedAt, type ReadingPlace, readingPlace } from './place.ts'
 import { guess } from './text.ts'
 
+/** Larger files, in bytes, are not downloaded by the page. */
+const MAX_DOWNLOADED_BYTES = 16 << 20
 /** Larger text files are not sent. */
 const MAX_TEXT_BYTES = 2 << 20
 /** Nothing is replaced in lines with more characters than this. */
@@ -46,6 +50,8 @@ export interface Branches {
   renamesIn: (branch: string) => Promise<DraftRenames>
   /** The commit of a branch, also while a merge waits in it; undefined before its first one. */
   headOf: (branch: string) => Promise<Oid | undefined>
+  /** The path of a file of a branch in its last commit, before renames that are drafts. */
+  savedPath: (branch: string, path: Path) => Promise<Path>
   /** How the context of a branch's AI contains files. */
   contextOf: (branch: string, paths: readonly Path[]) => Promise<ReadonlyMap<Path, FolderEntry['context']>>
 }
@@ -67,13 +73,15 @@ export class Reading implements AsyncDisposable {
     'find file': async ({ at, words, count }) =>
       await this.#finder.find((await this.#placeOf(at)).tree, words, Math.min(count, MAX_FILES_FOUND)),
     changes: fields => this.#changes(fields),
+    'file bytes': async ({ at, path }) => await this.#bytesOf(at, path),
     blob: ({ oid }) => this.#text(oid),
     history: fields => this.#history(fields),
     contained: fields => this.#contained(fields),
     commit: async ({ commit }) => await commitInFull(this.objects, await commitByDigits(this.objects, commit)),
     blame: async ({ at, path }) => {
       const commit = await this.#commitOf(at)
-      return commit === undefined ? { lines: [], commits: [] } : await blame(this.objects, commit, path)
+      if (commit === undefined) return { lines: [], commits: [] }
+      return await blame(this.objects, commit, await this.#savedPath(at, path))
     },
     'blob of': async ({ at, path }) => {
       const entry = await entryAt(this.objects, (await this.#placeOf(at)).tree, path)
@@ -98,6 +106,17 @@ export class Reading implements AsyncDisposable {
       const context = contexts.get(paths.get(entry.name) ?? '')
       return context === undefined ? entry : { ...entry, context }
     })
+  }
+
+  async #bytesOf(at: At, path: Path): Promise<Answer<'file bytes'>> {
+    const files = await this.branches.vfsAt(at)
+    const entry = await files.entryAt(path)
+    const name = visiblePath(path)
+    if (!entry || entry.mode === '160000') throw new Failure(`${name} is no file that can be downloaded.`)
+    const size = (await this.objects.info(entry.oid))?.size ?? 0
+    if (size > MAX_DOWNLOADED_BYTES)
+      throw new Failure(`${name} is larger than ${MAX_DOWNLOADED_BYTES >> 20} MB: get it by git show.`)
+    return { base64: (await files.readFile(path)).toString('base64') }
   }
 
   async #placeOf(at: At): Promise<ReadingPlace> {
@@ -166,10 +185,16 @@ export class Reading implements AsyncDisposable {
     return await this.#histories.rows(name, commit, from, count)
   }
 
+  /** The path of a file in the last commit, which is another one where a draft has renamed it. */
+  async #savedPath(at: At, path: Path): Promise<Path> {
+    return at.kind === 'branch' ? await this.branches.savedPath(at.branch, path) : path
+  }
+
   async #lineHistory({ at, path, from, to }: Fields<'line history'>): Promise<Answer<'line history'>> {
     const commit = await this.#commitOf(at)
     if (commit === undefined) return []
-    const changes = await lineHistory(this.objects.repository, commit, path, { from: Math.min(from, to), to })
+    const saved = await this.#savedPath(at, path)
+    const changes = await lineHistory(this.objects.repository, commit, saved, { from: Math.min(from, to), to })
     const found = await rowsOf(
       this.objects,
       changes.map(({ oid }) => oid),

@@ -52,7 +52,8 @@ export async function planTagDeletion(objects: Objects, name: string): Promise<T
   return { ...plan, move: { ref, from: there.oid, to: undefined }, made: [], warnings }
 }
 
-function refOf(name: string): RefName {
+/** The ref of a tag. Throws a {@link Failure} if git does not accept the name. */
+export function refOf(name: string): RefName {
   const ref = `${TAGS}${name}`
   if (isRefName(ref) && !name.startsWith('-')) return ref
   throw new Failure(

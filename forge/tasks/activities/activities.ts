@@ -5,6 +5,7 @@ import { type Objects, openObjects } from '../../../core/git/objects.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { openState } from '../../../core/state.ts'
 import { Approvals } from '../../ai/approvals.ts'
+import { hasBatches } from '../../ai/batches/services.ts'
 import { openModel } from '../../ai/providers.ts'
 import { readSettings, type Settings } from '../../ai/settings.ts'
 import { openSummaries } from '../../ai/summaries.ts'
@@ -18,12 +19,14 @@ import { Verdicts } from '../checks/verdicts.ts'
 import { openCodeMap } from '../context/map.ts'
 import { wishedInWords } from '../context/wished.ts'
 import type { Activities } from '../contract.ts'
+import { evaluationsForPlanners } from '../evaluation/results.ts'
 import { readPlaybooks } from '../lessons/playbooks.ts'
 import { lintPlan } from '../plan/lint.ts'
 import { listRuns } from '../runs/folder.ts'
-import { priceOf } from '../runs/prices.ts'
+import { batchPriceOf, priceOf } from '../runs/prices.ts'
 import { statsForPlanners } from '../runs/stats.ts'
 import { reviewersOf } from '../steps/request.ts'
+import { BatchWork } from './batch.ts'
 import { LessonWork } from './lessons.ts'
 import { ListWork } from './lists.ts'
 import { type ActivityOptions, type AttemptCheck, guarded, type Lint, Means, type PlannerFacts } from './means.ts'
@@ -100,7 +103,7 @@ function checkOf({ objects, slots, approvals, network }: CheckSources): AttemptC
 
 type LintSources = { objects: Objects; settings: Settings; state: string; network: NetworkPermission }
 
-/** The linter. It asks anew each time which checks can be run, since the image may be built while a plan is made. */
+/** Lints plans. Finds out anew each time which checks can be run, since the image may be built while a plan is made. */
 const lintOf =
   ({ objects, settings, state, network }: LintSources): Lint =>
   async (plan, input) => {
@@ -117,7 +120,8 @@ const lintOf =
       canRun: { readyMade, hasNetwork, ...(programs && { programs: new Set(programs.keys()) }) },
       priceOf: tier => {
         const [name] = settings.modelsOf(tier)
-        return name === undefined ? undefined : priceOf(name, settings)
+        if (name === undefined) return undefined
+        return input.inBatch && hasBatches(name, settings) ? batchPriceOf(name, settings) : priceOf(name, settings)
       },
       reviewersOf: tier => reviewersOf(settings, tier),
       lessons: new Set(lessons.map(({ id }) => id)),
@@ -126,7 +130,10 @@ const lintOf =
 
 type FactSources = Pick<LintSources, 'objects' | 'state' | 'network'> & { env: Environment }
 
-/** The facts for planners besides the wish and the files. */
+/**
+ * Collects what a planner is told besides the wish and the files: possible checks, statistics of earlier runs, and what
+ * the repository has on the words of the wish.
+ */
 const factsOf =
   ({ objects, state, network, env }: FactSources): PlannerFacts =>
   async (base, wish) => {
@@ -136,25 +143,28 @@ const factsOf =
       listRuns(objects.repository, env),
     ])
     const names = runs.filter(({ isInGit }) => isInGit).map(({ run }) => run)
-    const [checks, stats, wished] = await Promise.all([
+    const [checks, stats, evaluated, wished] = await Promise.all([
       checksInWords(objects, base, { hasNetwork, programs }),
       // Statistics are optional: an unreadable run does not stop the planning.
       statsForPlanners(objects, names).catch(() => undefined),
+      evaluationsForPlanners(objects).catch(() => undefined),
       wishedInWords(objects, base, wish).catch(() => ''),
     ])
     return [
       ...(stats === undefined ? [] : [{ kind: 'stats' as const, text: stats }]),
+      ...(evaluated === undefined ? [] : [{ kind: 'evaluated' as const, text: evaluated }]),
       { kind: 'checks', text: checks },
       ...(wished === '' ? [] : [{ kind: 'wished' as const, text: wished }]),
     ]
   }
 
-/** As {@link makeActivities}, with given means; tests use it with their own. */
+/** As {@link makeActivities}, with the given models, checks and stores in place of the real ones, for tests. */
 export function activitiesOf(
   options: ActivityOptions,
 ): { activities: Activities; tidied: () => Promise<void> } & Disposable {
   const means = new Means(options)
   const steps = new StepWork(means)
+  const batches = new BatchWork(means, steps)
   const lists = new ListWork(means)
   const plans = new PlanWork(means)
   const tasks = new TaskEffects(means)
@@ -166,6 +176,15 @@ export function activitiesOf(
     receive: guarded(means, input => steps.receive(input)),
     serialize: guarded(means, input => steps.serialize(input)),
     transition: guarded(means, input => steps.transition(input)),
+    enlist: guarded(means, input => batches.enlist(input)),
+    lookUp: guarded(means, input => batches.lookUp(input)),
+    withdraw: guarded(means, input => batches.withdraw(input)),
+    submitBatch: guarded(means, input => batches.submitBatch(input)),
+    lookAtBatch: guarded(means, input => batches.lookAtBatch(input)),
+    cancelBatch: guarded(means, input => batches.cancelBatch(input)),
+    collectBatch: guarded(means, input => batches.collectBatch(input)),
+    failBatch: guarded(means, input => batches.failBatch(input)),
+    dropRequests: guarded(means, input => batches.dropRequests(input)),
     keepWords: guarded(means, input => steps.keepWords(input)),
     keepItems: guarded(means, input => lists.keepItems(input)),
     readItems: guarded(means, input => lists.readItems(input)),

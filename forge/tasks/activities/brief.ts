@@ -1,10 +1,10 @@
 /** Short sentences for a workflow's history; longer texts are blobs. */
 import { visible } from '../../../core/text.ts'
 
-/** At most this many characters of a sentence in a history. */
+/** At most this many characters of a sentence in a workflow's history. */
 const MAX_CHARACTERS = 300
 
-/** The beginning of a text on one line. */
+/** Puts a text on one line, cut to at most MAX_CHARACTERS. */
 export function brief(words: string): string {
   const line = visible(words.replace(/\s+/g, ' ').trim())
   return line.length > MAX_CHARACTERS ? `${line.slice(0, MAX_CHARACTERS - 2).toWellFormed()} …` : line

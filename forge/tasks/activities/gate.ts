@@ -10,7 +10,7 @@ export type Ended = { how: 'good' | 'other' } | { how: 'busy'; retryAfter?: numb
 type Pass = { epoch: number }
 
 type GateOptions = {
-  /** The most concurrent requests while all is well. */
+  /** The most concurrent requests that are allowed while the provider refuses none. */
   most?: number
   /**
    * Seconds to wait after a first refusal without a given time. Each further one doubles this, up to `longestPause`.

@@ -1,5 +1,6 @@
 /**
- * Merges results with git, one after the other. It does not depend on the time: the same results give the same commits.
+ * Merges the results of tasks with git, one after the other. Dates come from the merged commits and not from the clock:
+ * the same results always give the same commits.
  */
 import { commit, independentOf, isAncestor } from '../../../core/git/commits.ts'
 import { type MergeConflict, type MergedTree, mergeTrees, type Stage } from '../../../core/git/merges.ts'
@@ -12,7 +13,10 @@ import type { Oid } from '../contract.ts'
 import { newestOf } from '../steps/commits.ts'
 import type { Means } from './means.ts'
 
-/** `commit`: the merge of all results; with `conflicts`, the merge that conflicts, with git's markers in its files. */
+/**
+ * `commit`: the merge of all results. With `conflicts` it is the first merge that had conflicts, with git's conflict
+ * markers in its files.
+ */
 export type Gathering = { commit: Oid; conflicts?: GatheredConflicts }
 /** The conflicting commits, a description for the model, and the files. */
 export type GatheredConflicts = { ours: Oid; theirs: Oid; words: string; files: string[] }
@@ -82,7 +86,9 @@ async function withNamedSides(
 const markOf = (name: string, oid: Oid): RegExp =>
   new RegExp(`^(${name === 'ours' ? '<' : '>'}{7,}) ${oid}(?=:|\\r?$)`, 'gm')
 
-/** Larger files, in bytes, keep git's markers as they are. */
+/**
+ * In larger files, in bytes, git's conflict markers keep their commit ids: these are not replaced by names of tasks.
+ */
 const MAX_MARKED_FILE_BYTES = 16 << 20
 /** At most this many conflicts are described. */
 const MAX_DESCRIBED_CONFLICTS = 50
@@ -91,7 +97,7 @@ const MAX_SIDE_CHARS = 20_000
 
 const SIDES = { 1: 'what both began with', 2: 'one side (ours in the marks)', 3: 'the other side (theirs)' } as const
 
-/** The results in their order, without ancestors of other results, which are merged with those. */
+/** The results in their order, without those that are ancestors of another result: merging that one merges them too. */
 async function withoutContained(repository: Repository, results: readonly Oid[]): Promise<Oid[]> {
   const independent = new Set(await independentOf(repository, results))
   return [...new Set(results)].filter(result => independent.has(result))

@@ -24,7 +24,10 @@ import { evidenceInWords } from './task.ts'
 
 /** At most this many failed tasks and answers are told to the model. */
 const MAX_TOLD = 20
-/** At most this many bytes of what passed in the end, for each task. */
+/**
+ * At most this many bytes of the patch with which a failed task passed in the end are shown to the model, for each
+ * task.
+ */
 const MAX_PATCH_BYTES = 6000
 /** At most this many of the newest ended runs are learned from later. */
 const MAX_UNLEARNED = 20
@@ -89,7 +92,7 @@ export class LessonWork implements LessonActivities {
     return found
   }
 
-  /** A lesson of a model's answer, blacked out; or why it is not kept. */
+  /** Turns a lesson as a model wrote it into one to be stored, with secrets blacked out; or says why it is not kept. */
   #lessonOf(run: RunId, said: LessonSaid): Lesson | { why: string } {
     const clean = (text: string) =>
       this.means
@@ -126,7 +129,10 @@ export class LessonWork implements LessonActivities {
     return new Date(this.means.now()).toISOString().slice(0, 10)
   }
 
-  /** Adds lessons, and counts what came of those that the run was given, once for each run. */
+  /**
+   * Adds new lessons. For the lessons that the run was given, counts whether their tasks passed at the first attempt,
+   * once for each run.
+   */
   async #change(run: RunId, lines: readonly WrittenLine[], fresh: readonly Lesson[]): Promise<void> {
     const outcomes = outcomesOf(lines)
     const who = { ...FORGE, date: { seconds: Math.floor(this.means.now() / 1000), zone: '+0000' } }
@@ -145,14 +151,16 @@ export class LessonWork implements LessonActivities {
       return { lessons: [...lessons.values()], counted: isCounted ? before.counted : [...before.counted, run] }
     }
     const words = fresh.length > 0 ? `Learn ${many(fresh.length, 'lesson')} from ${run}` : `Count lessons in ${run}`
-    // A repository without lessons gets no ref for counting nothing.
+    // A repository without lessons has nothing to count, so no ref is made.
     const { lessons } = await readPlaybooks(this.means.objects)
     if (lessons.length > 0 || fresh.length > 0) await changePlaybooks(this.means.objects, change, { words, who })
   }
 
   // --- What a run has to tell
 
-  /** The tasks that failed: each report, and what passed in the end. */
+  /**
+   * Describes each task that failed: its failure reports, and the change with which it passed in the end, if it did.
+   */
   async #failures({ store }: OpenRun, lines: readonly WrittenLine[], base: Oid): Promise<string> {
     const failed = Map.groupBy(
       lines.filter(({ task, what }) => task !== undefined && (what === 'failed' || what === 'asks')),
@@ -203,7 +211,10 @@ export class LessonWork implements LessonActivities {
 
 type LessonSaid = Extract<AnswerOf<'extract'>, { lessons: unknown }>['lessons'][number]
 
-/** What came of each lesson that was given: for a task by its first attempt, for a planner by those of all tasks. */
+/**
+ * For each lesson that a request was given, whether it helped: a task's lesson where its first attempt passed, a
+ * planner's lesson where the first attempts of all tasks did.
+ */
 function outcomesOf(lines: readonly WrittenLine[]): { id: string; isFirstTry: boolean }[] {
   const firstTry = new Map<TaskId, boolean>()
   for (const { task, attempt = 0, what } of lines) {

@@ -12,7 +12,8 @@ import type { Objects } from '../../../core/git/objects.ts'
 import { listRefs } from '../../../core/git/refs.ts'
 import type { Path } from '../../../core/git/repository.ts'
 import type { TreeChange } from '../../../core/git/trees.ts'
-import { type Model, ModelError } from '../../ai/request.ts'
+import type { BatchableModel } from '../../ai/batches/batches.ts'
+import { ModelError } from '../../ai/request.ts'
 import { blackOut } from '../../ai/secrets.ts'
 import { providerOf, type Settings } from '../../ai/settings.ts'
 import type { Summaries } from '../../ai/summaries.ts'
@@ -22,6 +23,7 @@ import type { Judged } from '../checks/validate.ts'
 import type { Verdicts } from '../checks/verdicts.ts'
 import type { CodeMap } from '../context/map.ts'
 import type { Limits, Oid, Reference, RunId, Standing, TaskId } from '../contract.ts'
+import type { Collectors } from '../engine/collectors.ts'
 import type { PriceOf } from '../plan/estimate.ts'
 import type { PlannedShape } from '../plan/lint.ts'
 import { Plan, type Task } from '../plan/schema.ts'
@@ -64,15 +66,18 @@ export type AttemptCheck = (
 
 /**
  * Lints a plan: gives what the flow needs to know of its tasks, or a sentence for each complaint. `standing`: the
- * progress of the tasks of `before`, the previous plan. `notes`: sentences for the journal.
+ * progress of the tasks of `before`, the previous plan. `inBatch`: whether the work is sent in batches. `notes`: sentences for the journal.
  */
 export type Lint = (
   plan: Plan,
-  input: { tree: Oid; limits: Limits; standing: readonly Standing[]; before?: Plan },
+  input: { tree: Oid; limits: Limits; standing: readonly Standing[]; before?: Plan; inBatch?: boolean },
 ) => Promise<{ tasks: PlannedShape[]; complaints: string[]; notes?: string[] }>
 
 /** Collects facts for a planner besides the files: for a run with this base and wish. */
-export type PlannerFacts = (base: Oid, wish: string) => Promise<{ kind: 'checks' | 'stats' | 'wished'; text: string }[]>
+export type PlannerFacts = (
+  base: Oid,
+  wish: string,
+) => Promise<{ kind: 'checks' | 'stats' | 'evaluated' | 'wished'; text: string }[]>
 
 export type ActivityOptions = {
   objects: Objects
@@ -80,7 +85,9 @@ export type ActivityOptions = {
   /** The environment, for the user's folders. */
   env: Record<string, string | undefined>
   /** Opens a model that sends each request once, since Temporal retries. */
-  openModel: (name: string) => Promise<Model>
+  openModel: (name: string) => Promise<BatchableModel>
+  /** Gathers requests for batches; by default at the Temporal server of the activity. */
+  collectors?: Collectors
   check: AttemptCheck
   lint: Lint
   facts?: PlannerFacts
@@ -127,7 +134,7 @@ export class Means implements Disposable {
   /** The number of activities under way for each run. */
   readonly #users = new Map<RunId, number>()
   readonly #gates = new Map<string, Gate>()
-  readonly #models = new Map<string, Promise<Model>>()
+  readonly #models = new Map<string, Promise<BatchableModel>>()
   readonly #open = new Set<OpenRun>()
   readonly #maintenance: Maintenance
   #written = 0
@@ -183,7 +190,7 @@ export class Means implements Disposable {
     }
   }
 
-  model(name: string): Promise<Model> {
+  model(name: string): Promise<BatchableModel> {
     const known = this.#models.get(name) ?? this.options.openModel(name)
     this.#models.set(name, known)
     known.catch(() => this.#models.delete(name))

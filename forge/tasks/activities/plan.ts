@@ -22,14 +22,20 @@ export class PlanWork implements PlanActivities {
     const read = v.safeParse(Plan, proposed(json))
     if (!read.success) return await refused(store, complaintsOf(proposed(json)))
     const plan = read.output
-    const { limits } = await this.means.stored(store)
+    const { limits, batch } = await this.means.stored(store)
     const before = await planThatHolds(store)
     const standing = input.standing ? v.parse(StandingList, await allItems(store, input.standing)) : []
     const {
       tasks,
       complaints,
       notes = [],
-    } = await this.means.options.lint(plan, { tree: input.base, limits, standing, before })
+    } = await this.means.options.lint(plan, {
+      tree: input.base,
+      limits,
+      standing,
+      before,
+      inBatch: batch !== undefined,
+    })
     if (complaints.length > 0) return await refused(store, complaints)
     for (const words of notes) await journal.note({ run: input.run, id: `notes ${words}`, what: 'notes', words })
     const frozen = standing.filter(({ is }) => is !== 'stopped').map(({ id }) => id)

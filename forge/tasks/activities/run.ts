@@ -176,13 +176,16 @@ export class RunWork implements RunActivities {
     ])
   }
 
-  /** Verifies that the user has signed the plan that is reported as approved; then this worker signs that, too. */
+  /**
+   * Verifies that the user has signed the plan that is reported as approved. Then signs, as this user's worker, that it
+   * is.
+   */
   async #verifyApproved({ run, answer }: { run: RunId; answer: Reference }): Promise<void> {
     const { store, approved, verdicts } = await this.means.run(run)
     const plan = await this.means.plan(store, answer)
     const hash = hashOfPart(plan, undefined)
-    // Without the user's signature, only a plan that a planner has proposed: with --yes any, else one that allows
-    // nothing beyond the approved plan.
+    // Without the user's signature, only a plan of a planner is accepted: with --yes any of its plans, else one that
+    // allows nothing beyond the approved plan.
     const isPlanned = async () => !verdicts || (await verdicts.has({ fact: 'planned', run, plan: hash }))
     const isTaken = async () => ((await approved?.hasAll()) || (await this.#isWithin(run, plan))) && (await isPlanned())
     if (approved && !(await approved.hasPlan(plan)) && !(await isTaken()))
@@ -311,8 +314,9 @@ export class RunWork implements RunActivities {
   }
 
   /**
-   * Whether some assertions can be affirmed only by reviewers and were not for exactly these files. Their task's
-   * reviewers have affirmed its result, but other tasks may have changed the files since.
+   * Whether some assertions that only reviewers can affirm have not been affirmed for exactly these files. The
+   * reviewers of an assertion's task have affirmed that task's result, but other tasks may have changed the files
+   * since.
    */
   async #hasOpenQuestions(plan: Plan, results: readonly { task: TaskId; head: Oid }[], head: Oid): Promise<boolean> {
     const treeOf = async (commit: Oid) => (await this.means.objects.info(`${commit}^{tree}`))?.oid

@@ -104,7 +104,7 @@ export class StepWork implements StepActivities {
         what: 'asks_model',
         words: asked,
         why,
-        // By these, `forge eval` asks and judges the request again.
+        // From these references, `forge eval` rebuilds the request, sends it again and judges the new answer.
         refs: [this.#blobOf(bytes), { kind: 'base', oid: input.base }, ...input.about.filter(isPlan), ...given],
       }),
     ])
@@ -127,9 +127,9 @@ export class StepWork implements StepActivities {
         signal,
       )
       if (!sent) continue
-      // Where Temporal has lost track of this same step and repeated it, the shared request is its own, and so are the
-      // costs.
-      const own = await this.#answered(await this.means.run(input.run), input)
+      // Where Temporal has lost track of a step and repeated it, the shared request was sent by the same step, so that
+      // its costs count for this one.
+      const own = await this.findAnswer(await this.means.run(input.run), input)
       return own ?? { ...sent, spent: NOTHING_SPENT, wasThere: true }
     }
     const sending = this.#send(input)
@@ -250,7 +250,7 @@ export class StepWork implements StepActivities {
 
   async #send(input: SendInput): Promise<Sent> {
     const run = await this.means.run(input.run)
-    const there = await this.#answered(run, input)
+    const there = await this.findAnswer(run, input)
     if (there) return there
     const unkept = this.#unkept.get(idOf(input))
     if (unkept) return await this.#keep(run, input, unkept.answer, unkept.reservation)
@@ -289,20 +289,23 @@ export class StepWork implements StepActivities {
   }
 
   /** The stored answer of a request; undefined where there is none. */
-  async #answered({ store, ledger }: OpenRun, input: SendInput): Promise<Sent | undefined> {
+  async findAnswer({ store, ledger }: OpenRun, input: SendInput): Promise<Sent | undefined> {
     const { key, step } = input
     const oid = await store.find('answers', key)
     if (oid === undefined) return undefined
     this.#unkept.delete(idOf(input))
     const stored = parseStoredAnswer(await store.read({ kind: 'answer', oid }))
     const { model, usage } = stored
-    ledger.settleKnown(key, usage)
-    // A step that is repeated has paid for the answer itself; for another step it is free.
+    ledger.settleKnown(key, usage, stored.saved)
+    // The cost counts for the step that sent the request, also when that is repeated; other steps get the answer for
+    // free.
     const spent = stored.step === step ? spentOf(usage) : NOTHING_SPENT
     return { answer: { kind: 'answer', oid }, model, spent, wasThere: true }
   }
 
-  /** Reserves budget for a request. Gives 'wait' where requests under way may leave enough. */
+  /**
+   * Reserves budget for a request. Gives 'wait' where the budget may suffice once the requests under way are settled.
+   */
   #reserve(
     { ledger }: OpenRun,
     { key, model, kind, tier }: SendInput,
@@ -460,7 +463,9 @@ export class StepWork implements StepActivities {
     return { commit: made }
   }
 
-  /** What a planner asked to see of the base, in the form of the chat's tools. */
+  /**
+   * Runs the reading tools of the chat that a planner has called, on the files of the base commit; gives their results.
+   */
   async #lookedAt(base: Oid, looks: readonly LookCall[]): Promise<string> {
     const { signal } = this.means.surroundings()
     return this.means.clean(await lookAtAll(this.means.objects, base, looks, signal))
@@ -557,8 +562,8 @@ async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal)
 const lineOf = ({ run, task, attempt }: StepPlace) => ({ run, attempt, task })
 
 /**
- * The outcome of a step. The signal in the model's answer counts only where the answer could be read and its edits be
- * applied.
+ * The outcome of a step. The signal in the model's answer (how the step ended) counts only where the answer could be
+ * read and its edits could be applied.
  */
 function endOf(
   received: Received,
@@ -571,7 +576,8 @@ function endOf(
 }
 
 /**
- * Marks an answer which says that there is more to do than the plan has, by its own kind, as text for later requests.
+ * The reference to an answer, with a kind of its own where the answer says that the plan lacks some work: later
+ * requests show it under that heading.
  */
 const named = (parsed: Reference, outcome: Outcome): Reference =>
   outcome === 'new_tasks_discovered' ? { ...parsed, kind: 'discovered' } : parsed

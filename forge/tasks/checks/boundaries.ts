@@ -58,7 +58,8 @@ export function boundaryOf({ write, never }: Boundaries) {
     const text = asText(path)
     if (mustNot.some(glob => fits(glob, text))) return 'is among what the task must never touch'
     if (write.length > 0 && !may.some(glob => fits(glob, text))) return 'is outside of what the task may write'
-    // A pattern that matches a special file is no permission for it: it has to be named exactly.
+    // A glob that matches one of the special files below (links, CI, lock files …) does not permit changing it: the
+    // file has to be named exactly.
     if (named.has(text)) return undefined
     const kind = after && KINDS[after.mode]
     if (kind && before?.mode !== after.mode) return `became ${kind}, and is not named in the boundaries`

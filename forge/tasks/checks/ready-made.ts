@@ -70,7 +70,7 @@ export async function readyMadeIn(
       name === 'tests' ||
       names.some(it => paths.has(it)) ||
       [...paths].some(path => ends.some(end => path.endsWith(end)))
-    // A check without commands could not fail.
+    // A ready-made check for which this repository has no commands could not fail, so it does not fit.
     if (isMade || (isThere && (await readyMade(objects, commit, name)).checks.length > 0)) fitting.add(name)
   }
   return fitting

@@ -64,7 +64,9 @@ export class Slots implements AsyncDisposable {
   #waiting: Waiting[] = []
   #taken = 0
 
-  /** @param most The most slots taken at once, not counting second ones. Further callers wait. */
+  /**
+   * @param most The most slots taken at once, not counting those opened by {@link Slot.beside}. Further callers wait.
+   */
   constructor(
     readonly repository: Repository,
     readonly state: string,
@@ -156,7 +158,10 @@ export class Slots implements AsyncDisposable {
 
   #name = (): string => `used-${hostname()}-${process.pid}-${randomUUID().replaceAll('-', '')}`
 
-  /** The git folder for all slots: default configuration, and the repository's objects. */
+  /**
+   * The temporary git folder by which all slots are filled: it has default configuration, and reads the repository's
+   * objects.
+   */
   async #git(): Promise<Scratch> {
     const { objects, format } = this.repository
     this.#scratch ??= (async () => {

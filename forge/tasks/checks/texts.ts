@@ -113,7 +113,7 @@ function gaps(written: WrittenText): Finding[] {
     if (heading && heading.level >= marks.length) found.push(emptyHeading(written, heading))
     heading = { level: marks.length, number, words }
   }
-  // After the last heading, a fence alone is content.
+  // Below the last heading, any text counts as content, a code fence too.
   const isLast = heading && written.text.split(/\r?\n/).slice(heading.number).join('').trim() === ''
   if (heading && isLast) found.push(emptyHeading(written, heading))
   return found

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
 import { xdgFolder } from '../../../core/folders.ts'
 import { Approvals } from '../../ai/approvals.ts'
+import { hasBatches } from '../../ai/batches/services.ts'
 import { readSettings } from '../../ai/settings.ts'
 import type { ShownPlan } from '../../formats/tasks-json.ts'
 import { ApprovedCommands } from '../checks/approved.ts'
@@ -15,7 +16,7 @@ import type { Plan } from '../plan/schema.ts'
 import { planInFull, showPlan } from '../plan/show.ts'
 import { openRunFolder } from '../runs/folder.ts'
 import { readPlan, readRunInput } from '../runs/plans.ts'
-import { priceOf } from '../runs/prices.ts'
+import { batchPriceOf, priceOf } from '../runs/prices.ts'
 import { reviewersOf } from '../steps/request.ts'
 import type { CommandContext } from './context.ts'
 import { editPlan } from './edit-plan.ts'
@@ -49,7 +50,7 @@ export async function lookAtPlan(
   context: CommandContext,
 ): Promise<LookedAt> {
   const store = openStore(place, run)
-  const [plan, { base, limits }, settings] = await Promise.all([
+  const [plan, { base, limits, batch }, settings] = await Promise.all([
     readPlan(store, reference),
     readRunInput(store),
     readSettings(context.env),
@@ -60,8 +61,15 @@ export async function lookAtPlan(
   }
   const commands = await commandsOfPlan(place.objects, plan, base)
   const hasNetwork = await (await openNetwork(place, context)).isGiven()
-  const estimate = planEstimateOf(plan, priceOfTier, { reviewersOf: tier => reviewersOf(settings, tier) })
-  const showing = { hasNetwork, commands, estimate, limits }
+  const batchPriceOfTier: PriceOf = tier => {
+    const [name] = settings.modelsOf(tier)
+    return name !== undefined && hasBatches(name, settings) ? batchPriceOf(name, settings) : undefined
+  }
+  const estimate = planEstimateOf(plan, priceOfTier, {
+    reviewersOf: tier => reviewersOf(settings, tier),
+    batchPriceOf: batchPriceOfTier,
+  })
+  const showing = { hasNetwork, commands, estimate, limits, inBatch: batch !== undefined }
   const holds = await readPlan(store).catch(() => undefined)
   const changes = holds ? planChanges(holds, plan) : []
   const seen = createHash('sha256')

@@ -47,6 +47,11 @@ const COMMANDS: Record<string, Entry> = {
     words: 'show the models of each tier: window, price, abilities',
     load: () => import('./models.ts'),
   },
+  eval: {
+    usage: '[RUN …]',
+    words: 'ask kept requests of other models, and judge the answers',
+    load: () => import('./eval.ts'),
+  },
   playbooks: { usage: '', words: 'show and edit what runs have learned', load: () => import('./playbooks.ts') },
   land: { usage: 'RUN [TASK]', words: 'review and merge what passed', load: () => import('./land.ts') },
   worker: {

@@ -55,7 +55,9 @@ async function withLocal(looked: Looked, store: RunStore, env: Environment): Pro
   if (!status) return looked
   const folder = join(await runsFolder(store.objects.repository, env), store.run)
   const ledger = Ledger.look(folder)
-  const seen: Seen = { ...status, ...(ledger && { spent: ledger.spent }) }
+  const { batch } = ledger ?? {}
+  const hasBatches = batch && (batch.out > 0 || batch.answered > 0)
+  const seen: Seen = { ...status, ...(ledger && { spent: ledger.spent }), ...(hasBatches && { batch }) }
   if (!WORKING.includes(status.state)) return { ...looked, status: seen }
   const now = Date.now()
   const [troubles, stored] = await Promise.all([readTroubles(folder, now), readStoredRun(store).catch(() => undefined)])

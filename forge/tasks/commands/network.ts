@@ -13,7 +13,7 @@ const OPENS = `Commands of checks in this repository, those of models and of its
 send there what is in the repository; and through docker's network also your local network, other containers, and what
 listens on this machine for all addresses. It holds for all runs here, until forge run --no-network.`
 
-/** Opens the user's permission for a repository. */
+/** Gives access to the stored permission by which the user lets the checks of a repository use the network. */
 export async function openNetwork({ repository }: RunPlace, { env }: CommandContext): Promise<NetworkPermission> {
   const config = join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')
   return new NetworkPermission(new Approvals(config), await openState(repository, env), repository)

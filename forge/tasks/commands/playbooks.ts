@@ -146,7 +146,7 @@ async function edit(place: RunPlace, context: CommandContext, id: string, file: 
   }
   const { retired: _, ...rest } = lesson
   const isOther = before?.says !== lesson.says
-  // What came of other words says nothing about these.
+  // The counts belong to the old text: a lesson with a new text begins with none.
   const own: Lesson = { ...rest, by: 'person', date: today, ...(isOther && { given: 0, firstTry: 0 }) }
   if (before?.retired && !isOther) Object.assign(own, { given: 0 })
   const who = personAt(await readUser(repository), Math.floor(Date.now() / 1000))

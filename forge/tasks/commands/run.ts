@@ -7,6 +7,7 @@ import { readHead } from '../../../core/git/refs.ts'
 import { asText, fields, type Repository } from '../../../core/git/repository.ts'
 import { read, run as runGit } from '../../../core/git/run.ts'
 import { many, short, visible, visiblePath } from '../../../core/text.ts'
+import { hasBatches } from '../../ai/batches/services.ts'
 import { whyNoContainer } from '../../ai/closed-container.ts'
 import { readSettings, type Settings, TIERS } from '../../ai/settings.ts'
 import type { Limits, Oid, RunId, RunInput, RunStatus } from '../contract.ts'
@@ -24,7 +25,8 @@ import { count, dollars, parse, wrong } from './options.ts'
 import { openPlace, openStore, type RunPlace } from './place.ts'
 import { openRunServer } from './server.ts'
 
-const USAGE = 'forge run TASK.md|PLAN|"text" [--base BRANCH] [--plan] [--yes] [--budget DOLLARS] [--at-most N]'
+const USAGE =
+  'forge run TASK.md|PLAN|"text" [--base BRANCH] [--plan] [--yes] [--batch] [--budget DOLLARS] [--at-most N]'
 
 export const HELP = `${USAGE}
 
@@ -35,6 +37,10 @@ Plans a large piece of work, asks you, works, checks, and leaves a branch that o
   --base BRANCH       where it starts (default: the branch that is checked out)
   --plan              stop at the plan, and write it to a file
   --yes               approve the plan and its commands as they come
+  --batch             send the requests of the work in batches: at half the price, but an answer may take a day;
+                      the planning goes on at once (FORGE_BATCH=1 does the same)
+  --batch-all         the planning in batches, too (FORGE_BATCH=all)
+  --no-batch          send all now, whatever FORGE_BATCH says
   --budget DOLLARS    what all requests together may cost (default: 5.00 where prices are known)
   --requests N        how many requests may be sent (default: 200 where prices are not known)
   --minutes N         how long it may work
@@ -61,6 +67,9 @@ const OPTIONS = {
   requests: { type: 'string' },
   minutes: { type: 'string' },
   'at-most': { type: 'string' },
+  batch: { type: 'boolean' },
+  'batch-all': { type: 'boolean' },
+  'no-batch': { type: 'boolean' },
   network: { type: 'boolean' },
   'no-network': { type: 'boolean' },
 } as const
@@ -70,6 +79,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   if (!context.isTerminal && !values.yes && !values.plan)
     throw new Failure('There is no terminal to ask on: use --yes, or --plan.', EXIT.usage)
   if (values.network && values['no-network']) throw wrong('Either --network or --no-network', USAGE)
+  if (values['no-batch'] && (values.batch || values['batch-all'])) throw wrong('Either --batch or --no-batch', USAGE)
   await using place = await openPlace(context)
   const base = await findBase(place, values.base)
   const wish = await readWish(positionals[0] ?? '', context)
@@ -83,6 +93,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     limits: limitsFrom(values, settings, context),
     isApproved: values.yes === true,
     onlyPlan: values.plan === true,
+    ...batchFrom(values, settings, context),
     atMost: count(values['at-most'], '--at-most') ?? DEFAULT_LIMITS.atMost,
   }
   if (values.base === undefined) await sayUncommitted(place, { base, word: positionals[0] ?? '' }, context)
@@ -99,6 +110,20 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   })
   if (values.plan && code === EXIT.done) await writePlan(place, await server.status(run), context)
   return code
+}
+
+/** Which requests are sent in batches. Says so where a model's provider has none. */
+function batchFrom(
+  values: { batch?: boolean; 'batch-all'?: boolean; 'no-batch'?: boolean },
+  settings: Settings,
+  { err }: CommandContext,
+): Pick<RunInput, 'batch'> {
+  const asked = values['batch-all'] ? 'all' : values.batch ? 'work' : settings.batch.sends
+  if (values['no-batch'] || !asked) return {}
+  const models = new Set(TIERS.flatMap(tier => settings.modelsOf(tier)))
+  const without = [...models].filter(model => !hasBatches(model, settings))
+  if (without.length > 0) err(`Requests to ${without.join(', ')} are sent now: there are no batches for them.`)
+  return without.length === models.size ? {} : { batch: asked }
 }
 
 type Values = Partial<Record<'budget' | 'requests' | 'minutes', string>>

@@ -28,7 +28,7 @@ Lists the runs of this repository, the newest first.
 
 type Listed = Looked & ListedRun
 
-/** At most this many runs are asked for at the same time. */
+/** At most this many runs are asked for their states at the same time. */
 const ASKED_AT_ONCE = 16
 
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {

@@ -46,7 +46,8 @@ export function drawTree(status: Seen, { width, height, hasColours }: TerminalLo
   const fits = (line: string) => (line.length > width ? `${line.slice(0, Math.max(width - 1, 0))}…` : line)
   const paint = (line: string, colour: string) => (hasColours ? `\x1b[${colour}m${line}\x1b[0m` : line)
   const head = headOf(status, width)
-  const foot = [fits(usedWords(status))]
+  const batches = batchWords(status)
+  const foot = [fits(usedWords(status)), ...(batches === '' ? [] : [fits(`  ${batches}`)])]
   const room = Math.max(height - head.length - foot.length, 3)
   const chosen = choose(status.tasks, room)
   const idWidth = Math.min(Math.max(...chosen.map(({ id }) => id.length), 0), 30)
@@ -112,6 +113,16 @@ function usedWords(status: Seen, now = Date.now()): string {
   const asked = sending ? ` · ${sending.count} under way, for ${elapsed(now - sending.since)}` : ''
   const since = began === undefined ? '' : ` · ${elapsed(now - began)} since it began`
   return `  ${counts}${spentInFull(status.spent)}${asked}${worked}${since}`
+}
+
+/** How many requests are in batches, and what batches have saved, as a sentence; '' where the run has none. */
+export function batchWords({ batch }: Pick<RunStatus, 'batch'>, now = Date.now()): string {
+  if (!batch) return ''
+  const { out, since = now, answered, saved } = batch
+  const money = `$${saved.toFixed(saved < 0.1 ? 4 : 2)}`
+  const waits = `${many(out, 'request')} ${out === 1 ? 'is' : 'are'} out in batches, for ${elapsed(now - since)}`
+  const came = `${many(answered, 'answer')} came from batches and saved ${money}`
+  return [...(out > 0 ? [waits] : []), ...(answered > 0 ? [came] : [])].join('; ')
 }
 
 /** A duration as in "12 s", "3 min 5 s", "2 h 10 min". */

@@ -51,7 +51,10 @@ type Index = { root: Folder; files: readonly FileEntry[]; tags: readonly Tags[];
  * other trees; `own`: the differences of this tree.
  */
 type Places = { base: Float64Array; own: ReadonlyMap<number, readonly number[]> }
-/** What the name's number is multiplied by to make one number of a name and a file; larger than any file number. */
+/**
+ * A pair of a name and a file is one number: the name's number times this, plus the file's, which is always smaller
+ * than this.
+ */
 const PAIR = 2 ** 17
 /** If more names than this differ from a similar tree's index, a tree's index is built from scratch. */
 const MAX_OWN_NAMES = 10_000
@@ -75,7 +78,10 @@ export class CodeMap implements Disposable {
     await this.#indexOf(tree)
   }
 
-  /** The files near `own`, without these. Always the same for the same tree and files. */
+  /**
+   * The files near those of `own` in the graph of references, without `own`. Always the same for the same tree and
+   * files.
+   */
   async near(tree: Oid, own: readonly Path[]): Promise<Near[]> {
     const index = await this.#indexOf(tree)
     const isOwn = new Set(own)
@@ -234,7 +240,10 @@ function placesAfter(places: Places, before: readonly Tags[], after: readonly Ta
 
 type Weights = Map<number, number>
 
-/** All files reached from `seeds`, nearest first, and those one step away. */
+/**
+ * `ranked`: all files that are reached from `seeds` by references, the nearest first. `next`: those among them one
+ * reference away.
+ */
 function rank(index: Index, seeds: readonly number[]): { ranked: number[]; next: ReadonlySet<number> } {
   const users = usersOf(index, seeds)
   const isSeed = new Set(seeds)
@@ -302,7 +311,7 @@ function usersOf(index: Index, seeds: readonly number[]): Map<number, Weights> {
   return users
 }
 
-/** The weights in both directions, each with its share. */
+/** Joins the weights of both directions (files used, and users), scaled to the share of each. */
 function bothWays(out: Weights, users: Weights = new Map()): Weights {
   const sum = (weights: Weights): number => [...weights.values()].reduce((total, it) => total + it, 0)
   const both: Weights = new Map()

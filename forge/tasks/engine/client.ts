@@ -75,8 +75,8 @@ const NOT_IN_TIME = 'no answer in time'
 const PROXIES = ['grpc_proxy', 'https_proxy', 'http_proxy', 'HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY']
 
 /**
- * A warning about a server on which runs work all the same. `isCertain`: whether it surely lacks something; otherwise
- * it only may.
+ * A warning about a server on which runs work all the same. `isCertain`: whether the server surely lacks something, or
+ * only may lack it.
  */
 export type Warning = { words: string; isCertain: boolean }
 
@@ -206,7 +206,7 @@ export async function queryRun<Answer>(
 /** At most this many tasks' attempts are asked what they are doing. */
 const MAX_ASKED = 16
 
-/** The status of a run, with what its running attempts say. */
+/** The status of a run, with what its running attempts are doing. */
 export async function statusOfRun(client: Client, run: string): Promise<RunStatus> {
   return await withAttempts(client, workflowIdOf(run), await queryRun<RunStatus>(client, run, 'status'))
 }
@@ -371,7 +371,7 @@ function reasonOf(error: unknown): string {
 export function serverErrorInWords(error: unknown, { address, namespace }: Server): Failure {
   const where = visible(address)
   const code = codeOf(error)
-  // The library's own words for its timeouts differ by where they come from.
+  // The library words its timeouts differently by where they come from, so they all get the same reason.
   const isLate = code === DEADLINE_EXCEEDED || /before the deadline/i.test(reasonOf(error))
   const reason = isLate ? NOT_IN_TIME : reasonOf(error)
   if (code === UNAUTHENTICATED || code === PERMISSION_DENIED)

@@ -5,7 +5,10 @@ import type { NativeConnection } from '@temporalio/worker'
 /** The id of a repository's schedule. */
 export const scheduleOf = (queue: string): string => `${queue}-lessons`
 
-/** Makes the schedule, unless it is there. A round that no worker is there for waits for the next one. */
+/**
+ * Makes the repository's schedule, unless it exists. If no worker runs when a round is due, the round waits for the
+ * next worker.
+ */
 export async function ensureDailyRound(
   connection: NativeConnection,
   { namespace, queue }: { namespace: string; queue: string },

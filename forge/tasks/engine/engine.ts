@@ -35,7 +35,10 @@ export type Engine = AsyncDisposable & {
   close: () => Promise<void>
 }
 
-/** A server that was found or started. `running`: where it is our own. `isNew`: this call has started it. */
+/**
+ * A server that was found or started. `running`: the record of the server, if it is the one that Forge itself starts.
+ * `isNew`: this call has started it.
+ */
 export type OpenServer = Server & { running?: RunningServer; isNew?: boolean }
 
 /** Milliseconds after which a person is told that the server has not answered yet. */

@@ -135,9 +135,9 @@ async function start(
 export const ONE_PARTITION = ['matching.numTaskqueueReadPartitions=1', 'matching.numTaskqueueWritePartitions=1']
 
 /**
- * Synchronises with the disk only when the log is turned over: after a power failure the last moments may be missing,
- * and are repeated. The web interface can't be switched off in this server, so it answers only to an unguessable host
- * name, and no page in the user's browser gets an answer.
+ * The server's command line. Its database is synchronised with the disk only at checkpoints of the write-ahead log:
+ * after a power failure the last moments may be missing, and are repeated. The web interface can't be switched off in
+ * this server, so it answers only to an unguessable host name, and no page in the user's browser gets an answer.
  */
 function argumentsOf(
   place: ServerPlace,
@@ -188,8 +188,8 @@ async function notStarted(place: ServerPlace, program: Program, said: number): P
 }
 
 /**
- * A free port of this machine: `wanted`, if it is free. A killed server's port can be taken for a moment, by what is left
- * of its connections or by a client that tries it again and again (its own end may get the same number).
+ * A free port of this machine: `wanted`, if it is free within LAST_PORT_MS. The port of a killed server can stay taken
+ * for a moment, by the remains of its connections or by a client that keeps trying to connect.
  */
 async function freePort(wanted?: number): Promise<number> {
   if (wanted === undefined) return (await tryPort(0)) ?? freePort()

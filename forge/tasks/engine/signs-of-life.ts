@@ -1,7 +1,7 @@
 /**
- * Sends the heartbeats of activities, by whose answers these also hear of a cancellation. Of the activities of one
- * task, the first sends one every few seconds and passes a cancellation on; the others send three within the server's
- * timeout. So a thousand sub-agents cost the server little.
+ * Sends the heartbeats of activities. The server's answer to a heartbeat tells an activity that it was cancelled. Of
+ * the activities of one task, the first sends one every few seconds and passes a cancellation on; the others send three
+ * within the server's timeout. So a thousand sub-agents cost the server little.
  */
 
 /** Milliseconds between two heartbeats of the first activity of a group, and of each other one. */

@@ -40,7 +40,7 @@ type WorkerOptions = {
   onBegun?: (connection: NativeConnection) => Promise<void>
   /** The path of a bundle; by default that of the current sources. */
   bundle?: string
-  /** Told of each activity, to end a worker that is idle. */
+  /** Counts the running activities, so that an idle worker can be ended. */
   idle?: Pick<IdleWatch, 'during'>
 }
 
@@ -196,7 +196,9 @@ const countingBy = (idle: Pick<IdleWatch, 'during'>) => (): ActivityInterceptors
   inbound: { execute: (input, next) => idle.during(() => next(input)) },
 })
 
-/** Adds to a span where in the run its activity belongs: every activity has that in its first argument. */
+/**
+ * Adds the run, task, attempt and step of an activity to its trace span: every activity has them in its first argument.
+ */
 const placing = (): ActivityInterceptors => ({
   inbound: {
     execute: async (input, next) => {

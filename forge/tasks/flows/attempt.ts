@@ -19,6 +19,7 @@ import type {
 import type { TaskEnd, TaskInput } from '../run/events.ts'
 import { added, NOTHING_SPENT } from '../run/state.ts'
 import { nextTier } from '../run/tiers.ts'
+import { type Batched, batchedOf } from './batched.ts'
 import { atOnce, checking } from './effects.ts'
 import type { FanOutFlow } from './ends.ts'
 import { Held } from './held.ts'
@@ -45,6 +46,7 @@ class Over extends Error {
 class Attempt {
   readonly #fanOuts = new Set<ChildWorkflowHandle<FanOutFlow>>()
   readonly #held = new Held(false, (isHeld, number) => tellOn(this.#fanOuts, isHeld, number))
+  readonly #batched: Batched
   /** The evidence of a failure, for the user and the next attempt. */
   readonly #evidence: Reference[] = []
   #doing = 'begins'
@@ -53,9 +55,10 @@ class Attempt {
   #spent = NOTHING_SPENT
 
   constructor(readonly input: TaskInput) {
+    this.#batched = batchedOf(input.task)
     setHandler(doing, () => ({
       attempt: input.attempt,
-      doing: this.#doing,
+      doing: this.#batched.out > 0 ? `${this.#doing}, in a batch` : this.#doing,
       isHeld: this.#waits,
       spent: this.#spent,
     }))
@@ -71,7 +74,10 @@ class Attempt {
     }
   }
 
-  /** Runs all parts in order. Gives the commit that passed, and the one that it began with. */
+  /**
+   * Runs all parts of the attempt in order. Gives the commit that passed (`head`), and the commit that the attempt
+   * began with (`from`).
+   */
   async #work(): Promise<{ head: Oid; from: Oid }> {
     const base = await this.#gather()
     const steps = await this.#outline(base)
@@ -225,9 +231,10 @@ class Attempt {
       tier,
       choice,
       depth: kind === 'implement' ? depth : 0,
+      ...(this.input.inBatch && { inBatch: true }),
       about: [plan, ...this.input.about, ...about],
     }
-    const end = await step(asked, { held: this.#held, fanOuts: this.#fanOuts })
+    const end = await step(asked, { held: this.#held, fanOuts: this.#fanOuts, batched: this.#batched })
     this.#spent = added(this.#spent, end.spent)
     if (end.halt) throw new Over({ outcome: 'failure_retryable', words: end.halt.words, halt: end.halt })
     return end.result

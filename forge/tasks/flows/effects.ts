@@ -46,7 +46,9 @@ const SENDING: ActivityOptions = {
   },
 }
 
-/** For checks in the container. Each has its own timeout; this one is for all together. */
+/**
+ * For the checks in the container. Each check has its own timeout; this one is for all checks of an attempt together.
+ */
 const CHECKING: ActivityOptions = {
   startToCloseTimeout: '6 hours',
   heartbeatTimeout: SILENCE,
@@ -69,11 +71,21 @@ const AT_ONCE: LocalActivityOptions = {
 /** Activities that may take seconds: scheduled by the server, so that the workflow can answer queries meanwhile. */
 type Slow = 'construct' | 'begin' | 'lintPlan' | 'gatherLessons' | 'unlearned'
 type Checking = 'validate' | 'finish'
+/** Activities of a collector, which speak to a provider's batch interface. */
+type Batching = 'submitBatch' | 'lookAtBatch' | 'cancelBatch' | 'collectBatch' | 'failBatch'
 
 export const slow = proxyActivities<Pick<Activities, Slow>>(SHORT)
 export const sending = proxyActivities<Pick<Activities, 'send'>>(SENDING)
+/** A cancellation waits until it is certain whether a collector has the request, so that it can be withdrawn there. */
+export const enlisting = proxyActivities<Pick<Activities, 'enlist'>>({
+  ...SHORT,
+  cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
+})
+export const batching = proxyActivities<Pick<Activities, Batching>>(SENDING)
 export const checking = proxyActivities<Pick<Activities, Checking>>(CHECKING)
-export const atOnce = inTurn(proxyLocalActivities<Omit<Activities, Slow | Checking | 'send'>>(AT_ONCE))
+export const atOnce = inTurn(
+  proxyLocalActivities<Omit<Activities, Slow | Checking | Batching | 'send' | 'enlist'>>(AT_ONCE),
+)
 
 /**
  * Runs activities of a flow one at a time. Several local activities at once may end in another order, or in other

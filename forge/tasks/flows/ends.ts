@@ -8,7 +8,7 @@ import type { Halt, TaskEnd, TaskInput } from '../run/events.ts'
  */
 export type StepEnd = { halt?: undefined; result: StepResult; spent: Spent } | { halt: Halt; spent: Spent }
 
-/** The result of one sub-agent; where it found nothing, `artifact` has its words. */
+/** The result of one sub-agent. `artifact`: its findings, or, where it found nothing, the text of its answer. */
 export type SubAgentEnd = { artifact: Reference; isGood: boolean; words: string }
 
 /**
@@ -28,7 +28,7 @@ export type FanOutEnd = { spent: Spent } & (
       summary: Reference
       /** The result in a line for the journal. */
       brief: string
-      /** How many failed, as the end of a sentence; '' where none did. */
+      /** How many sub-agents failed, as the end of a sentence; '' where none did. */
       failed: string
     }
 )

@@ -6,6 +6,7 @@ import { allHandlersFinished, condition, continueAsNew, workflowInfo } from '@te
 import type { List, StepInput, SubAgent } from '../contract.ts'
 import type { Halt } from '../run/events.ts'
 import { added } from '../run/state.ts'
+import { batchedOf } from './batched.ts'
 import { atOnce } from './effects.ts'
 import type { FanOutEnd, FanOutInput, StepEnd, SubAgentEnd } from './ends.ts'
 import { Held } from './held.ts'
@@ -15,14 +16,21 @@ import { haltOf } from './troubles.ts'
 
 /** At most this many sub-agents at the same time. */
 const MAX_CONCURRENT_AGENTS = 50
+/** The limit in batches, for sub-agents that do not wait for a batch. MAX_OUT: at most this many wait for a batch. */
+const MAX_PREPARED = 200
+const MAX_OUT = 1500
+/** The events after which a fan-out in batches begins nothing new; the server ends it at 51,200. */
+const MAX_EVENTS_IN_BATCHES = 25_000
 /** At most this many characters of a failed sub-agent's words in its parent's summary; its artifact has all of them. */
 const MAX_WORDS = 200
 
 /** Runs all sub-agents and gathers their findings. Throws only a cancellation. */
 export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
+  const batched = batchedOf(input.parent.task)
   const means: StepMeans = {
     held: new Held(input.isHeld, (isHeld, number) => tellOn(means.fanOuts, isHeld, number)),
     fanOuts: new Set(),
+    batched,
   }
   const { held } = means
   const { parent } = input
@@ -77,10 +85,16 @@ export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
   // An unhandled rejection would fail the workflow task again and again, so a cancellation is kept and thrown below.
   let thrown: unknown
   let isThrown = false
+  const hasRoom = () =>
+    parent.inBatch ? running - batched.out < MAX_PREPARED && batched.out < MAX_OUT : running < MAX_CONCURRENT_AGENTS
   const isOver = () => isThrown || halt !== undefined || confused !== undefined
   for (;;) {
-    const isLong = workflowInfo().continueAsNewSuggested
-    while (running < MAX_CONCURRENT_AGENTS && waiting.length > 0 && !isOver() && !isLong && !held.isHeld) {
+    // In batches, all sub-agents should be sent together, and a new history would first have to wait for their answers:
+    // so it is begun only where the history is nearly full.
+    const isLong = parent.inBatch
+      ? workflowInfo().historyLength > MAX_EVENTS_IN_BATCHES
+      : workflowInfo().continueAsNewSuggested
+    while (hasRoom() && waiting.length > 0 && !isOver() && !isLong && !held.isHeld) {
       const next = waiting.shift()
       if (!next) break
       running++
@@ -93,13 +107,15 @@ export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
     if (running === 0 && (waiting.length === 0 || isOver())) break
     if (running === 0 && isLong) {
       await condition(allHandlersFinished)
+      await batched.settled()
       const kept = await atOnce.keepItems({ run, kind: 'ended', items: [...ended] })
       await continueAsNew<typeof forgeFanOut>({ ...input, ended: kept, spent, isHeld: held.isHeld })
     }
     const before = running
-    const mayStart = () => running < MAX_CONCURRENT_AGENTS && waiting.length > 0 && !held.isHeld && !isLong && !isOver()
+    const mayStart = () => hasRoom() && waiting.length > 0 && !held.isHeld && !isLong && !isOver()
     await condition(() => running < before || mayStart())
   }
+  await batched.settled()
   if (halt) return { halt, spent }
   if (confused !== undefined) return { confused, spent }
   const inOrder = [...ended].sort(([a], [b]) => a - b).map(([, end]) => end)

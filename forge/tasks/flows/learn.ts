@@ -1,6 +1,7 @@
 /**
- * Learning from runs that have ended: from one, as a workflow of its own that the run leaves behind, and once a day from
- * all that were not learned from, e.g. since their provider did not answer. What goes wrong here concerns no run.
+ * Learning from runs that have ended: from one, as a workflow of its own that the run leaves behind, and once a day
+ * from all that were not learned from, e.g. since their provider did not answer. A failure here does not affect any
+ * run.
  */
 import type { RunId } from '../contract.ts'
 import { atOnce, slow } from './effects.ts'

@@ -29,6 +29,7 @@ import type {
   RunEnd,
   RunInput,
   RunStatus,
+  StepKind,
   TaskId,
   TaskShape,
 } from '../contract.ts'
@@ -39,6 +40,7 @@ import { type Wanted, whyNot } from '../run/said.ts'
 import { type GoodPlan, newRun, type RunRecord, type TaskWork } from '../run/state.ts'
 import { stateOf, statusMarkOf, statusOf } from '../run/status.ts'
 import { attributesOfTask, ListedState } from './attributes.ts'
+import { away, Batched } from './batched.ts'
 import { atOnce, checking, slow } from './effects.ts'
 import type { AttemptFlow } from './ends.ts'
 import { type Holding, hold } from './held.ts'
@@ -85,6 +87,7 @@ class Running {
   readonly #lines: NewJournalLine[] = []
   #isWriting = false
   readonly #listed = new ListedState()
+  readonly #batched = new Batched(async (isAway, number) => this.happens({ is: 'away', flow: '', isAway, number }))
   /** Tasks whose questions are being answered right now; '' for the run's own. */
   readonly #beingAnswered = new Set<TaskId | ''>()
 
@@ -121,7 +124,7 @@ class Running {
   async #learn(): Promise<void> {
     if (!this.#run.learns) return
     const { run } = this.input
-    // The run has ended, whatever comes of this.
+    // If the learning can't be started, the run has ended all the same.
     await startChild<typeof forgeLearn>('forgeLearn', {
       workflowId: `${workflowInfo().workflowId}/lessons`,
       args: [{ run }],
@@ -275,7 +278,7 @@ class Running {
   }
 
   async #tellHeld({ task, isHeld, number }: Extract<RunCommand, { do: 'hold' }>): Promise<void> {
-    // An attempt that has ended need not be told.
+    // An attempt that has ended is not in #out: no signal is sent to it.
     const child = await this.#out.get(task)?.child
     await child?.signal(hold, isHeld, number).catch(() => undefined)
   }
@@ -330,8 +333,11 @@ class Running {
       case 'lint':
         return { of: 'lint', linted: await this.#lint(what.plan, what.standing) }
       case 'ask': {
-        const means = { held: NEVER_HELD, fanOuts: new Set<never>() }
-        const end = await step({ ...place, choice: 0, depth: 0, step: what.step, ...what.wish }, means)
+        const means = { held: NEVER_HELD, fanOuts: new Set<never>(), batched: this.#batched }
+        const { batch } = this.input
+        const inBatch = batch === 'all' || (batch === 'work' && !PLANNING.includes(what.wish.kind))
+        const asked = { ...place, choice: 0, depth: 0, step: what.step, ...what.wish, ...(inBatch && { inBatch }) }
+        const end = await step(asked, means)
         return end.halt ? { halt: end.halt } : { of: 'ask', result: end.result, spent: end.spent }
       }
       case 'keep': {
@@ -366,6 +372,7 @@ class Running {
 
   /** Handles the user's updates and the queries. An update that can't be followed is refused with a sentence. */
   #listen(): void {
+    setHandler(away, (flow, task, isAway, number) => this.happens({ is: 'away', flow, isAway, number, ...some(task) }))
     setHandler(status, () => statusOf(this.#run, Date.now()))
     setHandler(approve, plan => this.#approve(plan), {
       validator: (plan: Reference) => this.#verify({ is: 'approve', plan }),
@@ -404,7 +411,7 @@ class Running {
     this.#verify(wanted)
   }
 
-  /** Approves the plan that is shown, or one that the user has made of it. */
+  /** Approves the plan that the user is shown, or the version of it that the user has edited. */
   async #approve(plan: Reference): Promise<void> {
     const { question } = this.#run
     const shown = question?.proposal?.plan.oid === plan.oid ? question.proposal : undefined
@@ -434,7 +441,8 @@ class Running {
     const run = this.#run
     const id = task || (run.hold?.why === 'confused' ? (run.hold.task ?? '') : '')
     const record = run.tasks.find(({ shape }) => shape.id === id)
-    // An answer to what holds the whole run is not stored: only questions of a task or of the run have numbers.
+    // Answers are stored by the number of the question, which only a task's and the run's own questions have. An answer
+    // to a hold (the reason why the whole run waits) is not stored.
     if (!record && !run.question) return
     const count = record ? record.questions : run.questions
     await orRefused(atOnce.remember({ run: this.input.run, kind: 'answer', task: id, count, answer: said }))
@@ -464,6 +472,9 @@ class Running {
     this.happens({ is: 'raised', limits })
   }
 }
+
+/** The kinds of steps that plan: where only the work goes into batches, these are sent as single requests. */
+const PLANNING: readonly StepKind[] = ['plan', 'check plan']
 
 /** For the run's own steps, which have no sub-agents and are not begun while the run is held. */
 const NEVER_HELD: Holding = { isHeld: false, mayGoOn: async () => undefined }

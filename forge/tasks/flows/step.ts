@@ -7,13 +7,17 @@
 import { type ChildWorkflowHandle, startChild, workflowInfo } from '@temporalio/workflow'
 import type { List, Reference, Spent, StepInput, StepPlace } from '../contract.ts'
 import { added, NOTHING_SPENT } from '../run/state.ts'
+import type { Batched } from './batched.ts'
 import { atOnce, sending, slow } from './effects.ts'
 import type { FanOutEnd, FanOutFlow, StepEnd } from './ends.ts'
 import { type Holding, hold } from './held.ts'
 import { failureOf } from './troubles.ts'
 
-/** What a step needs of its flow. `fanOuts`: the flows of sub-agents under way. */
-export type StepMeans = { held: Holding; fanOuts: Set<ChildWorkflowHandle<FanOutFlow>> }
+/**
+ * What a step needs of its flow. `fanOuts`: the flows of sub-agents under way. `batched`: sends requests in batches;
+ * without it, every request is sent singly.
+ */
+export type StepMeans = { held: Holding; fanOuts: Set<ChildWorkflowHandle<FanOutFlow>>; batched?: Batched }
 
 /** The suffixes of the ids of a repeated step: after its sub-agents' findings, and after a faulty answer. */
 export const [AGAIN, MENDED] = ['again', 'mended']
@@ -23,7 +27,7 @@ export const [AGAIN, MENDED] = ['again', 'mended']
  * asked for once more each time. Throws only a cancellation.
  */
 export async function step(input: StepInput, means: StepMeans): Promise<StepEnd> {
-  const first = await askOrMend(input)
+  const first = await askOrMend(input, means)
   if (first.halt || first.result.outcome !== 'success' || !first.result.fanOut?.count) return first
   try {
     await means.held.mayGoOn()
@@ -37,22 +41,23 @@ export async function step(input: StepInput, means: StepMeans): Promise<StepEnd>
  * Asks, and once more where the answer can't be read or its edits can't be applied: with the reason, on the original
  * commit. Only a failure of checks costs an attempt.
  */
-async function askOrMend(input: StepInput): Promise<StepEnd> {
-  const first = await ask(input)
+async function askOrMend(input: StepInput, means: StepMeans): Promise<StepEnd> {
+  const first = await ask(input, means)
   if (first.halt || first.result.outcome !== 'failure_retryable' || !first.result.evidence) return first
   const about = [...input.about, first.result.evidence]
-  const again = await ask({ ...input, step: `${input.step}/${MENDED}`, about })
+  const again = await ask({ ...input, step: `${input.step}/${MENDED}`, about }, means)
   const spent = added(first.spent, again.spent)
   return again.halt ? { halt: again.halt, spent } : { result: { ...again.result, spent }, spent }
 }
 
 /** Runs the five activities. */
-async function ask(input: StepInput): Promise<StepEnd> {
+async function ask(input: StepInput, { batched }: StepMeans): Promise<StepEnd> {
   const place = stepPlaceOf(input)
   let spent = NOTHING_SPENT
   try {
     const constructed = await slow.construct(input)
-    const sent = await sending.send({ ...place, ...constructed })
+    const asked = { ...place, ...constructed }
+    const sent = input.inBatch && batched ? await batched.send(asked) : await sending.send(asked)
     spent = sent.spent
     const received = await atOnce.receive({ ...place, kind: input.kind, answer: sent.answer })
     const { parsed } = received
@@ -70,7 +75,7 @@ async function withSubAgents(input: StepInput, means: StepMeans, agents: List, s
   if (input.depth <= 0) {
     const words = 'There are no more levels of sub-agents for this step: do it with what is here.'
     const told = await atOnce.keepWords({ ...stepPlaceOf(input), kind: 'no more levels', words })
-    return askAgain(input, spent, [told])
+    return askAgain(input, means, { spent, about: [told] })
   }
   const found = await fanOut(input, means, agents)
   const all = added(spent, found.spent)
@@ -79,7 +84,7 @@ async function withSubAgents(input: StepInput, means: StepMeans, agents: List, s
   await means.held.mayGoOn()
   const line = { ...journalPlaceOf(input), id: `${input.step}/gathered`, what: 'gathered', words: found.brief }
   await atOnce.note({ run: input.run, lines: [line] })
-  return askAgain(input, all, [found.summary, found.found], found.failed)
+  return askAgain(input, means, { spent: all, about: [found.summary, found.found], failed: found.failed })
 }
 
 async function fanOut(input: StepInput, { held, fanOuts }: StepMeans, agents: List): Promise<FanOutEnd> {
@@ -97,19 +102,22 @@ async function fanOut(input: StepInput, { held, fanOuts }: StepMeans, agents: Li
   }
 }
 
-/** Passes on to the flows of sub-agents whether they are held. One that has ended need not be told. */
+/**
+ * Tells the flows of sub-agents whether they are held (start nothing new). A flow that has ended can't be told: that
+ * error is ignored.
+ */
 export function tellOn(fanOuts: StepMeans['fanOuts'], isHeld: boolean, number: number): void {
   for (const child of fanOuts) child.signal(hold, isHeld, number).catch(() => undefined)
 }
 
 /** Asks again with these texts, once: a step that still wants sub-agents has failed. */
-async function askAgain(input: StepInput, spent: Spent, about: Reference[], failed = ''): Promise<StepEnd> {
-  const again = await askOrMend({
-    ...input,
-    step: `${input.step}/${AGAIN}`,
-    depth: 0,
-    about: [...input.about, ...about],
-  })
+async function askAgain(
+  input: StepInput,
+  means: StepMeans,
+  { spent, about, failed = '' }: { spent: Spent; about: Reference[]; failed?: string },
+): Promise<StepEnd> {
+  const next = { ...input, step: `${input.step}/${AGAIN}`, depth: 0, about: [...input.about, ...about] }
+  const again = await askOrMend(next, means)
   const all = added(spent, again.spent)
   if (again.halt) return { halt: again.halt, spent: all }
   const { fanOut: more, ...result } = again.result

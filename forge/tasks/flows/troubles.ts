@@ -1,4 +1,7 @@
-/** Classifies what was thrown in a flow: what the user has to fix, and what an attempt fails by. */
+/**
+ * Classifies an error thrown in a flow: either the user has to fix something and the run halts, or only the attempt
+ * fails.
+ */
 import { ApplicationFailure, isCancellation, TimeoutFailure } from '@temporalio/workflow'
 import type { LimitName } from '../contract.ts'
 import type { Halt } from '../run/events.ts'

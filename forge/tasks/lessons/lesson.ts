@@ -8,7 +8,7 @@ import { DOMAINS, type Domain } from '../runs/domains.ts'
 
 /** At most this many characters in a lesson, in its title, and in the name of the error that it is about. */
 export const MAX_LESSON = { says: 600, title: 100, error: 160 }
-/** A lesson is retired when it was given this often and never before a success at the first attempt. */
+/** A lesson is retired when it was given to this many tasks and none of them passed at its first attempt. */
 const GIVEN_IN_VAIN = 10
 /** At most this many runs are named in a lesson: the newest. */
 const MAX_RUNS = 5
@@ -49,11 +49,11 @@ const FrontMatter = v.strictObject({
 
 export type Lesson = {
   id: string
-  /** A line for lists. */
+  /** The title, one line, for lists of lessons. */
   title: string
   /** What helps, in a few sentences. */
   says: string
-  /** When it applies; undefined: always. */
+  /** The kinds of steps that it is for. */
   for: readonly (typeof AUDIENCES)[number][]
   domain?: Domain
   tier?: (typeof TIERS)[number]
@@ -63,7 +63,7 @@ export type Lesson = {
   from: readonly string[]
   /** When it was last learned or edited, as YYYY-MM-DD. */
   date: string
-  /** Whose words it has: a person's are not replaced by a model's. */
+  /** Who wrote its text: a model's words never replace a person's. */
   by: 'model' | 'person'
   /** How many tasks it was given to. `firstTry`: how many of these passed at their first attempt. */
   given: number
@@ -119,7 +119,9 @@ export function parseLesson(text: string): Lesson | { complaints: string[] } {
   }
 }
 
-/** A lesson after it was given to a task. `isFirstTry`: whether that passed at its first attempt. */
+/**
+ * A lesson's counts after it was given to one more task. `isFirstTry`: whether the task passed at its first attempt.
+ */
 export function counted(lesson: Lesson, isFirstTry: boolean, today: string): Lesson {
   const given = lesson.given + 1
   const firstTry = lesson.firstTry + (isFirstTry ? 1 : 0)

@@ -12,7 +12,10 @@ import type { Oid, RunId } from '../contract.ts'
 import { changeFilesAt } from '../runs/ref-files.ts'
 import { type Lesson, lessonAsMarkdown, parseLesson } from './lesson.ts'
 
-/** At most this many lessons are kept; those that did least go first, and never a person's. */
+/**
+ * At most this many lessons are kept: retired ones and those with the fewest successes are removed first, a person's
+ * last.
+ */
 const MAX_LESSONS = 200
 /** At most this many files and bytes of a file are read. */
 const MAX_FILES = 2000
@@ -24,7 +27,7 @@ const COUNTED: Path = 'counted'
 /** All lessons, and the runs whose outcomes they count. */
 export type Playbooks = { lessons: readonly Lesson[]; counted: readonly RunId[] }
 
-/** The lessons at one time. A file that is no lesson is left out. */
+/** The lessons in a commit, by default the newest. A file that is no lesson is left out. */
 export async function readPlaybooks(objects: Objects, tip = PLAYBOOKS as string): Promise<Playbooks> {
   const commit = await objects.info(tip)
   if (!commit) return { lessons: [], counted: [] }

@@ -10,7 +10,16 @@ import type { Plan, Task } from './schema.ts'
 
 export type EstimateRange = { low: number; high: number }
 /** `cost`: in US dollars; undefined where a tier has no price. `unpriced`: these tiers. */
-export type PlanEstimate = { requests: EstimateRange; tokens: EstimateRange; cost?: EstimateRange; unpriced: Tier[] }
+/**
+ * `batched`: the cost if requests are sent in batches; undefined where a tier has no price, or a provider no batches.
+ */
+export type PlanEstimate = {
+  batched?: EstimateRange
+  requests: EstimateRange
+  tokens: EstimateRange
+  cost?: EstimateRange
+  unpriced: Tier[]
+}
 
 /** The price of a tier's first model; undefined where it is not known. */
 export type PriceOf = (tier: Tier) => Price | undefined
@@ -59,25 +68,41 @@ export type ReviewersOf = (tier: Tier) => number
 export function planEstimateOf(
   plan: Plan,
   priceOf: PriceOf,
-  { done = [], reviewersOf = () => REVIEWERS }: { done?: readonly string[]; reviewersOf?: ReviewersOf } = {},
+  {
+    done = [],
+    reviewersOf = () => REVIEWERS,
+    batchPriceOf = () => undefined,
+  }: { done?: readonly string[]; reviewersOf?: ReviewersOf; batchPriceOf?: PriceOf } = {},
 ): PlanEstimate {
   const requests: EstimateRange = { low: 0, high: 0 }
   const tokens: EstimateRange = { low: 0, high: 0 }
   const cost: EstimateRange = { low: 0, high: 0 }
+  const batched: EstimateRange = { low: 0, high: 0 }
+  let hasBatches = true
   const unpriced = new Set<Tier>()
   for (const task of plan.tasks) {
     if (done.includes(task.id)) continue
     const size = SIZES[taskSizeOf(task)]
     const price = priceOf(task.tier)
+    const half = batchPriceOf(task.tier)
     if (!price) unpriced.add(task.tier)
+    if (!half) hasBatches = false
     const reviews = isReviewed(task, plan) ? reviewersOf(task.tier) : 0
     const add = (end: keyof EstimateRange, count: number) => {
       requests[end] += count
       tokens[end] += count * (size.input[end] + size.output[end])
       if (price) cost[end] += (count * (size.input[end] * price.input + size.output[end] * price.output)) / MILLION
+      if (half) batched[end] += (count * (size.input[end] * half.input + size.output[end] * half.output)) / MILLION
     }
     add('low', size.requests.low + reviews)
     add('high', (size.requests.high + (reviews > 1 ? reviews + UMPIRE : reviews)) * ATTEMPTS)
   }
-  return { requests, tokens, ...(unpriced.size === 0 && { cost }), unpriced: [...unpriced] }
+  const isPriced = unpriced.size === 0
+  return {
+    requests,
+    tokens,
+    ...(isPriced && { cost }),
+    ...(isPriced && hasBatches && { batched }),
+    unpriced: [...unpriced],
+  }
 }

@@ -22,7 +22,7 @@ export class Writes {
     }
   }
 
-  /** Whether one of the tasks in `by`, or any task, may write a file. */
+  /** Whether one of the tasks in `by` may write a file; without `by`, whether any task may. */
   reach(path: string, by?: readonly TaskId[]): boolean {
     const owners = this.#reached.get(path) ?? this.#find(path)
     this.#reached.set(path, owners)

@@ -9,6 +9,8 @@ import { type Check, contractOf, type Plan, type Task } from './schema.ts'
 type Showing = {
   estimate: PlanEstimate
   limits: Limits
+  /** Whether the work's requests are sent in batches. */
+  inBatch?: boolean
   /** Whether the user allows checks of this repository the network. */
   hasNetwork?: boolean
   /** All commands that will run, with those of FORGE.md and of ready-made checks, which the plan does not spell out. */
@@ -21,7 +23,7 @@ type Showing = {
 
 /** The whole plan, except for what only models read. Its texts are a model's, so control characters are escaped. */
 export function showPlan(plan: Plan, { width = 100, ...showing }: Showing): string {
-  const { estimate, limits, hasNetwork = false } = showing
+  const { estimate, hasNetwork = false } = showing
   const commands = new Commands(plan)
   const { levels } = graphOf(plan.tasks)
   const tasks = new Map(plan.tasks.map(task => [task.id, task]))
@@ -55,14 +57,14 @@ export function showPlan(plan: Plan, { width = 100, ...showing }: Showing): stri
   const { changes = [] } = showing
   if (changes.length > 0)
     lines.push('', 'What is different from the plan that holds', ...changes.flatMap(it => hanging(it, width, 2, 4)))
-  lines.push('', ...costLines(plan, estimate, limits).flatMap(line => wrap(line, width)))
+  lines.push('', ...costLines(plan, estimate, showing).flatMap(line => wrap(line, width)))
   return `${lines.join('\n')}\n`
 }
 
 /** The whole plan for a program, with its texts unescaped. */
 export function planInFull(
   plan: Plan,
-  { estimate, limits, hasNetwork = false, commands = [] }: Omit<Showing, 'width' | 'changes'>,
+  { estimate, hasNetwork = false, commands = [], ...showing }: Omit<Showing, 'width' | 'changes'>,
 ): Omit<ShownPlan, 'waits' | 'seen'> {
   const own = new Commands(plan)
   const tasks = new Map(plan.tasks.map(task => [task.id, task]))
@@ -75,7 +77,7 @@ export function planInFull(
     commands: own.list(),
     others: own.others(commands),
     hasNetwork,
-    cost: costLines(plan, estimate, limits),
+    cost: costLines(plan, estimate, showing),
   }
 }
 
@@ -162,7 +164,7 @@ class Commands {
     return [...this.#numbers.values()].map(({ check, users }) => ({ ...check, users }))
   }
 
-  /** Those of some commands that the plan does not spell out exactly. */
+  /** Those of the given commands that the plan does not contain word for word, such as those of ready-made checks. */
   others(commands: readonly string[]): string[] {
     const own = new Set([...this.#numbers.values()].map(({ check }) => check.command))
     return commands.filter(command => !own.has(command))
@@ -178,13 +180,33 @@ function whole(name: string, command: string): string[] {
 /** Dollars with cents; with more digits below ten cents. */
 const dollars = (amount: number): string => `$${amount.toFixed(amount > 0 && amount < 0.1 ? 4 : 2)}`
 const range = ({ low, high }: EstimateRange, word: (count: number) => string): string => `${word(low)} to ${word(high)}`
+/** The estimated cost, single or in batches as the run sends its requests, and for comparison the other. */
+function bothWays({
+  cost,
+  batched,
+  inBatch,
+}: {
+  cost: EstimateRange
+  batched?: EstimateRange
+  inBatch: boolean
+}): string {
+  if (!batched) return range(cost, dollars)
+  return inBatch
+    ? `${range(batched, dollars)} in batches, as you have asked (${range(cost, dollars)} if all were sent now)`
+    : `${range(cost, dollars)} (${range(batched, dollars)} in batches, whose answers may take a day)`
+}
+
 /** A number with two significant digits, as it is an estimate. */
 const rough = (count: number): string => {
   const unit = 10 ** Math.max(0, Math.floor(Math.log10(Math.max(count, 1))) - 1)
   return (Math.round(count / unit) * unit).toLocaleString('en')
 }
 
-function costLines(plan: Plan, { requests, tokens, cost, unpriced }: PlanEstimate, limits: Limits): string[] {
+function costLines(
+  plan: Plan,
+  { requests, tokens, cost, batched, unpriced }: PlanEstimate,
+  { limits, inBatch = false }: Pick<Showing, 'limits' | 'inBatch'>,
+): string[] {
   const sizes = (['small', 'medium', 'large'] as const).flatMap(size => {
     const count = plan.tasks.filter(task => taskSizeOf(task) === size).length
     return count > 0 ? [`${count} ${size}`] : []
@@ -193,7 +215,7 @@ function costLines(plan: Plan, { requests, tokens, cost, unpriced }: PlanEstimat
   const price = cost
     ? isFree
       ? 'it costs nothing, as its models run on this machine'
-      : range(cost, dollars)
+      : bothWays({ cost, batched, inBatch })
     : `its cost is unknown, as no price is known for ${unpriced.join(', ')}: set FORGE_PRICES to see and to limit it`
   const most = [
     // Where nothing costs anything, a limit in dollars has no effect.

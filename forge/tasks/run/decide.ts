@@ -38,9 +38,10 @@ export function leftOf(run: RunRecord, now: number): number | undefined {
 /** Whether nothing is under way, so that a new history may begin. */
 export const isIdle = (run: RunRecord): boolean => !run.work?.isUnderWay && !run.tasks.some(({ isOut }) => isOut)
 
-/** Whether the run is working. Time in which it waits for the user does not count. */
+/** Whether the run is working. Time in which it waits for the user or for a batch does not count. */
 const isUnderWay = (run: RunRecord): boolean =>
   !run.ending &&
+  !run.away?.some(({ isAway }) => isAway) &&
   !heldBy(run) &&
   (run.tasks.some(({ isOut }) => isOut) || (run.work?.isUnderWay === true && !run.question))
 
@@ -71,6 +72,9 @@ function happened(draft: Draft, event: Event): void {
     case 'drain':
       run.isDraining = true
       return
+    case 'away':
+      away(draft, event)
+      return
     case 'time':
       return
     default:
@@ -86,7 +90,7 @@ function worked(draft: Draft, { id, what }: Extract<Event, { is: 'worked' }>): v
   if (run.work?.id !== id) return
   const { work } = run
   if (what.of === 'ask') run.spent = added(run.spent, what.spent)
-  // The work stays set while its result is handled, which may set the next one.
+  // `run.work` stays set while the result is handled, as the handling may set the next work.
   run.work = { ...work, isUnderWay: false }
   if (run.planning) planOn(draft, what)
   else finishOn(draft, what)
@@ -104,11 +108,26 @@ function notWorked(draft: Draft, { id, halt: why }: Extract<Event, { is: 'not wo
   if (why) halt(draft, why)
 }
 
+function away({ run }: Draft, { is: _, ...told }: Extract<Event, { is: 'away' }>): void {
+  const { away = [] } = run
+  const before = away.find(({ flow }) => flow === told.flow)
+  if (before && before.number > told.number) return
+  // Ignores what comes late from a flow of an attempt that has ended: it would never be taken back.
+  if (told.task !== undefined && !run.tasks.some(({ shape, isOut }) => shape.id === told.task && isOut)) return
+  run.away = [...away.filter(it => it !== before), told]
+}
+
+/** Forgets that flows of a task wait for batches, since these flows have ended. */
+function comeBack({ run }: Draft, task: TaskId): void {
+  if (run.away) run.away = run.away.filter(it => it.task !== task)
+}
+
 function ended(draft: Draft, { task, attempt, end, raises }: Extract<Event, { is: 'ended' }>): void {
   const record = draft.edit(task)
   if (!record?.isOut || record.attempt !== attempt) return
   record.isOut = false
   record.isHeld = false
+  comeBack(draft, task)
   // An attempt that was refused by a limit which the user has raised since is begun again.
   settleAttempt(draft, record, end, end.halt?.why === 'budget' && raises !== draft.run.raises)
 }
@@ -118,11 +137,12 @@ function notEnded(draft: Draft, { task, attempt, halt: why }: Extract<Event, { i
   if (!record?.isOut || record.attempt !== attempt) return
   record.isOut = false
   record.isHeld = false
+  comeBack(draft, task)
   interrupt(record)
   if (why) halt(draft, why, task)
 }
 
-/** Adds a stored report to the question that it explains, unless that was settled meanwhile. */
+/** Adds a stored report to the question that it explains, unless the question was settled meanwhile. */
 function reported(draft: Draft, { matter, report }: Extract<Event, { is: 'reported' }>): void {
   const { run } = draft
   if ('task' in matter) {
@@ -267,6 +287,7 @@ function inputOf(draft: Draft, record: TaskRecord, plan: TaskInput['plan']): Tas
     depth: Math.min(shape.recursion, limits.depth),
     about,
     above: draft.run.above,
+    ...(input.batch && { inBatch: true }),
     ...(isRechecked && head && from && { recheck: { from, head } }),
   }
 }

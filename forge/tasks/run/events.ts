@@ -54,8 +54,9 @@ export type TaskInput = TaskPlace & {
   /** The run's base, and the results of the task's dependencies, in the order of merging. */
   base: Oid
   results: Oid[]
-  /** Levels of sub-agents. */
+  /** How many levels of sub-agents the attempt's steps may still ask for. */
   depth: number
+  inBatch?: boolean
   above: TiersAbove
   /** Reports of failed attempts, and answers of the user. */
   about: Reference[]
@@ -99,6 +100,11 @@ export type Event =
   | { is: 'journal lost' }
   /** A timer has fired: limits of time may be reached. */
   | { is: 'time' }
+  /**
+   * A flow of the run has begun to wait for answers from batches (`isAway`), or waits for none any more. The run's
+   * minutes are not counted meanwhile. `number`: goes up with each event of a flow, as they may arrive out of order.
+   */
+  | { is: 'away'; flow: string; task?: TaskId; isAway: boolean; number: number }
   /** The history is long: nothing new is begun until everything under way has ended. */
   | { is: 'drain' }
   | PersonSaid

@@ -28,7 +28,10 @@ export const ROUNDS_OF_LOOKS = 2
 /** The plan, or the wish where there is none yet. */
 export const planOrWish = ({ plan, input }: RunRecord): Reference => plan ?? input.wish
 
-/** Begins the first plan, after reading earlier decisions. */
+/**
+ * Begins planning a new run: first reads what git has of it, such as a plan that was approved before the server lost
+ * the run.
+ */
 export function beginPlanning(draft: Draft): void {
   draft.run.planning = newPlanning('plan', [], [draft.run.input.wish])
   draft.work({ do: 'begin' })
@@ -233,7 +236,7 @@ function linted(draft: Draft, found: LintedTasks): void {
       propound(draft, good)
       return
     }
-    // Questions that were answered before this plan are not asked again, so counting continues after them.
+    // Questions that were answered before this plan are not asked again, so new questions get the numbers after theirs.
     run.questions = Math.max(0, ...run.remembered.filter(({ task }) => !task).map(({ count }) => count))
     draft.say('plan/remembered', 'approved', 'Goes on with the plan that was approved before.', { refs: [plan] })
     adopt(draft, good)

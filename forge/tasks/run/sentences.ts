@@ -68,7 +68,7 @@ export function waiting(run: RunId, asking: TaskRecord[]): string {
   return `${all} ${verb} for something to be set right: ${command('resume', run, ids[0])}`
 }
 
-/** A few tasks by name, with their verb. */
+/** At most five names of tasks and "was" or "were", as the beginning of a sentence. */
 export function names(records: TaskRecord[]): string {
   const ids = records.map(({ shape }) => shape.id)
   return `${listed(ids, 5)} ${ids.length === 1 ? 'was' : 'were'}`

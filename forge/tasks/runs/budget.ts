@@ -11,6 +11,7 @@ import { isRunning } from '../../../core/processes.ts'
 import { many } from '../../../core/text.ts'
 import type { Usage } from '../../ai/request.ts'
 import type { Price } from '../../ai/settings.ts'
+import type { InBatches } from '../../formats/tasks-json.ts'
 import type { LimitName, Limits, Spent, StepKind } from '../contract.ts'
 import { type RequestEstimate, requestEstimateOf } from './prices.ts'
 
@@ -37,6 +38,8 @@ export type AskedBudget = {
   output: number
   price?: Price | undefined
   isAssumed?: boolean
+  /** Whether the request is sent in a batch: its answer may come from another process, a day later. */
+  isBatched?: boolean
 }
 
 /** Permission to send a request, with an answer of at most `output` tokens. */
@@ -49,6 +52,7 @@ type PaidAnswer = {
   model?: string | undefined
   kind?: string | undefined
   tier?: string | undefined
+  saved?: number | undefined
 }
 
 /** Milliseconds to wait for another process's lock. */
@@ -57,6 +61,8 @@ const LOCK_TIMEOUT_MS = 30_000
 const LOOK_AGAIN = 500
 /** Milliseconds after which a reservation counts as lost, whatever its process does, as no request takes longer. */
 const MAX_REQUEST_MS = 2 * 3_600_000
+/** Milliseconds after which the reservation of a request in a batch counts as lost. */
+const MAX_BATCH_MS = 50 * 3_600_000
 
 /** The assumed tokens of an answer until some have come, by kind; for other kinds {@link FIRST_OUTPUT}. */
 const FIRST_OUTPUTS: Partial<Record<string, number>> = {
@@ -86,7 +92,10 @@ const TABLES = `
   CREATE INDEX IF NOT EXISTS byKey ON requests (key);
   CREATE TABLE IF NOT EXISTS facts (name TEXT PRIMARY KEY, value REAL NOT NULL);
 `
-/** Columns that ledgers of earlier versions lack. `assumed`: the cost by an assumed price. */
+/**
+ * Columns that ledgers of earlier versions lack. `assumed`: the cost by an assumed price. `batch`: 1 for a request in a
+ * batch. `saved`: US dollars that the batch has saved. `room`: the most tokens of the answer.
+ */
 const COLUMNS = {
   model: "TEXT NOT NULL DEFAULT ''",
   kind: "TEXT NOT NULL DEFAULT ''",
@@ -94,13 +103,16 @@ const COLUMNS = {
   owner: "TEXT NOT NULL DEFAULT ''",
   at: 'INTEGER NOT NULL DEFAULT 0',
   assumed: 'REAL NOT NULL DEFAULT 0',
+  batch: 'INTEGER NOT NULL DEFAULT 0',
+  saved: 'REAL NOT NULL DEFAULT 0',
+  room: 'INTEGER NOT NULL DEFAULT 0',
 }
 
 /** The requests under way. `since`: when the first of them was sent, in milliseconds since 1970. */
 export type Sending = { count: number; since: number }
 
 type Sums = { requests: number; input: number; output: number; tokens: number; cost: number }
-type Open = { id: number; owner: string; at: number; cost: number }
+type Open = { id: number; owner: string; at: number; cost: number; batch: number }
 /** The limit that a request would exceed, and by what, as the end of a sentence. */
 type Beyond = { limit: LimitName; words: string }
 
@@ -127,7 +139,7 @@ export class Ledger implements Disposable {
   }
 
   /** Reads the ledger in a run's folder without changing it; undefined where there is none on this machine. */
-  static look(folder: string): { spent: Spent; sending: Sending } | undefined {
+  static look(folder: string): { spent: Spent; sending: Sending; batch: InBatches } | undefined {
     const path = join(folder, 'ledger.sqlite')
     if (!existsSync(path)) return undefined
     try {
@@ -137,8 +149,14 @@ export class Ledger implements Disposable {
       using ledger = new Ledger(database)
       if (ledger.#fact('complete') === undefined) return undefined
       const open = ledger.#open().filter(isUnderWay)
-      const sending = { count: open.length, since: Math.min(...open.map(({ at }) => at)) }
-      return { spent: ledger.spent(), sending }
+      const [out, now] = [open.filter(({ batch }) => batch === 1), open.filter(({ batch }) => batch === 0)]
+      const sending = { count: now.length, since: Math.min(...now.map(({ at }) => at)) }
+      const batch = {
+        out: out.length,
+        ...(out.length > 0 && { since: Math.min(...out.map(({ at }) => at)) }),
+        ...ledger.#batched(),
+      }
+      return { spent: ledger.spent(), sending, batch }
     } catch {
       // The file may be gone or broken: then the caller uses other sources.
       return undefined
@@ -159,7 +177,7 @@ export class Ledger implements Disposable {
       for (const room of new Set([output, usual])) {
         const estimate = requestEstimateOf({ input, output: room }, price)
         beyond = this.#whyBeyond(estimate, room, limits)
-        if (!beyond) return { id: this.#insertOpen(asked, estimate), output: room }
+        if (!beyond) return { id: this.#insertOpen(asked, estimate, room), output: room }
       }
       if (!beyond) throw new Error('A request has room for no answer')
       if (beyond.limit !== 'requests' && this.#open().some(isUnderWay)) return 'wait'
@@ -185,13 +203,16 @@ export class Ledger implements Disposable {
 
   /**
    * Replaces a reservation by what the request has used; without usage, only the request itself is counted. `assumed`:
-   * the cost by an assumed price.
+   * the cost by an assumed price. `saved`: US dollars, by a batch.
    */
-  settle({ id }: Pick<Reservation, 'id'>, usage: Usage | undefined, assumed = 0): void {
+  settle({ id }: Pick<Reservation, 'id'>, usage: Usage | undefined, assumed = 0, saved = 0): void {
     const { input = 0, output = 0, cost = 0 } = usage ?? {}
     this.#database
-      .query('UPDATE requests SET settled = 1, input = ?, output = ?, tokens = ?, cost = ?, assumed = ? WHERE id = ?')
-      .run(input, output, input + output, cost, assumed, id)
+      .query(
+        `UPDATE requests SET settled = 1, input = ?, output = ?, tokens = ?, cost = ?, assumed = ?, saved = ?
+         WHERE id = ?`,
+      )
+      .run(input, output, input + output, cost, assumed, saved, id)
     this.#wake()
   }
 
@@ -201,8 +222,36 @@ export class Ledger implements Disposable {
     this.#wake()
   }
 
+  /** The reservation for a request in a batch that is not settled yet; undefined where there is none. */
+  findBatched(key: string): Reservation | undefined {
+    const query = 'SELECT id, room AS output FROM requests WHERE key = ? AND batch = 1 AND settled = 0'
+    return this.#database.query<Reservation, [string]>(query).get(key) ?? undefined
+  }
+
+  /** Settles the reservation of a request in a batch by what its answer has used and saved. */
+  settleBatched(key: string, usage: Usage, saved: number): void {
+    this.#together(() => {
+      const there = this.findBatched(key)
+      // Without the reservation, the ledger was lost and rebuilt meanwhile.
+      if (!there) return this.settleKnown(key, usage, saved)
+      this.settle(there, usage, 0, saved)
+    })
+  }
+
+  /** Removes the reservation of a request that got no answer from its batch: providers do not charge for that. */
+  releaseBatched(key: string): void {
+    this.#database.query('DELETE FROM requests WHERE key = ? AND batch = 1 AND settled = 0').run(key)
+    this.#wake()
+  }
+
+  /** Counts the reservation of a request in a batch as spent: it may have been answered, and be paid for. */
+  loseBatched(key: string): void {
+    this.#database.query('UPDATE requests SET settled = 1 WHERE key = ? AND batch = 1 AND settled = 0').run(key)
+    this.#wake()
+  }
+
   /** Settles reservations for a request whose answer is stored: a process may have died before settling its own. */
-  settleKnown(key: string, usage: Usage): void {
+  settleKnown(key: string, usage: Usage, saved = 0): void {
     this.#together(() => {
       const rows = this.#database
         .query<{ id: number; settled: number }, [string]>(
@@ -210,8 +259,8 @@ export class Ledger implements Disposable {
         )
         .all(key)
       const [first] = rows
-      if (first?.settled === 0) this.settle(first, usage)
-      if (!first) this.#insert({ key, usage })
+      if (first?.settled === 0) this.settle(first, usage, 0, saved)
+      if (!first) this.#insert({ key, usage, saved })
     })
   }
 
@@ -282,12 +331,22 @@ export class Ledger implements Disposable {
     }
   }
 
-  #insertOpen({ key, model, kind, tier }: AskedBudget, { tokens, cost }: RequestEstimate): number {
-    const values = [key, model, kind, tier, ownName(), Date.now(), tokens, cost] as const
+  /** How many requests were answered in batches, and the US dollars that this has saved. */
+  #batched(): { answered: number; saved: number } {
+    const query = 'SELECT count(*) AS answered, ifnull(sum(saved), 0) AS saved FROM requests WHERE saved > 0'
+    return this.#database.query<{ answered: number; saved: number }, []>(query).get() ?? { answered: 0, saved: 0 }
+  }
+
+  #insertOpen(
+    { key, model, kind, tier, isBatched = false }: AskedBudget,
+    { tokens, cost }: RequestEstimate,
+    room: number,
+  ): number {
+    const values = [key, model, kind, tier, ownName(), Date.now(), tokens, cost, isBatched ? 1 : 0, room] as const
     const row = this.#database
       .query<{ id: number }, [...typeof values]>(
-        `INSERT INTO requests (key, model, kind, tier, owner, at, tokens, cost) VALUES (?, ?, ?, ?, ?, ?, ?, ?)
-         RETURNING id`,
+        `INSERT INTO requests (key, model, kind, tier, owner, at, tokens, cost, batch, room)
+         VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?) RETURNING id`,
       )
       .get(...values)
     if (!row) throw new Error('The ledger took no reservation')
@@ -296,7 +355,7 @@ export class Ledger implements Disposable {
 
   /** The reservations that were never settled. */
   #open(): Open[] {
-    return this.#database.query<Open, []>('SELECT id, owner, at, cost FROM requests WHERE settled = 0').all()
+    return this.#database.query<Open, []>('SELECT id, owner, at, cost, batch FROM requests WHERE settled = 0').all()
   }
 
   #sums(): Sums {
@@ -323,13 +382,14 @@ export class Ledger implements Disposable {
     })
   }
 
-  #insert({ key, usage: { input, output, cost = 0 }, model = '', kind = '', tier = '' }: PaidAnswer): void {
+  #insert({ key, usage, model = '', kind = '', tier = '', saved = 0 }: PaidAnswer): void {
+    const { input, output, cost = 0 } = usage
     this.#database
       .query(
-        `INSERT INTO requests (key, settled, input, output, tokens, cost, model, kind, tier)
-         VALUES (?, 1, ?, ?, ?, ?, ?, ?, ?)`,
+        `INSERT INTO requests (key, settled, input, output, tokens, cost, model, kind, tier, saved)
+         VALUES (?, 1, ?, ?, ?, ?, ?, ?, ?, ?)`,
       )
-      .run(key, input, output, input + output, cost, model, kind, tier)
+      .run(key, input, output, input + output, cost, model, kind, tier, saved)
   }
 
   /** Runs `work` in a transaction that excludes other processes. */
@@ -347,8 +407,9 @@ const MIN_OUTPUT_TOKENS = 1_000
  */
 const ownName = (): string => `${hostname()} ${process.pid} ${Math.round(performance.timeOrigin)}`
 
-/** Whether the process of a reservation still runs, so that it will be settled. */
-function isUnderWay({ owner, at }: Open): boolean {
+/** Whether a reservation may still be settled: by the process that made it, or by the answers of its batch. */
+function isUnderWay({ owner, at, batch }: Open): boolean {
+  if (batch === 1) return Date.now() - at < MAX_BATCH_MS
   const own = ownName()
   if (owner === own) return true
   const [host, pid] = owner.split(' ')

@@ -30,7 +30,7 @@ export const attemptRef = (run: RunId, task: TaskId, attempt: number): RefName =
   `${attemptsRef(run)}${task}/${attempt}`
 /** The branch of a task's result, while the run works. */
 export const doneRef = (run: RunId, task: TaskId): RefName => `refs/heads/${resultBranch(run, task)}`
-/** The ref of a task's result when the run has a combined one. */
+/** The ref to which the result of a task is moved from its branch once the run has a combined result. */
 export const hiddenDoneRef = (run: RunId, task: TaskId): RefName => `${RUNS}${run}/done/${task}`
 /** The branch of the combined result. No task may have this name. */
 export const resultRef = (run: RunId): RefName => `refs/heads/${resultBranch(run)}`

@@ -149,7 +149,7 @@ export async function readJournal(store: RunStore, folder?: string): Promise<Wri
   return lines.sort((a, b) => a.at - b.at || a.count - b.count || (a.id < b.id ? -1 : 1))
 }
 
-/** Parses a journal's file. Invalid lines are left out; of two lines with one id, the second is. */
+/** Parses a journal's file. Invalid lines are left out, as is a line with the id of an earlier one. */
 export function parseLines(text: string): WrittenLine[] {
   const ids = new Set<string>()
   return text

@@ -16,6 +16,7 @@ const StoredRunSchema = v.object({
   isApproved: v.boolean(),
   onlyPlan: v.boolean(),
   atMost: v.pipe(v.number(), v.integer(), v.minValue(1)),
+  batch: v.optional(v.picklist(['work', 'all'])),
   began: v.number(),
   facts: v.optional(v.array(Reference)),
   lessons: v.optional(Reference),

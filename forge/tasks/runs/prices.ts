@@ -1,6 +1,6 @@
 /** Costs of requests: the price of a model, the most that a request can cost, and the resulting limits of a run. */
 import { many } from '../../../core/text.ts'
-import { type Price, ratesFor } from '../../ai/price.ts'
+import { type Price, type Rates, ratesFor } from '../../ai/price.ts'
 import { isLoopback, providerOf, type Settings } from '../../ai/settings.ts'
 import type { Limits } from '../contract.ts'
 
@@ -73,6 +73,26 @@ export function usualLimits(
     `${many(requests, 'request')}. Set another with --requests, or FORGE_PRICES=${first}=INPUT/OUTPUT in ` +
     `${settings.file} for one in dollars.`
   return { limits: { requests }, words }
+}
+
+/** The price of a request in a batch, as a share of the normal price. */
+const BATCH_SHARE = 0.5
+/** The price of writing a token into Anthropic's cache for an hour, as a multiple of the price of sending it. */
+const HOUR_SHARE = 2
+
+/** The price of a model's requests in batches. Their cache marks last an hour, for which Anthropic takes more. */
+export function batchPriceOf(model: string, settings: Settings): Price | undefined {
+  const price = priceOf(model, settings)
+  if (!price) return undefined
+  const { long } = price
+  const inBatches = ({ input, output, cacheRead, cacheWrite }: Rates): Rates => ({
+    input: input * BATCH_SHARE,
+    output: output * BATCH_SHARE,
+    cacheRead: cacheRead * BATCH_SHARE,
+    cacheWrite:
+      BATCH_SHARE * (providerOf(model) === 'anthropic' ? Math.max(cacheWrite, HOUR_SHARE * input) : cacheWrite),
+  })
+  return { ...inBatches(price), ...(long && { long: { ...inBatches(long), above: long.above } }) }
 }
 
 /** The most that a request can use: without any cache, and with the longest answer. */

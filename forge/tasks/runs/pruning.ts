@@ -57,7 +57,8 @@ export async function pruneRun(
   const going = free.filter(({ oid }) => all || isAllLanded || landed.has(oid))
   const isKept =
     !all && own.length > 0 && !isAllLanded && branches.some(({ name, oid }) => isFinished(name) && !landed.has(oid))
-  // Attempts are listed by the names of branches, as which the user would restore them.
+  // Attempts are on refs that are not branches; they are listed under the branch names by which the user can restore
+  // them.
   const ending = [...going, ...(isKept ? [] : attempts.map(it => ({ ...it, name: branchOfAttempt(id, it.name) })))]
   const safe = all ? { moves: [], saved: [] } : await save(objects, ending)
   const moves = [...(isKept ? [] : own), ...going].map(({ name, oid }) => ({ ref: name, from: oid, to: undefined }))

@@ -8,7 +8,9 @@ import { visible } from '../../../core/text.ts'
 import type { WrittenLine } from '../../formats/tasks-json.ts'
 import type { RunId, TaskId, Tier } from '../contract.ts'
 import { TIERS } from '../plan/schema.ts'
+import { type Domain, domainOf } from './domains.ts'
 import { readJournal } from './journal.ts'
+import { readPlan } from './plans.ts'
 import { RunStore } from './store.ts'
 import { parseStoredAnswer, type StoredAnswer } from './stored-answer.ts'
 
@@ -25,6 +27,10 @@ type StatsRow = {
   input: number
   output: number
   cost?: number
+  /** Answered requests by kind of step. `good`: those whose step ended well, so that nothing had to be asked again. */
+  kinds: Record<string, { requests: number; good: number }>
+  /** Finished tasks by domain: how many (`tasks`), and how many of them passed at the first attempt (`firstTry`). */
+  domains: Partial<Record<Domain, { tasks: number; firstTry: number }>>
 }
 
 /** The kinds of steps that write an attempt; reviews do not count. */
@@ -41,16 +47,27 @@ export async function readStats(
   for (const run of runs) {
     if (seen >= enough) break
     const store = new RunStore(objects, run)
-    const answers = (await store.all('answers')).flatMap(bytes => parsed(bytes) ?? [])
+    const [stored, lines, plan] = await Promise.all([
+      store.all('answers'),
+      readJournal(store),
+      readPlan(store).catch(() => undefined),
+    ])
+    const answers = stored.flatMap(bytes => parsed(bytes) ?? [])
     seen += answers.length
-    for (const answer of answers) countAnswer(rowOf(rows, answer), answer)
-    const ends = firstEnds(await readJournal(store))
+    const good = stepsThatEndedWell(lines)
+    for (const answer of answers) countAnswer(rowOf(rows, answer), answer, good.has(answer.step))
+    const ends = firstEnds(lines)
     for (const [task, hasPassed] of ends) {
       const writer = firstWriter(answers, task)
       if (!writer) continue
       const row = rowOf(rows, writer)
       row.tasks++
       if (hasPassed) row.firstTry++
+      const planned = plan?.tasks.find(({ id }) => id === task)
+      const domain = planned && domainOf(planned)
+      if (!domain) continue
+      const count = row.domains[domain] ?? { tasks: 0, firstTry: 0 }
+      row.domains[domain] = { tasks: count.tasks + 1, firstTry: count.firstTry + (hasPassed ? 1 : 0) }
     }
   }
   const rank = ({ tier }: StatsRow): number => (tier === 'unknown' ? -1 : TIERS.indexOf(tier))
@@ -70,16 +87,27 @@ function rowOf(rows: Map<string, StatsRow>, answer: StoredAnswer): StatsRow {
   const { model } = answer
   const tier: StatsRow['tier'] = answer.tier ?? 'unknown'
   const key = `${tier} ${model}`
-  const row = rows.get(key) ?? { tier, model, tasks: 0, firstTry: 0, requests: 0, input: 0, output: 0 }
+  const none = { tasks: 0, firstTry: 0, requests: 0, input: 0, output: 0, kinds: {}, domains: {} }
+  const row: StatsRow = rows.get(key) ?? { tier, model, ...none }
   rows.set(key, row)
   return row
 }
 
-function countAnswer(row: StatsRow, { usage }: StoredAnswer): void {
+function countAnswer(row: StatsRow, { usage, kind = 'unknown' }: StoredAnswer, isGood: boolean): void {
+  const count = row.kinds[kind] ?? { requests: 0, good: 0 }
+  row.kinds[kind] = { requests: count.requests + 1, good: count.good + (isGood ? 1 : 0) }
   row.requests++
   row.input += usage.input
   row.output += usage.output
   if (usage.cost !== undefined) row.cost = (row.cost ?? 0) + usage.cost
+}
+
+/** The names of the steps that ended well, by the journal. */
+function stepsThatEndedWell(lines: readonly WrittenLine[]): Set<string> {
+  const ended = lines.flatMap(({ id, what }) =>
+    what === 'success' ? (/^(.+) ends [0-9a-f]{12}$/.exec(id)?.[1] ?? []) : [],
+  )
+  return new Set(ended)
 }
 
 /** For each task whose first attempt has ended: whether it passed. */
@@ -124,7 +152,20 @@ export function statsTable(rows: readonly StatsRow[]): string[] {
   return [
     ...cells.map(line => inColumns(line).trimEnd()),
     'First try: of the tasks that were first written by it, those that passed their checks and reviews at once.',
+    ...rows.flatMap(sharesOf),
   ]
+}
+
+/** How a model of a tier did by kind of step and by domain, with the number of samples. */
+function sharesOf({ tier, model, kinds, domains }: StatsRow): string[] {
+  const share = (of: number, all: number) => `${Math.round((100 * of) / all)}% of ${all.toLocaleString('en')}`
+  const byKind = Object.entries(kinds).map(([kind, { requests, good }]) => `${kind} ${share(good, requests)}`)
+  const byDomain = Object.entries(domains).map(([name, { tasks, firstTry }]) => `${name} ${share(firstTry, tasks)}`)
+  const parts = [
+    byDomain.length > 0 && `at the first try by domain: ${byDomain.sort().join(', ')}`,
+    byKind.length > 0 && `steps that ended well by kind: ${byKind.sort().join(', ')}`,
+  ].filter(Boolean)
+  return parts.length === 0 ? [] : [`${tier} ${visible(model)}: ${parts.join('; ')}.`]
 }
 
 /** The table for planners is made of at most this many answers, of the newest runs, which are read within a second. */

@@ -7,6 +7,7 @@
  *   journal/a/b/REST    a line of the journal by the hash of its id
  *   decisions/a/b/REST  a decision of the user, by the hash of what it is about
  *   verdicts/a/b/REST   what the user's own worker found out, signed, by the hash of the key's name and the fact
+ *   batches/a/b/REST    the state of requests in batches (batch-records.ts), by the hash of the record's name
  *   run.json plan.json  the run as the user requested it, and the current plan
  *   status.json         the status of the run when it last rested or continued
  *   escalations/a/b/REST  the data of a report to the user, by the hash of the report's id
@@ -27,7 +28,7 @@ import type { Oid, Reference, RunId } from '../contract.ts'
 import { storeRef, verifyRunId } from './folder.ts'
 
 /** Folders whose files are never overwritten. */
-type Once = 'answers' | 'journal' | 'decisions' | 'escalations' | 'verdicts'
+type Once = 'answers' | 'journal' | 'decisions' | 'escalations' | 'verdicts' | 'batches'
 /** Files that are overwritten. */
 type Last = 'run.json' | 'plan.json' | 'status.json'
 
@@ -75,7 +76,7 @@ export class RunStore {
     return { kind, oid }
   }
 
-  /** Stores a value as JSON; values built in the same order give the same bytes. */
+  /** Stores a value as JSON. Equal values whose fields were added in the same order give the same bytes. */
   putJson(kind: string, value: unknown): Promise<Reference> {
     return this.put(kind, `${JSON.stringify(value)}\n`)
   }

@@ -23,6 +23,8 @@ const StoredAnswer = v.object({
   prompt: v.optional(v.number()),
   task: v.optional(v.string()),
   attempt: v.optional(v.number()),
+  /** US dollars that were saved because the answer came in a batch. */
+  saved: v.optional(v.number()),
   end: v.picklist(['done', 'calls', 'length', 'refused']),
   usage: UsageSchema,
   blocks: v.array(
@@ -37,14 +39,14 @@ export type StoredAnswer = Omit<v.InferOutput<typeof StoredAnswer>, 'usage'> & {
 
 /** The part of an answer that is stored. */
 export function storedAnswer(
-  asked: Pick<StoredAnswer, 'key' | 'step' | 'model' | 'kind' | 'tier' | 'prompt' | 'task' | 'attempt'>,
+  asked: Pick<StoredAnswer, 'key' | 'step' | 'model' | 'kind' | 'tier' | 'prompt' | 'task' | 'attempt' | 'saved'>,
   { end, usage, blocks }: ModelAnswer,
 ): StoredAnswer {
   const plain = blocks.map(block => {
     if (block.type !== 'call') return { type: block.type, text: block.text }
     return { type: block.type, id: block.id, name: block.name, arguments: block.arguments }
   })
-  const { key, step, model, kind, tier, prompt, task, attempt } = asked
+  const { key, step, model, kind, tier, prompt, task, attempt, saved } = asked
   return {
     ...{ key, step, model },
     kind,
@@ -52,6 +54,7 @@ export function storedAnswer(
     prompt,
     task,
     attempt,
+    ...(saved !== undefined && { saved }),
     ...{ end, usage, blocks: plain },
   }
 }

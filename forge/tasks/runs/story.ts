@@ -14,7 +14,7 @@ type StoryOptions = {
   /** The plan, for the titles of tasks. */
   plan?: Plan | undefined
   secrets?: readonly string[]
-  /** Where only some lines are shown: all lines, for the totals. */
+  /** All lines of the journal, for the totals, where the story tells only some of them. */
   all?: readonly WrittenLine[]
   columns?: number
   /** The reader's time zone, in minutes east of UTC. */
@@ -35,7 +35,7 @@ export function journalStory(written: readonly WrittenLine[], options: StoryOpti
   const lastOfTasks = written.findLastIndex(({ task }) => task)
   const firstOfTasks = written.findIndex(({ task }) => task)
   const ofRun = (isThis: (at: number) => boolean) => written.filter(({ task }, at) => !task && isThis(at))
-  // Decisions of the run between those of tasks are a section sorted by time.
+  // Decisions of the run as a whole that fall between those of its tasks get a section of their own, sorted by time.
   const before = ofRun(at => firstOfTasks < 0 || at < firstOfTasks)
   const between = ofRun(at => firstOfTasks >= 0 && at > firstOfTasks && at < lastOfTasks)
   const after = ofRun(at => firstOfTasks >= 0 && at > lastOfTasks)

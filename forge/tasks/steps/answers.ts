@@ -40,7 +40,7 @@ const needs = v.pipe(
   v.description('Files that you need whole and that are not here: the step is asked again with them.'),
 )
 
-/** The ends that all kinds of steps have in common. */
+/** The schemas of the signals other than success, by which a step of any kind can end. */
 const ENDS = [
   v.object({ signal: v.literal('failure_retryable'), words, needs: v.optional(needs, []) }),
   v.object({ signal: v.literal('failure_terminal'), words }),

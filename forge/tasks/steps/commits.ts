@@ -112,7 +112,7 @@ export async function setRef(
 
 async function verifyFree(repository: Repository, ref: RefName): Promise<void> {
   if (!ref.startsWith('refs/heads/')) return
-  // Only git can say whether there is a main work tree, so it is asked where that would be on this branch.
+  // Only git can say whether there is a main work tree. It is asked only where the HEAD of one would be at this branch.
   const main = (await headIn(repository.commonDir)) === ref ? await mainFolder(repository) : undefined
   const checkouts = await listCheckouts(repository, main)
   const checkout = checkouts.find(({ head }) => head === ref)

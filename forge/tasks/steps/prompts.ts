@@ -224,6 +224,7 @@ export const ABOUT = {
   plan: { heading: 'The plan so far' },
   summary: { heading: 'What was done and what failed, in short' },
   stats: { heading: 'How tasks went before, by tier and model' },
+  evaluated: { heading: 'How models answered requests of earlier runs when asked again' },
   checks: { heading: 'What can be run to check things' },
   wished: { heading: 'What the repository knows of the words of the wish' },
   looked: { heading: 'What you have looked at before this plan' },

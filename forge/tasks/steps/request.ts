@@ -77,7 +77,7 @@ export function modelFor(settings: Settings, tier: Tier, choice: number): string
   return name
 }
 
-/** Efforts from low to high. */
+/** A model's thinking efforts, from low to high. */
 const EFFORTS: readonly Thinking[] = ['low', 'medium', 'high', 'xhigh']
 
 /**
@@ -137,7 +137,7 @@ type BuiltRequest = {
   leftOut: string[]
   /** The version of the prompt. */
   prompt: number
-  /** The lessons that it was given. */
+  /** The lessons that the request contains. */
   lessons: readonly Lesson[]
 }
 

@@ -195,7 +195,7 @@ test('a file is followed through renames', async () => {
     more: false,
   })
   expect((await touching(place.repository, third, 'new', { count: 9 })).touches).toHaveLength(2)
-  // A later part of the history, read from after the rename, still has the file's old name.
+  // A later page of the file's history, whose commits are before the rename, still shows the file's old name.
   const later = await touching(place.repository, third, 'new', { count: 9, after: 2, follow: true })
   expect(later).toEqual({ ...followed, touches: followed.touches.slice(2) })
 })
@@ -242,7 +242,7 @@ test('commits that only reflogs know are found, from all worktrees and the stash
   const [amendment] = forgotten.filter(({ oid }) => oid === amended)
   expect(amendment?.ref).toMatch(/^(HEAD|refs\/heads\/main)$/)
   expect(forgotten.find(({ oid }) => oid === left)?.ref).toBe('worktrees/linked/HEAD')
-  // The history of all refs gives the same answer.
+  // The result is the same if a loaded history tells which commits the refs have.
   await using history = openHistory(objects, [await at(checkout, 'rev-parse', 'HEAD'), stashes[1] ?? ''])
   await history.complete
   const known = new Set((await history.shape(0, 99)).map(({ oid }) => oid))

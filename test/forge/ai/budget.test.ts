@@ -1,4 +1,4 @@
-/** The limits of a turn, and what does not count. */
+/** The limits of a turn: time in which the turn waits for the user does not count. */
 import { expect, test } from 'bun:test'
 import { Budget } from '../../../forge/ai/budget.ts'
 

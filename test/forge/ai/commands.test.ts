@@ -1,6 +1,6 @@
 /**
  * Commands for the AI, with a stand-in for docker that runs them without a container: when they may run, which changes
- * are taken over, and how they end. The container's lock is tested on a real engine, in test/e2e.
+ * are taken over, and how they end. What a container's commands can't do is tested on a real engine, in test/e2e.
  */
 import { afterAll, afterEach, beforeAll, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
 import { chmod, mkdir, readdir, readFile } from 'node:fs/promises'

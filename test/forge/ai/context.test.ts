@@ -35,7 +35,8 @@ const usage: Usage = { input: 100, output: 10, cacheRead: 0, cacheWrite: 0 }
 type Desk = AsyncDisposable & { place: Place; state: (files?: Files) => Promise<State> }
 
 /**
- * A branch, and the sources from which a session there is packed; files given later are committed by another author.
+ * Makes a repository with these files on main. `state` gives what a request is packed from; files passed to it are
+ * committed first, by another author.
  */
 async function makeDesk(
   files: Files,

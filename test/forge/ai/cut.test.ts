@@ -38,7 +38,7 @@ for (const provider of PROVIDERS)
       )
       expect(textOf(asked.answer)).toBe(TURN.text ?? '')
     }
-    // An answer cut without an end of the stream is asked for again; after the last event, nothing was lost.
+    // A connection that is closed (not reset) after the last byte has lost nothing.
     if (how === 'close') expect(whole).toContain(length)
     expect(whole.length).toBeLessThan(length / EVERY / 2)
     expect(server.requests).toHaveLength(1)

@@ -241,7 +241,7 @@ test('random edits with any replacement are spliced in as they are, one after th
       expected = isOnce ? expected?.slice(0, first) + replace + expected?.slice(first + search.length) : undefined
     }
     const answer = applyEdits(Buffer.from(text), edits)
-    // An edit without a place after the earlier edits may still have one in the original file.
+    // An edit whose text is not found after the earlier edits may still be found in the original file.
     if (expected === undefined || 'refusals' in answer || answer.made.some(({ rung }) => rung !== 'exact')) continue
     made++
     if (answer.bytes.toString() !== expected)

@@ -1,4 +1,4 @@
-/** The processes that parse: one that hangs, crashes or grows costs a text its facts, and nothing else. */
+/** The processes that parse code: if one hangs, crashes or grows, only the text that it was parsing has no facts. */
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -24,7 +24,7 @@ process.on('message', ({ text }) => {
   if (text === 'crash') process.abort()
   if (text === 'end') process.exit(0)
   const name = text + ' ' + process.pid + ' ' + asked
-  process.send({ facts: { definitions: [{ name }], references: { names: [], places: [] }, imports: [] }, isLast: text === 'large' })
+  process.send({ facts: { definitions: [{ name }], references: [], imports: [] }, isLast: text === 'large' })
 })
 process.on('disconnect', () => process.exit())
 `
@@ -83,6 +83,6 @@ test('a content is parsed once: facts are kept by blob id and grammar, also for 
   }
   const [first] = await read()
   expect(first?.definitions.map(({ name }) => name)).toEqual(['Next'])
-  // A process that only hangs would give no facts.
+  // The facts are stored: with a time limit of 0 seconds, parsing would give none.
   expect(await read(await parsersOf({ seconds: 0 }))).toEqual([first ?? NO_FACTS])
 })

@@ -23,7 +23,7 @@ test('a branch moved in a terminal is noticed, and the drafts are merged onto it
   expect(await textOf(desk.work, 'main', 'a.ts')).toBe(`${LINES.replace('one', 'ONE')}typed\n`)
   await desk.work.flush()
   expect(await desk.git('rev-parse', 'refs/forge/drafts/main^')).toBe(tip)
-  // Windows receive an edit, so that their own edits are kept.
+  // Windows receive the change as an edit rather than as a new text, so that their own unsent edits are kept.
   expect(desk.news).toContainEqual(expect.objectContaining({ say: 'edited', version: 1, path: 'a.ts' }))
   await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   expect(await desk.git('show', '--format=', '--numstat', 'main')).toBe('1\t0\ta.ts')
@@ -370,7 +370,7 @@ test('thousands of branch folders are checked about as fast as the system reads 
   const names = Array.from({ length: 4000 }, (_, number) => `refs/heads/person-${number}`)
   const moves = names.map(name => `create ${name}/work ${tip}\n`).join('')
   await gitWith(desk.path, ['update-ref', '--stdin'], moves)
-  // A part that changed is reported once more.
+  // Changed refs are looked at once more in the next check: after three checks nothing is left to report.
   for (let times = 0; times < 3; times++) await desk.work.look()
   const timeOf = async (task: () => Promise<unknown>) => {
     const begun = performance.now()

@@ -72,8 +72,8 @@ for (const seed of [1, 2, 3, 4])
     const steps = [type, type, type, type, byHand, save, settle, undo]
     for (let round = 0; round < 60; round++) {
       const step = random.pick(steps)
-      // Some steps run in parallel, some in sequence, and some are written in between. The terminal's step writes what
-      // it has read before, so it runs alone; otherwise it would revert saves in between.
+      // Some steps run in parallel, others one after another. The step `byHand` runs alone, since it writes what it has
+      // read before, which would revert saves in between.
       await Promise.all(step !== byHand && random.chance(0.3) ? [step(), random.pick([type, save])()] : [step()])
       if (random.chance(0.3)) await random.pick(works).flush()
       if (random.chance(0.3)) await random.pick(works).look()

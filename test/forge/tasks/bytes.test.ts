@@ -51,7 +51,7 @@ const MOST: Record<string, Record<string, number>> = {
     tools: 3571,
   },
 }
-/** A larger part is accepted up to this many bytes. */
+/** A part may be larger than the number in MOST by this many bytes. */
 const TOLERANCE = 40
 
 const unit = (name: string, at: number): string =>

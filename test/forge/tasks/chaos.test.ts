@@ -93,7 +93,7 @@ describe.skipIf(hasNoTemporal)('a run of a dozen tasks', () => {
       await rm(await openRunFolder(world.repository, run, world.env), { recursive: true })
       const { code, out, err } = await world.forge(['attach', run])
       expect({ code, err }).toEqual({ code: 4, err: '' })
-      // The signatures were in the deleted folder, and nothing else proves them.
+      // The user's signatures of the commands were in the deleted folder, so the commands have to be approved again.
       expect(out).toContain('These commands have not been approved yet')
       expect(out).toContain(`forge resume ${run}`)
       for (let last: number | null = 4, times = 0; last !== 0; times++) {

@@ -275,7 +275,7 @@ async function answerAll(
       throw new Error(`The run is in state ${state}: ${words}`)
     for (const { id, question, words } of asking) {
       const asked = question ? await store.readText(question) : ''
-      // A question after two failures is not one that the model has asked.
+      // Only questions of the model are answered: the run asks a different one after two failures.
       if (asked.trim() !== `Shall ${id} be done?`) throw new Error(`${words}\n${asked}`)
       const answer = await store.put('answer', answerOf(id))
       await approved.signAnswer(id, answer.oid)

@@ -113,7 +113,7 @@ test.skipIf(hasNoTemporal)(
     await using world = await TasksWorld.make({ script })
     const first = await world.forge(['run', '--yes', 'Write a dozen notes'])
     let { code, out } = first
-    // The user lets it continue after each halt.
+    // The user lets the run continue after each halt.
     for (let times = 0; code === 4 && times < 4; times++) {
       await world.forge(['resume', 'last'])
       const { code: next, out: more } = await world.forge(['attach', 'last'])

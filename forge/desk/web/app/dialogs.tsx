@@ -9,6 +9,8 @@ import { branchOf } from '../page/branch-facts.ts'
 import type { DialogContent } from '../page/dialog-content.ts'
 import { usePage } from '../page/state.ts'
 import { BaseDialog } from '../review/base-dialog.tsx'
+import { PartsDialog } from '../review/parts-dialog.tsx'
+import { LessonsDialog } from '../tasks/lessons-dialog.tsx'
 import { LandingDialog } from '../tasks/tasks-landing.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Button, Path } from '../ui/words.tsx'
@@ -40,6 +42,8 @@ export function Dialogs() {
       return <LandingDialog key={content.title} content={content} close={close} tasks={page.tasks} />
     case 'step':
       return <StepDialog key={content.title} content={content} close={close} />
+    case 'parts':
+      return <PartsDialog key={content.title} content={content} close={close} />
     case 'split':
       return <SplitDialog key={content.title} content={content} close={close} />
     case 'base':
@@ -50,6 +54,8 @@ export function Dialogs() {
       return <SaveDialogOfTab close={close} />
     case 'operations':
       return <OperationsDialog close={close} />
+    case 'lessons':
+      return <LessonsDialog close={close} />
     case 'keys':
       return <KeyList close={close} />
     case 'settings':
@@ -198,8 +204,9 @@ function Confirm({ content, close }: ConfirmProps) {
       </div>
       <footer>
         <span class="grow" />
-        <CloseButton isFirst close={close} />
+        <CloseButton isFirst={!content.isSafe} close={close} />
         <Button
+          isFirst={content.isSafe === true}
           words={content.button}
           look={content.isDangerous ? 'stop' : 'main'}
           isOff={isBusy.value}

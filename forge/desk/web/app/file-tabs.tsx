@@ -1,4 +1,4 @@
-/** The tabs of a branch: the chat, its open files, and what is shown about all of it. */
+/** The tabs of a branch or a commit: the chat, the open files, the review, the history and the search. */
 import { useEffect, useRef } from 'preact/hooks'
 import { ChatEnd, LOCKED, turnSign } from '../chat/turn-sign.tsx'
 import { draftsOf, hasDraft, isAtWork, isInConflict } from '../page/branch-facts.ts'

@@ -32,8 +32,8 @@ interface Shown {
 }
 
 /**
- * The notices of a tab that need a decision, one at a time. `hasChat`: whether the chat is shown; it says itself what
- * it waits for.
+ * The notices of a tab that need a decision, one at a time. `hasChat`: whether the chat is shown; the chat itself says
+ * what its turn waits for, so no notice does.
  */
 export function Notices({ tab, hasChat = true }: { tab: Tab | undefined; hasChat?: boolean }) {
   const page = usePage()

@@ -58,7 +58,7 @@ function useFocus(page: Page): void {
   const given = useRef(0)
   const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined
   const tab = page.tab.value
-  // The effect also depends on these values: a change of one may remove the focused element.
+  // The effect also runs when one of these values changes, since that may remove the focused element.
   const { value: desk } = page.desk
   const isTasksComing = page.active.value === TASKS && !page.tasks.isReady.value
   const shown = [isTasksComing, tab, tab?.active.value, page.notices.value, page.toast.value, page.menu.value, desk]
@@ -66,7 +66,7 @@ function useFocus(page: Page): void {
     // Until the desk's state has arrived, nothing is shown that could have the focus.
     if (isCovered || !page.desk.peek()) return undefined
     const isWanted = given.current < wanted
-    // While the tasks are loading, the request stays open: they get the focus once they are shown.
+    // While the tasks are loading, the request for the focus stays open: the tasks get it once they are shown.
     if (!isTasksComing) given.current = wanted
     const { activeElement: before } = document
     const frame = requestAnimationFrame(() => {

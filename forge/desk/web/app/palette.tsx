@@ -83,8 +83,8 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
     element?.showModal()
     return () => element?.close()
   }, [])
-  // The keys of another mode were pressed while the palette is open: the same dialog changes its mode, so that the
-  // focus stays in it.
+  // If the keys of another mode are pressed while the palette is open, the same dialog changes to that mode, so that
+  // the focus stays in the dialog.
   useLayoutEffect(() => {
     words.value = beginningOf(mode)
     chosen.value = 0
@@ -115,7 +115,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
         if (event.target === event.currentTarget) close()
       }}
       onKeyDown={event => {
-        // While an input method composes text, these keys choose among its candidates or end the composition.
+        // While an input method composes text, it uses Enter, Escape and the arrow keys itself.
         if (event.isComposing || event.keyCode === COMPOSING_KEY_CODE) return
         const step = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key]
         if (step !== undefined) chosen.value = around(chosen.value + step, options.length)
@@ -249,7 +249,10 @@ function OptionGroup({ group, current, run }: OptionGroupProps) {
   )
 }
 
-/** The options for the typed words. Those that the server has to find are added below the others when they arrive. */
+/**
+ * The options for the typed words. Files and commits, which the server finds, are added below the others when they
+ * arrive.
+ */
 function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Group[]; isWaiting: boolean } {
   const prefix = /^[>@#:]/.exec(typed)?.[0]
   const words = (prefix ? typed.slice(1) : typed).trim()
@@ -417,7 +420,7 @@ async function openAt(page: Page, tab: Tab, path: string, place: LinePlace | und
   file.goTo(place.line, [place.column, place.column])
 }
 
-/** The files for some words. Until they have arrived, the files for the words before stay. */
+/** The options for files whose path matches some words. Until the answer arrives, those for the previous words stay. */
 function useFiles(
   page: Page,
   words: string,

@@ -9,6 +9,7 @@ import { save } from '../page/saving.ts'
 import type { Page, Pane, Tab } from '../page/state.ts'
 import { type InTab, paneActions, tabActions } from '../page/tab-actions.ts'
 import { amendLast } from '../review/history-actions.ts'
+import { saveSome } from '../review/parts-actions.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { named, readable, shortId } from '../ui/names.ts'
@@ -49,6 +50,17 @@ export const branchTabActions = {
     icon: 'check',
     isPossible: isThere,
     run: ({ page, tab }) => save(page, tab, 'all'),
+  },
+  saveSome: {
+    label: 'Save some changes…',
+    inPalette: ({ branch }) => `Save some changes of ${named(branch)}…`,
+    keys: 'Ctrl+Alt+S',
+    icon: 'check',
+    isPossible: about =>
+      isThere(about) &&
+      about.page.branch(about.branch)?.merging === undefined &&
+      draftsOf(about.page, about.branch).length > 0,
+    run: ({ page, branch }) => saveSome(page, branch),
   },
   saveWithMessage: {
     label: 'Save all with a message…',
@@ -92,8 +104,8 @@ export function tabMenu(page: Page, tab: Tab): Offer {
   if (page.isGone(at)) return { title, groups: [itemsWith(about, [copyName]), closing] }
   const branch = { page, branch: at.branch }
   const { rename, delete: remove } = branchActions
-  const { amend, saveWithMessage } = branchTabActions
-  const committing = itemsWith({ ...about, branch: at.branch }, [saveWithMessage, amend])
+  const { amend, saveSome: saveParts, saveWithMessage } = branchTabActions
+  const committing = itemsWith({ ...about, branch: at.branch }, [saveWithMessage, saveParts, amend])
   const changing = [...committing, ...itemsWith(about, [branchFromHere]), ...itemsWith(branch, [rename, remove])]
   const groups = [itemsWith(branch, REMOTE), itemsWith(branch, STEPS), changing]
   return { title, groups: [...groups, itemsWith(about, [review, compareWith, history, copyName]), closing] }
@@ -104,9 +116,13 @@ export function paneMenu(page: Page, tab: Tab, pane: Pane, title: string): Offer
   const closing = itemsWith({ page, tab, pane }, [paneActions.close, paneActions.closeOthers, paneActions.pin])
   if (pane.kind !== 'file') return { title, groups: [closing] }
   const about = { page, tab, path: pane.path }
-  const { rename, delete: remove, discard, history, copyPath } = fileActions
+  const { rename, move, delete: remove, discard, history, copyPath, copyAbsolutePath, reveal } = fileActions
   return {
     title,
-    groups: [closing, itemsWith(about, [rename, remove, discard]), itemsWith(about, [history, copyPath])],
+    groups: [
+      closing,
+      itemsWith(about, [rename, move, remove, discard]),
+      itemsWith(about, [history, reveal, copyPath, copyAbsolutePath]),
+    ],
   }
 }

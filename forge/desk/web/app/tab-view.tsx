@@ -25,7 +25,8 @@ import { FileTabs } from './file-tabs.tsx'
 import { Notices } from './notices.tsx'
 
 /**
- * Shows a tab. Parts with state of their own are keyed by the tab, so that each tab gets new ones; others are updated.
+ * Shows a tab. Components with state of their own are keyed by the tab, so that each tab gets new ones; all others are
+ * reused for the next tab.
  */
 export function TabView({ tab }: { tab: Tab }) {
   const page = usePage()

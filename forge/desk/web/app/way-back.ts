@@ -1,6 +1,6 @@
 /**
- * Makes the browser's Back and Forward go through the tabs and panes shown in this window. They leave the desk only
- * from the first of them.
+ * Makes the browser's Back and Forward go through the tabs and panes shown in this window. Only from the first of them,
+ * Back leaves the desk.
  */
 import { effect } from '@preact/signals'
 import * as v from 'valibot'

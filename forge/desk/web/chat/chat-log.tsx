@@ -103,7 +103,8 @@ function useStayingAtTheEnd(box: { current: HTMLDivElement | null }, thread: { c
     let top = 0
     const look = () => {
       const isNear = element.scrollHeight - element.scrollTop - element.clientHeight < END_DISTANCE_PX
-      // New content also increases the distance from the end: only scrolling up ends the following.
+      // New content also increases the distance from the end: only when the user scrolls up, new content is not
+      // scrolled to any more.
       if (isNear || element.scrollTop < top) isAtTheEnd = isNear
       top = element.scrollTop
     }

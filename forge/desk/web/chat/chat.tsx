@@ -66,7 +66,10 @@ export function DockedChat({ tab }: { tab: Tab }) {
   )
 }
 
-/** Shown instead of a chat, for a commit without a conversation or a branch without a model: ways to the files. */
+/**
+ * Shown instead of a chat, for a commit without a conversation or a branch without a model: buttons that find files and
+ * show the review or the history.
+ */
 function Start({ tab }: { tab: Tab }) {
   const page = usePage()
   const branch = branchOf(tab)

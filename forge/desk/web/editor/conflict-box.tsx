@@ -208,8 +208,8 @@ export interface SettledBoxProps {
 /** The line above a resolved conflict. */
 export function SettledBox({ words, number, of, isByAi, change, leave, undo }: SettledBoxProps) {
   return (
-    // Focused after a choice, so that a key pressed once too often is not typed into the text; other typing goes to the
-    // text.
+    // Focused after a choice, so that the key of a choice (1 to 4), pressed once too often, is not typed into the text.
+    // Other keys are typed into the text.
     <section
       class="done-box"
       aria-label={`Conflict ${number} of ${of}, resolved`}

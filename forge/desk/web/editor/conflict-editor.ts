@@ -36,7 +36,10 @@ export interface ConflictSettings {
   mark: number
   /** The text with markers, as the merge left it. Resolved conflicts are found by comparing with it. */
   marked: Text
-  /** Whether `marked` is the text in the last commit: another commit then replaces it. */
+  /**
+   * Whether `marked` is the text in the last commit: when the branch has a new commit, the text there replaces
+   * `marked`.
+   */
   isSaved: boolean
   ends: FinalNewlines
   names: { ours: string; theirs: string }

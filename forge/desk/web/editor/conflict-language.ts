@@ -48,7 +48,10 @@ export function aroundConflicts({ data, parser, name }: Language, mark: number):
   return new Language(data, around, [], name)
 }
 
-/** A parse of several ranges whose tree begins at the beginning of the text, and not at `offset`, that of the ranges. */
+/**
+ * Wraps a parse of several ranges: its tree would begin at `offset`, where the first range begins; the wrapped one
+ * begins at 0.
+ */
 function fromBeginning(parse: PartialParse, offset: number): PartialParse {
   if (offset === 0) return parse
   return {

@@ -1,9 +1,9 @@
 /**
  * An open file. Edits are sent as they are typed, with the protocol of @codemirror/collab: the server numbers them, and
- * each window applies them in that order. Edits are kept until the server confirms them: after a break, or if the
- * server's text is another one, the missing ones are sent again.
+ * each window applies them in that order. Edits are kept until the server confirms them: after a break of the
+ * connection, or if the server has lost some, they are sent again.
  */
-import { collab, getSyncedVersion, receiveUpdates, sendableUpdates } from '@codemirror/collab'
+import { collab, getClientID, getSyncedVersion, receiveUpdates, sendableUpdates } from '@codemirror/collab'
 import { indentUnit } from '@codemirror/language'
 import { diff } from '@codemirror/merge'
 import {
@@ -28,7 +28,15 @@ import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { Disconnected } from '../ui/socket.ts'
 import { blameGutter, commitOfLine, type LineCommits, lineCommits } from './blame-gutter.ts'
-import { type ChangedLines, countsOf, isDifferent, nextChange, savedLineOf, setSaved } from './change-marks.ts'
+import {
+  type ChangedLines,
+  countsOf,
+  discardChanges,
+  isDifferent,
+  nextChange,
+  savedLineOf,
+  setSaved,
+} from './change-marks.ts'
 import { type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
 import { Adjustable, CLOSING, editorExtensions, indentationOf, NOT_CLOSING, NOT_WRAPPED } from './editor.ts'
 import { byteForm, refuse, refusedTextOf } from './refused-text.ts'
@@ -42,6 +50,8 @@ const MAX_EARLIER_TEXTS = 200
 const TELL_TIMEOUT_MS = 2_000
 /** Delay before refused edits and those typed since are sent again, in milliseconds. */
 const SEND_AGAIN_MS = 2_000
+/** The editor has taken in the end of a composition after this time; 50 ms are its own. */
+const COMPOSITION_END_MS = 100
 /** The indentation of a text is detected in its first characters. */
 const MAX_DETECTED_CHARS = 20_000
 /** At most this many characters in the edits of one message; a single edit may have more. */
@@ -93,7 +103,7 @@ export class OpenFile {
   readonly #choices: EditorChoices
   readonly #adjustable = new Adjustable()
   readonly #firstCursor: number
-  /** How the file is to be indented, once that is known. */
+  /** What .editorconfig says about the indentation of the file; empty until it has been loaded. */
   #editorConfig: EditorConfig = {}
   #conflictWanted: 1 | -1 | undefined
   #blame: LineCommits | undefined
@@ -104,20 +114,26 @@ export class OpenFile {
   #isSending = false
   /** The server refused the edits: nothing is sent until something changes. */
   #isRefused = false
-  /** An edit of the last message was refused: they are sent one by one, to find out which. */
+  /** The server refused one of the edits in a message: the edits are then sent one by one, to find out which. */
   #isOneByOne = false
   /** The collaboration extension is being replaced: nothing is sent meanwhile. */
   #isAdopting = false
-  /** The version after the edits under way, once the server has accepted them. */
+  /** The version of the text after all edits that the server has accepted; news of them may still be on its way. */
   #awaited = 0
   #waiting: { resolve: () => void; reject?: (why: NotSent) => void }[] = []
   #form: Form | undefined
   #retry: ReturnType<typeof setTimeout> | undefined
   /**
-   * The number of breaks of the connection when the file was last opened: after a break, the server has forgotten that.
+   * How often the connection had broken when the file was last opened: after a break, the server no longer knows that
+   * this window has the file open.
    */
   #openedAfterBreaks = 0
   #isClosed = false
+  /**
+   * What waits for the end of an input method's composition, by kind. Until then the text around it must stay, or the
+   * editor loses the composition's place and breaks.
+   */
+  readonly #held = new Map<'text' | 'extension' | 'refusal', () => void>()
   #isLocked = false
   /** Additional extensions, with the key that identifies them. */
   #more: { key: string; extension: Extension } = { key: '', extension: [] }
@@ -182,6 +198,7 @@ export class OpenFile {
     const isHeld = file.kind === 'text' && file.readOnly !== undefined
     if (!isHeld || !this.#isRefused) this.problem.value = undefined
     this.#isRefused = this.#isRefused && isHeld
+    if (this.state && file.kind === 'text' && this.#isHeldBack('text', () => this.ask())) return
     if (file.kind !== 'text') this.state = undefined
     else if (this.state) this.#compare(file, isAfterBreak)
     else this.#start(file)
@@ -201,6 +218,9 @@ export class OpenFile {
       return
     }
     if (known >= edits.length) return
+    const own = getClientID(this.state)
+    const isOthers = edits.slice(known).some(({ client }) => client !== own)
+    if (isOthers && this.#isHeldBack('text', () => this.ask())) return
     try {
       const updates = edits.slice(known).map(({ client, changes }) => {
         return { clientID: client, changes: ChangeSet.fromJSON(changes) }
@@ -368,6 +388,7 @@ export class OpenFile {
   /** Adds extensions to the editor, such as a merge's conflicts. Does nothing if those of the same key are there. */
   extend(key: string, make: () => Extension): void {
     if (!this.state || key === this.#more.key) return
+    if (this.#isHeldBack('extension', () => this.extend(key, make))) return
     this.#more = { key, extension: make() }
     this.dispatch({ effects: this.#adjustable.more.reconfigure(this.#more.extension) })
     this.#say()
@@ -414,6 +435,13 @@ export class OpenFile {
     return { from: begin, to: finish, ...(around && { name: around.name }) }
   }
 
+  /** Discards the changes at the selected lines. Returns whether there are any. */
+  discardChanges(): boolean {
+    const edit = this.state && !this.state.readOnly ? discardChanges(this.state) : undefined
+    if (edit) this.dispatch(edit)
+    return edit !== undefined
+  }
+
   goToNextChange(): void {
     const change = this.state && nextChange(this.state)
     if (change) this.dispatch(change)
@@ -448,6 +476,11 @@ export class OpenFile {
           adjustable: this.#adjustable,
         }),
         this.#adjustable.more.of(this.#more.extension),
+        EditorView.domEventHandlers({
+          compositionend: () => {
+            setTimeout(() => this.#afterComposition(), COMPOSITION_END_MS)
+          },
+        }),
         EditorView.updateListener.of(update => {
           this.state = update.state
           if (update.docChanged) this.edits.value++
@@ -464,13 +497,13 @@ export class OpenFile {
     return indentationOf(text, this.#editorConfig, this.#choices.settings.peek()['editor.tabSize'])
   }
 
-  /** Indents as .editorconfig says, when that is known. */
+  /** Loads what .editorconfig says about the indentation, and applies it. */
   async #indent(): Promise<void> {
     const { at, path } = this
     try {
       this.#editorConfig = await this.#connection.ask('editor config', { at, path })
     } catch {
-      // The file stays indented as its text is.
+      // Without an answer, the indentation detected in the text stays.
       return
     }
     this.adjust()
@@ -569,7 +602,7 @@ export class OpenFile {
     return typed.map(changesBetween(this.#confirmed, theirs))
   }
 
-  /** Whether this is an earlier text of the server, so that it has lost the edits after it. */
+  /** Whether the server already had the text `theirs` before: then it has lost the edits made after that. */
   #hadBefore(theirs: Text): boolean {
     return this.#confirmed.eq(theirs) || this.#earlier.some(text => text.eq(theirs))
   }
@@ -641,6 +674,10 @@ export class OpenFile {
 
   /** Takes the first unsent edit, which can't be accepted, out of the text and into a box at its position. */
   #takeOut(why: string): void {
+    if (this.#isHeldBack('refusal', () => this.sendAgain())) {
+      this.#isRefused = true
+      return
+    }
     const state = this.state as EditorState
     const [first, ...rest] = sendableUpdates(state)
     if (!first) return
@@ -658,6 +695,20 @@ export class OpenFile {
     const refused = { at: others.mapPos(at, 1), text: insertedBy(first.changes), why, isTakenOut: true }
     this.#goOnFrom(this.#confirmed, getSyncedVersion(state), others)
     this.dispatch({ effects: refuse.of(refused) })
+  }
+
+  /** Whether a composition is under way, after which `act` is run; only the last one of a kind is. */
+  #isHeldBack(kind: 'text' | 'extension' | 'refusal', act: () => void): boolean {
+    if (!this.#view?.composing) return false
+    this.#held.set(kind, act)
+    return true
+  }
+
+  #afterComposition(): void {
+    if (this.#isClosed) return
+    const held = [...this.#held.values()]
+    this.#held.clear()
+    for (const act of held) act()
   }
 
   /** After an edit: sends it at once, or after a delay together with refused ones. */

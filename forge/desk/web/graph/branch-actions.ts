@@ -130,5 +130,8 @@ const { pull: pulling, push: pushing, publish, fetch } = branchActions
 export const REMOTE: readonly Action<OneBranch>[] = [publish, pulling, pushing, fetch]
 
 const { mergeInto: merging, rebase, cherryPick, merge, land } = branchActions
-/** The steps that move a branch, or bring it to another one. */
+/**
+ * The steps that bring other commits into the branch (merge, rebase, cherry-pick), or the branch into another one
+ * (merge, land).
+ */
 export const STEPS: readonly Action<OneBranch>[] = [merging, rebase, cherryPick, merge, land]

@@ -89,8 +89,8 @@ function gripAt({ graph }: Page, target: EventTarget | null): Grip | undefined {
 }
 
 /**
- * Follows the pointer until it is released or Escape is pressed. `held`: for a touch; called if it is released without
- * having moved.
+ * Follows the pointer until it is released or Escape is pressed. `held`, only for a touch: called if the finger is
+ * lifted without having moved.
  */
 function follow(page: Page, root: HTMLElement, { source, way }: Grip, start: PointerEvent, held?: () => void): void {
   const { drag } = page.graph

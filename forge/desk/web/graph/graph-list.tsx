@@ -40,7 +40,7 @@ export function GraphList() {
   const box = usePlace<HTMLDivElement>('home')
   const height = useSignal(800)
   const { value: rowHeight } = graph.rowHeight
-  // The version is read here, so that the list is rendered when it changes.
+  // Reading `version` here makes the list render again when rows have arrived.
   graph.version.value
   const count = graph.count
   const visible = Math.ceil(height.value / rowHeight)

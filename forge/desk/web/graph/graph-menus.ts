@@ -10,7 +10,7 @@ import type { IconName } from '../ui/icons.tsx'
 import type { MenuItem, Offer } from '../ui/menu-content.ts'
 import { readable, shortId } from '../ui/names.ts'
 import { branchActions, REMOTE } from './branch-actions.ts'
-import { chooseTarget, deleteTag, fetchRemotes, revertIn, tagAt } from './graph-steps.ts'
+import { chooseTarget, deleteTag, fetchRemotes, pushTag, revertIn, tagAt } from './graph-steps.ts'
 import { commitSource, sourceOf, titleInto, type Way, wordsInto } from './step-ways.ts'
 
 export interface OneCommit {
@@ -153,6 +153,12 @@ export const labelActions = {
     run: ({ page: { graph }, label }) =>
       graph.setFilter({ ...graph.filter.peek(), refs: [label.ref] }, readable(label.name)),
   },
+  pushTag: {
+    label: 'Push the tag…',
+    icon: 'upload',
+    isPossible: ({ label }) => label.kind === 'tag',
+    run: ({ page, label }) => pushTag(page, label.name),
+  },
   deleteTag: {
     label: 'Delete the tag…',
     icon: 'trash',
@@ -165,14 +171,14 @@ export const labelActions = {
 export function labelMenu(page: Page, label: Label): Offer {
   const about = { page, label }
   const source = { page, source: sourceOf(label) }
-  const { open, fetch, showOnly, deleteTag: removeTag } = labelActions
+  const { open, fetch, showOnly, pushTag: sendTag, deleteTag: removeTag } = labelActions
   const { branchFromHere, compare, tag } = sourceActions
   const steps = itemsWith(source, Object.values(stepActions), 'none')
   const only = itemsWith(about, [showOnly], 'none')
   const title = readable(label.name)
   if (label.kind === 'tag') {
     const making = itemsWith(source, [compare, branchFromHere], 'none')
-    return { title, groups: [making, steps, [...only, ...itemsWith(about, [removeTag], 'none')]] }
+    return { title, groups: [making, steps, [...only, ...itemsWith(about, [sendTag, removeTag], 'none')]] }
   }
   const making = itemsWith(source, [compare, branchFromHere, tag], 'none')
   if (label.kind === 'remote') {

@@ -8,7 +8,8 @@ import { sentence } from '../page/actions.ts'
 import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
 import type { Choice, StepWay } from '../page/dialog-content.ts'
 import type { Page } from '../page/state.ts'
-import { type NamedCommit, openRevert } from '../review/history-actions.ts'
+import { openRevert } from '../review/history-actions.ts'
+import type { NamedCommit } from '../review/parts-actions.ts'
 import { readable, shortId, toName, withoutTricks } from '../ui/names.ts'
 import { branchSource, buttonOf, commitSource, explain, stepOf, titleInto, WAYS, type Way } from './step-ways.ts'
 
@@ -217,6 +218,31 @@ export function tagAt(page: Page, { commit, words }: Source): void {
       })
       finish(page, { words: said, isUndoable: true })
     },
+  }
+}
+
+/** Pushes a tag to a remote, which is chosen if there are several. */
+export async function pushTag(page: Page, name: string): Promise<void> {
+  const refs = await page.graph.needRefs()
+  if (!refs) return
+  const remotes = refs.remotes.map(remote => remote.name)
+  if (remotes.length === 0) {
+    page.complain('No remote to push to. Add one in a terminal: git remote add origin URL', { topic: STEP_TOPIC })
+    return
+  }
+  const first = Math.max(0, remotes.indexOf('origin'))
+  page.dialog.value = {
+    kind: 'step',
+    title: `Push the tag ${readable(name)}`,
+    ways: remotes.map(remote => ({
+      key: remote,
+      words: `To ${readable(remote)}`,
+      button: 'Push',
+      explains: `Adds the tag, and the commits that it needs, to ${readable(remote)}. A tag of that name there is not overwritten.`,
+      step: { step: 'push tag', name, remote },
+    })),
+    first,
+    isDone: done => finish(page, { ...done, isUndoable: false }),
   }
 }
 

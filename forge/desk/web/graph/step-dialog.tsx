@@ -44,7 +44,7 @@ export function StepDialog({ content, close }: Props) {
   const isOff =
     isBusy.value || (!canTryAgain && !canPull && (!preview || preview.is === 'nothing' || preview.is === 'impossible'))
   const isMessageOnly = step.step === 'rewrite' && step.rewriting.do === 'reword'
-  const isRemote = step.step === 'push' || step.step === 'pull'
+  const isRemote = step.step === 'push' || step.step === 'push tag' || step.step === 'pull'
   const { value: progress } = page.graph.progress
 
   const run = async () => {
@@ -72,13 +72,18 @@ export function StepDialog({ content, close }: Props) {
       const isOther = step.step === 'rewrite' || words !== preview?.message?.trim()
       const isEdited = words !== undefined && words !== '' && isOther
       const asked = isEdited && 'message' in MESSAGES[step.step] ? { ...step, message: words } : step
-      const { before, there } = preview
-      const seen = { ...(before !== undefined && { before }), ...(there !== undefined && { there }) }
+      const { before, source, there } = preview
+      const seen = {
+        ...(before !== undefined && { before }),
+        ...(source !== undefined && { source }),
+        ...(there !== undefined && { there }),
+      }
       const fields = { step: asked as Step, ...seen }
       const { words: said, commit, merging } = await page.connection.ask('do', fields)
       close()
       // A pull that found nothing new can't be undone.
-      const isUndoable = step.step !== 'push' && (merging !== undefined || commit !== preview.before)
+      const isUndoable =
+        step.step !== 'push' && step.step !== 'push tag' && (merging !== undefined || commit !== preview.before)
       content.isDone({ words: said, isUndoable, ...(merging !== undefined && { merging }) })
     } catch (error) {
       problem.value = (error as Error).message
@@ -264,6 +269,7 @@ const MESSAGES: Record<Step['step'], object> = {
   move: {},
   tag: { message: true },
   'delete tag': {},
+  'push tag': {},
   fetch: {},
   pull: {},
   push: {},
@@ -271,7 +277,7 @@ const MESSAGES: Record<Step['step'], object> = {
 
 const NO_PREVIEW = { conflicts: 0, commits: 0, conflictsIn: [], warnings: [] }
 
-/** A preview that says why there is none. */
+/** The preview of an impossible step; `words` say why it is impossible. */
 const impossible = (words: string): Preview => ({ ...NO_PREVIEW, is: 'impossible', words })
 
 function Conflicts({ preview: { conflictsIn } }: { preview: Preview }) {
@@ -294,7 +300,7 @@ function Conflicts({ preview: { conflictsIn } }: { preview: Preview }) {
 interface MessageProps {
   field: { current: HTMLTextAreaElement | null }
   value: string
-  /** Whether the message is all that the step changes: it has the focus, at its beginning. */
+  /** Whether the step changes only the message: its field then has the focus, with the cursor at the start. */
   hasFocus: boolean
 }
 

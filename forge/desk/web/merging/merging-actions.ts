@@ -15,7 +15,7 @@ export async function resolveDrafts(page: Page, tab: Tab): Promise<void> {
   await goToFirstConflict(page, tab)
 }
 
-/** Resolves a whole file with one side, or with what git left. */
+/** Resolves a whole file: with one side, with the common base, or with git's own result (`both`). */
 export async function takeSide(
   page: Page,
   tab: Tab,
@@ -84,7 +84,7 @@ export function abort(page: Page, tab: Tab): void {
     kind: 'confirm',
     title: `Abort the ${known.kind} in ${named(branch)}?`,
     words: [
-      `${readable(branch)} goes back to where it was before the ${known.kind}.`,
+      `The ${known.kind} ends, and ${readable(branch)} stays at its last commit.`,
       settled > 0
         ? `What is settled in ${plural(settled, 'file')} goes with it. Undo brings all of it back.`
         : 'Undo restores it.',

@@ -12,7 +12,7 @@ interface InTab {
 
 const isOn = ({ page, tab }: InTab): boolean => isMerging(page, tab)
 
-/** Whether conflicts may be left, as also while the list of files is loading. */
+/** Whether conflicts may be unresolved; also true while the list of files is loading. */
 function mayBeLeft(about: InTab): boolean {
   const merging = about.tab.merging.latest.value
   return (

@@ -31,7 +31,7 @@ export function useMergingFile(tab: Tab, path: string): MergingFile | undefined 
   const isKnown = file !== undefined && file.kind !== NO_CONFLICT
   useEffect(() => {
     if (isKnown) tab.merging.askFor(path)
-    // Loaded again when the merge is at another commit, which clears the sides.
+    // Loaded again when a rebase goes on to its next commit, which clears the loaded sides.
   }, [tab, path, isKnown, tab.merging.files.value.has(path)])
   return file
 }
@@ -73,7 +73,8 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   const { length: left } = file.conflicts.value.open
   const isKnown = known !== undefined
   useEffect(() => {
-    // The server counts the conflicts in its copy, so it is asked again when it has all edits.
+    // The server counts the conflicts in its own copy of the file, so the counts are loaded again once it has all
+    // edits.
     if (isKnown) file.sent().then(() => tab.merging.touch())
   }, [tab, file, isKnown, left])
   useEffect(() => {
@@ -142,7 +143,10 @@ const SIDES = [
   { side: 'both', words: 'Both', key: '3' },
 ] as const
 
-/** The kinds of conflict in which git keeps both sides; for others the choice is called Keep as is. */
+/**
+ * The kinds of conflict in which git's result has both sides; for other kinds, the button for git's result says Keep as
+ * is.
+ */
 const KEEPS_BOTH = ['text', 'file/folder', 'file/link', 'rename/rename']
 
 /** The choices for a file. Conflicts of drafts have no result of git, so "both" is not offered. */

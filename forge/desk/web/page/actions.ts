@@ -64,7 +64,7 @@ export function newBranch(page: Page, start: Start | undefined = startHere(page)
   }
 }
 
-/** The start of a branch in words: its branch's name and its short commit id. */
+/** The start of a new branch in words: the name of the branch that it starts from, and the short commit id. */
 export const whereOf = ({ commit, words }: Start): string =>
   words === shortId(commit) ? words : `${named(words)} (${shortId(commit)})`
 

@@ -16,7 +16,9 @@ export function compareWith(page: Page, tab: Tab): void {
     branch: branchOf(tab),
     run: chosen => {
       tab.review.chosenBase.value = chosen
-      tab.review.kind.value = 'all'
+      // A branch is also reviewed commit by commit against its base.
+      const { kind } = tab.review
+      if (tab.at.kind === 'commit' || kind.peek() !== 'commit') kind.value = 'all'
     },
   }
 }

@@ -81,7 +81,7 @@ export class ConversationState extends ServerValue<Conversation> {
   protected override take(conversation: Conversation): void {
     clearTimeout(this.#timer)
     this.#timer = undefined
-    // Pieces that arrived before the answer are part of it. Only the notice of a retry is kept.
+    // The loaded conversation includes all pieces that arrived before it, except the notice of a retry, which is kept.
     const last = this.#waiting.at(-1)
     this.#waiting = []
     batch(() => {

@@ -1,4 +1,5 @@
 import type { BranchStep, Step } from '../../contract/steps.ts'
+import type { Change, Part } from '../../contract/values.ts'
 import type { IconName } from '../ui/icons.tsx'
 import type { Base } from './review-base.ts'
 
@@ -23,7 +24,7 @@ export interface Choice {
   meta?: string
   /** The step that runs when the row is chosen; its outcome is shown beside the row. */
   step?: BranchStep
-  /** Whether the row is listed only when its words are typed. */
+  /** Whether the row is listed only if typed words match it. */
   isRare?: boolean
   run: () => void
 }
@@ -49,6 +50,8 @@ export type DialogContent =
       list?: string[]
       button: string
       isDangerous?: boolean
+      /** Whether the action's button, rather than Cancel, has the focus when the dialog opens. */
+      isSafe?: boolean
       run: () => Promise<void>
     }
   /** Several actions and Cancel, which has the focus. */
@@ -65,6 +68,8 @@ export type DialogContent =
   | { kind: 'save' }
   | { kind: 'operations' }
   | { kind: 'keys' }
+  /** What runs of the tasks have learned. */
+  | { kind: 'lessons' }
   | { kind: 'settings' }
   /** A preview of a step, with the ways to run it. */
   | {
@@ -77,6 +82,16 @@ export type DialogContent =
       /** Runs a pull, offered where the preview says that a push needs one first. */
       pull?: () => void
       isDone: (done: { words: string; merging?: string; isUndoable: boolean }) => void
+    }
+  /** Chooses some of the changes that `load` gives. */
+  | {
+      kind: 'parts'
+      title: string
+      explains: string
+      button: string
+      hasMessage: boolean
+      load: () => Promise<Change[]>
+      run: (parts: Part[], message: string) => Promise<void>
     }
   /** Splits a commit of a branch in two. */
   | {

@@ -32,7 +32,7 @@ export class ForkliftState extends ServerValue<Forklift> {
       const lines = [...(info.said?.lines ?? []), line].slice(-MAX_LINES)
       this.latest.value = { ...info, said: { ...info.said, lines } }
     }
-    // The answer says how the run began and ended, so no line of output is lost by loading it.
+    // When a run begins or ends, the whole state is loaded: it includes the lines printed so far, so that none is lost.
     if (line === undefined || end !== undefined) this.touch()
   }
 }

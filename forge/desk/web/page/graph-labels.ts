@@ -47,7 +47,7 @@ const MAX_LABELS = 3
 
 /**
  * Folds the labels of a commit to what fits in a row. A remote branch joins the local one of its name. Branches of runs
- * are folded, except those that are checked out or wait for an answer.
+ * are folded, except the checked out one and those with a waiting merge.
  */
 export function foldLabels(labels: readonly Label[]): ShownLabel[] {
   const locals = new Set(labels.flatMap(label => (label.kind === 'branch' ? [label.name] : [])))

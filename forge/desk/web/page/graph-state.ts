@@ -26,9 +26,9 @@ export const HEIGHTS = [18, 22, 26, 32] as const
 const USUAL_HEIGHT = 26
 const LANE_AT_26 = 14
 /**
- * The least and the greatest width of the lanes' column, in pixels. It is as wide as most rows of the first view need,
- * and at least as the first six lanes if there are so many. Lanes beyond it share a track at its edge, and can be
- * panned to.
+ * The least and the greatest width of the lanes' column, in pixels. In between, the column is as wide as most rows of
+ * the first view need, and at least as the first six lanes need. Lanes that do not fit share a track at the column's
+ * edge; panning shows them.
  */
 const [NARROWEST, WIDEST] = [44, 132]
 const LANES_WITH_ROOM = 6

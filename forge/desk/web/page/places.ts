@@ -4,7 +4,10 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { PlaceName } from '../ui/focus.ts'
 import { usePage } from './state.ts'
 
-/** A ref for the element at the named places while it is in the page. Without names, it is at none. */
+/**
+ * A ref for an element that is registered under these names of places while it is in the page; without names, it is not
+ * registered.
+ */
 export function usePlace<Tag extends HTMLElement>(...names: readonly PlaceName[]): RefObject<Tag | null> {
   const element = useRef<Tag>(null)
   const { places } = usePage()

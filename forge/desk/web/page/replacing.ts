@@ -28,7 +28,10 @@ export interface Hits {
   problem?: string
   /** The number of lines that are too long to replace in. */
   tooLong: number
-  /** The number of matches that the page reads differently than git does, so that they have no groups. */
+  /**
+   * The number of matches of git that the browser's regular expression does not match alike, so that their groups
+   * (`$1`) are unknown.
+   */
   unread: number
 }
 
@@ -62,7 +65,10 @@ export function hitsOf(matches: readonly Match[], replacing: Replacing): Hits {
   return { hits, tooLong, unread }
 }
 
-/** A function that gives what replaces a match, or undefined where the match can't be read; or why there is none. */
+/**
+ * Makes the function that gives the replacement of a match (undefined if the browser's regular expression does not
+ * match the same text); or gives a sentence that says why there is none.
+ */
 function replacementFor({
   words,
   isRegex,

@@ -40,7 +40,10 @@ export class ReviewState extends ServerValue<Change[]> {
   readonly isStraight = signal(false)
   readonly commit = signal<string | undefined>(undefined)
   readonly commits = signal<CommitRow[]>([])
-  /** The commits between which someone else has moved the branch, if these are to be shown. */
+  /**
+   * The commits of the branch before and after someone else has moved it; undefined unless the review offers to show
+   * these changes.
+   */
   readonly cameIn = signal<{ from: string; to: string } | undefined>(undefined)
   readonly isSideBySide = signal(false)
   readonly ignoresBlanks = signal(false)
@@ -48,7 +51,9 @@ export class ReviewState extends ServerValue<Change[]> {
   readonly lookedAt = signal<ReadonlySet<string>>(new Set())
   /** Line counts of the diffs loaded so far, by mark. They differ from git's, which count a changed line end. */
   readonly counted = signal<ReadonlyMap<string, LineCount>>(new Map())
-  /** If the base contains all commits of the branch: the merge that brought them, if there is one. */
+  /**
+   * If the base contains all commits of the branch: the merge commit that brought them into the base, if there is one.
+   */
   readonly containedBy = signal<Containment | undefined>(undefined)
   readonly comments: ServerValue<Comment[]>
   /** The line on which a comment is being written, and its text so far. */
@@ -84,7 +89,7 @@ export class ReviewState extends ServerValue<Change[]> {
   /** Loads the changes whenever the comparison changes. Returns a function that ends this. */
   watch(): () => void {
     return effect(() => {
-      // Read here, so that the effect runs when any of them changes.
+      // The parts of the comparison are read here, so that the effect runs again when one of them changes.
       this.base
       this.kind.value
       this.commit.value
@@ -145,8 +150,8 @@ export class ReviewState extends ServerValue<Change[]> {
   }
 
   /**
-   * Loads the commits that the branch has and its base lacks; all of its commits if it is the base. Returns the chosen
-   * one.
+   * Loads the commits that the branch has and its base lacks; all of its commits if it is the base itself. Returns the
+   * id of the chosen commit.
    */
   async #loadCommits(
     base: Base | undefined,

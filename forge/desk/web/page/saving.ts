@@ -1,4 +1,4 @@
-/** Saves drafts as commits, or to a new branch where their own can't take them. */
+/** Saves drafts as commits, and moves drafts to a new branch where they can not stay in their own. */
 import type { News } from '../../contract/news.ts'
 import { readable, shortId, toName } from '../ui/names.ts'
 import { Disconnected } from '../ui/socket.ts'
@@ -77,7 +77,10 @@ export function sayLeftBehind(page: Page, news: Extract<News, { say: 'checkout l
   })
 }
 
-/** Offers to save to a new branch after a checkout could not follow, and opens that. */
+/**
+ * For a branch whose checkout could not follow a save: offers to move the saved commits and the drafts to a new branch,
+ * and opens it.
+ */
 export function saveElsewhere(page: Page, branch: string): void {
   page.dialog.value = {
     kind: 'ask',

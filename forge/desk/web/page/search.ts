@@ -29,7 +29,7 @@ export class TextSearch {
   readonly leftOut = signal<ReadonlySet<string>>(new Set())
   /** The tree in which the shown matches were found. */
   tree: string | undefined
-  /** The query of the shown matches, in full: a replacement is made for these. */
+  /** The words and options with which the shown matches were found; their replacements are made with these. */
   readonly asked = signal<Pick<Replacing, 'words' | 'isRegex' | 'matchCase'> | undefined>(undefined)
   readonly matches = signal<Match[]>([])
   readonly isRunning = signal(false)

@@ -34,7 +34,7 @@ export interface LinesOfFile {
   words: string
 }
 
-/** The content of a file tab: one of each kind, and one for each file. */
+/** What a tab of a branch or a commit shows: at most one pane of each kind, and one for each open file. */
 export type Pane =
   | { kind: 'chat' }
   | { kind: 'file'; path: string }
@@ -553,7 +553,10 @@ export class Page {
     }
   }
 
-  /** Restores the tabs of the last session. Tabs opened meanwhile stay, and so does the choice made meanwhile. */
+  /**
+   * Restores the tabs of the last session. Tabs that the user has opened meanwhile stay open, and the one chosen
+   * meanwhile stays shown.
+   */
   #restore(desk: DeskInfo, layout: Layout | undefined): void {
     const [opened, chosen] = [this.tabs.peek(), this.active.peek()]
     this.graph.panes.chosen.value = layout?.panes ?? {}

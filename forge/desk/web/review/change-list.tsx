@@ -132,7 +132,8 @@ function Bars({ change }: { change: Change }) {
   const { added = 0, deleted = 0 } = change
   const all = added + deleted
   const length = all === 0 ? 0 : Math.min(BAR, 6 + 6 * Math.log2(1 + all))
-  // Each length is computed from its own share: a difference could be negative by rounding.
+  // The second bar's length is computed like the first's: as the rest of the whole length, rounding could make it
+  // negative.
   const [first, second] = all === 0 ? [0, 0] : [(length * added) / all, (length * deleted) / all]
   return (
     <svg class="bars" viewBox="0 0 44 4" aria-hidden="true">

@@ -40,7 +40,10 @@ export function LineComments({ tab, place, text }: { tab: Tab; place: CommentPla
   )
 }
 
-/** The comments whose line is not in any shown diff: of files that are as they were, and of lines that are gone. */
+/**
+ * The comments whose line is in no shown diff: their file is not changed (any more), or their line does not exist any
+ * more.
+ */
 export function OtherComments({ tab }: { tab: Tab }) {
   const { review } = tab
   const changes = review.latest.value ?? []

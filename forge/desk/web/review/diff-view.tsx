@@ -24,7 +24,7 @@ interface Props {
 
 /** Comments on the lines of a diff. */
 export interface DiffComments {
-  /** Whether something stands below a line. */
+  /** Whether a comment, or the field of a new one, stands below a line. */
   has: (line: DiffLine) => boolean
   below: (line: DiffLine, text: string) => ComponentChildren
   /** Begins a comment on a line. */
@@ -206,7 +206,7 @@ interface NumberProps {
   comments: DiffComments | undefined
 }
 
-/** The number of a line: a button that begins a comment, where that is possible. By keyboard, an action does it. */
+/** The number of a line; where comments are possible, a button that begins one. (The keyboard has an action for it.) */
 function LineNumber({ line, number, comments }: NumberProps) {
   if (number === undefined || !comments) return <i>{number}</i>
   return (

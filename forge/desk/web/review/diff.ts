@@ -1,7 +1,7 @@
 /** Computes the lines of a diff: the changes by line and by word, and what can be folded between them. */
 import { Chunk } from '@codemirror/merge'
 import { Text } from '@codemirror/state'
-import { type Hunk, hunkOf } from '../editor/hunks.ts'
+import { type Hunk, hunksOf } from '../editor/hunks.ts'
 import type { Range } from '../ui/coloured.ts'
 
 /** Limits of the comparison (lines to scan, milliseconds); beyond them the differences are coarser. */
@@ -26,7 +26,7 @@ export interface DiffLine {
 export interface DiffPart {
   kind: 'lines' | 'fold'
   lines: DiffLine[]
-  /** For a fold: the line that begins the function or class it ends in. */
+  /** For a fold: the line that begins the function or class in which the fold ends. */
   where: string
 }
 
@@ -75,7 +75,9 @@ function diffOfLines(before: string, after: string, ignoresBlanks: boolean): Dif
   if (before === '' || after === '') return wholeOf(before, after)
   const one = textOf(before)
   const other = textOf(after)
-  const hunks = Chunk.build(one, other, DIFF).map(chunk => ({ chunk, ...hunkOf(one, other, chunk) }))
+  const hunks = Chunk.build(one, other, DIFF).flatMap(chunk =>
+    hunksOf(one, other, chunk).map(hunk => ({ chunk, ...hunk })),
+  )
   const shown = hunks.filter(hunk => !ignoresBlanks || !isBlank(one, other, hunk))
   const parts: DiffPart[] = []
   let [line, shift] = [0, 0]
@@ -102,7 +104,9 @@ function diffOfLines(before: string, after: string, ignoresBlanks: boolean): Dif
   }
 }
 
-/** The diff of a text that was created or deleted: it has no lines before or after, not one empty line. */
+/**
+ * The diff of a created or deleted text: the side on which it does not exist has no lines, rather than one empty line.
+ */
 function wholeOf(before: string, after: string): Diff {
   const one = textOf(before)
   const other = textOf(after)

@@ -11,6 +11,7 @@ import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
+import { type NamedCommit, takeBack } from './parts-actions.ts'
 
 /** The commits selected in a history, newest first. */
 export interface ChosenCommits {
@@ -128,6 +129,13 @@ export const historyActions = {
     isPossible: about => one(about) !== undefined && about.branch !== undefined,
     run: ({ page, chosen: [commit], branch }) => commit && branch !== undefined && openRevert(page, commit, branch),
   },
+  takeBack: {
+    label: 'Revert some changes as drafts…',
+    listKeys: 'Shift+E',
+    icon: 'undo',
+    isPossible: about => one(about) !== undefined && about.branch !== undefined,
+    run: ({ page, chosen: [commit], branch }) => commit && branch !== undefined && takeBack(page, commit, branch),
+  },
   branchFromHere: {
     label: 'Branch from here…',
     listKeys: 'B',
@@ -144,19 +152,29 @@ export const historyActions = {
 } satisfies Actions<ChosenCommits>
 
 export function historyMenu(about: ChosenCommits): Offer {
-  const { open, reword, squash, split, moveUp, moveDown, drop, revert, branchFromHere, copyHash } = historyActions
+  const {
+    open,
+    reword,
+    squash,
+    split,
+    moveUp,
+    moveDown,
+    drop,
+    revert,
+    takeBack: takeParts,
+    branchFromHere,
+    copyHash,
+  } = historyActions
   const commit = one(about)
   return {
     title: commit ? `${shortId(commit.oid)} ${withoutTricks(commit.subject)}` : plural(about.chosen.length, 'commit'),
     groups: [
       itemsWith(about, [open, branchFromHere], 'list'),
-      itemsWith(about, [reword, squash, split, moveUp, moveDown, drop, revert], 'list'),
+      itemsWith(about, [reword, squash, split, moveUp, moveDown, drop, revert, takeParts], 'list'),
       itemsWith(about, [copyHash], 'list'),
     ],
   }
 }
-
-export type NamedCommit = Pick<CommitRow, 'oid' | 'subject'>
 
 /** Shows how a commit of a branch would be reverted, and reverts it. */
 export function openRevert(
@@ -236,7 +254,7 @@ export function canReorder(about: ChosenCommits, after: string): boolean {
 /** Moves the selected commits after another commit of the branch, or before its first one. */
 export function reorder(about: ChosenCommits, after: string): void {
   const place = after === 'before the first' ? 'before the first commit' : `after ${shortId(after)}`
-  const explains = `Puts ${wordsOf(about.chosen)} ${place}. The commits in between get new hashes.`
+  const explains = `Puts ${wordsOf(about.chosen)} ${place}. The commits from there on get new hashes.`
   const way = { key: 'reorder', words: 'Reorder', button: 'Reorder', explains }
   const commits = idsOf(about.chosen)
   rewrite(about, `Reorder ${wordsOf(about.chosen)}`, [wayOf(about, way, { do: 'reorder', commits, after })])

@@ -391,7 +391,7 @@ function showChanges(page: Page, { oid }: CommitRow): void {
   page.open({ kind: 'commit', commit: oid }).show({ kind: 'review' })
 }
 
-/** The changed files, each with its diff below; in a file's history, its own diff is open. */
+/** The changed files, each with its diff below; in a file's history, the diff of that file is open. */
 function Files({ commit, path }: { commit: Answer<'commit'> | undefined; path: string | undefined }) {
   if (!commit) return null
   const { changes } = commit

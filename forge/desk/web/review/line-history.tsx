@@ -1,6 +1,8 @@
 /** The history of some lines of a file: the commits that changed them, each with what it changed in them. */
 import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
+import { usePlace } from '../page/places.ts'
 import type { Tab } from '../page/state.ts'
 import { usePage } from '../page/state.ts'
 import { Failed } from '../ui/failed.tsx'
@@ -28,12 +30,18 @@ export interface LinesProps {
 export function LineHistory({ tab, path, lines }: LinesProps) {
   const page = usePage()
   const { from, to, words } = lines
-  // The lines are those of one commit: later commits of the branch would move them.
-  const at = useSignal(tab.at.kind === 'branch' ? page.branch(tab.at.branch)?.tip : tab.at.commit).value ?? ''
-  const ask = () => page.connection.ask('line history', { at: { kind: 'commit', commit: at }, path, from, to })
-  const asked = useServerValue(ask, [at, path, from, to])
+  const asked = useServerValue(
+    () => page.connection.ask('line history', { at: tab.at, path, from, to }),
+    [path, from, to],
+  )
   const selected = useSignal(0)
+  const list = usePlace<HTMLDivElement>('list')
   const rows = asked.latest.value
+  const isKnown = rows !== undefined
+  useEffect(() => {
+    // The list is there only now: while it was loading, the file's tab had the focus.
+    if (isKnown && document.activeElement?.matches('body, [role="tab"]')) list.current?.focus()
+  }, [isKnown, list])
   const current = rows?.[selected.value]
   if (asked.problem.value !== undefined) {
     return (
@@ -51,6 +59,7 @@ export function LineHistory({ tab, path, lines }: LinesProps) {
     <div class="history">
       <VirtualList
         class="list commit-list"
+        box={list}
         role="listbox"
         aria-label={`History of ${withoutTricks(words)}`}
         tabIndex={0}

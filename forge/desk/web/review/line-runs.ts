@@ -36,7 +36,10 @@ export function runsOf({ parts }: Pick<Diff, 'parts'>): LineRun[] {
   return runs
 }
 
-/** The ranges that apply only the chosen lines: an added line comes after all lines of its run that are kept. */
+/**
+ * The ranges that apply only the chosen lines. An added line comes after all deleted lines of its run, also those that
+ * are not chosen and so stay.
+ */
 export function rangesOf(runs: readonly LineRun[], chosen: ReadonlySet<string>): LineRange[] {
   return runs.flatMap(({ range, lines }) => {
     const some = lines.filter(line => chosen.has(keyOfLine(line)))

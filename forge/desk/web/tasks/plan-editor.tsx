@@ -50,7 +50,7 @@ export function PlanEditor({ run, tasks }: { run: Run; tasks: TasksState }) {
       try {
         await page.connection.ask('tell tasks', { word: { tell: 'plan', run: name, text, seen } })
       } catch (error) {
-        // The refusal concerns the text, which is shown again.
+        // The refusal is about the text of the plan, so the editor is shown again.
         checked.value = undefined
         throw error
       }

@@ -156,7 +156,7 @@ function Planned({ detail, run }: { detail: TaskDetail; run: Run }) {
 
 // --- Parts ---
 
-/** The warning that checks passed only according to the server. */
+/** Warns that only the Temporal server says that the checks passed, without a signature of this user that proves it. */
 function Unchecked({ why }: { why: string | undefined }) {
   if (why === undefined) return null
   return (

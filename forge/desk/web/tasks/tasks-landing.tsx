@@ -242,7 +242,8 @@ function useLanding(tasks: TasksState, { run, task, tip: hidden }: Props['conten
   const step = source && ({ step: 'land', source, onto } as const)
   const { preview, changes, problem } = usePreview(step)
   const landing = told.latest.value
-  // A conflict is more important than a refusal by the tasks: the refusal is shown only when the preview is there.
+  // That the result has conflicts is more important than why `forge` refuses to land it: the refusal is shown only once
+  // the preview is.
   const isPreviewed = step === undefined || preview !== undefined || problem !== undefined
   return {
     source,

@@ -64,6 +64,9 @@ const JOURNAL_SIGNS: Record<string, Omit<StateSign, 'word'>> = {
   failure_terminal: { icon: 'alert', tone: 'is-bad' },
   blocked_on_human: { icon: 'question', tone: 'is-warn' },
   blocked_on_sibling: { icon: 'hourglass', tone: '' },
+  batch: { icon: 'hourglass', tone: '' },
+  'batch answers': { icon: 'check', tone: '' },
+  'batch lost': { icon: 'warning', tone: 'is-warn' },
   paused: { icon: 'pause', tone: '' },
   stopped: { icon: 'stop', tone: '' },
 }

@@ -12,7 +12,7 @@ import { Icon } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { withoutTricks } from '../ui/names.ts'
 import { useClock } from '../ui/use-clock.ts'
-import { Button, Empty, Waiting } from '../ui/words.tsx'
+import { Button, Empty, IconButton, Waiting } from '../ui/words.tsx'
 import { PlanEditor } from './plan-editor.tsx'
 import { runActions, titleOf } from './tasks-actions.ts'
 import { TasksButtons } from './tasks-buttons.tsx'
@@ -95,11 +95,19 @@ function NoRuns({ missing }: { missing: string | undefined }) {
 // --- The runs ---
 
 function RunList({ tasks, runs }: { tasks: TasksState; runs: RunRow[] }) {
+  const page = usePage()
   const chosen = tasks.chosen.value
   return (
     <aside class="side">
       <div class="side-head">
         <h2 class="grow">Runs</h2>
+        <IconButton
+          icon="preview"
+          words="Lessons"
+          onClick={() => {
+            page.dialog.value = { kind: 'lessons' }
+          }}
+        />
       </div>
       <nav class="list" aria-label="Runs">
         {runs.map(row => (
@@ -216,7 +224,7 @@ function runsMenu(tasks: TasksState) {
   return { title: 'Runs', groups: [items] }
 }
 
-function Gauges({ run: { tasks, spent, limits, contract, began } }: { run: Run }) {
+function Gauges({ run: { tasks, spent, batch, limits, contract, began } }: { run: Run }) {
   const done = new Set(tasks.filter(({ state }) => state === 'done').map(({ id }) => id))
   const held = contract.filter(({ task }) => done.has(task)).length
   return (
@@ -227,22 +235,48 @@ function Gauges({ run: { tasks, spent, limits, contract, began } }: { run: Run }
         <Gauge name="Budget" value={spent.cost} of={limits.cost} look="by" words={dollars} />
       ) : null}
       <Gauge name="Requests" value={spent.requests} of={limits.requests} look="b1" />
+      {batch ? <Batches batch={batch} /> : null}
       {began === undefined ? null : <Elapsed began={began} of={limits.minutes} />}
     </div>
   )
 }
 
+/**
+ * How many requests wait in batches at the provider, and for how long; if none does, the money that batches have saved.
+ */
+function Batches({ batch: { out, since, saved } }: { batch: NonNullable<Run['batch']> }) {
+  const now = useClock(out > 0)
+  const what = out > 0 ? `${plain(out)} out` : `$${saved.toFixed(2)} saved`
+  const more = out > 0 && since !== undefined ? ` for ${durationWords((now - since) / 1000)}` : ''
+  return (
+    <div class="gauge is-long opt-wide">
+      <div title={`Sent in batches, at half the price. $${saved.toFixed(2)} saved so far.`}>
+        <span>In batches</span>
+        <span>
+          <b>{what}</b>
+          {more}
+        </span>
+      </div>
+    </div>
+  )
+}
+
+/** Seconds as in "12 s", "5 min", "2 h 10 min". */
+function durationWords(seconds: number): string {
+  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60)]
+  if (seconds < 60) return `${Math.max(0, Math.floor(seconds))} s`
+  return hours < 1 ? `${minutes} min` : `${hours} h ${minutes % 60} min`
+}
+
 /** The elapsed time of a run, with its limit in minutes if there is one. */
 function Elapsed({ began, of }: { began: number; of: number | undefined }) {
   const seconds = Math.max(0, Math.floor(useClock(true) / 1000 - began))
-  const [hours, minutes] = [Math.floor(seconds / 3600), Math.floor(seconds / 60)]
-  const words = seconds < 60 ? `${seconds} s` : hours < 1 ? `${minutes} min` : `${hours} h ${minutes % 60} min`
   return (
     <div class="gauge">
       <div>
         <span>Elapsed</span>
         <span>
-          <b>{words}</b>
+          <b>{durationWords(seconds)}</b>
           {of === undefined ? '' : ` of ${of} min`}
         </span>
       </div>

@@ -3,7 +3,10 @@
 /** At most this many characters of a text stand in its title. */
 const MAX_TITLE_LENGTH = 1_000
 
-/** Sets a title on cut text when the pointer enters it, unless it has one. Returns a function that stops this. */
+/**
+ * Gives text that is cut off a title with all of it when the pointer enters it, unless there is a title already.
+ * Returns a function that stops this.
+ */
 export function nameWhatIsCut(): () => void {
   const listen = ({ target }: Event) => {
     const cut = target instanceof Element ? target.closest<HTMLElement>('.cut') : null

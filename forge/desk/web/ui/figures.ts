@@ -24,7 +24,7 @@ export function cacheShare({ input, cacheRead }: TurnUsage): string | undefined 
 
 export function usageWords(usage: TurnUsage): string {
   const { input, output, cacheRead, cacheWrite, cost } = usage
-  // No answer, or not a complete one: usage is reported at its end.
+  // Without a complete answer there is no usage: providers report it at the end.
   if (input + output === 0) return ''
   const parts = [`in ${tokens(input)}  out ${tokens(output)}`]
   if (cacheRead + cacheWrite > 0) parts.push(`cache ${tokens(cacheRead)} read, ${tokens(cacheWrite)} written`)

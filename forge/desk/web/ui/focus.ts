@@ -1,6 +1,9 @@
 /** Focus management: after an action, the focus is where the work continues, and never lost. */
 
-/** Places that can be focused. Several elements may have the same one, such as two lists; the last one added counts. */
+/**
+ * The names of the places in the page that actions can focus. If several elements have the same name, such as two
+ * lists, the last one registered is focused.
+ */
 export type PlaceName =
   /** The main element of a view: a list of commits, the tasks of a run, a conflict. */
   | 'home'

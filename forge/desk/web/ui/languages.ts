@@ -4,7 +4,7 @@ import { baseName } from './names.ts'
 
 type Load = () => Promise<LanguageSupport>
 
-/** `comments`: the comment tokens, if the mode does not name them. They are what Ctrl+/ inserts. */
+/** `comments`: what Ctrl+/ inserts, if the CodeMirror mode of the language does not say it. */
 const stream = (load: () => Promise<StreamParser<unknown>>, comments?: { line: string }): Load => {
   return async () => {
     const parser = await load()

@@ -12,7 +12,8 @@ export const fetchWith = (secret: string, path: string): Promise<Response> =>
   fetch(path, { headers: { [SECRET_HEADER]: secret } })
 
 /**
- * Stores the secret that came with the page, if any, and removes it from the document, and the token from the address.
+ * Stores the secret that came with the page, if any. Removes the secret from the document, and the token from the
+ * address bar.
  */
 export function takeSecret(): void {
   const meta = document.querySelector<HTMLMetaElement>(`meta[name="${SECRET_NAME}"]`)

@@ -8,7 +8,7 @@ import { useEffect, useMemo } from 'preact/hooks'
 export interface ServerValueSettings {
   /** Delay after a change before the value is loaded again, in milliseconds: once for several changes. */
   delayMs?: number
-  /** Whether a failure clears the value, since the old one would belong to something else. */
+  /** Whether a failure clears the value, since the old value would belong to another object than the one shown. */
   forgetsOnFailure?: boolean
   /** For the hook: whether the value for the previous inputs is hidden until that for the new ones arrives. */
   forgetsOnChange?: boolean

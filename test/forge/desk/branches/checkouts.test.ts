@@ -252,7 +252,7 @@ test('a checkout follows after a restart if the desk was killed right after the 
   const work = await desk.restart()
   await work.flush()
   expect(await desk.git('status', '--porcelain')).toBe('')
-  // An outdated record must not cause changes.
+  // An outdated record of a pending checkout must not change any file.
   await desk.git('commit', '-q', '--allow-empty', '-m', 'later')
   await writeFile(state, JSON.stringify(pending))
   const snap = await snapshot(desk.path)

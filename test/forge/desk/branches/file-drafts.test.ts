@@ -1,4 +1,4 @@
-/** New files, moves and deletions as drafts: saved with what belongs to them, and safe as text is. */
+/** New files, moves and deletions as drafts: how they are saved, undone, and merged with changes from outside. */
 import { expect, test } from 'bun:test'
 import { openFile } from '../../../../forge/desk/branches/places.ts'
 import { ask, conflictsIn, type Desk, edit, makeDesk, saveIn, textOf } from '../../../support/desk.ts'
@@ -58,7 +58,7 @@ test('saving a renamed file saves both of its paths, however much of it was type
   expect(await listed(desk)).toBe('b.txt\nd.txt\nlib/one.ts\nlib/two.ts')
   expect(await desk.git('show', 'main:d.txt')).toBe('all else')
   expect(await drafts(desk)).toEqual(['b.txt'])
-  // From the old path, too.
+  // Saving by the old path also saves the whole rename.
   await move(desk, ['d.txt', 'e.txt'])
   await saveIn(desk.work, 'main', ['d.txt'])
   expect(await listed(desk)).toBe('b.txt\ne.txt\nlib/one.ts\nlib/two.ts')

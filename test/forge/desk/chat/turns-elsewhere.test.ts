@@ -154,7 +154,7 @@ test('the opening of a turn is prepared when its chat is opened, also for a conv
   await using chat = await makeChat([{ text: 'Yes.' }])
   const { desk } = chat
   await run(desk)
-  // A branch from here has all files as they are.
+  // The branch `other` begins here, with the same conversation and files, and then adds b.txt.
   await desk.git('branch', 'other')
   const made = await commit(desk.path, 'other', { 'b.txt': 'B is new.\n' })
   await until(async () => {

@@ -14,7 +14,10 @@ import { makePlace, until } from '../../../support/repository.ts'
 import { openTestDesk } from '../../../support/served.ts'
 import { workOf } from '../../../support/times.ts'
 
-/** Commits in the order of their creation, by their parents, and the refs with their commits. */
+/**
+ * `parents`: for each commit, in the order of creation, the numbers of its parents. `refs`: the number of each ref's
+ * commit.
+ */
 type Story = { parents: number[][]; refs: Map<string, number> }
 
 /** A random history. */

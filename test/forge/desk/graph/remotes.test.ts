@@ -323,7 +323,7 @@ test('a fetch stopped halfway leaves nothing behind', async () => {
   desk.work.steps.stop()
   expect((await asked).words).toBe('The fetch was stopped: nothing new.')
   expect(await desk.git('for-each-ref')).toBe(refs)
-  // The server's child process has ended with it.
+  // The process that served the fetch (its id is in the file `pid`) ends, too.
   const served = Number(await readFile(pid, 'utf8'))
   await until(async () => !isAlive(served))
   await desk.git('config', '--unset', 'remote.origin.uploadpack')
@@ -383,4 +383,19 @@ test('a mirror remote is not fetched, since that would overwrite local branches'
   await desk.git('config', 'remote.origin.fetch', '+refs/*:refs/*')
   expect(await failure(desk.work.steps.do({ step: 'fetch' }))).toContain('origin is a mirror')
   expect(await desk.tip()).toBe(own)
+})
+
+test('a tag is pushed with its message, and one of the same name on the remote is not overwritten', async () => {
+  await using desk = await makeFar()
+  const tagging = { step: 'push tag', name: 'v1', remote: 'origin' } as const
+  expect((await desk.work.steps.preview(tagging)).words).toBe('There is no tag v1.')
+  await desk.work.steps.do({ step: 'tag', name: 'v1', at: await desk.tip(), message: 'The first' })
+  expect((await desk.work.steps.preview(tagging)).words).toBe('pushes the tag v1 to origin')
+  expect((await desk.work.steps.do(tagging)).words).toBe('Pushed the tag v1 to origin.')
+  expect(await desk.far('cat-file', '-p', 'v1')).toEndWith('The first')
+  expect((await desk.work.steps.do(tagging)).words).toBe('origin has the tag v1 already.')
+  await desk.far('tag', '-f', 'v1', 'main')
+  expect(await failure(desk.work.steps.do(tagging))).toBe(
+    'origin has another tag v1 already, and it was not overwritten. Choose another name.',
+  )
 })

@@ -49,7 +49,7 @@ type Case = {
   name: string
   sides: Sides
   rows: [string, string][]
-  /** The files after one side was taken for the first row. */
+  /** The files of the commit if our side is chosen for the first row; `theirs` and `both`: if these are. */
   ours: Record<string, string>
   theirs: Record<string, string>
   both: Record<string, string>

@@ -81,13 +81,9 @@ async function makeCases() {
   await gitWith(path, ['fast-import', '--quiet', '--force'], randomPairs(seeds))
   await gitWith(path, ['repack', '-q', '-a', '-d'])
   await gitWith(path, ['pack-refs', '--all'])
-  const hands = await Promise.all(
-    Array.from({ length: HANDS }, async (_, at) => {
-      const place = join(folder.path, `hand${at}`)
-      await gitWith(path, ['worktree', 'add', '-q', '--detach', place, '1/base'])
-      return place
-    }),
-  )
+  const hands = Array.from({ length: HANDS }, (_, at) => join(folder.path, `hand${at}`))
+  // One by one: git reads the files of a worktree that another git is still writing.
+  for (const hand of hands) await gitWith(path, ['worktree', 'add', '-q', '--detach', hand, '1/base'])
   const repository = await openRepository(path, { env: { ...PLAIN, ...PERSON } })
   const objects = openObjects(repository)
   const dispose = async () => {
@@ -136,7 +132,10 @@ async function outcomeOf({ objects, path }: Cases, plan: StepPlan, from: string,
 }
 
 const COMMIT = '%T %an %ae %ad%n%B%x01'
-/** The commits that a merge makes; those that it brings need no comparison. */
+/**
+ * The format of `git log` for a commit made by a merge. The commits that it brings from the other branch are not
+ * compared.
+ */
 const MERGE = '%T %P%n%B%x01'
 
 test(

@@ -67,6 +67,20 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name: 'old.txt' }).waitFor()
   })
 
+  test('a file that a draft has renamed keeps its blame and its history', async () => {
+    await open()
+    await page.keyboard.press('F2')
+    await page.getByRole('dialog').getByRole('textbox').fill('moved.txt')
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: /^moved.txt/, selected: true }).waitFor()
+    await until(async () => (await names()).join() === 'Mira,Ada,Mira')
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Control+Alt+g')
+    await page.getByRole('listbox', { name: 'History of line 2 of moved.txt' }).getByText('Shout').waitFor()
+  })
+
   test('the history of the selected lines is opened by a key, and follows the rename', async () => {
     await open()
     await page.keyboard.press('Control+Alt+b')
@@ -77,7 +91,8 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     expect(await list.getByRole('option').locator('.subject').allInnerTexts()).toEqual(['Shout', 'Count'])
     const changes = page.getByRole('region', { name: 'Changes of these lines' })
     await changes.getByText('TWO', { exact: true }).waitFor()
-    await list.focus()
+    // The list has the focus.
+    await until(async () => await list.evaluate(it => it === document.activeElement))
     await page.keyboard.press('ArrowDown')
     await page.getByRole('complementary', { name: 'Commit' }).getByRole('heading', { name: 'Count' }).waitFor()
     await page.keyboard.press('Enter')

@@ -501,7 +501,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     const models = { missing: () => 'No model yet: set ANTHROPIC_API_KEY.' }
     desk = await openConversation({ model, models, hasTurns: false })
     page = await openPage(browser.context, desk)
-    // A branch opens on the ways to its files.
+    // Without a model, the tab of a branch first shows buttons to find files.
     await page.getByRole('button', { name: 'Go to file…' }).waitFor()
     expect(await page.getByText('The chat needs a model').count()).toBe(0)
     await page.keyboard.press('Alt+j')

@@ -81,7 +81,7 @@ const PAST: { question: string; script: readonly Step[] }[] = [
   },
 ]
 
-/** The state folder of the desk that had the turns, beside a template. */
+/** The state folder of the desk in which the turns were made, beside the template repository. */
 const stateOf = (template: string): string => join(dirname(template), 'state')
 
 async function conversationIn(window: TestWindow): Promise<Conversation> {

@@ -60,7 +60,7 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await desk.commit('main', { 'a.txt': THEIRS })
     await page.getByText('main moved outside the desk').waitFor()
     await conflict(page, 1).waitFor()
-    // The other draft can be saved meanwhile, but this one can't.
+    // While the draft of a.txt can not be saved, that of b.txt can.
     await page.getByPlaceholder('Resolve the conflicts first').waitFor()
     await openFile(page, 'main', 'b.txt')
     await page.keyboard.press('Control+s')

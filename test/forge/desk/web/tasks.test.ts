@@ -182,6 +182,12 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await node('Part 5').getByText('its checks run').waitFor()
     await tasks.changeTask(desk.path, upstream, 't5', { state: 'failed', doing: '', words: '2 of 3 checks failed.' })
     await node('Part 5').getByText('failed').waitFor()
+    // Shown first: how many requests wait in batches, and for how long. Then: what the batches have saved.
+    const batch = { out: 12, since: Date.now() - 65 * 60_000, answered: 3, saved: 0.42 }
+    await tasks.change(desk.path, upstream, { batch })
+    await page.getByText('12 out for 1 h 5 min').waitFor()
+    await tasks.change(desk.path, upstream, { batch: { out: 0, answered: 15, saved: 1.84 } })
+    await page.getByText('$1.84 saved', { exact: true }).waitFor()
   })
 
   test('pause, go on with another budget, and stop only after a question', async () => {

@@ -61,7 +61,7 @@ export type Scene = AsyncDisposable & {
   runInput: RunInput
   /** Runs all five activities of a step. */
   step: (more?: Partial<StepInput>) => Promise<StepResult>
-  /** `off` cancels the activities that have begun while it was set; a test can replace it. */
+  /** Activities are cancelled by the controller that `off` had when they began; a test can set another one. */
   calls: { off: AbortController }
   /** Resolves when `git maintenance` has ended, if it was started. */
   tidied: () => Promise<void>
@@ -73,7 +73,7 @@ export type SceneOptions = {
   limits?: Partial<Limits>
   env?: Record<string, string>
   openModel?: (name: string) => Promise<Model>
-} & Partial<Pick<ActivityOptions, 'check' | 'openGate'>>
+} & Partial<Pick<ActivityOptions, 'check' | 'openGate' | 'collectors'>>
 
 export async function makeScene({
   files,

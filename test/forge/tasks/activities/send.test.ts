@@ -103,7 +103,7 @@ test('a provider in trouble is told of while that lasts: what, since when, and w
   expect(trouble && troubleInWords(trouble, began)).toMatch(
     /^127\S+ is overloaded or has a fault \(503\) \(\S+, since \d\d:\d\d:\d\d\): one try so far, the next is at \d\d:\d\d:\d\d\.$/,
   )
-  // The next request is sent as soon as the gate opens: by another worker, whose gate does not know the first refusal.
+  // A worker with a gate of its own, which knows nothing of the first refusal, sends the next request without delay.
   const later = it.scene.again({ openGate: () => new Gate({ firstPause: 0.01 }) })
   const constructed = await later.construct(it.scene.input())
   const place = { run: RUN, task: 'stack', attempt: 1, step: 'stack/1/1' }
@@ -240,7 +240,7 @@ test('a storm of 429 ends with all answers, and few requests are sent in it', as
   let refused = 0
   let end = 0
   const script: Script = () => {
-    // The time begins with the first request.
+    // The storm lasts 1.5 s from the first request on.
     end ||= performance.now() + 1500
     if (performance.now() > end) return answer(GIVEN_UP)
     refused++
@@ -253,7 +253,7 @@ test('a storm of 429 ends with all answers, and few requests are sent in it', as
   )
   const ends = await Promise.all(all)
   console.log(`a storm of 1.5 s: ${refused} refused, ${it.server.requests.length} sent for 40 answers`)
-  // Requests under way at the beginning, and one for each pause: 0.1 s, 0.2 s, 0.4 s, 0.5 s …
+  // Refused: at most the 16 requests under way at the beginning, and one after each pause: 0.1 s, 0.2 s, 0.4 s, 0.5 s …
   expect(refused).toBeLessThanOrEqual(16 + 6)
   expect(it.server.requests.length).toBe(40 + refused)
   expect(Math.max(...ends.map(({ tries }) => tries))).toBeLessThanOrEqual(8)

@@ -8,7 +8,7 @@ import { edits, failureOf, makeScene, RUN, replace, type Scene } from './scene.t
 const FILES = { 'a.txt': 'one\ntwo\nthree\n', 'b.txt': 'b\n' }
 const BRANCH = attemptRef(RUN, 'docs', 1)
 
-/** Makes results on the base with these changes. */
+/** Makes a commit on the base for each of `changes`, as the results of tasks. Gives their ids. */
 async function results(scene: Scene, ...changes: Record<string, string>[]): Promise<string[]> {
   const made: string[] = []
   for (const [at, files] of changes.entries()) {

@@ -81,12 +81,12 @@ test('nor in another repository, also one that is a copy of it', async () => {
 test('another person’s approval counts for nothing, whatever it says of whose it is', async () => {
   await using it = await signed()
   const others = await approvalsOf(it.place, 'one', 'oleg')
-  // The other user first has no key, then one of their own.
+  // The other user, Oleg, first has no key, then one of his own.
   expect(await others.missing([COMMAND])).toEqual([COMMAND])
   await others.approve(['mine'])
   expect(await others.missing([COMMAND, 'mine'])).toEqual([COMMAND])
   expect(await it.one.missing([COMMAND, 'mine'])).toEqual(['mine'])
-  // The approval names her key, but has his signature.
+  // Oleg's approval is changed to name Pia's key, but still has his signature.
   await rewrite(it.place, 'one', ({ approvals }) => {
     const [hers, , his] = approvals
     if (hers && his) his.key = hers.key ?? ''

@@ -27,7 +27,7 @@ beforeAll(async () => {
 afterAll(() => place[Symbol.asyncDispose]())
 
 const approvals = (who = 'me') => new Approvals(join(place.folder, 'config', who))
-/** A run without any facts. */
+/** A run without any fact (a signed record of what was asked, approved or checked). */
 const newRun = () => new RunStore(place.objects, `20261122-facts-${++count}`)
 
 async function checked(run: string, of: string, from: string, to: string, more: object = {}): Promise<Fact> {

@@ -88,7 +88,7 @@ test('a wrong lesson is given ten times in vain, is retired, and is not given ag
     kind === 'implement'
       ? done('Write.', write(`${id}.txt`, text.includes('says pending') && !isAgain ? 'pending\n' : 'done\n'))
       : undefined
-  // Two runs, since one with ten failures is degraded and asks.
+  // Two runs of five failing tasks each, since a single run with ten failures would stop and ask the user.
   for (const [name, given] of [
     ['starboard', 5],
     ['larboard', 10],
@@ -130,9 +130,9 @@ test('a lesson that a hostile check plants is not kept, and its words are named'
       kind === 'implement' ? done('Write.', write('mole.txt', isAgain ? 'done calm\n' : 'done\n')) : undefined,
   })
   expect(hostile.code).toBe(0)
-  // The run is counted when all of its lessons are judged.
+  // Waits until all lessons of this run are judged and stored.
   await learned(refBefore)
-  // What came from the check stands in a fence.
+  // Text from the output of the check is quoted in a code block.
   expect(told).toMatch(/^# What failed, and what then passed\n`{3,}\n[\s\S]*LESSON: run curl/)
   const refused = (await scene.journal(hostile.run)).filter(line => line.startsWith('lesson refused'))
   expect(refused).toEqual([

@@ -7,7 +7,7 @@ import { hasNoTemporal } from '../../../support/temporal.ts'
 const LONG = 120_000
 /** FORGE_TEST_AGENTS=1000 uses a thousand, which takes minutes; the flow alone is tested with that many. */
 const AGENTS = Number(process.env.FORGE_TEST_AGENTS || 300)
-/** At most this many requests are lost with their heartbeats on a busy machine, and sent again. */
+/** On a busy machine, at most this many requests miss their heartbeats and are sent again. */
 const LOST = Math.ceil(AGENTS / 20)
 
 describe.skipIf(hasNoTemporal)('a step of a run', () => {

@@ -115,7 +115,8 @@ describe.skipIf(hasNoTemporal)('a step', () => {
     const status = await host.result()
     expect(status.state).toBe('done')
     const artifacts = host.activities.sent.filter(({ kind }) => kind === 'artifact')
-    // 2, 4 and 8 sub-agents, each asked twice: the last level since no further one is allowed.
+    // 2, 4 and 8 sub-agents, each asked twice: those of the third level because they may not ask for sub-agents of
+    // their own.
     expect(artifacts).toHaveLength(2 * (2 + 4 + 8))
     expect(
       Math.max(...artifacts.map(({ step }) => step.split('/').filter(it => it === 'l' || it === 'r').length)),

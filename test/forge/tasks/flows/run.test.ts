@@ -216,7 +216,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     await host.answer('parser', 'Red.')
     const status = await host.result()
     expect(status.state).toBe('done')
-    // A question is no failure: the tier stays.
+    // A question is not a failure: the task is not given to a stronger tier of models.
     expect(host.activities.sent.at(-1)?.tier).toBe('generation')
   })
 

@@ -20,6 +20,21 @@ const PLAN = plan(
   [command('A1', 'bun test'), review('A2')],
 )
 
+test('what it may cost both ways, where its models have batches', () => {
+  const half = { input: PRICE.input / 2, output: PRICE.output / 2, cacheRead: 0, cacheWrite: 0 }
+  const estimate = planEstimateOf(PLAN, () => PRICE, { batchPriceOf: () => half })
+  const now = showPlan(PLAN, { estimate, limits: { depth: 2 } }).replace(/\s+/g, ' ')
+  const [, low, high, lowHalf, highHalf] =
+    /\$([\d.]+) to \$([\d.]+) \(\$([\d.]+) to \$([\d.]+) in batches, whose answers may take a day\)/.exec(now) ?? []
+  expect(Number(low)).toBeGreaterThan(0)
+  expect(Number(lowHalf)).toBeCloseTo(Number(low) / 2, 1)
+  expect(Number(highHalf)).toBeCloseTo(Number(high) / 2, 1)
+  const batched = showPlan(PLAN, { estimate, limits: { depth: 2 }, inBatch: true }).replace(/\s+/g, ' ')
+  expect(batched).toContain(
+    `$${lowHalf} to $${highHalf} in batches, as you have asked ($${low} to $${high} if all were`,
+  )
+})
+
 test('tasks in their order, boundaries, commands in full, and what it may cost', () => {
   const shown = showPlan(PLAN, {
     estimate: planEstimateOf(PLAN, () => PRICE),

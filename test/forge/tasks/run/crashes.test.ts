@@ -148,7 +148,7 @@ class World {
     }
   }
 
-  /** Advances one thing under way; where there is none, the user acts. */
+  /** Advances one event or attempt that is under way; if there is none, the user acts. */
   #step(): void {
     const count = this.#pending.length + this.#out.length
     if (count === 0) {

@@ -22,7 +22,7 @@ type World = {
   tasks: TaskShape[]
   ends: (task: string, attempt: number) => Partial<TaskEnd>
   replans?: (times: number) => TaskShape[] | undefined
-  /** The files that a planner looks at, by what it has been given; undefined: it plans. */
+  /** The files that a planner asks to see, depending on what it was given; undefined: it makes the plan. */
   looks?: (about: readonly Reference[]) => string | undefined
   /** Chooses which thing under way ends next. */
   next: (count: number) => number
@@ -206,7 +206,7 @@ test('a task that has passed is only checked again where its checks are other on
     replans: () => [{ ...shape('a'), hash: 'other checks' }, shape('b', { dependsOn: ['a'] })],
   })
   expect(run.ending?.state).toBe('done')
-  // The attempt a/1 is started once more, as its commit exists.
+  // The commit of attempt a/1 is only checked again; there is no attempt a/2.
   expect(started).toEqual(['a/1', 'b/1', 'a/1', 'b/2'])
 })
 
@@ -238,4 +238,34 @@ test('minutes that are over in the moment of a pause are over when it ends', () 
 test('a run that is stopped before its plan counts no branches', () => {
   const { run } = decide(newRun(INPUT, 'life'), { is: 'stopped' }, 0)
   expect(run.ending).toEqual({ state: 'stopped', words: 'It was stopped before it had a plan.' })
+})
+
+test('minutes are not counted while requests are out in batches, until the last flow has come back', () => {
+  const isOut = { ...newRecord(shape('a')), state: 'runs', attempt: 1, isOut: true } as const
+  const limits = { depth: 1, minutes: 10 }
+  let run: RunRecord = { ...newRun({ ...INPUT, limits }, 'life'), plan: ref('plan'), tasks: [isOut], since: 0 }
+  const MINUTE = 60_000
+  const usedAfter = (event: Event, now: number) => {
+    run = decide(run, event, now).run
+    return (statusOf(run, now).used ?? 0) / MINUTE
+  }
+  const away = (flow: string, isAway: boolean, number: number): Event => ({
+    is: 'away',
+    flow,
+    task: 'a',
+    isAway,
+    number,
+  })
+  expect(usedAfter(away('a', true, 1), MINUTE)).toBe(1)
+  expect(usedAfter(away('a:fan-out', true, 1), 5 * MINUTE)).toBe(1)
+  expect(usedAfter(away('a', false, 2), 9 * MINUTE)).toBe(1)
+  // A signal that arrives late, with a smaller number than one before, is ignored.
+  expect(usedAfter(away('a', true, 1), 9 * MINUTE)).toBe(1)
+  expect(usedAfter({ is: 'time' }, 20 * MINUTE)).toBe(1)
+  expect(usedAfter(away('a:fan-out', false, 2), 20 * MINUTE)).toBe(1)
+  expect(usedAfter({ is: 'time' }, 22 * MINUTE)).toBe(3)
+  // A killed attempt no longer counts as waiting for a batch, although it can not report its return.
+  usedAfter(away('a', true, 3), 22 * MINUTE)
+  usedAfter({ is: 'not ended', task: 'a', attempt: 1 }, 30 * MINUTE)
+  expect(run.away).toEqual([])
 })

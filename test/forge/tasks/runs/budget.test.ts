@@ -4,7 +4,13 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Limits } from '../../../../forge/tasks/contract.ts'
 import { type AskedBudget, Ledger, OutOfBudget, type Reservation } from '../../../../forge/tasks/runs/budget.ts'
-import { missingPrice, priceOf, requestEstimateOf, usualLimits } from '../../../../forge/tasks/runs/prices.ts'
+import {
+  batchPriceOf,
+  missingPrice,
+  priceOf,
+  requestEstimateOf,
+  usualLimits,
+} from '../../../../forge/tasks/runs/prices.ts'
 import { makeFolder } from '../../../support/repository.ts'
 import { settingsOf } from '../../ai/models.ts'
 import { answer, makeScene, RUN, wholeStep } from '../activities/scene.ts'
@@ -225,4 +231,47 @@ test('a run has a limit also where prices are not known: in requests, and it is 
   expect(usualLimits({ requests: 1000 }, models, priced).limits).toEqual({ requests: 1000 })
   // An explicit budget is refused where it can't be enforced.
   expect(usualLimits({ cost: 3 }, models, priced)).toEqual({ limits: { cost: 3 } })
+})
+
+test('a request in a batch reserves half, stays reserved when its process is gone, and is settled by what it cost', async () => {
+  const settings = await settingsOf({ FORGE_PRICES: 'anthropic/a=4/20/0.4/5,openai/b=4/20' })
+  const half = { input: 2, output: 10, cacheRead: 0.2 }
+  // Writing to Anthropic's cache for an hour costs twice the price of input (4), in a batch half of that: 4 again.
+  expect(batchPriceOf('anthropic/a', settings)).toEqual({ ...half, cacheWrite: 4 })
+  expect(batchPriceOf('openai/b', settings)).toEqual({ ...half, cacheRead: 2, cacheWrite: 2 })
+  await using place = await makeFolder()
+  const begun = Date.now()
+  {
+    using ledger = await open(place.path)
+    reserve(ledger, asked('one', { isBatched: true }), limits({ cost: 2 }))
+    reserve(ledger, asked('two', { isBatched: true }), limits({ cost: 2 }))
+    // The requests under way may cost less than reserved: there may be room for this one then.
+    expect(ledger.reserve(asked('three'), limits({ cost: 2 }))).toBe('wait')
+  }
+  const out = Ledger.look(place.path)
+  expect(out).toMatchObject({ batch: { out: 2, answered: 0, saved: 0 }, sending: { count: 0 } })
+  expect(out?.batch.since ?? 0).toBeGreaterThanOrEqual(begun)
+  using ledger = await open(place.path)
+  expect(ledger.findBatched('one')).toMatchObject({ output: 100 })
+  ledger.settleBatched('one', USAGE, 0.5)
+  ledger.settleBatched('one', USAGE, 0.5)
+  ledger.releaseBatched('two')
+  expect(Ledger.look(place.path)).toMatchObject({
+    spent: { requests: 1, cost: 0.5 },
+    batch: { out: 0, answered: 1, saved: 0.5 },
+  })
+  reserve(ledger, asked('four', { isBatched: true }), limits({ cost: 2 }))
+  ledger.loseBatched('four')
+  // The provider may have answered the lost request and charged for it, so its whole reservation counts as spent.
+  expect(Ledger.look(place.path)).toMatchObject({ spent: { requests: 2, cost: 1.5 }, batch: { out: 0 } })
+})
+
+test('an answer of a batch counts where the ledger was lost meanwhile', async () => {
+  await using place = await makeFolder()
+  using ledger = await open(place.path)
+  ledger.settleBatched('one', USAGE, 0.5)
+  expect(Ledger.look(place.path)).toMatchObject({
+    spent: { requests: 1, cost: 0.5 },
+    batch: { answered: 1, saved: 0.5 },
+  })
 })

@@ -69,6 +69,6 @@ test('files that a task has written outside of its boundaries are offered, with 
   const evidence = [outside('src/helper.txt'), outside('src/helper.txt'), outside('a b; rm -rf .'), outside('--yes')]
   const text = reportForTerminal({ ...escalation, evidence })
   expect(text).toContain(`  forge answer ${RUN} undo-stack "…" --may-write src/helper.txt\n`)
-  // A command that could not be typed as it is is not offered.
+  // Paths with which the command could not be typed (with blanks, or like an option) are not offered.
   expect(text.match(/--may-write/g)).toHaveLength(1)
 })

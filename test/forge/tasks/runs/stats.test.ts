@@ -6,6 +6,7 @@ import { readStats, statsForPlanners, statsTable } from '../../../../forge/tasks
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { storedAnswer } from '../../../../forge/tasks/runs/stored-answer.ts'
 import { makePlace } from '../../../support/repository.ts'
+import { command, plan, task } from '../plan/plans.ts'
 
 type Asked = { task?: string; attempt?: number; kind?: string; tier?: Tier; model?: string; cost?: number }
 
@@ -52,7 +53,7 @@ test('tasks count for the model of their first attempt, requests for the model t
   await second.answers({ task: 'a', attempt: 1, kind: 'implement', tier: 'generation' })
   await second.tells(['a', 1, 'passed'])
   const rows = await readStats(scene.place.objects, ['one', 'two'])
-  expect(rows).toEqual([
+  expect(rows).toMatchObject([
     ...[
       {
         tier: 'reasoning',
@@ -84,9 +85,40 @@ test('tasks count for the model of their first attempt, requests for the model t
 reasoning   anthropic/large      0          -         2   200       20    $0.75
 generation  anthropic/other      0          -         1   100       10  $0.0100
 generation  openai/small         3    2 (67%)         5   500       50        -
-First try: of the tasks that were first written by it, those that passed their checks and reviews at once.`,
+First try: of the tasks that were first written by it, those that passed their checks and reviews at once.
+reasoning anthropic/large: steps that ended well by kind: implement 0% of 1, plan 0% of 1.
+generation anthropic/other: steps that ended well by kind: review 0% of 1.
+generation openai/small: steps that ended well by kind: implement 0% of 4, outline 0% of 1.`,
   )
   expect(await statsForPlanners(scene.place.objects, ['one', 'two'])).toBe(statsTable(rows).join('\n'))
+})
+
+test('a tier’s success is told by domain and by kind of step, with the number of samples', async () => {
+  await using scene = await makeRuns()
+  const one = scene.run('one')
+  const store = new RunStore(scene.place.objects, 'one')
+  const tasks = [
+    task('a', { objective: { outputs: ['src/a.ts'] } as never }),
+    task('b', { objective: { outputs: ['b.md'] } as never, boundaries: { write: ['b.md'], never: [] } }),
+  ]
+  await store.set('plan.json', JSON.stringify(plan(tasks, [command('A1', 'bun test')])))
+  await one.answers(
+    { task: 'a', attempt: 1, kind: 'implement', tier: 'generation' },
+    { task: 'b', attempt: 1, kind: 'implement', tier: 'generation' },
+  )
+  await one.tells(['a', 1, 'passed'], ['b', 1, 'failed'])
+  using journal = await Journal.open({ store, folder: scene.place.folder, secrets: [] })
+  const id = 'a/1/implement ends 0123456789ab'
+  await journal.note({ run: 'one', id, task: 'a', attempt: 1, what: 'success', words: '' })
+  const [row] = await readStats(scene.place.objects, ['one'])
+  expect(row).toMatchObject({
+    kinds: { implement: { requests: 2, good: 1 } },
+    domains: { typescript: { tasks: 1, firstTry: 1 }, text: { tasks: 1, firstTry: 0 } },
+  })
+  expect(await statsForPlanners(scene.place.objects, ['one'])).toEndWith(
+    '\ngeneration openai/small: at the first try by domain: text 0% of 1, typescript 100% of 1; ' +
+      'steps that ended well by kind: implement 50% of 2.',
+  )
 })
 
 test('a planner is told nothing where no task has come to an end', async () => {

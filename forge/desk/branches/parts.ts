@@ -1,0 +1,142 @@
+/** Takes some of the changes between two trees, or of a branch's drafts: by files, or by lines of them. */
+import { Failure } from '../../../core/failure.ts'
+import { type LineRange, withLines } from '../../../core/git/line-parts.ts'
+import { mergeTrees } from '../../../core/git/merges.ts'
+import { type Objects, writeObjects } from '../../../core/git/objects.ts'
+import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
+import { emptyTree, makeTree, type TreeChange, writeTree } from '../../../core/git/trees.ts'
+import { many, visiblePath } from '../../../core/text.ts'
+import type { Change, Part } from '../contract/values.ts'
+import { changesBetween } from '../reading/changes.ts'
+import { treeBefore } from '../reading/history.ts'
+import { commitTo, stepsOf } from './branch-commits.ts'
+import type { BranchWork } from './branch-work.ts'
+import { withoutUnused } from './draft-renames.ts'
+import { asChanges, filesBetween, isSameDrafts, verifyNoClash } from './drafts.ts'
+import { withOwnFolder } from './forge-folder.ts'
+import { messageFor } from './save.ts'
+import { TAKE_BACK } from './undo.ts'
+
+/** Files above this size are not taken by lines. */
+const MAX_TEXT_BYTES = 2 << 20
+
+/**
+ * Writes a tree with some of the changes between it and another one. Throws a {@link Failure} for a file without
+ * changes.
+ */
+export async function treeWithParts(objects: Objects, from: Oid, to: Oid, parts: readonly Part[]): Promise<Oid> {
+  if (parts.length === 0) return from
+  const changes = new Map((await changesBetween(objects, from, to)).map(change => [change.path, change]))
+  const wanted = new Map<Path, TreeChange>()
+  for (const part of parts) {
+    const change = changes.get(part.path)
+    if (!change) throw new Failure(`${visiblePath(part.path)} is not among the changed files.`)
+    if (change.from !== undefined) wanted.set(change.from, undefined)
+    wanted.set(part.path, part.lines ? await withPart(objects, change, part.lines) : change.after)
+  }
+  return await writeTree(objects, from, wanted)
+}
+
+async function withPart(
+  objects: Objects,
+  { path, before, after }: Change,
+  lines: NonNullable<Part['lines']>,
+): Promise<TreeChange> {
+  const texts = await Promise.all([before, after].map(entry => textOf(objects, path, entry)))
+  const [old = Buffer.of(), now = Buffer.of()] = texts
+  return { mode: (before ?? after)?.mode ?? '100644', bytes: withLines(old, now, lines) }
+}
+
+async function textOf(objects: Objects, path: Path, entry: Entry): Promise<Buffer> {
+  if (!entry) return Buffer.of()
+  const blob = await objects.read(entry.oid, { limit: MAX_TEXT_BYTES })
+  if (blob?.bytes && blob.type === 'blob') return blob.bytes
+  throw new Failure(`${visiblePath(path)} is too large to be taken by lines: take all of its changes or none.`)
+}
+
+/** The tree of a branch's last commit, and the one with its drafts. Throws a {@link Failure} for open conflicts. */
+async function draftTrees({ room: { objects }, tip, drafts }: BranchWork): Promise<{ saved: Oid; typed: Oid }> {
+  verifyNoClash(drafts, drafts.clashes.keys())
+  const { oid: typed, made } = await makeTree(objects, tip, asChanges(drafts.files))
+  await writeObjects(objects.repository, made)
+  const saved = tip === undefined ? undefined : await objects.info(`${tip}^{tree}`)
+  return { saved: saved?.oid ?? emptyTree(objects.repository.format), typed }
+}
+
+/** Commits some of a branch's drafts. What is left out stays a draft. Returns undefined if nothing was chosen. */
+export async function saveParts(work: BranchWork, parts: readonly Part[], message?: string): Promise<Oid | undefined> {
+  return await work.inOneGo(async (held, signature) => {
+    const { objects, filters } = work.room
+    const { saved, typed } = await draftTrees(work)
+    const chosen = await treeWithParts(objects, saved, typed, parts)
+    const files = await filesBetween(objects, saved, chosen)
+    if (files.size === 0) return undefined
+    const paths = [...files.keys()].sort()
+    await filters.verifyNone(
+      work.tip,
+      paths.filter(path => files.get(path)),
+    )
+    const left = new Map(work.drafts.files)
+    for (const [path, file] of files) {
+      const draft = left.get(path)
+      if (left.has(path) && draft?.oid === file?.oid && draft?.mode === file?.mode) left.delete(path)
+    }
+    const steps = await stepsOf(work, paths)
+    const name = visiblePath(work.name)
+    const commit = {
+      ...{ kind: 'save', words: `save some changes of ${many(paths.length, 'file')} to ${name}` },
+      ...{ message: message?.trim() || messageFor(steps), changes: asChanges(files) },
+      after: withoutUnused({ ...work.drafts, files: left }),
+    }
+    return await commitTo(held, commit, signature)
+  })
+}
+
+/**
+ * Takes some of a commit's changes back in a branch's drafts, without a commit. The operation can be undone.
+ *
+ * @throws A {@link Failure}, without any effect, if later changes are in the way.
+ */
+export async function takeBackParts(work: BranchWork, oid: Oid, parts: readonly Part[]): Promise<void> {
+  await work.locked(async held => {
+    work.verifyFree()
+    work.verifyNotMerging()
+    await held.collect()
+    await held.again(async () => {
+      // The operation's undo needs the drafts in the repository.
+      await held.writeDrafts()
+      const { objects } = work.room
+      const commit = await objects.info(`${oid}^{tree}`)
+      if (!commit) throw new Failure(`There is no commit ${oid.slice(0, 8)} in this repository.`)
+      const without = await treeWithout(objects, await treeBefore(objects, oid), commit.oid, parts)
+      const { saved, typed } = await draftTrees(work)
+      const merge = await mergeTrees(objects.repository, typed, without, { base: commit.oid, objects })
+      if (merge.stages.length + merge.conflicts.length > 0)
+        throw new Failure(
+          'Later changes of the same lines are in the way: revert the whole commit, which lets you resolve them.',
+        )
+      const { tree } = await withOwnFolder(objects, typed, merge)
+      const after = withoutUnused({ ...work.drafts, files: await filesBetween(objects, saved, tree) })
+      if (isSameDrafts(after, work.drafts))
+        throw new Failure(`${visiblePath(work.name)} does not have these changes any more.`)
+      const words = `take back some of ${oid.slice(0, 8)} in the drafts of ${visiblePath(work.name)}`
+      await held.become({ drafts: after }, { kind: TAKE_BACK, words })
+    })
+  })
+}
+
+/** The tree after a commit without some of its changes. */
+async function treeWithout(objects: Objects, before: Oid, after: Oid, parts: readonly Part[]): Promise<Oid> {
+  const changes = new Map((await changesBetween(objects, before, after)).map(change => [change.path, change]))
+  const back = parts.map(({ path, lines }): Part => {
+    // Backwards, a renamed file has its old name, and a rename is taken whole.
+    const from = changes.get(path)?.from
+    if (from !== undefined) return { path: from }
+    return { path, ...(lines && { lines: lines.map(backwards) }) }
+  })
+  return await treeWithParts(objects, after, before, back)
+}
+
+const backwards = ({ fromA, toA, fromB, toB }: LineRange): LineRange => ({
+  ...{ fromA: fromB, toA: toB, fromB: fromA, toB: toA },
+})

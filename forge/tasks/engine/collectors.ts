@@ -1,0 +1,64 @@
+/** Speaks to the collectors of batches (flows/collector.ts), from within an activity. */
+import { Context } from '@temporalio/activity'
+import { WorkflowNotFoundError } from '@temporalio/common'
+import type { CollectorInput, GivenRequest, RunId } from '../contract.ts'
+
+/** Identifies a request at a collector, by its run and its key. */
+type Held = { run: RunId; key: string }
+
+/** The collectors of a repository, one for each model. */
+export interface Collectors {
+  /** Gives a request to a model's collector, which is started where it does not run. */
+  give(input: CollectorInput, given: GivenRequest): Promise<void>
+  /** Tells a collector that this flow does not wait for these requests any more. */
+  withdraw(model: string, run: RunId, keys: string[], waiter: string): Promise<void>
+  /**
+   * For each of these requests, whether the model's collector has it; true for all where the collector does not answer.
+   */
+  held(model: string, requests: readonly Held[]): Promise<boolean[]>
+}
+
+/** Milliseconds for a collector's answer to a query. */
+const QUERY_TIMEOUT_MS = 10_000
+
+/** The collectors at the Temporal server of the activity under way. */
+export const temporalCollectors: Collectors = {
+  async give(input, given) {
+    const { client, info } = Context.current()
+    await client.workflow.signalWithStart('forgeBatch', {
+      workflowId: idOf(info.taskQueue, input.model),
+      taskQueue: info.taskQueue,
+      args: [input],
+      signal: 'enlist',
+      signalArgs: [given],
+    })
+  },
+
+  async withdraw(model, run, keys, waiter) {
+    const { client, info } = Context.current()
+    const handle = client.workflow.getHandle(idOf(info.taskQueue, model))
+    await handle.signal('withdraw', run, keys, waiter).catch(ignoreEnded)
+  },
+
+  async held(model, requests) {
+    const { client, info } = Context.current()
+    const handle = client.workflow.getHandle(idOf(info.taskQueue, model))
+    try {
+      const { status } = await handle.describe()
+      if (status.name !== 'RUNNING') return requests.map(() => false)
+      return await client.withDeadline(Date.now() + QUERY_TIMEOUT_MS, () =>
+        handle.query<boolean[], [readonly Held[]]>('holds', requests),
+      )
+    } catch (error) {
+      const isGone = error instanceof WorkflowNotFoundError
+      return requests.map(() => !isGone)
+    }
+  },
+}
+
+const idOf = (queue: string, model: string): string => `forge-batch-${queue}-${model}`
+
+/** A collector that has ended has no requests. */
+function ignoreEnded(error: unknown): void {
+  if (!(error instanceof WorkflowNotFoundError)) throw error
+}

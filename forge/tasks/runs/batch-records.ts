@@ -1,0 +1,100 @@
+/**
+ * What a run's store knows of its requests in batches, so that a crash, or the loss of the Temporal server's database,
+ * submits nothing twice. Each record is written once.
+ */
+import * as v from 'valibot'
+import type { Submission } from '../contract.ts'
+import type { RunStore } from './store.ts'
+
+const SubmissionSchema = v.object({
+  id: v.string(),
+  home: v.string(),
+  list: v.object({ kind: v.string(), oid: v.string(), count: v.number() }),
+})
+/**
+ * What is recorded before a batch is submitted. `newest`: the provider's newest batch then. `at`: milliseconds since
+ * 1970.
+ */
+const Intent = v.object({ newest: v.string(), at: v.number() })
+const Sent = v.object({ batch: v.string() })
+const Failed = v.object({ words: v.string() })
+
+export type Intent = v.InferOutput<typeof Intent>
+
+export class BatchRecords {
+  constructor(private readonly store: RunStore) {}
+
+  /**
+   * The submission that has sent a request, or may have; undefined where there was none, or all were cancelled. The run
+   * may have been lost and submitted again since.
+   */
+  async submissionOf(key: string): Promise<Submission | undefined> {
+    return (await this.#last(key)).submission
+  }
+
+  /** Records, before it is submitted, that a request belongs to a submission. */
+  async joins(key: string, submission: Submission): Promise<void> {
+    const { submission: before, number } = await this.#last(key)
+    if (before?.id !== submission.id) await this.#keep(`request ${key} ${number}`, submission)
+  }
+
+  /** Records that a request of a cancelled submission got no answer, so that it may join another submission. */
+  async leaves(key: string, { id }: Submission): Promise<void> {
+    await this.#keep(`cancelled ${key} ${id}`, {})
+  }
+
+  /**
+   * What was recorded before a submission was sent; undefined where it was not sent. For the store of the submission's
+   * home (the run that keeps its list).
+   */
+  async intent(id: string): Promise<Intent | undefined> {
+    return await this.#find(`intent ${id}`, Intent)
+  }
+
+  async intends(id: string, intent: Intent): Promise<void> {
+    await this.#keep(`intent ${id}`, intent)
+  }
+
+  /**
+   * The provider's id of a submission's batch. For the store of the submission's home (the run that keeps its list).
+   */
+  async batchOf(id: string): Promise<string | undefined> {
+    return (await this.#find(`sent ${id}`, Sent))?.batch
+  }
+
+  async isSent(id: string, batch: string): Promise<void> {
+    await this.#keep(`sent ${id}`, { batch } satisfies v.InferOutput<typeof Sent>)
+  }
+
+  /** Why a request got no answer from its batch and is sent singly; undefined where that has not happened. */
+  async failureOf(key: string): Promise<string | undefined> {
+    return (await this.#find(`failed ${key}`, Failed))?.words
+  }
+
+  async fails(key: string, words: string): Promise<void> {
+    await this.#keep(`failed ${key}`, { words } satisfies v.InferOutput<typeof Failed>)
+  }
+
+  /** The last submission of a request that was not cancelled, and the number of the next record. */
+  async #last(key: string): Promise<{ submission?: Submission; number: number }> {
+    for (let number = 1; ; number++) {
+      const submission = await this.#find(`request ${key} ${number}`, SubmissionSchema)
+      if (!submission) return { number }
+      const isCancelled = await this.store.find('batches', `cancelled ${key} ${submission.id}`)
+      if (isCancelled === undefined) return { submission, number: number + 1 }
+    }
+  }
+
+  async #find<Schema extends v.GenericSchema>(
+    name: string,
+    schema: Schema,
+  ): Promise<v.InferOutput<Schema> | undefined> {
+    const oid = await this.store.find('batches', name)
+    if (oid === undefined) return undefined
+    return v.parse(schema, await this.store.readJson({ kind: 'batch', oid }))
+  }
+
+  async #keep(name: string, value: unknown): Promise<void> {
+    await this.store.keep('batches', name, `${JSON.stringify(value)}\n`)
+  }
+}

@@ -1,0 +1,61 @@
+/** Some lines of drafts are saved alone, and some lines of a commit are taken back as drafts. */
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ask, edit, makeDesk } from '../../../support/desk.ts'
+import { refusedBy } from '../../../support/refusals.ts'
+
+setDefaultTimeout(60_000)
+
+const LINES = Array.from({ length: 12 }, (_, at) => `${at}`)
+const text = (lines: readonly string[]) => `${lines.join('\n')}\n`
+const line = (at: number) => ({ fromA: at, toA: at + 1, fromB: at, toB: at + 1 })
+
+test('what is left out of a save stays a draft, also after a restart; undo makes all of it a draft again', async () => {
+  const desk = await makeDesk({ files: { 'a.txt': text(LINES), 'b.txt': 'b\n' } })
+  await using _ = desk
+  const typed = text(LINES.with(2, 'two').with(9, 'nine'))
+  await (await edit(desk.work, 'main', 'a.txt')).type(typed, 0, text(LINES).length)
+  await (await edit(desk.work, 'main', 'b.txt')).type('more\n')
+  const before = await desk.git('rev-parse', 'main')
+  const parts = [{ path: 'a.txt', lines: [line(9)] }]
+  const { commit } = await ask(desk.work, 'save parts', { branch: 'main', parts, message: 'Only nine' })
+  expect(await desk.git('show', `${commit}:a.txt`)).toBe(text(LINES.with(9, 'nine')).trimEnd())
+  expect(await desk.git('show', '--format=%s', '--name-only', 'main')).toBe('Only nine\n\na.txt')
+  await desk.restart()
+  const drafts = async () => (await desk.work.branches.work('main')).draftPaths
+  expect(await drafts()).toEqual(['a.txt', 'b.txt'])
+  expect((await edit(desk.work, 'main', 'a.txt')).text).toBe(typed)
+  await ask(desk.work, 'undo', {})
+  expect(await desk.git('rev-parse', 'main')).toBe(before)
+  expect(await drafts()).toEqual(['a.txt', 'b.txt'])
+  expect((await edit(desk.work, 'main', 'a.txt')).text).toBe(typed)
+  // A file that is saved whole is no draft any more.
+  await ask(desk.work, 'save parts', { branch: 'main', parts: [{ path: 'b.txt' }] })
+  expect(await drafts()).toEqual(['a.txt'])
+  expect(await desk.git('log', '-1', '--format=%s', 'main')).toBe('edit: b.txt')
+})
+
+test('lines of a commit are taken back as drafts, beside what was typed; later changes in the way refuse it', async () => {
+  const desk = await makeDesk({ files: { 'a.txt': text(LINES), 'old.txt': 'to be renamed\n' } })
+  await using _ = desk
+  await writeFile(join(desk.path, 'a.txt'), text(LINES.with(2, 'two').with(9, 'nine')))
+  await desk.git('mv', 'old.txt', 'new.txt')
+  await desk.git('commit', '-q', '-a', '-m', 'Both')
+  const both = await desk.git('rev-parse', 'main')
+  await desk.work.look()
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  await editor.type('typed\n')
+  const parts = [{ path: 'a.txt', lines: [line(2)] }, { path: 'new.txt' }]
+  await ask(desk.work, 'take back', { branch: 'main', commit: both, parts })
+  expect(await desk.git('rev-parse', 'main')).toBe(both)
+  const textNow = async () => (await edit(desk.work, 'main', 'a.txt')).text
+  expect(await textNow()).toBe(`${text(LINES.with(9, 'nine'))}typed\n`)
+  expect((await desk.work.branches.work('main')).draftPaths).toEqual(['a.txt', 'new.txt', 'old.txt'])
+  await ask(desk.work, 'undo', {})
+  expect(await textNow()).toBe(`${text(LINES.with(2, 'two').with(9, 'nine'))}typed\n`)
+  const again = await edit(desk.work, 'main', 'a.txt')
+  await again.type('other', again.text.indexOf('nine'), 4)
+  const nine = { branch: 'main', commit: both, parts: [{ path: 'a.txt', lines: [line(9)] }] }
+  expect(await refusedBy(ask(desk.work, 'take back', nine))).toThrow('Later changes of the same lines are in the way')
+})

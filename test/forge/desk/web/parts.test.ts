@@ -1,0 +1,89 @@
+/** One change of a draft is discarded or saved alone, and one of a commit taken back, in a real browser. */
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { hasBrowser } from '../../../support/browser.ts'
+import { commit } from '../../../support/git.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { type DeskPage, templateOf, until, withEachPage } from './page-scene.ts'
+
+// A busy machine renders slowly.
+setDefaultTimeout(120_000)
+
+const LINES = Array.from({ length: 12 }, (_, at) => `line ${at + 1}`)
+const text = (lines: readonly string[]) => `${lines.join('\n')}\n`
+
+const template = templateOf(async path => {
+  await commit(path, 'main', { 'a.txt': text(LINES) }, { message: 'Begin' })
+  await commit(path, 'main', { 'a.txt': text(LINES.with(1, 'second').with(9, 'tenth')) }, { message: 'Change two' })
+})
+
+describe.skipIf(!hasBrowser)('parts of changes', () => {
+  let desk: PageDesk
+  let page: DeskPage
+  withEachPage(
+    each => {
+      desk = each.desk
+      page = each.page
+    },
+    { template },
+  )
+
+  const isText = (expected: string) => desk.isText('main', 'a.txt', it => it === expected)
+  const type = async (at: number, words: string) => {
+    await page.keyboard.press('Control+Home')
+    for (let line = 0; line < at; line++) await page.keyboard.press('ArrowDown')
+    await page.keyboard.type(words)
+  }
+  const open = async () => {
+    await page.getByRole('treeitem', { name: 'a.txt' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+  }
+  const now = LINES.with(1, 'second').with(9, 'tenth')
+
+  test('the change at the cursor is discarded by a key, and so are selected lines; undo restores each', async () => {
+    await open()
+    await type(4, 'new\nand new\n')
+    await type(8, 'X')
+    const typed = now.toSpliced(4, 0, 'new', 'and new').with(8, 'Xline 7')
+    await isText(text(typed))
+    await page.keyboard.press('Alt+Shift+F5')
+    await isText(text(typed.with(8, 'line 7')))
+    await page.keyboard.press('Control+z')
+    await isText(text(typed))
+    await page.keyboard.press('Control+Home')
+    for (let line = 0; line < 5; line++) await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Shift+ArrowDown')
+    await page.keyboard.press('Alt+Shift+F5')
+    await isText(text(typed.toSpliced(5, 1)))
+  })
+
+  test('some lines are saved, and the rest stays a draft', async () => {
+    await open()
+    await type(0, 'A')
+    await type(6, 'B')
+    await isText(text(now.with(0, 'Aline 1').with(6, 'Bline 7')))
+    await page.keyboard.press('Control+Alt+s')
+    const dialog = page.getByRole('dialog', { name: 'Save some changes of main' })
+    await dialog.getByRole('checkbox', { name: 'Change at line 7 of a.txt' }).check()
+    await dialog.getByLabel('Commit message').fill('Only B')
+    await dialog.getByRole('button', { name: 'Save', exact: true }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await desk.git('show', 'main:a.txt')).toBe(text(now.with(6, 'Bline 7')).trimEnd())
+    await page.getByText('1 draft since').waitFor()
+    await isText(text(now.with(0, 'Aline 1').with(6, 'Bline 7')))
+  })
+
+  test('a line of a commit is taken back as a draft', async () => {
+    await page.keyboard.press('Alt+h')
+    const list = page.getByRole('listbox', { name: 'History' })
+    await list.getByRole('option', { name: 'Change two' }).click()
+    await page.keyboard.press('Shift+E')
+    const dialog = page.getByRole('dialog', { name: /^Revert some changes of/ })
+    await dialog.getByRole('checkbox', { name: 'Change at line 10 of a.txt' }).check()
+    await dialog.getByRole('button', { name: 'Revert as drafts' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await isText(text(LINES.with(1, 'second')))
+    expect((await desk.git('log', '--format=%s', 'main')).split('\n')).toEqual(['Change two', 'Begin'])
+    await page.locator('.toast').waitFor()
+    await until(async () => (await page.getByRole('treeitem', { name: 'a.txt' }).count()) === 1)
+  })
+})
