@@ -62,7 +62,7 @@ export function OtherComments({ tab }: { tab: Tab }) {
 interface BoxProps {
   tab: Tab
   comment: Comment
-  /** Whether the comment does not stand below its line. */
+  /** Whether the comment is shown apart from its line, in a list of its own. */
   isElsewhere?: boolean
 }
 
