@@ -35,7 +35,7 @@ import {
 import { isPlanning } from '../steps/tools.ts'
 import { excerptInWords, namesIn } from './excerpt.ts'
 import type { CodeMap } from './map.ts'
-import { readOffersBy } from './offers.ts'
+import { readInterfaceBy } from './offers.ts'
 import { companionsOf, relatedTo } from './related.ts'
 
 export type Packing = {
@@ -316,7 +316,7 @@ async function filesOf(packing: Packing): Promise<{ wanted: Path[]; found: Path[
   return { wanted, found: [...found] }
 }
 
-/** The path for a path in a plan: a leading `./` is dropped. */
+/** The path of a file that a plan names: a leading `./` is dropped. */
 const pathOf = (text: string): Path => asBytes(plain(text))
 
 function saidOf(path: Path, { kind, task, files = [] }: Packing): string {
@@ -371,8 +371,8 @@ async function offerFile(
         const size = sizeInWords(found.bytes.length)
         room.leftOut.push(`${visiblePath(path)} (${size}, of which parts are sent)`)
       }
-      const readOffers = readOffersBy(packing.map?.code)
-      const { text } = await excerptInWords(path, said, found.bytes, { names, readOffers, ...shown })
+      const readInterface = readInterfaceBy(packing.map?.code)
+      const { text } = await excerptInWords(path, said, found.bytes, { names, readInterface, ...shown })
       room.offer('files', clean(text), visiblePath(path))
     }
   }
@@ -427,7 +427,7 @@ async function offerRelated(
   { clean, names, room }: Offering & WithRoom,
 ): Promise<void> {
   const { objects, tree, map } = packing
-  const relating = { objects, commit: tree, own, names, readOffers: readOffersBy(map?.code) }
+  const relating = { objects, commit: tree, own, names, readInterface: readInterfaceBy(map?.code) }
   const near = (await map?.near(tree, own)) ?? []
   for (const { path, how, lines } of await relatedTo(near, relating)) {
     const said =

@@ -132,6 +132,30 @@ describe.skipIf(!hasBrowser)('the explorer', () => {
     await until(() => tree().evaluate(element => element === document.activeElement))
   })
 
+  test('is narrowed to files that match, and drafts among them', async () => {
+    await row('src').waitFor()
+    await desk.ask({ ask: 'new file', branch: 'main', path: 'src/queue/sweeper.ts' })
+    await page.keyboard.press('Alt+x')
+    await page.keyboard.press('/')
+    const field = page.getByRole('textbox', { name: 'Filter files' })
+    await field.fill('sweep')
+    await until(async () => (await tree().getByRole('treeitem').count()) === 4)
+    expect((await tree().locator('[role="treeitem"] .grow').allTextContents()).map(words => words.trim())).toEqual([
+      ...['src', 'queue', 'sweep.ts', 'sweeper.ts'],
+    ])
+    await picture('explorer-filter')
+    expect(await findings(page)).toEqual([])
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.locator('.crumbs .here').getByText('sweeper.ts').waitFor()
+    await field.fill('no such file at all')
+    await tree().getByText('No matches').waitFor()
+    await page.keyboard.press('Escape')
+    await row('README.md').waitFor()
+    expect(await field.count()).toBe(0)
+  })
+
   test('a folder is renamed and what imports from it mended, in one commit', async () => {
     await page.keyboard.press('Control+p')
     await page.keyboard.type('src/index.ts')
