@@ -67,7 +67,7 @@ export type TaskRecord = {
   question?: Reference
 }
 
-/** Why nothing is begun, apart from a pause: until the user resumes, answers, or raises a limit. */
+/** Why the run begins nothing new, other than by a pause: until the user resumes it, answers, or raises a limit. */
 export type Hold = {
   why: 'budget' | 'model' | 'machine' | 'degraded' | 'confused'
   state: 'paused' | 'asks' | 'out of budget'
@@ -215,7 +215,7 @@ export type RunRecord = {
   mending: number
   /** The number of the last signal that told attempts to be held or to go on. */
   told: number
-  /** Flows with requests in batches; undefined in runs begun by an older version. */
+  /** The flows that wait, or have waited, for answers from batches; undefined in runs begun by an older version. */
   away?: { flow: string; task?: TaskId; isAway: boolean; number: number }[]
   isDraining: boolean
   isStopping: boolean
