@@ -1,6 +1,6 @@
 /**
- * A model for the demo of work that is no code: `bun test/doubles/domain-model.ts text|data` prints the settings for it,
- * and runs until it is ended. It makes one mistake in each, which a check finds.
+ * A model for the demo of work whose product is not code: `bun test/doubles/domain-model.ts text|data` prints the
+ * settings for it, and runs until it is ended. For either kind of work it makes one mistake, which a check finds.
  */
 import { type Heard, ModelServer } from './model-server.ts'
 import { callsOf } from './task-calls.ts'

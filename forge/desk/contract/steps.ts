@@ -169,6 +169,6 @@ export const stepQuestions = {
   ),
   /** Stops what is running: a fetch, pull or push, or a step of many commits or its preview. */
   'stop step': repeatable({}, Nothing),
-  /** Stops the preview that this window asked for last, as the next one does. */
+  /** Stops the preview that this window asked for last. Asking for another preview stops it, too. */
   'stop preview': question({}, Nothing),
 }

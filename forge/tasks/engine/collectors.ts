@@ -3,7 +3,7 @@ import { Context } from '@temporalio/activity'
 import { ApplicationFailure, WorkflowNotFoundError } from '@temporalio/common'
 import type { CollectorInput, GivenRequest, RunId } from '../contract.ts'
 
-/** A request of a collector, by run and key. */
+/** Identifies a request at a collector, by its run and its key. */
 type Held = { run: RunId; key: string }
 
 /** The collectors of a repository, one for each model. */
@@ -12,7 +12,9 @@ export interface Collectors {
   give(input: CollectorInput, given: GivenRequest): Promise<void>
   /** Tells a collector that this flow does not wait for these requests any more. */
   withdraw(model: string, run: RunId, keys: string[], waiter: string): Promise<void>
-  /** Which of some requests the model's collector has; all of them where it does not say. */
+  /**
+   * For each of these requests, whether the model's collector has it; true for all where the collector does not answer.
+   */
   held(model: string, requests: readonly Held[]): Promise<boolean[]>
 }
 

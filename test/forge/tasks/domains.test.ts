@@ -1,4 +1,4 @@
-/** Runs whose product is no code, by the demo: a researched text, and data. */
+/** Runs of the demo whose product is not code: a researched text, and data. */
 import { expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

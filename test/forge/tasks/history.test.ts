@@ -150,7 +150,7 @@ function troubled(ids: readonly TaskId[], { failing = 0, questions = 0 }: Troubl
   return new Map([...failures, ...asking])
 }
 
-/** Troubles that end within their step. */
+/** The kinds of trouble that cost no attempt: the model is asked again within the same step. */
 const WITHIN: readonly Kind[] = ['nowhere', 'no answer']
 
 /** The kind of trouble for a task; one without boundaries can't go beyond them. */

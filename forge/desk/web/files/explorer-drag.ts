@@ -4,6 +4,7 @@ import type { Page, Tab } from '../page/state.ts'
 import type { TreeRow } from '../page/tree.ts'
 import { folderOf } from '../ui/names.ts'
 import { movesInto, previewMove } from './file-moves.ts'
+import { addFiles, droppedFiles } from './file-transfers.ts'
 
 /** A closed folder opens when the pointer has stayed over it this long, in milliseconds. */
 const OPEN_DELAY_MS = 700
@@ -34,10 +35,17 @@ export class ExplorerDrag {
     if (event.dataTransfer) event.dataTransfer.effectAllowed = 'move'
   }
 
-  /** The pointer is over a row, or over the empty part of the tree. */
+  /** The pointer is over a row, or over the empty part of the tree, with rows or with files of this computer. */
   over(event: DragEvent, row: TreeRow | undefined): void {
-    if (this.#paths.length === 0) return
     const folder = folderAt(row)
+    if (hasFiles(event) && this.tab.at.kind === 'branch' && !this.page.isGone(this.tab.at)) {
+      this.#openSoon(row)
+      this.target.value = folder
+      event.preventDefault()
+      if (event.dataTransfer) event.dataTransfer.dropEffect = 'copy'
+      return
+    }
+    if (this.#paths.length === 0) return
     this.#openSoon(row)
     const isPossible = movesInto(this.#paths, folder).length > 0
     this.target.value = isPossible ? folder : undefined
@@ -46,11 +54,20 @@ export class ExplorerDrag {
 
   drop(event: DragEvent): void {
     const { value: folder } = this.target
-    if (folder !== undefined) {
+    if (folder !== undefined && event.dataTransfer && hasFiles(event)) {
+      event.preventDefault()
+      void addFiles(this.page, this.tab, folder, droppedFiles(event.dataTransfer.items))
+    } else if (folder !== undefined) {
       event.preventDefault()
       previewMove(this.page, this.tab, this.#paths, folder)
     }
     this.end()
+  }
+
+  /** The pointer has left the tree; the drag may come back. */
+  leave(): void {
+    this.#openSoon(undefined)
+    this.target.value = undefined
   }
 
   end(): void {
@@ -74,6 +91,9 @@ export class ExplorerDrag {
     this.#opening = setTimeout(() => this.tab.tree.toggle(row.path), OPEN_DELAY_MS)
   }
 }
+
+/** Whether files of this computer are dragged. */
+const hasFiles = ({ dataTransfer }: DragEvent): boolean => dataTransfer?.types.includes('Files') === true
 
 /** The folder of a row: itself, or the one that its file is in; the top without a row. */
 export function folderAt(row: TreeRow | undefined): string {

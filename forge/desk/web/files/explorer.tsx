@@ -1,5 +1,5 @@
 /** The explorer: the files of a branch or a commit as a tree. Only visible rows are in the document. */
-import { useEffect, useMemo } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { DraftState } from '../../contract/reading.ts'
 import { ContextCircle, ContextMeter, contextWords } from '../chat/context.tsx'
 import { hasDraft, isInConflict } from '../page/branch-facts.ts'
@@ -13,10 +13,11 @@ import { Icon } from '../ui/icons.tsx'
 import { keysOf } from '../ui/keys.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { readable } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { ActionIcon, IconButton, Name } from '../ui/words.tsx'
 import { ExplorerDrag } from './explorer-drag.ts'
-import { fileActions, folderActions, rowMenu } from './file-actions.ts'
+import { fileActions, folderActions, rowMenu, runFilter } from './file-actions.ts'
 
 const ROW_HEIGHT = 24
 const PAGE_OF_ROWS = 20
@@ -43,12 +44,56 @@ export function Explorer({ tab }: { tab: Tab }) {
             }}
           />
         ) : null}
+        <ActionIcon action={folderActions.filter} about={{ page, tab }} />
         <ActionIcon action={findActions.findInFiles} about={page} />
       </div>
       <FailedLine problem={tab.tree.problem.value} again={() => tab.tree.refresh()} />
+      {tab.tree.filter.value === undefined ? null : <FilterField tab={tab} />}
       <TreeRows tab={tab} />
       <ContextMeter tab={tab} />
     </aside>
+  )
+}
+
+/** Narrows the tree to files whose paths match; Escape ends that, and the arrow down goes to the tree. */
+function FilterField({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const { tree } = tab
+  const field = useRef<HTMLInputElement>(null)
+  const wanted = tree.filterWanted.value
+  useLayoutEffect(() => field.current?.focus(), [wanted])
+  const count = tree.matches.value?.length
+  const toTree = () => {
+    const rows = tree.rows.peek()
+    const first = rows.find(({ kind }) => kind !== 'folder') ?? rows[0]
+    if (first && !rows.some(({ path }) => path === tree.selected.peek())) tree.pick(first.path)
+    page.places.focus('explorer')
+  }
+  return (
+    <div class="filter">
+      <input
+        ref={field}
+        class="field"
+        aria-label="Filter files"
+        placeholder="Filter files"
+        autocomplete="off"
+        spellcheck={false}
+        value={tree.filter.value}
+        onInput={event => tree.filterBy(event.currentTarget.value)}
+        onKeyDown={event => {
+          if (event.key === 'Escape') {
+            tree.filterBy(undefined)
+            page.places.focus('explorer')
+          } else if (event.key === 'ArrowDown' || event.key === 'Enter') toTree()
+          else return
+          event.preventDefault()
+          event.stopPropagation()
+        }}
+      />
+      <span class="vh" role="status">
+        {count === undefined ? '' : `${plural(count, 'file')} found`}
+      </span>
+    </div>
   )
 }
 
@@ -85,6 +130,9 @@ function TreeRows({ tab }: { tab: Tab }) {
         box.current?.focus()
         drag.drop(event)
       }}
+      onDragLeave={event => {
+        if (!(event.relatedTarget instanceof Node && box.current?.contains(event.relatedTarget))) drag.leave()
+      }}
       onDragEnd={() => drag.end()}
       onKeyDown={event => {
         const row = rows[active]
@@ -114,7 +162,7 @@ function NoRow({ tab }: { tab: Tab }) {
   const isEmpty = isThere.value || page.desk.value?.isEmpty === true
   return (
     <div role="treeitem" class="meta no-row" aria-selected="false" tabIndex={-1}>
-      {isEmpty ? 'No files yet' : <span class="vh">Loading the files</span>}
+      {tab.tree.matches.value ? 'No matches' : isEmpty ? 'No files yet' : <span class="vh">Loading the files</span>}
     </div>
   )
 }
@@ -162,6 +210,8 @@ function extendBy(page: Page, event: KeyboardEvent, tab: Tab, rows: TreeRow[], a
   else if (keys === 'Ctrl+A') tree.chooseAll()
   else if ((keys === 'Ctrl+Space' || keys === 'Ctrl+ ') && row) tree.toggleChosen(row.path)
   else if (keys === 'Escape' && tree.chosen.peek().size > 0) tree.pick(tree.selected.peek())
+  else if (keys === 'Escape' && tree.filter.peek() !== undefined) tree.filterBy(undefined)
+  else if (event.key === '/' && !event.altKey && !event.ctrlKey) runFilter(tab)
   else return false
   const count = tree.chosen.peek().size
   page.spoken.value = count > 1 ? `${count} selected` : ''
@@ -258,7 +308,8 @@ function ExplorerRow({ tab, row, index, drag }: RowProps) {
       title={row.from === undefined ? readable(row.path) : `${readable(row.path)}, renamed from ${readable(row.from)}`}
       style={{ paddingLeft: `${8 + row.depth * 14}px` }}
       onMouseDown={event => {
-        // Keeps the focus in the tree, but for a row that may be dragged: moving the focus would prevent the drag.
+        // Keeps the focus in the tree, except for a row that can be dragged: preventDefault would prevent the drag,
+        // too.
         if (canDrag && event.button === 0) return
         event.preventDefault()
         if (event.button === 0) treeOf(event).focus()

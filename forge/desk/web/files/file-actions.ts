@@ -12,6 +12,7 @@ import { baseName, folderOf, named, readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { deleteFiles, discard, newFile, newFolder, renameFile, restoreFiles } from './file-dialogs.ts'
 import { moveTo } from './file-moves.ts'
+import { chooseFiles, download } from './file-transfers.ts'
 
 /** A file or folder of a tab; `row`: its row, if the explorer lists it. */
 export interface OneFile {
@@ -32,6 +33,10 @@ const fileOf = ({ page, tab, path }: OneFile) => page.files.find(tab.at, path)
 const hasDraftOf = ({ page, tab, path }: OneFile): boolean => hasDraft(page, tab.at, path) && !page.isGone(tab.at)
 const isShownText = (about: OneFile): boolean => isShown(about) && fileOf(about)?.file.value?.kind === 'text'
 const isInBranch = ({ tab }: { tab: Tab }): boolean => tab.at.kind === 'branch'
+
+/** Whether a row, or an open file, is a file with content. */
+const hasContent = ({ row }: OneFile): boolean =>
+  row === undefined || ((row.kind === 'file' || row.kind === 'link') && row.draft !== 'deleted')
 
 /** The drafts in the files and folders that an action applies to. */
 function draftsFor(about: OneFile): string[] {
@@ -83,6 +88,12 @@ export const fileActions = {
           .join('\n'),
       )
     },
+  },
+  download: {
+    label: 'Download',
+    icon: 'download',
+    isPossible: about => hasContent(about) && isSingle(about),
+    run: ({ page, tab, path }) => download(page, tab, path),
   },
   reveal: {
     label: 'Reveal in the explorer',
@@ -243,6 +254,13 @@ export function linesMenu(page: Page, tab: Tab, path: string): Offer {
   return { title: readable(baseName(path)), groups }
 }
 
+/** Shows the field that filters the explorer, and focuses it. */
+export function runFilter({ merging, tree }: Tab): void {
+  merging.showsExplorer.value = true
+  if (tree.filter.peek() === undefined) tree.filterBy('')
+  tree.filterWanted.value++
+}
+
 /** A tab, and the folder to create something in; undefined: the folder selected in the explorer. */
 export interface InFolder {
   page: Page
@@ -267,19 +285,34 @@ export const folderActions = {
     isPossible: ({ page, tab }) => isInBranch({ tab }) && !page.isGone(tab.at),
     run: ({ page, tab, folder }) => newFolder(page, tab, folder),
   },
+  filter: {
+    label: 'Filter the files',
+    keys: 'Ctrl+Alt+F',
+    listKeys: '/',
+    icon: 'filter',
+    run: ({ tab }) => runFilter(tab),
+  },
+  upload: {
+    label: 'Upload files…',
+    inMenu: 'Upload files here…',
+    icon: 'upload',
+    isPossible: ({ page, tab }) => isInBranch({ tab }) && !page.isGone(tab.at),
+    run: ({ page, tab, folder }) => chooseFiles(page, tab, (folder ?? '').replace(/\/$/, '')),
+  },
 } satisfies Actions<InFolder>
 
 /** The menu of a row of the explorer; without a row, of the explorer itself. */
 export function rowMenu(page: Page, tab: Tab, row: TreeRow | undefined): Offer {
   const folder = row === undefined ? '' : row.kind === 'folder' ? `${row.path}/` : folderOf(row.path)
-  const making = itemsWith({ page, tab, folder }, [folderActions.newFile, folderActions.newFolder], 'list')
+  const { newFile, newFolder, upload } = folderActions
+  const making = itemsWith({ page, tab, folder }, [newFile, newFolder, upload], 'list')
   if (!row) {
     return { title: 'Explorer', groups: isInBranch({ tab }) ? [making] : [itemsWith(page, [findActions.findInFiles])] }
   }
   const about = { page, tab, path: row.path, row }
-  const { open, rename, move, delete: remove, discard, history, copyPath, copyAbsolutePath } = fileActions
+  const { open, rename, move, delete: remove, discard, history, copyPath, copyAbsolutePath, download } = fileActions
   const count = rowsOf(about).length
-  const looking = count === 1 ? [history, copyPath, copyAbsolutePath] : [copyPath, copyAbsolutePath]
+  const looking = count === 1 ? [history, download, copyPath, copyAbsolutePath] : [copyPath, copyAbsolutePath]
   const groups = [[open], [rename, move, remove, discard], looking].map(actions => itemsWith(about, actions, 'list'))
   if (count > 1) return { title: plural(count, 'file'), groups }
   return { title: readable(row.name), groups: groups.toSpliced(1, 0, making) }

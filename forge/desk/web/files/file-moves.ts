@@ -11,7 +11,10 @@ interface Move {
   to: string
 }
 
-/** The moves of some files and folders into a folder ('' for the top): none for what is there already, or is the folder. */
+/**
+ * The moves of files and folders into a folder ('' for the top), without those that are in it already and the folder
+ * itself.
+ */
 export function movesInto(paths: readonly string[], folder: string): Move[] {
   return paths
     .filter(path => !isIn(folder, path) && folderOf(path) !== (folder === '' ? '' : `${folder}/`))

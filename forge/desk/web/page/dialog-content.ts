@@ -50,7 +50,7 @@ export type DialogContent =
       list?: string[]
       button: string
       isDangerous?: boolean
-      /** Whether the button has the focus at first, and not Cancel. */
+      /** Whether the action's button, rather than Cancel, has the focus when the dialog opens. */
       isSafe?: boolean
       run: () => Promise<void>
     }
@@ -68,6 +68,8 @@ export type DialogContent =
   | { kind: 'save' }
   | { kind: 'operations' }
   | { kind: 'keys' }
+  /** What runs of the tasks have learned. */
+  | { kind: 'lessons' }
   | { kind: 'settings' }
   /** A preview of a step, with the ways to run it. */
   | {

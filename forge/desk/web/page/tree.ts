@@ -3,7 +3,7 @@ import { computed, type ReadonlySignal, type Signal, signal } from '@preact/sign
 import { pathAfter } from '../../contract/paths.ts'
 import type { FolderEntry } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
-import { foldersAbove, joinPath } from '../ui/names.ts'
+import { baseName, folderOf, foldersAbove, joinPath } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 
 export interface TreeRow {
@@ -24,6 +24,10 @@ export interface TreeRow {
 }
 
 const REFRESH_DELAY_MS = 50
+/** The delay from the last letter of a filter until it is applied, in milliseconds. */
+const FILTER_DELAY_MS = 80
+/** At most this many files are shown by a filter. */
+const MAX_MATCHES = 500
 
 const FOLDER = '040000'
 const LINK = '120000'
@@ -33,8 +37,15 @@ export class Tree {
   readonly open: Signal<ReadonlySet<string>>
   /** The row that the keys apply to. */
   readonly selected = signal('')
-  /** The rows that an action applies to, if several are selected: the active one among them. */
+  /** The paths of the selected rows if there are several; the active row is one of them. */
   readonly chosen = signal<ReadonlySet<string>>(new Set())
+  /** What the filter field contains; undefined while there is no filter. */
+  readonly filter = signal<string | undefined>(undefined)
+  /** Increases when the filter field should get the focus. */
+  readonly filterWanted = signal(0)
+  /** The files that match the filter; undefined while there is none, or until they are known. */
+  readonly matches = signal<readonly string[] | undefined>(undefined)
+  #filterTimer: ReturnType<typeof setTimeout> | undefined
   /** The row at which a selection of several rows began. */
   #anchor = ''
   readonly problem = signal<string | undefined>(undefined)
@@ -52,7 +63,7 @@ export class Tree {
     this.#connection = connection
     this.#at = at
     this.open = signal(new Set(open))
-    this.rows = computed(() => this.#flatten())
+    this.rows = computed(() => (this.matches.value ? rowsOfFiles(this.matches.value) : this.#flatten()))
     this.isThere = computed(() => this.#listings.value.has(''))
   }
 
@@ -66,6 +77,7 @@ export class Tree {
   /** Loads the open folders again after the files have changed. The old rows stay until the answer arrives. */
   refresh(): void {
     this.#asked.clear()
+    if (this.matches.peek()) void this.#findMatches()
     const open = this.open.peek()
     const kept = [...this.#listings.peek()].filter(([folder]) => folder === '' || open.has(folder))
     this.#listings.value = new Map(kept)
@@ -92,6 +104,26 @@ export class Tree {
     if (above.some(folder => !open.has(folder))) this.open.value = new Set([...open, ...above])
     this.pick(path)
     this.load()
+  }
+
+  /** Shows only files that match some words; '' shows all, undefined ends the filter. */
+  filterBy(words: string | undefined): void {
+    this.filter.value = words
+    clearTimeout(this.#filterTimer)
+    if (words === undefined || words.trim() === '') this.matches.value = undefined
+    else this.#filterTimer = setTimeout(() => void this.#findMatches(), FILTER_DELAY_MS)
+  }
+
+  async #findMatches(): Promise<void> {
+    const words = this.filter.peek()
+    if (words === undefined || words.trim() === '') return
+    try {
+      const asked = { at: this.#at, words: words.slice(0, 400), count: MAX_MATCHES }
+      const found = await this.#connection.ask('find file', asked)
+      if (this.filter.peek() === words) this.matches.value = found.map(({ path }) => path)
+    } catch (error) {
+      this.problem.value = (error as Error).message
+    }
   }
 
   /** Selects one row. */
@@ -184,6 +216,30 @@ export class Tree {
       if (isOpen) this.#append(rows, path, depth + 1)
     }
   }
+}
+
+/** The rows of some files, with all folders above them. */
+function rowsOfFiles(files: readonly string[]): TreeRow[] {
+  const children = new Map<string, Map<string, boolean>>()
+  for (const file of files)
+    for (const path of [...foldersAbove(file), file]) {
+      const folder = folderOf(path).replace(/\/$/, '')
+      const siblings = children.get(folder) ?? new Map<string, boolean>()
+      children.set(folder, siblings.set(path, path === file && !siblings.get(path) ? false : path !== file))
+    }
+  const append = (rows: TreeRow[], folder: string, depth: number): TreeRow[] => {
+    const order = ([path, isFolder]: [string, boolean]) => `${isFolder ? 0 : 1}${path}`
+    const sorted = [...(children.get(folder) ?? [])].sort((one, other) => (order(one) < order(other) ? -1 : 1))
+    for (const [index, [path, isFolder]] of sorted.entries()) {
+      const kind = isFolder ? ('folder' as const) : ('file' as const)
+      const place = { position: index + 1, siblings: sorted.length }
+      const unknown = { draft: undefined, from: undefined, context: undefined }
+      rows.push({ path, name: baseName(path), kind, depth, isOpen: isFolder, ...unknown, ...place })
+      if (isFolder) append(rows, path, depth + 1)
+    }
+    return rows
+  }
+  return append([], '', 0)
 }
 
 function kindOf(mode: string): TreeRow['kind'] {

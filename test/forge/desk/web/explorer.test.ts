@@ -57,7 +57,7 @@ describe.skipIf(!hasBrowser)('the explorer', () => {
     await page.keyboard.press('Enter')
     await row('AGENTS.md , renamed').waitFor()
     expect(await drafts()).toEqual(['docs/more/AGENTS.md', 'docs/more/FORK.md'])
-    // One step undoes it.
+    // One Undo takes both moves back.
     await page.keyboard.press('Control+Alt+z')
     await until(async () => (await drafts())?.length === 0)
     await until(async () => (await row(/renamed|added|drafts/).count()) === 0)
@@ -100,10 +100,10 @@ describe.skipIf(!hasBrowser)('the explorer', () => {
     await page.keyboard.press('Enter')
     await row('docs , has drafts').waitFor()
     expect(await drafts()).toEqual(['docs/AGENTS.md', 'docs/FORK.md'])
-    // The open file follows.
+    // The tab of the open file shows the moved file.
     await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name: 'AGENTS.md , draft' }).waitFor()
     await picture('explorer-moved')
-    // A folder into another one, and nothing into itself.
+    // A folder can be dragged into another folder, but not into one inside itself.
     await row('docs , has drafts').dragTo(row('src'))
     await page.getByRole('dialog', { name: 'Move docs to src?' }).getByRole('button', { name: 'Move' }).click()
     await until(async () => (await drafts())?.includes('src/docs/AGENTS.md') === true)
@@ -130,6 +130,30 @@ describe.skipIf(!hasBrowser)('the explorer', () => {
     await page.keyboard.press('Alt+Shift+0')
     await until(async () => (await selected()).join() === 'sweep.ts')
     await until(() => tree().evaluate(element => element === document.activeElement))
+  })
+
+  test('is narrowed to files that match, and drafts among them', async () => {
+    await row('src').waitFor()
+    await desk.ask({ ask: 'new file', branch: 'main', path: 'src/queue/sweeper.ts' })
+    await page.keyboard.press('Alt+x')
+    await page.keyboard.press('/')
+    const field = page.getByRole('textbox', { name: 'Filter files' })
+    await field.fill('sweep')
+    await until(async () => (await tree().getByRole('treeitem').count()) === 4)
+    expect((await tree().locator('[role="treeitem"] .grow').allTextContents()).map(words => words.trim())).toEqual([
+      ...['src', 'queue', 'sweep.ts', 'sweeper.ts'],
+    ])
+    await picture('explorer-filter')
+    expect(await findings(page)).toEqual([])
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.locator('.crumbs .here').getByText('sweeper.ts').waitFor()
+    await field.fill('no such file at all')
+    await tree().getByText('No matches').waitFor()
+    await page.keyboard.press('Escape')
+    await row('README.md').waitFor()
+    expect(await field.count()).toBe(0)
   })
 
   test('a folder is renamed and what imports from it mended, in one commit', async () => {

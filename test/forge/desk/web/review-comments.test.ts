@@ -90,7 +90,7 @@ describe.skipIf(!hasBrowser)('a review', () => {
     expect(await notes()).toContain('"text":"ninth"')
     expect(await desk.git('rev-parse', 'topic')).toBe(before)
     expect(await findings(page)).toEqual([])
-    // The line moves down, by a draft.
+    // Typing lines above it, as a draft, moves the commented line down.
     await page.getByRole('button', { name: 'Open', exact: true }).click()
     await page.getByRole('textbox', { name: 'Editor' }).click()
     await page.keyboard.press('Control+Home')
