@@ -33,8 +33,8 @@ run: runtime ## bring upstream into the fork in this folder, or in FORK=path; AR
 demo: runtime jq ## show it on a made-up fork, up to a question that the desk answers: needs no docker, key or GitHub
 	@'$(HERE)/test/demo.sh'
 
-demo-tasks: tasks-runtime temporal ## show a run of the tasks on a made-up repository: needs no docker, no key
-	@'$(HERE)/test/demo-tasks.sh'
+demo-tasks: tasks-runtime temporal ## show a run of the tasks on a made-up repository (DOMAIN=text or data: work that is no code): needs no docker, no key
+	@'$(HERE)/test/demo-tasks.sh' $(DOMAIN)
 
 # With DEMO (the folder of a demo), on its fork and with its stand-ins.
 desk: desk-runtime ## open the desk on the repository in REPO=path, or on a small one made for looking around

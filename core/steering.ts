@@ -79,7 +79,7 @@ const AUTOMATION = [
   /(^|\/)([^/]*[-_.])?(deploy|release|publish|postinstall|preinstall|bootstrap)([-_.][^/]*)?\.(sh|ya?ml|toml|py|[cm]?js)$/i,
 ]
 
-/** Build recipes that a person starts, like any other code. */
+/** Build recipes such as a Makefile: like other code, they run only when a person starts them. */
 const RECIPES =
   /(^|\/)((GNU)?Makefile|Justfile|Taskfile(\.dist)?\.ya?ml|Rakefile|Vagrantfile|Tiltfile|BUILD\.bazel|MODULE\.bazel|CMakeLists\.txt)$/i
 

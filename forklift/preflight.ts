@@ -31,7 +31,7 @@ const NO_PULLS: Pulls = { open: [], closed: [], mayBeMore: false }
 const HARNESS = join(import.meta.dir, '../harness')
 const SSH_OPTIONS = '-o BatchMode=yes -o ConnectTimeout=30 -o ServerAliveInterval=15 -o ServerAliveCountMax=4'
 
-/** The configured URL of a remote, and the URLs that git makes of it. */
+/** The configured URL of a remote, and the URLs for fetching and pushing that git makes of it by its own settings. */
 type Urls = { configured: string; fetch: string; push: string }
 type Checkout = {
   top: string

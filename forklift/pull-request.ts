@@ -23,7 +23,10 @@ export type Story = {
   words?: string | undefined
   /** The branch on which a person merged ('': not known); undefined: an agent merged. */
   byHand?: string | undefined
-  /** The pull request already has upstream's commits, and this commit only changes it. */
+  /**
+   * Whether the pull request contained upstream's commits already, so that the new commit only changes how they were
+   * merged.
+   */
   isUpdate?: boolean | undefined
   /** Which merge buttons are enabled in the repository. */
   buttons?: { merge: boolean; squash: boolean; rebase: boolean } | undefined

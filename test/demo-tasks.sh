@@ -1,13 +1,21 @@
 #!/usr/bin/env bash
 # make demo-tasks: a run of the tasks on a throw-away repository, without a key: planned, done, checked, asked, landed.
+#
+#   demo-tasks.sh              code: a plan, one mistake, one question
+#   demo-tasks.sh text|data    a researched text, or data: the examples of docs/examples
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 readonly here project=${here%/*}
 place=$(mktemp -d "${TMPDIR:-/tmp}/forge-demo.XXXXXX")
-readonly place
+readonly place domain=${1:-}
+[[ $domain =~ ^(text|data)?$ ]] || { echo "There is no demo of $domain: DOMAIN=text or DOMAIN=data." >&2 && exit 64; }
 
 main() {
+  if [[ -n $domain ]]; then
+    of_domain
+    return
+  fi
   introduce
   isolate
   make_a_repository
@@ -15,7 +23,29 @@ main() {
   run_it
   answer_it
   show_the_journal
+  show_what_it_learned
   land_it
+  say_where_things_are
+}
+
+# A run whose product is a text or data, as docs/examples has it.
+of_domain() {
+  introduce
+  isolate
+  take_the_example
+  start_a_model
+  title 'The wish'
+  note <TASK.md
+  title 'A plan, a mistake that a check finds, and a second attempt'
+  typed forge run --yes TASK.md
+  forge run --yes TASK.md
+  show_the_journal
+  show_what_it_learned
+  title 'Nothing is merged before you say so'
+  typed forge land last --yes
+  forge land last --yes
+  title 'The product'
+  git diff --name-only HEAD~1 | while read -r file; do typed cat "$file" && note <"$file"; done
   say_where_things_are
 }
 
@@ -34,7 +64,7 @@ introduce() {
   title 'Forge, on a repository made for this demo'
   note <<TEXT
 Real here:    forge, the Temporal server and its worker, git, the plan's linter,
-              the checks (bun test) and their verdicts.
+              the checks and their verdicts.
 Stand-ins:    the model (a script with one plan, one mistake and one question).
 TEXT
   if docker image inspect forklift/kitchen-sink:latest >/dev/null 2>&1; then
@@ -92,9 +122,23 @@ make_a_repository() {
   git ls-files | note
 }
 
+take_the_example() {
+  title 'A repository with what is given'
+  cp -R "$project/docs/examples/$domain" "$place/notes"
+  cd "$place/notes"
+  git init --quiet
+  git add --all
+  git commit --quiet --message 'Give the task, its sources and its check'
+  git ls-files | note
+}
+
 start_a_model() {
   mkfifo "$place/model"
-  bun "$here/doubles/task-model.ts" >"$place/model" &
+  if [[ -n $domain ]]; then
+    bun "$here/doubles/domain-model.ts" "$domain" >"$place/model" &
+  else
+    bun "$here/doubles/task-model.ts" >"$place/model" &
+  fi
   model=$!
   mkdir -p "$HOME/.config/forge"
   # The scripted model prints the settings that lead to it, and goes on running.
@@ -125,6 +169,18 @@ show_the_journal() {
   title 'What it did, and why'
   typed forge show last --journal
   forge show last --journal
+}
+
+# The run leaves the learning behind as a workflow of its own, so it is awaited here.
+show_what_it_learned() {
+  local seconds
+  for ((seconds = 0; seconds < 30; seconds++)); do
+    ! git rev-parse --quiet --verify refs/forge/playbooks >/dev/null || break
+    sleep 1
+  done
+  title 'What the next run will know'
+  typed forge playbooks
+  forge playbooks
 }
 
 land_it() {

@@ -79,7 +79,7 @@ function previousOf(printed: string): BlamedCommit['previous'] {
   return { oid, path: plainPath(path) }
 }
 
-/** Reads what `git blame --incremental` prints: of a commit, its fields come with its first lines alone. */
+/** Reads what `git blame --incremental` prints. It prints the fields of a commit only with the commit's first lines. */
 function parse(printed: string): Blame {
   const lines: BlamedLines[] = []
   const commits = new Map<Oid, BlamedCommit>()

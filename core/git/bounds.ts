@@ -29,13 +29,16 @@ export const LISTING: Bounds = { ...QUESTIONS, seconds: 120, output: 64 << 20 }
 export const INDEXING = { seconds: 20, bytesPerSecond: 2 << 20 }
 
 export const LIMITS = {
-  /** Paths that differ between two trees: files, and folders that only one of them has. */
+  /** At most this many paths differ between two trees: files, and folders that only one of them has. */
   changes: 500_000,
-  /** Paths in which a judged merge differs from git's own; each is kept in memory. */
+  /** In at most this many paths a judged merge differs from git's own; each is kept in memory. */
   edits: 50_000,
   /** At most this many symbolic links of a tree are resolved. */
   links: 50_000,
-  /** Trees that are read while files are counted, how deep they may be nested, and the bytes of one tree and of all. */
+  /**
+   * While files are counted: the number of trees that are read, how deep trees may be nested, the bytes of one tree,
+   * and of all.
+   */
   folders: 500_000,
   depth: 2_000,
   folder: 16 << 20,

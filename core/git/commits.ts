@@ -239,8 +239,8 @@ export async function independentOf(where: Where, commits: readonly Oid[]): Prom
 }
 
 /**
- * Counts of some commits. `anywhere`: those in any remote-tracking branch. `pushed`: those in a remote branch that a
- * push of their branch would update.
+ * How many of some commits are on remotes. `anywhere`: those in any remote-tracking branch. `pushed`: those in a remote
+ * branch that a push of their branch would update.
  */
 export type RemoteCounts = { anywhere: number; pushed: number }
 

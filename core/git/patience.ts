@@ -33,7 +33,7 @@ export async function moveRefsPatiently(
       if (tries >= TRIES && !isOwn) throw error
       if (tries >= 2 * TRIES && now !== undefined && now === seen) await rm(lock, { force: true })
       if (tries > 4 * TRIES) throw error
-      // Remembers this lock: it is removed only if the same one is still there after as many further tries.
+      // Remembers the lock by its inode and time: it is removed only if it is still there after as many further tries.
       if (tries === TRIES) seen = now
     }
     await sleep(RETRY_MS)

@@ -56,7 +56,7 @@ const Entry = v.object({
   name: v.pipe(v.string(), v.nonEmpty(), v.maxLength(4096)),
   blob: v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/)),
   sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
-  /** The hash of the public key that signed it. Entries of other users' keys are kept. */
+  /** The hash of the public key that signed this approval. Entries of other users' keys are kept. */
   key: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
   signature: v.pipe(v.string(), v.base64(), v.maxLength(100)),
 })

@@ -258,7 +258,7 @@ function placesWithin(file: Buffer, folded: Folded, text: Buffer, wanted: Folded
   return findAll(folded.bytes, bytes, isUpToEnd).map(found => {
     const start = (position: number) => folded.starts[position] as number
     const end = found + bytes.length
-    // The text had blanks at its end: those of the file belong to the place.
+    // The search text had blanks at its end: the file's blanks there are part of the found place.
     const to = wanted.isStripped ? endOfBlanks(file, start(end)) : start(end)
     const at = (position: number) => {
       if (position === text.length) return to

@@ -328,7 +328,7 @@ class Turn {
   }
 }
 
-/** An answer of only this text, for one that broke off. */
+/** Makes an answer of the text that had arrived when the model's answer broke off. */
 function partOf(text: string): ModelAnswer {
   const part = text.slice(0, MAX_PARTIAL_ANSWER_CHARS)
   const word = Math.max(...[' ', '\n', '\t'].map(blank => part.lastIndexOf(blank))) + 1

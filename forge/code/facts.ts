@@ -20,12 +20,9 @@ export type DefinitionKind =
 export type Definition = {
   name: string
   kind: DefinitionKind
-  /** Lines from 1; `line` is the one with the name, `end` the definition's last one. */
+  /** The definition's first and last line, from 1. */
   start: number
-  line: number
   end: number
-  /** The column of the name, in UTF-16 code units from 0. */
-  column: number
   /** The index of the innermost definition around this one; undefined at the top of the file. */
   inside?: number
   /** The definition without its body, on one line. */
@@ -34,15 +31,13 @@ export type Definition = {
   isOffered: boolean
 }
 
-/** Names in code: no comments, no strings. Each place is three numbers: index of the name, line from 1, column. */
-export type References = { names: string[]; places: number[] }
-
 export type CodeFacts = {
   /** In the order of their starts, so that a definition comes after the one around it. */
   definitions: Definition[]
-  references: References
+  /** All names in the code, each once; none from comments and strings. */
+  references: string[]
   /** What the file imports, as paths without extensions; relative ones begin with a dot. */
   imports: string[]
 }
 
-export const NO_FACTS: CodeFacts = { definitions: [], references: { names: [], places: [] }, imports: [] }
+export const NO_FACTS: CodeFacts = { definitions: [], references: [], imports: [] }

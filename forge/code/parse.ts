@@ -64,19 +64,19 @@ async function load(name: GrammarName): Promise<Grammar> {
 
 // --- From matches to facts
 
-/** A definition with its nodes; its place among the others is not known yet. */
+/** A definition with its nodes. Which other definition it is inside of is not known yet. */
 type Found = { kind: DefinitionKind; node: Node; name: Node }
 
 function factsOf(language: GrammarName, matches: readonly QueryMatch[]): CodeFacts {
   const found = new Map<number, Found>()
   const imports: string[] = []
-  const names = new Map<string, number>()
-  const places: number[] = []
+  const references = new Set<string>()
   for (const { captures } of matches) {
     const [first] = captures
     if (!first) continue
     if (first.name === 'reference') {
-      if (places.length < 3 * MAX_REFERENCES) addReference(first.node, names, places)
+      const { text } = first.node
+      if (text.length <= MAX_NAME_CHARS && references.size < MAX_REFERENCES) references.add(text)
       continue
     }
     const imported = captures.find(it => it.name === 'import')
@@ -95,18 +95,9 @@ function factsOf(language: GrammarName, matches: readonly QueryMatch[]): CodeFac
   )
   return {
     definitions: inNests(language, sorted.slice(0, MAX_DEFINITIONS)),
-    references: { names: [...names.keys()], places },
+    references: [...references],
     imports: [...new Set(imports)],
   }
-}
-
-function addReference(node: Node, names: Map<string, number>, places: number[]): void {
-  const text = node.text
-  if (text.length > MAX_NAME_CHARS) return
-  const known = names.get(text)
-  const number = known ?? names.size
-  if (known === undefined) names.set(text, number)
-  places.push(number, node.startPosition.row + 1, node.startPosition.column)
 }
 
 /** The definitions in a match: several where one declaration has several names. */
@@ -116,7 +107,8 @@ function definitionsIn(captures: QueryMatch['captures']): Found[] {
   const written = whole.name.slice('definition.'.length) as DefinitionKind
   const kind = written === 'variable' && isFunction(whole.node) ? 'function' : written
   return captures.flatMap(({ name: capture, node }) => {
-    const name = capture === 'name' ? node : capture === 'declarator' ? nameInDeclarator(node) : undefined
+    const isName = capture === 'name' && node.type !== 'qualified_identifier'
+    const name = isName ? node : /^(?:name|declarator)$/.test(capture) ? nameInDeclarator(node) : undefined
     return name ? [{ kind, node: whole.node, name }] : []
   })
 }
@@ -161,9 +153,7 @@ function inNests(language: GrammarName, found: readonly Found[]): Definition[] {
       name: text,
       kind: kind === 'function' && isMember ? 'method' : kind,
       start: node.startPosition.row + 1,
-      line: name.startPosition.row + 1,
       end: node.endPosition.row + 1,
-      column: name.startPosition.column,
       ...(inside !== undefined && { inside }),
       signature: signatureOf(language, node),
       isOffered: kind !== 'impl' && isOffered(language, { node, name: text, around }),

@@ -2,7 +2,7 @@
 import { factsIn } from './parse.ts'
 import type { ParseOrder, ParseReply } from './parsers.ts'
 
-/** Above this, in bytes, the process ends after its reply: WebAssembly gives no memory back. */
+/** With more memory than this, in bytes, the process ends after its reply: WebAssembly gives no memory back. */
 const MAX_MEMORY = 700 << 20
 
 process.on('message', async ({ grammar, text }: ParseOrder) => {

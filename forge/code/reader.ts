@@ -9,7 +9,7 @@ import { type GrammarName, grammarOf } from './languages.ts'
 import { Parsers } from './parsers.ts'
 
 /** The version of the queries and rules: increase it whenever the same content gets other facts. */
-const VERSION = 1
+const VERSION = 3
 /** Larger files, in bytes, have no facts: they are generated. */
 const MAX_FILE_BYTES = 1 << 20
 /** A longer line, in characters, is generated or minified code. */
@@ -69,7 +69,7 @@ export class CodeReader implements Disposable {
     const bytes = object?.bytes
     if (!bytes || bytes.subarray(0, 8192).includes(0)) return NO_FACTS
     const facts = await this.factsOfText(path, bytes.toString('utf8'))
-    // What was given up under load may be parsed another time.
+    // NO_FACTS is not cached: a text that was given up while the machine was busy may be parsed the next time.
     if (facts !== NO_FACTS) this.#keep(key, facts)
     return facts
   }

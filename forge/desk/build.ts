@@ -17,7 +17,10 @@ interface BuiltFile {
 interface Manifest {
   /** The HTML page: see Pages for what is replaced in it at each visit. */
   page: string
-  /** All other files. Their names change with their content, so that browsers may cache them without limit. */
+  /**
+   * All files of the built page except the HTML page itself. Their names change with their content, so that browsers
+   * may cache them without limit.
+   */
   files: BuiltFile[]
 }
 

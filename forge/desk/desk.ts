@@ -314,7 +314,7 @@ export class Desk implements AsyncDisposable {
     return at.kind === 'commit' ? at : { ...at, branch: await this.#work.branches.nameNow(at.branch) }
   }
 
-  /** Writes follow each other, so that the last one stays. */
+  /** Writes the layout after any earlier write has ended, so that the newest layout is the last one written. */
   async #keepLayout(layout: Layout): Promise<void> {
     const written = this.#layout.then(() => writeLayout(this.options.state, layout))
     this.#layout = written.catch(() => undefined)

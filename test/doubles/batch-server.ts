@@ -6,10 +6,10 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import { errorBody, type Provider, Refusal, WORDS } from './model-formats.ts'
 
-/** The end of a line. `lost`: it is in no file of results. `doubled`: it is there twice. */
+/** What becomes of a line (one request of a batch). `lost`: no file of results has it. `doubled`: it is there twice. */
 export type LineEnd = 'answered' | 'errored' | 'expired' | 'lost' | 'doubled'
 
-/** How batches go. All is well where nothing is said. */
+/** How batches end. By default all their lines are answered. */
 export type BatchScript = {
   /** Milliseconds until a batch has ended. */
   delay?: number
@@ -23,7 +23,7 @@ export type BatchScript = {
   fate?: 'failed' | 'expired'
   /** Whether batches, or only their results, are deleted as soon as they have ended. */
   gone?: 'batch' | 'results'
-  /** There is no such interface. */
+  /** The provider has no batch interface: every request to it is answered with 404. */
   isMissing?: boolean
 }
 
@@ -43,10 +43,10 @@ export type ServedBatch = {
   files: { input?: string; output?: string; errors?: string }
 }
 
-/** Answers one line: the status and JSON of the same request sent now. */
+/** Answers one line: with the status and JSON of an answer to the same request outside of a batch. */
 type AnswerLine = (provider: Provider, body: Buffer) => Promise<{ status: number; json: string }>
 
-/** Requests that a batch may have, for tests of the limit. */
+/** The most requests of a batch, by provider. */
 const MAX_REQUESTS: Record<Format, number> = { anthropic: 100_000, openai: 50_000, mistral: 1_000_000 }
 const MAX_BYTES: Record<Format, number> = { anthropic: 256e6, openai: 200e6, mistral: 512e6 }
 
@@ -55,14 +55,14 @@ export class BatchServer {
   readonly batches: ServedBatch[] = []
   /** All submissions, refused ones too. */
   submissions = 0
-  /** Bodies of refusals and other questionable requests, for tests that expect none. */
+  /** The messages with which requests were refused; most tests expect none. */
   readonly refused: string[] = []
   readonly #files = new Map<string, string>()
   #count = 0
 
   constructor(private readonly answerLine: AnswerLine) {}
 
-  /** All lines that were ever taken. */
+  /** The lines of all batches that were accepted. */
   get lines(): Line[] {
     return this.batches.flatMap(({ lines }) => lines)
   }
@@ -213,13 +213,13 @@ export class BatchServer {
     return id
   }
 
-  /** Ends a batch when its time has come: its lines are answered then. */
+  /** Whether a batch has ended. Once its delay is over, answers its lines and ends it. */
   async #hasEnded(batch: ServedBatch): Promise<boolean> {
     if (batch.state === 'ended' || batch.files.output !== undefined) return true
     if (batch.state === 'under way' && Date.now() - batch.at < (this.script.delay ?? 0)) return false
     const isProcessed = batch.state === 'under way' && !this.script.fate
     const results = await Promise.all(batch.lines.map((line, at) => this.#resultOf(batch, line, at, isProcessed)))
-    // In no order: the second half comes first.
+    // The results are out of order: the second half comes first.
     const half = Math.floor(results.length / 2)
     const mixed = [...results.slice(half), ...results.slice(0, half)].flat()
     const isApart = batch.format !== 'anthropic'
@@ -272,7 +272,7 @@ export class BatchServer {
         request_counts: { ...none, [isOver ? 'succeeded' : 'processing']: lines.length },
         ...{ created_at: new Date(at).toISOString(), expires_at: new Date(at + DAY_MS).toISOString() },
         ...{ ended_at: isOver ? new Date().toISOString() : null, archived_at: null },
-        // The key must not be sent to another host.
+        // An address on another host, to which the client must not send its key.
         results_url: isOver ? 'http://attacker.example/results' : null,
       }
     }

@@ -102,7 +102,7 @@ export class ModelServer {
   readonly key: string
   private readonly answers = new Map<string, Heard>()
   private offset = 0
-  /** Lines of batches that were answered. */
+  /** The number of lines of batches that were answered. */
   private lines = 0
   private waiting: { count: number; resolve: () => void }[] = []
 

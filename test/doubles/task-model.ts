@@ -140,6 +140,14 @@ A tag is a word with \`#\` in front of it, such as \`#home\`. A note may have an
 \`countTags(notes)\` gives all tags with how many notes have them, the most frequent first.
 `
 
+const LESSON = {
+  id: 'tags-without-case',
+  title: 'Comparing tags',
+  says: 'Tags are compared without regard to case; the test of a listing has one that is written in two ways.',
+  for: ['plan', 'change'],
+  domain: 'typescript',
+}
+
 type Answer = Record<string, unknown>
 const write = (path: string, content: string) => ({ kind: 'write', path, content })
 const done = (words: string, ...edits: object[]): Answer => ({ signal: 'success', words, edits })
@@ -149,6 +157,7 @@ function answerTo({ system, messages }: Heard): Answer {
   const asked = messages.map(({ text }) => text).join('\n')
   const [, kind] = /^# Your task: (.+)$/m.exec(system) ?? []
   if (kind === 'the plan') return { signal: 'success', words: 'Four small tasks.', plan: PLAN }
+  if (kind === 'lessons') return { signal: 'success', words: 'One lesson.', lessons: [LESSON] }
   if (kind === 'a review') return { signal: 'success', words: 'It does what it should.', verdict: 'good', findings: [] }
   const [, id] = /^# The task ([a-z-]+):/m.exec(asked) ?? []
   const isAgain = asked.includes('# Why the last attempt failed')

@@ -71,7 +71,7 @@ describe('time', () => {
       script: turn(script),
       whileRunning: async ({ workspace }) => {
         await appears(join(workspace, 'started'))
-        // The process is first setsid and nohup, then sleep.
+        // The command of the process is first setsid, then nohup, and only then `sleep 98762`.
         await until('what the agent left behind', () => running('sleep 98762').length > 0)
         seen = running('sleep 98762').length
       },

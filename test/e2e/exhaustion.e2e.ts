@@ -55,7 +55,7 @@ describe.skipIf(!existsSync(CONNTRACK))('the table of connections of the host', 
     expectCode(result, 0)
     expect(result.toolResults[0]).toContain('failed True')
     expect(result.toolResults[1]).toContain('after')
-    // Eight seconds at the limit, plus the allowed burst: 1,300 of UDP and as many of TCP.
+    // Eight seconds at the rate limit, plus the allowed burst, are 1,300 tracked connections of UDP and as many of TCP.
     expect(most).toBeLessThan(4000)
   })
 })

@@ -9,14 +9,20 @@ import { type Target, TasksWorld, type TasksWorldOptions } from './tasks-world.t
 
 type Answer = Record<string, unknown>
 
-/** Sub-agents of each round, and its lines: one that asks them, theirs, and one with their texts. */
+/**
+ * `AGENTS`: the sub-agents of each round (a run). `LINES`: its requests in batches, one that asks for sub-agents, one
+ * for each of them, and one with their texts.
+ */
 const AGENTS = 3
 const LINES = AGENTS + 2
-/** Kills in one run. */
+/** At most this many kills in one round. */
 const KILLS_PER_ROUND = 8
 const TARGETS: Target[] = ['worker', 'server', 'both']
 
-/** A plan with one task that asks sub-agents and writes their texts. All texts have the round's number in them. */
+/**
+ * The model's answers: a plan with one task that asks sub-agents and writes their texts. All texts contain the number
+ * of the round.
+ */
 function answerTo({ system, messages }: Pick<Heard, 'system' | 'messages'>): Answer {
   const asked = messages.map(({ text }) => text).join('\n')
   const [, kind = ''] = /^# Your task: (.+)$/m.exec(system) ?? []
@@ -60,10 +66,12 @@ const planOf = (round: string) => ({
 
 export const turnOfRound = (heard: Heard): Turn => ({ calls: callsOf(answerTo(heard)) })
 
-/** `lines`: those that were submitted more than once. `now`: requests that were sent now instead. */
+/** `twice`: the requests that were submitted more than once. `now`: those that were sent outside of batches instead. */
 export type Rounds = { rounds: number; kills: number; batches: number; twice: string[]; now: string[]; seconds: number }
 
-/** Kills at random moments until it has done so `kills` times, in as many runs as that takes. Each run has to end. */
+/**
+ * Kills processes at random moments, `kills` times in all, in as many rounds as that takes. Each run has to end well.
+ */
 export async function surviveRounds(
   world: TasksWorld,
   { kills, random = Math.random, log }: { kills: number; random?: () => number; log?: boolean },
@@ -103,7 +111,7 @@ export async function surviveRounds(
   return { rounds, kills: count, batches: world.model.batches.batches.length, twice, now, seconds }
 }
 
-/** A world for rounds, whose batches take most of a second. */
+/** Makes a world for rounds, in which a batch is answered after most of a second. */
 export async function worldOfRounds(provider: TasksWorldOptions['provider'] = 'anthropic'): Promise<TasksWorld> {
   const env = {
     FORGE_BATCH: '1',

@@ -84,7 +84,7 @@ export const shape = (id: string, more: Partial<TaskShape> = {}): TaskShape => (
 const hash = (words: string): string => createHash('sha1').update(words).digest('hex')
 const SPENT = { requests: 1, input: 100, output: 10, cost: 0.01 }
 
-/** The activities of runs that send all requests now. */
+/** The activities of runs without batches. */
 type Unbatched = Omit<Activities, keyof BatchActivities>
 
 export class ScriptedActivities {

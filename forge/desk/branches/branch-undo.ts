@@ -25,11 +25,18 @@ import {
 type UndoTarget = {
   /** The branch's move; undefined if it stays. */
   head: { before?: Oid | undefined; after?: Oid | undefined } | undefined
-  /** For the undo of a save: its changes become drafts again, as in this commit of the drafts before it. */
+  /**
+   * For the undo of a save, whose changes become drafts again: the commit of the drafts as they were before the save.
+   */
   unsaved: { drafts: Oid | undefined } | undefined
-  /** Whether the operation added files, which are removed with all that was typed in them; a redo restores that. */
+  /**
+   * Whether the operation added files. Its undo removes them with the edits typed in them, and a redo restores both.
+   */
   isAdded: boolean
-  /** The drafts' commits that the operation changed: the one after it, and the one before. */
+  /**
+   * The commits of the drafts that the undo goes between: `from` is the one after the operation, `to` the one before
+   * it.
+   */
   drafts: { from: Oid | undefined; to: Oid | undefined } | undefined
   /** The renames of files and folders, in this order. */
   renamed: readonly Renamed[]

@@ -563,7 +563,7 @@ export class BranchWork {
       if (!isTurn) this.verifyFree()
       if (!isMerging) this.verifyNotMerging()
       const signature = readSignature(this.room.objects.repository)
-      // A task that awaits the signature gets the error from it; a task that makes no commit needs no signature.
+      // A task that awaits the signature gets its error; for a task that makes no commit, the error is ignored.
       signature.catch(() => undefined)
       await this.#collect()
       this.#verifyThere()

@@ -42,7 +42,7 @@ export class Checkouts {
     readonly say: (news: News) => void,
   ) {}
 
-  /** Opens the checkouts. Those that an earlier process left pending follow now. */
+  /** Opens the checkouts of a repository. Those that an earlier process left behind their branches follow them now. */
   static async open(objects: Objects, state: string, say: (news: News) => void): Promise<Checkouts> {
     const file = join(state, 'checkouts.json')
     const pending = await readPending(file, objects.repository)

@@ -161,7 +161,8 @@ async function withoutSettled(objects: Objects, drafts: Drafts): Promise<Drafts>
 }
 
 /**
- * Adds to each clash of text its text with conflict markers. An existing one is kept if the other version is the same.
+ * Gives each clash of text (a conflict of a draft) its text with conflict markers. The text that it has already is kept
+ * if the other version is still the same.
  */
 async function withMarks(objects: Objects, drafts: Drafts): Promise<Drafts> {
   const clashes = new Map<Path, Clashing>()

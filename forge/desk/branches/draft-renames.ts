@@ -47,7 +47,10 @@ function recordsOf(path: Path, byTarget: ReadonlyMap<Path, readonly Renamed[]>):
 
 const backwards = ({ from, to }: Renamed, path: Path): Path => pathAfter({ from: to, to: from }, path)
 
-/** The records after one more rename. Renames of what was renamed before become one. */
+/**
+ * The recorded renames after one more. A file or folder that is renamed again keeps one record, from its first path to
+ * its last.
+ */
 export function withRename(drafts: WithRenames, added: Renamed): Renamed[] {
   const byTarget = Map.groupBy(drafts.renames, ({ to }) => to)
   const earlier = recordsOf(added.from, byTarget).map(renamed => backwards(renamed, added.from))

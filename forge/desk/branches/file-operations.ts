@@ -11,11 +11,12 @@ import { isIn, pathAfter } from '../contract/paths.ts'
 import { whyFiltered } from '../reading/filters.ts'
 import type { BranchWork } from './branch-work.ts'
 import { existing, filesIn, savedBelow, verifyMovable, withFile, withMoved, withoutFileAt } from './draft-files.ts'
-import { type Drafts, draftsBelow, isSameDrafts } from './drafts.ts'
+import { type Drafts, draftsBelow, isSameDrafts, verifyNoClash } from './drafts.ts'
 
 /** The kinds of operations that add, move and delete files as drafts. */
 export const NEW_FILE = 'new file'
 export const MOVE = 'rename'
+export const REPLACE = 'replace'
 export const DELETE = 'delete'
 
 /** The content of a new file. */
@@ -24,13 +25,44 @@ export type NewFile = { path: Path; bytes: Uint8Array }
 /** Adds new files. */
 export async function addFiles(work: BranchWork, added: readonly NewFile[]): Promise<void> {
   const words = `add ${namesOf(added.map(({ path }) => path))} to ${visiblePath(work.name)}`
-  await change(work, { kind: NEW_FILE, words }, async drafts => {
+  await putFiles(work, { kind: NEW_FILE, words }, added)
+}
+
+/**
+ * Adds files, and replaces those that exist. Without `isReplacing` nothing is done if there are any.
+ * @returns The files that exist.
+ */
+export async function addOrReplaceFiles(
+  work: BranchWork,
+  added: readonly NewFile[],
+  isReplacing: boolean,
+): Promise<Path[]> {
+  const vfs = await work.vfs()
+  const isThere = await Promise.all(added.map(({ path }) => vfs.fileExists(path)))
+  const existing = added.flatMap(({ path }, at) => (isThere[at] ? [path] : []))
+  if (existing.length === 0) await addFiles(work, added)
+  if (existing.length === 0 || !isReplacing) return existing
+  const words = `replace ${namesOf(existing)} in ${visiblePath(work.name)}`
+  await putFiles(work, { kind: REPLACE, words }, added, new Set(existing))
+  return existing
+}
+
+async function putFiles(
+  work: BranchWork,
+  deed: About,
+  added: readonly NewFile[],
+  replaced: ReadonlySet<Path> = new Set(),
+): Promise<void> {
+  await change(work, deed, async drafts => {
     const { objects, filters } = work.room
     let after = drafts
     for (const { path, bytes } of added) {
-      await filesIn(objects, after).verifyFree(path)
+      const before = replaced.has(path) ? await existing(objects, after, path, work.name) : undefined
+      if (before === undefined) await filesIn(objects, after).verifyFree(path)
+      verifyNoClash(after, [path])
+      const mode = before?.mode === '100755' ? '100755' : '100644'
       const oid = oidOf(objects.repository.format, { type: 'blob', bytes })
-      after = withFile(after, path, { mode: '100644', oid, bytes: Buffer.from(bytes) })
+      after = withFile(after, path, { mode, oid, bytes: Buffer.from(bytes) })
     }
     await filters.verifyNone(
       work.tip,

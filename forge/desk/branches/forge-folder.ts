@@ -22,8 +22,8 @@ const EXPLAINED = '# A merge keeps the conversation of the branch that is merged
 export const isOfForge = (path: Path): boolean => path === FORGE_FOLDER || path.startsWith(`${FORGE_FOLDER}/`)
 
 /**
- * The attributes file to commit with a conversation, so that merges keep the folder apart; empty if the file is there
- * already.
+ * The attributes file to commit with a conversation, by which a merge keeps the branch's own folder .forge; empty if
+ * the file is there already.
  */
 export async function attributesChange(objects: Objects, treeish: Oid | undefined): Promise<Map<Path, TreeChange>> {
   const entry = treeish === undefined ? undefined : await entryAt(objects, treeish, ATTRIBUTES)
@@ -38,8 +38,8 @@ export async function attributesChange(objects: Objects, treeish: Oid | undefine
 }
 
 /**
- * Keeps our side, but only below the folder: attributes elsewhere, possibly a stranger's, could name the driver, too,
- * and silently lose the other side's changes. There it does what git does without a driver.
+ * The merge driver's command: keeps our side, but only below the folder. Attributes elsewhere, possibly a stranger's,
+ * could name the driver, too, and silently lose the other side's changes: there it does what git does without a driver.
  */
 const KEEP = [
   `case %P in ${FORGE_FOLDER}/*) exit 0;; esac`,
@@ -48,7 +48,7 @@ const KEEP = [
 /** The driver's command in earlier versions, which did not check the path. */
 const ANYWHERE = 'true'
 
-/** Configures the merge driver that keeps our side. A setting of the user is kept. */
+/** Configures the merge driver that keeps our side in the folder .forge, unless the user has configured it already. */
 export async function setUpMergeDriver(repository: Repository): Promise<void> {
   const key = `merge.${DRIVER}.driver`
   const { code, stdout } = await run(repository, ['config', '--get', key], { ok: [0, 1] })

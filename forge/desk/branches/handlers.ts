@@ -5,7 +5,7 @@ import type { Window } from '../server/window.ts'
 import { discard, messageForSave, save } from './branch-commits.ts'
 import { deleteBranch, newBranch } from './branch-operations.ts'
 import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
-import { addFiles, deleteFiles, move } from './file-operations.ts'
+import { addFiles, addOrReplaceFiles, deleteFiles, move } from './file-operations.ts'
 import type { OpenBranches } from './open-branches.ts'
 import { saveParts, takeBackParts } from './parts.ts'
 import { closeFile, isSamePlace, openFile } from './places.ts'
@@ -52,6 +52,10 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     'replace in files': async ({ branch, ...wanted }) => await replaceInFiles(await work(branch), wanted),
     message: async ({ branch, paths }) => ({ message: await messageForSave(await work(branch), paths) }),
     'new file': async ({ branch, path }) => await addFiles(await work(branch), [{ path, bytes: new Uint8Array() }]),
+    'add files': async ({ branch, files, isReplacing }) => {
+      const added = files.map(({ path, base64 }) => ({ path, bytes: Buffer.from(base64, 'base64') }))
+      return { existing: await addOrReplaceFiles(await work(branch), added, isReplacing) }
+    },
     move: async ({ branch, moves }) => await move(await work(branch), moves),
     delete: async ({ branch, paths }) => await deleteFiles(await work(branch), paths),
     'new branch': ({ branch, from }) => newBranch(branches, branch, from),

@@ -1,6 +1,6 @@
 /**
  * Records how other programs moved branches that have drafts: from which commit to which. Kept in the desk's state
- * folder, so that the notice survives a restart; if writing fails, only this is lost.
+ * folder, so that the notice survives a restart; if writing fails, only the record is lost.
  */
 import { join } from 'node:path'
 import * as v from 'valibot'

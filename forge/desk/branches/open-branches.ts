@@ -79,7 +79,10 @@ export class OpenBranches {
     }
   }
 
-  /** The last commit of a deleted branch, and its drafts that the operation kept, unless they still exist. */
+  /**
+   * The last commit of a deleted branch, and its drafts as the deleting operation kept them; no drafts if their ref
+   * still exists.
+   */
   async whereItWas(name: string): Promise<{ tip: Oid | undefined; drafts: Oid | undefined }> {
     const { objects, operations } = this.room
     const there = await objects.info(draftsRef(name))

@@ -1,4 +1,7 @@
-/** The open files of one branch: their texts as typed, and the news for windows. The branch passes in the drafts. */
+/**
+ * The open files of one branch: their texts as typed, and the news about them for windows. The drafts are passed in by
+ * the branch's work (branch-work.ts).
+ */
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Entry, Path } from '../../../core/git/repository.ts'

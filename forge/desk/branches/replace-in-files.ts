@@ -129,7 +129,7 @@ function withEdits(text: string, edits: readonly LineEdit[]): string | undefined
   return lines.join('\n')
 }
 
-/** The drafts with other files. A file that is as it was saved is no draft. */
+/** The drafts with new content for some files. A file that is as it was saved is no draft. */
 async function withFiles({ room, drafts }: BranchWork, changed: readonly ReplacedFile[]): Promise<Drafts> {
   const saved = await allOf(changed.map(({ path }) => entryInTip(room.objects, drafts.tip, path)))
   const files = new Map(drafts.files)

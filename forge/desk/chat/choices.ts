@@ -86,7 +86,7 @@ export class Choices {
     await this.#keep({ ...this.#file, branches })
   }
 
-  /** Writes follow each other, so that the last one stays. */
+  /** Writes the file after any earlier write has ended, so that the newest content is the last one written. */
   async #keep(file: File): Promise<void> {
     this.#file = file
     const written = this.#last.then(() => writeJson(this.path, file))

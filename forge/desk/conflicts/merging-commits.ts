@@ -57,7 +57,8 @@ const StoredRewrite = v.object({
   /** The operation in a few words. */
   does: v.string(),
   /**
-   * The commits to make. Each item has the commits that it combines, and its message unless that is the first one's.
+   * The commits to make. Each item has the commits that it combines, and its message, unless that is the message of the
+   * first of them.
    */
   items: v.tupleWithRest([RewriteItem], RewriteItem),
   /** How many commits of the first item are in the tree that is being resolved. */

@@ -48,6 +48,8 @@ export const File = v.variant('kind', [
     isNewPath: v.optional(v.boolean()),
     lineEnd: v.picklist(['LF', 'CRLF', 'mixed']),
     bom: v.boolean(),
+    /** The guessed encoding of a file that is not UTF-8. */
+    encoding: v.optional(v.string()),
     mode: v.string(),
     /** Why the file can't be edited, as a sentence. */
     readOnly: v.optional(v.string()),
@@ -149,6 +151,14 @@ export const branchQuestions = {
   message: repeatable({ branch: Branch, paths: Paths }, v.object({ message: v.string() })),
   /** Adds an empty file as a draft. */
   'new file': question({ branch: Branch, path: Path }, Nothing),
+  /**
+   * Adds files with content, as drafts, all or none. If some exist and `isReplacing` is not set, nothing is done, and
+   * the reply lists these.
+   */
+  'add files': question(
+    { branch: Branch, files: Some(v.object({ path: Path, base64: v.string() })), isReplacing: v.boolean() },
+    v.object({ existing: v.array(Path) }),
+  ),
   /** Moves or renames files and folders as drafts, all or none, in this order. */
   move: question({ branch: Branch, moves: Some(v.object({ from: Path, to: Path })) }, Nothing),
   /** Deletes files and folders as drafts, all or none. */

@@ -57,7 +57,7 @@ export function refusalOf({ before, change, after, size, form }: Edited): Refusa
   return { why: `The file would have ${megabytes(bytes)}, and files of more than 2 MB are not edited here.` }
 }
 
-/** All text that a change inserts; the parts of several places are on lines of their own. */
+/** All text that a change inserts. Text inserted at different places is joined by line ends. */
 export function insertedBy(change: ChangeSet): string {
   const texts: string[] = []
   change.iterChanges((_fromA, _toA, _fromB, _toB, inserted) => {

@@ -15,8 +15,8 @@ export const News = v.variant('say', [
   /** The user's settings have changed. */
   say('settings', { settings: UserSettings }),
   /**
-   * A branch has another tip or other drafts (`isOfDrafts`: only these): its views load again, except open files, which
-   * get news of their own.
+   * A branch has another tip or other drafts (`isOfDrafts`: only other drafts): its views load again, except open
+   * files, which get news of their own.
    */
   say('branch', { branch: Branch, isOfDrafts: v.optional(v.boolean()) }),
   /** A branch was renamed: windows that show it follow. */

@@ -68,6 +68,8 @@ export const EditorConfig = v.object({
 export type EditorConfig = v.InferOutput<typeof EditorConfig>
 
 export const readingQuestions = {
+  /** The content of a file, to download it. Refused for a large one. */
+  'file bytes': repeatable({ at: At, path: Path }, v.object({ base64: v.string() })),
   /** `path` is '' for the top. */
   folder: repeatable({ at: At, path: v.pipe(v.string(), v.maxLength(4096)) }, v.array(FolderEntry)),
   /** Finds files, best match first, each with the matched ranges of its path. */

@@ -122,6 +122,8 @@ export const Preview = v.object({
   is: v.picklist(ENDS),
   /** The target's commit now. */
   before: v.optional(Oid),
+  /** The commit of the branch that is merged, landed, moved to, or rebased onto, where the step has such a source. */
+  source: v.optional(Oid),
   /** The target's tree after the step; undefined if there are conflicts. */
   tree: v.optional(Oid),
   /** A commit without a ref that has the result's files: its `changes` from `before` are those of the step. */
@@ -158,12 +160,15 @@ export const stepQuestions = {
   outlooks: repeatable({ steps: v.pipe(v.array(BranchStep), v.maxLength(64)) }, v.array(Outlook)),
   preview: repeatable({ step: Step }, Preview),
   /**
-   * Runs a step. `before` and `there`: the commits of the target and of the remote branch (null for none) in the
+   * Runs a step. `before`, `source` and `there`: the commits of the target, of the source and of the remote branch (null for none) in the
    * preview; if one has moved since, nothing is done. A forced push requires `there`.
    */
-  do: question({ step: Step, before: v.optional(Oid), there: v.optional(v.nullable(Oid)) }, Done),
+  do: question(
+    { step: Step, before: v.optional(Oid), source: v.optional(Oid), there: v.optional(v.nullable(Oid)) },
+    Done,
+  ),
   /** Stops what is running: a fetch, pull or push, or a step of many commits or its preview. */
   'stop step': repeatable({}, Nothing),
-  /** Stops the preview that this window asked for last, as the next one does. */
+  /** Stops the preview that this window asked for last. Asking for another preview stops it, too. */
   'stop preview': question({}, Nothing),
 }

@@ -42,6 +42,6 @@ export type Change = v.InferOutput<typeof Change>
 export const LineRange = v.object({ fromA: Count, toA: Count, fromB: Count, toB: Count })
 export type LineRange = v.InferOutput<typeof LineRange>
 
-/** The changes of a file, or some of them: those in these lines, in their order. */
+/** The changes of a file: all of them, or those in the given ranges of lines, which are in order. */
 export const Part = v.object({ path: Path, lines: v.optional(v.pipe(v.array(LineRange), v.maxLength(20_000))) })
 export type Part = v.InferOutput<typeof Part>

@@ -52,7 +52,10 @@ async function urlsOf(repository: Repository): Promise<Map<string, string>> {
   return urls
 }
 
-/** The time of the last fetch, from the file in which git lists what was fetched; it is empty after a failed one. */
+/**
+ * The time of the last fetch, from FETCH_HEAD, the file in which git lists what was fetched. The file is empty after a
+ * failed fetch.
+ */
 async function lastFetch({ gitDir, commonDir }: Repository): Promise<number | undefined> {
   const paths = [...new Set([gitDir, commonDir])].map(folder => join(folder, 'FETCH_HEAD'))
   const found = await Promise.all(paths.map(path => stat(path).catch(() => undefined)))

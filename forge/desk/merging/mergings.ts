@@ -49,7 +49,8 @@ type State = StoredMerging & { tree: Oid }
 export type Beginning = { result?: Oid | undefined; forklift?: StoredMerging['forklift'] }
 
 /**
- * The resolution of a conflict in a rewriting. `message`: what the user typed; `settled`: the drafts that it contains.
+ * The resolution of a conflict in a rewriting. `message`: what the user typed; `settled`: the drafts that the
+ * resolution contains.
  */
 type RewriteEnd = {
   state: State
@@ -213,7 +214,7 @@ export class Mergings {
       if (before?.oid === file?.oid && before?.mode === file?.mode) files.delete(at)
       else files.set(at, file)
     }
-    // If the choice equals what git left, only this record says that it was made.
+    // If the user chooses what git left in the files, no file changes: only the list `kept` records the choice.
     const others = state.kept.filter(it => it !== row.path)
     const kept = [...files.keys()].some(at => isSettledWith(row, at)) ? others : [...others, row.path]
     const { [row.path]: _, ...by } = state.by

@@ -58,7 +58,7 @@ export class Comments {
       await this.#change(commit, all => all.filter(it => it.id !== id), id),
   }
 
-  /** The comments of a branch by its name, so that they stay when its commits are rewritten. */
+  /** Lists the comments on a branch. They are found by its name, so that they stay when its commits are rewritten. */
   async #list(at: At): Promise<Comment[]> {
     const notes = await readNotes(this.room.objects, COMMENTS_REF)
     const all = [...notes].flatMap(([commit, text]) => storedIn(text).map(stored => ({ commit, stored })))

@@ -45,7 +45,7 @@ export async function showFile(
   const guessed = decoded ? undefined : guess(bytes)
   const { text, lineEnd } = decoded ?? guessed ?? { text: '', ...NEW_FORM }
   const because = guessed ? whyGuessed(path, guessed.encoding) : whyReadOnly(path, content?.size ?? 0)
-  const form = { lineEnd, bom: decoded?.bom ?? false }
+  const form = { lineEnd, bom: decoded?.bom ?? false, ...(guessed && { encoding: guessed.encoding }) }
   return { kind: 'text', text, version: 0, saved, ...form, mode: entry.mode, readOnly: why ?? because }
 }
 

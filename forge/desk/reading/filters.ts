@@ -73,7 +73,10 @@ export class Filters {
     if (first) throw new Failure(whyFiltered(...first))
   }
 
-  /** The attributes of the user, for this repository and for all, and of the system. */
+  /**
+   * The content of all attributes files outside of the tree: the user's, for this repository and for all, and the
+   * system's.
+   */
   async #ownAttributes(): Promise<string> {
     const { repository } = this.objects
     this.#ofUser ??= attributesFilesOfUser(repository).catch(error => {

@@ -1,4 +1,5 @@
 /** Answers the page's questions that read branches and commits. */
+import { Failure } from '../../../core/failure.ts'
 import { blame } from '../../../core/git/blame.ts'
 import { isAncestor, mergeBases } from '../../../core/git/commits.ts'
 import { findText, textSearch } from '../../../core/git/grep.ts'
@@ -7,6 +8,7 @@ import type { Objects } from '../../../core/git/objects.ts'
 import { pathspecsOf } from '../../../core/git/path-filters.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { emptyTree, entryAt } from '../../../core/git/trees.ts'
+import { visiblePath } from '../../../core/text.ts'
 import type { Vfs } from '../../vfs.ts'
 import type { Answer, Fields } from '../contract/contract.ts'
 import type { Handlers } from '../contract/question.ts'
@@ -31,6 +33,8 @@ import {
 import { listedAt, type ReadingPlace, readingPlace } from './place.ts'
 import { guess } from './text.ts'
 
+/** Larger files, in bytes, are not downloaded by the page. */
+const MAX_DOWNLOADED_BYTES = 16 << 20
 /** Larger text files are not sent. */
 const MAX_TEXT_BYTES = 2 << 20
 /** Nothing is replaced in lines with more characters than this. */
@@ -69,6 +73,7 @@ export class Reading implements AsyncDisposable {
     'find file': async ({ at, words, count }) =>
       await this.#finder.find((await this.#placeOf(at)).tree, words, Math.min(count, MAX_FILES_FOUND)),
     changes: fields => this.#changes(fields),
+    'file bytes': async ({ at, path }) => await this.#bytesOf(at, path),
     blob: ({ oid }) => this.#text(oid),
     history: fields => this.#history(fields),
     contained: fields => this.#contained(fields),
@@ -101,6 +106,17 @@ export class Reading implements AsyncDisposable {
       const context = contexts.get(paths.get(entry.name) ?? '')
       return context === undefined ? entry : { ...entry, context }
     })
+  }
+
+  async #bytesOf(at: At, path: Path): Promise<Answer<'file bytes'>> {
+    const files = await this.branches.vfsAt(at)
+    const entry = await files.entryAt(path)
+    const name = visiblePath(path)
+    if (!entry || entry.mode === '160000') throw new Failure(`${name} is no file that can be downloaded.`)
+    const size = (await this.objects.info(entry.oid))?.size ?? 0
+    if (size > MAX_DOWNLOADED_BYTES)
+      throw new Failure(`${name} is larger than ${MAX_DOWNLOADED_BYTES >> 20} MB: get it by git show.`)
+    return { base64: (await files.readFile(path)).toString('base64') }
   }
 
   async #placeOf(at: At): Promise<ReadingPlace> {

@@ -35,8 +35,8 @@ import { planTag, planTagDeletion, type TagPlan } from './tag.ts'
 import { Stopped, Transfers } from './transfer.ts'
 import { rewrittenCommits, warningsFor } from './warnings.ts'
 
-/** The commits in a preview: of the target, and of the remote branch. */
-type PreviewedStep = { before?: Oid | undefined; there?: Oid | null | undefined }
+/** The commits in a preview: of the target, of the source, and of the remote branch. */
+type PreviewedStep = { before?: Oid | undefined; source?: Oid | undefined; there?: Oid | null | undefined }
 /** A step with a {@link StepPlan}. */
 type PlannedStep = BranchStep | RewriteStep
 type TagStep = Extract<Step, { step: 'tag' | 'delete tag' }>
@@ -60,13 +60,14 @@ export class Steps {
     return await Promise.all(steps.map(step => this.#outlook(step)))
   }
 
-  async #outlook(step: BranchStep): Promise<Outlook> {
+  async #outlook(wanted: BranchStep): Promise<Outlook> {
+    const step = await this.#current(wanted)
     const branch = targetOf(step)
     const [tip, why] = await Promise.all([this.#tipOf(branch), this.#whyNotNow(branch)])
     if (tip === undefined) return impossible('no commit yet')
     if (why !== undefined) return impossible(why)
     if (step.step === 'merge' || step.step === 'land') {
-      const { commit } = await this.#source(step.source)
+      const { commit } = step.source
       return step.step === 'land'
         ? await this.#outlooks.ofLanding(tip, commit)
         : await this.#outlooks.ofMerge(tip, commit)
@@ -102,7 +103,10 @@ export class Steps {
       work.verifyNotMerging()
       // Collects edits first, since the amended commit includes drafts.
       if (step.step === 'rewrite') await work.brieflyLocked(held => held.collect())
-      return await this.#previewOf(step.step, await this.#plan(step, targetIn(work), once), work)
+      const current = await this.#current(step)
+      const shown = await this.#previewOf(step.step, await this.#plan(current, targetIn(work), once), work)
+      const source = sourceOf(current)?.commit
+      return { ...shown, ...(source !== undefined && { source }) }
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       const offers = error instanceof PullFirst ? 'pull' : error instanceof NoUpstream ? 'publish' : undefined
@@ -210,28 +214,31 @@ export class Steps {
   }
 
   /**
-   * Runs a step. `before` and `there`: the commits of the target and of the remote branch (null for none) in the
-   * preview; if one has moved since, nothing is done. A pull without `there` fetches first.
+   * Runs a step. `before`, `source` and `there`: the commits of the target, of the source and of the remote branch (null
+   * for none) in the preview; if one has moved since, nothing is done. A pull without `there` fetches first.
    */
-  async do(wanted: Step, { before, there }: PreviewedStep = {}): Promise<Done> {
+  async do(wanted: Step, { before, source, there }: PreviewedStep = {}): Promise<Done> {
     if (isTagStep(wanted)) return await this.#doTag(await this.#planTag(wanted))
     if (wanted.step === 'fetch') return { words: await this.#fetch(wanted) }
     if (wanted.step === 'push tag') return { words: await pushTag(this.#transfers, wanted) }
     const work = await this.branches.work(targetOf(wanted))
     if (wanted.step === 'push') return await this.#push(wanted, work, { before, there })
     if (wanted.step === 'pull') return await this.#pull(wanted, work, { before, there })
+    const step = await this.#current(wanted)
     // Long computations run before the branch is locked; their result is then cached.
-    if (wanted.step === 'rebase' || wanted.step === 'cherry-pick' || wanted.step === 'rewrite') {
+    if (step.step === 'rebase' || step.step === 'cherry-pick' || step.step === 'rewrite') {
       work.verifyFree()
       work.verifyNotMerging()
       verifyAt(work, before)
-      await this.#plan(wanted, targetIn(work))
+      verifySource(step, source)
+      await this.#plan(step, targetIn(work))
     }
     return await this.plannings.run(({ signal }) =>
       work.inOneGo(async (held, signature) => {
         verifyAt(work, before)
-        const plan = await this.#plan(wanted, targetIn(work))
-        if (plan.is === 'nothing') throw new Failure(`There is nothing to do: ${whyNothing(wanted)}.`)
+        verifySource(await this.#current(wanted), source)
+        const plan = await this.#plan(step, targetIn(work))
+        if (plan.is === 'nothing') throw new Failure(`There is nothing to do: ${whyNothing(step)}.`)
         return doneOf(work, plan, await carryOutStep(held, plan, signature, signal))
       }),
     )
@@ -307,11 +314,11 @@ export class Steps {
     const { objects } = this.room
     switch (step.step) {
       case 'merge':
-        return await planMerge(objects, await this.#source(step.source), target, step)
+        return await planMerge(objects, step.source, target, step)
       case 'land':
-        return await planLand(objects, await this.#source(step.source), target, step.message)
+        return await planLand(objects, step.source, target, step.message)
       case 'rebase':
-        return await planRebase(objects, target, await this.#source(step.onto), once)
+        return await planRebase(objects, target, step.onto, once)
       case 'cherry-pick': {
         const commits = await Promise.all(step.commits.map(oid => this.#commit(oid)))
         return await planCherryPick(objects, commits, target, once)
@@ -319,7 +326,7 @@ export class Steps {
       case 'revert':
         return await planRevert(objects, await this.#commit(step.commit), target, step.message)
       case 'move':
-        return await planMove(objects, target, await this.#source(step.to))
+        return await planMove(objects, target, step.to)
       case 'rewrite': {
         const { rewriting, message } = step
         const hasDrafts = rewriting.do === 'amend' && rewriting.isWithDrafts
@@ -338,8 +345,14 @@ export class Steps {
     return oid
   }
 
-  async #source(source: Source): Promise<Source> {
-    return { ...source, commit: await this.#commit(source.commit) }
+  /** The step with the commit at which the branch of its source is now. */
+  async #current<T extends PlannedStep>(step: T): Promise<T> {
+    const source = sourceOf(step)
+    if (!source) return step
+    const tip = source.branch === undefined ? undefined : await this.#tipOf(source.branch)
+    const current = { ...source, commit: tip ?? (await this.#commit(source.commit)) }
+    if (step.step === 'rebase') return { ...step, onto: current }
+    return step.step === 'move' ? { ...step, to: current } : { ...step, source: current }
   }
 
   async #commit(oid: Oid): Promise<Oid> {
@@ -392,6 +405,21 @@ const targetOf = (step: PlannedStep | PullStep | PushStep): string => ('branch' 
 function verifyAt({ name, head }: BranchWork, before: Oid | undefined): void {
   if (before === undefined || head === before) return
   throw new Failure(`${visiblePath(name)} was moved since this was previewed: nothing was done. Look at it again.`)
+}
+
+/** The branch or commit that a step brings in, rebases onto, or moves to. */
+function sourceOf(step: PlannedStep): Source | undefined {
+  if (step.step === 'merge' || step.step === 'land') return step.source
+  if (step.step === 'rebase') return step.onto
+  return step.step === 'move' ? step.to : undefined
+}
+
+/** Throws if the branch of a step's source is not at the commit in the preview. */
+function verifySource(step: PlannedStep, previewed: Oid | undefined): void {
+  const source = sourceOf(step)
+  if (!source || previewed === undefined || source.commit === previewed) return
+  const name = visiblePath(source.words)
+  throw new Failure(`${name} was moved since this was previewed: nothing was done. Look at it again.`)
 }
 
 function doneOf({ name }: BranchWork, plan: StepPlan, commit: Oid): Done {

@@ -19,7 +19,10 @@ type ForgeCall = {
   timeoutMs: number
 }
 
-/** At most this many bytes of output, enough for a thousand tasks with all their texts; above that, it is stopped. */
+/**
+ * At most this many bytes of output, enough for a thousand tasks with all their texts; a command that prints more is
+ * stopped.
+ */
 const MAX_OUTPUT_BYTES = 32 << 20
 /** At most this many bytes of the command's standard error are kept. */
 const MAX_ERROR_BYTES = 64_000

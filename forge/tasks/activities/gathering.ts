@@ -1,5 +1,6 @@
 /**
- * Merges results with git, one after the other. It does not depend on the time: the same results give the same commits.
+ * Merges the results of tasks with git, one after the other. Dates come from the merged commits and not from the clock:
+ * the same results always give the same commits.
  */
 import { commit, independentOf, isAncestor } from '../../../core/git/commits.ts'
 import { type MergeConflict, type MergedTree, mergeTrees, type Stage } from '../../../core/git/merges.ts'

@@ -176,7 +176,10 @@ export class RunWork implements RunActivities {
     ])
   }
 
-  /** Verifies that the user has signed the plan that is reported as approved; then this worker signs that, too. */
+  /**
+   * Verifies that the user has signed the plan that is reported as approved. Then signs, as this user's worker, that it
+   * is.
+   */
   async #verifyApproved({ run, answer }: { run: RunId; answer: Reference }): Promise<void> {
     const { store, approved, verdicts } = await this.means.run(run)
     const plan = await this.means.plan(store, answer)

@@ -26,7 +26,7 @@ export type ValidationMeans = {
   keep: (kind: string, text: string) => Promise<Reference>
   /** Commits a formatter's changes on top of the attempt's head. */
   commitMended: (head: Oid, changes: ReadonlyMap<Path, TreeChange>) => Promise<Oid>
-  /** Gives those of some commands that the user has not approved. */
+  /** Gives those of the given commands that the user has not approved. */
   unapproved: (commands: readonly string[]) => Promise<string[]>
   /** Whether the user allows the network for all checks of this repository. */
   hasNetwork: boolean
@@ -413,7 +413,8 @@ async function lookAgain(
   const findings = newFindings(known, findingsIn(again.output))
   if (findings.length > 0) return { ...resultOf(command, again, 'bad', howIt(again)), findings }
   const isSame = atBase.exitCode === again.exitCode && atBase.wasStopped === again.wasStopped
-  // Without findings on either side, only exactly the same output counts as known.
+  // Where no findings could be read from either output, a failure counts as known only if the base's output is exactly
+  // the same.
   const isKnown = known.length > 0 ? isSame : isSame && atBase.output === again.output
   return resultOf(command, again, isKnown ? 'not new' : 'bad', `${howIt(again)}${isKnown ? ', as on the base' : ''}`)
 }

@@ -33,8 +33,8 @@ export const Fact = v.variant('fact', [
     task: v.string(),
     attempt: v.number(),
     /**
-     * `base`: compared with this. `from`: the commit that was handed in. `head`: that commit after formatters changed
-     * it.
+     * `base`: the commit that the result is compared with. `from`: the commit that was handed in. `head`: that commit
+     * after formatters changed it.
      */
     base: Id,
     from: Id,
@@ -79,7 +79,8 @@ export class Verdicts {
   async sign(fact: Fact): Promise<void> {
     const words = wordsOf(fact)
     const signature = await this.approvals.sign(subjectOf(this.store.run, words), this.#format)
-    // The name of the stored fact includes the key, so that another key's fact does not prevent this one.
+    // The key is a part of the name, since a stored fact is never overwritten: the same fact signed by another key must
+    // not take the name of this one.
     await this.store.keep('verdicts', nameOf(signature.key, words), JSON.stringify({ words, signature }))
   }
 

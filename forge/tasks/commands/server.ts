@@ -32,7 +32,7 @@ export async function openRunServer(
 ): Promise<RunServer> {
   const engine = await openEngine(repository, env, { start, say: err })
   const { client, queue, server } = engine
-  // A worker that was found may just be ending since it was idle: then start the next one.
+  // The worker that was found may be about to end because it is idle: then the next one is started.
   const ensure = async () => {
     if (start) await ensureWorker(repository, env, { server, queue })
   }

@@ -53,7 +53,7 @@ export async function runDown(argv: string[], { cwd, env, out }: CommandContext)
   const repository = await repositoryOf(cwd)
   const own = repository && (await findWorker(await openWorkerPlace(repository, env)))
   const others = isTheirs ? [] : (await findWorkers(env)).filter(({ process }) => process.pid !== own?.process.pid)
-  // Only workers that use the same server count, as that server can't be ended without them.
+  // A server is not ended while other repositories' workers use it, unless they are ended too (--all).
   const users = all ? [] : others.filter(({ address }) => address === server?.address)
   const isServerEnded = !isTheirs && users.length === 0
   const runs = server ? await runsUnderWay(server, isServerEnded ? undefined : repository) : []

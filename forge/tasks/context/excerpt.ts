@@ -5,12 +5,12 @@
 import type { Path } from '../../../core/git/repository.ts'
 import { short } from '../../../core/text.ts'
 import { fenced, fileInWords, quoted } from '../../ai/fence.ts'
-import type { Offer, ReadOffers } from './offers.ts'
+import type { Offer, ReadInterface } from './offers.ts'
 
 export type Excerpting = {
   /** Names in the task, which say what matters in the file. */
   names: ReadonlySet<string>
-  readOffers: ReadOffers
+  readInterface: ReadInterface
   /** The most bytes for a whole file. `parts`: the most bytes for the parts of a longer one. */
   whole: number
   parts: number
@@ -42,13 +42,13 @@ export async function excerptInWords(
   path: Path,
   said: string,
   bytes: Buffer,
-  { names, readOffers, whole, parts }: Excerpting,
+  { names, readInterface, whole, parts }: Excerpting,
 ): Promise<{ text: string; isWhole: boolean }> {
   const isText = !bytes.subarray(0, 8192).includes(0)
   if (bytes.length <= whole || !isText) return { text: fileInWords(path, said, bytes, whole), isWhole: true }
   const lines = bytes.toString().replaceAll('\r\n', '\n').split('\n').map(cutLine)
   if (lines.at(-1) === '') lines.pop()
-  const offers = await readOffers(path, lines.join('\n'))
+  const { offers } = await readInterface(path, lines.join('\n'))
   const kept = chosenLines(lines, offers, { names, most: parts })
   const pieces: string[] = []
   for (let at = 0; at < lines.length; ) {

@@ -78,7 +78,10 @@ export class CodeMap implements Disposable {
     await this.#indexOf(tree)
   }
 
-  /** The files near `own`, without these. Always the same for the same tree and files. */
+  /**
+   * The files near those of `own` in the graph of references, without `own`. Always the same for the same tree and
+   * files.
+   */
   async near(tree: Oid, own: readonly Path[]): Promise<Near[]> {
     const index = await this.#indexOf(tree)
     const isOwn = new Set(own)
@@ -237,7 +240,10 @@ function placesAfter(places: Places, before: readonly Tags[], after: readonly Ta
 
 type Weights = Map<number, number>
 
-/** All files reached from `seeds`, nearest first, and those one step away. */
+/**
+ * `ranked`: all files that are reached from `seeds` by references, the nearest first. `next`: those among them one
+ * reference away.
+ */
 function rank(index: Index, seeds: readonly number[]): { ranked: number[]; next: ReadonlySet<number> } {
   const users = usersOf(index, seeds)
   const isSeed = new Set(seeds)

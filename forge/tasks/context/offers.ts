@@ -1,4 +1,4 @@
-/** The names that a file offers to others: by its syntax, or by patterns of its lines where there is no grammar. */
+/** What a file offers to others and imports: by its syntax, or by patterns of its lines where there is no grammar. */
 import type { Path } from '../../../core/git/repository.ts'
 import { offersOf } from '../../ai/languages.ts'
 import type { CodeFacts } from '../../code/facts.ts'
@@ -11,16 +11,28 @@ import type { CodeReader } from '../../code/reader.ts'
  */
 export type Offer = { name: string; line: string; at: number; end?: number }
 
-/** Reads the offers of a file's text, in the order of its lines. */
-export type ReadOffers = (path: Path, text: string) => Promise<readonly Offer[]>
+/** `offers`: in the order of the file's lines. `imports`: as paths without extensions; relative ones begin with a dot. */
+type Interface = { offers: readonly Offer[]; imports: readonly string[] }
+export type ReadInterface = (path: Path, text: string) => Promise<Interface>
 
-/** Without a reader, patterns of lines are used for all languages. */
-export const readOffersBy =
-  (code?: CodeReader): ReadOffers =>
-  async (path, text) =>
-    code && grammarOf(path) ? offersAmong(await code.factsOfText(path, text)) : offersOf(path, text)
+/** Without a reader of code, patterns of lines are used for all languages. */
+export const readInterfaceBy =
+  (code?: CodeReader): ReadInterface =>
+  async (path, text) => {
+    if (!code || !grammarOf(path)) return { offers: offersOf(path, text), imports: importsByLines(path, text) }
+    const facts = await code.factsOfText(path, text)
+    return { offers: offersAmong(facts), imports: facts.imports }
+  }
 
-/** Those of the definitions that other files can name. */
+/** The imports of a file in a language without a grammar. */
+function importsByLines(path: Path, text: string): string[] {
+  const all = (pattern: RegExp) => [...text.matchAll(pattern)].map(([, found = '']) => found)
+  if (/\.(?:vue|svelte)$/.test(path)) return all(/(?:\bfrom|\bimport|\bimport\()\s*['"]([^'"\n]+)['"]/g)
+  if (/\.(?:kts?|scala)$/.test(path)) return all(/^import\s+([\w.]+)/gm).map(it => it.replaceAll('.', '/'))
+  return []
+}
+
+/** The names that a file offers: those of its definitions that other files can name. */
 export function offersAmong({ definitions }: CodeFacts): Offer[] {
   const depths: number[] = []
   return definitions.flatMap(({ name, kind, signature, start, end, inside, isOffered }) => {

@@ -35,7 +35,7 @@ import {
 import { isPlanning } from '../steps/tools.ts'
 import { excerptInWords, namesIn } from './excerpt.ts'
 import type { CodeMap } from './map.ts'
-import { readOffersBy } from './offers.ts'
+import { readInterfaceBy } from './offers.ts'
 import { companionsOf, relatedTo } from './related.ts'
 
 export type Packing = {
@@ -143,7 +143,7 @@ export async function packContext(packing: Packing): Promise<Packed> {
   const system = systemWords(kind, { subAgents })
   const room = new WindowSpace(bytesIn((window - output) * USED) - bytesOf(system) - bytesOf(JSON.stringify(tools)))
 
-  // 1: the task, and when it is done.
+  // Priority 1: the task, and when it is done.
   const telling = { kind, plan, ...(forgeMd && { always: forgeMd.checks }) }
   const orders = inOrder(about.filter(isOrder)).map(aboutWords)
   const own = [...(task ? [taskPrompt(task, telling)] : []), ...orders]
@@ -158,7 +158,7 @@ export async function packContext(packing: Packing): Promise<Packed> {
   const vfs = new CommitVfs(packing.objects, packing.tree)
   if (needsFiles(kind)) await offerInstructions(packing, { vfs, room, clean })
 
-  // 2: files to read and write.
+  // Priority 2: the files that the step reads and writes.
   const names = namesIn(...own, ...urgent.map(({ text }) => text))
   const files = needsFiles(kind) ? await filesOf(packing) : { wanted: [], found: [] }
   const offering: Offering = { vfs, clean, names }
@@ -166,22 +166,22 @@ export async function packContext(packing: Packing): Promise<Packed> {
   const foundRoom = room.within(Math.min(bytesIn(MAX_FOUND), Math.floor(room.left * FOUND_FILES)))
   for (const path of files.found) await offerFile(packing, path, { ...offering, room: foundRoom })
 
-  // 3: files that these refer to.
+  // Priority 3: files that those of priority 2 refer to, or are referred to by.
   const all = [...files.wanted, ...files.found, ...(packing.changed ?? [])]
   if (needsFiles(kind) && !isPlanning(kind) && all.length > 0)
     await offerRelated(packing, all, { ...offering, room: room.within(bytesIn(MAX_RELATED)) })
 
-  // 4: results and reports.
+  // Priority 4: results and reports of other steps.
   for (const it of reports.filter(report => !urgent.includes(report)))
     room.offer(FACTS.has(it.kind) ? 'facts' : 'about', clean(aboutWords(it)), nameOf(it))
 
-  // 5: what earlier runs have learned.
+  // Priority 5: lessons of earlier runs.
   const lessons = clean(lessonsInWords(packing.lessons ?? [], packing.lessonsToName))
   const leftOut = room.leftOut.length
   if (lessons) room.offer('lessons', lessons, 'the lessons of earlier runs')
   const hasLessons = lessons !== '' && room.leftOut.length === leftOut
 
-  // 6: the outline of the wider project, for a step that may need files which its task does not name.
+  // Priority 6: the outline of the wider project, for a step that may need files which its task does not name.
   const isNamed = task !== undefined && task.boundaries.write.length > 0 && task.boundaries.write.every(isLiteral)
   const most = isNamed ? 0 : bytesIn(MAX_WIDER[kind])
   const share = WIDER[isPlanning(kind) ? 'planning' : 'doing']
@@ -316,7 +316,7 @@ async function filesOf(packing: Packing): Promise<{ wanted: Path[]; found: Path[
   return { wanted, found: [...found] }
 }
 
-/** The path for a path in a plan: a leading `./` is dropped. */
+/** The path of a file that a plan names: a leading `./` is dropped. */
 const pathOf = (text: string): Path => asBytes(plain(text))
 
 function saidOf(path: Path, { kind, task, files = [] }: Packing): string {
@@ -371,8 +371,8 @@ async function offerFile(
         const size = sizeInWords(found.bytes.length)
         room.leftOut.push(`${visiblePath(path)} (${size}, of which parts are sent)`)
       }
-      const readOffers = readOffersBy(packing.map?.code)
-      const { text } = await excerptInWords(path, said, found.bytes, { names, readOffers, ...shown })
+      const readInterface = readInterfaceBy(packing.map?.code)
+      const { text } = await excerptInWords(path, said, found.bytes, { names, readInterface, ...shown })
       room.offer('files', clean(text), visiblePath(path))
     }
   }
@@ -417,14 +417,17 @@ function introOf(text: string): string {
 
 // --- Around them
 
-/** Adds what the step's files use of others, where they are used, and what changes together with them. */
+/**
+ * Adds the files related to the step's own: definitions that the own files use, places where others use the own files,
+ * and files that mostly change together with them.
+ */
 async function offerRelated(
   packing: Packing,
   own: readonly Path[],
   { clean, names, room }: Offering & WithRoom,
 ): Promise<void> {
   const { objects, tree, map } = packing
-  const relating = { objects, commit: tree, own, names, readOffers: readOffersBy(map?.code) }
+  const relating = { objects, commit: tree, own, names, readInterface: readInterfaceBy(map?.code) }
   const near = (await map?.near(tree, own)) ?? []
   for (const { path, how, lines } of await relatedTo(near, relating)) {
     const said =

@@ -9,7 +9,7 @@ import { asText, type Oid, type Path } from '../../../core/git/repository.ts'
 import { entryAt } from '../../../core/git/trees.ts'
 import { short } from '../../../core/text.ts'
 import type { Near } from './map.ts'
-import type { Offer, ReadOffers } from './offers.ts'
+import type { Offer, ReadInterface } from './offers.ts'
 
 /**
  * A file related to the step's own files. `lines`: of an imported file, the definitions that the own files use; of an
@@ -26,7 +26,7 @@ export type Relating = {
   own: readonly Path[]
   /** Names in the task. */
   names: ReadonlySet<string>
-  readOffers: ReadOffers
+  readInterface: ReadInterface
 }
 
 const MAX_BYTES = 256 << 10
@@ -51,7 +51,7 @@ const MAX_COMPANIONS = 4
  * Those of the `near` files that are related to the step's own files. Always the same for the same commit and files.
  */
 export async function relatedTo(near: readonly Near[], relating: Relating): Promise<Related[]> {
-  const { objects, commit, own, names, readOffers } = relating
+  const { objects, commit, own, names, readInterface } = relating
   const texts = new Map<Path, string>()
   for (const path of own) texts.set(path, (await textAt(objects, commit, path)) ?? '')
   const candidates = new Map<Path, string>()
@@ -59,27 +59,27 @@ export async function relatedTo(near: readonly Near[], relating: Relating): Prom
     const text = await textAt(objects, commit, path)
     if (text !== undefined) candidates.set(path, text)
   }
-  const all = [...texts, ...candidates]
-  const offers = new Map(
-    await Promise.all(all.map(async ([path, text]) => [path, await readOffers(path, text)] as const)),
-  )
-  const isTelling = tellingNames(offers)
+  const read = async ([path, text]: [Path, string]) => [path, await readInterface(path, text)] as const
+  const interfaces = new Map(await Promise.all([...texts, ...candidates].map(read)))
+  const offersOf = (path: Path): readonly Offer[] => interfaces.get(path)?.offers ?? []
+  const importsOf = (path: Path): readonly string[] => interfaces.get(path)?.imports ?? []
+  const isTelling = tellingNames([...interfaces.values()].map(({ offers }) => offers))
   const found: Related[] = []
   const count = (how: Related['how']) => found.filter(it => it.how === how).length
   for (const [path, text] of candidates) {
-    const from = [...texts].filter(([it, its]) => doesImport(it, its, path))
-    const importedBy = own.filter(it => doesImport(path, text, it))
+    const from = [...texts].filter(([it]) => doesImport(it, importsOf(it), path))
+    const importedBy = own.filter(it => doesImport(path, importsOf(path), it))
     if (from.length > 0 && count('imported') < MAX_IMPORTED) {
       // Only the words of files that import this one: a text such as a README contains nearly any word, and so names by
       // chance.
       const words = new Set([...names, ...from.flatMap(([, its]) => its.match(NAME) ?? [])])
-      const used = (offers.get(path) ?? []).filter(({ name }) => words.has(name) && isTelling(name))
+      const used = offersOf(path).filter(({ name }) => words.has(name) && isTelling(name))
       const lines = [...new Set(used.map(({ line }) => short(line.trim(), MAX_LINE)))].slice(0, MAX_SIGNATURES)
       if (lines.length > 0) found.push({ path, how: 'imported', lines })
     }
     if (found.some(it => it.path === path)) continue
     if (importedBy.length > 0 && count('importing') < MAX_IMPORTING) {
-      const offered = importedBy.flatMap(it => (offers.get(it) ?? []).map(({ name }) => name))
+      const offered = importedBy.flatMap(it => offersOf(it).map(({ name }) => name))
       const lines = usesIn(text, new Set(offered.filter(isTelling)), names)
       if (lines.length > 0) found.push({ path, how: 'importing', lines })
     }
@@ -88,9 +88,9 @@ export async function relatedTo(near: readonly Near[], relating: Relating): Prom
 }
 
 /** A function that tells whether few of these files define a name, so that a use refers to one of them. */
-function tellingNames(offers: ReadonlyMap<Path, readonly Offer[]>): (name: string) => boolean {
+function tellingNames(offers: readonly (readonly Offer[])[]): (name: string) => boolean {
   const definers = new Map<string, number>()
-  for (const own of offers.values())
+  for (const own of offers)
     for (const name of new Set(own.map(it => it.name))) definers.set(name, (definers.get(name) ?? 0) + 1)
   return name => (definers.get(name) ?? 0) <= MAX_DEFINERS
 }
@@ -146,17 +146,17 @@ async function textAt(objects: Objects, commit: Oid, path: Path): Promise<string
 // --- Imports
 
 /** Whether a file imports another one, judged by its text without the project's configuration. */
-export function doesImport(from: Path, text: string, to: Path): boolean {
+export function doesImport(from: Path, imports: readonly string[], to: Path): boolean {
   const name = asText(to)
   const folder = posix.dirname(asText(from))
   // Go files of one folder are one package and do not import each other.
   if (/\.go$/.test(from) && /\.go$/.test(to)) {
     if (posix.dirname(name) === folder) return true
     const target = posix.dirname(name)
-    return importsOf(from, text).some(spec => spec === target || spec.endsWith(`/${target}`))
+    return imports.some(spec => spec === target || spec.endsWith(`/${target}`))
   }
   const stem = stemOf(name)
-  return importsOf(from, text).some(spec => {
+  return imports.some(spec => {
     const wanted = spec.startsWith('.') ? stemOf(posix.join(folder, spec)) : stemOf(spec)
     if (spec.startsWith('.')) return wanted === stem
     return wanted !== '' && (stem === wanted || stem.endsWith(`/${wanted}`))
@@ -168,41 +168,3 @@ const stemOf = (path: string): string =>
   path
     .replace(/\.(?:[cm]?[jt]sx?|py|rs|go|rb|php|java|kt|h|hpp|hh|c|cc|cpp|vue|svelte)$/, '')
     .replace(/\/(?:index|__init__|mod|lib)$/, '')
-
-/** The imports of a file as paths; relative ones begin with a dot. */
-export function importsOf(path: Path, text: string): string[] {
-  const ending = /\.(\w+)$/.exec(path)?.[1] ?? ''
-  const all = (pattern: RegExp) =>
-    [...text.matchAll(pattern)].map(([, found = '', second = '']) => [found, second] as const)
-  if (/^[cm]?[jt]sx?$|^vue$|^svelte$/.test(ending))
-    return all(/(?:\bfrom|\bimport|\brequire\(|\bimport\()\s*['"]([^'"\n]+)['"]/g).map(([found]) => found)
-  if (ending === 'py') return pythonImports(all)
-  if (ending === 'go') return all(/^\s*(?:import\s+)?(?:[\w.]+\s+)?"([\w./-]+)"$/gm).map(([found]) => found)
-  if (ending === 'rs')
-    return [
-      ...all(/^\s*(?:pub\s+)?use\s+(?:crate|super|self)::([\w:]+)/gm).flatMap(([found]) => {
-        const names = found.split('::')
-        return names.map((_, at) => names.slice(0, at + 1).join('/'))
-      }),
-      ...all(/^\s*(?:pub\s+)?mod\s+(\w+);/gm).map(([found]) => `./${found}`),
-    ]
-  if (/^(?:java|kt|scala)$/.test(ending))
-    return all(/^import\s+(?:static\s+)?([\w.]+)/gm).map(([it]) => it.replaceAll('.', '/'))
-  if (/^(?:c|cc|cpp|h|hpp|hh)$/.test(ending)) return all(/^#include\s+"([^"\n]+)"/gm).map(([found]) => `./${found}`)
-  if (ending === 'rb') return all(/^\s*require(?:_relative)?\s+['"]([^'"\n]+)['"]/gm).map(([found]) => found)
-  return []
-}
-
-function pythonImports(all: (pattern: RegExp) => (readonly [string, string])[]): string[] {
-  const plain = all(/^\s*import\s+([\w., ]+)/gm).flatMap(([found]) =>
-    found.split(',').map(it => (it.trim().split(' ')[0] ?? '').replaceAll('.', '/')),
-  )
-  const from = all(/^\s*from\s+([.\w]+)\s+import\s+\(?([^#)\n]+)/gm).flatMap(([module, names]) => {
-    const dots = /^\.*/.exec(module)?.[0].length ?? 0
-    const rest = module.slice(dots).replaceAll('.', '/')
-    const base = dots === 0 ? rest : `${'./'}${'../'.repeat(dots - 1)}${rest}`.replace(/\/$/, '')
-    // An imported name may also be a module of a package.
-    return [base, ...names.split(',').map(it => `${base}/${it.trim().split(' ')[0] ?? ''}`)]
-  })
-  return [...plain, ...from]
-}

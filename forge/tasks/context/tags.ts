@@ -118,7 +118,7 @@ export class TagStore implements Disposable {
 
   async #bySyntax(file: FileEntry): Promise<Names> {
     const [facts = NO_FACTS] = await this.code.factsOf([file])
-    return { offers: offersAmong(facts), names: facts.references.names }
+    return { offers: offersAmong(facts), names: facts.references }
   }
 
   async #byLines({ path, oid }: FileEntry): Promise<Names> {

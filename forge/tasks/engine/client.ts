@@ -75,8 +75,8 @@ const NOT_IN_TIME = 'no answer in time'
 const PROXIES = ['grpc_proxy', 'https_proxy', 'http_proxy', 'HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY']
 
 /**
- * A warning about a server on which runs work all the same. `isCertain`: whether it surely lacks something; otherwise
- * it only may.
+ * A warning about a server on which runs work all the same. `isCertain`: whether the server surely lacks something, or
+ * only may lack it.
  */
 export type Warning = { words: string; isCertain: boolean }
 

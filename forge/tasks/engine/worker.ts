@@ -40,7 +40,7 @@ type WorkerOptions = {
   onBegun?: (connection: NativeConnection) => Promise<void>
   /** The path of a bundle; by default that of the current sources. */
   bundle?: string
-  /** Told of each activity, to end a worker that is idle. */
+  /** Counts the running activities, so that an idle worker can be ended. */
   idle?: Pick<IdleWatch, 'during'>
 }
 

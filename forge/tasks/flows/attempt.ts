@@ -74,7 +74,10 @@ class Attempt {
     }
   }
 
-  /** Runs all parts in order. Gives the commit that passed, and the one that it began with. */
+  /**
+   * Runs all parts of the attempt in order. Gives the commit that passed (`head`), and the commit that the attempt
+   * began with (`from`).
+   */
   async #work(): Promise<{ head: Oid; from: Oid }> {
     const base = await this.#gather()
     const steps = await this.#outline(base)

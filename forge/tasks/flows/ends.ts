@@ -8,7 +8,7 @@ import type { Halt, TaskEnd, TaskInput } from '../run/events.ts'
  */
 export type StepEnd = { halt?: undefined; result: StepResult; spent: Spent } | { halt: Halt; spent: Spent }
 
-/** The result of one sub-agent; where it found nothing, `artifact` has its words. */
+/** The result of one sub-agent. `artifact`: its findings, or, where it found nothing, the text of its answer. */
 export type SubAgentEnd = { artifact: Reference; isGood: boolean; words: string }
 
 /**

@@ -10,7 +10,7 @@ export const hold = defineSignal<[isHeld: boolean, number: number]>('hold')
 /** Tells a step whether its flow is held, which means that it starts nothing new, and waits until it is not. */
 export type Holding = { readonly isHeld: boolean; mayGoOn: () => Promise<void> }
 
-/** Whether this flow is held. `onChange` is called when that changes. */
+/** Whether this flow is held, and so starts nothing new. `onChange` is called when that changes. */
 export class Held implements Holding {
   #isHeld: boolean
   /** The number of the last signal that was obeyed. */

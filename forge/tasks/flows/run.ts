@@ -124,7 +124,7 @@ class Running {
   async #learn(): Promise<void> {
     if (!this.#run.learns) return
     const { run } = this.input
-    // The run has ended, whatever comes of this.
+    // If the learning can't be started, the run has ended all the same.
     await startChild<typeof forgeLearn>('forgeLearn', {
       workflowId: `${workflowInfo().workflowId}/lessons`,
       args: [{ run }],
@@ -411,7 +411,7 @@ class Running {
     this.#verify(wanted)
   }
 
-  /** Approves the plan that is shown, or one that the user has made of it. */
+  /** Approves the plan that the user is shown, or the version of it that the user has edited. */
   async #approve(plan: Reference): Promise<void> {
     const { question } = this.#run
     const shown = question?.proposal?.plan.oid === plan.oid ? question.proposal : undefined
@@ -473,7 +473,7 @@ class Running {
   }
 }
 
-/** The kinds of steps that plan: where only the work is sent in batches, these are sent now. */
+/** The kinds of steps that plan: where only the work goes into batches, these are sent as single requests. */
 const PLANNING: readonly StepKind[] = ['plan', 'check plan']
 
 /** For the run's own steps, which have no sub-agents and are not begun while the run is held. */

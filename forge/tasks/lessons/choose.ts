@@ -44,7 +44,7 @@ function fits(lesson: Lesson, { audience, tier, domain }: Place): boolean {
   return !lesson.domain || domain === undefined || lesson.domain === domain
 }
 
-/** A lesson that a task names goes before all others. */
+/** Rates how well a lesson fits a step, as numbers to sort by: a lesson that the task names comes before all others. */
 function rateOf(lesson: Lesson, named: readonly string[], words: ReadonlySet<string>): number {
   if (named.includes(lesson.id)) return Number.POSITIVE_INFINITY
   const own = wordsIn(lesson.id, lesson.title, lesson.says, lesson.error ?? '')

@@ -8,7 +8,7 @@ import { DOMAINS, type Domain } from '../runs/domains.ts'
 
 /** At most this many characters in a lesson, in its title, and in the name of the error that it is about. */
 export const MAX_LESSON = { says: 600, title: 100, error: 160 }
-/** A lesson is retired when it was given this often and never before a success at the first attempt. */
+/** A lesson is retired when it was given to this many tasks and none of them passed at its first attempt. */
 const GIVEN_IN_VAIN = 10
 /** At most this many runs are named in a lesson: the newest. */
 const MAX_RUNS = 5
@@ -119,7 +119,9 @@ export function parseLesson(text: string): Lesson | { complaints: string[] } {
   }
 }
 
-/** A lesson after it was given to a task. `isFirstTry`: whether that passed at its first attempt. */
+/**
+ * A lesson's counts after it was given to one more task. `isFirstTry`: whether the task passed at its first attempt.
+ */
 export function counted(lesson: Lesson, isFirstTry: boolean, today: string): Lesson {
   const given = lesson.given + 1
   const firstTry = lesson.firstTry + (isFirstTry ? 1 : 0)

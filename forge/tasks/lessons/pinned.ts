@@ -14,14 +14,14 @@ export const lessonNamedBy = ({ kind }: Reference): string | undefined =>
   kind.startsWith(OF_LESSON) ? kind.slice(OF_LESSON.length) : undefined
 
 /**
- * Keeps the lessons that are there now for a run, so that its requests stay the same whatever is learned meanwhile.
- * Gives undefined where there are none.
+ * Stores a copy of the repository's present lessons with a run, so that the run's requests stay the same whatever is
+ * learned meanwhile. Gives undefined where there are no lessons.
  */
 export async function pinLessons(objects: Objects, store: RunStore): Promise<Reference | undefined> {
   const { lessons } = await readPlaybooks(objects)
   const active = lessons.filter(({ retired }) => !retired)
   if (active.length === 0) return undefined
-  // Counts are left out: they are no part of what a request is made of.
+  // Without the counts of how often each lesson was given and how often it helped: no request contains these.
   return await store.putJson(
     'lessons',
     active.map(lesson => ({ ...lesson, given: 0, firstTry: 0 })),

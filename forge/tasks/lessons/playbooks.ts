@@ -27,7 +27,7 @@ const COUNTED: Path = 'counted'
 /** All lessons, and the runs whose outcomes they count. */
 export type Playbooks = { lessons: readonly Lesson[]; counted: readonly RunId[] }
 
-/** The lessons at one time. A file that is no lesson is left out. */
+/** The lessons in a commit, by default the newest. A file that is no lesson is left out. */
 export async function readPlaybooks(objects: Objects, tip = PLAYBOOKS as string): Promise<Playbooks> {
   const commit = await objects.info(tip)
   if (!commit) return { lessons: [], counted: [] }

@@ -102,7 +102,10 @@ export function whyNotRun(command: string, room: CommandRoom): string[] {
   return [...words]
 }
 
-/** The simple commands of a command that runs all of them; undefined for any other form. */
+/**
+ * The parts of a command that consists only of simple commands joined by `&&`; undefined for a command of any other
+ * form.
+ */
 export function simpleCommandsOf(command: string): Simple[] | undefined {
   const items = parse(command)
   if (!items || items === 'open quote' || /[<>]/.test(command)) return undefined

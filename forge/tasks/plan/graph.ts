@@ -14,7 +14,7 @@ export type TaskGraph = {
   outputs: ReadonlySet<string>
   outputsOf: (id: TaskId) => string[]
   makersOf: (path: string) => TaskId[]
-  /** The tasks by level: each is one level after its last dependency. */
+  /** The tasks by level: a task is one level after the last level of its dependencies. */
   levels: TaskId[][]
 }
 

@@ -132,7 +132,7 @@ function* complaintsIn(context: LintContext): Generator<string> {
   yield* overlaps(context.plan.tasks, context.graph, id => ['done', 'stopped'].includes(context.standing.get(id) ?? ''))
 }
 
-/** Complaints about lessons of earlier runs that are not there. */
+/** Complaints about tasks that name a lesson which does not exist. */
 function* unknownLessons({ plan, linting: { lessons }, standing }: LintContext): Generator<string> {
   if (!lessons) return
   for (const { id, context } of plan.tasks)
@@ -147,7 +147,7 @@ type LintContext = {
   writes: Writes
   scripts: ReadonlySet<string> | undefined
   graph: TaskGraph
-  /** The progress of tasks; those not in it are open. */
+  /** The progress of the tasks that have begun; a task that is not in it is open. */
   standing: ReadonlyMap<TaskId, Standing['is']>
 }
 

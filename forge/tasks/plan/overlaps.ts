@@ -47,8 +47,8 @@ export function* overlaps(
 }
 
 /**
- * For each open task the done ones that may have written the same files without being dependencies: it has to begin
- * with their results.
+ * For each open task, the done tasks that may have written the same files and are not among its dependencies: the open
+ * task has to begin with their results, too.
  */
 export function heritage(
   tasks: readonly Task[],

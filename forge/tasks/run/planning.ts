@@ -236,7 +236,7 @@ function linted(draft: Draft, found: LintedTasks): void {
       propound(draft, good)
       return
     }
-    // Questions that were answered before this plan are not asked again, so counting continues after them.
+    // Questions that were answered before this plan are not asked again, so new questions get the numbers after theirs.
     run.questions = Math.max(0, ...run.remembered.filter(({ task }) => !task).map(({ count }) => count))
     draft.say('plan/remembered', 'approved', 'Goes on with the plan that was approved before.', { refs: [plan] })
     adopt(draft, good)

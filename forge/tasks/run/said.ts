@@ -1,4 +1,4 @@
-/** What the user tells a running run: why it can't be followed, or what follows. */
+/** What the user tells a running run: why it is refused, or how it changes the run. */
 import type { Limits, Reference, TaskId } from '../contract.ts'
 import type { Draft } from './draft.ts'
 import type { PersonSaid } from './events.ts'
@@ -143,7 +143,7 @@ function decide(draft: Draft, decision: Decision): void {
 function answered(draft: Draft, task: TaskId | '', answer: Reference): void {
   const { run } = draft
   const held = askingHold(run)
-  // An answer to the run is for the task that holds it.
+  // An answer to the run as a whole counts for the task that holds the run, if one does.
   const id = task || (confusedBy(run) ?? '')
   const record = id ? draft.edit(id) : undefined
   if (held && (!task || held.task === task)) draft.letGo()

@@ -67,7 +67,7 @@ export type TaskRecord = {
   question?: Reference
 }
 
-/** Why nothing is begun, apart from a pause: until the user resumes, answers, or raises a limit. */
+/** Why the run begins nothing new, other than by a pause: until the user resumes it, answers, or raises a limit. */
 export type Hold = {
   why: 'budget' | 'model' | 'machine' | 'degraded' | 'confused'
   state: 'paused' | 'asks' | 'out of budget'
@@ -183,7 +183,7 @@ export type RunRecord = {
   /** Facts found when the run began. `above`: for each tier the next one with another model. */
   facts: Reference[]
   above: TiersAbove
-  /** Whether lessons are drawn from it when it has ended. */
+  /** Whether lessons are drawn from the run when it has ended. */
   learns?: boolean
   /** The number of proposals, so that their steps have the same ids when they are repeated. */
   proposals: number
@@ -215,7 +215,7 @@ export type RunRecord = {
   mending: number
   /** The number of the last signal that told attempts to be held or to go on. */
   told: number
-  /** Flows with requests in batches; undefined in runs begun by an older version. */
+  /** The flows that wait, or have waited, for answers from batches; undefined in runs begun by an older version. */
   away?: { flow: string; task?: TaskId; isAway: boolean; number: number }[]
   isDraining: boolean
   isStopping: boolean
@@ -281,7 +281,10 @@ export const isFrozen = ({ state, isOut }: TaskRecord): boolean => state === 'do
 
 export const isOver = ({ state, isOut }: TaskRecord): boolean => (state === 'done' || state === 'stopped') && !isOut
 
-/** Whether the task has no question, but something outside has to be fixed; then it continues where it was. */
+/**
+ * Whether the task waits without a question, until something outside of the run is fixed; then it continues where it
+ * was.
+ */
 export const isLacking = ({ state, isAgain }: TaskRecord): boolean => (state === 'runs' || state === 'asks') && isAgain
 
 /** The newest references for an attempt, without repetitions. */

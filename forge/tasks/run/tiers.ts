@@ -6,7 +6,7 @@ const TIERS: Tier[] = ['classification', 'summarization', 'generation', 'reasoni
 /** For each tier the next more capable one that has another model; undefined where there is none. */
 export type TiersAbove = Partial<Record<Tier, Tier>>
 
-/** Each tier and the next one, whatever models they have. */
+/** For each tier the next more capable one, even if both have the same models. */
 export const ALL_TIERS: TiersAbove = Object.fromEntries(TIERS.slice(1).map((tier, at) => [TIERS[at], tier]))
 
 /** The next more capable tier with another model; undefined where there is none. */

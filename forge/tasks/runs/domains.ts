@@ -1,4 +1,7 @@
-/** The domain of a task by the files that it writes: lessons apply to one, and statistics are told by it. */
+/**
+ * The domain of a task (a language, text, data), by the files that it writes. A lesson may be for one domain only, and
+ * statistics are kept by domain.
+ */
 import type { Task } from '../plan/schema.ts'
 
 export const DOMAINS = ['typescript', 'python', 'go', 'rust', 'shell', 'code', 'text', 'data', 'mixed'] as const

@@ -113,8 +113,8 @@ const cut = (line: string, columns: number): string =>
 const MAX_FILES_OUTSIDE = 5
 
 /**
- * Files that a task has written outside of its boundaries, by what its checks said of that. Only plain names: these can
- * be typed on a command line without quotes.
+ * Files that a task has written outside of its boundaries, according to the reports of its checks. Only plain names:
+ * these can be typed on a command line without quotes.
  */
 export function filesOutside({ evidence }: Escalation): string[] {
   const said = evidence.flatMap(text => [...text.matchAll(/^- (\w[\w./-]*) is outside of what the task may write$/gm)])

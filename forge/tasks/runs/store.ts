@@ -76,7 +76,7 @@ export class RunStore {
     return { kind, oid }
   }
 
-  /** Stores a value as JSON; values built in the same order give the same bytes. */
+  /** Stores a value as JSON. Equal values whose fields were added in the same order give the same bytes. */
   putJson(kind: string, value: unknown): Promise<Reference> {
     return this.put(kind, `${JSON.stringify(value)}\n`)
   }

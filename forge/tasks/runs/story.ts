@@ -14,7 +14,7 @@ type StoryOptions = {
   /** The plan, for the titles of tasks. */
   plan?: Plan | undefined
   secrets?: readonly string[]
-  /** Where only some lines are shown: all lines, for the totals. */
+  /** All lines of the journal, for the totals, where the story tells only some of them. */
   all?: readonly WrittenLine[]
   columns?: number
   /** The reader's time zone, in minutes east of UTC. */

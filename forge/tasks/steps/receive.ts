@@ -173,7 +173,7 @@ function jsonIn(text: string): unknown {
     try {
       return parseJson(candidate)
     } catch {
-      // Try the other candidate.
+      // This candidate is not JSON: try the next one.
     }
   }
   return undefined

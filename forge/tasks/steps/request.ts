@@ -137,7 +137,7 @@ type BuiltRequest = {
   leftOut: string[]
   /** The version of the prompt. */
   prompt: number
-  /** The lessons that it was given. */
+  /** The lessons that the request contains. */
   lessons: readonly Lesson[]
 }
 

@@ -52,7 +52,7 @@ describe.each(FORMATS)('%s', format => {
     expect(sent).toMatch(streamed)
     const own = await line('a')
     expect(own.body).toBe(sent.replace(streamed, ''))
-    // And these very bytes are what the provider gets.
+    // The provider gets exactly these bytes.
     await service.submit('one', [own], NEVER)
     expect(server.batches.lines).toEqual([{ id: 'a', body: own.body }])
   })

@@ -24,7 +24,7 @@ process.on('message', ({ text }) => {
   if (text === 'crash') process.abort()
   if (text === 'end') process.exit(0)
   const name = text + ' ' + process.pid + ' ' + asked
-  process.send({ facts: { definitions: [{ name }], references: { names: [], places: [] }, imports: [] }, isLast: text === 'large' })
+  process.send({ facts: { definitions: [{ name }], references: [], imports: [] }, isLast: text === 'large' })
 })
 process.on('disconnect', () => process.exit())
 `

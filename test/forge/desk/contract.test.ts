@@ -193,7 +193,7 @@ describe('a name that looks like an option, another ref or another file is only 
     for (const question of questions(word)) {
       const answer = await window.ask(question).catch((error: Error) => error.message)
       const text = JSON.stringify(answer) ?? ''
-      // The message may contain the name, but no content of other files.
+      // The message may contain the hostile name itself, but no content of other files, usage text or stack trace.
       expect(text).not.toMatch(/root:x|usage: git|\bat .*\.ts:\d+|repositoryformatversion/)
     }
     expect(await place.git('for-each-ref', '--format=%(refname) %(objectname)', 'refs/heads')).toBe(

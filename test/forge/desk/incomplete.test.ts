@@ -91,7 +91,8 @@ test('in a bare partial clone new files can be made, and missing ones are report
   expect(await window.ask({ ask: 'folder', at: main, path: '' })).toMatchObject([{ name: 'f' }, { name: 'a.txt' }])
   expect(await why({ ask: 'open', at: main, path: 'a.txt' })).toBe(NOT_FETCHED)
   await window.ask({ ask: 'new file', branch: 'main', path: 'f/new.txt' })
-  // No tree is written with content that this clone lacks, although it would be correct.
+  // The move is refused although its result would be right, since no tree is written with content that this clone
+  // lacks.
   expect(await why({ ask: 'move', branch: 'main', moves: [{ from: 'a.txt', to: 'c.txt' }] })).toContain(
     NOT_FETCHED.slice(0, -1),
   )

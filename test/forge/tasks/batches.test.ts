@@ -12,11 +12,14 @@ import { hasNoTemporal } from '../../support/temporal.ts'
 
 const MINUTES = 10 * 60_000
 const PRICES = 'anthropic/claude-scripted=4/20/0.4/5,openai/scripted=4/20/0.4/4'
-/** The sub-agents of a run, and its requests: one for the plan, one that asks them, theirs, and one with their texts. */
+/**
+ * `AGENTS`: the sub-agents of a run. `REQUESTS`: its requests, one for the plan, one that asks for sub-agents, one for
+ * each of them, and one with their texts.
+ */
 const AGENTS = 4
 const REQUESTS = AGENTS + 3
 
-/** A world whose batches are gathered for a part of a second. */
+/** Makes a world in which requests are gathered for 0.4 seconds before they are submitted as a batch. */
 function make({ env, ...options }: TasksWorldOptions = {}, agents = AGENTS): Promise<TasksWorld> {
   const answer = fansOut(1, agents)
   return TasksWorld.make({
@@ -26,7 +29,7 @@ function make({ env, ...options }: TasksWorldOptions = {}, agents = AGENTS): Pro
   })
 }
 
-/** All lines that were taken, by their names; each may be there once. */
+/** The ids of all lines (requests) in accepted batches. Checks that each id is there once. */
 function linesOf({ model }: TasksWorld): string[] {
   const ids = model.batches.lines.map(({ id }) => id)
   expect(ids.length).toBe(new Set(ids).size)
@@ -43,7 +46,7 @@ async function shown(world: TasksWorld, run = 'last'): Promise<ShownRun> {
 const storyOf = async (world: TasksWorld): Promise<string[]> =>
   (await world.journal(await world.run())).git.map(({ words }) => words)
 
-/** Waits until something is so. */
+/** Waits until a condition is true, by polling. */
 async function until(isSo: () => boolean | Promise<boolean>): Promise<void> {
   while (!(await isSo())) await Bun.sleep(20)
 }
@@ -67,7 +70,7 @@ describe.skipIf(hasNoTemporal)('a run in batches', () => {
         isDropped: count => count === 1,
       }
       expect(await world.forge(['run', '--yes', 'Ask some'])).toMatchObject({ code: 0 })
-      // The plan is asked for now, all else in batches.
+      // Only the request for the plan is sent outside of batches.
       expect(world.model.requests).toHaveLength(1)
       expect(linesOf(world)).toHaveLength(REQUESTS - 1)
       expect(world.model.batches.batches).toHaveLength(3)
@@ -97,7 +100,7 @@ describe.skipIf(hasNoTemporal)('a run in batches', () => {
       world.model.batches.script = { end: (at, body) => (/Say fan-a-/.test(body) ? ends[at] : undefined) ?? 'answered' }
       expect(await world.forge(['run', '--yes', 'Ask some more'])).toMatchObject({ code: 0 })
       linesOf(world)
-      // The plan, and three lines without an answer.
+      // Sent outside of batches: the request for the plan, and those of the three lines that got no answer.
       expect(world.model.requests).toHaveLength(4)
       const story = await storyOf(world)
       expect(story).toContain('A request is sent now: the provider refused it: Invalid request.')
@@ -119,7 +122,7 @@ describe.skipIf(hasNoTemporal)('a run in batches', () => {
       const { out } = await world.forge(['show', run])
       expect(out).toMatch(/1 request is out in batches, for \d+ s/)
       expect(out).toContain('writes, in a batch')
-      // Minutes are not counted meanwhile.
+      // While requests wait in batches, the run's minutes are not counted.
       await Bun.sleep(1500)
       expect((await shown(world, run)).used).toBe(used ?? 0)
       expect(await world.forge(['stop', run])).toMatchObject({ code: 0 })
@@ -130,7 +133,7 @@ describe.skipIf(hasNoTemporal)('a run in batches', () => {
       world.model.batches.script = {}
       expect(await world.forge(['resume', run])).toMatchObject({ code: 0 })
       expect(await world.forge(['attach', run])).toMatchObject({ code: 0 })
-      // The same line, in another batch.
+      // The cancelled line is submitted again, with the same id, in another batch.
       const ids = world.model.batches.lines.map(({ id }) => id)
       expect(ids[1]).toBe(ids[0] ?? '')
       expect(new Set(ids).size).toBe(REQUESTS - 1)
@@ -171,7 +174,7 @@ describe.skipIf(hasNoTemporal)('a run in batches', () => {
         if (workflowId.startsWith('forge-batch-') && status.name === 'RUNNING')
           await engine.client.workflow.getHandle(workflowId).terminate('A person did that')
       await engine.close()
-      // All requests after that one go out in batches again.
+      // Only the request of the ended collector is sent outside of batches; all later ones go out in batches again.
       world.model.batches.script = {}
       expect(await world.forge(['attach', run])).toMatchObject({ code: 0 })
       await leave()
@@ -195,7 +198,7 @@ describe.skipIf(hasNoTemporal)('a run in batches', () => {
   )
 })
 
-/** Seconds for which requests are gathered. */
+/** For how many seconds requests are gathered before they are submitted as a batch. */
 const WINDOW = 6
 
 test.skipIf(hasNoTemporal)(
@@ -210,7 +213,8 @@ test.skipIf(hasNoTemporal)(
     const ids = linesOf(world)
     expect(ids).toHaveLength(count + 2)
     expect(world.model.requests).toHaveLength(1)
-    // One for each window in which requests came; one that asks the sub-agents, and one with their texts.
+    // Two batches of one request: one that asks for sub-agents, and one with their texts. Those of the sub-agents: at
+    // most one for each window of time in which requests came.
     const { batches } = world.model.batches
     const asking = batches.filter(({ lines }) => lines.some(({ body }) => /Say fan-a-\d/.test(body)))
     const seconds = ((asking.at(-1)?.at ?? 0) - (asking[0]?.at ?? 0)) / 1000

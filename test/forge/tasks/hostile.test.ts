@@ -95,7 +95,7 @@ describe.skipIf(hasNoTemporal)('at the port of the local server', () => {
       const { words } = await rests(`forge-run-${run}`)
       expect(words).toStartWith(`You have not asked for ${run} with these limits`)
       await client.workflow.getHandle(`forge-run-${run}`).terminate()
-      // Limits can't be raised either by an update of a running run that was begun with the right ones.
+      // Nor can the limits be raised by an update of a run that was begun with its right limits.
       const right = await submit({ ...input, onlyPlan: false }, `forge-run-${run}`)
       expect(await refusedBy(right.executeUpdate('raise', { args: [{ requests: 100_000 }] }))).toThrow()
       // The run has found all earlier results, and may have ended by itself.

@@ -63,7 +63,7 @@ export function KeyList({ close }: { close: () => void }) {
   )
 }
 
-/** The keys that work now, and those of each part of the page. */
+/** All groups of keys: first those that work now, then those of each part of the page. */
 function keyGroups(page: Page): KeyGroup[] {
   const now = commandsOf(page).flatMap(({ keys, words }): KeyGroup['rows'] => (keys ? [[keys, words]] : []))
   const all = TABLES.map(({ title, tables }) => ({
@@ -77,7 +77,7 @@ function keyGroups(page: Page): KeyGroup[] {
   return [{ title: 'Here, now', rows: [...now, ...keysOfView(page)] }, ...all]
 }
 
-/** Whether all words are in the row's name or its keys, as they are written or shown. */
+/** Whether all words occur in the row's name or in its keys, in our notation (Ctrl+S) or as shown (⌘S). */
 function isFound([keys, label]: [string, string], words: string): boolean {
   const text = `${label} ${keys} ${shownKeys(keys)}`.toLowerCase()
   return words

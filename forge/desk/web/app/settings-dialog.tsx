@@ -67,7 +67,7 @@ function isFound(key: SettingKey, words: string): boolean {
     .every(word => text.includes(word))
 }
 
-/** What is wrong with the file, and what of it the desk does not know. */
+/** Shows what is wrong with the settings file, and the settings in it that the desk does not know. */
 function FileState({ file, problem }: { file: UserSettings | undefined; problem: string | undefined }) {
   const bad = [file?.broken, ...(file?.problems ?? []), problem === file?.broken ? undefined : problem]
   const unknown = file?.unknown ?? []
@@ -123,7 +123,8 @@ function Control({ settings, name, set, id }: RowProps & { id: string }) {
   const isOff = settings.file.value?.broken !== undefined
   const field = useRef<HTMLInputElement>(null)
   const shown = value === undefined ? '' : String(value)
-  // What is being typed stays when another setting changes, so the field has no value of its own.
+  // The value is set only when the setting itself changes: a change of another one must not replace what is being
+  // typed.
   useLayoutEffect(() => {
     if (field.current) field.current.value = shown
   }, [shown])

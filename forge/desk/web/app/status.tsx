@@ -1,5 +1,6 @@
 /** The status bar: the current branch, what is saved, and the message of the next commit. */
 
+import { useEffect } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { At } from '../../contract/values.ts'
 import { AiDoing, AiFigures } from '../chat/turn-state.tsx'
@@ -148,7 +149,7 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
       {!page.connection.isLost.value ? (
         merging && (
           <span class="seg saved">
-            Draft kept · {all - left} of {plural(all, 'conflict')} resolved
+            {all - left} of {plural(all, 'conflict')} resolved
           </span>
         )
       ) : (
@@ -165,8 +166,11 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
 function Distance({ branch }: { branch: BranchInfo }) {
   const page = usePage()
   const { name, upstream } = branch
+  const areRemotesNeeded = !upstream && !page.graph.refs.value
+  useEffect(() => {
+    if (areRemotesNeeded) void page.graph.needRefs()
+  }, [areRemotesNeeded])
   if (!upstream) {
-    // The remotes are unknown until the repository view was shown; until then, the branch's menu offers to publish.
     const hasRemote = (page.graph.refs.value?.remotes.length ?? 0) > 0
     if (!hasRemote) return null
     return (
@@ -339,7 +343,8 @@ function FilePlace({ file }: { file: OpenFile }) {
         </button>
       </span>
       <span class="seg opt-wide">
-        {shown.lineEnd === 'mixed' ? 'mixed line endings' : shown.lineEnd} · UTF-8{shown.bom ? ' with BOM' : ''}
+        {shown.lineEnd === 'mixed' ? 'mixed line endings' : shown.lineEnd} · {shown.encoding ?? 'UTF-8'}
+        {shown.bom ? ' with BOM' : ''}
       </span>
     </>
   )

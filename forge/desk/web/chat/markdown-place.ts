@@ -1,17 +1,20 @@
-/** Where a Markdown text stands: a file of the repository, whose relative links and images are those of its folder. */
+/** The file that a Markdown text comes from: relative links and images in the text start at the folder of this file. */
 import { type ComponentType, createContext } from 'preact'
 
 export interface MarkdownPlace {
   /** The folder of the file, without a slash at its end; '' is the top. */
   folder: string
-  /** Shows an image of the repository. `path`: as bytes of the name. */
+  /** The component that shows an image of the repository. `path`: a byte string. */
   Image: ComponentType<{ path: string; alt: string }>
 }
 
-/** Undefined: the text is no file, such as an answer of a model. Paths are then from the top, and no image is shown. */
+/**
+ * Undefined if the text is not a file, such as an answer of a model: its paths start at the top folder, and no image is
+ * shown.
+ */
 export const MarkdownPlaceContext = createContext<MarkdownPlace | undefined>(undefined)
 
-/** A relative address as one from the top of the repository; any other address as it is. */
+/** Converts an address relative to the file to one relative to the top folder; any other address stays. */
 export function fromTop(href: string, place: MarkdownPlace | undefined): string {
   const address = href.trim()
   if (!place || /^([a-z][a-z0-9+.-]*:|[/\\#?])/i.test(address) || address.includes('\\')) return href
@@ -20,7 +23,7 @@ export function fromTop(href: string, place: MarkdownPlace | undefined): string 
   for (const part of path.split('/')) {
     if (part === '' || part === '.') continue
     if (part !== '..') parts.push(part)
-    // Above the top is nothing of the repository.
+    // An address that leads out of the repository stays as it is.
     else if (parts.pop() === undefined) return href
   }
   return parts.join('/') + rest

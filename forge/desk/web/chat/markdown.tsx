@@ -199,9 +199,8 @@ function InlineToken({ token, depth }: { token: Token; depth: number }) {
 }
 
 /**
- * An image's description and address, or the image if the text is a file and the image is in the same repository. Any
- * other is not loaded, since that would tell the address's owner that it was read, and
- * could carry data.
+ * Shows an image of the same repository if the text is a file; else only the image's description and address. Loading
+ * an image from elsewhere would tell the address's owner that it was read, and could carry data.
  */
 function Image({ alt, address }: { alt: string; address: string }) {
   const place = useContext(MarkdownPlaceContext)

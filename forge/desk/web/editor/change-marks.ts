@@ -12,7 +12,7 @@ import {
 } from '@codemirror/state'
 import { EditorView, GutterMarker, gutter } from '@codemirror/view'
 import { goToLine } from './gutter-clicks.ts'
-import { type Hunk, hunkOf } from './hunks.ts'
+import { type Hunk, hunksOf } from './hunks.ts'
 
 // Limits of one comparison (lines to scan, milliseconds); beyond them the differences are coarser.
 const DIFF = { scanLimit: 500, timeout: 50 }
@@ -70,7 +70,7 @@ function compare(saved: Text, doc: Text): Changes {
 
 function describe(saved: Text, doc: Text, chunks: readonly Chunk[]): Changes {
   const builder = new RangeSetBuilder<GutterMarker>()
-  const hunks = chunks.map(chunk => withoutEnd(saved, doc, hunkOf(saved, doc, chunk)))
+  const hunks = chunks.flatMap(chunk => hunksOf(saved, doc, chunk)).map(hunk => withoutEnd(saved, doc, hunk))
   const counts = { added: 0, deleted: 0 }
   let marks = 0
   for (const hunk of hunks) {
@@ -79,8 +79,16 @@ function describe(saved: Text, doc: Text, chunks: readonly Chunk[]): Changes {
     if (marks > MAX_MARKS) continue
     marks += markLines(builder, doc, hunk)
   }
+  // Git does not count the empty line after a final line end. The hunks may have matched it with a real line, so the
+  // counts are corrected here.
+  const missing = linesIn(doc) - linesIn(saved) - (counts.added - counts.deleted)
+  if (missing > 0) counts.added += missing
+  else counts.deleted -= missing
   return { saved, chunks, hunks, markers: builder.finish(), counts }
 }
+
+/** The number of lines as git counts them. */
+const linesIn = (text: Text): number => text.lines - (isEmptyAt(text, text.lines) ? 1 : 0)
 
 /** Leaves the empty line after the last line end out of a hunk, unless it is the only difference. */
 function withoutEnd(saved: Text, doc: Text, hunk: Hunk): Hunk {
@@ -141,8 +149,9 @@ export function savedLineOf(state: EditorState, line: number): number | undefine
 }
 
 /**
- * Discards the changes at the selected lines, as an edit: these are again as in the last commit. Of lines that were only
- * added, or changed one by one, just the selected ones are taken. Undefined if no selected line differs.
+ * Makes the edit that discards the changes of the selected lines, as they are in the last commit then. Added lines, and
+ * lines that replace as many others, are discarded one by one; any other change as a whole. Undefined if no selected
+ * line differs.
  */
 export function discardChanges(state: EditorState): TransactionSpec | undefined {
   const { saved, hunks } = state.field(changes, false) ?? { saved: Text.empty, hunks: [] }
@@ -153,14 +162,17 @@ export function discardChanges(state: EditorState): TransactionSpec | undefined 
   const end = last.from === to && to > from ? last.number - 1 : last.number
   const edits = hunks.flatMap(hunk => {
     const isDeletion = hunk.fromB === hunk.toB
-    // A deletion is at the line above or below it.
+    // Deleted lines belong to the selection if it contains the line above or below them.
     const isMet = isDeletion ? hunk.fromB >= first && hunk.fromB <= end : hunk.fromB < end && hunk.toB > first
     return isMet ? [replacement(saved, doc, selectedPart(hunk, first, end))] : []
   })
   return edits.length === 0 ? undefined : { changes: edits, userEvent: 'input.discard', scrollIntoView: true }
 }
 
-/** The part of a hunk that is in some lines, where its lines can be taken one by one. */
+/**
+ * The part of a hunk inside the lines `first` to `end` (exclusive), or the whole hunk if its lines do not correspond
+ * one to one.
+ */
 function selectedPart(hunk: Hunk, first: number, end: number): Hunk {
   const { fromA, toA, fromB, toB } = hunk
   const [from, to] = [Math.max(fromB, first), Math.min(toB, end)]
@@ -169,18 +181,18 @@ function selectedPart(hunk: Hunk, first: number, end: number): Hunk {
   return { fromA: fromA + from - fromB, toA: fromA + to - fromB, fromB: from, toB: to }
 }
 
-/** The edit that puts the saved lines of a hunk back. */
+/** The edit that replaces the lines of a hunk by the saved ones. */
 function replacement(saved: Text, doc: Text, { fromA, toA, fromB, toB }: Hunk) {
   const lines = Array.from({ length: toA - fromA }, (_, at) => saved.line(fromA + at + 1).text)
   const startOf = (line: number) => (line < doc.lines ? doc.line(line + 1).from : doc.length)
   if (fromB === toB) {
-    // Deleted lines at the end come after a line end of their own.
+    // After the last line, which has no line end, the deleted lines need a line end before them.
     if (fromB >= doc.lines) return { from: doc.length, to: doc.length, insert: `\n${lines.join('\n')}` }
     return { from: startOf(fromB), to: startOf(fromB), insert: lines.map(line => `${line}\n`).join('') }
   }
   const to = doc.line(toB).to
   if (lines.length > 0) return { from: startOf(fromB), to, insert: lines.join('\n') }
-  // Added lines go with one of the line ends around them.
+  // Added lines are removed with the line end after them, or, at the end of the text, with the one before them.
   if (toB < doc.lines) return { from: startOf(fromB), to: startOf(toB), insert: '' }
   return { from: Math.max(0, startOf(fromB) - 1), to, insert: '' }
 }

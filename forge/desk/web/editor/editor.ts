@@ -27,7 +27,7 @@ import { byteForm, refusedText } from './refused-text.ts'
 
 /** The extension used when lines are not wrapped. */
 export const NOT_WRAPPED: Extension = []
-/** Whether typing an opening bracket or quote adds the closing one. */
+/** The extensions with which typing an opening bracket or quote adds the closing one, and without. */
 export const [CLOSING, NOT_CLOSING]: [Extension, Extension] = [closeBrackets(), []]
 
 /** The parts of an editor that change while it is open. Each editor has its own. */
@@ -132,12 +132,12 @@ export function editorExtensions(settings: EditorSettings): Extension {
   ]
 }
 
-/** The width of a tab in columns where nothing says another. */
+/** The width of a tab, in columns, if neither the user nor .editorconfig sets it. */
 const USUAL_TAB_SIZE = 4
 
 /**
- * How a text is indented: what .editorconfig says, else as its first indented line is. `tabSize`: the width of a tab that
- * the user has set.
+ * How a text is indented: as .editorconfig says, else like the first indented line. `tabSize`: the width of a tab, in
+ * columns, if the user has set it.
  */
 export function indentationOf(text: string, config: EditorConfig = {}, tabSize?: number): Extension {
   const width = tabSize ?? config.tabWidth ?? USUAL_TAB_SIZE

@@ -1,6 +1,7 @@
-/** Converts the chunks of @codemirror/merge to differing lines. */
+/** Converts the chunks of @codemirror/merge, which differ by characters, to differing lines, as git counts them. */
 import type { Chunk } from '@codemirror/merge'
 import type { Text } from '@codemirror/state'
+import { diffArrays } from 'diff'
 
 /** Lines of text A replaced by lines of text B: from 0, `to` exclusive. */
 export interface Hunk {
@@ -14,7 +15,46 @@ export interface Hunk {
  * The differing lines of a chunk. A chunk at the end of a text without a final line end includes the last unchanged
  * line, which is left out here.
  */
-export function hunkOf(one: Text, other: Text, chunk: Chunk): Hunk {
+export function hunksOf(one: Text, other: Text, chunk: Chunk): Hunk[] {
+  return withoutCommonLines(one, other, hunkOf(one, other, chunk))
+}
+
+/** In a larger hunk, unchanged lines between changed ones stay part of it. */
+const MAX_COMPARED_LINES = 400
+
+/** Splits a hunk where lines between its changes are the same: a chunk spans them if they are short. */
+function withoutCommonLines(one: Text, other: Text, hunk: Hunk): Hunk[] {
+  const { fromA, toA, fromB, toB } = hunk
+  const [linesA, linesB] = [toA - fromA, toB - fromB]
+  if (linesA === 0 || linesB === 0 || linesA + linesB > MAX_COMPARED_LINES) return [hunk]
+  const lines = (text: Text, from: number, to: number) =>
+    Array.from({ length: to - from }, (_, index) => lineAt(text, from + index))
+  const hunks: Hunk[] = []
+  let [atA, atB] = [fromA, fromB]
+  let current: Hunk | undefined
+  for (const { added, removed, count } of diffArrays(lines(one, fromA, toA), lines(other, fromB, toB))) {
+    if (!added && !removed) {
+      atA += count
+      atB += count
+      current = undefined
+      continue
+    }
+    if (!current) {
+      current = { fromA: atA, toA: atA, fromB: atB, toB: atB }
+      hunks.push(current)
+    }
+    if (removed) {
+      atA += count
+      current.toA = atA
+    } else {
+      atB += count
+      current.toB = atB
+    }
+  }
+  return hunks
+}
+
+function hunkOf(one: Text, other: Text, chunk: Chunk): Hunk {
   let [fromA, fromB] = [lineIndex(one, chunk.fromA), lineIndex(other, chunk.fromB)]
   let [toA, toB] = [lineIndex(one, chunk.toA), lineIndex(other, chunk.toB)]
   while (fromA < toA && fromB < toB && lineAt(one, fromA) === lineAt(other, fromB)) {

@@ -3,7 +3,7 @@
  * each window applies them in that order. Edits are kept until the server confirms them: after a break of the
  * connection, or if the server has lost some, they are sent again.
  */
-import { collab, getSyncedVersion, receiveUpdates, sendableUpdates } from '@codemirror/collab'
+import { collab, getClientID, getSyncedVersion, receiveUpdates, sendableUpdates } from '@codemirror/collab'
 import { indentUnit } from '@codemirror/language'
 import { diff } from '@codemirror/merge'
 import {
@@ -50,6 +50,8 @@ const MAX_EARLIER_TEXTS = 200
 const TELL_TIMEOUT_MS = 2_000
 /** Delay before refused edits and those typed since are sent again, in milliseconds. */
 const SEND_AGAIN_MS = 2_000
+/** The editor has taken in the end of a composition after this time; 50 ms are its own. */
+const COMPOSITION_END_MS = 100
 /** The indentation of a text is detected in its first characters. */
 const MAX_DETECTED_CHARS = 20_000
 /** At most this many characters in the edits of one message; a single edit may have more. */
@@ -101,7 +103,7 @@ export class OpenFile {
   readonly #choices: EditorChoices
   readonly #adjustable = new Adjustable()
   readonly #firstCursor: number
-  /** How the file is to be indented, once that is known. */
+  /** What .editorconfig says about the indentation of the file; empty until it has been loaded. */
   #editorConfig: EditorConfig = {}
   #conflictWanted: 1 | -1 | undefined
   #blame: LineCommits | undefined
@@ -127,6 +129,11 @@ export class OpenFile {
    */
   #openedAfterBreaks = 0
   #isClosed = false
+  /**
+   * What waits for the end of an input method's composition, by kind. Until then the text around it must stay, or the
+   * editor loses the composition's place and breaks.
+   */
+  readonly #held = new Map<'text' | 'extension' | 'refusal', () => void>()
   #isLocked = false
   /** Additional extensions, with the key that identifies them. */
   #more: { key: string; extension: Extension } = { key: '', extension: [] }
@@ -191,6 +198,7 @@ export class OpenFile {
     const isHeld = file.kind === 'text' && file.readOnly !== undefined
     if (!isHeld || !this.#isRefused) this.problem.value = undefined
     this.#isRefused = this.#isRefused && isHeld
+    if (this.state && file.kind === 'text' && this.#isHeldBack('text', () => this.ask())) return
     if (file.kind !== 'text') this.state = undefined
     else if (this.state) this.#compare(file, isAfterBreak)
     else this.#start(file)
@@ -210,6 +218,9 @@ export class OpenFile {
       return
     }
     if (known >= edits.length) return
+    const own = getClientID(this.state)
+    const isOthers = edits.slice(known).some(({ client }) => client !== own)
+    if (isOthers && this.#isHeldBack('text', () => this.ask())) return
     try {
       const updates = edits.slice(known).map(({ client, changes }) => {
         return { clientID: client, changes: ChangeSet.fromJSON(changes) }
@@ -377,6 +388,7 @@ export class OpenFile {
   /** Adds extensions to the editor, such as a merge's conflicts. Does nothing if those of the same key are there. */
   extend(key: string, make: () => Extension): void {
     if (!this.state || key === this.#more.key) return
+    if (this.#isHeldBack('extension', () => this.extend(key, make))) return
     this.#more = { key, extension: make() }
     this.dispatch({ effects: this.#adjustable.more.reconfigure(this.#more.extension) })
     this.#say()
@@ -464,6 +476,11 @@ export class OpenFile {
           adjustable: this.#adjustable,
         }),
         this.#adjustable.more.of(this.#more.extension),
+        EditorView.domEventHandlers({
+          compositionend: () => {
+            setTimeout(() => this.#afterComposition(), COMPOSITION_END_MS)
+          },
+        }),
         EditorView.updateListener.of(update => {
           this.state = update.state
           if (update.docChanged) this.edits.value++
@@ -480,13 +497,13 @@ export class OpenFile {
     return indentationOf(text, this.#editorConfig, this.#choices.settings.peek()['editor.tabSize'])
   }
 
-  /** Indents as .editorconfig says, when that is known. */
+  /** Loads what .editorconfig says about the indentation, and applies it. */
   async #indent(): Promise<void> {
     const { at, path } = this
     try {
       this.#editorConfig = await this.#connection.ask('editor config', { at, path })
     } catch {
-      // The file stays indented as its text is.
+      // Without an answer, the indentation detected in the text stays.
       return
     }
     this.adjust()
@@ -630,7 +647,7 @@ export class OpenFile {
       this.problem.value = undefined
       this.#isSending = false
       if (refused === undefined) {
-        // News of this window's edits, or of others', will follow.
+        // The server will send these edits back as news; if it has not accepted them yet, first those of other windows.
         this.#awaited = Math.max(this.#awaited, version + (accepted ? edits.length : 1))
         this.#askLater()
       } else if (edits.length === 1) this.#takeOut(refused)
@@ -657,6 +674,10 @@ export class OpenFile {
 
   /** Takes the first unsent edit, which can't be accepted, out of the text and into a box at its position. */
   #takeOut(why: string): void {
+    if (this.#isHeldBack('refusal', () => this.sendAgain())) {
+      this.#isRefused = true
+      return
+    }
     const state = this.state as EditorState
     const [first, ...rest] = sendableUpdates(state)
     if (!first) return
@@ -674,6 +695,20 @@ export class OpenFile {
     const refused = { at: others.mapPos(at, 1), text: insertedBy(first.changes), why, isTakenOut: true }
     this.#goOnFrom(this.#confirmed, getSyncedVersion(state), others)
     this.dispatch({ effects: refuse.of(refused) })
+  }
+
+  /** Whether a composition is under way, after which `act` is run; only the last one of a kind is. */
+  #isHeldBack(kind: 'text' | 'extension' | 'refusal', act: () => void): boolean {
+    if (!this.#view?.composing) return false
+    this.#held.set(kind, act)
+    return true
+  }
+
+  #afterComposition(): void {
+    if (this.#isClosed) return
+    const held = [...this.#held.values()]
+    this.#held.clear()
+    for (const act of held) act()
   }
 
   /** After an edit: sends it at once, or after a delay together with refused ones. */

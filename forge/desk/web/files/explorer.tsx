@@ -1,5 +1,5 @@
 /** The explorer: the files of a branch or a commit as a tree. Only visible rows are in the document. */
-import { useEffect } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { DraftState } from '../../contract/reading.ts'
 import { ContextCircle, ContextMeter, contextWords } from '../chat/context.tsx'
 import { hasDraft, isInConflict } from '../page/branch-facts.ts'
@@ -10,11 +10,14 @@ import type { TreeRow } from '../page/tree.ts'
 import { actionFor, listKeysIn } from '../ui/action.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
+import { keysOf } from '../ui/keys.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { readable } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { ActionIcon, IconButton, Name } from '../ui/words.tsx'
-import { fileActions, folderActions, rowMenu } from './file-actions.ts'
+import { ExplorerDrag } from './explorer-drag.ts'
+import { fileActions, folderActions, rowMenu, runFilter } from './file-actions.ts'
 
 const ROW_HEIGHT = 24
 const PAGE_OF_ROWS = 20
@@ -41,12 +44,56 @@ export function Explorer({ tab }: { tab: Tab }) {
             }}
           />
         ) : null}
+        <ActionIcon action={folderActions.filter} about={{ page, tab }} />
         <ActionIcon action={findActions.findInFiles} about={page} />
       </div>
       <FailedLine problem={tab.tree.problem.value} again={() => tab.tree.refresh()} />
+      {tab.tree.filter.value === undefined ? null : <FilterField tab={tab} />}
       <TreeRows tab={tab} />
       <ContextMeter tab={tab} />
     </aside>
+  )
+}
+
+/** Narrows the tree to files whose paths match; Escape ends that, and the arrow down goes to the tree. */
+function FilterField({ tab }: { tab: Tab }) {
+  const page = usePage()
+  const { tree } = tab
+  const field = useRef<HTMLInputElement>(null)
+  const wanted = tree.filterWanted.value
+  useLayoutEffect(() => field.current?.focus(), [wanted])
+  const count = tree.matches.value?.length
+  const toTree = () => {
+    const rows = tree.rows.peek()
+    const first = rows.find(({ kind }) => kind !== 'folder') ?? rows[0]
+    if (first && !rows.some(({ path }) => path === tree.selected.peek())) tree.pick(first.path)
+    page.places.focus('explorer')
+  }
+  return (
+    <div class="filter">
+      <input
+        ref={field}
+        class="field"
+        aria-label="Filter files"
+        placeholder="Filter files"
+        autocomplete="off"
+        spellcheck={false}
+        value={tree.filter.value}
+        onInput={event => tree.filterBy(event.currentTarget.value)}
+        onKeyDown={event => {
+          if (event.key === 'Escape') {
+            tree.filterBy(undefined)
+            page.places.focus('explorer')
+          } else if (event.key === 'ArrowDown' || event.key === 'Enter') toTree()
+          else return
+          event.preventDefault()
+          event.stopPropagation()
+        }}
+      />
+      <span class="vh" role="status">
+        {count === undefined ? '' : `${plural(count, 'file')} found`}
+      </span>
+    </div>
   )
 }
 
@@ -55,14 +102,16 @@ function TreeRows({ tab }: { tab: Tab }) {
   const box = usePlace<HTMLDivElement>('explorer')
   const page = usePage()
   useEffect(() => tree.load(), [tree])
+  const drag = useMemo(() => new ExplorerDrag(page, tab), [page, tab])
   const rows = tree.rows.value
   const active = rows.findIndex(({ path }) => path === tree.selected.value)
   return (
     <VirtualList
-      class="tree"
+      class={`tree ${drag.target.value === '' ? 'drop-into' : ''}`}
       box={box}
       role="tree"
       aria-label="Explorer"
+      aria-multiselectable={true}
       tabIndex={0}
       aria-keyshortcuts={listKeysIn(fileActions)}
       aria-activedescendant={active >= 0 ? rowId(active) : undefined}
@@ -72,21 +121,35 @@ function TreeRows({ tab }: { tab: Tab }) {
       listOf={tab}
       onContextMenu={event => {
         event.preventDefault()
-        const element = event.target instanceof Element ? event.target.closest('[role="treeitem"]') : null
-        const row = element?.id ? rows[Number(element.id.slice(ROW_ID.length))] : undefined
-        if (row) tree.selected.value = row.path
+        const row = rowAt(event, rows)
+        if (row && !tree.isChosen(row.path)) tree.pick(row.path)
         openMenu(page, tab, row, event)
       }}
+      onDragOver={event => drag.over(event, rowAt(event, rows))}
+      onDrop={event => {
+        box.current?.focus()
+        drag.drop(event)
+      }}
+      onDragLeave={event => {
+        if (!(event.relatedTarget instanceof Node && box.current?.contains(event.relatedTarget))) drag.leave()
+      }}
+      onDragEnd={() => drag.end()}
       onKeyDown={event => {
         const row = rows[active]
         if (asksForMenu(event)) openMenu(page, tab, row, event)
-        else if (!runOn(page, tab, row, event) && !moveBy(event, tab, rows, active)) return
+        else if (
+          !runOn(page, tab, row, event) &&
+          !extendBy(page, event, tab, rows, active) &&
+          !moveBy(event, tab, rows, active)
+        )
+          return
         event.preventDefault()
         event.stopPropagation()
       }}
       row={index => {
         const row = rows[index]
-        return row ? <ExplorerRow key={row.path} tab={tab} row={row} index={index} /> : <NoRow key="none" tab={tab} />
+        if (!row) return <NoRow key="none" tab={tab} />
+        return <ExplorerRow key={row.path} tab={tab} row={row} index={index} drag={drag} />
       }}
     />
   )
@@ -99,7 +162,7 @@ function NoRow({ tab }: { tab: Tab }) {
   const isEmpty = isThere.value || page.desk.value?.isEmpty === true
   return (
     <div role="treeitem" class="meta no-row" aria-selected="false" tabIndex={-1}>
-      {isEmpty ? 'No files yet' : <span class="vh">Loading the files</span>}
+      {tab.tree.matches.value ? 'No matches' : isEmpty ? 'No files yet' : <span class="vh">Loading the files</span>}
     </div>
   )
 }
@@ -125,6 +188,36 @@ function runOn(page: Page, tab: Tab, row: TreeRow | undefined, event: KeyboardEv
   return run !== undefined
 }
 
+/** The row under the pointer. */
+function rowAt({ target }: Event, rows: TreeRow[]): TreeRow | undefined {
+  const element = target instanceof Element ? target.closest('[role="treeitem"]') : null
+  return element?.id ? rows[Number(element.id.slice(ROW_ID.length))] : undefined
+}
+
+/** Handles the keys that select several rows, as in a file manager. Returns whether the key is one of them. */
+function extendBy(page: Page, event: KeyboardEvent, tab: Tab, rows: TreeRow[], active: number): boolean {
+  const { tree } = tab
+  const keys = keysOf(event)
+  const row = rows[active]
+  const ends: Record<string, number> = {
+    'Shift+ArrowDown': active + 1,
+    'Shift+ArrowUp': active - 1,
+    'Shift+Home': 0,
+    'Shift+End': rows.length - 1,
+  }
+  const end = ends[keys]
+  if (end !== undefined) tree.extendTo(rows[Math.max(0, Math.min(end, rows.length - 1))]?.path ?? '')
+  else if (keys === 'Ctrl+A') tree.chooseAll()
+  else if ((keys === 'Ctrl+Space' || keys === 'Ctrl+ ') && row) tree.toggleChosen(row.path)
+  else if (keys === 'Escape' && tree.chosen.peek().size > 0) tree.pick(tree.selected.peek())
+  else if (keys === 'Escape' && tree.filter.peek() !== undefined) tree.filterBy(undefined)
+  else if (event.key === '/' && !event.altKey && !event.ctrlKey) runFilter(tab)
+  else return false
+  const count = tree.chosen.peek().size
+  page.spoken.value = count > 1 ? `${count} selected` : ''
+  return true
+}
+
 /** Handles a key pressed in the tree. Returns whether the tree has used the key. */
 function moveBy(event: KeyboardEvent, tab: Tab, rows: TreeRow[], active: number): boolean {
   if (event.altKey || event.ctrlKey || event.metaKey) return false
@@ -148,7 +241,7 @@ function moveBy(event: KeyboardEvent, tab: Tab, rows: TreeRow[], active: number)
 
 function select(tab: Tab, rows: TreeRow[], index: number): void {
   const row = rows[Math.max(0, Math.min(index, rows.length - 1))]
-  if (row) tab.tree.selected.value = row.path
+  if (row) tab.tree.pick(row.path)
 }
 
 function openOrEnter(tab: Tab, rows: TreeRow[], row: TreeRow, index: number): void {
@@ -176,14 +269,23 @@ function find(tab: Tab, rows: TreeRow[], active: number, letter: string): boolea
 }
 
 function activate(tab: Tab, row: TreeRow): void {
-  tab.tree.selected.value = row.path
+  tab.tree.pick(row.path)
   if (row.kind === 'folder') tab.tree.toggle(row.path)
   else tab.show({ kind: 'file', path: row.path })
 }
 
-function ExplorerRow({ tab, row, index }: { tab: Tab; row: TreeRow; index: number }) {
+interface RowProps {
+  tab: Tab
+  row: TreeRow
+  index: number
+  drag: ExplorerDrag
+}
+
+function ExplorerRow({ tab, row, index, drag }: RowProps) {
   const page = usePage()
-  const isSelected = tab.tree.selected.value === row.path
+  const { tree } = tab
+  const isActive = tree.selected.value === row.path
+  const canDrag = drag.isPossible(row)
   const draft = draftOf(page, tab, row)
   const hasConflict = isInConflict(page, tab) && isOpenConflictIn(tab, row)
   const hiddenWords = hasConflict ? ', in conflict' : draft === undefined ? '' : `, ${draftWords(row.kind, draft)}`
@@ -194,7 +296,10 @@ function ExplorerRow({ tab, row, index }: { tab: Tab; row: TreeRow; index: numbe
       role="treeitem"
       id={rowId(index)}
       tabIndex={-1}
-      aria-selected={isSelected}
+      class={`${isActive ? 'active' : ''} ${drag.isTarget(row) ? 'drop-into' : ''}`}
+      aria-selected={tree.isChosen(row.path)}
+      draggable={canDrag}
+      onDragStart={event => drag.begin(event, row)}
       aria-expanded={row.kind === 'folder' ? row.isOpen : undefined}
       aria-level={row.depth + 1}
       aria-posinset={row.position}
@@ -203,13 +308,17 @@ function ExplorerRow({ tab, row, index }: { tab: Tab; row: TreeRow; index: numbe
       title={row.from === undefined ? readable(row.path) : `${readable(row.path)}, renamed from ${readable(row.from)}`}
       style={{ paddingLeft: `${8 + row.depth * 14}px` }}
       onMouseDown={event => {
-        // Keeps the focus in the tree.
+        // Keeps the focus in the tree, except for a row that can be dragged: preventDefault would prevent the drag,
+        // too.
+        if (canDrag && event.button === 0) return
         event.preventDefault()
-        if (event.button !== 0) return
-        event.currentTarget.closest<HTMLElement>('[role="tree"]')?.focus()
+        if (event.button === 0) treeOf(event).focus()
       }}
       onClick={event => {
+        treeOf(event).focus()
         if (isMore(event)) openMenu(page, tab, row, event)
+        else if (event.shiftKey) tree.extendTo(row.path)
+        else if (event.ctrlKey || event.metaKey) tree.toggleChosen(row.path)
         else activate(tab, row)
       }}
     >
@@ -236,6 +345,9 @@ function draftWords(kind: TreeRow['kind'], draft: DraftState): string {
   if (draft !== 'changed') return draft
   return kind === 'folder' ? 'has drafts' : 'draft'
 }
+
+const treeOf = ({ currentTarget }: { currentTarget: HTMLElement }): HTMLElement =>
+  currentTarget.closest<HTMLElement>('[role="tree"]') ?? currentTarget
 
 function isMore({ target }: Event): boolean {
   return target instanceof Element && target.closest('.more') !== null

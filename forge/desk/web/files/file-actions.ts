@@ -9,7 +9,10 @@ import { previewKindOf } from '../preview/kinds.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { baseName, folderOf, named, readable } from '../ui/names.ts'
-import { deleteFile, discard, newFile, newFolder, renameFile, restoreFiles } from './file-dialogs.ts'
+import { plural } from '../ui/times.ts'
+import { deleteFiles, discard, newFile, newFolder, renameFile, restoreFiles } from './file-dialogs.ts'
+import { moveTo } from './file-moves.ts'
+import { chooseFiles, download } from './file-transfers.ts'
 
 /** A file or folder of a tab; `row`: its row, if the explorer lists it. */
 export interface OneFile {
@@ -19,6 +22,11 @@ export interface OneFile {
   row?: TreeRow | undefined
 }
 
+/** The files and folders that an action applies to: all selected ones, if the row is among them. */
+const rowsOf = ({ tab, row }: OneFile): TreeRow[] => (row ? tab.tree.rowsFor(row) : [])
+const pathsOf = (about: OneFile): string[] => (about.row ? rowsOf(about).map(({ path }) => path) : [about.path])
+const isSingle = (about: OneFile): boolean => pathsOf(about).length === 1
+
 const nameOf = ({ path }: OneFile): string => named(baseName(path))
 const isShown = ({ tab, path }: OneFile): boolean => tab.path === path
 const fileOf = ({ page, tab, path }: OneFile) => page.files.find(tab.at, path)
@@ -26,9 +34,20 @@ const hasDraftOf = ({ page, tab, path }: OneFile): boolean => hasDraft(page, tab
 const isShownText = (about: OneFile): boolean => isShown(about) && fileOf(about)?.file.value?.kind === 'text'
 const isInBranch = ({ tab }: { tab: Tab }): boolean => tab.at.kind === 'branch'
 
+/** Whether a row, or an open file, is a file with content. */
+const hasContent = ({ row }: OneFile): boolean =>
+  row === undefined || ((row.kind === 'file' || row.kind === 'link') && row.draft !== 'deleted')
+
+/** The drafts in the files and folders that an action applies to. */
+function draftsFor(about: OneFile): string[] {
+  const branch = branchOf(about.tab)
+  if (branch === undefined) return []
+  return [...new Set(pathsOf(about).flatMap(path => draftsAt(about.page, branch, path)))]
+}
+
 /** Whether a file can be renamed or deleted: not one that a draft has deleted. */
-const canChange = ({ page, tab, row }: OneFile): boolean =>
-  isInBranch({ tab }) && !page.isGone(tab.at) && row?.draft !== 'deleted'
+const canChange = (about: OneFile): boolean =>
+  isInBranch(about) && !about.page.isGone(about.tab.at) && rowsOf(about).every(({ draft }) => draft !== 'deleted')
 
 export const fileActions = {
   open: {
@@ -36,7 +55,7 @@ export const fileActions = {
     inMenu: ({ row }) => (row?.kind === 'folder' && row.isOpen ? 'Close' : 'Open'),
     icon: ({ row }) => (row?.kind !== 'folder' ? 'file' : row.isOpen ? 'chevron-down' : 'chevron-right'),
     listKeys: 'Enter',
-    isPossible: ({ row }) => row !== undefined,
+    isPossible: about => about.row !== undefined && isSingle(about),
     run: ({ tab, path, row }) => (row?.kind === 'folder' ? tab.tree.toggle(path) : tab.edit(path)),
   },
   history: {
@@ -52,7 +71,40 @@ export const fileActions = {
     inPalette: about => `Copy path of ${nameOf(about)}`,
     keys: 'Alt+Shift+C',
     icon: 'copy',
-    run: ({ page, path }) => copy(page, readable(path)),
+    inMenu: about => (isSingle(about) ? 'Copy path' : 'Copy paths'),
+    run: about => copy(about.page, pathsOf(about).map(readable).join('\n')),
+  },
+  copyAbsolutePath: {
+    label: 'Copy absolute path',
+    icon: 'copy',
+    isPossible: ({ page }) => page.desk.value?.isBare === false,
+    run: about => {
+      const { page } = about
+      const folder = page.desk.peek()?.folder ?? ''
+      return copy(
+        page,
+        pathsOf(about)
+          .map(path => `${folder}/${readable(path)}`)
+          .join('\n'),
+      )
+    },
+  },
+  download: {
+    label: 'Download',
+    icon: 'download',
+    isPossible: about => hasContent(about) && isSingle(about),
+    run: ({ page, tab, path }) => download(page, tab, path),
+  },
+  reveal: {
+    label: 'Reveal in the explorer',
+    keys: 'Alt+Shift+0',
+    icon: 'list',
+    isPossible: ({ row }) => row === undefined,
+    run: ({ page, tab, path }) => {
+      tab.merging.showsExplorer.value = true
+      tab.tree.reveal(path)
+      page.places.focus('explorer')
+    },
   },
   goToSymbol: {
     label: 'Go to symbol…',
@@ -140,14 +192,12 @@ export const fileActions = {
     keys: 'Alt+Shift+D',
     icon: 'trash',
     inMenu: ({ row }) => (row?.draft === 'deleted' ? 'Restore' : 'Discard changes…'),
-    isPossible: ({ page, tab, path }) => {
-      const branch = branchOf(tab)
-      return branch !== undefined && !page.isGone(tab.at) && draftsAt(page, branch, path).length > 0
-    },
-    run: ({ page, tab, path, row }) => {
-      const branch = branchOf(tab) ?? ''
-      const paths = draftsAt(page, branch, path)
-      return row?.draft === 'deleted' ? restoreFiles(page, branch, paths) : discard(page, branch, paths)
+    isPossible: about => !about.page.isGone(about.tab.at) && draftsFor(about).length > 0,
+    run: about => {
+      const branch = branchOf(about.tab) ?? ''
+      const isRestoring = about.row !== undefined && rowsOf(about).every(({ draft }) => draft === 'deleted')
+      const paths = draftsFor(about)
+      return isRestoring ? restoreFiles(about.page, branch, paths) : discard(about.page, branch, paths)
     },
   },
   rename: {
@@ -157,8 +207,18 @@ export const fileActions = {
     keys: 'F2',
     listKeys: 'F2',
     icon: 'pencil',
-    isPossible: canChange,
+    isPossible: about => canChange(about) && isSingle(about),
     run: ({ page, tab, path }) => renameFile(page, tab, path),
+  },
+  move: {
+    label: 'Move file to a folder…',
+    inMenu: 'Move to…',
+    inPalette: about => `Move file ${nameOf(about)} to a folder…`,
+    keys: 'Ctrl+F2',
+    listKeys: 'Ctrl+F2',
+    icon: 'new-folder',
+    isPossible: canChange,
+    run: about => moveTo(about.page, about.tab, pathsOf(about)),
   },
   delete: {
     label: 'Delete file…',
@@ -168,7 +228,7 @@ export const fileActions = {
     listKeys: 'Delete',
     icon: 'trash',
     isPossible: canChange,
-    run: ({ page, tab, path }) => deleteFile(page, tab, path),
+    run: about => deleteFiles(about.page, about.tab, pathsOf(about)),
   },
 } satisfies Actions<OneFile>
 
@@ -192,6 +252,13 @@ export function linesMenu(page: Page, tab: Tab, path: string): Offer {
   const { lineHistory, functionHistory, blame, history, discardChange } = fileActions
   const groups = [itemsWith(about, [discardChange]), itemsWith(about, [lineHistory, functionHistory, history, blame])]
   return { title: readable(baseName(path)), groups }
+}
+
+/** Shows the field that filters the explorer, and focuses it. */
+export function runFilter({ merging, tree }: Tab): void {
+  merging.showsExplorer.value = true
+  if (tree.filter.peek() === undefined) tree.filterBy('')
+  tree.filterWanted.value++
 }
 
 /** A tab, and the folder to create something in; undefined: the folder selected in the explorer. */
@@ -218,19 +285,35 @@ export const folderActions = {
     isPossible: ({ page, tab }) => isInBranch({ tab }) && !page.isGone(tab.at),
     run: ({ page, tab, folder }) => newFolder(page, tab, folder),
   },
+  filter: {
+    label: 'Filter the files',
+    keys: 'Ctrl+Alt+F',
+    listKeys: '/',
+    icon: 'filter',
+    run: ({ tab }) => runFilter(tab),
+  },
+  upload: {
+    label: 'Upload files…',
+    inMenu: 'Upload files here…',
+    icon: 'upload',
+    isPossible: ({ page, tab }) => isInBranch({ tab }) && !page.isGone(tab.at),
+    run: ({ page, tab, folder }) => chooseFiles(page, tab, (folder ?? '').replace(/\/$/, '')),
+  },
 } satisfies Actions<InFolder>
 
 /** The menu of a row of the explorer; without a row, of the explorer itself. */
 export function rowMenu(page: Page, tab: Tab, row: TreeRow | undefined): Offer {
   const folder = row === undefined ? '' : row.kind === 'folder' ? `${row.path}/` : folderOf(row.path)
-  const making = itemsWith({ page, tab, folder }, [folderActions.newFile, folderActions.newFolder], 'list')
+  const { newFile, newFolder, upload } = folderActions
+  const making = itemsWith({ page, tab, folder }, [newFile, newFolder, upload], 'list')
   if (!row) {
     return { title: 'Explorer', groups: isInBranch({ tab }) ? [making] : [itemsWith(page, [findActions.findInFiles])] }
   }
   const about = { page, tab, path: row.path, row }
-  const { open, rename, delete: remove, discard, history, copyPath } = fileActions
-  const groups = [[open], [rename, remove, discard], [history, copyPath]].map(actions =>
-    itemsWith(about, actions, 'list'),
-  )
+  const { open, rename, move, delete: remove, discard, history, copyPath, copyAbsolutePath, download } = fileActions
+  const count = rowsOf(about).length
+  const looking = count === 1 ? [history, download, copyPath, copyAbsolutePath] : [copyPath, copyAbsolutePath]
+  const groups = [[open], [rename, move, remove, discard], looking].map(actions => itemsWith(about, actions, 'list'))
+  if (count > 1) return { title: plural(count, 'file'), groups }
   return { title: readable(row.name), groups: groups.toSpliced(1, 0, making) }
 }

@@ -93,21 +93,23 @@ export function renameFile(page: Page, tab: Tab, path: string): void {
   }
 }
 
-export function deleteFile(page: Page, tab: Tab, path: string): void {
+/** Deletes files and folders, after a confirmation. */
+export function deleteFiles(page: Page, tab: Tab, paths: string[]): void {
   const branch = branchOf(tab)
-  if (branch === undefined) return
-  const drafts = draftsAt(page, branch, path).length
+  if (branch === undefined || paths.length === 0) return
+  const drafts = paths.reduce((sum, path) => sum + draftsAt(page, branch, path).length, 0)
   const alsoDraft = `${drafts === 1 ? 'The draft in it goes' : `The ${drafts} drafts in it go`} with it, and Undo restores that, too.`
   page.dialog.value = {
     kind: 'confirm',
-    title: `Delete ${named(baseName(path))}?`,
+    title: paths.length === 1 ? `Delete ${names(paths)}?` : `Delete ${paths.length} files?`,
     words: [`It is a draft in ${named(branch)} until you save. Undo restores it.`, ...(drafts > 0 ? [alsoDraft] : [])],
-    list: [path],
+    list: paths,
     button: 'Delete',
     isDangerous: true,
     run: async () => {
-      await page.connection.ask('delete', { branch, paths: [path] })
-      for (const pane of tab.panes.peek()) if (pane.kind === 'file' && isIn(pane.path, path)) page.closePane(tab, pane)
+      await page.connection.ask('delete', { branch, paths })
+      for (const pane of tab.panes.peek())
+        if (pane.kind === 'file' && paths.some(path => isIn(pane.path, path))) page.closePane(tab, pane)
     },
   }
 }

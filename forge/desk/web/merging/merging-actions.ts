@@ -84,7 +84,7 @@ export function abort(page: Page, tab: Tab): void {
     kind: 'confirm',
     title: `Abort the ${known.kind} in ${named(branch)}?`,
     words: [
-      `${readable(branch)} goes back to where it was before the ${known.kind}.`,
+      `The ${known.kind} ends, and ${readable(branch)} stays at its last commit.`,
       settled > 0
         ? `What is settled in ${plural(settled, 'file')} goes with it. Undo brings all of it back.`
         : 'Undo restores it.',

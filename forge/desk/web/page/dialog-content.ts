@@ -50,6 +50,8 @@ export type DialogContent =
       list?: string[]
       button: string
       isDangerous?: boolean
+      /** Whether the action's button, rather than Cancel, has the focus when the dialog opens. */
+      isSafe?: boolean
       run: () => Promise<void>
     }
   /** Several actions and Cancel, which has the focus. */
@@ -66,6 +68,8 @@ export type DialogContent =
   | { kind: 'save' }
   | { kind: 'operations' }
   | { kind: 'keys' }
+  /** What runs of the tasks have learned. */
+  | { kind: 'lessons' }
   | { kind: 'settings' }
   /** A preview of a step, with the ways to run it. */
   | {

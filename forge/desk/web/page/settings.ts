@@ -1,4 +1,4 @@
-/** The user's settings in this window: their values, and what of them is a matter of styles. */
+/** The user's settings in this window: their values, and their effect on the page's styles. */
 import { batch, computed, type Signal, signal } from '@preact/signals'
 import { SETTINGS, type SettingKey, type SettingValues, type UserSettings } from '../../contract/settings.ts'
 import type { Connection } from '../ui/socket.ts'
@@ -10,14 +10,16 @@ interface Adjusted {
   isBlamed: Signal<boolean>
 }
 
-/** The size of code in pixels, and the height of its lines, where nothing else is set: as in tokens.css. */
+/**
+ * The font size of code and the height of its lines, in pixels, unless the user sets them. The same as in tokens.css.
+ */
 const [USUAL_FONT_SIZE_PX, USUAL_LINE_HEIGHT_PX] = [13, 20]
 
 export class Settings {
   /** The settings as the file has them; undefined until they have arrived. */
   readonly file = signal<UserSettings | undefined>(undefined)
   readonly values = computed<SettingValues>(() => this.file.value?.values ?? {})
-  /** Increases when the colours have changed. */
+  /** Increases when the theme has changed, so that canvases are drawn again. */
   readonly recoloured = signal(0)
   readonly #window: Adjusted
 
@@ -25,7 +27,10 @@ export class Settings {
     this.#window = window
   }
 
-  /** Applies the settings of the file. What was switched in this window stays, unless its setting has changed. */
+  /**
+   * Applies the settings of the file. What the user has toggled in this window (such as wrapping) stays, unless that
+   * setting has changed in the file.
+   */
   take(settings: UserSettings): void {
     const before = this.values.peek()
     batch(() => {
@@ -67,7 +72,7 @@ function applyStyles(values: SettingValues): void {
 interface Described {
   label: string
   words: string
-  /** The choices of a setting that has some; a number has bounds, a switch is on or off, a text is typed. */
+  /** How it is set: switched on or off, typed, chosen, or a number with its bounds and step. */
   control: 'switch' | 'text' | { choices: readonly string[] } | { least: number; most: number; step: number }
   usual: string | number | boolean | undefined
 }

@@ -3,7 +3,7 @@ import { computed, type ReadonlySignal, type Signal, signal } from '@preact/sign
 import { pathAfter } from '../../contract/paths.ts'
 import type { FolderEntry } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
-import { foldersAbove, joinPath } from '../ui/names.ts'
+import { baseName, folderOf, foldersAbove, joinPath } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 
 export interface TreeRow {
@@ -24,6 +24,10 @@ export interface TreeRow {
 }
 
 const REFRESH_DELAY_MS = 50
+/** The delay from the last letter of a filter until it is applied, in milliseconds. */
+const FILTER_DELAY_MS = 80
+/** At most this many files are shown by a filter. */
+const MAX_MATCHES = 500
 
 const FOLDER = '040000'
 const LINK = '120000'
@@ -31,7 +35,19 @@ const SUBMODULE = '160000'
 
 export class Tree {
   readonly open: Signal<ReadonlySet<string>>
+  /** The row that the keys apply to. */
   readonly selected = signal('')
+  /** The paths of the selected rows if there are several; the active row is one of them. */
+  readonly chosen = signal<ReadonlySet<string>>(new Set())
+  /** What the filter field contains; undefined while there is no filter. */
+  readonly filter = signal<string | undefined>(undefined)
+  /** Increases when the filter field should get the focus. */
+  readonly filterWanted = signal(0)
+  /** The files that match the filter; undefined while there is none, or until they are known. */
+  readonly matches = signal<readonly string[] | undefined>(undefined)
+  #filterTimer: ReturnType<typeof setTimeout> | undefined
+  /** The row at which a selection of several rows began. */
+  #anchor = ''
   readonly problem = signal<string | undefined>(undefined)
   readonly rows: ReadonlySignal<TreeRow[]>
   /** Whether the top folder has been loaded. */
@@ -47,7 +63,7 @@ export class Tree {
     this.#connection = connection
     this.#at = at
     this.open = signal(new Set(open))
-    this.rows = computed(() => this.#flatten())
+    this.rows = computed(() => (this.matches.value ? rowsOfFiles(this.matches.value) : this.#flatten()))
     this.isThere = computed(() => this.#listings.value.has(''))
   }
 
@@ -61,6 +77,7 @@ export class Tree {
   /** Loads the open folders again after the files have changed. The old rows stay until the answer arrives. */
   refresh(): void {
     this.#asked.clear()
+    if (this.matches.peek()) void this.#findMatches()
     const open = this.open.peek()
     const kept = [...this.#listings.peek()].filter(([folder]) => folder === '' || open.has(folder))
     this.#listings.value = new Map(kept)
@@ -85,14 +102,80 @@ export class Tree {
     const above = foldersAbove(path)
     const open = this.open.peek()
     if (above.some(folder => !open.has(folder))) this.open.value = new Set([...open, ...above])
-    this.selected.value = path
+    this.pick(path)
     this.load()
+  }
+
+  /** Shows only files that match some words; '' shows all, undefined ends the filter. */
+  filterBy(words: string | undefined): void {
+    this.filter.value = words
+    clearTimeout(this.#filterTimer)
+    if (words === undefined || words.trim() === '') this.matches.value = undefined
+    else this.#filterTimer = setTimeout(() => void this.#findMatches(), FILTER_DELAY_MS)
+  }
+
+  async #findMatches(): Promise<void> {
+    const words = this.filter.peek()
+    if (words === undefined || words.trim() === '') return
+    try {
+      const asked = { at: this.#at, words: words.slice(0, 400), count: MAX_MATCHES }
+      const found = await this.#connection.ask('find file', asked)
+      if (this.filter.peek() === words) this.matches.value = found.map(({ path }) => path)
+    } catch (error) {
+      this.problem.value = (error as Error).message
+    }
+  }
+
+  /** Selects one row. */
+  pick(path: string): void {
+    this.selected.value = path
+    this.#anchor = path
+    if (this.chosen.peek().size > 0) this.chosen.value = new Set()
+  }
+
+  /** Adds a row to the selected ones, or removes it. */
+  toggleChosen(path: string): void {
+    const chosen = new Set(this.chosen.peek())
+    if (chosen.size === 0 && this.selected.peek() !== '') chosen.add(this.selected.peek())
+    if (!chosen.delete(path)) chosen.add(path)
+    this.selected.value = path
+    this.#anchor = path
+    this.chosen.value = chosen
+  }
+
+  /** Selects all rows from the one at which the selection began to another one, which becomes active. */
+  extendTo(path: string): void {
+    const rows = this.rows.peek()
+    const ends = [this.#anchor, path].map(end => rows.findIndex(row => row.path === end))
+    const [from, to] = [Math.min(...ends), Math.max(...ends)]
+    this.selected.value = path
+    if (from < 0) return
+    this.chosen.value = new Set(rows.slice(from, to + 1).map(row => row.path))
+  }
+
+  chooseAll(): void {
+    this.chosen.value = new Set(this.rows.peek().map(({ path }) => path))
+  }
+
+  /** Whether a row is selected, alone or among several. */
+  isChosen(path: string): boolean {
+    const { value: chosen } = this.chosen
+    return chosen.size > 0 ? chosen.has(path) : this.selected.value === path
+  }
+
+  /** The rows that an action on a row applies to, without those in a folder that is among them. */
+  rowsFor(row: TreeRow): TreeRow[] {
+    const chosen = this.chosen.peek()
+    if (!chosen.has(row.path) || chosen.size < 2) return [row]
+    const rows = this.rows.peek().filter(({ path }) => chosen.has(path))
+    return rows.filter(({ path }) => !foldersAbove(path).some(folder => chosen.has(folder)))
   }
 
   /** Follows the rename of a file or folder: it stays open and selected. */
   rename(renamed: { from: string; to: string }): void {
     this.open.value = new Set([...this.open.peek()].map(folder => pathAfter(renamed, folder)))
     this.selected.value = pathAfter(renamed, this.selected.peek())
+    this.chosen.value = new Set([...this.chosen.peek()].map(path => pathAfter(renamed, path)))
   }
 
   async #ask(folder: string): Promise<void> {
@@ -133,6 +216,30 @@ export class Tree {
       if (isOpen) this.#append(rows, path, depth + 1)
     }
   }
+}
+
+/** The rows of some files, with all folders above them. */
+function rowsOfFiles(files: readonly string[]): TreeRow[] {
+  const children = new Map<string, Map<string, boolean>>()
+  for (const file of files)
+    for (const path of [...foldersAbove(file), file]) {
+      const folder = folderOf(path).replace(/\/$/, '')
+      const siblings = children.get(folder) ?? new Map<string, boolean>()
+      children.set(folder, siblings.set(path, path === file && !siblings.get(path) ? false : path !== file))
+    }
+  const append = (rows: TreeRow[], folder: string, depth: number): TreeRow[] => {
+    const order = ([path, isFolder]: [string, boolean]) => `${isFolder ? 0 : 1}${path}`
+    const sorted = [...(children.get(folder) ?? [])].sort((one, other) => (order(one) < order(other) ? -1 : 1))
+    for (const [index, [path, isFolder]] of sorted.entries()) {
+      const kind = isFolder ? ('folder' as const) : ('file' as const)
+      const place = { position: index + 1, siblings: sorted.length }
+      const unknown = { draft: undefined, from: undefined, context: undefined }
+      rows.push({ path, name: baseName(path), kind, depth, isOpen: isFolder, ...unknown, ...place })
+      if (isFolder) append(rows, path, depth + 1)
+    }
+    return rows
+  }
+  return append([], '', 0)
 }
 
 function kindOf(mode: string): TreeRow['kind'] {

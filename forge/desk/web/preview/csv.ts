@@ -12,7 +12,10 @@ const MAX_CELL_CHARS = 1_000
 /** The separator is guessed from this many characters. */
 const GUESSED_CHARS = 2_000
 
-/** Reads the rows of a table. `separator`: without one, the most frequent of comma, semicolon and tab in its beginning. */
+/**
+ * Reads the rows of a table. `separator`: by default the most frequent one of comma, semicolon and tab at the start of
+ * the text.
+ */
 export function tableOf(text: string, separator = guessSeparator(text)): Table {
   const rows: string[][] = []
   let row: string[] = []
@@ -43,7 +46,9 @@ export function tableOf(text: string, separator = guessSeparator(text)): Table {
   return { rows, isCut }
 }
 
-/** The cell at a place, and where it ends: at a separator, a line end, or the end of the text. */
+/**
+ * Reads the cell that begins at `from`. `end`: the offset after it, at a separator, a line end, or the end of the text.
+ */
 function cellAt(text: string, from: number, separator: string): { text: string; end: number } {
   if (text[from] !== '"') {
     let end = from
@@ -61,7 +66,7 @@ function cellAt(text: string, from: number, separator: string): { text: string; 
     value += '"'
     at++
   }
-  // What follows the closing quote belongs to the cell.
+  // Text between the closing quote and the next separator also belongs to the cell.
   const rest = cellAfter(text, at, separator)
   return { text: value + text.slice(at, rest), end: rest }
 }

@@ -1,6 +1,6 @@
 /**
- * The preview of a text, beside it. What is shown was written by others: nothing of it runs, nothing is fetched but
- * images of the repository itself, and no HTML is made of it.
+ * The preview of a file, beside its text. The content was written by others: no script of it runs, only images of the
+ * repository are loaded, and none of it is used as HTML.
  */
 import type { ComponentChildren } from 'preact'
 import { useEffect, useMemo, useState } from 'preact/hooks'
@@ -18,7 +18,7 @@ import type { PreviewKind } from './kinds.ts'
 import { notebookOf, type ShownCell, type ShownOutput } from './notebook.ts'
 import { whyNotShown } from './svg.ts'
 
-/** The preview follows the text after this many milliseconds without a change. */
+/** The preview is updated after this many milliseconds without a change of the text. */
 const FOLLOW_DELAY_MS = 150
 /** Of a longer text, only the beginning is shown. */
 const MAX_PREVIEWED_CHARS = 500_000
@@ -45,11 +45,10 @@ export function Preview({ file, kind }: { file: OpenFile; kind: PreviewKind }) {
   )
 }
 
-/** The file's text, a moment after it has changed. */
+/** The file's text, updated {@link FOLLOW_DELAY_MS} after the last edit. */
 function useText(file: OpenFile): string {
   const edits = file.edits.value
   const [text, setText] = useState(() => file.state?.doc.toString() ?? '')
-  // The text is read again after each edit.
   useEffect(() => {
     const clock = setTimeout(() => setText(file.state?.doc.toString() ?? ''), FOLLOW_DELAY_MS)
     return () => clearTimeout(clock)
@@ -70,7 +69,7 @@ function Shown({ text, kind, path }: { text: string; kind: PreviewKind; path: st
   }
 }
 
-/** A drawing as an image: as such, the browser runs no script of it, and loads nothing that it names. */
+/** Shows an SVG as an image, since in an image the browser runs no scripts and loads nothing from elsewhere. */
 function Svg({ source, alt }: { source: string; alt: string }) {
   const why = useMemo(() => whyNotShown(source), [source])
   const [address, setAddress] = useState<string | undefined>(undefined)

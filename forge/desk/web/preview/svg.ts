@@ -1,12 +1,12 @@
 /**
- * Whether an SVG can be shown as an image. As an image, the browser runs no script of it and loads nothing that it
- * names; what remains is that it takes too long to draw. The page never makes elements of a text (its policy forbids
- * it), so the tags are read here; the browser itself says whether the drawing is well-formed.
+ * Decides whether an SVG can be shown as an image. In an image, the browser runs no scripts and loads nothing from
+ * elsewhere, but drawing it can take too long. The page may not parse text into elements (its content security policy
+ * forbids it), so the tags are read here; whether the SVG is well-formed, the browser finds out.
  */
 
-/** A drawing with more elements, counted with all that its references repeat, is not shown. */
+/** An SVG with more elements, in which an element counts as often as references repeat it, is not shown. */
 const MAX_DRAWN_ELEMENTS = 100_000
-/** Deeper drawings are not shown. */
+/** An SVG whose elements are nested deeper is not shown. */
 const MAX_DEPTH = 500
 
 /** Why an SVG is not shown, as a sentence; undefined if it is. */
@@ -19,7 +19,7 @@ export function whyNotShown(source: string): string | undefined {
 
 interface Element {
   children: Element[]
-  /** The ids of the elements that it draws again. */
+  /** The ids of the elements that this one draws once more, as `use` does. */
   references: string[]
 }
 
@@ -27,7 +27,10 @@ const TAG = /<!--[\s\S]*?-->|<!\[CDATA\[[\s\S]*?\]\]>|<(\/?)([A-Za-z_][\w:.-]*)(
 const ID = /\sid\s*=\s*(?:"([^"]*)"|'([^']*)')/
 const REFERENCE = /(?:href\s*=\s*["']\s*#([^"']+)|url\(\s*["']?#([^"')]+))/g
 
-/** The number of elements with those that references repeat; infinite where references are circular or too deep. */
+/**
+ * The number of elements to draw, including those that references repeat; infinite if references are circular or nested
+ * too deep.
+ */
 function drawnElements(source: string): number {
   const top: Element = { children: [], references: [] }
   const byId = new Map<string, Element>()
@@ -58,9 +61,9 @@ function countOf(
 ): number {
   const before = known.get(element)
   if (before !== undefined) return before
-  // A long chain of references counts as endless, too.
+  // Too long a chain of references also counts as infinite.
   if (depth > 2 * MAX_DEPTH) return Number.POSITIVE_INFINITY
-  // A circle is counted as endless.
+  // Infinite while the element is being counted, so that a circle of references is, too.
   known.set(element, Number.POSITIVE_INFINITY)
   let sum = 1
   for (const child of element.children) sum += countOf(child, byId, known, depth + 1)

@@ -1,7 +1,7 @@
 /** Computes the lines of a diff: the changes by line and by word, and what can be folded between them. */
 import { Chunk } from '@codemirror/merge'
 import { Text } from '@codemirror/state'
-import { type Hunk, hunkOf } from '../editor/hunks.ts'
+import { type Hunk, hunksOf } from '../editor/hunks.ts'
 import type { Range } from '../ui/coloured.ts'
 
 /** Limits of the comparison (lines to scan, milliseconds); beyond them the differences are coarser. */
@@ -75,7 +75,9 @@ function diffOfLines(before: string, after: string, ignoresBlanks: boolean): Dif
   if (before === '' || after === '') return wholeOf(before, after)
   const one = textOf(before)
   const other = textOf(after)
-  const hunks = Chunk.build(one, other, DIFF).map(chunk => ({ chunk, ...hunkOf(one, other, chunk) }))
+  const hunks = Chunk.build(one, other, DIFF).flatMap(chunk =>
+    hunksOf(one, other, chunk).map(hunk => ({ chunk, ...hunk })),
+  )
   const shown = hunks.filter(hunk => !ignoresBlanks || !isBlank(one, other, hunk))
   const parts: DiffPart[] = []
   let [line, shift] = [0, 0]

@@ -1,6 +1,8 @@
 /** The history of some lines of a file: the commits that changed them, each with what it changed in them. */
 import { useSignal } from '@preact/signals'
+import { useEffect } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
+import { usePlace } from '../page/places.ts'
 import type { Tab } from '../page/state.ts'
 import { usePage } from '../page/state.ts'
 import { Failed } from '../ui/failed.tsx'
@@ -33,7 +35,13 @@ export function LineHistory({ tab, path, lines }: LinesProps) {
     [path, from, to],
   )
   const selected = useSignal(0)
+  const list = usePlace<HTMLDivElement>('list')
   const rows = asked.latest.value
+  const isKnown = rows !== undefined
+  useEffect(() => {
+    // The list is there only now: while it was loading, the file's tab had the focus.
+    if (isKnown && document.activeElement?.matches('body, [role="tab"]')) list.current?.focus()
+  }, [isKnown, list])
   const current = rows?.[selected.value]
   if (asked.problem.value !== undefined) {
     return (
@@ -51,6 +59,7 @@ export function LineHistory({ tab, path, lines }: LinesProps) {
     <div class="history">
       <VirtualList
         class="list commit-list"
+        box={list}
         role="listbox"
         aria-label={`History of ${withoutTricks(words)}`}
         tabIndex={0}

@@ -1,4 +1,7 @@
-/** Opens the dialogs in which some changes are chosen: to save them alone, or to take them back. */
+/**
+ * Opens the dialogs in which some changes are chosen: some of the drafts, to save only these, or some of a commit, to
+ * revert them.
+ */
 import type { CommitRow } from '../../contract/reading.ts'
 import { attempt } from '../page/actions.ts'
 import { draftsOf } from '../page/branch-facts.ts'
@@ -30,7 +33,7 @@ export async function saveSome(page: Page, branch: string): Promise<void> {
   }
 }
 
-/** Takes some changes of a commit back, as drafts of a branch. */
+/** Reverts some changes of a commit, as drafts of a branch. */
 export function takeBack(page: Page, { oid, subject }: NamedCommit, branch: string): void {
   page.dialog.value = {
     kind: 'parts',

@@ -1,4 +1,7 @@
-/** A dialog in which some changes are chosen, by files or lines: to save them alone, or to take them back. */
+/**
+ * The dialog in which some changes are chosen, by files or lines: of the drafts, to save only these, or of a commit, to
+ * revert them.
+ */
 import { useSignal } from '@preact/signals'
 import { useId, useMemo } from 'preact/hooks'
 import type { DialogContent } from '../page/dialog-content.ts'

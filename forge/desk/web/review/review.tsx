@@ -13,6 +13,7 @@ import { type Tab, usePage } from '../page/state.ts'
 import { Failed } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
+import { useServerValue } from '../ui/server-value.ts'
 import { onTabKeys } from '../ui/tab-keys.ts'
 import { ago } from '../ui/times.ts'
 import { ActionIcon, Button, Empty, Path, Waiting } from '../ui/words.tsx'
@@ -228,6 +229,7 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
   const merging = useMergingFile(tab, change.path)
   const mark = isOfDrafts && merging?.state === 'open' ? tab.merging.files.value.get(change.path)?.mark : undefined
 
+  const tabWidth = useTabWidth(tab, change.path, isOpen.value && isNear.value)
   const isCommented = review.commenting.value?.path === change.path
   useEffect(() => {
     if (!isCommented) return
@@ -249,7 +251,12 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
   }, [isNear])
 
   return (
-    <article class="diff" ref={element} aria-label={readable(change.path)}>
+    <article
+      class="diff"
+      ref={element}
+      aria-label={readable(change.path)}
+      style={tabWidth === undefined ? undefined : { '--tab-size': tabWidth }}
+    >
       <header class="diff-head">
         <button
           type="button"
@@ -294,6 +301,14 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
       {isOpen.value && !isNear.value ? <div class="diff-far" /> : null}
     </article>
   )
+}
+
+/** The width of a tab in a file, as in the editor: by the user's settings, else by .editorconfig. */
+function useTabWidth(tab: Tab, path: string, isWanted: boolean): number | undefined {
+  const page = usePage()
+  const ask = isWanted ? () => page.connection.ask('editor config', { at: tab.at, path }) : undefined
+  const asked = useServerValue(ask, [path, isWanted])
+  return page.settings.values.value['editor.tabSize'] ?? asked.latest.value?.tabWidth
 }
 
 /** The comments of a file's diff. */

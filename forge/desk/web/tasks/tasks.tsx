@@ -12,7 +12,7 @@ import { Icon } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { withoutTricks } from '../ui/names.ts'
 import { useClock } from '../ui/use-clock.ts'
-import { Button, Empty, Waiting } from '../ui/words.tsx'
+import { Button, Empty, IconButton, Waiting } from '../ui/words.tsx'
 import { PlanEditor } from './plan-editor.tsx'
 import { runActions, titleOf } from './tasks-actions.ts'
 import { TasksButtons } from './tasks-buttons.tsx'
@@ -95,11 +95,19 @@ function NoRuns({ missing }: { missing: string | undefined }) {
 // --- The runs ---
 
 function RunList({ tasks, runs }: { tasks: TasksState; runs: RunRow[] }) {
+  const page = usePage()
   const chosen = tasks.chosen.value
   return (
     <aside class="side">
       <div class="side-head">
         <h2 class="grow">Runs</h2>
+        <IconButton
+          icon="preview"
+          words="Lessons"
+          onClick={() => {
+            page.dialog.value = { kind: 'lessons' }
+          }}
+        />
       </div>
       <nav class="list" aria-label="Runs">
         {runs.map(row => (
@@ -233,13 +241,15 @@ function Gauges({ run: { tasks, spent, batch, limits, contract, began } }: { run
   )
 }
 
-/** The requests that are out in batches, and since when; without any, what batches have saved. */
+/**
+ * How many requests wait in batches at the provider, and for how long; if none does, the money that batches have saved.
+ */
 function Batches({ batch: { out, since, saved } }: { batch: NonNullable<Run['batch']> }) {
   const now = useClock(out > 0)
   const what = out > 0 ? `${plain(out)} out` : `$${saved.toFixed(2)} saved`
   const more = out > 0 && since !== undefined ? ` for ${durationWords((now - since) / 1000)}` : ''
   return (
-    <div class="gauge opt-wide">
+    <div class="gauge is-long opt-wide">
       <div title={`Sent in batches, at half the price. $${saved.toFixed(2)} saved so far.`}>
         <span>In batches</span>
         <span>

@@ -140,7 +140,7 @@ test('thousands of branches are all listed, and slow counts follow later', async
   const input = names.map(name => `create refs/heads/${name} ${first}\n`).join('')
   await gitWith(desk.path, ['update-ref', '--stdin'], input)
   for (const [at, name] of names.entries()) {
-    // Each branch has an upstream at another commit, so that no count is shared.
+    // Each branch has an upstream at another commit, so that each has to be counted (ahead, behind) by itself.
     const other = await commit(desk.path, `up${at}`, { c: name }, { parents: [second] })
     await desk.git('config', `branch.${name}.remote`, '.')
     await desk.git('config', `branch.${name}.merge`, `refs/heads/up${at}`)

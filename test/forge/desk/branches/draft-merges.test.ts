@@ -132,7 +132,7 @@ test('a file that equals the draft, or its base again, has no conflict', async (
   const again = await together(place, one, other, START)
   expect(again.clashes.size).toBe(0)
   expect(again.files.get('a.txt')?.bytes?.toString()).toBe(typed)
-  // The file has the base of only one draft, with lines that the other draft never had.
+  // A file that equals the base of the one draft only is still in conflict: the other draft never had its lines.
   expect((await together(place, one, other, LATER)).clashes.size).toBe(1)
 })
 
@@ -174,7 +174,7 @@ test.each(['ours', 'theirs', 'both'] as const)(
     await ask(desk.work, 'take side', { branch: 'main', path: 'a.txt', side })
     expect(await conflictsIn(desk.work, 'main')).toEqual([])
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe(wanted)
-    // The result is in the repository at once.
+    // The chosen text is stored in the repository at once: it is still there after a restart.
     const work = await desk.restart()
     expect(await textOf(work, 'main', 'a.txt')).toBe(wanted)
     expect((await work.undoable()).undo).toMatch(/^resolve a\.txt in main by /)

@@ -56,7 +56,8 @@ test('no check runs if commands are not allowed, or the setting turns checks off
     await using desk = await makeDesk({ files: FILES, models: modelsOf(model, { checksAfterTurn }) })
     await ask(desk.work, 'allow commands', { isAllowed })
     await conversationAfterTurn(desk)
-    // Three requests: the answer, its end, and the message of the commit.
+    // Three requests: for the edit, for the end of the turn, and for the message of the commit. None for a failed
+    // check.
     expect(model.requests).toHaveLength(3)
     expect(await desk.git('show', 'HEAD:a.txt')).toBe('tow')
     const tools = JSON.stringify(model.requests[0]?.tools)

@@ -144,7 +144,7 @@ test('another desk’s running turn is not shown as ended, and can be ended from
   gate.resolve()
   const said = await untilEnded(desk)
   expect(said.turn?.words).toContain('Another desk has ended this turn in main')
-  // What the other desk kept is there once, and this desk drops the turn.
+  // This desk drops the turn, and main has the commit by which the other desk kept it, only once.
   await until(async () => (await ask(desk.work, 'conversation', { at: onBranch() })).turn === undefined)
   expect(await desk.git('log', '--format=%s', 'main')).toBe('chat: Please.\nBegin')
   expect(await textOf(other, 'main', 'a.txt')).toBe('two\n')
@@ -154,7 +154,7 @@ test('the opening of a turn is prepared when its chat is opened, also for a conv
   await using chat = await makeChat([{ text: 'Yes.' }])
   const { desk } = chat
   await run(desk)
-  // A branch from here has all files as they are.
+  // The branch `other` begins here, with the same conversation and files, and then adds b.txt.
   await desk.git('branch', 'other')
   const made = await commit(desk.path, 'other', { 'b.txt': 'B is new.\n' })
   await until(async () => {

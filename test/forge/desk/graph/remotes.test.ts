@@ -323,7 +323,7 @@ test('a fetch stopped halfway leaves nothing behind', async () => {
   desk.work.steps.stop()
   expect((await asked).words).toBe('The fetch was stopped: nothing new.')
   expect(await desk.git('for-each-ref')).toBe(refs)
-  // The server's child process has ended with it.
+  // The process that served the fetch (its id is in the file `pid`) ends, too.
   const served = Number(await readFile(pid, 'utf8'))
   await until(async () => !isAlive(served))
   await desk.git('config', '--unset', 'remote.origin.uploadpack')

@@ -74,7 +74,7 @@ test('a commit after the one in conflict can still be squashed into it, and the 
   await using _ = desk
   const [one = '', two = '', three = ''] = ['one', 'two', 'three'].map(name => ids[name])
   const expected = await byGit(desk, `pick ${ids.begin}`, `pick ${two}`, `fixup ${three}`, `pick ${one}`)
-  // Moved first, the two others conflict with what is before them.
+  // Moved behind the two others, `one` leaves them in conflict with what is now before them.
   await ask(desk.work, 'do', rewrite({ do: 'reorder', commits: [one], after: three }))
   while ((await goOn(desk)).merging !== undefined);
   const [first = '', second = '', third = ''] = (await desk.git('rev-list', '--reverse', 'main')).split('\n').slice(1)

@@ -300,6 +300,32 @@ test('a preview says which commits of a branch are on a remote', async () => {
   expect(warnings.join()).toContain('1 commit that goes is on a remote already')
 })
 
+test.each(['rebase', 'merge', 'move'] as const)(
+  'a %s takes the other branch as it is now, and as previewed',
+  async way => {
+    await using desk = await makePair(CLEAN)
+    const { steps } = desk.work
+    // The page's own idea of where main is may be old.
+    const main = { commit: desk.ours, branch: 'main', words: 'main' }
+    const step: Step =
+      way === 'rebase'
+        ? { step: 'rebase', branch: 'topic', onto: main }
+        : way === 'move'
+          ? { step: 'move', branch: 'topic', to: main }
+          : { step: 'merge', source: main, onto: 'topic' }
+    const stale = await steps.preview(step)
+    expect(stale.source).toBe(desk.ours)
+    const tip = await commit(desk.path, 'main', { 'later.txt': 'l\n' })
+    expect(await refusedBy(steps.do(step, { before: stale.before, source: stale.source }))).toThrow(
+      'main was moved since this was previewed',
+    )
+    const { before, source } = await steps.preview(step)
+    expect(source).toBe(tip)
+    await steps.do(step, { before, source })
+    expect(await desk.git('merge-base', 'topic', tip)).toBe(tip)
+  },
+)
+
 test('nothing is done if the branch is not as previewed, or shares no history', async () => {
   await using desk = await makePair(CLEAN)
   const { work, source } = desk

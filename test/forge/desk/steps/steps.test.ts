@@ -81,13 +81,9 @@ async function makeCases() {
   await gitWith(path, ['fast-import', '--quiet', '--force'], randomPairs(seeds))
   await gitWith(path, ['repack', '-q', '-a', '-d'])
   await gitWith(path, ['pack-refs', '--all'])
-  const hands = await Promise.all(
-    Array.from({ length: HANDS }, async (_, at) => {
-      const place = join(folder.path, `hand${at}`)
-      await gitWith(path, ['worktree', 'add', '-q', '--detach', place, '1/base'])
-      return place
-    }),
-  )
+  const hands = Array.from({ length: HANDS }, (_, at) => join(folder.path, `hand${at}`))
+  // One by one: git reads the files of a worktree that another git is still writing.
+  for (const hand of hands) await gitWith(path, ['worktree', 'add', '-q', '--detach', hand, '1/base'])
   const repository = await openRepository(path, { env: { ...PLAIN, ...PERSON } })
   const objects = openObjects(repository)
   const dispose = async () => {

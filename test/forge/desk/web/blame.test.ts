@@ -91,7 +91,8 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     expect(await list.getByRole('option').locator('.subject').allInnerTexts()).toEqual(['Shout', 'Count'])
     const changes = page.getByRole('region', { name: 'Changes of these lines' })
     await changes.getByText('TWO', { exact: true }).waitFor()
-    await list.focus()
+    // The list has the focus.
+    await until(async () => await list.evaluate(it => it === document.activeElement))
     await page.keyboard.press('ArrowDown')
     await page.getByRole('complementary', { name: 'Commit' }).getByRole('heading', { name: 'Count' }).waitFor()
     await page.keyboard.press('Enter')

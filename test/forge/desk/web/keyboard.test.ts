@@ -296,7 +296,17 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     await page.keyboard.press('Shift+F10')
     await menu('README.md').waitFor()
     expect(await page.getByRole('menuitem').locator('.grow').allTextContents()).toEqual([
-      ...['Open', 'New file here…', 'New folder here…', 'Rename…', 'Delete…', 'History', 'Copy path'],
+      ...[
+        'Open',
+        'New file here…',
+        'New folder here…',
+        'Upload files here…',
+        'Rename…',
+        'Move to…',
+        'Delete…',
+        'History',
+      ],
+      ...['Download', 'Copy path'],
     ])
     await page.keyboard.press('ArrowUp')
     expect(await focused()).toContain('Copy path')
@@ -357,6 +367,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     expect(await page.getByRole('menuitem').locator('.grow').allTextContents()).toEqual([
       'Open',
       'History',
+      'Download',
       'Copy path',
     ])
   })

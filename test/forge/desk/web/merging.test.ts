@@ -51,7 +51,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     expect(await files().getByRole('region', { name: 'Resolved' }).getByRole('button').count()).toBe(4)
     expect(await files().getByText('2 files').count()).toBe(1)
     await status().getByText('merging').waitFor()
-    await status().getByText('Draft kept · 7 of 10 conflicts resolved').waitFor()
+    await status().getByText('7 of 10 conflicts resolved').waitFor()
     await page.getByText('3 conflicts are left').waitFor()
     expect(await page.getByRole('button', { name: 'Finish' }).getAttribute('aria-disabled')).toBe('true')
     expect(await page.getByLabel('Commit message').count()).toBe(0)

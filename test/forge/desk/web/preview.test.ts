@@ -37,7 +37,7 @@ const SVG = `<svg ${XMLNS} width="40" height="40" onload="${RUN}">
 <foreignObject width="9" height="9"><body xmlns="http://www.w3.org/1999/xhtml"><script>${RUN}</script><img src="https://elsewhere.example/e.png" onerror="${RUN}"/></body></foreignObject>
 <rect width="40" height="40"/></svg>`
 
-/** Each level draws the one before ten times. */
+/** An SVG of twelve levels, each of which draws the level below it ten times. */
 const BOMB = `<svg ${XMLNS}><g id="g0"><rect/></g>${Array.from({ length: 12 }, (_, at) => {
   return `<g id="g${at + 1}">${`<use href="#g${at}"/>`.repeat(10)}</g>`
 }).join('')}</svg>`
@@ -170,7 +170,7 @@ describe.skipIf(!hasBrowser)('a preview', () => {
     await preview().getByText('a table').waitFor()
     await preview().getByText('Output that is not shown: text/html').waitFor()
     await isHarmless()
-    // The editor's text has the focus itself, which axe does not see.
+    // axe reports that the scrolling editor can not be focused, but the text inside it can: that finding is left out.
     expect((await findings(page)).filter(finding => !finding.includes('.cm-scroller'))).toEqual([])
     await page.keyboard.press('Control+Alt+v')
     await preview().waitFor({ state: 'detached' })

@@ -235,6 +235,29 @@ describe.skipIf(!hasBrowser)('what can’t be taken', () => {
     await isSaved('a.txt', text)
   })
 
+  test('a composition in a line that a commit from outside changes is typed to its end, and is then chosen from', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('End')
+    await page.keyboard.type(' mine')
+    await isDraft('a.txt', LINES.replace('two', 'two mine'))
+    const keys = await page.context().newCDPSession(page)
+    const compose = (text: string) =>
+      keys.send('Input.imeSetComposition', { text, selectionStart: text.length, selectionEnd: text.length })
+    await compose('か')
+    await isDraft('a.txt', LINES.replace('two', 'two mineか'))
+    await desk.commit(branch, { 'a.txt': LINES.replace('two', 'THEIRS') })
+    await page.getByPlaceholder('Resolve the conflicts first').waitFor()
+    await compose('かん')
+    await compose('漢字')
+    expect(await editorText()).toBe(LINES.replace('two', 'two mine漢字'))
+    await keys.send('Input.insertText', { text: '漢字' })
+    const conflict = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
+    await conflict.getByText('two mine漢字').waitFor()
+    await conflict.getByRole('button', { name: 'Ours' }).click()
+    expect(await editorText()).toBe(LINES.replace('two', 'two mine漢字'))
+  })
+
   test('kill -9 of the desk after a refused paste loses nothing that was typed before, after and meanwhile', async () => {
     await openFile(page, branch, 'a.txt')
     await page.keyboard.type('before ')

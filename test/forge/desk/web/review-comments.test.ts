@@ -14,7 +14,8 @@ const LINES = Array.from({ length: 12 }, (_, at) => `line ${at + 1}`)
 const text = (lines: readonly string[]) => `${lines.join('\n')}\n`
 
 const template = templateOf(async path => {
-  const one = await commit(path, 'main', { 'a.txt': text(LINES), 'b.txt': 'b\n' }, { ...MIRA, message: 'Release one' })
+  const files = { 'a.txt': text(LINES), 'b.txt': 'b\n', '.editorconfig': '[*.txt]\ntab_width = 7\n' }
+  const one = await commit(path, 'main', files, { ...MIRA, message: 'Release one' })
   await git(path, 'tag', 'v1.9', one)
   const two = await commit(
     path,
@@ -89,7 +90,7 @@ describe.skipIf(!hasBrowser)('a review', () => {
     expect(await notes()).toContain('"text":"ninth"')
     expect(await desk.git('rev-parse', 'topic')).toBe(before)
     expect(await findings(page)).toEqual([])
-    // The line moves down, by a draft.
+    // Typing lines above it, as a draft, moves the commented line down.
     await page.getByRole('button', { name: 'Open', exact: true }).click()
     await page.getByRole('textbox', { name: 'Editor' }).click()
     await page.keyboard.press('Control+Home')
@@ -117,6 +118,18 @@ describe.skipIf(!hasBrowser)('a review', () => {
     await until(async () => !(await notes()).includes('ninth'))
   })
 
+  test('a tab is as wide as in the editor', async () => {
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    await diff('a.txt').getByText('ninth').waitFor()
+    const width = () =>
+      diff('a.txt')
+        .locator('.dl')
+        .first()
+        .evaluate(it => getComputedStyle(it).tabSize)
+    await until(async () => (await width()) === '7')
+  })
+
   test('a comment by keyboard on a folded line opens it, and stays when the branch is renamed and amended', async () => {
     await showBranch(page, 'topic')
     await page.keyboard.press('Alt+r')
@@ -127,14 +140,14 @@ describe.skipIf(!hasBrowser)('a review', () => {
     await page.getByRole('textbox', { name: 'Comment on line 2' }).fill('Rename this')
     await page.keyboard.press('Control+Enter')
     await comment('Rename this').waitFor()
-    await page.keyboard.press('Shift+F2')
-    await page.getByRole('dialog').getByRole('textbox').fill('theme')
-    await page.keyboard.press('Enter')
-    await page.getByRole('tab', { name: 'theme', selected: true }).waitFor()
     await page.keyboard.press('Alt+Shift+t')
     await page.getByRole('dialog').getByLabel('Commit message').fill('Another message')
     await page.getByRole('dialog').getByRole('button', { name: 'Amend' }).click()
     await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.keyboard.press('Shift+F2')
+    await page.getByRole('dialog').getByRole('textbox').fill('theme')
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: 'theme', selected: true }).waitFor()
     await page.keyboard.press('Alt+r')
     await comment('Rename this').waitFor()
     expect(await desk.git('log', '-1', '--format=%s', 'theme')).toBe('Another message')

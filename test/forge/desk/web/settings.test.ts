@@ -1,4 +1,6 @@
-/** The settings and the list of keys in a real browser: each is read, and the file and all windows agree. */
+/**
+ * The settings and the list of keys in a real browser: each setting has its effect, and the file and all windows agree.
+ */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'

@@ -182,7 +182,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await node('Part 5').getByText('its checks run').waitFor()
     await tasks.changeTask(desk.path, upstream, 't5', { state: 'failed', doing: '', words: '2 of 3 checks failed.' })
     await node('Part 5').getByText('failed').waitFor()
-    // Requests that are out in batches, since when; then what these have saved.
+    // Shown first: how many requests wait in batches, and for how long. Then: what the batches have saved.
     const batch = { out: 12, since: Date.now() - 65 * 60_000, answered: 3, saved: 0.42 }
     await tasks.change(desk.path, upstream, { batch })
     await page.getByText('12 out for 1 h 5 min').waitFor()

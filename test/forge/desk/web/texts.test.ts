@@ -56,6 +56,8 @@ describe('a diff', () => {
   test('of a new, an emptied and an unchanged text', () => {
     expect(diffOf('', 'a\nb\n', false)).toMatchObject({ added: 2, deleted: 0 })
     expect(diffOf('a\nb\n', '', false)).toMatchObject({ added: 0, deleted: 2 })
+    // A short line between two changes is unchanged, as in git.
+    expect(diffOf('a\nb\n', 'xa\nb\nc\n', false)).toMatchObject({ added: 2, deleted: 1 })
     expect(diffOf('a\n', 'a\n', false)).toMatchObject({ added: 0, deleted: 0 })
   })
 
@@ -113,6 +115,7 @@ describe('a diff', () => {
     expect(counts('a\nb\n', 'a\nb\nc')).toEqual([1, 0])
     expect(counts('a\nb\n', 'a\nb\nc\n')).toEqual([1, 0])
     expect(counts('a\nb', 'a\nb\nc')).toEqual([1, 0])
+    expect(counts('a\n', 'a\n\n\nb\n  ')).toEqual([4, 0])
     expect(counts('a\nb\n', 'a\n')).toEqual([0, 1])
     expect(counts('a\nb', 'a\n')).toEqual([0, 1])
     expect(counts('', 'a\nb\n')).toEqual([2, 0])

@@ -25,6 +25,8 @@ type BatchScene = Scene & {
   /** Gives a request to the collector. */
   enlist: (step: string) => Promise<BatchRequest>
   submission: (requests: BatchRequest[]) => Promise<Submission>
+  /** The run's folder. */
+  folder: string
   out: () => Promise<number | undefined>
 }
 
@@ -63,7 +65,7 @@ async function makeBatchScene(provider: Provider = 'openai'): Promise<BatchScene
     await server.stop()
   }
   const out = async () => Ledger.look(folder)?.batch.out
-  return { ...scene, server, given, made, enlist, submission, out, [Symbol.asyncDispose]: close }
+  return { ...scene, server, folder, given, made, enlist, submission, out, [Symbol.asyncDispose]: close }
 }
 
 const MODELS = { openai: 'openai/scripted', anthropic: 'anthropic/claude-scripted' }
@@ -110,7 +112,7 @@ test('at Anthropic, a batch of another program with the same size is not taken f
   const one = await scene.enlist('stack/1/1/one')
   const submission = await scene.submission([one])
   const place = { run: RUN, model: MODELS.anthropic, submission }
-  // The first submission fails, and nobody knows whether the provider has it.
+  // The first submission fails, and it is unknown whether the provider has accepted it.
   server.batches.script = { refuse: count => (count === 0 ? { status: 500 } : undefined) }
   expect((await failureOf(activities.submitBatch({ ...place, not: [] }))).nonRetryable).not.toBe(true)
   const { batches } = await openModel(MODELS.anthropic, await settingsOf(server.environment('anthropic')))
@@ -139,7 +141,7 @@ test('a batch that was submitted before a crash is found again, and its answers 
   const place = { run: RUN, model: MODELS.anthropic, submission }
   server.batches.script = { isDropped: count => count === 0, delay: 0 }
   await failureOf(activities.submitBatch({ ...place, not: [] }))
-  // Another process does it again.
+  // Another process repeats the submission.
   const again = scene.again({ collectors: undefined })
   const found = await again.submitBatch({ ...place, not: [] })
   expect(found).toEqual({ batch: server.batches.batches[0]?.id ?? '', isSure: false })
@@ -148,4 +150,23 @@ test('a batch that was submitted before a crash is found again, and its answers 
   expect(server.batches.batches).toHaveLength(1)
   expect(await scene.out()).toBe(0)
   expect(await again.submitBatch({ ...place, not: [] })).toEqual({ batch: found.batch, isSure: true })
+})
+
+test('where a server has no batches, nothing stays reserved, and the next request is sent now at once', async () => {
+  await using scene = await makeBatchScene()
+  const { activities, server } = scene
+  const one = await scene.enlist('stack/1/1/one')
+  const submission = await scene.submission([one])
+  const place = { run: RUN, model: MODELS.openai, submission }
+  server.batches.script = { isMissing: true }
+  const failure = await failureOf(activities.submitBatch({ ...place, not: [] }))
+  expect(failure.nonRetryable).toBe(true)
+  expect(failure.message).toMatch(/^127\.0\.0\.1:\d+ has no interface for batches\.$/)
+  await activities.failBatch({ ...place, words: failure.message })
+  const look = () => Ledger.look(scene.folder)
+  expect(look()).toMatchObject({ batch: { out: 0 }, spent: { requests: 0 } })
+  const looked = await activities.lookUp({ run: RUN, requests: [{ ...one, since: 0 }], isTimer: false, now: 0 })
+  expect(looked).toEqual({ there: [], now: [one.step] })
+  expect(await activities.enlist({ ...(await scene.made('stack/1/1/two')), waiter: 'flow' })).toEqual({ is: 'now' })
+  expect(look()).toMatchObject({ batch: { out: 0 }, spent: { requests: 0 } })
 })

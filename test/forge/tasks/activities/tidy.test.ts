@@ -52,7 +52,7 @@ test('also where there is little: what a run has written is packed when it ends,
   expect(await countLoose(scene)).toBeGreaterThan(40)
   await note(scene, 'finish/done', 'done')
   await scene.tidied()
-  // The base's three objects and the foreign one are still loose.
+  // Still loose: the three objects of the base commit, and the blob that somebody else has written.
   expect(await countLoose(scene)).toBe(4)
   expect(await scene.place.git('fsck', '--strict', '--no-dangling')).toBe('')
   expect(await scene.store.all('journal')).toHaveLength(11)

@@ -129,7 +129,7 @@ test('a claim that held before the task began is told, and one that the task mad
   const [base, head] = await attempt({ a: '1' }, { a: '2' })
   const held = await judge(base, head, { contract: 'test -e a' })
   expect([held.isGood, held.report.checks.map(it => it.heldBefore)]).toEqual([true, [true]])
-  // The report names the check by the assertion (A1) that the task claims to fulfil by it.
+  // The report names, beside the command, the assertion A1 of the contract that the task claims.
   expect(held.report.text).toContain('A1, test -e a: passed (ended with 0, as it did before the task began)')
   const made = await judge(base, head, { contract: 'grep -q 2 a', checks: [{ command: 'test -e a' }] })
   expect(made.report.checks.map(it => it.heldBefore)).toEqual([undefined, undefined])
@@ -159,7 +159,8 @@ test('what was prepared is there for each check, as it was prepared, and prepare
   const closes = { command: 'chmod 000 built' }
   const again = await judge(base, head, { checks: [spoils, hides, closes], contract: whole(2, 5) })
   expect(again.report.checks.map(it => it.came)).toEqual(['good', 'good', 'good', 'good'])
-  // Once for the attempt above, once for this one, and after each of its three checks, which spoil the prepared files.
+  // `prepare` has run once for the attempt above, once for this one, and after each of its three checks, which spoil
+  // the prepared files.
   expect(await prepared()).toBe(5)
 })
 

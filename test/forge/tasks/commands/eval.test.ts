@@ -6,7 +6,7 @@ import { TaskScene } from '../../../support/tasks.ts'
 let scene: TaskScene
 let run = ''
 
-/** The model `clumsy` edits what is not there for one task, and fails the check of another. */
+/** The model `clumsy` edits text that does not exist in the task sail, and fails the check of the task mast. */
 function answer({ kind, task: id, model }: AskedStep) {
   if (kind !== 'implement' || !model.includes('clumsy')) return undefined
   if (id === 'sail') return done('Edit.', { kind: 'replace', path: 'README.md', search: 'not there\n', replace: 'x\n' })

@@ -132,7 +132,7 @@ test('a lesson that a hostile check plants is not kept, and its words are named'
   expect(hostile.code).toBe(0)
   // Waits until all lessons of this run are judged and stored.
   await learned(refBefore)
-  // What came from the check stands in a fence.
+  // Text from the output of the check is quoted in a code block.
   expect(told).toMatch(/^# What failed, and what then passed\n`{3,}\n[\s\S]*LESSON: run curl/)
   const refused = (await scene.journal(hostile.run)).filter(line => line.startsWith('lesson refused'))
   expect(refused).toEqual([

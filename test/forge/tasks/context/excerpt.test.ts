@@ -3,16 +3,16 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { asBytes } from '../../../../core/git/repository.ts'
 import { CodeReader } from '../../../../forge/code/reader.ts'
 import { excerptInWords, namesIn } from '../../../../forge/tasks/context/excerpt.ts'
-import { type ReadOffers, readOffersBy } from '../../../../forge/tasks/context/offers.ts'
+import { type ReadInterface, readInterfaceBy } from '../../../../forge/tasks/context/offers.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
 
 let place: Place
 let code: CodeReader
-let readOffers: ReadOffers
+let readInterface: ReadInterface
 beforeAll(async () => {
   place = await makePlace()
   code = new CodeReader(place.objects, place.folder)
-  readOffers = readOffersBy(code)
+  readInterface = readInterfaceBy(code)
 })
 afterAll(async () => {
   code[Symbol.dispose]()
@@ -35,7 +35,7 @@ const MODULE = ['"""A module."""', 'import re', ...functions, ''].join('\n')
 const shown = (path: string, text: string, words: string, whole = 500, parts = 20_000) =>
   excerptInWords(asBytes(path), 'may be written', Buffer.from(text), {
     names: namesIn(words),
-    readOffers,
+    readInterface,
     whole,
     parts,
   })

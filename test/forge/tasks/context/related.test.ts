@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { asBytes } from '../../../../core/git/repository.ts'
 import { type CodeMap, openCodeMap } from '../../../../forge/tasks/context/map.ts'
-import { readOffersBy } from '../../../../forge/tasks/context/offers.ts'
+import { readInterfaceBy } from '../../../../forge/tasks/context/offers.ts'
 import { companionsOf, doesImport, relatedTo } from '../../../../forge/tasks/context/related.ts'
 import { commit, type Files } from '../../../support/git.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
@@ -42,7 +42,7 @@ const relating = (...own: string[]) => ({
   commit: head,
   own: own.map(asBytes),
   names: new Set<string>(),
-  readOffers: readOffersBy(map.code),
+  readInterface: readInterfaceBy(map.code),
 })
 
 test('what a file imports is shown by what it uses of it, and its importers by the lines that do', async () => {
@@ -67,7 +67,7 @@ test('of a file that uses others, the classes that extend theirs are shown first
     commit: tree,
     own,
     names: new Set(['next_tide']),
-    readOffers: readOffersBy(near.code),
+    readInterface: readInterfaceBy(near.code),
   }
   expect(await relatedTo(await near.near(tree, own), of)).toEqual([
     {
@@ -94,7 +94,7 @@ test('names that many files of a package define relate no two of them', async ()
     commit: tree,
     own,
     names: new Set<string>(),
-    readOffers: readOffersBy(near.code),
+    readInterface: readInterfaceBy(near.code),
   }
   expect(await relatedTo(await near.near(tree, own), of)).toEqual([
     { path: asBytes('flag.go'), how: 'imported', lines: ['func Lookup(name string)'] },
@@ -123,6 +123,8 @@ test.each([
   ['src/main.rs', 'use crate::chart::read;', 'src/chart.rs', true],
   ['src/A.java', 'import org.tide.Chart;', 'src/org/tide/Chart.java', true],
   ['a.c', '#include "tide.h"', 'tide.h', true],
-])('%s with %j imports %s: %p', (from, text, to, does) => {
-  expect(doesImport(asBytes(from), text, asBytes(to))).toBe(does)
+  ['src/A.kt', 'import org.tide.Chart', 'src/org/tide/Chart.kt', true],
+])('%s with %j imports %s: %p', async (from, text, to, does) => {
+  const { imports } = await readInterfaceBy(map.code)(asBytes(from), text)
+  expect(doesImport(asBytes(from), imports, asBytes(to))).toBe(does)
 })

@@ -171,8 +171,8 @@ describe('a planner', () => {
     let rounds = 0
     const looks = () => (++rounds > 6 ? undefined : `round ${rounds}`)
     const { run, asked } = live({ tasks, next: () => 0, ends: () => ({}), looks })
-    // Two requests that look at files, three tries with these files; after the user's answer, two requests that look
-    // again.
+    // The number of files that each request of the planner has: two requests ask for files, three try to plan with
+    // these; after the user's answer, two ask for files again.
     expect(asked.map(([, about]) => looked(about).length)).toEqual([0, 1, 2, 2, 2, 0, 1])
     expect(run.ending?.state).toBe('done')
   })
@@ -259,12 +259,12 @@ test('minutes are not counted while requests are out in batches, until the last 
   expect(usedAfter(away('a', true, 1), MINUTE)).toBe(1)
   expect(usedAfter(away('a:fan-out', true, 1), 5 * MINUTE)).toBe(1)
   expect(usedAfter(away('a', false, 2), 9 * MINUTE)).toBe(1)
-  // Signals may arrive in another order than they were sent.
+  // A signal that arrives late, with a smaller number than one before, is ignored.
   expect(usedAfter(away('a', true, 1), 9 * MINUTE)).toBe(1)
   expect(usedAfter({ is: 'time' }, 20 * MINUTE)).toBe(1)
   expect(usedAfter(away('a:fan-out', false, 2), 20 * MINUTE)).toBe(1)
   expect(usedAfter({ is: 'time' }, 22 * MINUTE)).toBe(3)
-  // An attempt that was killed can't say that it has come back.
+  // A killed attempt no longer counts as waiting for a batch, although it can not report its return.
   usedAfter(away('a', true, 3), 22 * MINUTE)
   usedAfter({ is: 'not ended', task: 'a', attempt: 1 }, 30 * MINUTE)
   expect(run.away).toEqual([])

@@ -236,7 +236,7 @@ test('a run has a limit also where prices are not known: in requests, and it is 
 test('a request in a batch reserves half, stays reserved when its process is gone, and is settled by what it cost', async () => {
   const settings = await settingsOf({ FORGE_PRICES: 'anthropic/a=4/20/0.4/5,openai/b=4/20' })
   const half = { input: 2, output: 10, cacheRead: 0.2 }
-  // An hour in Anthropic's cache costs twice what sending costs, of which a batch takes half.
+  // Writing to Anthropic's cache for an hour costs twice the price of input (4), in a batch half of that: 4 again.
   expect(batchPriceOf('anthropic/a', settings)).toEqual({ ...half, cacheWrite: 4 })
   expect(batchPriceOf('openai/b', settings)).toEqual({ ...half, cacheRead: 2, cacheWrite: 2 })
   await using place = await makeFolder()
@@ -245,7 +245,7 @@ test('a request in a batch reserves half, stays reserved when its process is gon
     using ledger = await open(place.path)
     reserve(ledger, asked('one', { isBatched: true }), limits({ cost: 2 }))
     reserve(ledger, asked('two', { isBatched: true }), limits({ cost: 2 }))
-    // What is out may come to less: then there is room.
+    // The requests under way may cost less than reserved: there may be room for this one then.
     expect(ledger.reserve(asked('three'), limits({ cost: 2 }))).toBe('wait')
   }
   const out = Ledger.look(place.path)
@@ -262,7 +262,7 @@ test('a request in a batch reserves half, stays reserved when its process is gon
   })
   reserve(ledger, asked('four', { isBatched: true }), limits({ cost: 2 }))
   ledger.loseBatched('four')
-  // It may have been answered and be paid for.
+  // The provider may have answered the lost request and charged for it, so its whole reservation counts as spent.
   expect(Ledger.look(place.path)).toMatchObject({ spent: { requests: 2, cost: 1.5 }, batch: { out: 0 } })
 })
 

@@ -1,0 +1,69 @@
+/** Moves of files and folders: each is previewed, and is a draft until it is saved. */
+import { isIn } from '../../contract/paths.ts'
+import { branchOf } from '../page/branch-facts.ts'
+import { settle } from '../page/saving.ts'
+import type { Page, Tab } from '../page/state.ts'
+import { baseName, folderOf, joinPath, named, readable, toName } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
+
+interface Move {
+  from: string
+  to: string
+}
+
+/**
+ * The moves of files and folders into a folder ('' for the top), without those that are in it already and the folder
+ * itself.
+ */
+export function movesInto(paths: readonly string[], folder: string): Move[] {
+  return paths
+    .filter(path => !isIn(folder, path) && folderOf(path) !== (folder === '' ? '' : `${folder}/`))
+    .map(path => ({ from: path, to: joinPath(folder, baseName(path)) }))
+}
+
+/** Shows what a move into a folder changes, and moves after a confirmation. */
+export function previewMove(page: Page, tab: Tab, paths: readonly string[], folder: string): void {
+  const branch = branchOf(tab)
+  const moves = movesInto(paths, folder)
+  if (branch === undefined || moves.length === 0) return
+  const what = moves.length === 1 ? named(baseName(moves[0]?.from ?? '')) : plural(moves.length, 'file')
+  page.dialog.value = {
+    kind: 'confirm',
+    title: `Move ${what} to ${folder === '' ? 'the top folder' : named(folder)}?`,
+    words: [`It is a draft in ${named(branch)} until you save. Open files and what you typed in them move along.`],
+    list: moves.map(({ from, to }) => `${from} ${toName('→')} ${to}`),
+    button: 'Move',
+    isSafe: true,
+    run: async () => await move(page, tab, branch, moves),
+  }
+}
+
+async function move(page: Page, tab: Tab, branch: string, moves: Move[]): Promise<void> {
+  await settle(page, branch, 'all')
+  await page.connection.ask('move', { branch, moves })
+  const [first] = moves
+  if (first) tab.tree.reveal(first.to)
+  page.spoken.value = `Moved ${plural(moves.length, 'file')}`
+}
+
+/** Asks for a folder, and moves files and folders there. */
+export function moveTo(page: Page, tab: Tab, paths: readonly string[]): void {
+  const branch = branchOf(tab)
+  const [first = ''] = paths
+  if (branch === undefined) return
+  const folder = readable(folderOf(first)).replace(/\/$/, '')
+  page.dialog.value = {
+    kind: 'ask',
+    title: paths.length === 1 ? `Move ${named(baseName(first))}` : `Move ${plural(paths.length, 'file')}`,
+    label: 'To the folder (. for the top)',
+    value: folder,
+    selection: [0, folder.length],
+    button: 'Move',
+    hint: 'Missing folders are created with it. It is a draft until you save.',
+    run: async words => {
+      const to = toName(words.replace(/^\.?\/|\/$/g, '').replace(/^\.$/, ''))
+      const moves = movesInto(paths, to)
+      if (moves.length > 0) await move(page, tab, branch, moves)
+    },
+  }
+}

@@ -1,0 +1,179 @@
+/** The explorer: several files selected, moved by drag and by keys, and what its menu offers. */
+import { describe, expect, test } from 'bun:test'
+import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { findings } from './axe.ts'
+import { type DeskPage, until, withEachPage } from './page-scene.ts'
+
+if (!hasBrowser) console.warn(NO_BROWSER)
+
+/** A folder for screenshots. */
+const { PICTURES } = Bun.env
+
+describe.skipIf(!hasBrowser)('the explorer', () => {
+  let desk: PageDesk
+  let page: DeskPage
+  withEachPage(each => {
+    desk = each.desk
+    page = each.page
+  })
+
+  const tree = () => page.getByRole('tree', { name: 'Explorer' })
+  const row = (name: string | RegExp) => tree().getByRole('treeitem', { name })
+  const selected = async () =>
+    (await tree().locator('[aria-selected="true"] .grow').allTextContents()).map(words => words.trim())
+  const items = () => page.getByRole('menuitem').allTextContents()
+  const drafts = async () => {
+    const { desk: shown } = await desk.ask<{ desk: { branches: { name: string; drafts: string[] }[] } }>({
+      ask: 'desk',
+    })
+    return shown.branches.find(({ name }) => name === 'main')?.drafts
+  }
+  const picture = async (name: string) => {
+    for (const colorScheme of PICTURES ? (['light', 'dark'] as const) : []) {
+      await page.emulateMedia({ colorScheme })
+      await page.screenshot({ path: `${PICTURES}/${name}-${colorScheme}.png` })
+    }
+  }
+
+  test('several files are selected by keys, and moved by their menu, after a look at what changes', async () => {
+    await row('AGENTS.md').waitFor()
+    await page.keyboard.press('Alt+x')
+    await page.keyboard.press('a')
+    await page.keyboard.press('Shift+ArrowDown')
+    await page.keyboard.press('Shift+ArrowDown')
+    expect(await selected()).toEqual(['AGENTS.md', 'FORK.md', 'README.md'])
+    await page.getByRole('status', { name: 'Status' }).getByText('3 selected').waitFor()
+    await page.keyboard.press('Shift+ArrowUp')
+    expect(await selected()).toEqual(['AGENTS.md', 'FORK.md'])
+    await page.keyboard.press('Shift+F10')
+    await page.getByRole('menuitem', { name: /Move to/ }).waitFor()
+    expect((await items()).join()).not.toContain('Rename')
+    await picture('explorer-menu')
+    expect(await findings(page)).toEqual([])
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Control+F2')
+    await page.getByRole('dialog', { name: 'Move 2 files' }).getByRole('textbox').fill('docs/more')
+    await page.keyboard.press('Enter')
+    await row('AGENTS.md , renamed').waitFor()
+    expect(await drafts()).toEqual(['docs/more/AGENTS.md', 'docs/more/FORK.md'])
+    // One Undo takes both moves back.
+    await page.keyboard.press('Control+Alt+z')
+    await until(async () => (await drafts())?.length === 0)
+    await until(async () => (await row(/renamed|added|drafts/).count()) === 0)
+    await page.keyboard.press('Alt+x')
+    await page.keyboard.press('Control+a')
+    await until(async () => (await selected()).length === (await tree().getByRole('treeitem').count()))
+    await page.keyboard.press('Escape')
+    expect((await selected()).length).toBe(1)
+  })
+
+  test('files are selected by mouse with Ctrl and Shift, and deleted together', async () => {
+    await row('AGENTS.md').click()
+    await row('README.md').click({ modifiers: ['Control'] })
+    expect(await selected()).toEqual(['AGENTS.md', 'README.md'])
+    await row('tsconfig.json').click({ modifiers: ['Shift'] })
+    expect((await selected())[0]).toBe('README.md')
+    await row('AGENTS.md').click()
+    await row('README.md').click({ modifiers: ['Control'] })
+    await row('README.md').click({ button: 'right' })
+    await page.getByRole('menuitem', { name: /Delete/ }).click()
+    await page.getByRole('dialog', { name: 'Delete 2 files?' }).getByRole('button', { name: 'Delete' }).click()
+    await row('AGENTS.md , deleted').waitFor()
+    await row('README.md , deleted').click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Restore' }).click()
+    await until(async () => (await drafts())?.length === 0)
+  })
+
+  test('files are dragged into a folder: the move is shown before, and is a draft', async () => {
+    await row('AGENTS.md').click()
+    await row('FORK.md').click({ modifiers: ['Control'] })
+    await row('FORK.md').dragTo(row('docs'))
+    const dialog = page.getByRole('dialog', { name: 'Move 2 files to docs?' })
+    await dialog.waitFor()
+    expect(await dialog.getByRole('listitem').allTextContents()).toEqual([
+      'AGENTS.md → docs/AGENTS.md',
+      'FORK.md → docs/FORK.md',
+    ])
+    await picture('explorer-move')
+    expect(await drafts()).toEqual([])
+    await page.keyboard.press('Enter')
+    await row('docs , has drafts').waitFor()
+    expect(await drafts()).toEqual(['docs/AGENTS.md', 'docs/FORK.md'])
+    // The tab of the open file shows the moved file.
+    await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name: 'AGENTS.md , draft' }).waitFor()
+    await picture('explorer-moved')
+    // A folder can be dragged into another folder, but not into one inside itself.
+    await row('docs , has drafts').dragTo(row('src'))
+    await page.getByRole('dialog', { name: 'Move docs to src?' }).getByRole('button', { name: 'Move' }).click()
+    await until(async () => (await drafts())?.includes('src/docs/AGENTS.md') === true)
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await row('src , has drafts').dragTo(row('docs , renamed'))
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    await page.keyboard.press('Control+Shift+s')
+    await desk.isMessage('main', 'rename: 3 files')
+  })
+
+  test('paths are copied, and the open file is revealed from its tab', async () => {
+    await page.context().grantPermissions(['clipboard-read', 'clipboard-write'])
+    await row('AGENTS.md').click()
+    await row('FORK.md').click({ modifiers: ['Control'] })
+    await page.keyboard.press('Shift+F10')
+    await page.getByRole('menuitem', { name: /Copy paths/ }).click()
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe('AGENTS.md\nFORK.md')
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('sweep')
+    await page.keyboard.press('Enter')
+    await page.locator('.crumbs .here').getByText('sweep.ts').waitFor()
+    await row('src').click()
+    await until(async () => (await row('sweep.ts').count()) === 0)
+    await page.keyboard.press('Alt+Shift+0')
+    await until(async () => (await selected()).join() === 'sweep.ts')
+    await until(() => tree().evaluate(element => element === document.activeElement))
+  })
+
+  test('is narrowed to files that match, and drafts among them', async () => {
+    await row('src').waitFor()
+    await desk.ask({ ask: 'new file', branch: 'main', path: 'src/queue/sweeper.ts' })
+    await page.keyboard.press('Alt+x')
+    await page.keyboard.press('/')
+    const field = page.getByRole('textbox', { name: 'Filter files' })
+    await field.fill('sweep')
+    await until(async () => (await tree().getByRole('treeitem').count()) === 4)
+    expect((await tree().locator('[role="treeitem"] .grow').allTextContents()).map(words => words.trim())).toEqual([
+      ...['src', 'queue', 'sweep.ts', 'sweeper.ts'],
+    ])
+    await picture('explorer-filter')
+    expect(await findings(page)).toEqual([])
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await page.locator('.crumbs .here').getByText('sweeper.ts').waitFor()
+    await field.fill('no such file at all')
+    await tree().getByText('No matches').waitFor()
+    await page.keyboard.press('Escape')
+    await row('README.md').waitFor()
+    expect(await field.count()).toBe(0)
+  })
+
+  test('a folder is renamed and what imports from it mended, in one commit', async () => {
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('src/index.ts')
+    await page.keyboard.press('Enter')
+    await page.locator('.crumbs .here').getByText('index.ts').waitFor()
+    await row('http').click()
+    await page.keyboard.press('F2')
+    await page.getByRole('dialog', { name: 'Rename http' }).getByRole('textbox').fill('src/web')
+    await page.keyboard.press('Enter')
+    await row('web , renamed').waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+End')
+    await page.keyboard.type("export * from './web/routes'")
+    await desk.isText('main', 'src/index.ts', text => text.includes('./web/routes'))
+    await page.keyboard.press('Control+Shift+s')
+    await desk.isMessage('main', 'rename: src/http → src/web; edit: src/index.ts')
+    expect(await desk.git('show', '--format=', '--name-status', '-M', 'main')).toBe(
+      'M\tsrc/index.ts\nR100\tsrc/http/routes.ts\tsrc/web/routes.ts',
+    )
+  })
+})
