@@ -9,6 +9,7 @@ import {
   CheckedPlan,
   InBatches,
   Limits,
+  ListedLesson,
   PlanAssertion,
   type PlannedTask,
   RunId,
@@ -86,7 +87,7 @@ export const Run = v.object({
   complaints: v.array(v.string()),
   tasks: v.array(RunTask),
   spent: Spent,
-  /** Its requests in batches; `since` in milliseconds since 1970. */
+  /** The run's requests in batches. `since` is in milliseconds since 1970, unlike other times here. */
   batch: v.optional(InBatches),
   limits: v.pick(Limits, ['cost', 'requests', 'minutes']),
   /** The limit that was reached, if the run is out of budget. */
@@ -132,6 +133,11 @@ export type JournalLine = v.InferOutput<typeof JournalLine>
 export const Landing = v.omit(ShownLanding, ['onto'])
 export type Landing = v.InferOutput<typeof Landing>
 
+/** A lesson that runs have learned. */
+export const Lesson = v.pick(ListedLesson, ['id', 'title', 'says', 'date', 'given', 'firstTry', 'retired', 'text'])
+export type Lesson = v.InferOutput<typeof Lesson>
+const LessonId = v.pipe(v.string(), v.regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/), v.maxLength(60))
+
 /** A plan as a file. A larger text is refused. */
 const PlanText = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1_000_000))
 /** The hash of a plan that was shown. */
@@ -174,6 +180,13 @@ export const TasksWord = v.variant('tell', [
     ),
   }),
   v.object({ tell: v.literal('stop'), run: RunId, task: v.optional(TaskId) }),
+  /** `text`: the lesson as a file. */
+  v.object({
+    tell: v.literal('edit lesson'),
+    id: LessonId,
+    text: v.pipe(v.string(), v.nonEmpty(), v.maxLength(20_000)),
+  }),
+  v.object({ tell: v.literal('remove lesson'), id: LessonId }),
   /**
    * `tree`: the tree in the preview; if it is another by now, nothing is done. `anyway`: the user was told that the
    * result was not checked.
@@ -202,6 +215,7 @@ export const tasksQuestions = {
   'tasks plan check': repeatable({ run: RunId, text: PlanText }, CheckedPlan),
   'tasks task': repeatable({ run: RunId, task: TaskId }, TaskDetail),
   'tasks journal': repeatable({ run: RunId, task }, v.array(JournalLine)),
+  'tasks lessons': repeatable({}, v.array(Lesson)),
   'tasks landing': repeatable({ run: RunId, task, onto: Branch }, Landing),
   /** Gives a run a command of the user. The reply has the output of `forge`, by line. */
   'tell tasks': question({ word: TasksWord }, v.object({ words: v.array(v.string()) })),

@@ -13,6 +13,7 @@ export const tasksHandlers = (tasks: () => Tasks): Handlers<typeof tasksQuestion
   'tasks plan check': ({ run, text }) => tasks().checkPlan(run, text),
   'tasks task': ({ run, task }) => tasks().task(run, task),
   'tasks journal': ({ run, task }) => tasks().journal(run, task),
+  'tasks lessons': () => tasks().lessons(),
   'tasks landing': fields => tasks().landing(fields),
   'tell tasks': async ({ word }) => ({ words: await tasks().tell(word) }),
 })

@@ -14,6 +14,7 @@ import type {
   CheckedPlan,
   JournalLine,
   Landing,
+  Lesson,
   Run,
   Runs,
   ShownPlan,
@@ -22,7 +23,17 @@ import type {
 } from '../contract/tasks.ts'
 import { RUNS } from '../refs.ts'
 import { type CommandOptions, callForge } from './command.ts'
-import { digestOf, toldCheckedPlan, toldJournal, toldLanding, toldPlan, toldRun, toldRuns, toldTask } from './told.ts'
+import {
+  digestOf,
+  toldCheckedPlan,
+  toldJournal,
+  toldLanding,
+  toldLessons,
+  toldPlan,
+  toldRun,
+  toldRuns,
+  toldTask,
+} from './told.ts'
 
 /** Time limit of commands that only read, in milliseconds. */
 const LOOK_TIMEOUT_MS = 60_000
@@ -82,6 +93,11 @@ export class Tasks {
     return toldJournal(await this.#look(['show', run, ...some(task), '--journal', '--json']))
   }
 
+  /** The lessons that runs of this repository have learned. */
+  async lessons(): Promise<Lesson[]> {
+    return toldLessons(await this.#look(['playbooks', '--json']))
+  }
+
   /** The preview of landing a run, or a task of it, onto a branch. */
   async landing({ run, task, onto }: Fields<'tasks landing'>): Promise<Landing> {
     return toldLanding(await this.#look(['land', run, ...some(task), `--onto=${asText(onto)}`, '--json']))
@@ -92,7 +108,11 @@ export class Tasks {
     const lines =
       word.tell === 'plan'
         ? await inFile(word.text, file => this.#call(planArguments(word, file), ACT_TIMEOUT_MS))
-        : await this.#call(argumentsOf(word), ACT_TIMEOUT_MS)
+        : word.tell === 'edit lesson'
+          ? await inFile(word.text, file =>
+              this.#call(['playbooks', 'edit', word.id, `--file=${file}`], ACT_TIMEOUT_MS),
+            )
+          : await this.#call(argumentsOf(word), ACT_TIMEOUT_MS)
     return lines.map(line => visibleLines(line))
   }
 
@@ -145,7 +165,8 @@ const planArguments = ({ run, seen }: PlanWord, file: string): string[] => [
   `--seen=${seen}`,
 ]
 
-function argumentsOf(word: Exclude<TasksWord, PlanWord>): string[] {
+function argumentsOf(word: Exclude<TasksWord, PlanWord | { tell: 'edit lesson' }>): string[] {
+  if (word.tell === 'remove lesson') return ['playbooks', 'remove', word.id]
   if (word.tell === 'approve') return ['approve', word.run, `--seen=${word.seen}`]
   const { run, task } = word
   switch (word.tell) {

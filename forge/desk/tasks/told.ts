@@ -6,6 +6,7 @@ import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import {
   CheckedPlan,
+  ListedLesson,
   ListedRun,
   ShownLanding,
   ShownPlan,
@@ -16,6 +17,7 @@ import {
 import {
   type JournalLine,
   type Landing,
+  type Lesson,
   RaisableLimit,
   type Run,
   type RunRow,
@@ -46,6 +48,17 @@ const TYPE_COMMAND = /: forge (?:answer|approve|land|resume|run|show|stop) .*$/s
 
 const withoutCommands = (words: string): string =>
   words.replace(WHAT_TO_TYPE, '\n').replace(TYPE_ANSWER, '').replace(TYPE_COMMAND, '.')
+
+/** Parses the output of `forge playbooks --json`. */
+export function toldLessons(lines: readonly string[]): Lesson[] {
+  return lines.flatMap(text => {
+    const listed = v.safeParse(v.pipe(v.string(), v.parseJson(), ListedLesson), text)
+    if (!listed.success) return []
+    const { id, title, says, date, given, firstTry, retired, text: file } = listed.output
+    const shown = { id, title: line(title), says: line(says), date, given, firstTry, text: file }
+    return [{ ...shown, ...(retired !== undefined && { retired }) }]
+  })
+}
 
 /** Parses the output of `forge runs --json`. */
 export function toldRuns(lines: readonly string[]): RunRow[] {

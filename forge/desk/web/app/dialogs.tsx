@@ -10,6 +10,7 @@ import type { DialogContent } from '../page/dialog-content.ts'
 import { usePage } from '../page/state.ts'
 import { BaseDialog } from '../review/base-dialog.tsx'
 import { PartsDialog } from '../review/parts-dialog.tsx'
+import { LessonsDialog } from '../tasks/lessons-dialog.tsx'
 import { LandingDialog } from '../tasks/tasks-landing.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Button, Path } from '../ui/words.tsx'
@@ -53,6 +54,8 @@ export function Dialogs() {
       return <SaveDialogOfTab close={close} />
     case 'operations':
       return <OperationsDialog close={close} />
+    case 'lessons':
+      return <LessonsDialog close={close} />
     case 'keys':
       return <KeyList close={close} />
     case 'settings':

@@ -12,7 +12,7 @@ import { Icon } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { withoutTricks } from '../ui/names.ts'
 import { useClock } from '../ui/use-clock.ts'
-import { Button, Empty, Waiting } from '../ui/words.tsx'
+import { Button, Empty, IconButton, Waiting } from '../ui/words.tsx'
 import { PlanEditor } from './plan-editor.tsx'
 import { runActions, titleOf } from './tasks-actions.ts'
 import { TasksButtons } from './tasks-buttons.tsx'
@@ -95,11 +95,19 @@ function NoRuns({ missing }: { missing: string | undefined }) {
 // --- The runs ---
 
 function RunList({ tasks, runs }: { tasks: TasksState; runs: RunRow[] }) {
+  const page = usePage()
   const chosen = tasks.chosen.value
   return (
     <aside class="side">
       <div class="side-head">
         <h2 class="grow">Runs</h2>
+        <IconButton
+          icon="preview"
+          words="Lessons"
+          onClick={() => {
+            page.dialog.value = { kind: 'lessons' }
+          }}
+        />
       </div>
       <nav class="list" aria-label="Runs">
         {runs.map(row => (

@@ -3,6 +3,8 @@
  * tests share one scene, one desk and one window.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
@@ -171,5 +173,34 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     await runRegion().getByText('failed', { exact: true }).first().waitFor()
     await window.getByText('It was terminated on the Temporal server (No room)').first().waitFor()
     await running
+  })
+
+  test('its lessons are read, edited and removed', async () => {
+    const text = `---\nid: tide-tables\ntitle: Writing notes\ndate: 2026-01-01\n---\n\nTides are written in metres.\n`
+    const file = join(scene.temporal.folder, 'lesson.md')
+    await writeFile(file, text)
+    expect((await scene.forge(['playbooks', 'edit', 'tide-tables', '--file', file])).code).toBe(0)
+    await window.getByRole('button', { name: 'Lessons' }).click()
+    const dialog = window.getByRole('dialog', { name: 'Lessons' })
+    const lesson = dialog.getByRole('listitem', { name: 'Writing notes' })
+    await lesson.getByText('Tides are written in metres.').waitFor()
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await window.emulateMedia({ colorScheme })
+      expect(await findings(window)).toEqual([])
+    }
+    await lesson.getByRole('button', { name: 'Edit' }).click()
+    const field = dialog.getByRole('textbox')
+    await field.fill('no lesson')
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await dialog.getByRole('alert').getByText('It begins with no front matter').waitFor()
+    await field.fill(text.replace('metres', 'feet'))
+    await dialog.getByRole('button', { name: 'Save' }).click()
+    await lesson.getByText('Tides are written in feet.').waitFor()
+    expect((await scene.forge(['playbooks', 'show', 'tide-tables'])).out).toContain('Tides are written in feet.')
+    await lesson.getByRole('button', { name: 'Remove' }).click()
+    await dialog.getByText('No lessons yet.').waitFor()
+    expect((await scene.forge(['playbooks', '--json'])).out).toBe('')
+    await window.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
   })
 })
