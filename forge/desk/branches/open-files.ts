@@ -110,6 +110,13 @@ export class OpenFiles {
     this.say({ say: 'renamed file', branch: this.#branch, ...renamed })
   }
 
+  /** The open files that these drafts do not contain. */
+  async missingIn(drafts: Drafts): Promise<Path[]> {
+    const paths = [...this.#files.keys()]
+    const entries = await Promise.all(paths.map(path => entryIn(this.objects, drafts, path)))
+    return paths.filter((_, at) => entries[at] === undefined)
+  }
+
   /** Updates the open files to these drafts; later edits are kept. */
   async follow(drafts: Drafts): Promise<void> {
     await allOf([...this.#files].map(([path, open]) => this.#followIn(drafts, path, open)))

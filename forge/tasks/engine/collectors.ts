@@ -1,6 +1,6 @@
 /** Speaks to the collectors of batches (flows/collector.ts), from within an activity. */
 import { Context } from '@temporalio/activity'
-import { WorkflowNotFoundError } from '@temporalio/common'
+import { ApplicationFailure, WorkflowNotFoundError } from '@temporalio/common'
 import type { CollectorInput, GivenRequest, RunId } from '../contract.ts'
 
 /** Identifies a request at a collector, by its run and its key. */
@@ -25,12 +25,16 @@ const QUERY_TIMEOUT_MS = 10_000
 export const temporalCollectors: Collectors = {
   async give(input, given) {
     const { client, info } = Context.current()
-    await client.workflow.signalWithStart('forgeBatch', {
+    const options = {
       workflowId: idOf(info.taskQueue, input.model),
       taskQueue: info.taskQueue,
       args: [input],
       signal: 'enlist',
       signalArgs: [given],
+    }
+    await client.workflow.signalWithStart('forgeBatch', options).catch(error => {
+      // A server with a thousand requests at once may be slow: that is tried for longer than unexpected errors are.
+      throw ApplicationFailure.create({ message: 'The Temporal server does not answer.', type: 'Busy', cause: error })
     })
   },
 

@@ -28,19 +28,20 @@ export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
   const merging = useMergingFile(tab, path)
   useConflicts({ tab, file }, merging)
   const sides = merging && tab.merging.files.value.get(path)
-  if (merging?.state === 'open' && sides && sides.mark === undefined)
-    return (
-      <>
-        <ConflictBar tab={tab} file={file} known={merging} />
-        <WholeConflict tab={tab} sides={sides} known={merging} />
-      </>
-    )
+  const whole = merging?.state === 'open' && sides && sides.mark === undefined ? sides : undefined
+  // A draft in text goes on being typed below the choice: the editor stays the same element.
+  const isTyped = tab.merging.latest.value?.kind === 'drafts' && shown?.kind === 'text'
   return (
     <>
       {merging ? <ConflictBar tab={tab} file={file} known={merging} /> : <Crumbs tab={tab} file={file} />}
-      <ReadOnlyReason tab={tab} file={file} />
-      <Problem file={file} />
-      {shown ? <Content tab={tab} file={file} shown={shown} /> : <NotYet tab={tab} file={file} />}
+      {whole ? null : <ReadOnlyReason tab={tab} file={file} />}
+      {whole && !isTyped ? null : <Problem file={file} />}
+      {whole && merging ? <WholeConflict tab={tab} sides={whole} known={merging} isTyped={isTyped} /> : null}
+      {whole && !isTyped ? null : shown ? (
+        <Content tab={tab} file={file} shown={shown} />
+      ) : (
+        <NotYet tab={tab} file={file} />
+      )}
     </>
   )
 }
@@ -67,7 +68,7 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
       <BlameOfLine tab={tab} file={file} />
       <span class="grow" />
       {branch && isAtWork(page, branch.name) ? <span class="meta">read-only while the AI works</span> : null}
-      {branch && added + deleted > 0 ? (
+      {branch && isText && added + deleted > 0 ? (
         <span class="opt-wide">
           <span class="add-n">+{added}</span> <span class="del-n">−{deleted}</span> since {shortId(branch.tip)}
         </span>
@@ -88,7 +89,7 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
 
 function NotYet({ tab, file }: { tab: Tab; file: OpenFile }) {
   const page = usePage()
-  // In a split, what is typed is for the half with the focus.
+  // If the editor is split, typed keys go to the half with the focus.
   const isActive = tab.path === file.path
   const canType =
     isActive && file.problem.value === undefined && tab.at.kind === 'branch' && !isAtWork(page, tab.at.branch)
@@ -333,7 +334,7 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
     }
   }, [file, page, tab])
 
-  // In a split, the place of the editor is that of the half with the focus.
+  // If the editor is split, actions focus the half that had the focus last.
   const isActive = tab.path === file.path
   useLayoutEffect(() => {
     const content = box.current?.querySelector<HTMLElement>('.cm-content')
