@@ -86,7 +86,7 @@ async function measureReword(folder: string): Promise<void> {
       const commit = await git(path, 'rev-parse', `main~${REWORDED - 1}`)
       const rewriting = { do: 'reword', commit } as const
       const step = { step: 'rewrite', branch: 'main', rewriting, message: `Reworded ${round++}` } as const
-      // As on the page: what it would do is shown before.
+      // The desk's page shows a preview before it rewords, so the preview is measured, too.
       return await timed(async () => {
         const { before } = await ask(work, 'preview', { step })
         await ask(work, 'do', { step, before })

@@ -73,8 +73,8 @@ function planFor({ wish }: Wish, files: readonly string[]): Plan {
 }
 
 /**
- * Of a line of the list of files, the bytes about used files. Where a line names several files of a folder, each name
- * counts for itself.
+ * How many bytes of a line in the list of files are about used files. Where a line names several files of a folder,
+ * each name counts for itself.
  */
 function usedOfLine(line: string, isUsed: (path: string) => boolean): number {
   const [path = '', said = ''] = line.split(': ')
@@ -84,7 +84,7 @@ function usedOfLine(line: string, isUsed: (path: string) => boolean): number {
   return names.reduce((sum, name) => sum + Buffer.byteLength(name) + 2, 0)
 }
 
-/** Of the bytes of a request that are about files, the share about files which the accepted change touches or names. */
+/** Of the bytes about files in a request, the share about files that the accepted change touches or names. */
 function usedShare(
   parts: readonly RequestPart[],
   { files, patch }: { files: readonly string[]; patch: string },

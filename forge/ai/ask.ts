@@ -104,7 +104,7 @@ export class AskedModel implements BatchableModel {
     }
   }
 
-  /** The request without the options that this model has refused. */
+  /** The request without the options (thinking, a required call) that this model has refused before. */
   #accepted({ thinking, mustCall, ...plain }: Request): Request {
     return {
       ...plain,
@@ -135,14 +135,12 @@ export class AskedModel implements BatchableModel {
     return line
   }
 
-  /**
-   * A batch may take longer than five minutes, so the requests in it share what a provider caches for an hour.
-   */
+  /** A batch may take longer than five minutes, so its requests ask Anthropic to cache what they share for an hour. */
   #asBatched(request: Request): Request {
     return this.#asked.provider === 'anthropic' ? withHourMarks(request) : request
   }
 
-  /** The answer in the body of a batch's result, read by the AI SDK as if it had just come. */
+  /** Reads the answer in the body of a batch's result by the AI SDK, as if it were the response to a single request. */
   async #answerIn(request: Request, body: string): Promise<ModelAnswer> {
     const asked = this.#asked
     const replay = async (): Promise<Response> =>
@@ -241,7 +239,7 @@ const callIds = (request: Request): Set<string> =>
     ),
   )
 
-/** The parts of a whole answer, as those of a stream. */
+/** The parts of an answer that came whole, in the form in which a streamed answer has them. */
 function* partsOfAnswer({
   content,
   finishReason,

@@ -245,8 +245,8 @@ function hunksOf(file: Buffer, place: TextPlace, search: Buffer, replacement: Bu
 const unified = (text: string): string => text.replaceAll('\r\n', '\n')
 
 /**
- * As `at`, for a search text with a line end at its end and a file without one: the end of the text becomes the file's
- * end.
+ * Like `at`, but where the search text has a final line end and the file has none, the end of the text is the end of
+ * the file.
  */
 const atOpenEnd =
   ({ at, to }: TextPlace, length: number): TextPlace['at'] =>

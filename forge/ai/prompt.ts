@@ -38,7 +38,7 @@ export type Note = v.InferOutput<typeof NoteSchema>
 /** The model that a request is for. `name`: as the user writes it. */
 export type ModelTarget = { name: string; provider: Provider }
 
-/** The request with each of its cache marks set to an hour. */
+/** The request with every cache mark's lifetime set to one hour. */
 export function withHourMarks(request: Request): Request {
   const hour = <Block extends { mark?: Mark }>(block: Block): Block => (block.mark ? { ...block, mark: '1h' } : block)
   const messages = request.messages.map((message): RequestMessage => {

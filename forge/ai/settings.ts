@@ -248,8 +248,8 @@ export class Settings {
   }
 
   /**
-   * How requests of runs are sent in batches. `sends`: which ones where a run does not say; undefined: none. `seconds`:
-   * how long requests are gathered. `hours`: how long an answer is waited for.
+   * How requests of runs are sent in batches. `sends`: which requests, by default of a run; undefined: none. `seconds`:
+   * how long requests are gathered for one batch. `hours`: how long an answer is waited for.
    */
   get batch(): { sends: 'work' | 'all' | undefined; seconds: number; hours: number } {
     const { FORGE_BATCH: batch, FORGE_BATCH_WINDOW: seconds, FORGE_BATCH_HOURS: hours } = this.#parsed

@@ -107,7 +107,8 @@ function definitionsIn(captures: QueryMatch['captures']): Found[] {
   const written = whole.name.slice('definition.'.length) as DefinitionKind
   const kind = written === 'variable' && isFunction(whole.node) ? 'function' : written
   return captures.flatMap(({ name: capture, node }) => {
-    const name = capture === 'name' ? node : capture === 'declarator' ? nameInDeclarator(node) : undefined
+    const isName = capture === 'name' && node.type !== 'qualified_identifier'
+    const name = isName ? node : /^(?:name|declarator)$/.test(capture) ? nameInDeclarator(node) : undefined
     return name ? [{ kind, node: whole.node, name }] : []
   })
 }

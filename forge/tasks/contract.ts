@@ -144,25 +144,34 @@ export interface StepActivities {
   keepWords(input: StepPlace & { kind: string; words: string }): Promise<Reference>
 }
 
-/** How long requests are gathered, looked for, and waited for. In milliseconds. */
+/**
+ * Times for batches, in milliseconds. `window`: how long requests are gathered for one. `look`: after which a flow
+ * looks for answers without a signal. `wait`: how long an answer is waited for.
+ */
 export type BatchPace = { window: number; look: number; wait: number }
 
 /**
- * The reply to a request that should go out in a batch: its answer, if that is stored; `out`, if a collector has it;
- * `now`, if it has to be sent now; `full`, if the budget has no room for it beside the requests that are out.
+ * The reply to a request that is to go into a batch. `there`: its answer is stored already. `out`: a collector has it.
+ * `now`: it has to be sent as a single request. `full`: the budget has no room for it beside the requests in batches.
  */
 export type Enlisted = { is: 'there'; sent: Sent } | { is: 'out' | 'full'; pace: BatchPace } | { is: 'now' }
 
-/** A request that waits for its answer. `since`: milliseconds since 1970. */
+/** A request in a batch, whose answer a flow waits for. `since`: when the wait began, in milliseconds since 1970. */
 export type WaitingRequest = StepPlace & Constructed & { since: number }
 
-/** A request of a collector. `output`: the most tokens of its answer. `waiter`: the id of the workflow to wake. */
+/**
+ * A request as given to a collector. `output`: the most tokens of its answer. `waiter`: the id of the workflow to wake
+ * when there is an answer.
+ */
 export type BatchRequest = StepPlace & Constructed & { output: number; bytes: number; waiter: string }
 
-/** Where the requests of a submission are kept. `home`: the run in whose store the list is. */
+/** Where the list of a submission's requests is stored: `home` is the run in whose store it is. */
 export type Submission = { id: string; home: RunId; list: List }
 
-/** The collector's input. A new history begins with what the one before had. */
+/**
+ * The input of a collector; after a new history was begun, with all that the collector had at the end of the one
+ * before.
+ */
 export type CollectorInput = {
   model: string
   pace: BatchPace
@@ -172,17 +181,20 @@ export type CollectorInput = {
   out?: (Submission & { began: number; waiters: string[] })[]
 }
 
-/** A request given to the collector. `before`: a submission that may have sent it already. */
+/** A request given to a collector. `before`: an earlier submission that may have sent the request already. */
 export type GivenRequest = { request: BatchRequest; before?: Submission }
 
-/** The activities around batches. Those of the collector have the home of a submission as `run`. */
+/**
+ * The activities around batches. In those that a collector calls, `run` is the run in whose store the submission is
+ * kept.
+ */
 export interface BatchActivities {
-  /** Gives a request to the collector of its model, with the budget reserved. */
+  /** Reserves budget for a request, and gives it to the collector of its model. */
   enlist(input: StepPlace & Constructed & { waiter: string }): Promise<Enlisted>
   /**
-   * Looks for the answers of requests of one run. `isTimer`: no collector has called, so it is also looked whether there
-   * is one, and whether a request has waited for too long. Gives the answers that are there, by their steps, and the
-   * steps whose requests have to be sent now.
+   * Looks for the answers to requests of one run. `isTimer`: no signal has come for long, so it also finds requests
+   * that no collector has, or that have waited too long. Gives the stored answers by their steps (`there`), and the
+   * steps whose requests have to be sent singly (`now`).
    */
   lookUp(input: {
     run: RunId
@@ -190,9 +202,12 @@ export interface BatchActivities {
     isTimer: boolean
     now: number
   }): Promise<{ there: { step: string; sent: Sent }[]; now: string[] }>
-  /** Tells the collectors that the flow `waiter` waits for these requests no longer. */
+  /** Tells the collectors that the flow `waiter` no longer waits for these requests. */
   withdraw(input: { run: RunId; waiter: string; requests: { model: string; key: string }[] }): Promise<void>
-  /** Submits a batch, or finds the one that an interrupted try has made. `not`: batches that are others. */
+  /**
+   * Submits a batch, or finds the one that an interrupted try has submitted. `not`: batches found before that are of
+   * other submissions.
+   */
   submitBatch(input: {
     run: RunId
     model: string
@@ -201,7 +216,7 @@ export interface BatchActivities {
   }): Promise<{ batch: string; isSure: boolean }>
   lookAtBatch(input: { run: RunId; model: string; batch: string }): Promise<{ is: 'under way' | 'ended' | 'gone' }>
   cancelBatch(input: { run: RunId; model: string; batch: string }): Promise<void>
-  /** Stores the answers of a batch. `isOther`: it has none of these requests, so it was another one's. */
+  /** Stores the answers of a batch. `isOther`: the batch has none of these requests, so it was found by mistake. */
   collectBatch(input: {
     run: RunId
     model: string
@@ -209,7 +224,7 @@ export interface BatchActivities {
     batch: string
     isSure: boolean
   }): Promise<{ isOther: boolean }>
-  /** Records that all requests of a submission have to be sent now, because of `words`. */
+  /** Records that all requests of a submission have to be sent as single requests. `words`: the reason. */
   failBatch(input: { run: RunId; model: string; submission: Submission; words: string }): Promise<void>
   /** Releases the budget of requests that were never submitted. */
   dropRequests(input: { run: RunId; keys: string[] }): Promise<void>
@@ -327,7 +342,7 @@ export type RunInput = {
   onlyPlan: boolean
   /** The most tasks at the same time. */
   atMost: number
-  /** The requests that are sent in batches: those of the work, or those of the planner, too; undefined: none. */
+  /** Which of the run's requests are sent in batches: those of the work, or all with the planner's; undefined: none. */
   batch?: 'work' | 'all' | undefined
   /** The events after which the run continues with a new history; undefined: long before the server's own limit. */
   events?: number

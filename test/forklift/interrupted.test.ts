@@ -173,8 +173,8 @@ test.concurrent.each(cases)('%s, %s %s: nothing is left, and the next run ends i
 })
 
 /**
- * The files that a run writes about itself, in this order: a kill, a full disk or a power failure leaves the first of
- * them.
+ * The files that a run writes about itself, in this order: after a kill, a full disk or a power failure, the last ones
+ * may be missing or empty.
  */
 const RECORDS = ['metadata', 'agent', 'outcome']
 

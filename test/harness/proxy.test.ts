@@ -260,7 +260,7 @@ describe.skipIf(node === null)('a model that repeats the key', () => {
     'with spaces of another script': [...KEY].join('\u00a0'),
     'in two lines': `${KEY.slice(0, 7)}\n  ${KEY.slice(7)}`,
   }
-  /** Whether a text contains part of the key: it must not, however the rest of the text is written. */
+  /** Whether a text contains a large part of the key, in any spelling. */
   const isTold = (text: string) =>
     [KEY.slice(3), KEY.slice(0, -3), ...Object.values(spellings)].some(it => text.includes(it))
 

@@ -52,8 +52,8 @@ export class AnthropicBatches implements BatchService {
   }
 
   /**
-   * A batch has no name of ours, and its lines can be read only when it has ended: what can match is its size, and that
-   * it is newer than the newest one before.
+   * Finds a submitted batch by its size, and by being newer than the newest batch before the submission: a batch does
+   * not keep a name that the client gives it, and its lines can be read only when it has ended.
    */
   async find({ count, newest, at, not }: SoughtBatch, signal: AbortSignal): Promise<FoundBatch | undefined> {
     let after = ''
@@ -91,7 +91,7 @@ export class AnthropicBatches implements BatchService {
     return batch.processing_status === 'ended' ? { is: 'ended' } : { is: 'under way' }
   }
 
-  /** The address of the results is not taken from the answer, since the key is sent there. */
+  /** The address of the results is made here and not taken from the provider's answer, since the key is sent to it. */
   async *results(id: string, signal: AbortSignal): AsyncGenerator<LineResult> {
     const path = `/messages/batches/${id}/results`
     for await (const line of this.#http.lines(path, Line, signal, { mayBeMissing: true })) {
@@ -117,6 +117,6 @@ export class AnthropicBatches implements BatchService {
     await ignoreEnded(this.#http.json(path, v.looseObject({}), signal, { method: 'POST', mayBeMissing: true }))
   }
 
-  /** Nothing was uploaded. */
+  /** Does nothing: this provider's batches use no uploaded files. */
   async tidy(): Promise<void> {}
 }

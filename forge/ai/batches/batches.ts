@@ -1,6 +1,6 @@
 /**
- * Requests sent as a batch: a provider answers them within a day, at half the price. What is inside of a line is the AI
- * SDK's own request and answer (see ask.ts); the services in this folder only carry lines there and back.
+ * Requests sent as a batch: a provider answers them within a day, at half the price. The content of a line is the AI
+ * SDK's own request or answer (see ask.ts); the services in this folder only carry lines to the provider and back.
  */
 import { Failure } from '../../../core/failure.ts'
 import type { Model, ModelAnswer, Request } from '../request.ts'
@@ -11,34 +11,37 @@ import type { Model, ModelAnswer, Request } from '../request.ts'
  */
 export type BatchLine = { body: string; betas: readonly string[] }
 
-/** A line with the name by which its result is found: letters, digits, `-` and `_`, at most 64. */
+/** A line with the id by which its result is found: at most 64 letters, digits, `-` and `_`. */
 export type NamedLine = BatchLine & { id: string }
 
-/** The result of one line: the body of an answer, or a sentence's end that says why there is none. */
+/** The result of one line: the body of an answer, or why there is none, as the end of a sentence. */
 export type LineResult = { id: string } & (
   | { body: string; why?: undefined }
   | { body?: undefined; why: string; isCancelled?: boolean }
 )
 
 /**
- * How a batch is. `why`: with `ended`, why lines may have no result, as a sentence's end. `gone`: the provider does not
- * know it, or not its results any more.
+ * The state of a batch. `why`: for an ended one, why lines may have no result, as the end of a sentence. `gone`: the
+ * provider does not know the batch, or no longer has its results.
  */
 export type BatchState = { is: 'under way' } | { is: 'ended'; why?: string; isCancelled?: boolean } | { is: 'gone' }
 
 /** A batch found at the provider. `isSure`: false where only its size and time match. */
 export type FoundBatch = { id: string; isSure: boolean }
 
-/** What is known of a submission that may have reached the provider. */
+/** What is known of a submission that was interrupted and may have reached the provider, to find its batch. */
 export type SoughtBatch = {
-  /** The submission's own name, for providers that keep one. */
+  /** The name that the submission gave its batch; not every provider keeps it. */
   name: string
-  /** The number of its lines. */
+  /** The number of the submission's lines. */
   count: number
-  /** The newest batch before the submission, '' where there was none; and its time, in milliseconds since 1970. */
+  /**
+   * The id of the provider's newest batch before the submission, '' where there was none. `at`: the time of the
+   * submission, in milliseconds since 1970.
+   */
   newest: string
   at: number
-  /** Batches that are known to be others. */
+  /** The ids of batches that were found before and turned out to be of other submissions. */
   not: readonly string[]
 }
 
@@ -51,20 +54,20 @@ export interface BatchService {
   readonly limits: { requests: number; bytes: number }
   /** The id of the provider's newest batch; '' where there is none. */
   newest(signal: AbortSignal): Promise<string>
-  /** Finds the batch that an interrupted submission has made. */
+  /** Finds the batch of a submission that was interrupted; undefined where the provider has none that matches. */
   find(sought: SoughtBatch, signal: AbortSignal): Promise<FoundBatch | undefined>
-  /** Submits lines. Gives the batch's id. Not idempotent. */
+  /** Submits lines as a new batch, each time it is called. Gives the batch's id. */
   submit(name: string, lines: readonly NamedLine[], signal: AbortSignal): Promise<string>
   look(id: string, signal: AbortSignal): Promise<BatchState>
   /** The results of a batch that has ended, in any order. Lines may be missing. */
   results(id: string, signal: AbortSignal): AsyncIterable<LineResult>
-  /** Asks the provider to cancel; what is done already is still paid for. */
+  /** Asks the provider to cancel a batch. Answers that it has by then are paid for. */
   cancel(id: string, signal: AbortSignal): Promise<void>
-  /** Deletes files that were uploaded and made for a batch, where there are any. */
+  /** Deletes a batch's files at the provider, where there are any: those that were uploaded, and those of results. */
   tidy(id: string, signal: AbortSignal): Promise<void>
 }
 
-/** The batches of one model: its provider's service, and the AI SDK's requests and answers. */
+/** The batches of one model: the provider's service, and requests and answers in the AI SDK's form. */
 export interface ModelBatches {
   readonly service: BatchService
   /** The line for a request. Sends nothing. */
@@ -78,5 +81,5 @@ export interface BatchableModel extends Model {
   readonly batches?: ModelBatches | undefined
 }
 
-/** The address has no batch interface. */
+/** The address that a batch was sent to has no batch interface. */
 export class NoBatches extends Failure {}

@@ -12,7 +12,7 @@ const Line = v.object({
   ),
 })
 
-/** Refusals after which there surely is no batch. */
+/** Kinds of refusals after which the provider has certainly not created a batch. */
 const REFUSALS: readonly string[] = ['rate', 'refused', 'key', 'credit', 'too long', 'no such model']
 
 /** Uploads lines as a file, and creates the batch of it. A file whose batch is refused is deleted again. */

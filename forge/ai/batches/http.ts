@@ -12,10 +12,10 @@ const MAX_JSON_BYTES = 16 << 20
 const MAX_LINE_BYTES = 64 << 20
 const MAX_RESULT_BYTES = 2 ** 31
 
-/** Statuses of an address without a batch interface. */
+/** HTTP statuses with which an address answers that has no batch interface. */
 const NOT_THERE = [404, 405, 501]
 
-/** An id in a path, so that it can lead to no other place. */
+/** An id that the provider gave, with only characters that can't lead to another path of its address. */
 export const Id = v.pipe(v.string(), v.regex(/^[\w.-]{1,200}$/))
 
 type Sent = { method?: 'GET' | 'POST' | 'DELETE'; body?: string | Blob | FormData; headers?: Record<string, string> }
@@ -50,7 +50,7 @@ export class BatchHttp {
     throw new ModelError('broken', `${this.host} answered what is no answer about a batch.`)
   }
 
-  /** As {@link json}, where the answer has to be there. */
+  /** As {@link json}, but throws where there is no answer. */
   async need<Schema extends v.GenericSchema>(
     path: string,
     schema: Schema,
@@ -181,7 +181,7 @@ function wordsIn(body: string): string {
 /** Milliseconds by which the provider's clock may differ from this one's. */
 export const MAX_SKEW_MS = 24 * 3_600_000
 
-/** A batch that has ended meanwhile can't be cancelled, which is refused. */
+/** Awaits a cancellation. A refusal because the batch has ended meanwhile is ignored. */
 export async function ignoreEnded(cancelling: Promise<unknown>): Promise<void> {
   try {
     await cancelling

@@ -6,8 +6,8 @@ import type { BatchService } from './batches.ts'
 type BatchFormat = 'anthropic' | 'openai' | 'mistral'
 
 /**
- * The format of a provider's batches; undefined where it is known to have none. Servers with OpenAI's format are taken
- * to have OpenAI's batches, too: one without says so when it is asked.
+ * The format of a provider's batches; undefined where it is known to have none. Servers with OpenAI's format are
+ * assumed to have OpenAI's batches: one that has none refuses when it is asked.
  */
 function batchFormatOf({ provider, address, name }: Endpoint): BatchFormat | undefined {
   if (provider === 'openrouter') return undefined

@@ -8,7 +8,9 @@
  */
 
 import { Failure } from '../../../core/failure.ts'
+import { isAncestor } from '../../../core/git/commits.ts'
 import { marksLeft, withSide } from '../../../core/git/conflict-marks.ts'
+import { changedFiles } from '../../../core/git/diffs.ts'
 import type { Maintenance } from '../../../core/git/maintenance.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import { type Move, RefMoved } from '../../../core/git/refs.ts'
@@ -22,7 +24,7 @@ import type { News } from '../contract/news.ts'
 import type { Filters } from '../reading/filters.ts'
 import { draftsRef, mergingRef } from '../refs.ts'
 import { BranchLock } from './branch-lock.ts'
-import { cameIn, headRef } from './branches.ts'
+import { cameIn, headRef, MAX_NAMED_AUTHORS } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
 import type { Taken } from './documents.ts'
 import { mergeDrafts } from './draft-merges.ts'
@@ -31,6 +33,7 @@ import {
   asChanges,
   type Clashing,
   type Drafts,
+  entryIn,
   entryInTip,
   isOpen,
   isSameDrafts,
@@ -560,8 +563,7 @@ export class BranchWork {
       if (!isTurn) this.verifyFree()
       if (!isMerging) this.verifyNotMerging()
       const signature = readSignature(this.room.objects.repository)
-      // A task that waits for the signature gets its error by that wait; a task that makes no commit needs no
-      // signature.
+      // A task that awaits the signature gets its error; for a task that makes no commit, the error is ignored.
       signature.catch(() => undefined)
       await this.#collect()
       this.#verifyThere()
@@ -670,13 +672,46 @@ export class BranchWork {
 
   async #moveTo(tip: Oid): Promise<void> {
     const { objects } = this.room
-    const before = this.moved?.from ?? this.tip
-    this.#moved =
-      before === undefined || this.draftPaths.length === 0
-        ? undefined
-        : { from: before, to: tip, ...(await cameIn(objects.repository, before, tip)) }
+    this.#moved = this.tip === undefined || this.draftPaths.length === 0 ? undefined : await this.#movedTo(tip)
     this.room.moved.keep(this.name, this.#moved)
-    await this.#show(await this.#merged(drafts => mergeDrafts(objects, noDrafts(this.tip), drafts, noDrafts(tip))))
+    let renamed: Renamed[] = []
+    const merged = await this.#merged(async drafts => {
+      const next = await mergeDrafts(objects, noDrafts(this.tip), drafts, noDrafts(tip))
+      renamed = await this.#renamedOutside(tip, drafts, next)
+      return next
+    })
+    // The open files follow in the same step in which the drafts change: an edit comes before both or after both.
+    this.#drafts = merged
+    if (renamed.length > 0) this.#reopen(renamed)
+    await this.#show(merged)
+  }
+
+  /** How other programs moved the branch under its drafts, up to now. The saves in between are not counted. */
+  async #movedTo(tip: Oid): Promise<Moved> {
+    const { repository } = this.room.objects
+    const { moved, tip: before = tip } = this
+    if (!moved) return { from: before, to: tip, ...(await cameIn(repository, before, tip)) }
+    const { commits, by } = await cameIn(repository, before, tip)
+    // Not a fast-forward: what was counted before may be gone.
+    if (!(await isAncestor(repository, before, tip)))
+      return { from: moved.from, to: tip, ...(await cameIn(repository, moved.from, tip)) }
+    const names = [...new Set([...by, ...moved.by])].slice(0, MAX_NAMED_AUTHORS)
+    return { from: moved.from, to: tip, commits: moved.commits + commits, by: names }
+  }
+
+  /** The open files that the new commit of the branch has under another name, as git detects renames. */
+  async #renamedOutside(tip: Oid, before: Drafts, after: Drafts): Promise<Renamed[]> {
+    const { objects } = this.room
+    if (this.tip === undefined) return []
+    const missing = new Set(await this.#files.missingIn(after))
+    if (missing.size === 0) return []
+    const renamed: Renamed[] = []
+    for (const [from, to] of await changedFiles(objects.repository, this.tip, tip)) {
+      if (from === undefined || to === undefined || !missing.has(from)) continue
+      const [own, there] = [await entryIn(objects, before, to), await entryIn(objects, after, to)]
+      if (!own && there) renamed.push({ from, to })
+    }
+    return renamed
   }
 
   /** Merges the drafts, and again if there were edits meanwhile, at most {@link MAX_TRIES} times. */

@@ -50,8 +50,10 @@ export async function tipsBelowEach(repository: Repository, prefixes: readonly s
   })
 }
 
-/** At most this many commits are counted, and this many authors named. */
-const [MAX_COUNTED_COMMITS, MAX_NAMED_AUTHORS] = [1000, 3]
+/** At most this many commits are counted. */
+const MAX_COUNTED_COMMITS = 1000
+/** At most this many authors are named. */
+export const MAX_NAMED_AUTHORS = 3
 
 /** The number of commits that `to` has and `from` lacks, and their authors. */
 export async function cameIn(repository: Repository, from: Oid, to: Oid): Promise<{ commits: number; by: string[] }> {

@@ -1,4 +1,7 @@
-/** The open files of one branch: their texts as typed, and the news for windows. The branch passes in the drafts. */
+/**
+ * The open files of one branch: their texts as typed, and the news about them for windows. The drafts are passed in by
+ * the branch's work (branch-work.ts).
+ */
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Entry, Path } from '../../../core/git/repository.ts'
@@ -105,6 +108,13 @@ export class OpenFiles {
       if (this.#typed.delete(path)) this.#typed.add(other)
     }
     this.say({ say: 'renamed file', branch: this.#branch, ...renamed })
+  }
+
+  /** The open files that these drafts do not contain. */
+  async missingIn(drafts: Drafts): Promise<Path[]> {
+    const paths = [...this.#files.keys()]
+    const entries = await Promise.all(paths.map(path => entryIn(this.objects, drafts, path)))
+    return paths.filter((_, at) => entries[at] === undefined)
   }
 
   /** Updates the open files to these drafts; later edits are kept. */

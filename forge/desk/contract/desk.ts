@@ -38,12 +38,16 @@ export const Layout = v.object({
       at: At,
       files: v.array(v.object({ path: Path, top: Count, cursor: Count })),
       active: v.optional(Path),
+      /** The file in the other half of a split, and whether that is the right one. */
+      split: v.optional(v.object({ path: Path, isRight: v.boolean() })),
+      /** The pinned files. */
+      pinned: v.optional(v.array(Path)),
       folders: v.array(v.string()),
     }),
   ),
   active: Count,
-  /** The panes beside the graph, as far as set by the user: width in pixels, and whether shown. */
-  panes: v.optional(v.object({ refs: PaneLayout, commit: PaneLayout })),
+  /** The panes beside the graph and the editor, as far as set by the user: width in pixels, and whether shown. */
+  panes: v.optional(v.object({ refs: PaneLayout, commit: PaneLayout, side: PaneLayout, split: PaneLayout })),
 })
 export type Layout = v.InferOutput<typeof Layout>
 

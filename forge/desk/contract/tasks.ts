@@ -87,7 +87,7 @@ export const Run = v.object({
   complaints: v.array(v.string()),
   tasks: v.array(RunTask),
   spent: Spent,
-  /** Its requests in batches; `since` in milliseconds since 1970. */
+  /** The run's requests in batches. `since` is in milliseconds since 1970, unlike other times here. */
   batch: v.optional(InBatches),
   limits: v.pick(Limits, ['cost', 'requests', 'minutes']),
   /** The limit that was reached, if the run is out of budget. */

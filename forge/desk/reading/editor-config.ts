@@ -12,7 +12,7 @@ const MAX_SECTIONS = 200
 const MAX_PATTERN_CHARS = 200
 /** Longer paths have no properties. */
 const MAX_PATH_CHARS = 512
-/** At most this many patterns come from the braces of one. */
+/** At most this many patterns come from the braces of one pattern. */
 const MAX_EXPANDED = 50
 /** After this many milliseconds, the sections that are left are ignored. */
 const MAX_MATCHING_MS = 100
@@ -60,7 +60,7 @@ function parse(text: string): { isRoot: boolean; sections: Section[] } {
     if (words === '' || words.startsWith('#') || words.startsWith(';')) continue
     if (words.startsWith('[') && words.endsWith(']')) {
       if (sections.length >= MAX_SECTIONS) break
-      // A pattern names bytes, as the paths do.
+      // Paths have one character per byte, so the pattern gets the same form.
       const pattern = Buffer.from(words.slice(1, -1)).toString('latin1')
       sections.push({ pattern: pattern.length <= MAX_PATTERN_CHARS ? pattern : '', properties: new Map() })
       continue
@@ -99,7 +99,7 @@ function widthOf(value: string | undefined): number | undefined {
 
 // --- Patterns ---
 
-/** A part of a pattern: one character or one of some, any run of characters without a slash, or any run at all. */
+/** A part of a pattern: one character (or one of a set), any number of characters but slashes, or any number of all. */
 type Part = { kind: 'one'; takes: (char: string) => boolean } | { kind: 'star' } | { kind: 'stars' }
 
 /** Whether a section's pattern matches a path, relative to the folder of its file. */
@@ -112,7 +112,7 @@ export function isMatch(pattern: string, path: string): boolean {
   )
 }
 
-/** The states of all possible positions in the pattern move on together, so that the time has a bound. */
+/** Follows all possible positions in the pattern at once, character by character, so that the time has a bound. */
 function matches(parts: readonly Part[], path: string): boolean {
   let states = closure(new Set([0]), parts)
   for (const char of path) {
@@ -129,7 +129,7 @@ function matches(parts: readonly Part[], path: string): boolean {
   return states.has(parts.length)
 }
 
-/** The states, and those after stars, which may match nothing. */
+/** The positions in the pattern that these lead to without a further character: a star may match nothing. */
 function closure(states: Set<number>, parts: readonly Part[]): Set<number> {
   for (const at of states) if (parts[at] && parts[at].kind !== 'one') states.add(at + 1)
   return states

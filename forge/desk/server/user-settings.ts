@@ -12,7 +12,7 @@ import { visible } from '../../../core/text.ts'
 import { isSettingKey, SETTINGS, type SettingKey, type SettingValues, type UserSettings } from '../contract/settings.ts'
 
 const MAX_FILE_BYTES = 1 << 20
-/** The file is looked at this often while the desk runs, in milliseconds. */
+/** Milliseconds between two checks whether the file has changed, while the desk runs. */
 const LOOK_INTERVAL_MS = 1_000
 const MAX_LISTED_KEYS = 50
 
@@ -22,7 +22,7 @@ export class SettingsFile implements Disposable {
   readonly #path: string
   readonly #onChange: (settings: UserSettings) => void
   #seen = ''
-  /** The values of the file when it was readable last: they stay while it is being mended. */
+  /** The values when the file could be read last. They stay in use while the file can't be read. */
   #values: SettingValues = {}
   #writing: Promise<unknown> = Promise.resolve()
   #clock: ReturnType<typeof setInterval> | undefined
@@ -130,7 +130,7 @@ export class SettingsFile implements Disposable {
     this.#onChange(await this.read())
   }
 
-  /** What changes whenever the file does. */
+  /** A text that changes whenever the file does. */
   async #look(): Promise<string> {
     try {
       const { mtimeMs, size, ino } = await stat(this.#path)

@@ -1,7 +1,7 @@
 /**
- * The activities around batches. Requests go to the collector of their model with their budget reserved; the collector's
- * activities submit them, look at the batch, and store its answers, each under its request's hash. Each may be killed at
- * any point and repeated.
+ * The activities around batches. A flow gives a request to the collector of its model (flows/collector.ts), with budget
+ * reserved. The collector's activities submit the requests as a batch, look at its state, and store its answers, each
+ * under its request's hash. Each activity may be killed at any point and repeated.
  */
 import { createHash } from 'node:crypto'
 import { ApplicationFailure } from '@temporalio/common'
@@ -37,16 +37,19 @@ import { allItems } from './lists.ts'
 import type { Means, OpenRun } from './means.ts'
 import type { StepWork } from './step.ts'
 
-/** At most this many requests in one batch: more would make one batch's loss too large. */
+/** At most this many requests in one batch: the loss of a larger batch would cost too much. */
 const MAX_BATCH_REQUESTS = 1000
-/** A flow looks for answers by itself after this many windows. */
+/** If no signal comes, a flow looks for its answers after this many windows (times in which requests are gathered). */
 const LOOK_WINDOWS = 30
 const HOUR_MS = 3_600_000
-/** So many results are stored at the same time. */
+/** At most this many results are stored at the same time. */
 const STORED_AT_ONCE = 100
-/** The share of a window that a repeated submission waits, until the provider's list has what the first one sent. */
+/**
+ * How long a repeated submission waits until the provider's list shows a batch of the first try, as a share of a
+ * window.
+ */
 const LISTED_WINDOWS = 0.25
-/** Bytes of a line besides the stored request, and the factor for escaped characters. */
+/** How much longer a line is than its stored request: this many bytes, and the factor for escaped characters. */
 const LINE_BYTES = 2000
 const LINE_FACTOR = 1.2
 
@@ -72,7 +75,7 @@ type Asked = StepPlace & Constructed
 type Place = { run: RunId; model: string; submission: Submission }
 
 export class BatchWork implements BatchActivities {
-  /** Models whose servers have said that they have no batches. */
+  /** Models whose servers have answered that they have no batch interface. */
   readonly #without = new Set<string>()
 
   constructor(
@@ -125,7 +128,7 @@ export class BatchWork implements BatchActivities {
     const open: WaitingRequest[] = []
     for (const request of input.requests) {
       const sent = await this.steps.findAnswer(run, request)
-      // It was asked for by this very step, unless another one has paid for it.
+      // `wasThere`: another step with the same request got the answer, so that it costs this step nothing.
       if (sent) there.push({ step: request.step, sent: { ...sent, wasThere: sent.spent.requests === 0 } })
       else if ((await records.failureOf(request.key)) !== undefined) now.push(request.step)
       else open.push(request)
@@ -262,7 +265,7 @@ export class BatchWork implements BatchActivities {
 
   async failBatch({ submission, words }: Place & { words: string }): Promise<void> {
     const ends = new Ends()
-    // Before that is recorded, nothing has been sent.
+    // The intent is recorded before anything is sent: without it, nothing was sent.
     const home = new BatchRecords((await this.means.run(submission.home)).store)
     const isSent = (await home.intent(submission.id)) !== undefined
     for (const { run: id, key } of await this.#requestsOf(submission)) {
@@ -280,7 +283,7 @@ export class BatchWork implements BatchActivities {
   async dropRequests({ run, keys }: { run: RunId; keys: string[] }): Promise<void> {
     const { ledger, store } = await this.means.run(run)
     const records = new BatchRecords(store)
-    // Whoever calls this: what is out may be answered, and has to stay reserved.
+    // A request that was submitted may be answered, so its budget stays reserved, whatever the caller says.
     for (const key of keys) if (!(await records.submissionOf(key))) ledger.releaseBatched(key)
   }
 
@@ -303,7 +306,10 @@ export class BatchWork implements BatchActivities {
     return v.parse(Requests, await allItems(store, list)) as BatchRequest[]
   }
 
-  /** Reserves half of the price. 'full': requests under way may leave enough for it. */
+  /**
+   * Reserves budget for a request at the price of a batch. Gives 'full' where there may be room once other requests are
+   * settled.
+   */
   async #reserve(run: OpenRun, input: Asked, { request }: StoredRequest): Promise<Reservation | 'full'> {
     const { settings } = this.means
     const { limits } = await this.means.stored(run.store)
@@ -392,7 +398,7 @@ export class BatchWork implements BatchActivities {
       return
     }
     if (result.body === undefined) {
-      // What the user has stopped can go out in another batch when it is resumed.
+      // A cancelled request has not failed: it may go into another batch when the user resumes the run.
       if (result.isCancelled) await records.leaves(key, submission)
       else await records.fails(key, brief(this.means.clean(result.why)).replace(/\.$/, ''))
       run.ledger.releaseBatched(key)
@@ -440,7 +446,9 @@ export class BatchWork implements BatchActivities {
     return lost
   }
 
-  /** Records that requests are not waited for any more, and are sent now. */
+  /**
+   * Records that these requests are no longer waited for in a batch, so that their flows send them as single requests.
+   */
   async #lose(run: OpenRun, requests: readonly WaitingRequest[], why: string): Promise<void> {
     const [first] = requests
     if (!first) return
@@ -472,7 +480,7 @@ export class BatchWork implements BatchActivities {
 const nowWords = (count: number, why: string): string =>
   count === 1 ? `A request is sent now: ${why}.` : `${many(count, 'request')} are sent now: ${why}.`
 
-/** What came of the requests of a batch, by run. */
+/** Counts, for each run, the answers and the failures of one batch's requests. */
 class Ends {
   readonly byRun = new Map<RunId, { answers: number; saved: number; failures: Map<string, number> }>()
 
@@ -503,7 +511,7 @@ function requestIn(bytes: string, { step, key, model }: Pick<Asked, 'step' | 'ke
   return stored
 }
 
-/** Troubles of a provider that pass: Temporal retries then, after the provider's delay. */
+/** Temporary troubles of a provider: Temporal retries after these, with the provider's delay. */
 const PASSING: readonly string[] = ['rate', 'overloaded', 'cut', 'unreachable']
 
 /** Converts what was thrown at a batch interface to a failure of an activity. */

@@ -46,9 +46,9 @@ and shows the results so far. Planners see the same table.
   --json        as JSON, one object for each row`
 
 const DEFAULTS = { samples: 20, budget: 1 }
-/** At most this many requests at the same time. */
+/** At most this many requests are sent at the same time. */
 const ASKED_AT_ONCE = 4
-/** A model that has failed to answer so often is not asked any more. */
+/** After this many failures to answer, a model is asked nothing more. */
 const MAX_FAILURES = 3
 
 const OPTIONS = {
@@ -106,7 +106,7 @@ async function runsOf(place: RunPlace, words: readonly string[], context: Comman
   return found.filter(({ isInGit }) => isInGit).map(({ run }) => run)
 }
 
-/** The kept requests of some runs, at most so many of each kind. */
+/** The stored requests of some runs, at most a given number of each kind of step. */
 async function chosenRequests(
   { objects }: RunPlace,
   runs: readonly RunId[],
@@ -197,7 +197,7 @@ async function evaluate(
     )
 }
 
-/** Whether a request is the kept one itself, whose answer is there. */
+/** Whether the request to send equals the stored one, whose answer exists already. */
 const isAsBefore = (kept: KeptRequest, { model, request }: Asking['stored']): boolean =>
   model === kept.stored.model && JSON.stringify(sorted(request)) === JSON.stringify(sorted(kept.stored.request))
 

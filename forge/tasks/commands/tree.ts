@@ -115,7 +115,7 @@ function usedWords(status: Seen, now = Date.now()): string {
   return `  ${counts}${spentInFull(status.spent)}${asked}${worked}${since}`
 }
 
-/** What is out in batches and what these have saved, as a sentence; '' where the run has none. */
+/** How many requests are in batches, and what batches have saved, as a sentence; '' where the run has none. */
 export function batchWords({ batch }: Pick<RunStatus, 'batch'>, now = Date.now()): string {
   if (!batch) return ''
   const { out, since = now, answered, saved } = batch

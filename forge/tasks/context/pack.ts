@@ -316,7 +316,7 @@ async function filesOf(packing: Packing): Promise<{ wanted: Path[]; found: Path[
   return { wanted, found: [...found] }
 }
 
-/** The path for a path in a plan: a leading `./` is dropped. */
+/** The path of a file that a plan names: a leading `./` is dropped. */
 const pathOf = (text: string): Path => asBytes(plain(text))
 
 function saidOf(path: Path, { kind, task, files = [] }: Packing): string {

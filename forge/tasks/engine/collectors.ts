@@ -1,9 +1,9 @@
 /** Speaks to the collectors of batches (flows/collector.ts), from within an activity. */
 import { Context } from '@temporalio/activity'
-import { WorkflowNotFoundError } from '@temporalio/common'
+import { ApplicationFailure, WorkflowNotFoundError } from '@temporalio/common'
 import type { CollectorInput, GivenRequest, RunId } from '../contract.ts'
 
-/** A request of a collector, by run and key. */
+/** Identifies a request at a collector, by its run and its key. */
 type Held = { run: RunId; key: string }
 
 /** The collectors of a repository, one for each model. */
@@ -12,7 +12,9 @@ export interface Collectors {
   give(input: CollectorInput, given: GivenRequest): Promise<void>
   /** Tells a collector that this flow does not wait for these requests any more. */
   withdraw(model: string, run: RunId, keys: string[], waiter: string): Promise<void>
-  /** Which of some requests the model's collector has; all of them where it does not say. */
+  /**
+   * For each of these requests, whether the model's collector has it; true for all where the collector does not answer.
+   */
   held(model: string, requests: readonly Held[]): Promise<boolean[]>
 }
 
@@ -23,12 +25,16 @@ const QUERY_TIMEOUT_MS = 10_000
 export const temporalCollectors: Collectors = {
   async give(input, given) {
     const { client, info } = Context.current()
-    await client.workflow.signalWithStart('forgeBatch', {
+    const options = {
       workflowId: idOf(info.taskQueue, input.model),
       taskQueue: info.taskQueue,
       args: [input],
       signal: 'enlist',
       signalArgs: [given],
+    }
+    await client.workflow.signalWithStart('forgeBatch', options).catch(error => {
+      // A server with a thousand requests at once may be slow: that is tried for longer than unexpected errors are.
+      throw ApplicationFailure.create({ message: 'The Temporal server does not answer.', type: 'Busy', cause: error })
     })
   },
 

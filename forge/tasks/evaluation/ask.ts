@@ -9,12 +9,12 @@ import { type StoredRequest, thinkingFor } from '../steps/request.ts'
 import { toolsFor } from '../steps/tools.ts'
 import type { KeptRequest } from './kept.ts'
 
-/** A request to send, with its key: the hash of what is sent. `input`: its estimated tokens. */
+/** A stored request that is sent again. `key`: the hash of what is sent. `input`: its estimated tokens. */
 export type Asking = { kept: KeptRequest; stored: StoredRequest; key: string; input: number }
 
 /**
- * A kept request for a model. `isNow`: with the words and tools of the prompt as they are now, instead of those of its
- * version. Undefined where it does not fit into the model's window.
+ * Builds the request for a model from a stored one. `isNow`: with the present prompt and tools instead of the stored
+ * ones. Undefined where it does not fit into the model's window.
  */
 export function askingOf(
   kept: KeptRequest,

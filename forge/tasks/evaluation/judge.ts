@@ -1,6 +1,6 @@
 /**
- * Judges an answer to a kept request by what judged the first one: whether it can be read, whether its edits find their
- * places, whether the linter takes its plan, whether the checks of its task pass in the container.
+ * Judges an answer to a stored request by the rules of the run: whether it can be read, whether its edits find their
+ * places, whether the linter accepts its plan, whether the checks of its task pass in the container.
  */
 
 import type { CommitIdentity } from '../../../core/git/commits.ts'
@@ -19,7 +19,7 @@ import type { KeptRequest } from './kept.ts'
 export type Judged = {
   passes: boolean
   by: 'parsing' | 'edits' | 'linter' | 'checks'
-  /** Why it does not pass, in short. */
+  /** Why the answer does not pass, in short. */
   words?: string
 }
 
@@ -27,7 +27,10 @@ export type JudgeMeans = {
   objects: Objects
   signal: AbortSignal
   who: CommitIdentity
-  /** Runs the checks of a task on a commit; undefined where they can't be run, or may not. */
+  /**
+   * Runs the checks of a task on a commit. Gives undefined where they can't be run, or the user has not approved their
+   * commands.
+   */
   check?: (attempt: {
     plan: Plan
     task: Task
@@ -54,7 +57,7 @@ export async function judgeAnswer(
   if (!('edits' in parsed) || parsed.fan_out.length > 0) return { passes: true, by: 'parsing' }
   const applied = await applyAll(objects, base, parsed.edits, signal)
   if (!applied.files) return { passes: false, by: 'edits', words: applied.inShort }
-  // The checks judge a whole task: one that was done in a single step.
+  // Checks judge a whole task, so they are run only for a task that was done in a single step.
   if (!check || !plan || task?.size !== 'small') return { passes: true, by: 'edits' }
   const head = await commitOn(objects, { base, changes: applied.files.changes, message: 'An answer to judge\n', who })
   if (head === base) return { passes: false, by: 'edits', words: 'It changes nothing.' }

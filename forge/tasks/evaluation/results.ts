@@ -16,7 +16,10 @@ import { changeFilesAt } from '../runs/ref-files.ts'
 const MAX_RESULTS = 20_000
 const MAX_BYTES = 64 << 10
 
-/** An answer to a kept request, judged. `key`: the hash of the request as it was sent; `of`: that of the kept one. */
+/**
+ * The judgement of an answer to a stored request. `key`: the hash of the request as it was sent. `of`: the hash of the
+ * stored request that it was made from.
+ */
 export const EvaluationResult = v.object({
   key: v.string(),
   of: v.string(),
@@ -34,7 +37,7 @@ export const EvaluationResult = v.object({
   input: v.number(),
   output: v.number(),
   cost: v.optional(v.number()),
-  /** Undefined for answers of the runs themselves, which are not timed. */
+  /** The seconds until the answer; undefined for answers from the runs themselves, which were not timed. */
   seconds: v.optional(v.number()),
 })
 export type EvaluationResult = v.InferOutput<typeof EvaluationResult>
@@ -68,12 +71,12 @@ export type EvaluationRow = {
   /** How many answers were judged, and how many of them pass. */
   samples: number
   passes: number
-  /** How many were judged by the checks in the container. */
+  /** How many answers were judged by the checks in the container. */
   checked: number
   input: number
   output: number
   cost?: number
-  /** The mean of those that were timed. */
+  /** The mean seconds of the answers that were timed. */
   seconds?: number
 }
 

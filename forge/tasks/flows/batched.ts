@@ -1,7 +1,7 @@
 /**
- * The requests of one flow that are out in batches. The collector of their model signals when there is news; then, and
- * by a timer of its own, the flow looks into the run's store. So a lost signal, a lost line or a lost collector delays a
- * request, and never stops it: what has no answer is sent now.
+ * The requests of one flow that are in batches. The collector of their model (collector.ts) signals when a batch has
+ * ended; then, and by a timer of its own, the flow looks for answers in the run's store. So a lost signal, line or
+ * collector only delays a request: one that gets no answer from a batch is sent as a single request.
  */
 import {
   CancellationScope,
@@ -15,21 +15,21 @@ import {
 import type { BatchPace, Constructed, Sent, StepPlace, TaskId, WaitingRequest } from '../contract.ts'
 import { atOnce, enlisting, sending } from './effects.ts'
 
-/** There may be answers for this flow. */
+/** The signal of a collector that there may be answers for this flow. */
 export const news = defineSignal('news')
-/** A flow of the run has requests out in batches, or none any more. */
+/** The signal to a run that one of its flows has begun to wait for batches (`isAway`), or waits for none any more. */
 export const away = defineSignal<[flow: string, task: TaskId | undefined, isAway: boolean, number: number]>('away')
 
-/** Requests that are looked up by one activity. */
+/** At most this many requests are looked up by one activity. */
 const LOOKED_AT_ONCE = 200
 
 type Waiting = { request: WaitingRequest; sent?: Sent; isOver: boolean }
 
-/** Sends requests of a flow in batches. */
+/** Sends the requests of one flow in batches, and waits for their answers. */
 export class Batched {
-  /** By the requests' steps. */
+  /** The requests that wait for an answer from a batch, by their steps. */
   readonly #waiting = new Map<string, Waiting>()
-  /** How many signals have come, and how many of them were followed by a look. */
+  /** How many `news` signals have arrived. `#seen`: how many of them had arrived at the last look for answers. */
   #heard = 0
   #seen = 0
   #isWatching = false
@@ -40,8 +40,8 @@ export class Batched {
   #withdrawing: Promise<void> | undefined
 
   /**
-   * @param tell Called with true when the first request goes out, and with false when none is out any more; `number`
-   * goes up with each call. It never rejects.
+   * @param tell Called with true when the first request goes into a batch, and with false when none is in one any more;
+   * `number` goes up with each call. It never rejects.
    */
   constructor(private readonly tell: (isAway: boolean, number: number) => Promise<void>) {
     setHandler(news, () => {
@@ -49,12 +49,15 @@ export class Batched {
     })
   }
 
-  /** The number of requests that are out. */
+  /** The number of requests that wait for an answer from a batch. */
   get out(): number {
     return this.#waiting.size
   }
 
-  /** Sends a request in a batch; now, where it can't be or nothing comes of it. Throws as `send`, or a cancellation. */
+  /**
+   * Sends a request in a batch; as a single request where that is not possible, or the batch brings no answer. Throws
+   * as `send`, or a cancellation.
+   */
   async send(input: StepPlace & Constructed): Promise<Sent> {
     for (;;) {
       const enlisted = await enlisting.enlist({ ...input, waiter: workflowInfo().workflowId })
@@ -65,14 +68,14 @@ export class Batched {
         if (sent) return sent
         break
       }
-      // Answers of requests that are out give back a part of what was reserved for them.
+      // The budget is full: wait until an answer from a batch frees a part of what was reserved for its request.
       const before = this.#heard
       await condition(() => this.#heard > before, enlisted.pace.look)
     }
     return await sending.send(input)
   }
 
-  /** Waits for the answer of a request; undefined where it has to be sent now. */
+  /** Waits for the answer to a request in a batch; undefined where it has to be sent as a single request. */
   async #wait(input: StepPlace & Constructed, pace: BatchPace): Promise<Sent | undefined> {
     const request: WaitingRequest = { ...input, since: Date.now() }
     const waiting: Waiting = { request, isOver: false }
@@ -91,11 +94,11 @@ export class Batched {
     }
   }
 
-  /** Looks for answers while there are requests out. Never throws: what fails is tried again at the next look. */
+  /** Looks for answers while requests are in batches. Never throws: a look that fails is repeated with the next one. */
   async #watch(pace: BatchPace): Promise<void> {
     if (this.#isWatching) return
     this.#isWatching = true
-    // Not cancelled with the request that has begun it: others may wait, too.
+    // This goes on when the request that has started it is cancelled: others may still wait.
     await CancellationScope.nonCancellable(async () => {
       const isOver = () => this.#open().length === 0
       while (!isOver()) {
@@ -130,7 +133,9 @@ export class Batched {
     if (sent) waiting.sent = sent
   }
 
-  /** Tells the collector that these requests are not needed any more, those of one moment together. */
+  /**
+   * Tells the collectors that requests are no longer needed. Requests withdrawn at the same moment are sent together.
+   */
   async #withdraw(request: WaitingRequest): Promise<void> {
     this.#withdrawn.push(request)
     this.#withdrawing ??= CancellationScope.nonCancellable(async () => {
@@ -138,7 +143,7 @@ export class Batched {
       const requests = this.#withdrawn.splice(0)
       this.#withdrawing = undefined
       const given = requests.map(({ model, key }) => ({ model, key }))
-      // The batch ends by itself, too: only its answers would be paid for in vain.
+      // If this fails, the batch ends by itself, and only the money for unneeded answers is lost.
       const { workflowId: waiter } = workflowInfo()
       await atOnce.withdraw({ run: request.run, waiter, requests: given }).catch(() => undefined)
     })
@@ -155,13 +160,13 @@ export class Batched {
     })
   }
 
-  /** Waits until all that was told has arrived: the server drops signals of a workflow that has ended. */
+  /** Waits until all signals to the run have arrived: the server drops signals of a workflow that has ended. */
   async settled(): Promise<void> {
     await condition(() => this.#telling === 0)
   }
 }
 
-/** Sends the requests of a child flow in batches; it tells the run's own flow when it waits for one. */
+/** Makes the batched sender of a child flow, which signals the run's own workflow when it begins or ends waiting. */
 export function batchedOf(task: TaskId | undefined): Batched {
   const { workflowId, root } = workflowInfo()
   return new Batched(async (isAway, number) => {

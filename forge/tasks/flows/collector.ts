@@ -1,7 +1,7 @@
 /**
- * The collector of one model: gathers requests of all runs for a short time, submits them as one batch, looks at it from
- * time to time, has its answers stored, and wakes the flows that wait. There is one for a repository and model, since it
- * is started by the signal with a request.
+ * The collector of one model: a workflow that gathers requests of all runs for a short time, submits them as one batch,
+ * looks at it from time to time, has its answers stored, and wakes the flows that wait. Each repository has one for
+ * each model: the signal with the first request starts it.
  */
 import {
   allHandlersFinished,
@@ -23,26 +23,32 @@ import { errorWords } from './troubles.ts'
 
 const enlist = defineSignal<[GivenRequest]>('enlist')
 const withdraw = defineSignal<[run: RunId, keys: string[], waiter: string]>('withdraw')
-/** Whether the collector has these requests. */
+/** The query whether the collector has these requests, one answer for each. */
 const holds = defineQuery<boolean[], [{ run: RunId; key: string }[]]>('holds')
 
-/** How long a collector without any request waits for one before it ends. */
+/** Milliseconds that a collector without any request waits for one before it ends. */
 const IDLE_MS = 60_000
-/** The pause between two looks at a batch grows by this factor, up to so many windows. */
+/** The pause between two looks at a batch grows by this factor, up to MAX_PAUSE_WINDOWS times the gathering time. */
 const SLOWER = 1.5
 const MAX_PAUSE_WINDOWS = 15
-/** So many looks in a row that find no such batch: a new one may not be in the provider's list yet. */
+/**
+ * After this many looks in a row at which the provider does not know the batch, it is gone. (A new batch may not be in
+ * the provider's list yet.)
+ */
 const MAX_GONE = 3
 /** A new history is begun after this many events. */
 const MAX_EVENTS = 8000
-/** The pause where a list of requests can't be stored. */
+/** Milliseconds until the next try where a list of requests can't be stored, mostly since the disk is full. */
 const FULL_DISK_MS = 60_000
 
 type Out = Submission & {
   began: number
-  /** Flows that wait. */
+  /** The ids of the flows that wait for answers of this submission. */
   waiters: Set<string>
-  /** Its requests, as run and key; and those for which a flow waits, with that. */
+  /**
+   * The requests of this submission, by run and key. `wanted`: those for which a flow still waits, by run, key and
+   * flow.
+   */
   names: Set<string>
   wanted: Set<string>
 }
@@ -57,12 +63,12 @@ export async function forgeBatch(input: CollectorInput): Promise<void> {
 class Collector {
   #waiting: BatchRequest[]
   readonly #out = new Map<string, Out>()
-  /** Requests of earlier histories whose submissions are being read. */
+  /** How many submissions of earlier histories are being read from their lists. */
   #reading = 0
-  /** Submissions that are being carried out. */
+  /** How many submissions are under way in this history. */
   #carried = 0
   #isDraining = false
-  /** Signals under way: the server drops those of a workflow that has ended. */
+  /** How many signals to flows have not arrived yet: the server drops signals of a workflow that has ended. */
   #waking = 0
 
   constructor(private readonly input: CollectorInput) {
@@ -132,7 +138,7 @@ class Collector {
     for (const { wanted } of this.#out.values()) for (const wish of wishes) wanted.delete(wish)
     const unwanted = dropped.filter(it => !this.#holds(nameOf(it)))
     if (unwanted.length === 0) return
-    // Without this, their budget is free again only after two days.
+    // Otherwise the budget that is reserved for these requests would be free only after two days.
     void atOnce.dropRequests({ run, keys: unwanted.map(({ key }) => key) }).catch(() => undefined)
   }
 
@@ -142,7 +148,10 @@ class Collector {
 
   // --- A submission
 
-  /** Takes the requests that fit into one batch. Those with the same key, of other runs, wait for the next one. */
+  /**
+   * Takes the requests that fit into one batch. Of requests with the same key from different runs, one is taken, and
+   * the others wait for the next batch.
+   */
   #take(): BatchRequest[] {
     const { requests, bytes } = this.input.limits
     const taken: BatchRequest[] = []
@@ -191,7 +200,7 @@ class Collector {
     void this.#carry(submission)
   }
 
-  /** Goes on with a submission of an earlier history, or one that another collector has begun. */
+  /** Continues a submission of an earlier history, or one that another collector has begun. */
   async #adopt({ id, home, list }: Submission, began: number, waiters: string[]): Promise<void> {
     const submission: Out = { id, home, list, began, waiters: new Set(waiters), names: new Set(), wanted: new Set() }
     this.#out.set(id, submission)
@@ -202,14 +211,17 @@ class Collector {
         submission.wanted.add(wishOf(request))
       }
     } catch {
-      // It can't be cancelled early, then.
+      // Its list can't be read, so it counts as wanted until the end, and is not cancelled early.
       submission.wanted.add('')
     }
     this.#reading--
     void this.#carry(submission)
   }
 
-  /** Never throws: whatever fails in the end has its requests sent now. */
+  /**
+   * Carries a submission out to its end. Never throws: after a final failure its requests are sent singly by their
+   * flows.
+   */
   async #carry(out: Out): Promise<void> {
     this.#carried++
     try {
@@ -222,7 +234,7 @@ class Collector {
       const words = errorWords(error)
       const { home: run } = out
       const { model } = this.input
-      // Where even that fails, the flows' own timers find that no collector has their requests.
+      // If this fails as well, the flows find by their own timers that no collector has their requests.
       await batching.failBatch({ run, model, submission: plain(out), words }).catch(() => undefined)
       this.#out.delete(out.id)
       this.#wake(out)
@@ -230,7 +242,9 @@ class Collector {
     this.#carried--
   }
 
-  /** Gives false where a new history has to go on with it. */
+  /**
+   * Submits a batch, waits for its end, and has its answers stored. Gives false where a new history has to continue it.
+   */
   async #carryOn(out: Out): Promise<boolean> {
     const { model } = this.input
     const { home: run } = out
@@ -245,7 +259,7 @@ class Collector {
     }
   }
 
-  /** Looks at a batch until it has ended; gives false where a new history has to go on with it. */
+  /** Looks at a batch until it has ended. Gives false where a new history has to continue that. */
   async #hasEnded(
     { wanted, began }: Out,
     place: { run: RunId; model: string; batch: string },
@@ -263,7 +277,7 @@ class Collector {
         await batching.cancelBatch(place).catch(() => undefined)
         isCancelled = true
       }
-      // A provider that can't be reached may be back at the next look.
+      // A failed look is ignored: the provider may be reachable at the next one.
       const { is } = await batching.lookAtBatch(place).catch(() => ({ is: 'under way' as const }))
       gone = is === 'gone' ? gone + 1 : 0
       if (is === 'ended' || gone === MAX_GONE) return true
@@ -271,7 +285,7 @@ class Collector {
     }
   }
 
-  /** Flows that have ended meanwhile can't be told. */
+  /** Signals the waiting flows that there may be answers. A flow that has ended can't be signalled: that is ignored. */
   #wake({ waiters }: Out): void {
     for (const id of waiters) {
       this.#waking++

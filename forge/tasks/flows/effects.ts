@@ -76,7 +76,7 @@ type Batching = 'submitBatch' | 'lookAtBatch' | 'cancelBatch' | 'collectBatch' |
 
 export const slow = proxyActivities<Pick<Activities, Slow>>(SHORT)
 export const sending = proxyActivities<Pick<Activities, 'send'>>(SENDING)
-/** A cancellation waits until the request is enlisted or not, so that it can be withdrawn. */
+/** A cancellation waits until it is certain whether a collector has the request, so that it can be withdrawn there. */
 export const enlisting = proxyActivities<Pick<Activities, 'enlist'>>({
   ...SHORT,
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,

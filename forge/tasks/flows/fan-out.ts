@@ -16,7 +16,7 @@ import { haltOf } from './troubles.ts'
 
 /** At most this many sub-agents at the same time. */
 const MAX_CONCURRENT_AGENTS = 50
-/** The same in batches, where those that wait for a batch do not count: of these, there are at most so many. */
+/** The limit in batches, for sub-agents that do not wait for a batch. MAX_OUT: at most this many wait for a batch. */
 const MAX_PREPARED = 200
 const MAX_OUT = 1500
 /** The events after which a fan-out in batches begins nothing new; the server ends it at 51,200. */
@@ -89,7 +89,8 @@ export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
     parent.inBatch ? running - batched.out < MAX_PREPARED && batched.out < MAX_OUT : running < MAX_CONCURRENT_AGENTS
   const isOver = () => isThrown || halt !== undefined || confused !== undefined
   for (;;) {
-    // In batches, all sub-agents should go out together: a new history would have to wait for those that are out.
+    // In batches, all sub-agents should be sent together, and a new history would first have to wait for their answers:
+    // so it is begun only where the history is nearly full.
     const isLong = parent.inBatch
       ? workflowInfo().historyLength > MAX_EVENTS_IN_BATCHES
       : workflowInfo().continueAsNewSuggested

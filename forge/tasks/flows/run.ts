@@ -473,7 +473,7 @@ class Running {
   }
 }
 
-/** The kinds of steps that plan: where only the work is sent in batches, these are sent now. */
+/** The kinds of steps that plan: where only the work goes into batches, these are sent as single requests. */
 const PLANNING: readonly StepKind[] = ['plan', 'check plan']
 
 /** For the run's own steps, which have no sub-agents and are not begun while the run is held. */

@@ -13,7 +13,10 @@ import type { FanOutEnd, FanOutFlow, StepEnd } from './ends.ts'
 import { type Holding, hold } from './held.ts'
 import { failureOf } from './troubles.ts'
 
-/** What a step needs of its flow. `fanOuts`: the flows of sub-agents under way. `batched`: sends what is to go in batches; without it, all is sent now. */
+/**
+ * What a step needs of its flow. `fanOuts`: the flows of sub-agents under way. `batched`: sends requests in batches;
+ * without it, every request is sent singly.
+ */
 export type StepMeans = { held: Holding; fanOuts: Set<ChildWorkflowHandle<FanOutFlow>>; batched?: Batched }
 
 /** The suffixes of the ids of a repeated step: after its sub-agents' findings, and after a faulty answer. */

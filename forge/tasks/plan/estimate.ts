@@ -11,7 +11,7 @@ import type { Plan, Task } from './schema.ts'
 export type EstimateRange = { low: number; high: number }
 /** `cost`: in US dollars; undefined where a tier has no price. `unpriced`: these tiers. */
 /**
- * `batched`: the cost in batches; undefined where a tier has no price, or the provider of one has no batches.
+ * `batched`: the cost if requests are sent in batches; undefined where a tier has no price, or a provider no batches.
  */
 export type PlanEstimate = {
   batched?: EstimateRange

@@ -203,7 +203,7 @@ function commonName(one: readonly Sign[], other: readonly Sign[]): string | unde
   }
   const found = from(0, 0)
   if (found !== '') return found
-  // Two stars: a name has at least one character.
+  // Both patterns match the empty text, so they consist of stars: any name of at least one character matches both.
   return one.length > 0 && other.length > 0 ? 'file' : undefined
 }
 

@@ -180,7 +180,7 @@ function whole(name: string, command: string): string[] {
 /** Dollars with cents; with more digits below ten cents. */
 const dollars = (amount: number): string => `$${amount.toFixed(amount > 0 && amount < 0.1 ? 4 : 2)}`
 const range = ({ low, high }: EstimateRange, word: (count: number) => string): string => `${word(low)} to ${word(high)}`
-/** The cost as the requests are sent, and as they could be. */
+/** The estimated cost, single or in batches as the run sends its requests, and for comparison the other. */
 function bothWays({
   cost,
   batched,

@@ -112,12 +112,12 @@ function away({ run }: Draft, { is: _, ...told }: Extract<Event, { is: 'away' }>
   const { away = [] } = run
   const before = away.find(({ flow }) => flow === told.flow)
   if (before && before.number > told.number) return
-  // An attempt that has ended can't call back.
+  // Ignores what comes late from a flow of an attempt that has ended: it would never be taken back.
   if (told.task !== undefined && !run.tasks.some(({ shape, isOut }) => shape.id === told.task && isOut)) return
   run.away = [...away.filter(it => it !== before), told]
 }
 
-/** Forgets what flows of a task have said of batches: these have ended. */
+/** Forgets that flows of a task wait for batches, since these flows have ended. */
 function comeBack({ run }: Draft, task: TaskId): void {
   if (run.away) run.away = run.away.filter(it => it.task !== task)
 }

@@ -54,7 +54,7 @@ export type TaskInput = TaskPlace & {
   /** The run's base, and the results of the task's dependencies, in the order of merging. */
   base: Oid
   results: Oid[]
-  /** Levels of sub-agents. */
+  /** How many levels of sub-agents the attempt's steps may still ask for. */
   depth: number
   inBatch?: boolean
   above: TiersAbove
@@ -101,8 +101,8 @@ export type Event =
   /** A timer has fired: limits of time may be reached. */
   | { is: 'time' }
   /**
-   * A flow of the run has requests out in batches, or has none any more: minutes are not counted meanwhile. `number`:
-   * goes up with each event of a flow, as they may arrive out of order.
+   * A flow of the run has begun to wait for answers from batches (`isAway`), or waits for none any more. The run's
+   * minutes are not counted meanwhile. `number`: goes up with each event of a flow, as they may arrive out of order.
    */
   | { is: 'away'; flow: string; task?: TaskId; isAway: boolean; number: number }
   /** The history is long: nothing new is begun until everything under way has ended. */

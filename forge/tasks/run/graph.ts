@@ -1,7 +1,7 @@
 /** The order of tasks: which goes first, and whether waiting would be circular. */
 import type { TaskId } from '../contract.ts'
 
-/** A task and its dependencies, of the plan and beyond. */
+/** A task and the tasks that it waits for: its dependencies in the plan, and those that attempts have found out. */
 export type TaskNode = { id: TaskId; waitsFor: TaskId[] }
 
 /** The length of the longest chain of dependents from each task on, itself included. */

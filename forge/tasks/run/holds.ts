@@ -21,7 +21,10 @@ export function heldBy(run: RunRecord): Pick<Hold, 'state' | 'words' | 'question
   return run.isPaused ? { state: 'paused', words } : undefined
 }
 
-/** The reason for holding the whole run, where an answer of the user ends it; a pause and a limit end otherwise. */
+/**
+ * The hold of the whole run that ends with an answer of the user; undefined for a pause or a limit, which end
+ * otherwise.
+ */
 export const askingHold = ({ hold }: RunRecord): Hold | undefined => (hold?.why === 'budget' ? undefined : hold)
 
 /** The task whose outcome can't be classified, where that holds the run. */

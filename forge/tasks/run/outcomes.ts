@@ -162,7 +162,7 @@ export function hopeAgain(draft: Draft): void {
   }
 }
 
-/** Lets a task wait for another one too; where that is not possible, the plan is doubted. */
+/** Lets a task wait for another one too; where that is not possible, the plan is checked again. */
 function blocked(draft: Draft, record: TaskRecord, { sibling = '', words, report }: TaskEnd): void {
   const { id } = record.shape
   const why = whyNotAfter(draft, record, sibling)

@@ -67,7 +67,7 @@ export type TaskRecord = {
   question?: Reference
 }
 
-/** Why nothing is begun, apart from a pause: until the user resumes, answers, or raises a limit. */
+/** Why the run begins nothing new, other than by a pause: until the user resumes it, answers, or raises a limit. */
 export type Hold = {
   why: 'budget' | 'model' | 'machine' | 'degraded' | 'confused'
   state: 'paused' | 'asks' | 'out of budget'
@@ -206,7 +206,10 @@ export type RunRecord = {
   isPaused: boolean
   /** Tasks whose first attempt has ended, and how many of these failed. */
   counted: { ended: number; failed: number }
-  /** At least this many first attempts before the plan is doubted again; undefined: the default. */
+  /**
+   * At least this many first attempts have to end before the plan is checked again for failures; undefined: the
+   * default.
+   */
   degradedAfter?: number
   /** Tasks that passed since the plan was last checked. `failures`: reports of those that failed. */
   passed: number
@@ -215,7 +218,7 @@ export type RunRecord = {
   mending: number
   /** The number of the last signal that told attempts to be held or to go on. */
   told: number
-  /** Flows with requests in batches; undefined in runs begun by an older version. */
+  /** The flows that wait, or have waited, for answers from batches; undefined in runs begun by an older version. */
   away?: { flow: string; task?: TaskId; isAway: boolean; number: number }[]
   isDraining: boolean
   isStopping: boolean

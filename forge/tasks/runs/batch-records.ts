@@ -11,7 +11,10 @@ const SubmissionSchema = v.object({
   home: v.string(),
   list: v.object({ kind: v.string(), oid: v.string(), count: v.number() }),
 })
-/** `newest`: the provider's newest batch before the submission. `at`: milliseconds since 1970. */
+/**
+ * What is recorded before a batch is submitted. `newest`: the provider's newest batch then. `at`: milliseconds since
+ * 1970.
+ */
 const Intent = v.object({ newest: v.string(), at: v.number() })
 const Sent = v.object({ batch: v.string() })
 const Failed = v.object({ words: v.string() })
@@ -22,8 +25,8 @@ export class BatchRecords {
   constructor(private readonly store: RunStore) {}
 
   /**
-   * The submission that has sent a request, or may have; undefined where it is in none, or only in cancelled ones. May
-   * be of an earlier life of the run.
+   * The submission that has sent a request, or may have; undefined where there was none, or all were cancelled. The run
+   * may have been lost and submitted again since.
    */
   async submissionOf(key: string): Promise<Submission | undefined> {
     return (await this.#last(key)).submission
@@ -35,12 +38,15 @@ export class BatchRecords {
     if (before?.id !== submission.id) await this.#keep(`request ${key} ${number}`, submission)
   }
 
-  /** Records that a request of a cancelled submission came to nothing: it may join another one. */
+  /** Records that a request of a cancelled submission got no answer, so that it may join another submission. */
   async leaves(key: string, { id }: Submission): Promise<void> {
     await this.#keep(`cancelled ${key} ${id}`, {})
   }
 
-  /** What is known of a submission since before it was sent; in the store of its home. */
+  /**
+   * What was recorded before a submission was sent; undefined where it was not sent. For the store of the submission's
+   * home (the run that keeps its list).
+   */
   async intent(id: string): Promise<Intent | undefined> {
     return await this.#find(`intent ${id}`, Intent)
   }
@@ -49,7 +55,9 @@ export class BatchRecords {
     await this.#keep(`intent ${id}`, intent)
   }
 
-  /** The provider's id of a submission's batch; in the store of its home. */
+  /**
+   * The provider's id of a submission's batch. For the store of the submission's home (the run that keeps its list).
+   */
   async batchOf(id: string): Promise<string | undefined> {
     return (await this.#find(`sent ${id}`, Sent))?.batch
   }
@@ -58,7 +66,7 @@ export class BatchRecords {
     await this.#keep(`sent ${id}`, { batch } satisfies v.InferOutput<typeof Sent>)
   }
 
-  /** Why a request came back from a batch without an answer, and is sent now; undefined where it did not. */
+  /** Why a request got no answer from its batch and is sent singly; undefined where that has not happened. */
   async failureOf(key: string): Promise<string | undefined> {
     return (await this.#find(`failed ${key}`, Failed))?.words
   }

@@ -61,7 +61,7 @@ const LOCK_TIMEOUT_MS = 30_000
 const LOOK_AGAIN = 500
 /** Milliseconds after which a reservation counts as lost, whatever its process does, as no request takes longer. */
 const MAX_REQUEST_MS = 2 * 3_600_000
-/** The same for a request in a batch. */
+/** Milliseconds after which the reservation of a request in a batch counts as lost. */
 const MAX_BATCH_MS = 50 * 3_600_000
 
 /** The assumed tokens of an answer until some have come, by kind; for other kinds {@link FIRST_OUTPUT}. */
@@ -94,7 +94,7 @@ const TABLES = `
 `
 /**
  * Columns that ledgers of earlier versions lack. `assumed`: the cost by an assumed price. `batch`: 1 for a request in a
- * batch. `saved`: what that has saved, in US dollars. `room`: the most tokens of the answer.
+ * batch. `saved`: US dollars that the batch has saved. `room`: the most tokens of the answer.
  */
 const COLUMNS = {
   model: "TEXT NOT NULL DEFAULT ''",
@@ -222,7 +222,7 @@ export class Ledger implements Disposable {
     this.#wake()
   }
 
-  /** The reservation for a request that is out in a batch; undefined where there is none. */
+  /** The reservation for a request in a batch that is not settled yet; undefined where there is none. */
   findBatched(key: string): Reservation | undefined {
     const query = 'SELECT id, room AS output FROM requests WHERE key = ? AND batch = 1 AND settled = 0'
     return this.#database.query<Reservation, [string]>(query).get(key) ?? undefined
@@ -232,13 +232,13 @@ export class Ledger implements Disposable {
   settleBatched(key: string, usage: Usage, saved: number): void {
     this.#together(() => {
       const there = this.findBatched(key)
-      // The ledger may have been lost meanwhile.
+      // Without the reservation, the ledger was lost and rebuilt meanwhile.
       if (!there) return this.settleKnown(key, usage, saved)
       this.settle(there, usage, 0, saved)
     })
   }
 
-  /** Removes the reservation of a request in a batch that came to nothing: providers do not charge for it. */
+  /** Removes the reservation of a request that got no answer from its batch: providers do not charge for that. */
   releaseBatched(key: string): void {
     this.#database.query('DELETE FROM requests WHERE key = ? AND batch = 1 AND settled = 0').run(key)
     this.#wake()
@@ -331,7 +331,7 @@ export class Ledger implements Disposable {
     }
   }
 
-  /** The requests that were answered in batches, and what that has saved. */
+  /** How many requests were answered in batches, and the US dollars that this has saved. */
   #batched(): { answered: number; saved: number } {
     const query = 'SELECT count(*) AS answered, ifnull(sum(saved), 0) AS saved FROM requests WHERE saved > 0'
     return this.#database.query<{ answered: number; saved: number }, []>(query).get() ?? { answered: 0, saved: 0 }

@@ -75,12 +75,12 @@ export function usualLimits(
   return { limits: { requests }, words }
 }
 
-/** The part of a price that providers take for requests in batches. */
+/** The price of a request in a batch, as a share of the normal price. */
 const BATCH_SHARE = 0.5
-/** What an hour in Anthropic's cache costs for each token, compared with sending it: five minutes are less. */
+/** The price of writing a token into Anthropic's cache for an hour, as a multiple of the price of sending it. */
 const HOUR_SHARE = 2
 
-/** The price of a model's requests in batches. Marks there last an hour, which costs more at Anthropic. */
+/** The price of a model's requests in batches. Their cache marks last an hour, for which Anthropic takes more. */
 export function batchPriceOf(model: string, settings: Settings): Price | undefined {
   const price = priceOf(model, settings)
   if (!price) return undefined

@@ -29,7 +29,7 @@ type StatsRow = {
   cost?: number
   /** Answered requests by kind of step. `good`: those whose step ended well, so that nothing had to be asked again. */
   kinds: Record<string, { requests: number; good: number }>
-  /** Finished tasks by domain, as `tasks` and `firstTry`. */
+  /** Finished tasks by domain: how many (`tasks`), and how many of them passed at the first attempt (`firstTry`). */
   domains: Partial<Record<Domain, { tasks: number; firstTry: number }>>
 }
 

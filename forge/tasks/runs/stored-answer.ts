@@ -23,7 +23,7 @@ const StoredAnswer = v.object({
   prompt: v.optional(v.number()),
   task: v.optional(v.string()),
   attempt: v.optional(v.number()),
-  /** US dollars less than the same answer would have cost if it had been asked for now: it came in a batch. */
+  /** US dollars that were saved because the answer came in a batch. */
   saved: v.optional(v.number()),
   end: v.picklist(['done', 'calls', 'length', 'refused']),
   usage: UsageSchema,

@@ -76,7 +76,7 @@ test('a commit with signatures, merged tags and odd names is read whole', async 
   expect(read.author).toMatchObject({ name: 'Jörg', email: 'j@x', date: { seconds: 1_700_000_000, zone: '+0100' } })
   expect(read.committer).toMatchObject({ name: '', email: '', date: { seconds: 0, zone: '-0000' } })
   expect(textOf(read.message, read.encoding)).toBe('Message ü\n\nauthor of this\n')
-  // A new commit with these identities has the same bytes in its names.
+  // A new commit with the same author and committer has the same bytes for their names.
   const oid = await commit(place.objects, { ...read, tree: await treeOf(place), parents: [] })
   expect(
     (await place.objects.read(oid))?.bytes?.includes(Buffer.from('author J\xf6rg <j@x> 1700000000 +0100\n', 'latin1')),

@@ -42,7 +42,7 @@ const piecesOf = ({ system, messages }: Request): string[] =>
 const STATEMENT =
   /The file ("(?:[^"\\]|\\.)+") (?:is active(?: from here on)?|has changed, not by your edits: this replaces what you had)(?: \([^)]*\):\n(`{3,})\n([\s\S]*?)\2|(?: from here on)?\. Its content is that of ("(?:[^"\\]|\\.)+"))|The file ("(?:[^"\\]|\\.)+") (?:is gone|has changed, not by your edits: read it again)/g
 
-/** Tracks the contents of files that requests and edits tell. */
+/** Tracks what a model knows of the contents of files, from its requests and its own edits. */
 class Reader {
   readonly #contents = new Map<string, string>()
   readonly #gone = new Set<string>()

@@ -214,6 +214,7 @@ public:
 template <typename T> T twice(T at) { return at; }
 }
 int sea::Tide::level() { return 1; }
+struct sea::Wave { };
 `,
     outline: [
       '+ module sea 1-10',
@@ -224,6 +225,7 @@ int sea::Tide::level() { return 1; }
       '    + method next 7-7',
       '  + function twice 9-9',
       '+ function level 11-11',
+      '+ class Wave 12-12',
     ],
     imports: [],
   },

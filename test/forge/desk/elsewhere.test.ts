@@ -384,3 +384,29 @@ test('thousands of branch folders are checked about as fast as the system reads 
   }
   expect(Math.min(...looks)).toBeLessThan(8)
 })
+
+test('an open file that was renamed outside stays open under its new name, with its draft', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': LINES, 'b.ts': 'b\n' }, bare: true })
+  const editor = await edit(desk.work, 'main', 'a.ts')
+  await editor.type('typed\n')
+  await commit(desk.path, 'main', { 'a.ts': null, 'lib/new.ts': LINES })
+  await desk.work.look()
+  expect(desk.news).toContainEqual({ say: 'renamed file', branch: 'main', from: 'a.ts', to: 'lib/new.ts' })
+  expect(await conflictsIn(desk.work, 'main')).toEqual([])
+  expect(await textOf(desk.work, 'main', 'lib/new.ts')).toBe(`${LINES}typed\n`)
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
+  expect(await desk.git('show', '--format=', '--numstat', 'main')).toBe('1\t0\tlib/new.ts')
+})
+
+test('an own save between two commits from outside is not counted as one from outside', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': LINES, 'b.ts': 'b\n' }, bare: true })
+  await (await edit(desk.work, 'main', 'a.ts')).type('kept\n')
+  await (await edit(desk.work, 'main', 'b.ts')).type('saved\n')
+  await commit(desk.path, 'main', { 'c.ts': 'c\n' })
+  await desk.work.look()
+  await ask(desk.work, 'save', { branch: 'main', paths: ['b.ts'] })
+  const newest = await commit(desk.path, 'main', { 'd.ts': 'd\n' })
+  await desk.work.look()
+  const [main] = await desk.work.describeBranches()
+  expect(main?.moved).toMatchObject({ to: newest, commits: 2, by: ['Una Upstream'] })
+})

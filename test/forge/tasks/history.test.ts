@@ -150,7 +150,7 @@ function troubled(ids: readonly TaskId[], { failing = 0, questions = 0 }: Troubl
   return new Map([...failures, ...asking])
 }
 
-/** Troubles that end within their step. */
+/** The kinds of trouble that cost no attempt: the model is asked again within the same step. */
 const WITHIN: readonly Kind[] = ['nowhere', 'no answer']
 
 /** The kind of trouble for a task; one without boundaries can't go beyond them. */
@@ -219,7 +219,9 @@ async function doOnceMore(make: (path: string) => Promise<unknown>, trouble: Tro
   // A unique key, since the double's usual one is in this project's own files, and no answer may contain a key.
   const key = `key-of-this-run-${crypto.randomUUID()}`
   await using model = await ModelServer.start(modelOf(history, trouble, randomFrom(SEED + 1)), { key })
-  const env = { ...temporal.env, ...(await dockerIn(temporal.folder)), ...model.environment('openai') }
+  const docker = await dockerIn(temporal.folder)
+  // A lesson's request at the end would be one more than the tasks have.
+  const env = { ...temporal.env, ...docker, ...model.environment('openai'), FORGE_LESSONS: 'off' }
   const context = { env, cwd: path } as unknown as CommandContext
   const run = 'history'
   const who = { name: 'Ada', email: 'ada@example.org', date: { seconds: 1_700_000_000, zone: '+0000' } }

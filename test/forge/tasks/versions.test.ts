@@ -53,7 +53,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
       expect(second?.process.pid).not.toBe(first?.process.pid)
       expect(second?.version).not.toBe(first?.version)
       await world.model.asked(STEPS / 2)
-      // The first version goes on again, as with two checkouts of the code used in turns.
+      // A command of the first version replaces the worker again, as when two checkouts of the code are used in turns.
       expect(await world.forge(['attach', run])).toMatchObject({ code: 0 })
       const third = await workerOf(world)
       expect(third?.version).toBe(first?.version as string)

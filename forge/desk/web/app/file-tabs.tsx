@@ -66,6 +66,9 @@ function EndBar({ tab }: { tab: Tab }) {
   )
 }
 
+/** The MIME type under which a drag carries the key of the dragged tab. */
+const DRAGGED_TAB = 'application/x-forge-tab'
+
 function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
   const page = usePage()
   const isSelected = tab.active.value === paneKey(pane)
@@ -89,6 +92,21 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
       class={`tab ${pane.kind === 'chat' ? 'pinned' : ''} ${isLocked ? 'locked' : ''}`}
       aria-selected={isSelected}
       tabIndex={isSelected ? 0 : -1}
+      draggable={pane.kind !== 'chat'}
+      onDragStart={event => event.dataTransfer?.setData(DRAGGED_TAB, paneKey(pane))}
+      onDragOver={event => {
+        if (event.dataTransfer?.types.includes(DRAGGED_TAB)) event.preventDefault()
+      }}
+      onDrop={event => {
+        const key = event.dataTransfer?.getData(DRAGGED_TAB)
+        const panes = tab.panes.peek()
+        const dragged = panes.find(other => paneKey(other) === key)
+        if (!dragged) return
+        event.preventDefault()
+        // A tab dragged from the left is put after the one that it is dropped on, a tab from the right before it.
+        const index = panes.indexOf(pane)
+        tab.move(dragged, panes.indexOf(dragged) < index ? panes[index + 1] : pane)
+      }}
       title={pane.kind === 'file' ? readable(pane.path) : undefined}
       onClick={event => {
         if (pane.kind !== 'chat' && isCross(event)) page.closePane(tab, pane)
@@ -110,10 +128,12 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
         } else if (event.key === 'Delete' && !event.altKey) page.closePane(tab, pane)
       }}
     >
+      {tab.isPinned(pane) ? <Icon name="pin" size="xs" /> : null}
       {icon ? <Icon name={icon} tone={isOpenConflict ? 'is-warn' : ''} /> : null}
       <bdi class="cut">{wordsOf(tab, pane)}</bdi>
       {folder === '' ? null : <bdi class="cut folder">{readable(folder)}</bdi>}
       {isOpenConflict ? <span class="vh">, in conflict</span> : null}
+      {tab.isPinned(pane) ? <span class="vh">, pinned</span> : null}
       {hasDot ? <span class="vh">, draft</span> : null}
       {sign ? <span class="vh">, {sign.words}</span> : null}
       {pane.kind === 'chat' ? <ChatEnd sign={sign} /> : <TabEnd hasDot={hasDot} dotWords="unsaved draft" sign={sign} />}

@@ -9,8 +9,9 @@ import { TimeTravel } from '../files/time-travel.tsx'
 import { PublishStrip } from '../forklift/forklift.tsx'
 import { MergingSide } from '../merging/merging-side.tsx'
 import { showsConflicts } from '../page/branch-facts.ts'
+import { PANE_BOUNDS } from '../page/graph-panes.ts'
 import { placeOf } from '../page/open-files.ts'
-import { type Tab, usePage } from '../page/state.ts'
+import { type Pane, paneKey, type Tab, usePage } from '../page/state.ts'
 import { HistoryView } from '../review/history.tsx'
 import { LineHistory } from '../review/line-history.tsx'
 import { ReviewPane } from '../review/review.tsx'
@@ -18,6 +19,7 @@ import { ReviewSide } from '../review/review-side.tsx'
 import { RunFacts } from '../tasks/run-facts.tsx'
 import { Boundary } from '../ui/boundary.tsx'
 import { readable } from '../ui/names.ts'
+import { Splitter } from '../ui/splitter.tsx'
 import { ActionWay, Empty } from '../ui/words.tsx'
 import { FileTabs } from './file-tabs.tsx'
 import { Notices } from './notices.tsx'
@@ -31,20 +33,33 @@ export function TabView({ tab }: { tab: Tab }) {
   const place = placeOf(tab.at)
   const { pane } = tab
   const hasChat = pane.kind === 'chat' || tab.at.kind === 'commit' || page.isGone(tab.at)
+  const { panes } = page.graph
+  const isSideShown = panes.isSideShown.value
+  const width = panes.widthOf('side')
   const isDocked = page.isDocked.value && page.isWide.value && !hasChat
   return (
-    <main class={`tab-view ${isDocked ? 'three' : ''}`}>
-      <Boundary part="The side column" about={`${place} ${pane.kind}`}>
-        <Side tab={tab} />
-      </Boundary>
+    <main
+      class={`tab-view ${isDocked ? 'three' : ''} ${isSideShown ? '' : 'no-side'}`}
+      style={width === undefined ? {} : { '--w-side': `${width}px` }}
+    >
+      {isSideShown ? (
+        <Boundary part="The side column" about={`${place} ${pane.kind}`}>
+          <Side tab={tab} />
+          <Splitter
+            words="the side bar"
+            side="left"
+            {...PANE_BOUNDS.side}
+            width={() => width ?? document.querySelector<HTMLElement>('.tab-view > .side')?.offsetWidth ?? 0}
+            resize={to => panes.resize('side', to)}
+          />
+        </Boundary>
+      ) : null}
       <section key={place} class="middle" aria-label="Work">
         <FileTabs tab={tab} />
         <Notices tab={tab} hasChat={hasChat || isDocked} />
         <PublishStrip tab={tab} />
         {tab.at.kind === 'commit' ? <TimeTravel commit={tab.at.commit} /> : null}
-        <Boundary part="What stands here" about={tab.active.value}>
-          <Content tab={tab} />
-        </Boundary>
+        <Halves tab={tab} />
       </section>
       {isDocked ? (
         <Boundary part="The chat" about={tab}>
@@ -64,9 +79,50 @@ function Side({ tab }: { tab: Tab }) {
   return <Explorer tab={tab} />
 }
 
-function Content({ tab }: { tab: Tab }) {
+/**
+ * Shows the active pane, or two panes side by side if the editor is split; the active one is the one with the focus.
+ */
+function Halves({ tab }: { tab: Tab }) {
   const page = usePage()
-  const { pane } = tab
+  const other = tab.otherPane
+  const shown = (
+    <Boundary part="What stands here" about={tab.active.value}>
+      <Content tab={tab} pane={tab.pane} />
+    </Boundary>
+  )
+  if (!other) return shown
+  const isRight = tab.split.value?.isRight ?? false
+  const { panes } = page.graph
+  const width = panes.widthOf('split')
+  const beside = (
+    <Boundary part="The other half" about={paneKey(other)}>
+      <Content tab={tab} pane={other} />
+    </Boundary>
+  )
+  const activate = () => {
+    if (tab.otherPane) tab.show(tab.otherPane)
+  }
+  return (
+    <div class="halves" style={width === undefined ? {} : { '--w-split': `${width}px` }}>
+      <section key="left" class="half" aria-label="Left half" onFocusIn={isRight ? undefined : activate}>
+        {isRight ? shown : beside}
+      </section>
+      <Splitter
+        words="the left half"
+        side="left"
+        {...PANE_BOUNDS.split}
+        width={() => document.querySelector<HTMLElement>('.halves > .half')?.offsetWidth ?? 0}
+        resize={to => panes.resize('split', to)}
+      />
+      <section key="right" class="half" aria-label="Right half" onFocusIn={isRight ? activate : undefined}>
+        {isRight ? beside : shown}
+      </section>
+    </div>
+  )
+}
+
+function Content({ tab, pane }: { tab: Tab; pane: Pane }) {
+  const page = usePage()
   switch (pane.kind) {
     case 'chat':
       return page.desk.value?.isEmpty ? <FirstCommit tab={tab} /> : <ChatView tab={tab} />

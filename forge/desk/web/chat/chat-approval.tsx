@@ -16,7 +16,7 @@ import { CodeBlock } from './code-block.tsx'
 
 export function ApprovalDialog({ tab, path, close }: { tab: Tab; path: string; close: () => void }) {
   const approval = tab.conversation.approvals.find(one => one.path === path)
-  // The reason why the last decision was refused stays when another source is shown.
+  // Why the last approval or refusal failed; it stays when another source of the tool is shown.
   const problem = useSignal<string | undefined>(undefined)
   // The tool was approved or refused in another window, or the turn has ended.
   if (!approval) {

@@ -79,7 +79,8 @@ function describe(saved: Text, doc: Text, chunks: readonly Chunk[]): Changes {
     if (marks > MAX_MARKS) continue
     marks += markLines(builder, doc, hunk)
   }
-  // The empty line after a final line end is none to git, so that it may have been matched with a real one.
+  // Git does not count the empty line after a final line end. The hunks may have matched it with a real line, so the
+  // counts are corrected here.
   const missing = linesIn(doc) - linesIn(saved) - (counts.added - counts.deleted)
   if (missing > 0) counts.added += missing
   else counts.deleted -= missing

@@ -33,7 +33,7 @@ interface MarkLine {
   sign: string
   from: number
   to: number
-  /** The offset of the next line. */
+  /** The offset at which the line after this one begins. */
   next: number
 }
 

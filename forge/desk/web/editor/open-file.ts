@@ -647,7 +647,7 @@ export class OpenFile {
       this.problem.value = undefined
       this.#isSending = false
       if (refused === undefined) {
-        // News of this window's edits, or of others', will follow.
+        // The server will send these edits back as news; if it has not accepted them yet, first those of other windows.
         this.#awaited = Math.max(this.#awaited, version + (accepted ? edits.length : 1))
         this.#askLater()
       } else if (edits.length === 1) this.#takeOut(refused)

@@ -28,19 +28,20 @@ export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
   const merging = useMergingFile(tab, path)
   useConflicts({ tab, file }, merging)
   const sides = merging && tab.merging.files.value.get(path)
-  if (merging?.state === 'open' && sides && sides.mark === undefined)
-    return (
-      <>
-        <ConflictBar tab={tab} file={file} known={merging} />
-        <WholeConflict tab={tab} sides={sides} known={merging} />
-      </>
-    )
+  const whole = merging?.state === 'open' && sides && sides.mark === undefined ? sides : undefined
+  // A draft in text goes on being typed below the choice: the editor stays the same element.
+  const isTyped = tab.merging.latest.value?.kind === 'drafts' && shown?.kind === 'text'
   return (
     <>
       {merging ? <ConflictBar tab={tab} file={file} known={merging} /> : <Crumbs tab={tab} file={file} />}
-      <ReadOnlyReason tab={tab} file={file} />
-      <Problem file={file} />
-      {shown ? <Content tab={tab} file={file} shown={shown} /> : <NotYet tab={tab} file={file} />}
+      {whole ? null : <ReadOnlyReason tab={tab} file={file} />}
+      {whole && !isTyped ? null : <Problem file={file} />}
+      {whole && merging ? <WholeConflict tab={tab} sides={whole} known={merging} isTyped={isTyped} /> : null}
+      {whole && !isTyped ? null : shown ? (
+        <Content tab={tab} file={file} shown={shown} />
+      ) : (
+        <NotYet tab={tab} file={file} />
+      )}
     </>
   )
 }
@@ -67,7 +68,7 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
       <BlameOfLine tab={tab} file={file} />
       <span class="grow" />
       {branch && isAtWork(page, branch.name) ? <span class="meta">read-only while the AI works</span> : null}
-      {branch && added + deleted > 0 ? (
+      {branch && isText && added + deleted > 0 ? (
         <span class="opt-wide">
           <span class="add-n">+{added}</span> <span class="del-n">−{deleted}</span> since {shortId(branch.tip)}
         </span>
@@ -88,8 +89,11 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
 
 function NotYet({ tab, file }: { tab: Tab; file: OpenFile }) {
   const page = usePage()
-  const canType = file.problem.value === undefined && tab.at.kind === 'branch' && !isAtWork(page, tab.at.branch)
-  const box = usePlace<HTMLDivElement>('coming')
+  // If the editor is split, typed keys go to the half with the focus.
+  const isActive = tab.path === file.path
+  const canType =
+    isActive && file.problem.value === undefined && tab.at.kind === 'branch' && !isAtWork(page, tab.at.branch)
+  const box = usePlace<HTMLDivElement>(...(isActive ? (['coming'] as const) : []))
   useEffect(() => {
     if (!canType) return undefined
     const listen = (event: KeyboardEvent) => {
@@ -311,9 +315,8 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
     if (!box.current || !file.state) return undefined
     const view = new EditorView({ parent: box.current, state: file.state })
     file.show(view)
-    const leave = page.places.add(view.contentDOM, ['editor'])
     const isFree = document.activeElement === document.body || document.activeElement === null
-    if (isFree) view.focus()
+    if (isFree && tab.path === file.path) view.focus()
     const keep = () => {
       file.scrolled()
       page.keepLayout()
@@ -326,21 +329,27 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
       page.openMenu(linesMenu(page, tab, file.path), placeOfMenu(event, view.dom), view.contentDOM)
     })
     return () => {
-      leave()
       file.hide()
       view.destroy()
     }
   }, [file, page, tab])
 
+  // If the editor is split, actions focus the half that had the focus last.
+  const isActive = tab.path === file.path
+  useLayoutEffect(() => {
+    const content = box.current?.querySelector<HTMLElement>('.cm-content')
+    return isActive && content ? page.places.add(content, ['editor']) : undefined
+  }, [file, page, isActive])
+
   const wanted = tab.focusWanted.value
   const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined
   useLayoutEffect(() => {
-    if (isCovered || wanted <= tab.focusGiven) return
+    if (isCovered || !isActive || wanted <= tab.focusGiven) return
     tab.focusGiven = wanted
     file.focus()
     // A closing dialog returns the focus to the previous element: the content asks for it afterwards.
     page.wantFocus()
-  }, [page, tab, file, wanted, isCovered])
+  }, [page, tab, file, wanted, isCovered, isActive])
 
   useLayoutEffect(() => {
     file.isLocked = isLocked

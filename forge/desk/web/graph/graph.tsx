@@ -3,7 +3,7 @@ import type { ComponentChildren } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { newBranch } from '../page/actions.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
-import { PANE_BOUNDS, type PaneName } from '../page/graph-panes.ts'
+import { type GraphPaneName, PANE_BOUNDS } from '../page/graph-panes.ts'
 import { type Page, usePage } from '../page/state.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -66,7 +66,7 @@ const PANES = {
   commit: { words: 'the commit', side: 'right' },
 } as const
 
-function PaneEdge({ pane }: { pane: PaneName }) {
+function PaneEdge({ pane }: { pane: GraphPaneName }) {
   const page = usePage()
   const { panes } = page.graph
   const { words, side } = PANES[pane]

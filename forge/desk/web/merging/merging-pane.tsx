@@ -169,8 +169,16 @@ function WholeChoices({ tab, path, sides }: { tab: Tab; path: string; sides: Con
   )
 }
 
+interface WholeProps {
+  tab: Tab
+  sides: ConflictFile
+  known: MergingFile
+  /** Whether our side is shown in the editor below, where it is typed on. */
+  isTyped: boolean
+}
+
 /** A file that is not text on some side: one side is chosen as a whole. */
-export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: ConflictFile; known: MergingFile }) {
+export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
   const page = usePage()
   const merging = tab.merging.latest.value
   const { path } = sides
@@ -181,7 +189,7 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
   return (
     // Focusable: its keys choose a side, as in a text's conflict.
     <section
-      class="one-side"
+      class={`one-side ${isTyped ? 'above' : ''}`}
       aria-label="Conflict"
       // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
       tabIndex={0}
@@ -207,9 +215,12 @@ export function WholeConflict({ tab, sides, known }: { tab: Tab; sides: Conflict
           ))}
           {canAsk ? <AskButton ask={() => askAi(page, tab, [path])} /> : null}
         </header>
-        <p class="about">{withoutTricks(sides.words)}</p>
+        <p class="about">
+          {withoutTricks(sides.words)}
+          {isTyped ? '. The editor below has your draft (Ours).' : ''}
+        </p>
         <div class="sides">
-          <WholeSide look="ours" title="Ours" name={merging?.ours ?? ''} side={sides.ours} />
+          {isTyped ? null : <WholeSide look="ours" title="Ours" name={merging?.ours ?? ''} side={sides.ours} />}
           <WholeSide look="base" title="Base" name="common ancestor" side={sides.base} />
           <WholeSide look="theirs" title="Theirs" name={merging?.theirs ?? ''} side={sides.theirs} />
         </div>

@@ -1,13 +1,20 @@
-/** The panes beside the graph: which are shown and how wide they are. Kept with the layout. */
+/** The panes beside the graph and the editor: which are shown and how wide they are. Kept with the layout. */
 import { computed, signal } from '@preact/signals'
 import type { Layout } from '../../contract/desk.ts'
 
 type Panes = NonNullable<Layout['panes']>
 export type PaneName = keyof Panes
+/** The panes of the repository view. */
+export type GraphPaneName = Extract<PaneName, 'refs' | 'commit'>
 type Pane = NonNullable<Panes[PaneName]>
 
 /** The bounds of a pane's width, in pixels. */
-export const PANE_BOUNDS = { refs: { min: 140, max: 480 }, commit: { min: 220, max: 900 } } as const
+export const PANE_BOUNDS = {
+  refs: { min: 140, max: 480 },
+  commit: { min: 220, max: 900 },
+  side: { min: 140, max: 600 },
+  split: { min: 200, max: 2000 },
+} as const
 
 /** In a narrower window the refs are shown only on request. */
 const HAS_ROOM = '(min-width: 1181px)'
@@ -21,6 +28,8 @@ export class GraphPanes {
   readonly #hasRoom = signal(this.#window.matches)
   readonly areRefsShown = computed(() => this.chosen.value.refs?.isShown ?? this.#hasRoom.value)
   readonly isCommitShown = computed(() => this.isCommitLarge.value || (this.chosen.value.commit?.isShown ?? true))
+  /** Whether the column beside the editor is shown. */
+  readonly isSideShown = computed(() => this.chosen.value.side?.isShown ?? true)
 
   constructor() {
     this.#window.addEventListener('change', ({ matches }) => {
@@ -38,8 +47,8 @@ export class GraphPanes {
     this.#choose(name, width === undefined ? rest : { ...rest, width })
   }
 
-  toggle(name: PaneName): void {
-    const isShown = name === 'refs' ? this.areRefsShown.peek() : this.isCommitShown.peek()
+  toggle(name: Exclude<PaneName, 'split'>): void {
+    const isShown = { refs: this.areRefsShown, commit: this.isCommitShown, side: this.isSideShown }[name].peek()
     const usual = name === 'refs' ? this.#hasRoom.peek() : true
     const { isShown: _, ...rest } = this.chosen.peek()[name] ?? {}
     if (name === 'commit') this.isCommitLarge.value = false

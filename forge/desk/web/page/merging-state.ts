@@ -19,7 +19,7 @@ export class MergingState extends ServerValue<Merging | null> {
   /** Whether Finish or Abort is running. */
   readonly isEnding = signal(false)
 
-  /** A file being opened to go to a conflict in it, and the direction. */
+  /** The file being opened in which to go to a conflict next: forwards from the cursor (1) or backwards (-1). */
   goingTo: { path: string; by: 1 | -1 } | undefined
 
   readonly #connection: Connection

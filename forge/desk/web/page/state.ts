@@ -25,6 +25,7 @@ import { TextSearch } from './search.ts'
 import { Settings } from './settings.ts'
 import { TasksState } from './tasks-state.ts'
 import { Tree } from './tree.ts'
+import { keepInWindow, keptInWindow } from './window-layout.ts'
 
 /** Lines of a file in its last commit, from 1, both included. `words`: their name, such as `lines 3 to 5 of a.ts`. */
 export interface LinesOfFile {
@@ -57,6 +58,10 @@ export class Tab {
   readonly composer: ComposerState
   readonly merging: MergingState
   readonly panes: Signal<Pane[]>
+  /** If the editor is split: the pane in the half without the focus, and whether this is the right half. */
+  readonly split: Signal<{ key: string; isRight: boolean } | undefined>
+  /** The paths of the pinned files, whose tabs come first. */
+  readonly pinned: Signal<ReadonlySet<string>>
   readonly active: Signal<string>
   /** The scroll position and cursor of each file in the last session. */
   readonly positions: ReadonlyMap<string, { top: number; cursor: number }>
@@ -81,6 +86,12 @@ export class Tab {
     this.positions = new Map((kept?.files ?? []).map(({ path, top, cursor }) => [path, { top, cursor }]))
     this.panes = signal<Pane[]>([CHAT, ...(kept?.files ?? []).map(({ path }): Pane => ({ kind: 'file', path }))])
     this.active = signal(kept?.active === undefined ? 'chat' : paneKey({ kind: 'file', path: kept.active }))
+    const split = kept?.split
+    const isSplit = split !== undefined && split.path !== kept?.active
+    this.split = signal(
+      isSplit ? { key: paneKey({ kind: 'file', path: split.path }), isRight: split.isRight } : undefined,
+    )
+    this.pinned = signal(new Set(kept?.pinned))
     if (kept?.active !== undefined) this.tree.selected.value = kept.active
   }
 
@@ -113,9 +124,64 @@ export class Tab {
       else if (pane.kind === 'history') {
         this.panes.value = this.panes.peek().map(other => (other.kind === 'history' ? pane : other))
       }
-      this.active.value = key
+      this.#activate(key)
       if (pane.kind === 'file') this.tree.reveal(pane.path)
     })
+  }
+
+  /** Shows a pane in the half with the focus, or moves the focus to the half that shows it. */
+  #activate(key: string): void {
+    const split = this.split.peek()
+    if (split?.key === key) this.split.value = { key: this.active.peek(), isRight: !split.isRight }
+    this.active.value = key
+  }
+
+  /** The pane in the half without the focus; undefined if the editor is not split. */
+  get otherPane(): Pane | undefined {
+    const key = this.split.value?.key
+    return key === undefined ? undefined : this.panes.value.find(pane => paneKey(pane) === key)
+  }
+
+  /**
+   * Splits the editor: the shown pane stays on the left; on the right, with the focus, is the last other file, or else
+   * the chat.
+   */
+  splitRight(): void {
+    const key = this.active.peek()
+    const files = this.panes.peek().filter(pane => pane.kind === 'file' && paneKey(pane) !== key)
+    const next = files.at(-1) ?? CHAT
+    if (paneKey(next) === key) return
+    batch(() => {
+      this.split.value = { key, isRight: false }
+      this.active.value = paneKey(next)
+      this.focusWanted.value++
+    })
+  }
+
+  /** Moves a pane before another one, or to the end. The chat stays first, and pinned files before the others. */
+  move(pane: Pane, before: Pane | undefined): void {
+    if (pane.kind === 'chat' || pane === before) return
+    const others = this.panes.peek().filter(other => other !== pane)
+    const at = before === undefined ? others.length : Math.max(1, others.indexOf(before))
+    this.panes.value = this.#inOrder(others.toSpliced(at, 0, pane))
+  }
+
+  pin(path: string): void {
+    const pinned = new Set(this.pinned.peek())
+    if (!pinned.delete(path)) pinned.add(path)
+    batch(() => {
+      this.pinned.value = pinned
+      this.panes.value = this.#inOrder(this.panes.peek())
+    })
+  }
+
+  isPinned(pane: Pane): boolean {
+    return pane.kind === 'file' && this.pinned.value.has(pane.path)
+  }
+
+  #inOrder(panes: readonly Pane[]): Pane[] {
+    const rank = (pane: Pane) => (pane.kind === 'chat' ? 0 : this.isPinned(pane) ? 1 : 2)
+    return panes.toSorted((one, other) => rank(one) - rank(other))
   }
 
   /** Shows a file and focuses its editor. */
@@ -138,6 +204,10 @@ export class Tab {
     }
     batch(() => {
       this.active.value = paneKey(moved(this.pane))
+      const other = this.otherPane
+      const split = this.split.peek()
+      if (other && split) this.split.value = { ...split, key: paneKey(moved(other)) }
+      this.pinned.value = new Set([...this.pinned.peek()].map(path => pathAfter(renamed, path) ?? path))
       const panes = this.panes.peek().map(moved)
       // A pane of the new path may have been open already: one of the two is removed.
       this.panes.value = panes.filter((pane, at) => panes.findIndex(it => paneKey(it) === paneKey(pane)) === at)
@@ -154,7 +224,10 @@ export class Tab {
     batch(() => {
       const panes = this.panes.peek().toSpliced(index, 1)
       this.panes.value = panes
-      if (this.active.peek() === key) this.active.value = paneKey(panes[index] ?? panes[index - 1] ?? CHAT)
+      const split = this.split.peek()
+      if (this.active.peek() === key)
+        this.active.value = split?.key ?? paneKey(panes[index] ?? panes[index - 1] ?? CHAT)
+      if (split && [key, this.active.peek()].includes(split.key)) this.split.value = undefined
     })
   }
 }
@@ -191,6 +264,8 @@ export const [REPOSITORY, TASKS, UNDECIDED] = [-1, -2, -3]
 /** From this width on, the chat can stand beside the editor. */
 const WIDE = '(min-width: 1180px)'
 const DOCKED = 'the chat is docked'
+/** The key in the browser's session storage of a window's own layout; the desk's folder is appended. */
+const LAYOUT_IN_WINDOW = 'layout of '
 /** At most this many open files of a branch are followed across renames after a reconnect. */
 const MAX_FOLLOWED_FILES = 1_000
 /** Delay after the last change before the layout is sent, in milliseconds. */
@@ -331,7 +406,9 @@ export class Page {
   closeOtherPanes(tab: Tab, pane: Pane): void {
     const key = paneKey(pane)
     batch(() => {
-      for (const other of tab.panes.peek()) if (paneKey(other) !== key) this.closePane(tab, other)
+      for (const other of tab.panes.peek()) {
+        if (paneKey(other) !== key && !tab.isPinned(other)) this.closePane(tab, other)
+      }
     })
   }
 
@@ -429,7 +506,7 @@ export class Page {
         this.settings.take(settings)
         if (!isFirst) return
         this.#isRestored = true
-        this.#restore(desk, layout ?? undefined)
+        this.#restore(desk, this.#ownLayout(desk) ?? layout ?? undefined)
         this.wantFocus()
       })
     } catch (error) {
@@ -491,6 +568,18 @@ export class Page {
     const shown = opened[chosen]
     if (shown) this.open(shown.at)
     else this.active.value = chosen === UNDECIDED ? this.#firstActive(desk, layout) : chosen
+  }
+
+  /**
+   * The layout that this window had before its page was reloaded, so that several windows keep their own. (The server
+   * keeps only the last changed one of all, for new windows.) Undefined if one of its branches is gone, for example
+   * renamed elsewhere: the server's layout follows renames.
+   */
+  #ownLayout(desk: DeskInfo): Layout | undefined {
+    const known = new Set(desk.branches.map(({ name }) => name))
+    const layout = keptInWindow(LAYOUT_IN_WINDOW + desk.folder)
+    const isThere = layout?.tabs.every(({ at }) => at.kind === 'commit' || known.has(at.branch))
+    return isThere ? layout : undefined
   }
 
   #firstTabs(desk: DeskInfo, layout: Layout | undefined): Tab[] {
@@ -624,6 +713,9 @@ export class Page {
     tab.conversation.load()
     const branch = tab.at.kind === 'branch' ? this.branch(tab.at.branch) : undefined
     if (branch?.merging || branch?.conflicts) tab.merging.load()
+    const other = tab.otherPane
+    if (other?.kind === 'file' && !this.files.find(tab.at, other.path))
+      this.files.open(tab.at, other.path, tab.positions.get(other.path))
     if (pane.kind !== 'file') return
     const { path } = pane
     if (!this.files.find(tab.at, path)) this.files.open(tab.at, path, tab.positions.get(path))
@@ -634,6 +726,8 @@ export class Page {
     for (const tab of this.tabs.value) {
       tab.panes.value
       tab.active.value
+      tab.split.value
+      tab.pinned.value
       tab.tree.open.value
     }
     this.active.value
@@ -653,6 +747,7 @@ export class Page {
       const active = this.active.peek() < 0 ? tabs.length - 1 - this.active.peek() : this.active.peek()
       const panes = this.graph.panes.chosen.peek()
       const layout = { tabs: tabs.map(tab => this.#layoutOf(tab)), active, panes }
+      keepInWindow(LAYOUT_IN_WINDOW + this.desk.peek()?.folder, layout)
       this.connection.ask('keep layout', { layout }).catch(() => {})
     }
     if (!isNow) this.#layoutTimer = setTimeout(send, LAYOUT_DELAY_MS)
@@ -667,7 +762,17 @@ export class Page {
       const position = this.files.find(tab.at, path)?.position ?? tab.positions.get(path)
       return { path, ...(position ?? { top: 0, cursor: 0 }) }
     })
-    return { at: tab.at, files, folders: [...tab.tree.open.peek()], ...(active === undefined ? {} : { active }) }
+    const split = tab.split.peek()
+    const other = paths.find(path => paneKey({ kind: 'file', path }) === split?.key)
+    const pinned = [...tab.pinned.peek()].filter(path => paths.includes(path))
+    return {
+      at: tab.at,
+      files,
+      folders: [...tab.tree.open.peek()],
+      ...(active === undefined ? {} : { active }),
+      ...(split && other !== undefined && active !== undefined && { split: { path: other, isRight: split.isRight } }),
+      ...(pinned.length > 0 && { pinned }),
+    }
   }
 }
 

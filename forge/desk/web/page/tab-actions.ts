@@ -66,6 +66,37 @@ export const tabActions = {
     icon: 'chevron-right',
     run: ({ page, tab }) => step(page, tab, -1),
   },
+  toggleSide: {
+    label: 'Show or hide the side bar',
+    keys: 'Ctrl+B',
+    icon: 'panel-left',
+    run: ({ page }) => page.graph.panes.toggle('side'),
+  },
+  splitRight: {
+    label: 'Split right',
+    keys: 'Ctrl+\\',
+    icon: 'columns',
+    isPossible: ({ tab }) => tab.split.value === undefined && tab.panes.value.length > 1,
+    run: ({ tab }) => tab.splitRight(),
+  },
+  otherHalf: {
+    label: 'Go to the other half',
+    keys: 'Alt+\\',
+    icon: 'move',
+    isPossible: ({ tab }) => tab.otherPane !== undefined,
+    run: ({ page, tab }) => {
+      if (tab.otherPane) page.showHere(tab, tab.otherPane)
+    },
+  },
+  joinHalves: {
+    label: 'Close the other half',
+    keys: 'Ctrl+Shift+\\',
+    icon: 'x',
+    isPossible: ({ tab }) => tab.split.value !== undefined,
+    run: ({ tab }) => {
+      tab.split.value = undefined
+    },
+  },
   branchFromHere: {
     label: 'Branch from here…',
     inMenu: ({ tab }) => (tab.at.kind === 'branch' ? 'New branch from here…' : 'Branch from here…'),
@@ -135,6 +166,31 @@ export const paneActions = {
     isPossible: ({ pane }) => pane.kind !== 'chat',
     run: ({ page, tab, pane }) => page.closePane(tab, pane),
   },
+  moveLeft: {
+    label: 'Move the tab left',
+    keys: 'Alt+Shift+PageUp',
+    icon: 'chevron-right',
+    isPossible: ({ pane }) => pane.kind !== 'chat',
+    run: about => moveBy(about, -1),
+  },
+  moveRight: {
+    label: 'Move the tab right',
+    keys: 'Alt+Shift+PageDown',
+    icon: 'chevron-right',
+    isPossible: ({ pane }) => pane.kind !== 'chat',
+    run: about => moveBy(about, 1),
+  },
+  pin: {
+    label: 'Pin or unpin the tab',
+    inMenu: ({ tab, pane }) => (tab.isPinned(pane) ? 'Unpin' : 'Pin'),
+    inPalette: ({ tab, pane }) => (tab.isPinned(pane) ? 'Unpin the tab' : 'Pin the tab'),
+    keys: 'Alt+Shift+Enter',
+    icon: 'pin',
+    isPossible: ({ pane }) => pane.kind === 'file',
+    run: ({ tab, pane }) => {
+      if (pane.kind === 'file') tab.pin(pane.path)
+    },
+  },
   closeOthers: {
     label: 'Close other file tabs',
     inMenu: 'Close others',
@@ -144,3 +200,10 @@ export const paneActions = {
     run: ({ page, tab, pane }) => page.closeOtherPanes(tab, pane),
   },
 } satisfies Actions<InPane>
+
+function moveBy({ tab, pane }: InPane, by: 1 | -1): void {
+  const panes = tab.panes.peek()
+  const index = panes.indexOf(pane)
+  if (index + by < 1 || index + by >= panes.length) return
+  tab.move(pane, by < 0 ? panes[index - 1] : panes[index + 2])
+}

@@ -62,7 +62,7 @@ export function OtherComments({ tab }: { tab: Tab }) {
 interface BoxProps {
   tab: Tab
   comment: Comment
-  /** Whether the comment does not stand below its line. */
+  /** Whether the comment is shown apart from its line, in a list of its own. */
   isElsewhere?: boolean
 }
 
@@ -185,7 +185,7 @@ function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text:
   )
 }
 
-/** Adds comments to the message to the branch's AI, and shows it; it is sent by the user. */
+/** Adds comments to the unsent message to the branch's AI, and shows the chat: the user sends the message. */
 export function sendToAi(page: Page, tab: Tab, comments: readonly Comment[]): void {
   const words = comments.map(({ path, line, text, words }) => {
     const code = text.trim() === '' ? '' : `\n> ${text.trim()}`

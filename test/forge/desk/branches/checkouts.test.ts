@@ -86,7 +86,7 @@ test('the checkout of a branch follows a save, and nothing else in it changes', 
   expect(await readFile(join(desk.path, 'a.txt'), 'utf8')).toBe('a\nsaved\n')
   expect(await readFile(join(desk.path, 'd.txt'), 'utf8')).toBe('c\n')
   expect(await readFile(join(desk.path, 'b.txt'), 'utf8')).toBe('changed here\n')
-  // Two saves, the new file and the move, and the first save.
+  // Undoes five operations: the last save, the move, the save of new.txt, its creation, and the first save.
   for (let count = 0; count < 5; count++) await desk.work.undo()
   await desk.work.flush()
   expect(await desk.git('status', '--porcelain')).toBe(' M b.txt\n?? folder/untracked')

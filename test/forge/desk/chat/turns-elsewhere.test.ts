@@ -144,7 +144,7 @@ test('another desk’s running turn is not shown as ended, and can be ended from
   gate.resolve()
   const said = await untilEnded(desk)
   expect(said.turn?.words).toContain('Another desk has ended this turn in main')
-  // What the other desk kept is there once, and this desk drops the turn.
+  // This desk drops the turn, and main has the commit by which the other desk kept it, only once.
   await until(async () => (await ask(desk.work, 'conversation', { at: onBranch() })).turn === undefined)
   expect(await desk.git('log', '--format=%s', 'main')).toBe('chat: Please.\nBegin')
   expect(await textOf(other, 'main', 'a.txt')).toBe('two\n')

@@ -95,7 +95,8 @@ test('a plan that is no plan is told what is wrong; a good one is kept', async (
   const parsed = await scene.store.put('plan', 'tasks: none')
   const torn = await scene.activities.lintPlan({ run: RUN, parsed, base: scene.base })
   expect(torn.complaints).toEqual(['The plan is no JSON: edit it again, or let it be planned anew.'])
-  // A person's plan, without the words of a model's answer, is the same plan.
+  // A plan written by the user is only the plan, without the words of a model's answer around it: it gives the same
+  // result.
   expect((await lint(PLAN)).plan).toEqual(good.plan)
 })
 

@@ -24,7 +24,7 @@ describe.skipIf(hasNoTemporal)('a command', () => {
   const ran = async () => await readFile(join(scene.temporal.folder, 'ran'), 'utf8').catch(() => '')
   const running = (word: string) => `echo ${word} >>${join(scene.temporal.folder, 'ran')} && test -e README.md`
 
-  /** Begins a run at a terminal, and replies to its plan; gives the run and what was shown before that. */
+  /** Begins a run at a terminal, and replies to its plan. Gives the run, and what was shown before the reply. */
   async function atTerminal(wish: string, said: 'y' | 'l') {
     const terminal = scene.terminal(['run', wish], { columns: 300 })
     await terminal.shows('(y/n/l/e/c): ')

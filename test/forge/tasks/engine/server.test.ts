@@ -1,4 +1,4 @@
-/** Our own Temporal server: found, started once, found again, ended; and whom it accepts. */
+/** Our own Temporal server: found, started once, found again, and ended; pages in a browser get no answer. */
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { chmod, mkdtemp, readFile, realpath, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

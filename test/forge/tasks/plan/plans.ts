@@ -78,7 +78,7 @@ export function plan(tasks: Task[], contract: Assertion[] = [command('A1', 'bun 
   })
 }
 
-/** A check by a command, and the question that a task with code needs. */
+/** The validation of a task by these commands, with a time limit of 300 seconds each. */
 export const checks = (...lines: string[]) => ({
   validation: { checks: lines.map(line => ({ command: line, seconds: 300 })) },
 })

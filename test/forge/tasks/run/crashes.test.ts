@@ -238,7 +238,7 @@ class World {
     } else throw new Error(`Nobody acts: ${JSON.stringify(statusOf(run, this.#now))}`)
   }
 
-  /** Requests under way are paid for and their answers lost; running work is repeated. */
+  /** Kills the worker: requests under way are paid for and their answers lost; running work is repeated. */
   #killWorker(): void {
     for (const out of this.#out) {
       delete out.sent

@@ -171,8 +171,8 @@ describe('a planner', () => {
     let rounds = 0
     const looks = () => (++rounds > 6 ? undefined : `round ${rounds}`)
     const { run, asked } = live({ tasks, next: () => 0, ends: () => ({}), looks })
-    // Two requests that look at files, three tries with these files; after the user's answer, two requests that look
-    // again.
+    // The number of files that each request of the planner has: two requests ask for files, three try to plan with
+    // these; after the user's answer, two ask for files again.
     expect(asked.map(([, about]) => looked(about).length)).toEqual([0, 1, 2, 2, 2, 0, 1])
     expect(run.ending?.state).toBe('done')
   })
