@@ -251,7 +251,7 @@ async function emptyPage(): Promise<number> {
   return median(times)
 }
 
-/** The least that any change in a page takes: one word changes, until it is drawn. */
+/** Measures the least time that any change in a page takes: from changing one attribute until the frame is drawn. */
 async function oneFrame(page: Page): Promise<Row> {
   const times: number[] = []
   for (let round = 0; round < 3 * ROUNDS; round++) {

@@ -598,8 +598,9 @@ function isOwnVersion({ kind, stages, automatic, ours, theirs, result }: Spot): 
 }
 
 /**
- * CI files in which something would run for the first time. What the start has already runs, and deleted files no
- * longer do. A conflict may be resolved with lines of both sides, but not with lines of the agent's own.
+ * CI files that the agent wrote itself and in which something would run for the first time. What is in the start (the
+ * fork's commit before the merge) runs already, and deleted files run nothing. A conflict may be resolved with lines of
+ * both sides, but not with lines of the agent's own.
  */
 async function slippedIntoCi(objects: Objects, { spots, steerCi }: Comparison, around: Path[]): Promise<Path[]> {
   const isNew = async (spot: Spot): Promise<boolean> => {
@@ -691,8 +692,9 @@ async function lossesOf(scratch: Scratch, comparison: Comparison): Promise<strin
 }
 
 /**
- * Files in conflict that also differ from git's own merge outside of the conflicts, or are neither a file any more nor
- * a side's version. Lock files do not count: their conflicts are resolved by generating them again.
+ * Files in conflict whose result also differs from git's own merge outside of the conflicts, or has a mode (file,
+ * executable, link) that neither side has. Lock files do not count: their conflicts are resolved by generating them
+ * again.
  */
 async function besideConflicts(
   scratch: Scratch,

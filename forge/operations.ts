@@ -114,7 +114,10 @@ export class Operations {
     }
   }
 
-  /** What keeps the old values of refs from garbage collection: commits become parents, other objects get refs. */
+  /**
+ * Keeps the old values of refs from garbage collection: gives the commits that become parents of the record, and the
+ * refs to make for other objects.
+ */
   async #keep({ moves, refs = refsOf(moves) }: NewOperation): Promise<{ commits: Oid[]; moves: Move[] }> {
     const lost = [...new Set(refs.flatMap(({ before }) => (before === undefined ? [] : [before])))]
     const infos = await Promise.all(lost.map(oid => this.objects.info(oid)))

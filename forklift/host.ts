@@ -78,8 +78,8 @@ export interface PullRequestHost {
   /** Lists all pull requests from one branch to another, open and closed. */
   pullsFrom(branch: string, base: string): Promise<PullRequest[]>
   /**
-   * Whether a person with the right to do so has approved it, and the ISO time of a person's last comment or review
-   * ('': none).
+   * Whether a person with the right to do so has approved the pull request, and the ISO time of a person's last comment
+   * or review on it ('': none).
    */
   attention(pull: PullRequest): Promise<{ approved: boolean; lastSign: string }>
   /** The message of a commit that no branch has any more; undefined where the host has not kept the commit. */

@@ -17,7 +17,7 @@ import { DISABLED } from '../core/untrusted.ts'
 
 type Place = { path: string }
 
-/** Seconds for each process, over all files of the agent. */
+/** Time limit in seconds of each process that goes over all files of the agent. */
 const STEP_SECONDS = 60
 const MAX_LISTED_BYTES = 32 << 20
 

@@ -70,9 +70,9 @@ async function fetchBranch(
 export const isOurs = (branch: string): boolean => /^forklift\/.+-\d{8}_\d{6}$/.test(branch)
 
 /**
- * Fetches the branches of Forklift's on origin that later runs add to, newest first: those with an open pull request,
- * or with none. Their names contain the name of the default branch; after that was renamed, only the pull request tells
- * that a branch of the old name belongs to it.
+ * Fetches the branches of Forklift's on origin that later runs add to, newest first: those whose pull request is open,
+ * and those that never had one. Their names contain the name of the default branch; after that was renamed, only the
+ * pull request tells that a branch of the old name belongs to it.
  */
 export async function fetchOurHeads(fork: Fork, { open, closed }: Pulls, report: Report): Promise<Head[]> {
   const { origin, host } = fork

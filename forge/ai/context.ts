@@ -317,8 +317,9 @@ class Transcript {
   }
 
   /**
-   * Records an edit by the model's own tools; `oid`: the new content, null if the file was deleted. The content of a
-   * deleted file stays known, as the file may have been renamed; what is written to its path later is not known.
+   * Records an edit by the model's own tools; `oid`: the new content, null if the file was deleted. The model still
+   * knows the content of a deleted file, as the file may have been renamed; a file written to that path later counts as
+   * unknown to the model.
    */
   #edited(path: Path, oid: Oid | null): void {
     if (oid === null) this.#gone.add(path)

@@ -9,8 +9,8 @@ import { newSession, type Session } from './session.ts'
 type Circle = 'none' | 'summary' | 'whole'
 
 /**
- * Tells how files are in the next request. Active files are whole as soon as they are made active; summaries are those
- * that were sent at the start of the conversation.
+ * Tells for each path whether the next request has the whole file, its summary, or nothing of it. Active files are
+ * whole as soon as they are made active; summaries are those that were sent at the start of the conversation.
  */
 export async function circlesOf(session: Session, state: State, paths: readonly Path[]): Promise<Map<Path, Circle>> {
   const { files } = await filesIn(session, state)

@@ -137,17 +137,17 @@ function prefixes(wanted: Buffer | Int32Array): Int32Array {
 
 // --- Overlooking -----------------------------------------------------------------------------------------------------
 
-/** What is overlooked besides line ends, which always are. */
+/** The differences that a search ignores besides differences in line ends, which it always ignores. */
 type Overlooked = { blanks?: true; punctuation?: true }
 
 /** Bytes in a normal form, without the overlooked differences. */
 type Folded = {
   bytes: Buffer
-  /** The original offset of each byte, and of the end. Blanks before a line end are counted to the line end. */
+  /** For each of the bytes, and their end, the offset in the original. Removed blanks belong to their line end. */
   starts: Int32Array
-  /** Text without a final line end was given one. It has no counterpart in the original. */
+  /** Whether a final line end was added to `bytes`, which the original does not have. */
   isOpen: boolean
-  /** Blanks at the very end were removed. */
+  /** Whether blanks at the very end were removed. */
   isStripped: boolean
 }
 

@@ -13,7 +13,7 @@ export const BOUNDS = {
   file: 16 << 20,
   read: 256 << 20,
   written: 64 << 20,
-  /** Characters of a path, a result (`text`), an error and a schema. */
+  /** The most characters of a path, of a result (`text`), of an error (`words`) and of a schema. */
   path: 4096,
   text: 64 << 10,
   words: 2000,

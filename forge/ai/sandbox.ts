@@ -190,7 +190,7 @@ export class Sandbox implements AsyncDisposable {
     })
   }
 
-  /** Creates the folder. A failure is retried with the next child. */
+  /** Creates the temporary folder of the children, once. A failure is retried with the next child. */
   async #makeFolder(): Promise<string> {
     this.#folder ??= mkdtemp(join(tmpdir(), 'forge-sandbox-'))
     return await this.#folder.catch(error => {

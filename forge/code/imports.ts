@@ -35,7 +35,10 @@ function inPython(text: string): string[] {
   return [base.replace(/\/$/, ''), ...inner.map(it => start + it)].filter(Boolean)
 }
 
-/** `mod a;` is a file beside or below; of `use crate::a::b::C`, a, a/b and a/b/C may be files. */
+/**
+ * The paths that a `mod` or `use` of Rust may mean: for `mod a;` the file a beside this one or below its folder; for
+ * `use crate::a::b::C` the files a, a/b and a/b/C.
+ */
 function inRust(text: string): string[] {
   const file = /\bmod\s+(\w+)\s*;/.exec(text)?.[1]
   if (file) return [`./${file}`]

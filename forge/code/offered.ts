@@ -33,7 +33,7 @@ export function isOffered(language: GrammarName, asked: Asked): boolean {
   }
 }
 
-/** `#name`, `private name`. */
+/** Whether a class member is private to its class: written as `#name` or `private name`. */
 const isPrivateMember = (node: Node, name: string): boolean =>
   name.startsWith('#') || node.namedChildren.some(it => it?.type === 'accessibility_modifier' && it.text === 'private')
 

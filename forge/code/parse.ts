@@ -179,7 +179,7 @@ function signatureOf(language: GrammarName, node: Node): string {
   let last = body?.previousSibling
   while (last && (last.type === 'comment' || last.type === ':')) last = last.previousSibling
   const length = last ? last.endIndex - whole.startIndex : undefined
-  // A comment inside a signature would end it on its line.
+  // Line comments are removed, as they would comment out the rest when the signature is joined to one line.
   const comment = /^(?:python|ruby|bash)$/.test(language) ? /^([^'"]*?)#.*$/gm : /^([^'"`]*?)\/\/.*$/gm
   const text = whole.text
     .slice(0, length)

@@ -210,7 +210,7 @@ export const ShownPlan = v.object({
   hasNetwork: v.boolean(),
   /** Estimated cost and limits, as sentences. */
   cost: v.array(text),
-  /** The plan as text for editing. */
+  /** The content of the plan's file, for editing. */
   file: v.optional(text),
 })
 export type ShownPlan = v.InferOutput<typeof ShownPlan>

@@ -102,7 +102,7 @@ export type SubAgent = { id: string; tier: Tier; asks: Reference }
 /** How a step ended. Fields for only some signals are undefined otherwise. */
 export type StepResult = {
   outcome: Outcome
-  /** A short line for the journal. */
+  /** How the step ended, as a short line for the journal. */
   words: string
   parsed?: Reference
   /** For an answer that could not be read or applied: what is wrong with it, in full. */
@@ -114,7 +114,7 @@ export type StepResult = {
   steps?: Reference[]
   /** For a review: its verdict. */
   isGood?: boolean
-  /** For plan, and for check plan where the plan has to change: the proposed plan, as `lintPlan` takes it. */
+  /** For the kinds `plan`, and `check plan` where the plan has to change: the proposed plan, as `lintPlan` takes it. */
   plan?: Reference
   /** With the outcome `success`: what the step wants to find out before it is done, a list of {@link SubAgent}. */
   fanOut?: List

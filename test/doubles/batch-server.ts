@@ -260,7 +260,7 @@ export class BatchServer {
     return end === 'doubled' ? [1, 2].map(() => ({ json: result, isError })) : [{ json: result, isError }]
   }
 
-  /** The batch as the provider shows it. */
+  /** The JSON in which the provider's API describes a batch. */
   #shown(batch: ServedBatch): object {
     const { id, format, lines, at, state, metadata, files } = batch
     const isOver = files.output !== undefined

@@ -202,7 +202,7 @@ test('a .git that is no folder is put aside', async () => {
   expect((await tryGit(join(run.path, 'harness-state/x'), ['rev-parse', '--git-dir'])).code).not.toBe(0)
 })
 
-// Even as root, opening each folder by a process of its own took too long.
+// Starting a process for each folder, to make it accessible, took too long, even as root.
 test('twenty thousand closed folders go at once, and a run that is interrupted does not wait for them', async () => {
   const run = await makeRun()
   const close = (name: string) =>

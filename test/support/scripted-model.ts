@@ -9,7 +9,7 @@ export type Step = {
   text?: string
   /** More of the text, piece by piece. */
   pieces?: () => AsyncGenerator<string>
-  /** The request is sent again after `seconds`: what came of the answer no longer counts. */
+  /** Reports that the request is sent again after `seconds`, and that the text sent so far does not count. */
   again?: { words: string; seconds: number }
   calls?: { name: string; arguments?: unknown }[]
   end?: ModelAnswer['end']

@@ -48,7 +48,7 @@ async function uploadLines(
   return id
 }
 
-/** The results in a file; none where it is gone. */
+/** Reads the results in a batch's output file; none where the provider has deleted the file. */
 export async function* resultsIn(http: BatchHttp, file: string, signal: AbortSignal): AsyncGenerator<LineResult> {
   for await (const line of http.lines(`/files/${file}/content`, Line, signal, { mayBeMissing: true })) {
     const { custom_id: id, response, error } = line

@@ -64,7 +64,7 @@ export async function prepare(held: HeldBranch, target: UndoTarget): Promise<Nex
   if (head && there !== head.after) throw new RefMoved(headRef(work.name), head.after, there)
   const to = head && { head: head.before ?? null }
   if (merging) return { ...to, ...(await mergingAgain(held, target, merging)) }
-  // While a merge waits, only ending it moves the branch.
+  // While a merge waits, the branch moves only when that merge ends: an undo that would move it is refused.
   if (head) work.verifyNotMerging()
   return { ...to, drafts: await draftsFor(work, target), renamed }
 }

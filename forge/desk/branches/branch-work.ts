@@ -115,7 +115,7 @@ export interface HeldBranch {
   writeDrafts(): Promise<void>
   /** Reads the refs of the branch and its drafts again, and merges the drafts if one has moved. */
   lookAgain(): Promise<void>
-  /** Runs a task, and again on the new state while another program moves a ref meanwhile. */
+  /** Runs a task; if another program has moved a ref meanwhile, runs the task again on the new state. */
   again<Result>(task: () => Promise<Result>): Promise<Result>
   /**
    * Waits for something that may need the user, such as a signature. Meanwhile files can be opened and edits are
@@ -276,7 +276,7 @@ export class BranchWork {
     return this.#drafts.tip
   }
 
-  /** The branch's own commit. */
+  /** The commit that the branch's ref is at, also while a merge waits. */
   get head(): Oid | undefined {
     return this.#merging ? this.#merging.head : this.tip
   }
@@ -692,7 +692,7 @@ export class BranchWork {
     const { moved, tip: before = tip } = this
     if (!moved) return { from: before, to: tip, ...(await cameIn(repository, before, tip)) }
     const { commits, by } = await cameIn(repository, before, tip)
-    // Not a fast-forward: what was counted before may be gone.
+    // Not a fast-forward: the commits counted before may be gone, so count again from where the branch was at first.
     if (!(await isAncestor(repository, before, tip)))
       return { from: moved.from, to: tip, ...(await cameIn(repository, moved.from, tip)) }
     const names = [...new Set([...by, ...moved.by])].slice(0, MAX_NAMED_AUTHORS)

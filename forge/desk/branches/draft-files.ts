@@ -13,7 +13,7 @@ import { asChanges, type DraftFile, type Drafts, draftsBelow, entryIn, entryInTi
 /** A folder with more files can't be moved or deleted as a draft, since each file becomes one. */
 const MAX_FILES = 50_000
 
-/** A saved file. */
+/** The entry (mode and id) of a file in the branch's last commit. */
 type SavedFile = NonNullable<Entry>
 
 /** The drafts with a new or replaced file. */

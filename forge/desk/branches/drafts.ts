@@ -43,11 +43,11 @@ export type Working = {
   left: number
   /** The text with all its conflict markers, before any was resolved. */
   marked: Oid
-  /** The other version that this text was made with. */
+  /** The other side's version of the file, from which the conflict markers were made. */
   theirs: Oid
 }
 
-/** Whether conflicts are open. */
+/** Whether a conflicting draft still has open conflicts. */
 export const isOpen = ({ working }: Clashing): boolean => working === undefined || working.left > 0
 
 export type Drafts = {

@@ -102,7 +102,7 @@ export async function deleteFiles(work: BranchWork, paths: readonly Path[]): Pro
   await change(work, { kind: DELETE, words }, async drafts => {
     let after = drafts
     for (const path of paths) {
-      // A file in a folder that was deleted just before.
+      // Skip a path in a folder of the same selection: it is deleted with the folder.
       if (paths.some(other => other !== path && isIn(path, other))) continue
       const entry = await existing(work.room.objects, after, path, work.name)
       if (entry.mode === '160000') throw new Failure(`${visiblePath(path)} is a submodule: delete it by git rm.`)

@@ -359,7 +359,7 @@ export class Turns implements AsyncDisposable {
     if (turn?.state === 'running')
       throw new Failure(`The AI is at work in ${visiblePath(branch)}: stop it first, and choose then.`)
     if (!turn) throw new Failure(`There is nothing to keep or discard in ${visiblePath(branch)}.`)
-    // Waits until the turn's last checkpoint is written, or another window's choice is carried out.
+    // Waits until the turn's last checkpoint is written, or another window's choice (keep or discard) is carried out.
     const chosen = turn.done.then(() => this.#choose(turn, keep))
     turn.done = chosen.catch(() => undefined)
     await chosen

@@ -70,7 +70,7 @@ function isOne(kind: string, members: readonly Group[]): boolean {
 function join(groups: Map<Path, Group>, members: readonly Group[]): void {
   const all = [...new Set(members)]
   const stages = all.flatMap(group => group.stages)
-  // The group is named by its path on our side.
+  // The united group gets the name of its file on our side, if it has one there.
   const { path = '' } = stages.find(({ stage }) => stage === 2) ?? stages[0] ?? {}
   const paths = [...new Set(all.flatMap(group => group.paths))]
   const git = new Set(all.flatMap(group => [...group.git]))

@@ -91,7 +91,7 @@ const Body = v.object({
   by: v.record(v.string(), v.object({ model: v.string(), oid: v.optional(v.string()) })),
   /** The commits to pick after this one. */
   todo: v.array(v.string()),
-  /** For a rewriting of commits: what is left, item by item; `todo` then only lists the commits. */
+  /** For a rewriting of commits: the resulting commits that are left to make; `todo` then only lists the old ones. */
   rewrite: v.optional(StoredRewrite),
   /** For several picks: the number of this one, from 1, and how many there are. */
   number: v.optional(v.number()),

@@ -61,6 +61,6 @@ export type PageBeginning = v.InferOutput<typeof PageBeginning>
 /** The id of the element that contains the {@link PageBeginning} as JSON; it is empty if the page has to ask. */
 export const BEGINNING_ID = 'beginning'
 
-/** Identifies a question with its fields, independent of their order. */
+/** The key of a question (a request of the page): equal for the same fields in any order. */
 export const questionKey = (ask: string, fields: unknown): string =>
   `${ask} ${JSON.stringify(Object.entries(fields ?? {}).sort())}`

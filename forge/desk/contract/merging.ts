@@ -28,7 +28,7 @@ export const Merging = v.object({
   theirs: v.string(),
   oursCommit: Oid,
   theirsCommit: Oid,
-  /** For a rebase: the current commit, its number, and the number of all. */
+  /** For a rebase: the subject of the commit being rebased, its number from 1, and how many commits there are. */
   at: v.optional(v.object({ number: Count, of: Count, subject: v.string() })),
   files: v.array(MergingFile),
   /** The number of files that git merged by itself. */

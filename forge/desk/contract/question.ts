@@ -33,7 +33,7 @@ export function repeatable<const Fields extends v.ObjectEntries, Reply extends v
   return { ...question(fields, reply), isRepeatable: true } satisfies Question
 }
 
-/** The reply without content: it was done. */
+/** The reply to a question that only does something: no content. */
 export const Nothing = v.void()
 
 export type FieldsOf<Q extends Question> = v.InferOutput<Q['fields']>

@@ -180,7 +180,7 @@ export const TasksWord = v.variant('tell', [
     ),
   }),
   v.object({ tell: v.literal('stop'), run: RunId, task: v.optional(TaskId) }),
-  /** `text`: the lesson as a file. */
+  /** Replaces a lesson. `text`: the new content of the lesson's file. */
   v.object({
     tell: v.literal('edit lesson'),
     id: LessonId,
@@ -204,7 +204,7 @@ export type TasksWord = v.InferOutput<typeof TasksWord>
 
 const task = v.optional(TaskId)
 
-/** No question but `tell tasks` starts or changes anything. */
+/** The requests of the page about tasks. All only read, except `tell tasks`, which starts or changes something. */
 export const tasksQuestions = {
   /** A value that changes whenever the refs of runs do; cheap to ask for. */
   'tasks mark': repeatable({}, v.object({ mark: v.string() })),

@@ -216,7 +216,7 @@ function hasSame(numbers: Int32Array, from: number, to: number): boolean {
 type Lines = {
   /** The line of each row. */
   lineOf: Int32Array
-  /** The row above in the same line; -1 at its top. */
+  /** For each row, the next row above it in the same line; -1 for a line's topmost row. */
   above: Int32Array
   /** For each line, the first row that it needs. */
   tops: number[]

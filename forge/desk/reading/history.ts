@@ -186,7 +186,7 @@ export async function rowsMatching(
     search('-i', '-F', `--author=${wanted}`),
     findByDigits(repository, wanted.toLowerCase()),
   ])
-  // The hash may belong to a commit of another branch.
+  // Leave out commits found by their hash that are not in this history.
   const own = await Promise.all(
     named.map(async oid => {
       const isReached = await run(repository, ['merge-base', '--is-ancestor', oid, tip], { ok: 'any' })

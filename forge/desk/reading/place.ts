@@ -26,7 +26,7 @@ export async function readingPlace(objects: Objects, files: Vfs): Promise<Readin
 
 /** The parts of a place that listing folders needs. */
 export type FolderPlace = Pick<ReadingPlace, 'tree'> & {
-  /** The tree before the drafts. */
+  /** The tree without the drafts. */
   saved: Oid
   /** The drafts by path. A draft without a value deletes the file. */
   drafts: ReadonlyMap<Path, TreeChange>

@@ -59,7 +59,7 @@ export type StepPlan = {
   how?: string
   /** The commit that the chain starts on; undefined if the chain starts a history. */
   onto: Oid | undefined
-  /** The commits up to the end or the stop. */
+  /** The planned commits, up to the last one or to the first with conflicts ({@link Stop}). */
   chain: readonly Planned[]
   stop?: Stop | undefined
   /** The branch's tree after the step. */

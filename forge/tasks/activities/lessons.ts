@@ -192,7 +192,7 @@ export class LessonWork implements LessonActivities {
     const told: string[] = []
     for (const { kind, task, count, answer } of decisions.sort((a, b) => a.count - b.count)) {
       if (kind !== 'answer' || told.length === MAX_TOLD) continue
-      // As for every other use: an answer counts only where the person's command has signed it.
+      // Skip an answer that the user's command has not signed, as everywhere: it may be someone else's.
       if (approved && !(await approved.hasAnswer(task, answer.oid))) continue
       const asks = lines.filter(line => line.what === 'asks' && (line.task ?? '') === task)
       const asked = asks[count - 1] ?? asks.at(-1)

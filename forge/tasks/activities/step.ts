@@ -127,8 +127,8 @@ export class StepWork implements StepActivities {
         signal,
       )
       if (!sent) continue
-      // Where Temporal has lost track of a step and repeated it, the shared request was sent by the same step, so that
-      // its costs count for this one.
+      // The costs count only for the step that sent the shared request. That can be this very step, where Temporal has
+      // lost track of it and repeated it.
       const own = await this.findAnswer(await this.means.run(input.run), input)
       return own ?? { ...sent, spent: NOTHING_SPENT, wasThere: true }
     }

@@ -172,7 +172,7 @@ export async function signGathering(
   if (!of.includes(made)) await verdicts?.sign({ fact: 'gathered', run, commit: made, of })
 }
 
-/** Adds the report with all that is needed to resolve a conflict. */
+/** Stores the conflicts between results as a report for the model that resolves them, and refers to it. */
 export async function withReport(
   store: RunStore,
   made: Oid,

@@ -112,7 +112,7 @@ async function askFor(state: string, signal: AbortSignal): Promise<Omit<v.InferO
 
 const namesThatMatter = (): string[] => Object.values(THAT_MATTER).flatMap(names => names.split(' '))
 
-/** What each check of texts looks at, in files that a task has written. */
+/** What each ready-made check of texts (work that is no code) verifies in the files that a task has written. */
 const TEXT_CHECKS: Record<TextCheck, string> = {
   citations: 'links of Markdown lead to files that are there, and notes are both said and cited',
   complete: 'nothing is empty or left to be filled in, and no heading stands above nothing',

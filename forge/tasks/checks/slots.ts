@@ -21,7 +21,8 @@ export type Slot = AsyncDisposable & {
   /** Brings the folder to another commit and removes everything else. */
   fill(commit: Oid): Promise<void>
   /**
-   * Restores the commit's files, and keeps all other files that a command has made as prepared, for {@link restore}.
+   * Restores the commit's files. Records all other files, which a command has made, as prepared: {@link restore} brings
+   * them back.
    */
   keepPrepared(): Promise<void>
   /**
@@ -44,7 +45,7 @@ export type Slot = AsyncDisposable & {
 /** Larger files, in bytes, are not read back. */
 const MAX_TAKEN_FILE_BYTES = 16 << 20
 
-/** The folder of slots in a repository's state folder. */
+/** The folder with the slots (folders in which checks run), in a repository's state folder. */
 const slotsIn = (state: string): string => join(state, 'slots')
 
 /** The memory of one container, in bytes: see core/container.ts. */

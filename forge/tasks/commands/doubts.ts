@@ -50,7 +50,7 @@ async function reportOf(
   try {
     return (await openStore(place, run).readJson({ kind: 'validation', oid: report })) as ValidationReport
   } catch {
-    // A missing report says nothing here; whether the result was checked is reported elsewhere.
+    // Without a report there are no doubts to list here; that the result was not checked is reported elsewhere.
     return undefined
   }
 }

@@ -32,7 +32,7 @@ use nor make them.
   --fork-md    as lines for a FORK.md, for Forklift's agent
   --json       as JSON, one object for each`
 
-/** At most this many bytes of a lesson's file. */
+/** A lesson's file with more bytes is refused. */
 const MAX_FILE_BYTES = 64 << 10
 
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {

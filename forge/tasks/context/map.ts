@@ -28,7 +28,7 @@ const RESTART = 0.15
 const MIN_SCORE = 0.0005
 /** At most this many files are visited. */
 const MAX_VISITED_FILES = 2000
-/** At most this many files are in a result. */
+/** At most this many files are in the result of a search for related files. */
 const MAX_TOLD_FILES = 120
 const MAX_NEIGHBOURS = 40
 /** A name that more files than this define is ignored. */

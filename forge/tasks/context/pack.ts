@@ -111,7 +111,7 @@ const MAX_FOUND = 24_000
 const MAX_FOUND_FILES = 200
 /** Larger files, in bytes, are never packed whole. */
 const MAX_FILE_BYTES = 128 << 10
-/** The most bytes of a file that is shown whole, and of the parts of a longer one. */
+/** `whole`: up to this many bytes a file is shown whole. `parts`: the most bytes that are shown of a longer one. */
 const SHOWN = {
   write: { whole: 12 << 10, parts: 16 << 10 },
   text: { whole: 8 << 10, parts: 8 << 10 },

@@ -200,7 +200,7 @@ class Collector {
     void this.#carry(submission)
   }
 
-  /** Continues a submission of an earlier history, or one that another collector has begun. */
+  /** Takes over a submission (a batch of requests) from this workflow's earlier history or from another collector. */
   async #adopt({ id, home, list }: Submission, began: number, waiters: string[]): Promise<void> {
     const submission: Out = { id, home, list, began, waiters: new Set(waiters), names: new Set(), wanted: new Set() }
     this.#out.set(id, submission)

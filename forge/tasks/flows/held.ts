@@ -30,7 +30,7 @@ export class Held implements Holding {
     return this.#isHeld
   }
 
-  /** Waits until the flow is not held, without a timeout: the user decides when. */
+  /** Waits until the flow is not held (may start something new again). No timeout, since the user decides when. */
   async mayGoOn(): Promise<void> {
     await condition(() => !this.#isHeld)
   }

@@ -23,8 +23,8 @@ export type StepMeans = { held: Holding; fanOuts: Set<ChildWorkflowHandle<FanOut
 export const [AGAIN, MENDED] = ['again', 'mended']
 
 /**
- * Runs a step: asks a model. If it wants sub-agents, runs these and asks again with their findings. A faulty answer is
- * asked for once more each time. Throws only a cancellation.
+ * Runs a step: asks a model. If it wants sub-agents, runs these and asks again with their findings. After
+ * a faulty answer, each of the two questions is asked once more. Throws only a cancellation.
  */
 export async function step(input: StepInput, means: StepMeans): Promise<StepEnd> {
   const first = await askOrMend(input, means)
@@ -38,8 +38,8 @@ export async function step(input: StepInput, means: StepMeans): Promise<StepEnd>
 }
 
 /**
- * Asks, and once more where the answer can't be read or its edits can't be applied: with the reason, on the original
- * commit. Only a failure of checks costs an attempt.
+ * Asks the model, and once more with the reason where the answer can't be read or its edits can't be applied, on the
+ * original commit. This does not use up an attempt of the task: only a failure of checks does.
  */
 async function askOrMend(input: StepInput, means: StepMeans): Promise<StepEnd> {
   const first = await ask(input, means)

@@ -14,7 +14,7 @@ const LIMITS: LimitName[] = ['requests', 'tokens', 'cost', 'minutes']
 /** Troubles of a model that are caused by the request: the same one fails again, another one may not. */
 const OF_THE_REQUEST = ['too long', 'refused', 'broken']
 
-/** How the server's library reports a history that does not fit the code. */
+/** Matches the error of Temporal's library for a workflow's history that does not fit the current code. */
 const OTHER_STEPS = /\bTMPRL1100\b|nondeterminism/i
 
 /**

@@ -1,9 +1,9 @@
 /**
- * What a lesson may not say. Lessons are written by models that have read a repository, the output of checks and the
- * answers of others, any of which may be hostile; and they are read by the models of later runs. So a lesson that names
- * a command or an address, or speaks of what may be written, approved or left unchecked, is not kept. It is no proof
- * against a clever text: what holds is that boundaries are judged by the diff, and that commands need a person's
- * approval. It keeps the plain attempts out, and says so in the journal.
+ * Finds what a lesson must not say. Lessons are written by models that have read a repository, the output of checks and
+ * the answers of others, any of which may be hostile; and they are read by the models of later runs. So a lesson that
+ * names a command or an address, or speaks of what may be written, approved or left unchecked, is not kept. This check
+ * stops only plain attempts, which are reported in the journal, and no clever text: what protects in any case is that
+ * boundaries are judged by the diff, and that commands need a person's approval.
  */
 
 /** Programs by which a command is recognised, where they are followed by an argument. */

@@ -172,7 +172,7 @@ function scriptOf(words: readonly Word[]): string | undefined {
   const [program, verb, name] = words.map(({ text }) => text)
   if (!program || !/^(?:npm|pnpm|yarn|bun)$/.test(program)) return undefined
   if (verb === 'test' || verb === 't') return program === 'bun' ? undefined : 'test'
-  // `bun run FILE` runs a file.
+  // A name with a dot or a slash, as in `bun run FILE`, is a file and no script.
   if (verb !== 'run' || !name || name.startsWith('-') || /[./]/.test(name)) return undefined
   return name
 }

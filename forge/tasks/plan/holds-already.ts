@@ -40,7 +40,7 @@ function isThere([operator, word, ...more]: string[], { isFile, isFolder }: Befo
   return operator === '-e' ? isFile(path) || isFolder(path) : undefined
 }
 
-/** Supports `grep` only for plain words in one file. */
+/** Whether a `grep` finds its words; undefined unless it looks for plain words in one file. */
 async function hasLine(rest: string[], { textOf }: Before): Promise<boolean | undefined> {
   const options = rest.filter(word => /^-\w+$/.test(word))
   const [pattern, path, ...more] = rest.filter(word => word !== '--' && !options.includes(word))

@@ -131,7 +131,7 @@ function* between(
 /** The prefix of everything that a glob matches. */
 const prefixOf = (text: string): string => text.slice(0, /[*?[{]|\/$|$/.exec(text)?.index ?? 0)
 
-/** Whether `never` forbids a task to write there. */
+/** Whether the task's `never` forbids it to write a path, or any path that a glob matches. */
 const isForbidden = ({ boundaries }: Task, what: Glob | string): boolean => {
   if (boundaries.never.length === 0) return false
   const never = boundaries.never.map(readGlob).filter(glob => typeof glob !== 'string')

@@ -191,7 +191,7 @@ function done(draft: Draft, { head, report, heldBefore = [] }: Finished): void {
 
 const shareOf = (run: RunRecord): string => `${resultsOf(run).length} of ${run.tasks.length} tasks are done`
 
-/** Asks the user what to do: the contract does not hold, or can't be checked. */
+/** Asks the user what to do: the contract (the plan's assertions) does not hold, or can't be checked. */
 function stuck(draft: Draft, finishing: Finishing, why: Stuck): void {
   const { run } = draft
   draft.sayOnce('finish', why.words, { refs: why.evidence })
@@ -200,7 +200,10 @@ function stuck(draft: Draft, finishing: Finishing, why: Stuck): void {
   if (before) decideOnResult(draft, { is: 'answer', answer: before })
 }
 
-/** Handles the user's decision on a result: it is tried again, or the plan is checked with the answer. */
+/**
+ * Handles the user's decision about a combined result: the run combines the results again, or, with an answer, has the
+ * plan checked again with that answer.
+ */
 export function decideOnResult(draft: Draft, decision: Decision): void {
   const { run } = draft
   const { stuck: why } = run.finishing ?? {}

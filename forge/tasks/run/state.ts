@@ -67,7 +67,10 @@ export type TaskRecord = {
   question?: Reference
 }
 
-/** Why the run begins nothing new, other than by a pause: until the user resumes it, answers, or raises a limit. */
+/**
+ * Why the run begins nothing new, other than by a pause. A hold lasts until the user resumes the run, answers, or
+ * raises a limit.
+ */
 export type Hold = {
   why: 'budget' | 'model' | 'machine' | 'degraded' | 'confused'
   state: 'paused' | 'asks' | 'out of budget'
@@ -128,7 +131,7 @@ export type Planning = {
   approved?: GoodPlan
 }
 
-/** The request of a step of the run itself. */
+/** What the run asks a model in a step of its own, such as planning. */
 type StepWish = Pick<StepInput, 'kind' | 'base' | 'about' | 'tier'> & Partial<Pick<StepInput, 'choice'>>
 
 /** Work of the run itself, not of a task. It is repeated after a halt, so each kind can be done twice. */

@@ -25,8 +25,8 @@ export class BatchRecords {
   constructor(private readonly store: RunStore) {}
 
   /**
-   * The submission that has sent a request, or may have; undefined where there was none, or all were cancelled. The run
-   * may have been lost and submitted again since.
+   * The submission that has sent a request, or may have; undefined where there was none, or all were cancelled. It is
+   * also found after the server has lost the run and the run was submitted again.
    */
   async submissionOf(key: string): Promise<Submission | undefined> {
     return (await this.#last(key)).submission

@@ -16,7 +16,7 @@ import { parseStoredAnswer, type StoredAnswer } from './stored-answer.ts'
 
 /** The results of one model in one tier. */
 type StatsRow = {
-  /** `unknown` for answers stored before tiers were. */
+  /** `unknown` for answers that an older version stored without their tier. */
   tier: Tier | 'unknown'
   model: string
   /** Finished tasks whose first attempt this model wrote. `firstTry`: those of them that passed by that attempt. */

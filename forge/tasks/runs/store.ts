@@ -166,8 +166,8 @@ export class RunStore {
   }
 
   /**
-   * Commits a group on top of what others have written meanwhile. Gives the ids of existing files that were not
-   * overwritten, by path.
+   * Commits a group of files to write, on top of what other processes have written meanwhile. Gives the ids of the
+   * group's files, by path: of a file that exists and is not overwritten, the existing id.
    */
   async #commit(group: readonly Wish[]): Promise<Map<Path, Oid>> {
     const { repository } = this.objects
@@ -204,7 +204,7 @@ export class RunStore {
     }
   }
 
-  /** The files of a group that exist and are not to be overwritten. */
+  /** Those of the files to write that exist and are not to be overwritten, with the ids of the existing ones. */
   async #thereOf(group: readonly Wish[], tip: Oid | undefined): Promise<Map<Path, Oid>> {
     if (tip === undefined) return new Map()
     const once = [...new Set(group.filter(({ isOnce }) => isOnce).map(({ path }) => path))]

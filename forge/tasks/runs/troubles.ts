@@ -77,7 +77,7 @@ export async function readTroubles(folder: string, now: number): Promise<Trouble
   return stored.filter(({ next }) => now < next + STALE)
 }
 
-/** A sentence for the user, with times of this machine's clock. */
+/** Describes a trouble (failing requests to a model) to the user, with times of this machine's clock. */
 export function troubleInWords({ model, words, since, next, tries }: Trouble, now: number): string {
   const again = next > now ? `the next is at ${clock(next)}` : 'the next is under way'
   const count = tries === 1 ? 'one try' : `${tries} tries`

@@ -50,7 +50,7 @@ const MEANINGS: Record<Signal, string> = {
   blocked_on_sibling: 'another task of the plan has to be done before this one; name its id.',
 }
 
-/** Meanings of signals that differ for one kind. */
+/** The meanings of signals (outcomes that a model reports) that differ from the usual ones for a kind of step. */
 const OWN_MEANINGS: Partial<Record<StepKind, Partial<Record<Signal, string>>>> = {
   plan: { success: 'here is the plan.' },
   'check plan': { success: 'you have judged the plan, whatever came of it.' },
@@ -246,7 +246,7 @@ export const ABOUT = {
   step: { heading: 'The step that you do now', isOrder: true },
 } as const satisfies Record<string, Known>
 
-/** Whether a kind is known, and only material that can't instruct the model. */
+/** Whether texts of this kind are only material: a known kind whose texts the model must not take as instructions. */
 export const isMaterial = (kind: string): boolean => kind in ABOUT && !isOrder({ kind, text: '' })
 
 const knownKind = (kind: string): Known => (kind in ABOUT ? ABOUT[kind as keyof typeof ABOUT] : { heading: kind })
@@ -362,7 +362,7 @@ export const NOW: Record<StepKind, string> = {
   extract: `Answer with the lessons, by \`${ANSWER_NAME}\`.`,
 }
 
-/** The last words of a request; a planner is also told how often it may still read files. */
+/** The end of a request, which asks for the answer; a planner is also told how often it may still read files. */
 export function nowWords(kind: StepKind, about: readonly About[]): string {
   if (kind !== 'plan' && kind !== 'check plan') return NOW[kind]
   const left = ROUNDS_OF_LOOKS - about.filter(it => it.kind === 'looked').length

@@ -33,7 +33,7 @@ async function pageFor(query: string, headers: Record<string, string> = {}): Pro
   return await (await fetch(address() + query, { headers })).text()
 }
 
-/** The embedded answers of a page. */
+/** Parses the answers that are embedded as JSON in the HTML of a page. */
 function broughtBy(page: string): PageBeginning {
   const [, text = ''] = /<script type="application\/json" id="beginning">(.*)<\/script>/.exec(page) ?? []
   return v.parse(PageBeginning, JSON.parse(text))

@@ -213,8 +213,8 @@ test.skipIf(hasNoTemporal)(
     const ids = linesOf(world)
     expect(ids).toHaveLength(count + 2)
     expect(world.model.requests).toHaveLength(1)
-    // Two batches of one request: one that asks for sub-agents, and one with their texts. Those of the sub-agents: at
-    // most one for each window of time in which requests came.
+    // Two batches have a single request each: one that asks for sub-agents, and one with the texts of these. The
+    // requests of the sub-agents are in at most one batch for each window of time in which some of them came.
     const { batches } = world.model.batches
     const asking = batches.filter(({ lines }) => lines.some(({ body }) => /Say fan-a-\d/.test(body)))
     const seconds = ((asking.at(-1)?.at ?? 0) - (asking[0]?.at ?? 0)) / 1000

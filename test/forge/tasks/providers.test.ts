@@ -54,7 +54,7 @@ describe.skipIf(hasNoTemporal)('requests by the dozen', () => {
       const answer = fansOut(2, 32)
       let refused = 0
       let isStormy = true
-      // Concurrent requests are refused, until one comes alone. The storm begins when there are many.
+      // Answers wait for the 16th request. From then on, concurrent requests are refused, until one comes alone.
       const many = Promise.withResolvers<void>()
       let asked = 0
       let inside = 0

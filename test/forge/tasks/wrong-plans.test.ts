@@ -20,7 +20,7 @@ import { hasNoTemporal } from '../../support/temporal.ts'
 import { type Person, WRONG_PLANS, type WrongPlan } from './wrong-plans.ts'
 
 const LONG = 240_000
-/** A file to which the whole stories are written, for reading. */
+/** The path of a file to which the whole story (journal) of each run is appended, for a person to read. */
 const { FORGE_TEST_STORIES } = process.env
 
 describe.skipIf(hasNoTemporal)('a run by a plan with', () => {

@@ -21,7 +21,7 @@ type PlanJson = {
 /** The user's action: arguments of `forge`, or a change of the plan for `forge plan --file`. */
 export type Person = { types: (run: string) => string[] } | { edits: (plan: PlanJson) => PlanJson }
 
-/** The answer to a step; `times`: the number of this request, from 1. */
+/** Gives the scripted answer to a step's request; `times`: 1 for the step's first request, then 2, … */
 type Does = (asked: AskedStep & { times: number }) => ModelAnswer | undefined
 
 export type WrongPlan = {

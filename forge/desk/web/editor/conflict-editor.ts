@@ -203,7 +203,7 @@ function openRanges(state: EditorState) {
 /** Rejects edits that would change a marker, the text between markers, or the line ends around them. */
 function marksAreNotTyped(transaction: Transaction): readonly number[] | true {
   const { open } = conflictsOf(transaction.startState)
-  // A choice may change markers. Undo and edits from the server do not pass filters.
+  // Choosing a side may change markers. (Undo and edits from the server bypass transaction filters.)
   if (open.length === 0 || transaction.isUserEvent('choose') || transaction.isUserEvent(TYPED_IN_OURS)) return true
   return open.flatMap(({ region: { from, to } }) => [from - 1, to + 1])
 }

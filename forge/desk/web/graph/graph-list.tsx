@@ -29,7 +29,7 @@ const MARGIN_ROWS = 16
 const REST_MS = 120
 /** The number of rows that a tile draws. */
 const TILE_ROWS = 50
-/** At most this many tiles exist at once. */
+/** At most this many tiles (canvases with the lanes of some rows) exist at once. */
 const CANVASES = 8
 
 const NO_LABELS: readonly Label[] = []

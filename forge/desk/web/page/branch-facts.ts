@@ -53,7 +53,7 @@ export function isMerging(page: Page, tab: Tab | undefined): boolean {
 export function isInConflict(page: Page, tab: Tab | undefined): boolean {
   const branch = branchOf(tab)
   if (!tab || branch === undefined) return false
-  // Conflicts of drafts that are all resolved count until they are saved.
+  // A branch whose conflicts of drafts are all resolved still counts as in conflict, until the drafts are saved.
   const isSettled = tab.merging.latest.value?.kind === 'drafts'
   return isMerging(page, tab) || conflictsIn(page, branch).length > 0 || isSettled
 }

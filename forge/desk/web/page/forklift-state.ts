@@ -8,7 +8,7 @@ import type { Connection } from '../ui/socket.ts'
 const MAX_LINES = 500
 
 export class ForkliftState extends ServerValue<Forklift> {
-  /** The branch names in the last news, as one text. */
+  /** The branch names in the last news, joined to one text: when they change, the runs are loaded again. */
   #names = ''
 
   constructor(connection: Connection) {

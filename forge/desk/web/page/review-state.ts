@@ -24,7 +24,7 @@ export const MAX_COMMITS_ONE_BY_ONE = 100
 interface Desk {
   readonly connection: Connection
   readonly desk: ReadonlySignal<DeskInfo | undefined>
-  /** Increases for a branch whenever it changes. */
+  /** A counter for each branch, which increases when the branch or its drafts change. */
   readonly changed: ReadonlySignal<ReadonlyMap<string, number>>
   branch: (name: string) => BranchInfo | undefined
   /** The open files of each branch. */

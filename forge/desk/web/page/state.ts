@@ -304,7 +304,7 @@ export class Page {
   readonly spoken = signal('')
   /** Commits that a branch was moved to from outside, and for which the notice was dismissed. */
   readonly seen = signal<ReadonlySet<string>>(new Set())
-  /** Increases for a branch whenever it changes: its views load again. */
+  /** A counter for each branch: it increases when the branch or its drafts change, and the views load again. */
   readonly changed = signal<ReadonlyMap<string, number>>(new Map())
   readonly tab = computed(() => this.tabs.value[this.active.value])
   readonly forklift = new ForkliftState(this.connection)

@@ -39,7 +39,7 @@ export function LineHistory({ tab, path, lines }: LinesProps) {
   const rows = asked.latest.value
   const isKnown = rows !== undefined
   useEffect(() => {
-    // The list is there only now: while it was loading, the file's tab had the focus.
+    // Focus the list once it is loaded, unless the user has moved the focus from the file's tab meanwhile.
     if (isKnown && document.activeElement?.matches('body, [role="tab"]')) list.current?.focus()
   }, [isKnown, list])
   const current = rows?.[selected.value]

@@ -217,7 +217,7 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
       with: partsOf(files.current?.value ?? ''),
     }
     const hasAdditions = additions.mayWrite.length + additions.with.length > 0
-    // With additions, an answer in words is not needed.
+    // If the user adds files that the task may write or read, an answer in words is not needed.
     const text = field.current?.value.trim() || (hasAdditions ? 'Go on with what is added.' : '')
     if (text === '') return
     const word = { tell: 'answer', run: run.run, ...(task && { task: task.id }), text } as const

@@ -162,7 +162,8 @@ export class Connection {
   }
 
   /**
-   * Asks whether news was sent between the making of the page and the connection; if so, everything is loaded again.
+   * Asks whether the desk sent news after it made this page and before the page connected; if so, everything is loaded
+   * again. `said`: the number of news sent when the page was made.
    */
   async #catchUp(said: number): Promise<void> {
     const hasMissed = await this.ask('has missed', { said }).catch(() => true)

@@ -16,7 +16,7 @@ interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children'> {
   row: (index: number) => ComponentChildren
   /** The row that is kept in view. */
   active?: number
-  /** The object of the list: when it changes, the active row is scrolled into view again. */
+  /** What the rows belong to, such as the tab or the search: when it changes, the active row is scrolled into view. */
   listOf?: unknown
   /** Called with the last visible row. */
   onReach?: (index: number) => void

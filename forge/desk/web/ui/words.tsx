@@ -76,7 +76,7 @@ export function IconButton({ icon, words, keys, isPressed, onClick }: IconButton
 
 interface ToggleProps {
   words: string
-  /** The two letters that stand on the button. */
+  /** The button's label: two letters. */
   short: string
   isOn: boolean
   toggle: () => void

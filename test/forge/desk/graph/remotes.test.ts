@@ -205,7 +205,7 @@ test('after a push was rejected, the branch is shown as behind, with a pull offe
   const far = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
   const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
   await desk.work.look()
-  // Nothing was fetched since: only the remote has its commit.
+  // The desk has not fetched since: it does not know of the new commit on the remote.
   expect(await desk.work.steps.preview(push())).toMatchObject({ is: 'clean' })
   expect(await failure(desk.work.steps.do(push(), { before: own }))).toBe(
     'Rejected: origin/main has commits that main does not have. Pull first, then push.',

@@ -201,7 +201,7 @@ test.skipIf(process.platform !== 'linux')('of the many runs that a worker has se
     scene.activities.note({ run, lines: [{ run, id, what: 'says', words }] })
   for (let at = 0; at < 20; at++) await note(`20261122-other-${at}`, 'one', 'A line.')
   expect(await ledgers()).toBeLessThanOrEqual(8)
-  // A run that was closed is opened again.
+  // The first run was closed, to keep few ledgers open; another line opens it again.
   await note('20261122-other-0', 'two', 'Another line.')
   expect(await readJournal(new RunStore(scene.place.objects, '20261122-other-0'))).toHaveLength(2)
 })

@@ -240,7 +240,7 @@ test('a storm of 429 ends with all answers, and few requests are sent in it', as
   let refused = 0
   let end = 0
   const script: Script = () => {
-    // The storm lasts 1.5 s from the first request on.
+    // All requests are refused for 1.5 s from the first one on.
     end ||= performance.now() + 1500
     if (performance.now() > end) return answer(GIVEN_UP)
     refused++

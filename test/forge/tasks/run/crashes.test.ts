@@ -53,7 +53,7 @@ function natureOf(seed: number): Nature {
   return { tasks, steps, endOf }
 }
 
-/** How often a step is followed by a crash of each kind. */
+/** The probabilities, from 0 to 1, that the worker is killed after a step, and that the server loses the run. */
 type Crashes = { worker: number; server: number }
 
 class World {
