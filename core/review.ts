@@ -77,7 +77,10 @@ export type MergeReview = Ledger & {
   partial: string[]
   /** The blob of the result's STUCK.md, if neither side has it. */
   stuck: Oid | undefined
-  /** The result has upstream's history but not the start's, so only the trees were judged. */
+  /**
+   * The result has upstream's history but not that of the start (the commit to merge upstream into), so only the trees
+   * were judged.
+   */
   rebased: boolean
   /** Files with a conflict that also differ from git's own merge outside of it. */
   around: Path[]

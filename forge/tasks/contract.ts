@@ -313,8 +313,8 @@ export interface TaskActivities {
    */
   gather(input: TaskPlace & { base: Oid; results: Oid[]; plan: Reference; resolved?: Oid }): Promise<Gathered>
   /**
-   * Judges a resolution by core/review; gives a commit with both parents where it is valid. Without `task` it is one
-   * between results, at the end of the run.
+   * Judges the resolution of a conflict by core/review; gives a commit with both parents where it is valid. Without
+   * `task`, the conflict is between the results of tasks, which are merged at the end of the run.
    */
   judge(
     input: Omit<TaskPlace, 'task'> & { task?: TaskId; ours: Oid; theirs: Oid; resolved: Oid },

@@ -79,7 +79,7 @@ export type Hold = {
   task?: TaskId
 }
 
-/** A reason to check the plan again. `parsed`: a task's finding. */
+/** A reason to check the plan again. `parsed`: a task's answer that says what the plan lacks. */
 export type Doubt =
   | { why: 'discovered' | 'blocked'; task: TaskId; words: string; parsed?: Reference }
   | { why: 'passed' | 'failures'; words: string }

@@ -29,7 +29,8 @@ export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
   useConflicts({ tab, file }, merging)
   const sides = merging && tab.merging.files.value.get(path)
   const whole = merging?.state === 'open' && sides && sides.mark === undefined ? sides : undefined
-  // A draft in text goes on being typed below the choice: the editor stays the same element.
+  // The user can go on typing in a text draft, in the editor below the choice of a side. The editor stays the same
+  // element.
   const isTyped = tab.merging.latest.value?.kind === 'drafts' && shown?.kind === 'text'
   return (
     <>
