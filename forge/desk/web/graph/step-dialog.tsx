@@ -239,7 +239,7 @@ function buttonWords({ button }: StepWay, preview: Preview | undefined): string 
   return preview?.is === 'conflicts' ? `${button} and resolve ${plural(preview.conflicts, 'file')}` : button
 }
 
-/** Fetches the upstream of a branch once, before the preview. Without a branch, it is done at once. */
+/** Fetches the upstream of a branch once, before the preview. Without a branch, `isDone` is true from the start. */
 function useFetch(branch: string | undefined) {
   const page = usePage()
   const isDone = useSignal(branch === undefined)
