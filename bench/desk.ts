@@ -7,6 +7,7 @@ import { appendFile, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { BrowserContext, Page } from 'playwright-core'
+import { hitsOf } from '../forge/desk/web/page/replacing.ts'
 import { openBrowser } from '../test/support/browser.ts'
 import { bare, git, PLAIN } from '../test/support/git.ts'
 import { TestWindow } from '../test/support/served.ts'
@@ -338,6 +339,32 @@ async function finding(running: RunningDesk, bench: Bench): Promise<Row> {
   return { what: 'find text in all files', desk: median(desk), bare, goal: '< 1.2' }
 }
 
+/** The words that a replacement is previewed for: in many of the files. */
+const REPLACED_WORDS = 'edit 49'
+
+/** Measures until each hit of a replacement in many files is known, with what replaces it. */
+async function replacing(running: RunningDesk, bench: Bench): Promise<Row> {
+  await using window = await TestWindow.at(running.address)
+  const question = { words: REPLACED_WORDS, isRegex: false, matchCase: true }
+  const preview = async (): Promise<number> => {
+    const begun = performance.now()
+    const at = { kind: 'branch', branch: 'main' } as const
+    const { search } = (await window.ask({ ask: 'find text', at, ...question, wholeLines: true })) as { search: number }
+    await window.heard('found', news => news.search === search && news.isDone)
+    const matches = window.news.flatMap(news => (news.say === 'found' && news.search === search ? news.matches : []))
+    hitsOf(matches, { ...question, replacement: 'change 49' })
+    return performance.now() - begun
+  }
+  await preview()
+  const [desk, bareGrep]: [number[], number[]] = [[], []]
+  for (let round = 0; round < ROUNDS; round++) {
+    desk.push(await preview())
+    bareGrep.push(await bareCost(bench, ['git', 'grep', '-n', '-I', '-F', REPLACED_WORDS, 'main']))
+  }
+  const bare = { command: '`git grep TREE`', wall: median(bareGrep) }
+  return { what: 'preview a replacement in files', desk: median(desk), bare, goal: '< 2' }
+}
+
 /** Rewords the 30th commit from the tip: the 29 after it are made again. */
 async function rewording(running: RunningDesk, bench: Bench): Promise<Row> {
   await using window = await TestWindow.at(running.address)
@@ -395,7 +422,7 @@ async function measure(bench: Bench): Promise<Row[]> {
   rows.push(await openingFiles(page), await switching(page, bench))
   await openBranch(page, 'main')
   rows.push(await saving(page, bench, 1), await saving(page, bench, 10), await oneFrame(page))
-  rows.push(await finding(running, bench), await rewording(running, bench))
+  rows.push(await finding(running, bench), await replacing(running, bench), await rewording(running, bench))
   return [...rows, ...(await resting(page, running))]
 }
 

@@ -7,9 +7,10 @@ set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)
 readonly here project=${here%/*}
-place=$(mktemp -d "${TMPDIR:-/tmp}/forge-demo.XXXXXX")
-readonly place domain=${1:-}
+readonly domain=${1:-}
 [[ $domain =~ ^(text|data)?$ ]] || { echo "There is no demo of $domain: DOMAIN=text or DOMAIN=data." >&2 && exit 64; }
+place=$(mktemp -d "${TMPDIR:-/tmp}/forge-demo.XXXXXX")
+readonly place
 
 main() {
   if [[ -n $domain ]]; then

@@ -63,7 +63,7 @@ export class History implements AsyncDisposable {
     return this.#complete
   }
 
-  /** Like {@link complete}, but the rest is read no earlier than planned. */
+  /** Like {@link complete}, but does not make the history read its remaining commits at once. */
   get completeSoon(): Promise<number> {
     return this.#complete
   }

@@ -61,8 +61,9 @@ const MINUTE = 60_000
 const MAX_INSTRUCTION_PATHS = 500
 
 /**
- * How the provider of a model caches. `isMarked`: whether only up to the marks of a request. `keeps`: milliseconds for
- * which it keeps a request, by the requested lifetime; an assumption where it caches without marks.
+ * How the provider of a model caches. `isMarked`: whether it caches only what stands before the cache marks of a
+ * request. `keeps`: milliseconds for which it keeps a request, by the requested lifetime; an assumption where it caches
+ * without marks.
  */
 export function cacheOf(model: string): { isMarked: boolean; keeps: Record<Opening['ttl'], number> } {
   const isMarked = /^(?:openrouter\/)?~?anthropic\//.test(model)

@@ -38,7 +38,7 @@ export class Parsers implements Disposable {
 
   constructor(options: ParsersOptions = {}) {
     this.#most = options.most ?? Math.min(4, availableParallelism())
-    this.#seconds = options.seconds ?? 10
+    this.#seconds = options.seconds ?? 30
     this.#idleSeconds = options.idleSeconds ?? 60
     this.#program = options.program ?? join(import.meta.dir, 'parser-child.ts')
   }

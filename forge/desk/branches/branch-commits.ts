@@ -6,6 +6,7 @@ import type { Oid, Path } from '../../../core/git/repository.ts'
 import { makeTree, type TreeChange } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import type { BranchWork, Deed, HeldBranch } from './branch-work.ts'
+import { savedBelow } from './draft-files.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import { originsIn, renamesFor, withWhatBelongs } from './draft-renames.ts'
 import {
@@ -44,12 +45,19 @@ export async function save(work: BranchWork, selection: Selection, message?: str
  */
 async function withNewContent({ room: { objects }, tip, drafts }: BranchWork, paths: readonly Path[]): Promise<Path[]> {
   const origins = originsIn(drafts)
+  const records = renamesFor(drafts, origins)
+  // A renamed folder is read once, not for each of its files.
+  const saved = new Map<Path, ReturnType<typeof savedBelow>>()
+  for (const path of paths) {
+    const { from } = records.get(path) ?? {}
+    if (from !== undefined && !saved.has(from)) saved.set(from, savedBelow(objects, tip, from))
+  }
   const all = paths.map(async path => {
     const file = drafts.files.get(path)
     if (!file) return []
-    const origin = origins.get(path)
-    if (origin === undefined) return [path]
-    const before = await entryInTip(objects, tip, origin)
+    const [origin, record] = [origins.get(path), records.get(path)]
+    if (origin === undefined || record === undefined) return [path]
+    const before = (await saved.get(record.from))?.get(origin)
     return before?.oid === file.oid ? [] : [path, origin]
   })
   return (await Promise.all(all)).flat()
@@ -127,6 +135,8 @@ type NewCommit = {
  */
 async function typedSince({ room, drafts }: BranchWork, begun: Drafts) {
   const typed = new Map<Path, DraftFile>()
+  // A moved folder has thousands of drafts, which need not be compared with themselves.
+  if (begun.files === drafts.files) return typed
   for (const path of new Set([...begun.files.keys(), ...drafts.files.keys()])) {
     const [before, now] = await Promise.all([begun, drafts].map(them => fileIn(room.objects, them, path)))
     if (before?.oid === now?.oid && before?.mode === now?.mode) continue

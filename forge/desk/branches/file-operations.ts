@@ -29,7 +29,7 @@ export async function addFiles(work: BranchWork, added: readonly NewFile[]): Pro
 }
 
 /**
- * Adds files, and replaces those that exist. Without `isReplacing` nothing is done if there are any.
+ * Adds files, and replaces existing ones. Without `isReplacing`, nothing is done if some of the files exist.
  * @returns The files that exist.
  */
 export async function addOrReplaceFiles(

@@ -125,11 +125,11 @@ export async function takeBackParts(work: BranchWork, oid: Oid, parts: readonly 
   })
 }
 
-/** The tree after a commit without some of its changes. */
+/** The tree that a commit would have without some of its changes. */
 async function treeWithout(objects: Objects, before: Oid, after: Oid, parts: readonly Part[]): Promise<Oid> {
   const changes = new Map((await changesBetween(objects, before, after)).map(change => [change.path, change]))
   const back = parts.map(({ path, lines }): Part => {
-    // Backwards, a renamed file has its old name, and a rename is taken whole.
+    // The changes are compared from after to before, so a renamed file has its old name; a rename is taken as a whole.
     const from = changes.get(path)?.from
     if (from !== undefined) return { path: from }
     return { path, ...(lines && { lines: lines.map(backwards) }) }

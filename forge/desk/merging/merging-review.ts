@@ -49,8 +49,8 @@ export class MergingReviews {
   }
 
   /**
-   * The four commits of a review. They are created without refs, since a pick is a merge with a base of its own, and
-   * the folder .forge is left out; a merge with several bases uses its own commits.
+   * The four commits of a review, created without refs: a pick is reviewed as a merge with a base of its own, and the
+   * folder .forge is left out. For a merge with several bases, its real commits are used.
    */
   async #commits({ does, oursCommit, theirsCommit, base }: StoredMerging, result: Oid): Promise<Commits> {
     const { objects } = this

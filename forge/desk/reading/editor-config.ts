@@ -99,7 +99,7 @@ function widthOf(value: string | undefined): number | undefined {
 
 // --- Patterns ---
 
-/** A part of a pattern: one character or one of some, any run of characters without a slash, or any run at all. */
+/** A part of a pattern: one character (or one of a set), any number of characters but slashes, or any number of all. */
 type Part = { kind: 'one'; takes: (char: string) => boolean } | { kind: 'star' } | { kind: 'stars' }
 
 /** Whether a section's pattern matches a path, relative to the folder of its file. */

@@ -22,7 +22,7 @@ export class SettingsFile implements Disposable {
   readonly #path: string
   readonly #onChange: (settings: UserSettings) => void
   #seen = ''
-  /** The values of the file when it was readable last: they stay while it is being mended. */
+  /** The values when the file could be read last. They stay in use while the file can't be read. */
   #values: SettingValues = {}
   #writing: Promise<unknown> = Promise.resolve()
   #clock: ReturnType<typeof setInterval> | undefined

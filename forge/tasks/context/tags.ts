@@ -132,7 +132,7 @@ export class TagStore implements Disposable {
 
 /** What a file offers, and the names in it. */
 type Names = { offers: readonly Offer[]; names: readonly string[] }
-/** A shorter name says nothing about where it comes from. */
+/** Names of 3 to 64 characters: shorter ones occur everywhere, and do not tell where they are defined. */
 const NAME = /^[\p{L}_$][\p{L}\p{N}_$]{2,63}$/u
 
 type Row = { defines: Uint8Array; refers: Uint8Array }

@@ -206,7 +206,10 @@ export type RunRecord = {
   isPaused: boolean
   /** Tasks whose first attempt has ended, and how many of these failed. */
   counted: { ended: number; failed: number }
-  /** At least this many first attempts before the plan is doubted again; undefined: the default. */
+  /**
+   * At least this many first attempts have to end before the plan is checked again for failures; undefined: the
+   * default.
+   */
   degradedAfter?: number
   /** Tasks that passed since the plan was last checked. `failures`: reports of those that failed. */
   passed: number

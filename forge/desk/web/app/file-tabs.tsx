@@ -66,7 +66,7 @@ function EndBar({ tab }: { tab: Tab }) {
   )
 }
 
-/** The type of the data of a dragged tab. */
+/** The MIME type under which a drag carries the key of the dragged tab. */
 const DRAGGED_TAB = 'application/x-forge-tab'
 
 function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
@@ -103,7 +103,7 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
         const dragged = panes.find(other => paneKey(other) === key)
         if (!dragged) return
         event.preventDefault()
-        // Dropped from the left, the tab comes after this one.
+        // A tab dragged from the left is put after the one that it is dropped on, a tab from the right before it.
         const index = panes.indexOf(pane)
         tab.move(dragged, panes.indexOf(dragged) < index ? panes[index + 1] : pane)
       }}

@@ -79,7 +79,9 @@ function Side({ tab }: { tab: Tab }) {
   return <Explorer tab={tab} />
 }
 
-/** The shown pane; or two, side by side. The one with the focus is the active one. */
+/**
+ * Shows the active pane, or two panes side by side if the editor is split; the active one is the one with the focus.
+ */
 function Halves({ tab }: { tab: Tab }) {
   const page = usePage()
   const other = tab.otherPane

@@ -101,7 +101,7 @@ function Crumbs({ tab, file, blameProblem }: CrumbsProps) {
 
 function NotYet({ tab, file }: { tab: Tab; file: OpenFile }) {
   const page = usePage()
-  // In a split, what is typed is for the half with the focus.
+  // If the editor is split, typed keys go to the half with the focus.
   const isActive = tab.path === file.path
   const canType =
     isActive && file.problem.value === undefined && tab.at.kind === 'branch' && !isAtWork(page, tab.at.branch)
@@ -345,7 +345,7 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
     }
   }, [file, page, tab])
 
-  // In a split, the place of the editor is that of the half with the focus.
+  // If the editor is split, actions focus the half that had the focus last.
   const isActive = tab.path === file.path
   useLayoutEffect(() => {
     const content = box.current?.querySelector<HTMLElement>('.cm-content')

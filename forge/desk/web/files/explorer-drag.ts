@@ -35,7 +35,7 @@ export class ExplorerDrag {
     if (event.dataTransfer) event.dataTransfer.effectAllowed = 'move'
   }
 
-  /** The pointer is over a row, or over the empty part of the tree, with rows or with files of this computer. */
+  /** Handles a drag of rows, or of files of this computer, over a row or over the empty part of the tree. */
   over(event: DragEvent, row: TreeRow | undefined): void {
     const folder = folderAt(row)
     if (hasFiles(event) && this.tab.at.kind === 'branch' && !this.page.isGone(this.tab.at)) {
@@ -64,7 +64,7 @@ export class ExplorerDrag {
     this.end()
   }
 
-  /** The pointer has left the tree; the drag may come back. */
+  /** Handles the pointer leaving the tree: nothing is a target any more, but the drag goes on. */
   leave(): void {
     this.#openSoon(undefined)
     this.target.value = undefined
@@ -92,7 +92,7 @@ export class ExplorerDrag {
   }
 }
 
-/** Whether files of this computer are dragged. */
+/** Whether the drag is of files of this computer, from outside of the page. */
 const hasFiles = ({ dataTransfer }: DragEvent): boolean => dataTransfer?.types.includes('Files') === true
 
 /** The folder of a row: itself, or the one that its file is in; the top without a row. */

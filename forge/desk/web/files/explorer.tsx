@@ -55,7 +55,7 @@ export function Explorer({ tab }: { tab: Tab }) {
   )
 }
 
-/** Narrows the tree to files whose paths match; Escape ends that, and the arrow down goes to the tree. */
+/** The field that filters the tree by path. Escape ends the filter, and the down arrow moves the focus to the tree. */
 function FilterField({ tab }: { tab: Tab }) {
   const page = usePage()
   const { tree } = tab

@@ -17,9 +17,10 @@ export interface LocalFile {
   file: File
 }
 
-/** The files of a drop, with those in dropped folders. */
+/** Collects the files of a drop, including those in dropped folders. */
 export async function droppedFiles(items: DataTransferItemList): Promise<LocalFile[]> {
-  // The list is empty after the event: the entries are taken from it at once. What is in no file system has none.
+  // `items` is empty after the event, so its entries are taken at once. An item that is not a file on disk, such as an
+  // image of a page, has no entry.
   const entries = [...items].map(item => ({ entry: item.webkitGetAsEntry(), file: item.getAsFile() }))
   const found: LocalFile[] = []
   for (const { entry, file } of entries) {
@@ -38,7 +39,7 @@ async function collect(entry: FileSystemEntry, folder: string, found: LocalFile[
     return
   }
   const reader = (entry as FileSystemDirectoryEntry).createReader()
-  // Each call gives some of the entries, the last one none.
+  // Each call gives the next few entries; after the last ones, an empty list.
   for (;;) {
     const some = await new Promise<FileSystemEntry[]>((resolve, reject) => reader.readEntries(resolve, reject))
     if (some.length === 0) return
@@ -124,13 +125,13 @@ function askToReplace(page: Page, tab: Tab, branch: string, files: Read[], exist
   }
 }
 
-/** Downloads a file of the branch, as it is with its draft. */
+/** Downloads a file of the branch, with the edits of its draft. */
 export function download(page: Page, tab: Tab, path: string): Promise<void> {
   return attempt(page, async () => {
     const { base64 } = await page.connection.ask('file bytes', { at: tab.at, path })
     const bytes = Uint8Array.from(atob(base64), character => character.charCodeAt(0))
     const link = document.createElement('a')
-    // Without a type, no browser shows the content instead of storing it.
+    // With this type, browsers store the content rather than show it.
     link.href = URL.createObjectURL(new Blob([bytes], { type: 'application/octet-stream' }))
     link.download = readable(baseName(path))
     link.click()

@@ -68,7 +68,7 @@ export type DialogContent =
   | { kind: 'save' }
   | { kind: 'operations' }
   | { kind: 'keys' }
-  /** What runs of the tasks have learned. */
+  /** The lessons that runs of the tasks have learned. */
   | { kind: 'lessons' }
   | { kind: 'settings' }
   /** A preview of a step, with the ways to run it. */

@@ -58,7 +58,7 @@ export class Tab {
   readonly composer: ComposerState
   readonly merging: MergingState
   readonly panes: Signal<Pane[]>
-  /** The other half, if the editor is split: its pane, and whether it is the right half. The active one has the focus. */
+  /** If the editor is split: the pane in the half without the focus, and whether this is the right half. */
   readonly split: Signal<{ key: string; isRight: boolean } | undefined>
   /** The paths of the pinned files, whose tabs come first. */
   readonly pinned: Signal<ReadonlySet<string>>
@@ -136,13 +136,16 @@ export class Tab {
     this.active.value = key
   }
 
-  /** The pane of the other half, if the editor is split. */
+  /** The pane in the half without the focus; undefined if the editor is not split. */
   get otherPane(): Pane | undefined {
     const key = this.split.value?.key
     return key === undefined ? undefined : this.panes.value.find(pane => paneKey(pane) === key)
   }
 
-  /** Splits the editor: the shown pane stays on the left, and the next file is shown on the right, with the focus. */
+  /**
+   * Splits the editor: the shown pane stays on the left; on the right, with the focus, is the last other file, or else
+   * the chat.
+   */
   splitRight(): void {
     const key = this.active.peek()
     const files = this.panes.peek().filter(pane => pane.kind === 'file' && paneKey(pane) !== key)
@@ -261,7 +264,7 @@ export const [REPOSITORY, TASKS, UNDECIDED] = [-1, -2, -3]
 /** From this width on, the chat can stand beside the editor. */
 const WIDE = '(min-width: 1180px)'
 const DOCKED = 'the chat is docked'
-/** The beginning of the key of a window's own layout. */
+/** The key in the browser's session storage of a window's own layout; the desk's folder is appended. */
 const LAYOUT_IN_WINDOW = 'layout of '
 /** At most this many open files of a branch are followed across renames after a reconnect. */
 const MAX_FOLLOWED_FILES = 1_000
@@ -569,9 +572,9 @@ export class Page {
   }
 
   /**
-   * The layout that this window had before it was loaded again, so that several windows do not take each other's. The
-   * server keeps that of the window that changed last, for new windows. After a rename of a branch elsewhere, the
-   * server's is taken, which follows it.
+   * The layout that this window had before its page was reloaded, so that several windows keep their own. (The server
+   * keeps only the last changed one of all, for new windows.) Undefined if one of its branches is gone, for example
+   * renamed elsewhere: the server's layout follows renames.
    */
   #ownLayout(desk: DeskInfo): Layout | undefined {
     const known = new Set(desk.branches.map(({ name }) => name))

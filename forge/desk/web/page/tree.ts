@@ -43,7 +43,7 @@ export class Tree {
   readonly filter = signal<string | undefined>(undefined)
   /** Increases when the filter field should get the focus. */
   readonly filterWanted = signal(0)
-  /** The files that match the filter; undefined while there is none, or until they are known. */
+  /** The paths of the files that match the filter; undefined without a filter, or until they are known. */
   readonly matches = signal<readonly string[] | undefined>(undefined)
   #filterTimer: ReturnType<typeof setTimeout> | undefined
   /** The row at which a selection of several rows began. */
@@ -106,7 +106,7 @@ export class Tree {
     this.load()
   }
 
-  /** Shows only files that match some words; '' shows all, undefined ends the filter. */
+  /** Filters the tree by words in the path: an empty text shows all files, undefined ends the filter. */
   filterBy(words: string | undefined): void {
     this.filter.value = words
     clearTimeout(this.#filterTimer)

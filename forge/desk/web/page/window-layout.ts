@@ -15,6 +15,6 @@ export function keepInWindow(key: string, layout: Layout): void {
   try {
     sessionStorage.setItem(key, JSON.stringify(layout))
   } catch {
-    // The server keeps the layout, too.
+    // Without session storage, the layout that the server keeps is used.
   }
 }

@@ -61,7 +61,7 @@ export const reviewActions = {
   all: { label: 'Review all changes', keys: 'Alt+Shift+1', icon: 'diff', ...show('all') },
   byCommit: { label: 'Review by commit', keys: 'Alt+Shift+2', icon: 'commit', ...show('commit') },
   unsaved: { label: 'Review unsaved changes', keys: 'Alt+Shift+3', icon: 'pencil', ...show('unsaved') },
-  sideBySide: { label: 'Side by side', keys: 'Ctrl+Alt+S', icon: 'columns', ...toggle(tab => tab.review.isSideBySide) },
+  sideBySide: { label: 'Side by side', keys: 'Ctrl+Alt+D', icon: 'columns', ...toggle(tab => tab.review.isSideBySide) },
   ignoreWhitespace: {
     label: 'Hide whitespace changes',
     keys: 'Alt+Shift+S',

@@ -1,4 +1,4 @@
-/** The lessons that runs have learned: read, edited as the file that they are, and removed. */
+/** The dialog with the lessons that runs have learned, in which they are read, edited as files, and removed. */
 import { useSignal } from '@preact/signals'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Lesson, TasksWord } from '../../contract/tasks.ts'
@@ -16,7 +16,7 @@ export function LessonsDialog({ close }: { close: () => void }) {
   const isBusy = useSignal(false)
   const known = lessons.latest.value
 
-  /** Sends a change, and loads the lessons again. Returns whether it was made. */
+  /** Sends a change of a lesson, and loads the lessons again. Returns whether the change was made. */
   const tell = async (word: TasksWord): Promise<boolean> => {
     if (isBusy.peek()) return false
     isBusy.value = true

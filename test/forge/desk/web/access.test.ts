@@ -71,7 +71,7 @@ const STEPS: Record<string, (page: DeskPage, desk: PageDesk) => Promise<void>> =
     await page.locator('.dl.a').first().waitFor()
   },
   'side by side': async page => {
-    await page.keyboard.press('Control+Alt+s')
+    await page.keyboard.press('Control+Alt+d')
     await page.locator('.pair').first().waitFor()
   },
   'by commit': async page => {

@@ -172,7 +172,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
     const before = await diff.locator('.dl').count()
     await fold.click()
     await until(async () => (await diff.locator('.dl').count()) > before + 20)
-    await page.keyboard.press('Control+Alt+s')
+    await page.keyboard.press('Control+Alt+d')
     await diff.locator('.pair').first().waitFor()
   })
 
