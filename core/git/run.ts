@@ -27,7 +27,7 @@ export type GitOptions = {
   limit?: number
   /** Replaces the bounds of the Where. */
   bounds?: Bounds
-  /** Gets the output as it comes, and may end git with 'enough'; `stdout` of the answer is then empty. */
+  /** Gets the output as it comes, in place of `stdout`, which stays empty. Returns 'enough' to end git. */
   onOutput?: (piece: Buffer) => 'enough' | undefined
   /** Gets git's messages (progress, with --progress) as they come. */
   onWords?: (text: string) => void

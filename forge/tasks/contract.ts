@@ -151,8 +151,9 @@ export interface StepActivities {
 export type BatchPace = { window: number; look: number; wait: number }
 
 /**
- * The reply to a request that is to go into a batch. `there`: its answer is stored already. `out`: a collector has it.
- * `now`: it has to be sent as a single request. `full`: the budget has no room for it beside the requests in batches.
+ * The reply to a request that is to go into a batch. `there`: its answer is stored already. `out`: a collector (the
+ * workflow that submits batches) has it. `now`: it has to be sent as a single request. `full`: the budget has no room
+ * for it beside the requests in batches.
  */
 export type Enlisted = { is: 'there'; sent: Sent } | { is: 'out' | 'full'; pace: BatchPace } | { is: 'now' }
 

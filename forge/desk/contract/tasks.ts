@@ -188,8 +188,8 @@ export const TasksWord = v.variant('tell', [
   }),
   v.object({ tell: v.literal('remove lesson'), id: LessonId }),
   /**
-   * `tree`: the tree in the preview; if it is another by now, nothing is done. `anyway`: the user was told that the
-   * result was not checked.
+   * `tree`: the tree in the preview; if the result is another tree by now, nothing is done. `anyway`: land a result
+   * that is not checked, as the user was told.
    */
   v.object({
     tell: v.literal('land'),

@@ -50,7 +50,7 @@ const MAX_EARLIER_TEXTS = 200
 const TELL_TIMEOUT_MS = 2_000
 /** Delay before refused edits and those typed since are sent again, in milliseconds. */
 const SEND_AGAIN_MS = 2_000
-/** The editor has taken in the end of a composition after this time; 50 ms are its own. */
+/** Milliseconds from the end of an input method's composition until CodeMirror has processed it: it waits 50 ms. */
 const COMPOSITION_END_MS = 100
 /** The indentation of a text is detected in its first characters. */
 const MAX_DETECTED_CHARS = 20_000
@@ -194,7 +194,7 @@ export class OpenFile {
 
   /** Applies the server's answer. */
   take(file: File, isAfterBreak = false): void {
-    // In a read-only file, refused edits would be refused again.
+    // While the file is read-only, its refused edits would be refused again: they are not sent, and the message stays.
     const isHeld = file.kind === 'text' && file.readOnly !== undefined
     if (!isHeld || !this.#isRefused) this.problem.value = undefined
     this.#isRefused = this.#isRefused && isHeld
