@@ -220,7 +220,8 @@ function isAskedFor(step: Step, job: Job, ours: Workflow): boolean {
 
 /**
  * Whether the result runs a job or step without the condition or environment that the fork requires. `isForks` is
- * called with the guards of the fork and of the common ancestor, and says whether the fork's counts.
+ * called with a guard (condition or environment) of the fork and of the common ancestor, and says whether the fork's
+ * guard is required.
  */
 function losesGuard(
   { base, ours, theirs, result }: Versions,

@@ -36,7 +36,7 @@ export type BranchRules = { forbidsCreation: boolean; wantsSignatures: boolean; 
 
 /** How a host formats the text of a pull request, and what it calls its own buttons and settings, as Markdown. */
 export type PageFormat = {
-  /** The largest body, in UTF-16 code units. */
+  /** The longest text that the host accepts for a pull request, in UTF-16 code units. */
   maxBodyChars: number
   /** Formats lines as a block that stands out. */
   warning: (lines: string[]) => string

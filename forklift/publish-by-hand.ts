@@ -200,7 +200,8 @@ async function countBetween({ repository }: Fork, old: Oid, tip: Oid): Promise<n
 type Where = { branch: string; tip: Oid; start: Oid; head: Head | undefined }
 
 /**
- * The commit to judge in place of an agent's result, the first that applies:
+ * The commit to judge in place of an agent's result. `start` is the commit that Forklift would merge upstream into. The
+ * first case that applies:
  * - the branch itself, where the start is in its history;
  * - where the start contains an earlier published state of the branch, the start with the changes since then;
  * - where the start only records that an earlier pull request was squashed (it has origin's files, and exists only in

@@ -134,7 +134,7 @@ class Matcher {
     return this.#letters
   }
 
-  /** Takes one more piece, and gives the pieces that are decided. */
+  /** Takes the next piece of the text, and gives the held pieces that can no longer become part of the key. */
   add(piece) {
     this.held.push(piece)
     if (piece.means !== '') this.#follow(piece.means)

@@ -25,7 +25,7 @@ export type TextPlace = {
 }
 export type Shift = (indent: string) => string | undefined
 
-/** The places found by overlooking as little as possible; never empty. */
+/** The places of a search text in a file, at least one, and what was overlooked: as little as possible. */
 export type FoundPlaces = { rung: Rung; places: TextPlace[] }
 
 /** At most this many places of a text in one file are found. */
@@ -147,7 +147,7 @@ type Folded = {
   starts: Int32Array
   /** Text without a final line end was given one. It has no counterpart in the original. */
   isOpen: boolean
-  /** Blanks at the very end were removed. */
+  /** Blanks at the end of the text were removed. */
   isStripped: boolean
 }
 

@@ -108,7 +108,7 @@ function withoutPrivateKeys(text: string): string {
     const isWhole = next?.groups?.edge === 'END' && next.index - from <= MAX_PRIVATE_KEY_CHARS
     const length = isWhole ? inside.length : inside.search(NOT_IN_KEY)
     const body = length < 0 ? inside : inside.slice(0, length)
-    // Text that only mentions private keys has no such block.
+    // Text that only mentions private keys has no run of 40 base64 characters.
     if (!/[\w+/]{40}/.test(body)) continue
     pieces.push(text.slice(at, index), MARK)
     at = from + body.length + (isWhole ? next[0].length : 0)

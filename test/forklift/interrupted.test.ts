@@ -129,7 +129,7 @@ function undisturbed(path: Path) {
 
 type Case = [path: string, fault: string, place: string, number: (commands: string[]) => number]
 
-/** The faults in turn, at evenly spread commands: each is a golden section further than the one before. */
+/** Cases with the faults in turn, at commands that are spread evenly over the run (in steps of the golden ratio). */
 function sampled(): Case[] {
   const faults = Object.keys(FAULTS)
   const names = Object.entries(PATHS).flatMap(([name, { sample }]) => Array<string>(sample).fill(name))

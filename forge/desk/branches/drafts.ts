@@ -55,7 +55,7 @@ export type Drafts = {
   tip: Oid | undefined
   files: ReadonlyMap<Path, DraftFile>
   clashes: ReadonlyMap<Path, Clashing>
-  /** The renames of files and folders among them: see draft-renames.ts. */
+  /** The renames of files and folders in these drafts: see draft-renames.ts. */
   renames: readonly Renamed[]
 }
 

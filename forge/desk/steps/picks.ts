@@ -111,8 +111,8 @@ async function baseOf(objects: Objects, { parents: [parent] }: Commit): Promise<
 }
 
 /**
- * `owner`: the commit whose .forge folder is kept: that of the target of a cherry-pick, or that of a rebased branch,
- * whose commits contain it. `theirs`: the name of the other side, in the names of files that git puts aside.
+ * `owner`: the commit whose .forge folder (the AI's conversation) is kept: the target branch's commit in a cherry-pick,
+ * the rebased branch's in a rebase. `theirs`: the name of the other side, in the names of files that git puts aside.
  */
 type AppliedChange = { tree: Oid; from: Oid; to: Oid; owner: Oid; theirs: string; signal: AbortSignal }
 

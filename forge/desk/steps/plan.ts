@@ -30,7 +30,10 @@ export type Planned =
 
 /** Where a chain of commits stops at conflicts: the merge, and what is left to do. */
 export type Stop = {
-  /** Git's merge, with plain file names, and the branch's own .forge folder. */
+  /**
+   * Git's merge, with the names of the sides in place of commit ids in file names (see withPlainNames), and with the
+   * branch's own .forge folder.
+   */
   merge: MergedTree
   /** The tree into which `theirs` is merged. */
   ours: Oid

@@ -178,8 +178,8 @@ export class RunWork implements RunActivities {
   }
 
   /**
-   * Verifies that the user has signed the plan that is reported as approved. Then signs, as this user's worker, that it
-   * is.
+   * Verifies that the user has signed the plan that is reported as approved. Then signs, as this user's worker, that
+   * this plan is approved.
    */
   async #verifyApproved({ run, answer }: { run: RunId; answer: Reference }): Promise<void> {
     const { store, approved, verdicts } = await this.means.run(run)

@@ -285,7 +285,7 @@ class WarmSlot implements Slot {
     const tracked = new Set<string>()
     for (const path of stdout.toString('latin1').split('\0')) {
       tracked.add(path)
-      // The parents of the commit's files belong to the commit as well.
+      // The folders above the commit's files belong to the commit as well.
       for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) {
         const folder = path.slice(0, at)
         if (tracked.has(folder)) break

@@ -134,7 +134,7 @@ const failed = (last: RunStatus, words: string): RunStatus => {
   return { ...rest, state: 'failed', words }
 }
 
-/** A status in which no task is at work. */
+/** A copy of the status in which running tasks have the state `instead`. */
 const withoutWork = (status: RunStatus, instead: TaskState): RunStatus => ({
   ...status,
   tasks: status.tasks.map(task => (task.state === 'runs' ? { ...task, state: instead, doing: '' } : task)),

@@ -87,7 +87,7 @@ export type Packed = {
 
 /** The used share of the window: tokens are estimated, so some space stays free. */
 const USED = 0.9
-/** The share of the free space for files that only a pattern matches. WIDER: for the list of the project's files. */
+/** The share of the free space for files that the task names by a pattern only. WIDER: for the list of all files. */
 const FOUND_FILES = 0.25
 const WIDER = { planning: 0.8, doing: 0.3 }
 /**

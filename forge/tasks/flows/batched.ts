@@ -143,7 +143,7 @@ export class Batched {
       const requests = this.#withdrawn.splice(0)
       this.#withdrawing = undefined
       const given = requests.map(({ model, key }) => ({ model, key }))
-      // If this fails, the batch ends by itself, and only the money for unneeded answers is lost.
+      // If withdrawing fails, the batch still ends by itself: only the money for unneeded answers is lost.
       const { workflowId: waiter } = workflowInfo()
       await atOnce.withdraw({ run: request.run, waiter, requests: given }).catch(() => undefined)
     })

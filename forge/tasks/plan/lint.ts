@@ -162,7 +162,7 @@ function notesOn(tasks: readonly PlannedShape[]): string[] {
   )
 }
 
-/** At most this many notes on changed checks. */
+/** At most this many notes are given on tasks that may change an existing check. */
 const MAX_NAMED_CHECKS = 20
 
 /**
