@@ -228,7 +228,10 @@ export class GitHub implements PullRequestHost {
     return { name, buttons }
   }
 
-  /** A classic token shows its scopes: without `workflow`, GitHub refuses pushes that change workflows. */
+  /**
+   * The folder in which the token may not push changes: that of workflows, for a classic token without the scope
+   * `workflow`. Undefined for all others: GitHub lists the scopes of classic tokens only.
+   */
   async lockedFolder(): Promise<{ path: string; why: string } | undefined> {
     const { scopes } = await this.#repository()
     if (!scopes || scopes.includes('workflow')) return undefined

@@ -238,10 +238,10 @@ async function resultOf(
 }
 
 /**
- * The start, with the changes that the branch has had since it was published. It was published where the start has a
- * commit of Forklift's with the same tree as a commit of the branch. (A person's commit may have the tree of an older
- * one by a revert; continuing from there would bring back what was reverted.) Undefined where there is no such commit,
- * or where the changes conflict with those of others.
+ * A merge of `tip` (the person's branch) into `start`, for a branch that was published before and has changed since.
+ * What was published is known by a commit of Forklift's in `start` with the same tree as a commit of the branch. (A
+ * person's commit may have the tree of an older one by a revert; continuing from there would bring back what was
+ * reverted.) Undefined where there is no such commit, or where the branch's changes conflict with those of others.
  */
 async function continuedFrom(fork: Fork, scratch: Scratch, tip: Oid, start: Oid): Promise<Oid | undefined> {
   const { origin, upstream } = fork

@@ -166,7 +166,7 @@ export type WaitingRequest = StepPlace & Constructed & { since: number }
  */
 export type BatchRequest = StepPlace & Constructed & { output: number; bytes: number; waiter: string }
 
-/** Where the list of a submission's requests is stored: `home` is the run in whose store it is. */
+/** Requests that are submitted as one batch. `list`: the requests, stored in git by the run `home`. */
 export type Submission = { id: string; home: RunId; list: List }
 
 /**
@@ -345,7 +345,10 @@ export type RunInput = {
   atMost: number
   /** Which of the run's requests are sent in batches: those of the work, or all with the planner's; undefined: none. */
   batch?: 'work' | 'all' | undefined
-  /** The events after which the run continues with a new history; undefined: long before the server's own limit. */
+  /**
+   * After more events than this the run continues with a new history; undefined: a default far below the server's
+   * limit.
+   */
   events?: number
 }
 

@@ -112,7 +112,7 @@ async function worldOf(path: Path): Promise<World> {
 
 const measured = new Map<Path, Promise<{ commands: string[]; length: number }>>()
 
-/** The commands that an undisturbed run of a path starts, and the milliseconds that it takes. */
+/** Runs a path without a fault, once. Gives the commands that the run starts, and the milliseconds that it takes. */
 function undisturbed(path: Path) {
   const measure = async () => {
     await using world = await worldOf(path)

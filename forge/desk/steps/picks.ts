@@ -116,7 +116,7 @@ async function baseOf(objects: Objects, { parents: [parent] }: Commit): Promise<
  */
 type AppliedChange = { tree: Oid; from: Oid; to: Oid; owner: Oid; theirs: string; signal: AbortSignal }
 
-/** What differs between two commits or trees, applied to a tree. */
+/** Applies the differences between two commits or trees (`from` and `to`) to a third tree. */
 export async function applyChange(
   objects: Objects,
   { tree, from, to, owner, theirs, signal }: AppliedChange,

@@ -236,7 +236,7 @@ class WarmSlot implements Slot {
   async keepPrepared(): Promise<void> {
     await openAll(this.folder)
     await this.#bringBackFiles(this.#commit)
-    // The owner is changed now: later it would count as a change of the file.
+    // The files get the container's owner before their state is recorded: later, that would count as a change.
     await giveToContainer(this.folder)
     this.#prepared = await this.#untracked()
     // Files that change from now on are newer than this file.

@@ -19,7 +19,7 @@ export function hunksOf(one: Text, other: Text, chunk: Chunk): Hunk[] {
   return withoutCommonLines(one, other, hunkOf(one, other, chunk))
 }
 
-/** In a larger hunk, unchanged lines between changed ones stay part of it. */
+/** A hunk with more lines than this, on both sides together, is not split at its unchanged lines. */
 const MAX_COMPARED_LINES = 400
 
 /** Splits a hunk at the unchanged lines between its changes. A chunk includes such lines where they are short. */

@@ -311,7 +311,7 @@ function Picture({ path, image }: { path: string; image: Extract<File, { kind: '
   )
 }
 
-/** Moves the cursor to the line beside the pointer, unless that is selected. */
+/** Moves the cursor to the line at the height of the pointer, unless that line is already in the selection. */
 function selectClicked(view: EditorView, { clientY }: MouseEvent): void {
   const { from, to } = view.lineBlockAtHeight(clientY - view.documentTop)
   const isSelected = view.state.selection.ranges.some(range => range.from <= to && range.to >= from)
