@@ -23,8 +23,8 @@ export type StepMeans = { held: Holding; fanOuts: Set<ChildWorkflowHandle<FanOut
 export const [AGAIN, MENDED] = ['again', 'mended']
 
 /**
- * Runs a step: asks a model. If it wants sub-agents, runs these and asks again with their findings. After
- * a faulty answer, each of the two questions is asked once more. Throws only a cancellation.
+ * Runs a step: asks a model. If it wants sub-agents, runs these and asks again with their findings. After a faulty
+ * answer, each of the two questions is asked once more. Throws only a cancellation.
  */
 export async function step(input: StepInput, means: StepMeans): Promise<StepEnd> {
   const first = await askOrMend(input, means)
@@ -50,7 +50,7 @@ async function askOrMend(input: StepInput, means: StepMeans): Promise<StepEnd> {
   return again.halt ? { halt: again.halt, spent } : { result: { ...again.result, spent }, spent }
 }
 
-/** Runs the five activities. */
+/** Runs the five activities of a step. */
 async function ask(input: StepInput, { batched }: StepMeans): Promise<StepEnd> {
   const place = stepPlaceOf(input)
   let spent = NOTHING_SPENT

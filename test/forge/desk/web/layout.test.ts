@@ -78,6 +78,8 @@ describe.skipIf(!hasBrowser)('the layout', () => {
     await half('Right half').getByRole('textbox', { name: 'Editor' }).waitFor()
     await half('Right half').locator('.cm-focused').waitFor()
     expect(await findings(page)).toEqual([])
+    await half('Right half').getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+Home')
     await page.keyboard.type('right ')
     await desk.isText('main', 'c.txt', 'right c\n')
     await half('Left half').getByRole('textbox', { name: 'Editor' }).click()
