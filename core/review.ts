@@ -77,7 +77,10 @@ export type MergeReview = Ledger & {
   partial: string[]
   /** The blob of the result's STUCK.md, if neither side has it. */
   stuck: Oid | undefined
-  /** The result has upstream's history but not the start's, so only the trees were judged. */
+  /**
+   * The result has upstream's history but not that of the start (the commit to merge upstream into), so only the trees
+   * were judged.
+   */
   rebased: boolean
   /** Files with a conflict that also differ from git's own merge outside of it. */
   around: Path[]
@@ -520,7 +523,8 @@ async function withMarkers(
   const found: { left: Path[]; middles: Path[] } = { left: [], middles: [] }
   if (files.length === 0) return found
   await verifyReadable(objects, files)
-  // Git reads the marker size from the checked-out .gitattributes: upstream's, if a conflict is written after the merge.
+  // Git reads the marker size from the .gitattributes in the work tree: the start's during the merge, but upstream's
+  // where a conflict is written again after the merge.
   const sizesIn = (commit: Oid) => checkAttribute(objects, commit, 'conflict-marker-size', files.map(pathOf))
   const sizes = await allOf([start, upstream].map(sizesIn))
   let bases: Oid[] | undefined

@@ -106,8 +106,8 @@ export type HostSearch = {
 }
 
 /**
- * What one kind of host says to origin's URLs: `host` where origin is there. Otherwise `whyNot`, a clause that says why
- * origin is not taken for this kind; without it, origin is clearly not of this kind.
+ * What a kind of host finds out from origin's URLs: `host` where origin is on a host of this kind. Otherwise `whyNot`,
+ * a clause that says why origin is not taken for one; without it, origin is clearly on no host of this kind.
  */
 export type HostFound = { host: PullRequestHost } | { host?: undefined; whyNot?: string }
 

@@ -10,7 +10,7 @@ import { unattended, type Variables } from './environment.ts'
 /** Where and how git runs. A {@link Repository} is a Where whose `env` names the repository. */
 export type Where = {
   cwd: string
-  /** Environment variables in addition to the unattended ones; undefined removes a variable. */
+  /** Environment variables in addition to those of {@link unattended}; undefined removes a variable. */
   env?: Variables
   /** Ends running commands when aborted; later calls throw its reason. */
   signal?: AbortSignal

@@ -28,7 +28,7 @@ const FORMS: readonly RegExp[] = [
   /gh[pousr]_[A-Za-z0-9]{30,255}/g,
   /github_pat_\w{22,255}/g,
   /gl(?:pat|ptt|dt|rt|cbt|soat|agent)-[\w-]{20,300}/g,
-  // AWS: the id of a key, and the key itself where it is named
+  // AWS: the id of a key, and a key or token that follows its name, such as aws_secret_access_key
   apart(/(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b/g),
   /(?<keep>aws_?(?:secret|session)_?(?:access_?)?(?:key|token)\\?["']?\s{0,3}[=:]\s{0,3}\\?["']?)[\w/+=]{40,1200}/gi,
   // Google, Slack, npm, PyPI, Stripe, SendGrid, Hugging Face, DigitalOcean, Telegram

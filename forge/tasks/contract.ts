@@ -166,7 +166,7 @@ export type WaitingRequest = StepPlace & Constructed & { since: number }
  */
 export type BatchRequest = StepPlace & Constructed & { output: number; bytes: number; waiter: string }
 
-/** Where the list of a submission's requests is stored: `home` is the run in whose store it is. */
+/** Requests that are submitted as one batch. `list`: the requests, stored in git by the run `home`. */
 export type Submission = { id: string; home: RunId; list: List }
 
 /**
@@ -314,8 +314,8 @@ export interface TaskActivities {
    */
   gather(input: TaskPlace & { base: Oid; results: Oid[]; plan: Reference; resolved?: Oid }): Promise<Gathered>
   /**
-   * Judges a resolution by core/review; gives a commit with both parents where it is valid. Without `task` it is one
-   * between results, at the end of the run.
+   * Judges the resolution of a conflict by core/review; gives a commit with both parents where it is valid. Without
+   * `task`, the conflict is between the results of tasks, which are merged at the end of the run.
    */
   judge(
     input: Omit<TaskPlace, 'task'> & { task?: TaskId; ours: Oid; theirs: Oid; resolved: Oid },
@@ -345,7 +345,10 @@ export type RunInput = {
   atMost: number
   /** Which of the run's requests are sent in batches: those of the work, or all with the planner's; undefined: none. */
   batch?: 'work' | 'all' | undefined
-  /** The events after which the run continues with a new history; undefined: long before the server's own limit. */
+  /**
+   * After more events than this the run continues with a new history; undefined: a default far below the server's
+   * limit.
+   */
   events?: number
 }
 

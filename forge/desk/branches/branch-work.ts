@@ -805,7 +805,7 @@ export class BranchWork {
     this.#files.rename(to)
   }
 
-  /** Open files follow the renames of files and folders. */
+  /** Moves open files to their new paths after files or folders were renamed. */
   #reopen(renamed: readonly Renamed[]): void {
     for (const it of renamed) this.#files.reopen(it)
     if (this.#files.typed.size > 0) this.#writing.begin()

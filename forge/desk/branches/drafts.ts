@@ -245,7 +245,7 @@ async function readClashes(objects: Objects, commit: Oid): Promise<Map<Path, Cla
       if (marked && theirs) working.set(path, { oid, mark, left: marksLeft(text, mark), marked, theirs })
     }
   }
-  // A file without a draft is one that the draft deletes.
+  // A path in `base` that is not in `draft` is that of a file which its draft deletes.
   const all = new Map([...(folders.get('base') ?? []), ...(folders.get('draft') ?? [])])
   return new Map(
     [...all].map(([path, { mode }]) => {

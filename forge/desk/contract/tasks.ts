@@ -94,7 +94,7 @@ export const Run = v.object({
   limit: v.optional(RaisableLimit),
   /** The question to the user about the run as a whole. */
   asks: v.optional(v.string()),
-  /** The report for a decision of the user. */
+  /** The report of the checks of the combined result, once the run is done. */
   report: v.optional(v.string()),
   /** Whether there is a branch with the result of all tasks. */
   hasResult: v.boolean(),

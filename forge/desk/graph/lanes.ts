@@ -157,7 +157,7 @@ export function layLanes(shape: Shape): Lanes {
       const child = above[parent] as number
       if (child === row) looks[edge] = HIDDEN
       else if (child === NONE) {
-        // The topmost merge draws the way down to the line that it merged; merges below meet that way.
+        // Of several merges of one line, the topmost draws the way down to it; the edges of the others end at that way.
         if ((tops[line] as number) < parent) looks[edge] = MEETS
         else tops[line] = row
         via[edge] = line
@@ -272,7 +272,7 @@ function findLines({ count, from, parents, trunks }: Shape): Lines {
 class LaneAllocator {
   /** For each lane, the first rows of its ranges, lowest on the screen first. */
   readonly #starts: number[][] = []
-  /** The last rows of these ranges. */
+  /** For each lane, the last rows of the ranges in `#starts`, in the same order. */
   readonly #ends: number[][] = []
 
   constructor(readonly first: number) {}

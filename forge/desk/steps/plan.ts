@@ -45,7 +45,7 @@ export type Stop = {
   >
 }
 
-/** What becomes of commits of a branch, without whether a remote has them. */
+/** What becomes of a commit of a branch, before it is known whether a remote has that commit. */
 export type Rewritten = Omit<RewrittenCommit, 'isPushed'>
 
 export type StepPlan = {
@@ -60,7 +60,7 @@ export type StepPlan = {
   does: string
   /** Appended to `does` when the step is done. */
   how?: string
-  /** The commit that the chain starts on; undefined if the chain starts a history. */
+  /** The commit that `chain` is put on; undefined if the first commit of `chain` has no parent. */
   onto: Oid | undefined
   /** The commits up to the end or the stop. */
   chain: readonly Planned[]
@@ -71,7 +71,10 @@ export type StepPlan = {
   commits: number
   /** The message of the resulting commit, for editing. */
   message?: string | undefined
-  /** Of a rewriting: the oldest commit that becomes another one, and what becomes of each commit from there on. */
+  /**
+   * Of a rewriting: `replaced` is the oldest commit that becomes another one, and `rewritten` what becomes of each
+   * commit from there on.
+   */
   replaced?: Oid | undefined
   rewritten?: readonly Rewritten[] | undefined
   /** Other refs that move with the branch. */

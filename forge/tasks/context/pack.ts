@@ -119,7 +119,7 @@ const SHOWN = {
   read: { whole: 8 << 10, parts: 8 << 10 },
   named: { whole: MAX_FILE_BYTES, parts: MAX_FILE_BYTES },
 }
-/** Files with the project's conventions; a limit of bytes for each. */
+/** Files with the project's conventions; MAX_INSTRUCTIONS: at most this many bytes of each. */
 const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md']
 const MAX_INSTRUCTIONS = 12 << 10
 /** A README's beginning without badges, which says what the project is; MAX_README: at most this many bytes. */

@@ -98,7 +98,7 @@ export class Batched {
   async #watch(pace: BatchPace): Promise<void> {
     if (this.#isWatching) return
     this.#isWatching = true
-    // This goes on when the request that has started it is cancelled: others may still wait.
+    // The watching goes on when the request that has started it is cancelled: other requests may still wait.
     await CancellationScope.nonCancellable(async () => {
       const isOver = () => this.#open().length === 0
       while (!isOver()) {

@@ -211,7 +211,7 @@ class Collector {
         submission.wanted.add(wishOf(request))
       }
     } catch {
-      // Its list can't be read, so it counts as wanted until the end, and is not cancelled early.
+      // The submission's list can't be read, so the submission counts as wanted to its end: it is not cancelled early.
       submission.wanted.add('')
     }
     this.#reading--

@@ -1,6 +1,7 @@
 /**
- * Lints a plan: whether it can be done as it is, without a model. Each complaint is one sentence that names task and
- * field and says what would be right, so that the plan's author, a model or a person, can correct it.
+ * Lints a plan without asking a model: finds out whether it can be carried out as it is. Each complaint is one sentence
+ * that names task and field and says what would be right, so that the plan's author, a model or a person, can correct
+ * it.
  */
 import type { Objects } from '../../../core/git/objects.ts'
 import { asBytes, asText, type Oid } from '../../../core/git/repository.ts'

@@ -79,7 +79,7 @@ export type Hold = {
   task?: TaskId
 }
 
-/** A reason to check the plan again. `parsed`: a task's finding. */
+/** A reason to check the plan again. `parsed`: a task's answer that says what the plan lacks. */
 export type Doubt =
   | { why: 'discovered' | 'blocked'; task: TaskId; words: string; parsed?: Reference }
   | { why: 'passed' | 'failures'; words: string }
@@ -180,7 +180,7 @@ export type RunRecord = {
   shown?: Reference
   /** The linter's complaints about the last plan. */
   complaints: string[]
-  /** Facts found when the run began. `above`: for each tier the next one with another model. */
+  /** Facts found when the run began. `above`: for each tier, the next higher tier that has another model. */
   facts: Reference[]
   above: TiersAbove
   /** Whether lessons are drawn from the run when it has ended. */

@@ -313,7 +313,7 @@ export class OpenFile {
     return true
   }
 
-  /** Inserts the early keys at the cursor, unless the file is read-only. */
+  /** Inserts the keys typed while the file was loading at the cursor, unless the file is read-only. */
   #takeEarly(): void {
     const text = this.#early
     this.#early = ''
@@ -697,7 +697,10 @@ export class OpenFile {
     this.dispatch({ effects: refuse.of(refused) })
   }
 
-  /** Whether a composition is under way, after which `act` is run; only the last one of a kind is. */
+  /**
+   * Whether the user is composing text (by an input method). `act` is then run after the composition, unless a later
+   * action of the same kind replaces it.
+   */
   #isHeldBack(kind: 'text' | 'extension' | 'refusal', act: () => void): boolean {
     if (!this.#view?.composing) return false
     this.#held.set(kind, act)

@@ -70,7 +70,8 @@ export function StepDialog({ content, close }: Props) {
     }
     try {
       const words = message.current?.value.trim()
-      // A rewritten commit whose message did not change need not be made again.
+      // A rewriting always sends the message: without one, the server would make a commit again even if its message is
+      // unchanged.
       const isOther = step.step === 'rewrite' || words !== preview?.message?.trim()
       const isEdited = words !== undefined && words !== '' && isOther
       const asked = isEdited && 'message' in MESSAGES[step.step] ? { ...step, message: words } : step
