@@ -180,7 +180,7 @@ export type RunRecord = {
   shown?: Reference
   /** The linter's complaints about the last plan. */
   complaints: string[]
-  /** Facts found when the run began. `above`: for each tier the next one with another model. */
+  /** Facts found when the run began. `above`: for each tier, the next higher tier that has another model. */
   facts: Reference[]
   above: TiersAbove
   /** Whether lessons are drawn from the run when it has ended. */

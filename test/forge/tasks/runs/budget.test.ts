@@ -245,7 +245,7 @@ test('a request in a batch reserves half, stays reserved when its process is gon
     using ledger = await open(place.path)
     reserve(ledger, asked('one', { isBatched: true }), limits({ cost: 2 }))
     reserve(ledger, asked('two', { isBatched: true }), limits({ cost: 2 }))
-    // The requests under way may cost less than reserved: there may be room for this one then.
+    // The first two requests may cost less than was reserved for them, and then leave enough budget for the third.
     expect(ledger.reserve(asked('three'), limits({ cost: 2 }))).toBe('wait')
   }
   const out = Ledger.look(place.path)
