@@ -11,7 +11,7 @@ const MAX_WORDS = 300
 
 const LIMITS: LimitName[] = ['requests', 'tokens', 'cost', 'minutes']
 
-/** Troubles of a model that are caused by the request: the same one fails again, another one may not. */
+/** Troubles of a model that are caused by the request: the same request would fail again, another one may succeed. */
 const OF_THE_REQUEST = ['too long', 'refused', 'broken']
 
 /** Matches the error of Temporal's library for a workflow's history that does not fit the current code. */
