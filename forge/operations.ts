@@ -118,9 +118,9 @@ export class Operations {
   }
 
   /**
- * Keeps the old values of refs from garbage collection: gives the commits that become parents of the record, and the
- * refs to make for other objects.
- */
+   * Keeps the old values of refs from garbage collection: gives the commits that become parents of the record, and the
+   * refs to make for other objects.
+   */
   async #keep({ moves, refs = refsOf(moves) }: NewOperation): Promise<{ commits: Oid[]; moves: Move[] }> {
     const lost = [...new Set(refs.flatMap(({ before }) => (before === undefined ? [] : [before])))]
     const infos = await Promise.all(lost.map(oid => this.objects.info(oid)))
