@@ -371,7 +371,9 @@ export class Page {
   showHere(tab: Tab, pane: Pane): void {
     batch(() => {
       tab.show(pane)
-      this.wantFocus()
+      // An editor takes the focus when it is the active one: in a split one, the page could still find the other half.
+      if (pane.kind === 'file') tab.focusWanted.value++
+      else this.wantFocus()
     })
   }
 
