@@ -52,8 +52,8 @@ export async function recordTheEnd(
     return line
   } catch (error) {
     const failure = await inWords(error, signal, path)
-    // A damaged clone shows while the workspace is made from it: the run directory has nothing for the user to look at
-    // yet.
+    // A damaged clone is noticed when the workspace is made from it. The run directory then has nothing for the user to
+    // look at yet, and is removed.
     const isNothing = failure instanceof DamagedClone && Object.keys(found).length === 0
     if (isNothing) await removeFolders([path])
     else if (file === 'outcome' || failure.code === EXIT.refused) await end(failure.code, failure.message)

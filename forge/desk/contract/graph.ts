@@ -48,6 +48,8 @@ export const Refs = v.object({
     }),
   ),
   tags: v.array(v.object({ ref: RefName, name: v.string(), tip: Oid })),
+  /** The commit of HEAD, if it is on no branch (a detached HEAD). */
+  detached: v.optional(Oid),
   /** The time of the last fetch. */
   fetched: v.optional(v.number()),
 })

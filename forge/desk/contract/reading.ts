@@ -130,7 +130,8 @@ export const readingQuestions = {
   ),
   /**
    * Starts a search. The matches come as `found` news with the search's number. `files`: path filters, such as `*.ts,
-   * !test`. `wholeLines`: lines are cut later, as needed to replace in them. `tree`: what is searched.
+   * !test`. `wholeLines`: only far longer lines are cut, since a replacement needs the whole line. In the reply,
+   * `tree` is the searched tree.
    */
   'find text': question(
     {

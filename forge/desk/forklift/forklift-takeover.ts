@@ -212,7 +212,8 @@ async function settledOther(
   { paths, original, kind }: ConflictRow,
   tree: Oid,
 ): Promise<Map<Path, Settled> | 'left'> {
-  // A file that git renamed because of a conflict has another name in the workspace than here.
+  // Git renamed the file because of the conflict: in the workspace it has another name than here, so it is not taken
+  // over.
   if (original !== undefined) return 'left'
   const settled = new Map<Path, Settled>()
   let open = 0

@@ -1,7 +1,7 @@
 /** Describes the remotes of a repository for the page. */
 import { stat } from 'node:fs/promises'
 import { join } from 'node:path'
-import type { Ref } from '../../../core/git/refs.ts'
+import { type Ref, readHead } from '../../../core/git/refs.ts'
 import { asText, fields, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import type { Refs } from '../contract/graph.ts'
@@ -12,7 +12,7 @@ const TAGS = 'refs/tags/'
 
 /** Describes refs for the side bar and the labels, with all configured remotes, also those without branches. */
 export async function describeRefs(repository: Repository, listed: readonly Ref[]): Promise<Refs> {
-  const [urls, fetched] = await Promise.all([urlsOf(repository), lastFetch(repository)])
+  const [urls, fetched, head] = await Promise.all([urlsOf(repository), lastFetch(repository), readHead(repository)])
   const branches = listed.filter(({ name, symbolic }) => name.startsWith(REMOTES) && symbolic === undefined)
   const names = new Set(urls.keys())
   for (const { name } of branches) if (!remoteOf(name, names)) names.add(firstPart(name))
@@ -29,7 +29,8 @@ export async function describeRefs(repository: Repository, listed: readonly Ref[
   const tags = listed
     .filter(({ name }) => name.startsWith(TAGS))
     .map(({ name, oid, peeled }) => ({ ref: name, name: name.slice(TAGS.length), tip: peeled ?? oid }))
-  return { remotes, tags, ...(fetched !== undefined && { fetched }) }
+  const detached = head.ref === undefined ? head.oid : undefined
+  return { remotes, tags, ...(detached !== undefined && { detached }), ...(fetched !== undefined && { fetched }) }
 }
 
 const firstPart = (ref: string): string => ref.slice(REMOTES.length).split('/')[0] ?? ''

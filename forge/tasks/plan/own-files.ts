@@ -6,7 +6,7 @@
 const RUNNERS = /(?:^|[\s;&|(])(?:npm|pnpm|yarn|bun)\s+(?:run|test|t|exec)\b/
 const MAKE = /(?:^|[\s;&|(])make\b/
 
-/** Programs that only read the named files: these are what is checked, not the check. */
+/** Programs that only read the files in their arguments: these files are what is checked, not a part of the check. */
 const READERS = new Set(
   'grep egrep fgrep rg sed awk jq find test [ cat head tail wc diff cmp ls stat file sort uniq cut tr echo printf touch cd'.split(
     ' ',

@@ -120,7 +120,17 @@ function Ask({ content, close }: AskProps) {
       >
         <div class="dialog-body">
           <label for={id}>{content.label}</label>
-          <input ref={field} id={id} class="field" autocomplete="off" spellcheck={false} defaultValue={content.value} />
+          <input
+            ref={field}
+            id={id}
+            class="field"
+            autocomplete="off"
+            spellcheck={false}
+            defaultValue={content.value}
+            onInput={() => {
+              problem.value = undefined
+            }}
+          />
           {content.hint ? <p class="meta">{content.hint}</p> : null}
           <Problem words={problem.value} />
         </div>

@@ -7,7 +7,7 @@ import { AiDoing, AiFigures } from '../chat/turn-state.tsx'
 import type { OpenFile } from '../editor/open-file.ts'
 import { REMOTE } from '../graph/branch-actions.ts'
 import { pull, push } from '../graph/graph-steps.ts'
-import { branchOf, conflictsIn, draftsOf, isAtWork, tallyOf } from '../page/branch-facts.ts'
+import { branchOf, conflictsIn, draftsOf, isAtWork, MERGING, tallyOf } from '../page/branch-facts.ts'
 import { save } from '../page/saving.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from '../page/state.ts'
 import { undo } from '../page/undo.ts'
@@ -138,7 +138,7 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
     <>
       <span class="seg place">
         <Icon name="merge" tone="is-warn" />
-        <bdi class="cut">{readable(branch.name)}</bdi> · merging
+        <bdi class="cut">{readable(branch.name)}</bdi> · {MERGING[branch.merging ?? 'merge']}
       </span>
       {merging ? (
         <span class="seg">

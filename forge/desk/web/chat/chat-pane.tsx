@@ -96,7 +96,7 @@ function ThenBar({ tab }: { tab: Tab }) {
 /** A turn that did not end well: what happened, what is kept, and the actions. */
 function Unfinished({ tab }: { tab: Tab }) {
   const page = usePage()
-  const { head, isUnfinished } = tab.conversation
+  const { head, isUnfinished, sections } = tab.conversation
   const turn = head.value?.turn
   const isThere = isUnfinished.value
   useEffect(() => {
@@ -107,13 +107,15 @@ function Unfinished({ tab }: { tab: Tab }) {
   }, [tab, isThere])
   if (!turn || !isThere) return null
   const count = turn.files.length
+  // The end of the log usually says why already.
+  const isSaid = sections.value.at(-1)?.end?.words === turn.words
   const named = turn.files.slice(0, 3).map(path => readable(baseName(path)))
   const more = count > 3 ? ` and ${count - 3} more` : ''
   return (
     <section class="notice warn strip" aria-label="The last turn was not completed">
       <Icon name="warning" size="m" />
       <div class="grow">
-        <p class="strong">{withoutTricks(turn.words)}</p>
+        <p class="strong">{isSaid ? 'The last turn was not completed.' : withoutTricks(turn.words)}</p>
         <p>
           {count === 0
             ? 'No file changed. Keep saves the conversation up to here in a commit; Discard removes this turn from it.'

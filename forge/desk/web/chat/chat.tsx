@@ -1,5 +1,6 @@
 /** The AI chat of a branch or a commit: the conversation, or the settings to make if there is no model. */
 
+import { useEffect } from 'preact/hooks'
 import { copy } from '../page/actions.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { findActions } from '../page/desk-actions.ts'
@@ -121,14 +122,26 @@ function SetUp({ tab }: { tab: Tab }) {
   )
 }
 
+/** Time between two looks whether there is a model by now, in milliseconds. */
+const LOOK_AGAIN_MS = 3_000
+
 function NoModel({ tab, branch, words }: { tab: Tab; branch: string; words: string }) {
+  // The server reads forge.env again for each answer; no news tells that it has changed.
+  useEffect(() => {
+    const look = () => {
+      if (document.visibilityState === 'visible') tab.conversation.refresh()
+    }
+    const timer = setInterval(look, LOOK_AGAIN_MS)
+    return () => clearInterval(timer)
+  }, [tab])
   return (
     <>
       <Empty title="The chat needs a model">
         <p class="lede">
-          Put the two lines of one of these into <code class="ic">~/.config/forge/forge.env</code> (chmod 600), or into
-          the environment of the desk. Everything but the chat works without.
+          {withoutTricks(words)} A change of that file is noticed within seconds, one of the environment at the next
+          start of the desk. Everything but the chat works without.
         </p>
+        <p class="meta after">The file needs the mode 600 (chmod 600) and the two lines of one of these:</p>
         <div class="ways">
           {WAYS.map(way => (
             <Way key={way.setting} {...way} />
@@ -136,7 +149,7 @@ function NoModel({ tab, branch, words }: { tab: Tab; branch: string; words: stri
         </div>
         <p class="meta after">Keys stay in the desk’s process: never in the browser, a commit or a log.</p>
       </Empty>
-      <NoComposer tab={tab} branch={branch} words={words} />
+      <NoComposer tab={tab} branch={branch} />
     </>
   )
 }
@@ -160,7 +173,7 @@ function Way({ icon, setting, model, words }: (typeof WAYS)[number]) {
 }
 
 /** The message field without a model: the text is kept, to be sent when there is one. */
-function NoComposer({ tab: { composer }, branch, words }: { tab: Tab; branch: string; words: string }) {
+function NoComposer({ tab: { composer }, branch }: { tab: Tab; branch: string }) {
   const field = usePlace<HTMLTextAreaElement>('message')
   return (
     <form class="compose" aria-label="Message to the AI" onSubmit={event => event.preventDefault()}>
@@ -175,7 +188,7 @@ function NoComposer({ tab: { composer }, branch, words }: { tab: Tab; branch: st
         />
         <div class="compose-bar">
           <span class="meta grow" id="no-model">
-            {withoutTricks(words)}
+            What you type is kept until there is a model.
           </span>
           <button type="submit" class="button main send" aria-disabled="true">
             Send

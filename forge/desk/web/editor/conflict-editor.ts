@@ -51,7 +51,7 @@ export interface ConflictSettings {
   onCount: () => void
 }
 
-/** At most this many frames pass until a conflict that the user went to is drawn; then the focus stays. */
+/** To focus a block that is not drawn yet, waits for it at most this many frames. */
 const MAX_FRAMES_TO_DRAW = 20
 
 /** An open conflict, and its number among all of the file, from 1. */
@@ -80,6 +80,8 @@ export interface ConflictsOfFile {
 interface Shown extends ConflictsOfFile {
   settings: ConflictSettings
   marked: string
+  /** The sides of each conflict when it was last open, with what was typed into ours, by its number. */
+  lastOpen: ReadonlyMap<number, ConflictRegion>
   decorations: DecorationSet
 }
 
@@ -92,7 +94,7 @@ const shown = StateField.define<Shown | undefined>({
     const saved = transaction.effects.find(effect => effect.is(setSaved))
     const marked = saved && value.settings.isSaved ? (saved.value as Text).toString() : value.marked
     if (!transaction.docChanged && marked === value.marked) return value
-    const next = show(value.settings, marked, transaction.newDoc)
+    const next = show(value.settings, marked, transaction.newDoc, marked === value.marked ? value.lastOpen : new Map())
     if (next.open.length !== value.open.length) value.settings.onCount()
     return next
   },
@@ -150,12 +152,23 @@ export function conflictExtension(settings: ConflictSettings): Extension {
 
 // --- State ---
 
-function show(settings: ConflictSettings, marked: string, doc: Text): Shown {
-  const found = read(settings, marked, doc.toString())
-  return { ...found, settings, marked, decorations: decorationsFor(settings, found, doc) }
+function show(
+  settings: ConflictSettings,
+  marked: string,
+  doc: Text,
+  before: ReadonlyMap<number, ConflictRegion> = new Map(),
+): Shown {
+  const found = read(settings, marked, doc.toString(), before)
+  const lastOpen = new Map([...before, ...found.open.map(({ number, region }) => [number, region] as const)])
+  return { ...found, settings, marked, lastOpen, decorations: decorationsFor(settings, found, doc) }
 }
 
-function read({ mark }: ConflictSettings, marked: string, text: string): ConflictsOfFile {
+function read(
+  { mark }: ConflictSettings,
+  marked: string,
+  text: string,
+  lastOpen: ReadonlyMap<number, ConflictRegion>,
+): ConflictsOfFile {
   const { regions, strays } = parseConflicts(text, mark)
   const original = parseConflicts(marked, mark).regions
   const places = placesAfter(marked, original, text)
@@ -164,7 +177,7 @@ function read({ mark }: ConflictSettings, marked: string, text: string): Conflic
   const settled = places.flatMap((place, index): SettledConflict[] => {
     const region = original[index]
     if (!region || isOpenIn(place)) return []
-    const words = wordsOfSettled(region, text.slice(place.from, place.to))
+    const words = wordsOfSettled(lastOpen.get(index + 1) ?? region, text.slice(place.from, place.to))
     const lines = marked.slice(region.from, endOf(marked, region))
     return [{ region, lines, number: index + 1, ...place, words }]
   })

@@ -23,7 +23,7 @@ const SMALL_FORM: Form = { lineEnd: 'LF', bom: false }
 /** The line ends and the byte order mark of the file's bytes, which its text does not have. */
 export const byteForm = Facet.define<Form, Form>({ combine: ([form]) => form ?? SMALL_FORM })
 
-/** The size of the file with this text, in bytes. */
+/** The size that the file would have with the editor's text, in bytes. */
 const size = StateField.define<number>({
   create: state => byteSizeOf(state.doc, state.facet(byteForm)),
   update(bytes, transaction) {

@@ -27,13 +27,19 @@ export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
   const shown = file.file.value
   const merging = useMergingFile(tab, path)
   useConflicts({ tab, file }, merging)
+  const blameProblem = useBlame(tab, file)
   const sides = merging && tab.merging.files.value.get(path)
   const whole = merging?.state === 'open' && sides && sides.mark === undefined ? sides : undefined
-  // A draft in text goes on being typed below the choice: the editor stays the same element.
+  // The user can go on typing in a text draft, in the editor below the choice of a side. The editor stays the same
+  // element.
   const isTyped = tab.merging.latest.value?.kind === 'drafts' && shown?.kind === 'text'
   return (
     <>
-      {merging ? <ConflictBar tab={tab} file={file} known={merging} /> : <Crumbs tab={tab} file={file} />}
+      {merging ? (
+        <ConflictBar tab={tab} file={file} known={merging} />
+      ) : (
+        <Crumbs tab={tab} file={file} blameProblem={blameProblem} />
+      )}
       {whole ? null : <ReadOnlyReason tab={tab} file={file} />}
       {whole && !isTyped ? null : <Problem file={file} />}
       {whole && merging ? <WholeConflict tab={tab} sides={whole} known={merging} isTyped={isTyped} /> : null}
@@ -46,7 +52,14 @@ export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
   )
 }
 
-function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
+interface CrumbsProps {
+  tab: Tab
+  file: OpenFile
+  /** Why the blame could not be loaded. */
+  blameProblem: string | undefined
+}
+
+function Crumbs({ tab, file, blameProblem }: CrumbsProps) {
   const page = usePage()
   const folders = file.path.split('/').slice(0, -1)
   const branch = tab.at.kind === 'branch' ? page.branch(tab.at.branch) : undefined
@@ -65,7 +78,7 @@ function Crumbs({ tab, file }: { tab: Tab; file: OpenFile }) {
         <span class="here">{readable(baseName(file.path))}</span>
       </bdi>
       <SymbolCrumbs file={file} />
-      <BlameOfLine tab={tab} file={file} />
+      <BlameOfLine file={file} problem={blameProblem} />
       <span class="grow" />
       {branch && isAtWork(page, branch.name) ? <span class="meta">read-only while the AI works</span> : null}
       {branch && isText && added + deleted > 0 ? (
@@ -132,9 +145,8 @@ function useBlame(tab: Tab, file: OpenFile): string | undefined {
 }
 
 /** The commit of the cursor's line, and a button to the commit before it. */
-function BlameOfLine({ tab, file }: { tab: Tab; file: OpenFile }) {
+function BlameOfLine({ file, problem }: { file: OpenFile; problem: string | undefined }) {
   const page = usePage()
-  const problem = useBlame(tab, file)
   const { value: commit } = file.blamed
   if (problem !== undefined) return <span class="is-bad cut">{problem}</span>
   if (commit === null) return null
@@ -299,7 +311,7 @@ function Picture({ path, image }: { path: string; image: Extract<File, { kind: '
   )
 }
 
-/** Moves the cursor to the line beside the pointer, unless that is selected. */
+/** Moves the cursor to the line at the height of the pointer, unless that line is already in the selection. */
 function selectClicked(view: EditorView, { clientY }: MouseEvent): void {
   const { from, to } = view.lineBlockAtHeight(clientY - view.documentTop)
   const isSelected = view.state.selection.ranges.some(range => range.from <= to && range.to >= from)

@@ -25,10 +25,14 @@ export function renameBranch(page: Page, branch: string): void {
 
 export function deleteBranch(page: Page, branch: string): void {
   const drafts = draftsOf(page, branch)
+  const checkout = page.branch(branch)?.checkout
   page.dialog.value = {
     kind: 'confirm',
     title: `Delete the branch ${named(branch)}?`,
     words: [
+      ...(checkout === undefined
+        ? []
+        : [`It is checked out in ${readable(checkout)}: first switch to another branch there.`]),
       'Undo restores it; its commits are kept for that.',
       ...(drafts.length > 0 ? [`It has ${plural(drafts.length, 'draft')}, restored by Undo too:`] : []),
     ],

@@ -20,6 +20,7 @@ interface Props {
 
 export function Row({ row, index, total, labels, isSelected, isFound }: Props) {
   const { oid, parents, subject, author, committed, model, abandoned } = row
+  const isDetached = usePage().graph.refs.value?.detached === oid
   const branch = labels.find(label => label.kind === 'branch')
   const look = [parents.length > 1 ? 'merge' : '', abandoned === undefined ? '' : 'lost', isFound ? 'found' : '']
   return (
@@ -35,8 +36,14 @@ export function Row({ row, index, total, labels, isSelected, isFound }: Props) {
       data-onto={branch?.name}
     >
       <span class="subject">
-        {labels.length > 0 || abandoned ? (
+        {labels.length > 0 || abandoned || isDetached ? (
           <span class="labels">
+            {isDetached ? (
+              <span class="label" title="HEAD is detached: it is on no branch">
+                <Icon name="commit" size="xs" />
+                HEAD
+              </span>
+            ) : null}
             {foldLabels(labels).map(shown => (
               <ShownLabelAt key={'label' in shown ? shown.label.ref : shown.words} shown={shown} />
             ))}

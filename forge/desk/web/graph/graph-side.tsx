@@ -4,14 +4,14 @@ import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
 import { ForkliftPanel } from '../forklift/forklift.tsx'
-import { draftsOf } from '../page/branch-facts.ts'
+import { draftsOf, MERGING } from '../page/branch-facts.ts'
 import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
 import type { Label } from '../page/graph-labels.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, usePage } from '../page/state.ts'
 import { BranchIcon, Icon } from '../ui/icons.tsx'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
-import { readable } from '../ui/names.ts'
+import { readable, shortId } from '../ui/names.ts'
 import { age, digits, plural } from '../ui/times.ts'
 import { byVersion } from '../ui/versions.ts'
 import { IconButton, Name, RefName } from '../ui/words.tsx'
@@ -59,11 +59,26 @@ function Branches() {
   return (
     <>
       <h3>Branches</h3>
+      <DetachedHead />
       {branches.slice(0, shown.value).map(branch => (
         <BranchRef key={branch.name} branch={branch} isHead={branch.name === head} />
       ))}
       <More shown={shown} all={branches.length} />
     </>
+  )
+}
+
+/** The commit of a HEAD that is on no branch, in git's words. */
+function DetachedHead() {
+  const page = usePage()
+  const oid = page.graph.refs.value?.detached
+  if (oid === undefined) return null
+  const words = `HEAD detached at ${shortId(oid)}`
+  return (
+    <button type="button" class="ref" title={`${words}: on no branch`} onClick={() => page.graph.goTo(oid)}>
+      <Icon name="commit" />
+      <span class="cut">{words}</span>
+    </button>
   )
 }
 
@@ -175,7 +190,7 @@ function BranchRef({ branch, isHead, shownName }: BranchRefProps) {
         </span>
       ) : (
         <span class="count" title={upstream ? `against ${readable(upstream.name)}` : undefined}>
-          {merging ? 'merging' : counts.filter(Boolean).join(' ')}
+          {merging ? MERGING[merging] : counts.filter(Boolean).join(' ')}
         </span>
       )}
     </RefButton>

@@ -7,6 +7,8 @@ interface About {
   branch?: string | undefined
   /** The topic whose earlier notices are removed when the action succeeds. */
   topic?: string
+  /** Whether the notice of a failure still applies; it disappears when this returns false. */
+  lasts?: ((page: Page) => boolean) | undefined
 }
 
 /**
@@ -17,12 +19,12 @@ const ACTION = 'action'
 
 /** Runs an action. If it fails, shows a notice with the error. */
 export async function attempt(page: Page, run: () => Promise<unknown>, about: About = {}): Promise<void> {
-  const { branch, topic = ACTION } = about
+  const { branch, topic = ACTION, lasts } = about
   try {
     await run()
     page.solved(topic, branch)
   } catch (error) {
-    page.complain(error, { branch, topic })
+    page.complain(error, { branch, topic, lasts })
   }
 }
 

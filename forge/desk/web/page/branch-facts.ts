@@ -31,6 +31,14 @@ export function conflictsIn(page: Page, branch: string): string[] {
   return (page.branch(branch)?.conflicts ?? []).filter(path => !isSettled(path))
 }
 
+/** What a branch with a waiting merge is doing, in git's words. */
+export const MERGING = {
+  merge: 'merging',
+  rebase: 'rebasing',
+  'cherry-pick': 'cherry-picking',
+  revert: 'reverting',
+} as const
+
 /** The drafts at or below a path. */
 export function draftsAt(page: Page, branch: string, path: string): string[] {
   return draftsOf(page, branch).filter(draft => draft === path || draft.startsWith(`${path}/`))

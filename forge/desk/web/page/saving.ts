@@ -3,7 +3,7 @@ import type { News } from '../../contract/news.ts'
 import { readable, shortId, toName } from '../ui/names.ts'
 import { Disconnected } from '../ui/socket.ts'
 import { attempt } from './actions.ts'
-import { branchOf } from './branch-facts.ts'
+import { branchOf, conflictsIn } from './branch-facts.ts'
 import type { Page, Tab } from './state.ts'
 
 export type Paths = string[] | 'all'
@@ -15,8 +15,11 @@ export async function save(page: Page, tab: Tab | undefined, which: 'this' | 'al
   const { path } = tab
   // If no file is shown, all drafts are saved.
   const paths: Paths = which === 'this' && path !== undefined ? [path] : 'all'
+  const hasConflicts = () => conflictsIn(page, branch).some(it => paths === 'all' || paths.includes(it))
+  // A refusal because of conflicts is outdated as soon as they are resolved.
+  const lasts = hasConflicts() ? hasConflicts : undefined
   await page.saves.add(branch, JSON.stringify(paths), () =>
-    attempt(page, () => saveWhenSettled(page, tab, branch, paths), { branch, topic: 'save' }),
+    attempt(page, () => saveWhenSettled(page, tab, branch, paths), { branch, topic: 'save', lasts }),
   )
 }
 

@@ -482,13 +482,14 @@ export class Page {
   }
 
   /** Shows a notice with an error. */
-  complain(error: unknown, { branch, topic }: { branch?: string | undefined; topic?: string | undefined } = {}): void {
+  complain(error: unknown, { branch, topic, lasts }: Partial<Pick<Notice, 'branch' | 'topic' | 'lasts'>> = {}): void {
     const title = error instanceof Error ? error.message : String(error)
     this.notify({
       tone: 'bad',
       title,
       ...(branch === undefined ? { place: untracked(() => this.place) } : { branch }),
       ...(topic === undefined ? {} : { topic }),
+      ...(lasts && { lasts }),
     })
   }
 

@@ -80,7 +80,7 @@ export function LandingDialog({ content, tasks, close }: Props) {
     isBusy.value = false
   }
 
-  /** Conflicts are resolved in the target branch, as in any landing. */
+  /** Opens the dialog of a landing, from which conflicts are resolved in the target branch. */
   const resolve = () => {
     if (source === undefined) return
     close()

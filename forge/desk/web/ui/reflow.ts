@@ -22,7 +22,9 @@ export function joinWrappedLines(text: string): ProseBlock[] {
   let fenced: string[] | undefined
   for (const paragraph of text
     .replaceAll('\r\n', '\n')
-    .trim()
+    // Blank lines, but not the indentation of the first line.
+    .replace(/^(?:[^\S\n]*\n)+/, '')
+    .trimEnd()
     .split(/\n\s*\n/)) {
     const fences = paragraph.match(/^```/gm)?.length ?? 0
     if (fenced) {

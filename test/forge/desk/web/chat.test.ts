@@ -359,6 +359,12 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.getByText('The key was refused (401): set another one.').first().waitFor()
     await until(async () => (await field().inputValue()) === QUESTION)
     await page.locator('textarea:focus').waitFor()
+    // The reason stands once, and the notice has room for all of its lines.
+    const reasons = page.locator(':not(.vh)').getByText('The key was refused (401): set another one.')
+    const isSeen = (all: Element[]) => all.filter(element => !element.matches('.vh')).length
+    expect(await reasons.evaluateAll(isSeen)).toBe(1)
+    const isWithin = (notice: Element) => notice.scrollHeight <= notice.clientHeight
+    expect(await page.getByRole('region', { name: 'The last turn was not completed' }).evaluate(isWithin)).toBe(true)
     model.play(HALF_A_TURN)
     await page.keyboard.press('Enter')
     await until(() => asked('send').length === 2)
@@ -498,7 +504,8 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   })
 
   test('without a model the chat says what to set', async () => {
-    const models = { missing: () => 'No model yet: set ANTHROPIC_API_KEY.' }
+    let missing: string | undefined = 'No model yet: set ANTHROPIC_API_KEY.'
+    const models = { missing: () => missing }
     desk = await openConversation({ model, models, hasTurns: false })
     page = await openPage(browser.context, desk)
     // Without a model, the tab of a branch first shows buttons to find files.
@@ -506,8 +513,14 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await page.getByText('The chat needs a model').count()).toBe(0)
     await page.keyboard.press('Alt+j')
     await page.getByText('The chat needs a model').waitFor()
-    await page.getByText('No model yet: set ANTHROPIC_API_KEY.').waitFor()
+    const instruction = page.getByText('No model yet: set ANTHROPIC_API_KEY.')
+    await instruction.waitFor()
+    expect(await instruction.count()).toBe(1)
     expect(await page.getByRole('button', { name: 'Send', exact: true }).getAttribute('aria-disabled')).toBe('true')
+    // The settings are made while the window is open.
+    missing = undefined
+    await page.getByText('The chat needs a model').waitFor({ state: 'detached' })
+    await field().waitFor()
   })
 
   test('that a conversation is public is said once', async () => {

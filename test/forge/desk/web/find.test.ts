@@ -50,7 +50,7 @@ describe.skipIf(!hasBrowser)('a search in files', () => {
     await page.keyboard.press('Control+Alt+Enter')
     await page.getByRole('paragraph').getByText('Replaced 6 matches in 2 files').waitFor()
     await desk.isText('main', 'src/b.ts', "import { claim } from './claim'\n\nexport const two = claim(2) + lease(3)\n")
-    // The search shows what is left.
+    // The search shows the match that was not replaced.
     await status('1 match in 1 file')
     await page.keyboard.press('Control+Shift+s')
     await until(async () => (await desk.messageOf('main')).startsWith('edit: src/a.ts, src/b.ts'))

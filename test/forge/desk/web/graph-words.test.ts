@@ -79,6 +79,10 @@ left.`
     ])
   })
 
+  test('keeps the indentation of its first line', () => {
+    expect(lines('\n  two spaces\nnone')).toEqual([['  two spaces', 'none']])
+  })
+
   test('keeps lists, trailers, quotes, code and short lines as lines', () => {
     const list = `- the first item is so long that it had to be wrapped at this
   place by its author

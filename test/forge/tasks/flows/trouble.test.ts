@@ -282,7 +282,7 @@ describe.skipIf(hasNoTemporal)('a run in trouble', () => {
         }
         if (choice === 1) {
           await other.promise
-          // By then, the activity of the first review has ended long before.
+          // Wait until the activity of the first review has certainly ended.
           await Bun.sleep(2000)
           signal.throwIfAborted()
         }

@@ -161,7 +161,7 @@ test('an answer has the room that those of its kind and tier have needed, where 
     ledger.settle(next, { ...USAGE, output: 400, cost: 4 })
   }
   expect(reserve(ledger, long('four'), limits({ cost: 60 })).output).toBe(3000)
-  // Nothing is known yet of answers of another kind.
+  // No review has been answered yet, so the usual length of its answers is not known.
   expect(() => ledger.reserve(long('five', 'review'), limits({ cost: 58 }))).not.toThrow()
   expect(() => ledger.reserve(long('six'), limits({ requests: 3 }))).toThrow(OutOfBudget)
 })
@@ -245,7 +245,7 @@ test('a request in a batch reserves half, stays reserved when its process is gon
     using ledger = await open(place.path)
     reserve(ledger, asked('one', { isBatched: true }), limits({ cost: 2 }))
     reserve(ledger, asked('two', { isBatched: true }), limits({ cost: 2 }))
-    // The requests under way may cost less than reserved: there may be room for this one then.
+    // The first two requests may cost less than was reserved for them, and then leave enough budget for the third.
     expect(ledger.reserve(asked('three'), limits({ cost: 2 }))).toBe('wait')
   }
   const out = Ledger.look(place.path)
