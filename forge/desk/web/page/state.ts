@@ -542,7 +542,8 @@ export class Page {
         : at
       if (branch !== at.branch) this.renamed(at.branch, branch)
       const since = tips.get(at.branch)
-      if (since !== undefined && since !== this.branch(branch)?.tip) await this.#followFiles(branch, since)
+      // Also without a new commit: a rename may be a draft.
+      if (since !== undefined) await this.#followFiles(branch, since)
     }
   }
 
