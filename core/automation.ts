@@ -172,8 +172,8 @@ const LIMITS_RUNS =
   /\b(if|unless|when|only|except|rules?|conditions?|branch(es)?|tags?|refs?|paths?|changes|events?|triggers?|filters?|manual|never|approval|approve|input|hold|requires?|needs|depends_on|enabled?|disabled?|skip|ignore|environment|target)\b/i
 
 /**
- * Whether the result has a line with words of LIMITS_RUNS fewer times than a merge of both sides would, without a line
- * in its place that has all of its words.
+ * Whether a line that limits runs (see LIMITS_RUNS) occurs in the result fewer times than in a merge of both sides,
+ * and no new line of the result has all words of that line.
  */
 function losesLimit({ base, ours, theirs, result }: FileVersions): boolean {
   const [old, own, other, now] = [countLines(base), countLines(ours), countLines(theirs), countLines(result)]

@@ -77,7 +77,10 @@ export type MergeReview = Ledger & {
   partial: string[]
   /** The blob of the result's STUCK.md, if neither side has it. */
   stuck: Oid | undefined
-  /** The result has upstream's history but not the start's, so only the trees were judged. */
+  /**
+   * The result has upstream's history but not that of the start (the commit to merge upstream into), so only the trees
+   * were judged.
+   */
   rebased: boolean
   /** Files with a conflict that also differ from git's own merge outside of it. */
   around: Path[]
@@ -112,7 +115,10 @@ type Comparison = {
   ofSides: ReadonlySet<Oid>
   /** Files that git merges without a conflict in which a side's change is lost. */
   lost: { upstream: Path[]; fork: Path[] }
-  /** CI files that the fork has switched off and git's own merge would start, and those that the result starts. */
+  /**
+   * `files`: CI files that the fork has switched off and that git's own merge would start. `started`: those of them
+   * that start something in the result.
+   */
   switchedOff: { files: ReadonlySet<Path>; started: Path[] }
   /** The side whose tree the result is. */
   whole: 'the fork' | 'upstream' | undefined
@@ -210,7 +216,7 @@ export async function review(scratch: Scratch, commits: Commits): Promise<MergeR
   }
 }
 
-/** Findings for people to look at that need more than the list of changes. */
+/** Files that a person should look at, found by comparing contents: see these fields of {@link MergeReview}. */
 type Odd = Record<'around' | 'middles' | 'automation', Path[]>
 const NOTHING_ODD: Odd = { around: [], middles: [], automation: [] }
 
@@ -329,12 +335,12 @@ async function switchedOff(
   return off
 }
 
-/** Those of some switched-off CI files in which the result starts something. */
+/** The files among `off` (CI files that the fork has switched off) that start something in the result. */
 async function startedOf(objects: Objects, off: ReadonlySet<Path>, spots: Map<Path, Spot>): Promise<Path[]> {
   const started: Path[] = []
   for (const path of off) {
     const spot = spots.get(path)
-    // What a link starts can't be read from it, so it counts as starting something.
+    // What a symbolic link starts can't be read from the link, so a link counts as starting something.
     const isStarted = !spot || (spot.result && !isFile(spot.result))
     if (isStarted || startsOf(path, await bytesOf(objects, spot?.result)).size > 0) started.push(path)
   }
@@ -355,8 +361,8 @@ async function startsAnything(objects: Objects, commit: Oid, folder: Path): Prom
 }
 
 /**
- * The content of a file; undefined where there is none. A file that is too large counts as starting something by
- * itself.
+ * The content of a file; undefined where there is none. For a file that is too large it is a placeholder text, which
+ * {@link startsOf} takes for a CI file that starts something.
  */
 async function bytesOf(objects: Objects, entry: Entry): Promise<Buffer | undefined> {
   if (!isFile(entry)) return undefined
@@ -517,7 +523,8 @@ async function withMarkers(
   const found: { left: Path[]; middles: Path[] } = { left: [], middles: [] }
   if (files.length === 0) return found
   await verifyReadable(objects, files)
-  // Git reads the marker size from the checked-out .gitattributes: upstream's, if a conflict is written after the merge.
+  // Git reads the marker size from the .gitattributes in the work tree: the start's during the merge, but upstream's
+  // where a conflict is written again after the merge.
   const sizesIn = (commit: Oid) => checkAttribute(objects, commit, 'conflict-marker-size', files.map(pathOf))
   const sizes = await allOf([start, upstream].map(sizesIn))
   let bases: Oid[] | undefined

@@ -207,8 +207,8 @@ function restartsStep(base: Workflow, ours: Workflow, result: Workflow): boolean
 }
 
 /**
- * Whether a step only provides a value that the fork's steps use by its id, without a secret: then the fork has not
- * switched it off, but got the value in another way.
+ * Whether a step that the fork lacks only provides an output, without a secret, to steps that the fork still runs and
+ * that no longer read it: then the fork has not switched the step off, but gets the value in another way.
  */
 function isAskedFor(step: Step, job: Job, ours: Workflow): boolean {
   if (step.id === undefined || !step.text.includes('GITHUB_OUTPUT')) return false
@@ -220,7 +220,8 @@ function isAskedFor(step: Step, job: Job, ours: Workflow): boolean {
 
 /**
  * Whether the result runs a job or step without the condition or environment that the fork requires. `isForks` is
- * called with the guards of the fork and of the common ancestor, and says whether the fork's counts.
+ * called with a guard (condition or environment) of the fork and of the common ancestor, and says whether the fork's
+ * guard is required.
  */
 function losesGuard(
   { base, ours, theirs, result }: Versions,

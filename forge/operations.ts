@@ -22,7 +22,10 @@ export const LOST = 'refs/forge/lost/'
 /** At most this many read operations are cached. */
 const MAX_KEPT_OPERATIONS = 2_000
 
-/** The kind of operation that the forge does by itself. Undo skips it. */
+/**
+ * The kind of the operations by which the forge itself removes drafts of deleted branches that are in the way of a
+ * branch. Undo and Redo skip them.
+ */
 export const PUT_ASIDE = 'put aside'
 
 const RenamedRecord = v.object({ from: v.string(), to: v.string() })

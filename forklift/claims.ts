@@ -9,7 +9,7 @@ type CheckedClaim = { claim: string; isTrue: boolean; finding: string }
 /** Claims that nothing else was changed. */
 const OF_THE_REST =
   /\b(everything else|all (the )?other (files|changes)|(the )?other files|the rest( of (the )?\w+)?|nothing else|no other (file|change)s?)\b/i
-/** Claims that something is unchanged, or as git or a side has it. */
+/** Claims that something is unchanged, or is as git or one side of the merge has it. */
 const AS_IT_WAS =
   /\b(un(changed|touched|modified|affected)|identical|clean(ly)?|as (is|it|they|git|before|upstream|the fork|in)|(is|are|was|were|been|stays?|stayed|left|kept|taken|took|takes?|comes?|came|merged|changed|touched|edited|modified)|no (other )?(changes?|edits?))\b/i
 /** Statements about tests and builds, which git can't check. */
@@ -64,7 +64,7 @@ function checkTheRest(review: MergeReview, claim: string, words: string): Checke
 function checkSides(conflicts: readonly ReviewedConflict[], claim: string): CheckedClaim[] {
   if (!OF_A_SIDE.test(claim)) return []
   const namesUpstream = /\b(upstream|theirs)\b/i.test(claim)
-  // A claim that names both sides is about a mixture, or about several files.
+  // A claim that names both sides (a mixture, or several files) or neither can't be checked.
   if (namesUpstream === /\b(fork|ours)\b/i.test(claim)) return []
   const said = namesUpstream ? "upstream's version" : "the fork's version"
   return conflicts.flatMap(({ path, resolution }) => {

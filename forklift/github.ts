@@ -228,7 +228,10 @@ export class GitHub implements PullRequestHost {
     return { name, buttons }
   }
 
-  /** A classic token shows its scopes: without `workflow`, GitHub refuses pushes that change workflows. */
+  /**
+   * The folder in which the token may not push changes: that of workflows, for a classic token without the scope
+   * `workflow`. Undefined for all others: GitHub lists the scopes of classic tokens only.
+   */
   async lockedFolder(): Promise<{ path: string; why: string } | undefined> {
     const { scopes } = await this.#repository()
     if (!scopes || scopes.includes('workflow')) return undefined
@@ -299,7 +302,7 @@ export class GitHub implements PullRequestHost {
     return found
   }
 
-  /** Those of some pull requests whose branch is in this repository. */
+  /** Selects the pull requests whose branch is in this repository, not in a fork of it. */
   async #ownOf(pulls: readonly Pull[]): Promise<PullRequest[]> {
     const name = (await this.#repository()).full_name.toLowerCase()
     return pulls.filter(pull => pull.head.repo?.full_name.toLowerCase() === name).map(pullRequestOf)
@@ -354,7 +357,10 @@ export class GitHub implements PullRequestHost {
     return pullRequestOf((await this.#ask(PullSchema, 'PATCH', `/pulls/${number}`, text)).data)
   }
 
-  /** Not every repository supports drafts, and not every token may convert a pull request. */
+  /**
+   * Converts a pull request to a draft. Gives whether it is a draft afterwards: not every repository supports drafts,
+   * and not every token may convert one.
+   */
   async makeDraft({ id, isDraft }: PullRequest): Promise<boolean> {
     if (isDraft || id === undefined) return isDraft
     // Only GitHub's GraphQL API can do this.

@@ -36,7 +36,7 @@ export type BranchRules = { forbidsCreation: boolean; wantsSignatures: boolean; 
 
 /** How a host formats the text of a pull request, and what it calls its own buttons and settings, as Markdown. */
 export type PageFormat = {
-  /** The largest body, in UTF-16 code units. */
+  /** The longest text that the host accepts for a pull request, in UTF-16 code units. */
   maxBodyChars: number
   /** Formats lines as a block that stands out. */
   warning: (lines: string[]) => string
@@ -106,8 +106,8 @@ export type HostSearch = {
 }
 
 /**
- * What one kind of host says to origin's URLs: `host` where origin is there. Otherwise `whyNot`, a clause that says why
- * origin is not taken for this kind; without it, origin is clearly not of this kind.
+ * What a kind of host finds out from origin's URLs: `host` where origin is on a host of this kind. Otherwise `whyNot`,
+ * a clause that says why origin is not taken for one; without it, origin is clearly on no host of this kind.
  */
 export type HostFound = { host: PullRequestHost } | { host?: undefined; whyNot?: string }
 

@@ -8,7 +8,7 @@ import type { HostKind, HostSearch, PageFormat, PullRequestHost } from './host.t
  */
 const KINDS: readonly HostKind[] = [GITHUB]
 
-/** The format of a page where no host is known: forklift/judge.ts prints one. */
+/** The format of a pull request's text where no host is known, as where forklift/judge.ts prints one. */
 export const USUAL_FORMAT: PageFormat = PAGE
 
 /** Finds the host of origin. Without one, `note` gets a sentence that says why, unless origin is on no host at all. */

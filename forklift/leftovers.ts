@@ -180,7 +180,7 @@ export async function removeFolders(paths: string[], signal?: AbortSignal): Prom
   return await remove()
 }
 
-/** Gives the owner access to all folders below some, by one process. (chmod changes a folder before it enters it.) */
+/** Gives the owner access to these folders and all below them. (chmod changes a folder before it enters it.) */
 export async function openFolders(paths: string[], signal?: AbortSignal): Promise<void> {
   const sh = shell(signal)
   const closed = await sh`find ${paths} -type d ! -perm -700 -print -quit 2>/dev/null`

@@ -380,7 +380,7 @@ async function verifyFilesAreHere({ repository }: Fork, commits: readonly Oid[])
   if (walked.code !== 0) throw new DamagedClone(firstLine(walked.stderr))
 }
 
-/** Throws what would make judging or publishing fail, before a model is paid for. */
+/** Verifies before a model is paid for that the result can be judged and published. Throws a Failure otherwise. */
 export async function verifyItCanBePublished(fork: Fork, scratch: Scratch, base: Oid, report: Report): Promise<void> {
   // Must come before anything that goes through upstream's files.
   await using objects = openObjects(scratch)

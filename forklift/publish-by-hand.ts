@@ -200,7 +200,8 @@ async function countBetween({ repository }: Fork, old: Oid, tip: Oid): Promise<n
 type Where = { branch: string; tip: Oid; start: Oid; head: Head | undefined }
 
 /**
- * The commit to judge in place of an agent's result, the first that applies:
+ * The commit to judge in place of an agent's result. `start` is the commit that Forklift would merge upstream into. The
+ * first case that applies:
  * - the branch itself, where the start is in its history;
  * - where the start contains an earlier published state of the branch, the start with the changes since then;
  * - where the start only records that an earlier pull request was squashed (it has origin's files, and exists only in
@@ -237,10 +238,10 @@ async function resultOf(
 }
 
 /**
- * The start, with the changes that the branch has had since it was published. It was published where the start has a
- * commit of Forklift's with the same tree as a commit of the branch. (A person's commit may have the tree of an older
- * one by a revert; continuing from there would bring back what was reverted.) Undefined where there is no such commit,
- * or where the changes conflict with those of others.
+ * A merge of `tip` (the person's branch) into `start`, for a branch that was published before and has changed since.
+ * What was published is known by a commit of Forklift's in `start` with the same tree as a commit of the branch. (A
+ * person's commit may have the tree of an older one by a revert; continuing from there would bring back what was
+ * reverted.) Undefined where there is no such commit, or where the branch's changes conflict with those of others.
  */
 async function continuedFrom(fork: Fork, scratch: Scratch, tip: Oid, start: Oid): Promise<Oid | undefined> {
   const { origin, upstream } = fork

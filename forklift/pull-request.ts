@@ -36,7 +36,7 @@ export type Story = {
   leftBehind?: string[] | undefined
   /** Additional sentences for the page. */
   notes?: string[] | undefined
-  /** How the host formats the page; undefined where no host is known. */
+  /** How the host formats the page (the pull request's text); undefined where no host is known. */
   format?: PageFormat | undefined
 }
 

@@ -210,8 +210,8 @@ export async function newBranchName({ repository, origin, upstream, pulls }: For
 export type Push = { from: Repository; commit: Oid; ref: string; expected: Oid | '' }
 
 /**
- * Pushes with a lease on what was first read. Gives another run's pull request where that run was faster. `again` is
- * the command that tries again with the same result.
+ * Pushes a commit to a branch of origin that must still be at `expected` (git's --force-with-lease). If another run
+ * has pushed first, gives that run's pull request. `again`: the command that tries again with the same result.
  */
 export async function pushCommit(fork: Fork, { from, commit, ref, expected }: Push, again: string, report: Report) {
   await run(from, ['update-ref', 'refs/heads/publish', commit])

@@ -43,9 +43,9 @@ export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.Finish
 /** A result to judge and publish. `verify` throws a {@link Failure} where it is not acceptable. */
 type Candidate = {
   commits: Commits
-  /** The newest commit of the agent or person; the page shows its message and earlier ones. */
+  /** The newest commit of the agent or person; the pull request quotes its message and those of the commits before. */
   tip: Oid
-  /** Facts for the page about the agent or person. */
+  /** Facts about the agent or person for the text of the pull request. */
   maker: Partial<Story>
   /** The command that publishes the result again after a failure. */
   again: string

@@ -134,7 +134,7 @@ class Matcher {
     return this.#letters
   }
 
-  /** Takes one more piece, and gives the pieces that are decided. */
+  /** Takes the next piece of the text, and gives the held pieces that can no longer become part of the key. */
   add(piece) {
     this.held.push(piece)
     if (piece.means !== '') this.#follow(piece.means)
@@ -238,7 +238,10 @@ class EventRedactor {
     return out + this.#releaseAll() + tooLong
   }
 
-  /** A line of events may end in CR, LF or both. */
+  /**
+   * Gives text with LF at the end of each line, for lines that end in CR, LF or both, also where both come in two
+   * pieces.
+   */
   #withPlainEnds(text) {
     const isRestOfEnd = this.#endsInCr && text.startsWith('\n')
     if (text !== '') this.#endsInCr = text.endsWith('\r')
@@ -315,7 +318,7 @@ class EventRedactor {
     return oldest
   }
 
-  /** Gives the lines before an event: unchanged, or without the key. */
+  /** Takes the lines before an event off those that wait, and gives them as text with the key blacked out. */
   #release(event) {
     const first = this.#waiting.findIndex(line => line.event >= event)
     const ready = this.#waiting.splice(0, first === -1 ? this.#waiting.length : first)

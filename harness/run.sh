@@ -197,7 +197,7 @@ readonly registries=(registry.npmjs.org pypi.org index.crates.io proxy.golang.or
   github.com)
 readonly version_seconds=3 registry_seconds=6 # for all together: they are asked at the same time
 
-# Writes a file for each program found (of a language with its version) and for each registry that answers.
+# Writes a file for each program found (for a language, with its version in it), and for each registry that answers.
 look_around() {
   local name place=$scratch/here pids=()
   mkdir -p "$place"

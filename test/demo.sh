@@ -1,6 +1,7 @@
 #!/usr/bin/env bash
-# make demo: a fork falls behind, and Forklift brings it up to a question; on a machine without docker, key or GitHub.
-# With a folder that it made, make desk DEMO=FOLDER: the desk on that fork, where the question is answered.
+# make demo: lets a fork fall behind, and runs Forklift on it until the agent has a question for the user. Needs no
+# docker, key or GitHub. With a folder that it made (make desk DEMO=FOLDER), opens the desk on that fork, where the user
+# answers the question.
 set -euo pipefail
 
 here=$(cd "$(dirname "${BASH_SOURCE[0]}")" && pwd)

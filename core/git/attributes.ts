@@ -134,6 +134,6 @@ function withShortMarkers(bytes: Buffer): Buffer {
     const size = /^[^ \t\r\n]*/.exec(text)?.[0] ?? ''
     return isShort(size) ? text : text.slice(size.length)
   })
-  // Where the number is removed, git uses its default size.
+  // Where the value of conflict-marker-size is removed, git uses its default size.
   return Buffer.from([first, ...kept].join(name), 'latin1')
 }

@@ -11,7 +11,7 @@ import { join } from 'node:path'
 import type { Repository } from './repository.ts'
 import { read, run } from './run.ts'
 
-/** Milliseconds after the last commit: updating the page comes first. */
+/** Milliseconds from the last commit to the maintenance, so that the page is updated before. */
 const MAINTENANCE_DELAY_MS = 2_000
 
 export class Maintenance {

@@ -6,7 +6,10 @@ import { type Move, moveRefs } from './refs.ts'
 import type { Repository } from './repository.ts'
 import { GitError } from './run.ts'
 
-/** This many further tries where another process has locked a ref; more where the lock may be a killed process's. */
+/**
+ * At most this many tries while another process has locked a ref; about four times as many where the ref is one of the
+ * caller's own, whose lock a killed process may have left.
+ */
 const TRIES = 6
 /** Milliseconds between two tries. */
 const RETRY_MS = 50

@@ -120,7 +120,10 @@ function verifyMoves({ format }: Repository, moves: readonly Move[]): void {
   if (twice) throw new Error(`${asText(twice.ref)} can't go two ways at once`)
 }
 
-/** The ref may be back at its expected commit by now: git's message says where it was. */
+/**
+ * The moved ref according to git's message, for a ref that may be back at its expected commit by now; undefined where
+ * the message names none.
+ */
 function movedAndBack({ stderr }: GitError, moves: readonly Move[]): RefMoved | undefined {
   const [, name, found] = /cannot lock ref '(.+)': is at ([0-9a-f]+) but expected/.exec(stderr) ?? []
   const move = moves.find(({ ref }) => asText(ref) === name)

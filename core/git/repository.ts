@@ -89,7 +89,7 @@ export async function openRepository(
   const gitDir = rest.join('\n')
   if (!gitDir || !objects)
     throw new Failure(`There is no git repository in ${visible(folder)} (${visible(firstLine(answer.stderr))}).`)
-  // A promisor pack also makes a partial clone.
+  // A pack that came from a promisor remote also shows that the clone is partial.
   const packs = await readdir(join(objects, 'pack')).catch(() => [])
   const workTree = answer.code === 0 ? top.replace(/\n$/, '') : undefined
   return {

@@ -10,7 +10,7 @@ import { unattended, type Variables } from './environment.ts'
 /** Where and how git runs. A {@link Repository} is a Where whose `env` names the repository. */
 export type Where = {
   cwd: string
-  /** Environment variables in addition to the unattended ones; undefined removes a variable. */
+  /** Environment variables in addition to those of {@link unattended}; undefined removes a variable. */
   env?: Variables
   /** Ends running commands when aborted; later calls throw its reason. */
   signal?: AbortSignal
@@ -27,7 +27,7 @@ export type GitOptions = {
   limit?: number
   /** Replaces the bounds of the Where. */
   bounds?: Bounds
-  /** Gets the output as it comes, and may end git with 'enough'; `stdout` of the answer is then empty. */
+  /** Gets the output as it comes, in place of `stdout`, which stays empty. Returns 'enough' to end git. */
   onOutput?: (piece: Buffer) => 'enough' | undefined
   /** Gets git's messages (progress, with --progress) as they come. */
   onWords?: (text: string) => void

@@ -1,6 +1,6 @@
 /**
- * A temporary repository with access to the objects of others, in which merges are judged: nothing that git writes
- * there reaches the user's repository.
+ * A temporary repository with access to the objects of other repositories, in which merges are judged: nothing that
+ * git writes there reaches the user's repository.
  */
 import { mkdir, mkdtemp, rm, stat, writeFile } from 'node:fs/promises'
 import { hostname } from 'node:os'

@@ -187,8 +187,8 @@ export class Assembly {
   }
 
   /**
-   * OpenRouter sends the reasoning details, which have to be sent back, only at the end, even where there is no
-   * reasoning text.
+   * The blocks with the reasoning details of OpenRouter, which have to be sent back. They come only at the end of the
+   * answer, even where it has no reasoning text: then a block without text is added for them.
    */
   private withDetails(): (TextBlock | ReasoningBlock)[] {
     const parsed = v.safeParse(DetailsSchema, this.finish?.providerMetadata?.openrouter)

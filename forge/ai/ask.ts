@@ -239,7 +239,7 @@ const callIds = (request: Request): Set<string> =>
     ),
   )
 
-/** The parts of an answer that came whole, in the form in which a streamed answer has them. */
+/** Converts an answer that was not streamed to the parts that a streamed answer would consist of. */
 function* partsOfAnswer({
   content,
   finishReason,

@@ -7,8 +7,8 @@ import type { Clean } from './session.ts'
 /** At most this many characters without a blank are held back: no secret is longer. */
 const MAX_SECRET_CHARS = 12_000
 /**
- * Characters: `#forget` drops text once more than ENOUGH of it are held, and keeps at least BEHIND of them before the
- * end, so that secrets that arrive in pieces are recognised.
+ * Numbers of characters: `#forget` drops text once ENOUGH are held, and keeps at least the last BEHIND, so that secrets
+ * that arrive in pieces are recognised.
  */
 const [BEHIND, ENOUGH] = [1_000, 4_000]
 

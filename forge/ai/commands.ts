@@ -177,7 +177,7 @@ async function keepChanges(folder: string, patterns: readonly string[], vfs: Wor
     const isLeft = files.has(path) || refused.has(path)
     if (isWanted(path) && !isLeft && isReadable(path) && mode !== '160000')
       await keep(refused, path, () => trial.deleteFile(path), touched)
-    // Symbolic links are not taken over; one that existed before need not be mentioned.
+    // Symbolic links are not taken over. One that existed before the command is not reported as refused.
     if (mode === '120000') refused.delete(path)
   }
   let bytes = 0

@@ -209,7 +209,7 @@ class Transcript {
     this.#sweptTurns = new Set(before.flatMap(entry => (entry.kind === 'end' ? [entry.turn] : [])))
   }
 
-  /** The position of the last block. */
+  /** The position of the last block of the last message. */
   get end(): Place {
     return { message: this.messages.length - 1, block: (this.messages.at(-1)?.blocks.length ?? 0) - 1 }
   }

@@ -29,8 +29,8 @@ type Options = {
 }
 
 /**
- * Characters of a summary in trees of few and of many files. Active files and those that the message is about get whole
- * ones.
+ * At most this many characters of a file's summary, in trees of few and of many files. Active files, and those that the
+ * message is about, get whole summaries.
  */
 const MAX_SUMMARY_CHARS = { few: 110, many: 70 }
 const FEW_FILES = 40

@@ -25,10 +25,10 @@ export type TextPlace = {
 }
 export type Shift = (indent: string) => string | undefined
 
-/** The places found by overlooking as little as possible; never empty. */
+/** The places of a search text in a file, at least one, and what was overlooked: as little as possible. */
 export type FoundPlaces = { rung: Rung; places: TextPlace[] }
 
-/** At most this many places are found. */
+/** At most this many places of a text in one file are found. */
 const MAX_PLACES = 1000
 const [TAB, LF, CR, SPACE] = [9, 10, 13, 32]
 
@@ -147,7 +147,7 @@ type Folded = {
   starts: Int32Array
   /** Text without a final line end was given one. It has no counterpart in the original. */
   isOpen: boolean
-  /** Blanks at the very end were removed. */
+  /** Blanks at the end of the text were removed. */
   isStripped: boolean
 }
 
@@ -351,8 +351,8 @@ function placesOfRows(folded: Folded, text: Buffer, wanted: Folded, indented: re
     }
     const shift = isOne ? shiftBetween(pairs, indented) : undefined
     if (shift) places.push(placeOfRows(folded, rows, found, text, wanted, wantedRows, shift))
-    // Once `patience` is used up: two places are enough, since an edit is refused for more than one. A single place is
-    // not given, since an unseen second one may exist.
+    // Once `patience` is used up, the search ends: with the places found if there are two, since an edit is refused for
+    // more than one; else with none, since a second place may exist further on.
     if (places.length === MAX_PLACES || (patience < 0 && places.length > 1)) break
     if (patience < 0) return []
   }

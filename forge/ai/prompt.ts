@@ -175,7 +175,7 @@ function handedBack(note: Note | undefined, target: ModelTarget): Options | unde
       if (signature !== undefined) return { providerOptions: { anthropic: { signature } } }
       return redactedData === undefined ? undefined : { providerOptions: { anthropic: { redactedData } } }
     case 'openrouter':
-      // A deep copy: the data came as JSON and was stored as JSON.
+      // A deep copy by way of JSON, which loses nothing: the data came as JSON.
       return details && { providerOptions: { openrouter: { reasoning_details: JSON.parse(JSON.stringify(details)) } } }
     case 'openai':
       return thoughtSignature === undefined ? {} : { providerOptions: { google: { thoughtSignature } } }

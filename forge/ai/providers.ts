@@ -12,9 +12,9 @@ import { ModelError } from './request.ts'
 import { type Endpoint, providerOf, type Settings } from './settings.ts'
 
 /**
- * Opens a model by its name: anthropic/NAME, openrouter/VENDOR/NAME, openai/NAME, or SERVER/NAME. Sends nothing. The model can be kept
- * while the settings stay the same, and can be asked concurrently. @throws ModelError where a key or the model is not
- * configured.
+ * Opens a model by its name: anthropic/NAME, openrouter/VENDOR/NAME, openai/NAME, or SERVER/NAME. Sends nothing. The
+ * model can be kept while the settings stay the same, and can be asked concurrently. @throws ModelError where a key or
+ * the model is not configured.
  */
 export async function openModel(
   name: string,

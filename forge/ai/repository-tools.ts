@@ -131,7 +131,10 @@ export class RepositoryTools {
 const whyTaken = ({ name }: ToolDescription, names: ReadonlySet<string>): string | undefined =>
   names.has(name.toLowerCase()) ? `there is a tool ${name} already.` : undefined
 
-/** A tool of a repository. It runs the source in the work in progress at that moment, if that is approved. */
+/**
+ * A tool of a repository. Each call runs the tool's source as it is then in the work in progress, if that source is
+ * approved.
+ */
 export class RepositoryTool implements Tool {
   readonly path: Path
   readonly description: ToolDescription

@@ -26,8 +26,8 @@ import {
 } from './sandbox-messages.ts'
 
 /**
- * In pages of 64 KiB: at most 64 MB. The engine's own limit is not enforced by its allocator (it was seen to grow to 2
- * GB), but memory that can't grow is a limit for anything inside it.
+ * The engine's memory, in pages of 64 KiB: at most 64 MB. The engine's own limit is not enforced by its allocator (it
+ * was seen to grow to 2 GB), but the maximum of its WebAssembly memory limits everything inside it.
  */
 const MEMORY = { initial: 256, maximum: 1024 }
 
@@ -195,7 +195,7 @@ class Guest {
     return deferred.handle
   }
 
-  /** A string from the prelude, which sends it as JSON. */
+  /** Reads a string that the prelude (the code run before the tool) has sent as JSON. */
   #textOf(handle: QuickJSHandle): string {
     return String(JSON.parse(this.#context.getString(handle)))
   }

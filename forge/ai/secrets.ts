@@ -28,7 +28,7 @@ const FORMS: readonly RegExp[] = [
   /gh[pousr]_[A-Za-z0-9]{30,255}/g,
   /github_pat_\w{22,255}/g,
   /gl(?:pat|ptt|dt|rt|cbt|soat|agent)-[\w-]{20,300}/g,
-  // AWS: the id of a key, and the key itself where it is named
+  // AWS: the id of a key, and a key or token that follows its name, such as aws_secret_access_key
   apart(/(?:AKIA|ASIA|ABIA|ACCA)[A-Z0-9]{16}\b/g),
   /(?<keep>aws_?(?:secret|session)_?(?:access_?)?(?:key|token)\\?["']?\s{0,3}[=:]\s{0,3}\\?["']?)[\w/+=]{40,1200}/gi,
   // Google, Slack, npm, PyPI, Stripe, SendGrid, Hugging Face, DigitalOcean, Telegram
@@ -108,7 +108,7 @@ function withoutPrivateKeys(text: string): string {
     const isWhole = next?.groups?.edge === 'END' && next.index - from <= MAX_PRIVATE_KEY_CHARS
     const length = isWhole ? inside.length : inside.search(NOT_IN_KEY)
     const body = length < 0 ? inside : inside.slice(0, length)
-    // Text that only mentions private keys has no such block.
+    // Text that only mentions private keys has no run of 40 base64 characters.
     if (!/[\w+/]{40}/.test(body)) continue
     pieces.push(text.slice(at, index), MARK)
     at = from + body.length + (isWhole ? next[0].length : 0)

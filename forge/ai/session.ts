@@ -132,8 +132,8 @@ export type SessionEntry = v.InferOutput<typeof SessionEntry>
 export type EntryOf<Kind extends SessionEntry['kind']> = Extract<SessionEntry, { kind: Kind }>
 
 /**
- * What precedes the conversation in each request while the provider's cache is warm: the summaries of this tree's
- * files, and these files whole.
+ * The context that precedes the conversation in each request while the provider's cache is warm: the summaries of the
+ * files in `tree`, and the whole content of `files`.
  */
 export const Opening = v.object({
   tree: Oid,

@@ -436,7 +436,7 @@ const own = (environment: Record<string, string | undefined>, names: readonly st
 
 const nameOfServer = (setting: string): string => (ENDPOINT.exec(setting)?.[1] ?? '').toLowerCase().replaceAll('_', '-')
 
-/** Throws a {@link Failure} where a setting names a server that is none, or a server has the name of a provider. */
+/** Throws a {@link Failure} where a setting names an unknown server, or a server has the name of a provider. */
 function verifyServers(parsed: Parsed, named: ReadonlyMap<string, Named>, inEnvironment: object, file: string): void {
   const where = (setting: string) => (setting in inEnvironment ? 'in the environment' : `in ${file}`)
   for (const name of named.keys())

@@ -76,8 +76,9 @@ function whyUseless(text: string, end: string, output: number): string | undefin
 }
 
 /**
- * The index where the summary is inserted: after it stays about a fifth of the window, beginning with a message of the
- * user, else with an answer, so that no result is without its call. Undefined where nothing would become shorter.
+ * The index of the entry before which the summary is inserted. The entries from there on fill about a fifth of the
+ * window; the first of them is a message of the user, else an answer, so that no result is without its call. Undefined
+ * where nothing would become shorter.
  */
 function placeFor(session: Session, window: number): number | undefined {
   const { messages } = session

@@ -19,7 +19,10 @@ export function importsIn(language: GrammarName, { text }: Node): string[] {
   }
 }
 
-/** `import a.b as c, d`; `from ..a import b, c as d`, where b may be a module of a package. */
+/**
+ * The paths in a Python import: `import a.b as c, d`, or `from ..a import b, c as d`, where b may be a module of a
+ * package.
+ */
 function inPython(text: string): string[] {
   const from = /^from\s+(\.*)([\w.]*)\s+import\s+([\s\S]*)$/.exec(text)
   if (!from) {

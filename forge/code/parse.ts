@@ -193,6 +193,9 @@ function signatureOf(language: GrammarName, node: Node): string {
   return line.length <= MAX_SIGNATURE_CHARS ? line : `${line.slice(0, MAX_SIGNATURE_CHARS).toWellFormed()}…`
 }
 
-/** Whether a wrapper has nothing else in it: one of several in `const a = 1, b = 2` is shown alone. */
+/**
+ * Whether a wrapper (a node around a definition) holds only one: each of several, as in `const a = 1, b = 2`, is shown
+ * alone.
+ */
 const hasOneDefinition = (wrapper: Node): boolean =>
   wrapper.namedChildren.filter(it => it !== null && !/comment|decorator|parameters/.test(it.type)).length === 1

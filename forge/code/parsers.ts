@@ -102,7 +102,7 @@ class Child {
   constructor(program: string) {
     const flags = ['--no-env-file', '--config=/dev/null', '--no-install']
     this.#process = Bun.spawn([process.execPath, ...flags, program], {
-      // The working directory and the variables of the user have nothing to do with it.
+      // The process must not depend on the user's working directory or, except for PATH, on the user's variables.
       cwd: import.meta.dir,
       env: { PATH: process.env.PATH },
       stdio: ['ignore', 'ignore', 'ignore'],

@@ -351,7 +351,7 @@ export class Work implements AsyncDisposable {
     return reversed
   }
 
-  /** Writes all edits, and waits for the checkouts that follow. Throws if they can't be written. */
+  /** Writes all edits, then waits for updates of checkouts and for git maintenance. Throws if a write fails. */
   async flush(): Promise<void> {
     const works = await this.branches.all()
     // A failure in one branch does not keep the others from being written.

@@ -151,8 +151,9 @@ export interface StepActivities {
 export type BatchPace = { window: number; look: number; wait: number }
 
 /**
- * The reply to a request that is to go into a batch. `there`: its answer is stored already. `out`: a collector has it.
- * `now`: it has to be sent as a single request. `full`: the budget has no room for it beside the requests in batches.
+ * The reply to a request that is to go into a batch. `there`: its answer is stored already. `out`: a collector (the
+ * workflow that submits batches) has it. `now`: it has to be sent as a single request. `full`: the budget has no room
+ * for it beside the requests in batches.
  */
 export type Enlisted = { is: 'there'; sent: Sent } | { is: 'out' | 'full'; pace: BatchPace } | { is: 'now' }
 
@@ -165,7 +166,7 @@ export type WaitingRequest = StepPlace & Constructed & { since: number }
  */
 export type BatchRequest = StepPlace & Constructed & { output: number; bytes: number; waiter: string }
 
-/** Where the list of a submission's requests is stored: `home` is the run in whose store it is. */
+/** Requests that are submitted as one batch. `list`: the requests, stored in git by the run `home`. */
 export type Submission = { id: string; home: RunId; list: List }
 
 /**
@@ -313,8 +314,8 @@ export interface TaskActivities {
    */
   gather(input: TaskPlace & { base: Oid; results: Oid[]; plan: Reference; resolved?: Oid }): Promise<Gathered>
   /**
-   * Judges a resolution by core/review; gives a commit with both parents where it is valid. Without `task` it is one
-   * between results, at the end of the run.
+   * Judges the resolution of a conflict by core/review; gives a commit with both parents where it is valid. Without
+   * `task`, the conflict is between the results of tasks, which are merged at the end of the run.
    */
   judge(
     input: Omit<TaskPlace, 'task'> & { task?: TaskId; ours: Oid; theirs: Oid; resolved: Oid },
@@ -344,7 +345,10 @@ export type RunInput = {
   atMost: number
   /** Which of the run's requests are sent in batches: those of the work, or all with the planner's; undefined: none. */
   batch?: 'work' | 'all' | undefined
-  /** The events after which the run continues with a new history; undefined: long before the server's own limit. */
+  /**
+   * After more events than this the run continues with a new history; undefined: a default far below the server's
+   * limit.
+   */
   events?: number
 }
 

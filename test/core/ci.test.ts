@@ -118,7 +118,10 @@ test.each([
   expect((await reviewOf({ [CI]: jobs('up') })).refusals).toEqual([])
 })
 
-/** A CI workflow of a job that any push starts, and one that publishes with a secret; both sides change the machine. */
+/**
+ * A CI workflow with two jobs: `test`, which any push starts, and `publish`, which uses a secret. Both sides change
+ * `runner`, the machine of `test`.
+ */
 const release = ({
   runner = 'ubuntu-22',
   rights = 'contents: read',

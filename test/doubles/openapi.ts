@@ -57,7 +57,7 @@ export class Description {
       const operation = object(object(this.root.paths)[template])[method.toLowerCase()]
       if (found && isObject(operation)) {
         const variables = names.map((name, at) => [name, decodeURIComponent(found[at + 1] ?? '')] as const)
-        // Operations that are kept by name only are not described.
+        // An operation of which only the name was kept (see describe-github.ts) counts as not described.
         return operation.responses ? { template, operation, variables: Object.fromEntries(variables) } : undefined
       }
     }

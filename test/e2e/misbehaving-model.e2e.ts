@@ -15,7 +15,7 @@ const MAX_REQUESTS = 300 // as in proxy.mjs
 describe('a model server that', () => {
   const results = new Map<Misbehaviour, Boxed>()
   const kinds: Misbehaviour[] = [401, 403, 429, 500, 'html', 'never', 'stall', 'cut', 'loop']
-  /** Seconds: OpenCode itself gives up on 429 and 500 after about 95 seconds, so the run's time limit must be lower. */
+  /** The usual time limit of a run, in seconds: below the 95 after which OpenCode itself gives up on 429 and 500. */
   const usual = 90
   const seconds: Partial<Record<Misbehaviour, number>> = { html: 220, loop: 220 }
 

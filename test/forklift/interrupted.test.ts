@@ -112,7 +112,7 @@ async function worldOf(path: Path): Promise<World> {
 
 const measured = new Map<Path, Promise<{ commands: string[]; length: number }>>()
 
-/** The commands that an undisturbed run of a path starts, and the milliseconds that it takes. */
+/** Runs a path without a fault, once. Gives the commands that the run starts, and the milliseconds that it takes. */
 function undisturbed(path: Path) {
   const measure = async () => {
     await using world = await worldOf(path)
@@ -129,7 +129,7 @@ function undisturbed(path: Path) {
 
 type Case = [path: string, fault: string, place: string, number: (commands: string[]) => number]
 
-/** The faults in turn, at evenly spread commands: each is a golden section further than the one before. */
+/** Cases with the faults in turn, at commands that are spread evenly over the run (in steps of the golden ratio). */
 function sampled(): Case[] {
   const faults = Object.keys(FAULTS)
   const names = Object.entries(PATHS).flatMap(([name, { sample }]) => Array<string>(sample).fill(name))

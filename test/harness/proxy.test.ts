@@ -408,7 +408,7 @@ describe.skipIf(node === null)('a model that repeats the key', () => {
     next = 'words'
     const words = await (await post(paths.chat)).text()
     expect(spoken(words, 0)).toBe('The key is [key removed], and that is it.')
-    // An event that ends with characters of the key is not held back until a text that never comes.
+    // An event is passed on as soon as it ends, even if it ends with characters of the key and no further text comes.
     const { promise, resolve } = Promise.withResolvers<void>()
     gate = promise
     next = 'letters'

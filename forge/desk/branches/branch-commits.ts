@@ -135,7 +135,7 @@ type NewCommit = {
  */
 async function typedSince({ room, drafts }: BranchWork, begun: Drafts) {
   const typed = new Map<Path, DraftFile>()
-  // A moved folder has thousands of drafts, which need not be compared with themselves.
+  // Nothing was typed since. (A moved folder has thousands of drafts: comparing each with itself would take long.)
   if (begun.files === drafts.files) return typed
   for (const path of new Set([...begun.files.keys(), ...drafts.files.keys()])) {
     const [before, now] = await Promise.all([begun, drafts].map(them => fileIn(room.objects, them, path)))

@@ -42,7 +42,9 @@ type UndoTarget = {
   renamed: readonly Renamed[]
   /** Whether the operation concerns an AI's turn, during which the branch's files are read-only. */
   isTurn: boolean
-  /** The merge that waited in the branch before and after the operation. `drafts`: those on the merge from before. */
+  /**
+   * The merge that waited in the branch before and after the operation. `drafts`: the commit of the drafts on `before`.
+   */
   merging?: { before: Oid | undefined; after: Oid | undefined; drafts: Oid | undefined } | undefined
 }
 

@@ -393,7 +393,7 @@ export class BranchWork {
     })
   }
 
-  /** Applies an edit in a file with conflicts: it changes the text with markers; the draft is our side of that text. */
+  /** Applies an edit of a file with conflicts: `bytes` is its text with markers, and the draft is our side of that. */
   #typedIn(clash: Clashing, { oid, bytes }: { oid: Oid; bytes: Buffer }): Clashing {
     const { working } = clash
     if (!working) return { ...clash, draft: oid, bytes }
@@ -805,7 +805,7 @@ export class BranchWork {
     this.#files.rename(to)
   }
 
-  /** Open files follow the renames of files and folders. */
+  /** Moves open files to their new paths after files or folders were renamed. */
   #reopen(renamed: readonly Renamed[]): void {
     for (const it of renamed) this.#files.reopen(it)
     if (this.#files.typed.size > 0) this.#writing.begin()

@@ -113,7 +113,7 @@ function changeFrom(json: unknown, length: number): ChangeSet {
   for (const section of json) {
     if (typeof section === 'number') continue
     const lines = section.slice(1) as string[]
-    // An inserted line with a line end in it would count as one line here and as two elsewhere.
+    // A line end inside an inserted line would make two lines of what CodeMirror counts as one.
     if (lines.some(line => line.includes('\n'))) throw notAnEdit()
   }
   return ChangeSet.fromJSON(json)

@@ -74,7 +74,7 @@ export async function savedBelow(objects: Objects, tip: Oid | undefined, path: P
   return new Map(files.map(({ path: name, mode, oid }) => [`${path}/${name}`, { mode, oid }]))
 }
 
-/** The files of drafts, to look for what is at a path. */
+/** A branch's files with its drafts, for lookups by path. */
 export const filesIn = (objects: Objects, { tip, files }: Drafts): WorkInProgressVfs =>
   new WorkInProgressVfs(objects, tip, asChanges(files))
 

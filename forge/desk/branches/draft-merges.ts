@@ -73,7 +73,7 @@ async function bringTogether(objects: Objects, start: Drafts, ours: Drafts, thei
     // Conflict markers are never written into a draft: the file stays as in `theirs`.
     files.delete(at)
     const there = await entryBeside(objects, theirs, path)
-    // Our side renamed the file, or the folder that it is in: git has moved their change along.
+    // If our side renamed the file or its folder, git has applied their change at the new path.
     if (other && there?.oid !== other.oid) files.set(path, { mode: other.mode, oid: other.oid })
     else if (theirs.files.has(path)) files.set(path, theirs.files.get(path))
     if (mine) await addClash(objects, clashes, path, { mode: mine.mode, base: from?.oid, draft: mine.oid })

@@ -55,7 +55,7 @@ export type Drafts = {
   tip: Oid | undefined
   files: ReadonlyMap<Path, DraftFile>
   clashes: ReadonlyMap<Path, Clashing>
-  /** The renames of files and folders among them: see draft-renames.ts. */
+  /** The renames of files and folders in these drafts: see draft-renames.ts. */
   renames: readonly Renamed[]
 }
 
@@ -245,7 +245,7 @@ async function readClashes(objects: Objects, commit: Oid): Promise<Map<Path, Cla
       if (marked && theirs) working.set(path, { oid, mark, left: marksLeft(text, mark), marked, theirs })
     }
   }
-  // A file without a draft is one that the draft deletes.
+  // A path in `base` that is not in `draft` is that of a file which its draft deletes.
   const all = new Map([...(folders.get('base') ?? []), ...(folders.get('draft') ?? [])])
   return new Map(
     [...all].map(([path, { mode }]) => {

@@ -8,7 +8,9 @@ import { visiblePath } from '../../../core/text.ts'
 import { type Operations, PUT_ASIDE } from '../../operations.ts'
 import { DRAFTS, OWN_REFS } from '../refs.ts'
 
-/** Whether git refused a ref since another one is in its way. */
+/**
+ * Whether git refused to create a ref since there is a ref in the folder of its name, or the reverse: `a` and `a/b`.
+ */
 export const isInTheWay = (error: unknown): boolean =>
   error instanceof GitError && /exists; cannot create|there are still refs under/.test(error.stderr)
 

@@ -62,8 +62,8 @@ export class OpenBranches {
   }
 
   /**
-   * The work on a branch to be created at a commit: `make` creates it in one operation with what starts in it. If that
-   * fails, the work is dropped.
+   * Opens the work on a branch that does not exist yet, and runs `make`, which has to create the branch at the commit
+   * `at`, in one operation with the merge that starts in it. If `make` fails, the opened work is dropped.
    */
   async workToBe<Result>(name: string, at: Oid, make: (held: HeldBranch) => Promise<Result>): Promise<Result> {
     // If a deleted branch of this name is still open in a window, its open files and drafts are used.
@@ -153,8 +153,8 @@ export class OpenBranches {
   }
 
   /**
-   * Called after the deletion of a branch. Its edits are still kept, as if another program had deleted it; if no window
-   * has it open, its work is dropped.
+   * Called after the deletion of a branch. If it has drafts or open files, its work stays open, as after a deletion by
+   * another program, so that no typed text is lost; else the work is closed.
    */
   async leave(name: string): Promise<void> {
     await this.refresh(name)

@@ -5,7 +5,7 @@
  * lost if the process is killed; but each write leaves objects that are not needed later.
  */
 const WRITE_DELAY_MS = 800
-/** The delay between tries if the disk refuses, in milliseconds. */
+/** The delay before a failed write is tried again, in milliseconds. */
 const RETRY_DELAY_MS = 1000
 
 export class Writing {

@@ -5,7 +5,7 @@ import { SESSION } from '../../ai/session.ts'
 import { type LoadedSession, loadSession } from '../../ai/session-file.ts'
 import type { Vfs } from '../../vfs.ts'
 
-/** At most this many conversations are cached; and at most this many bytes of their files, unless there is only one. */
+/** At most this many conversations are cached, and at most this many bytes of their files. One is always cached. */
 const [MAX_SESSIONS, MAX_SESSION_FILES_BYTES] = [8, 16 << 20]
 
 type Known = { loaded: Promise<LoadedSession>; bytes: number }

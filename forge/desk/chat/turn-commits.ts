@@ -24,7 +24,7 @@ const CLOCK_SLACK_S = 86_400
 
 const trailer = (key: string): string => `%(trailers:key=${key},valueonly,separator=%x2C)`
 const FORMAT = ['%H', '%s', trailer(TURN), trailer(UNDOES)].join('%x00')
-/** Matches added lines, deleted lines, and the path. */
+/** Matches a record of --numstat: the numbers of added and of deleted lines, and the path. */
 const STAT = /^\n?(\d+|-)\t(\d+|-)\t(.*)$/s
 /** Matches the kind of a change, whose path is the next field; line counts follow after all of these. */
 const RAW = /^\n?:\d+ \d+ \S+ \S+ ([A-Z])/

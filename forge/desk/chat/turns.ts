@@ -71,7 +71,7 @@ export class Turns implements AsyncDisposable {
   constructor(
     readonly room: BranchServices,
     readonly ai: Ai,
-    /** The user's choices between turns. */
+    /** Choices that the user made between turns (such as the model), which the next turn applies. */
     readonly choices: Choices,
     /** The conversations written on this desk. */
     readonly own: WrittenHere,
@@ -270,7 +270,7 @@ export class Turns implements AsyncDisposable {
       signal: control.signal,
       onEvent: event => live.hear(event),
       checkpoint: (so, does) =>
-        // Arriving text is shown by other news already: it is only written here, to survive a crash.
+        // The page gets arriving text by other news: here the session is only written, so that it survives a crash.
         does === 'hears'
           ? turn.checkpoints.write({ ...turn.now, session: so })
           : this.#checkpoint(turn, { session: so, files: filesIn(vfs), does }),

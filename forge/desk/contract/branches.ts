@@ -95,7 +95,7 @@ export const Operation = v.object({
 export type Operation = v.InferOutput<typeof Operation>
 
 const Commit = v.object({ commit: Oid })
-/** The files and folders of one action: at most those that a person selects. */
+/** A list of the files and folders of one action: 1 to 1,000. */
 const Some = <Item extends v.GenericSchema>(item: Item) => v.pipe(v.array(item), v.nonEmpty(), v.maxLength(1_000))
 /** What an undo or a redo did, and to which refs. */
 const Reversed = v.object({ words: v.string(), refs: v.array(RefName) })

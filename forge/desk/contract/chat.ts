@@ -73,10 +73,10 @@ export type Item = v.InferOutput<typeof Item>
 /** A tool of the repository that needs approval before it runs. */
 export const Approval = v.object({
   path: Path,
-  /** The blob to approve. */
+  /** The blob id of the tool's source, which the user approves. */
   oid: Oid,
   source: v.string(),
-  /** The content approved before, to compare with. */
+  /** The source of this tool that was approved before, to compare with. */
   before: v.optional(v.string()),
   /** The tool call that waits for the approval, if one does. */
   call: v.optional(v.string()),

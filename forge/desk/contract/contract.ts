@@ -49,8 +49,8 @@ export const Reply = v.union([
 export type Reply = v.InferOutput<typeof Reply>
 
 /**
- * The answers, embedded in a page, to its first questions, and the number of news sent to all windows before. Later
- * news may be missed until the connection is open.
+ * What the server embeds in a page: the answers to its first questions, and `said`, the number of news that were sent
+ * to all windows before. News after these may be missed until the connection is open.
  */
 export const PageBeginning = v.object({
   said: Count,

@@ -160,8 +160,8 @@ export const stepQuestions = {
   outlooks: repeatable({ steps: v.pipe(v.array(BranchStep), v.maxLength(64)) }, v.array(Outlook)),
   preview: repeatable({ step: Step }, Preview),
   /**
-   * Runs a step. `before`, `source` and `there`: the commits of the target, of the source and of the remote branch (null for none) in the
-   * preview; if one has moved since, nothing is done. A forced push requires `there`.
+   * Runs a step. `before`, `source` and `there`: the commits of the target, of the source and of the remote branch
+   * (null for none) in the preview; if one of these has moved since, nothing is done. A forced push requires `there`.
    */
   do: question(
     { step: Step, before: v.optional(Oid), source: v.optional(Oid), there: v.optional(v.nullable(Oid)) },

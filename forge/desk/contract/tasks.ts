@@ -94,7 +94,7 @@ export const Run = v.object({
   limit: v.optional(RaisableLimit),
   /** The question to the user about the run as a whole. */
   asks: v.optional(v.string()),
-  /** The report for a decision of the user. */
+  /** The report of the checks of the combined result, once the run is done. */
   report: v.optional(v.string()),
   /** Whether there is a branch with the result of all tasks. */
   hasResult: v.boolean(),
@@ -188,8 +188,8 @@ export const TasksWord = v.variant('tell', [
   }),
   v.object({ tell: v.literal('remove lesson'), id: LessonId }),
   /**
-   * `tree`: the tree in the preview; if it is another by now, nothing is done. `anyway`: the user was told that the
-   * result was not checked.
+   * `tree`: the tree in the preview; if the result is another tree by now, nothing is done. `anyway`: land a result
+   * that is not checked, as the user was told.
    */
   v.object({
     tell: v.literal('land'),

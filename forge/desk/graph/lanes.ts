@@ -32,7 +32,7 @@ const ROWS_PER_BLOCK = 256
 /** The number of colours that lanes other than lane 0 take in turn. */
 const TURNING_COLORS = 5
 
-/** How an edge is drawn: not at all, down to its parent, or until it meets a line that leads there. */
+/** How an edge is drawn: not at all, down to its parent, or only to the next row, where it meets another line. */
 const [HIDDEN, WHOLE, MEETS] = [0, 1, 2]
 
 const NONE = -1
@@ -94,7 +94,7 @@ export class Lanes {
     }
   }
 
-  /** The row at which an edge begins: the last one whose first edge is not after it. */
+  /** The row at which an edge begins: the last row whose edges start at or before this one. */
   #childOf(edge: number): number {
     const { from, count } = this.shape
     let [low, high] = [0, count]
@@ -157,7 +157,7 @@ export function layLanes(shape: Shape): Lanes {
       const child = above[parent] as number
       if (child === row) looks[edge] = HIDDEN
       else if (child === NONE) {
-        // The topmost merge draws the way down to the line that it merged; merges below meet that way.
+        // Of several merges of one line, the topmost draws the way down to it; the edges of the others end at that way.
         if ((tops[line] as number) < parent) looks[edge] = MEETS
         else tops[line] = row
         via[edge] = line
@@ -214,7 +214,7 @@ function hasSame(numbers: Int32Array, from: number, to: number): boolean {
 }
 
 type Lines = {
-  /** The line of each row. */
+  /** For each row, the index of its line of development. */
   lineOf: Int32Array
   /** The row above in the same line; -1 at its top. */
   above: Int32Array
@@ -222,7 +222,7 @@ type Lines = {
   tops: number[]
   /** For each line, the row of its oldest commit. */
   bottoms: number[]
-  /** For each line, the row that it joins; -1 for none. */
+  /** For each line, the row of its oldest commit's first parent, where it joins another line; -1 for none. */
   joins: number[]
 }
 
@@ -272,7 +272,7 @@ function findLines({ count, from, parents, trunks }: Shape): Lines {
 class LaneAllocator {
   /** For each lane, the first rows of its ranges, lowest on the screen first. */
   readonly #starts: number[][] = []
-  /** The last rows of these ranges. */
+  /** For each lane, the last rows of the ranges in `#starts`, in the same order. */
   readonly #ends: number[][] = []
 
   constructor(readonly first: number) {}

@@ -12,13 +12,16 @@ import { many, visiblePath } from '../../../core/text.ts'
 import { FORGE_FOLDER, isOfForge } from '../branches/forge-folder.ts'
 import type { StoredMerging } from '../conflicts/merging-commits.ts'
 
-/** Oddities of a merge's result, in words. */
+/** Oddities of a merge's result, as sentences: points that the user should look at before committing. */
 export interface Oddities {
   files: Map<Path, string>
   words: string[]
-  /** Files that took most of one side: odd only if a model resolved them, since a user may intend it. */
+  /**
+   * Files that lost most lines in which our side differed from theirs. Reported only where a model resolved the file,
+   * since a user may intend it.
+   */
   shrunk: Map<Path, string>
-  /** An oddity of all files together: they took most of one side. */
+  /** A sentence if all conflicts were resolved for the same side, so that the result equals that side. */
   whole: string | undefined
 }
 
@@ -105,7 +108,8 @@ function oddIn(judged: MergeReview, { ours, theirs }: StoredMerging): Oddities {
   const note = (path: Path, words: string) => {
     if (!isOfForge(path) && !files.has(path)) files.set(path, words)
   }
-  // Reports a file only if less than half of the difference is left: with the lines of both sides, about half is.
+  // Reports a file only if less than half of its differing lines are left: where both sides' lines are kept, about half
+  // are left.
   const shrunk = judged.shrunk
     .filter(({ path, before, after }) => after * 2 < before && !isOfForge(path))
     .map(({ path, before, after }): [Path, string] => {

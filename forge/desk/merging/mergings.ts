@@ -526,7 +526,7 @@ async function bothOf(work: BranchWork, row: ConflictRow): Promise<Map<Path, Dra
 
 // --- Oddities ---
 
-/** Whether a model may have resolved a file: one of the desk, or Forklift's agent. */
+/** Whether a model may have resolved a file: the model of the branch's chat (`by`), or that of Forklift's agent. */
 const mayBeByModel = ({ forklift }: StoredMerging, { by }: MergingFile): boolean =>
   by !== undefined || forklift !== undefined
 

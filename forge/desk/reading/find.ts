@@ -27,7 +27,10 @@ export class FileFinder {
 
   constructor(readonly repository: Repository) {}
 
-  /** The best matches first. `ranges`: the matched bytes. Without words, the first files. */
+  /**
+   * Finds files by words in their paths, best matches first. `ranges`: the matched bytes of a path. Without words, gives
+   * the first files of the tree.
+   */
   async find(tree: Oid, words: string, count: number): Promise<FoundFile[]> {
     const { all, index } = await this.#namesOf(tree)
     const wanted = words.trim()

@@ -13,8 +13,8 @@ export type ReadingPlace = {
 }
 
 /**
- * The branch or commit that some files are read from. Drafts are written as objects, so that everything that reads
- * trees can read them.
+ * Gives the commit and the tree that some files are read from. Drafts are first written as objects, so that everything
+ * that reads trees can read them.
  */
 export async function readingPlace(objects: Objects, files: Vfs): Promise<ReadingPlace> {
   if (files instanceof WorkInProgressVfs && files.changes.size > 0)

@@ -251,7 +251,7 @@ async function beginningOf(served: Served): Promise<string> {
   }
 }
 
-/** Parses the address; an invalid one is not found. */
+/** Parses the address of a request; an invalid one becomes a path at which nothing is served. */
 function urlOf({ url }: Request): Pick<URL, 'pathname' | 'searchParams'> {
   return URL.parse(url) ?? { pathname: '/nowhere', searchParams: new URLSearchParams() }
 }

@@ -11,7 +11,8 @@ import { readJson, writeJson } from '../../../core/state.ts'
 const Address = v.object({
   host: v.string(),
   port: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(65_535)),
-  // No desk makes a shorter token, and as the next desk's token it could be guessed.
+  // Every desk makes a token of this length. A shorter one, which could be guessed, is refused: the next desk would
+  // take it over.
   token: v.pipe(v.string(), v.regex(/^[\w-]{43}$/)),
 })
 export type Address = v.InferOutput<typeof Address>

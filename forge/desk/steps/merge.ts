@@ -89,7 +89,7 @@ export async function mergeSourceInto(objects: Objects, source: Source, { tip }:
   return await withPlainNames(objects, merge, source.words)
 }
 
-/** The merge bases. Throws a {@link Failure} if there are none. */
+/** The merge bases of a branch and the commit to merge into it. Throws a {@link Failure} if there are none. */
 export async function commonTo(repository: Repository, source: Source, { branch, tip }: StepTarget): Promise<Oid[]> {
   const bases = await mergeBases(repository, tip, source.commit)
   if (bases.length > 0) return bases

@@ -118,7 +118,7 @@ export type WaitingMerge = {
   isNew?: boolean
 }
 
-/** Lets a merge wait in a branch: its conflicts are written, and the branch itself stays. */
+/** Makes a merge wait in a branch for the user: writes its conflicts, and does not move the branch. */
 export async function waitForPerson(
   held: HeldBranch,
   { stop, ours, kind, does, also = [], settled = held.work.drafts, forklift, result, by, isNew = false }: WaitingMerge,

@@ -111,12 +111,12 @@ async function baseOf(objects: Objects, { parents: [parent] }: Commit): Promise<
 }
 
 /**
- * `owner`: the commit whose .forge folder is kept: that of the target of a cherry-pick, or that of a rebased branch,
- * whose commits contain it. `theirs`: the name of the other side, in the names of files that git puts aside.
+ * `owner`: the commit whose .forge folder (the AI's conversation) is kept: the target branch's commit in a cherry-pick,
+ * the rebased branch's in a rebase. `theirs`: the name of the other side, in the names of files that git puts aside.
  */
 type AppliedChange = { tree: Oid; from: Oid; to: Oid; owner: Oid; theirs: string; signal: AbortSignal }
 
-/** What differs between two commits or trees, applied to a tree. */
+/** Applies the differences between two commits or trees (`from` and `to`) to a third tree. */
 export async function applyChange(
   objects: Objects,
   { tree, from, to, owner, theirs, signal }: AppliedChange,

@@ -30,7 +30,10 @@ export type Planned =
 
 /** Where a chain of commits stops at conflicts: the merge, and what is left to do. */
 export type Stop = {
-  /** Git's merge, with plain file names, and the branch's own .forge folder. */
+  /**
+   * Git's merge, with the names of the sides in place of commit ids in file names (see withPlainNames), and with the
+   * branch's own .forge folder.
+   */
   merge: MergedTree
   /** The tree into which `theirs` is merged. */
   ours: Oid
@@ -42,7 +45,7 @@ export type Stop = {
   >
 }
 
-/** What becomes of commits of a branch, without whether a remote has them. */
+/** What becomes of a commit of a branch, before it is known whether a remote has that commit. */
 export type Rewritten = Omit<RewrittenCommit, 'isPushed'>
 
 export type StepPlan = {
@@ -57,7 +60,7 @@ export type StepPlan = {
   does: string
   /** Appended to `does` when the step is done. */
   how?: string
-  /** The commit that the chain starts on; undefined if the chain starts a history. */
+  /** The commit that `chain` is put on; undefined if the first commit of `chain` has no parent. */
   onto: Oid | undefined
   /** The commits up to the end or the stop. */
   chain: readonly Planned[]
@@ -68,7 +71,10 @@ export type StepPlan = {
   commits: number
   /** The message of the resulting commit, for editing. */
   message?: string | undefined
-  /** Of a rewriting: the oldest commit that becomes another one, and what becomes of each commit from there on. */
+  /**
+   * Of a rewriting: `replaced` is the oldest commit that becomes another one, and `rewritten` what becomes of each
+   * commit from there on.
+   */
   replaced?: Oid | undefined
   rewritten?: readonly Rewritten[] | undefined
   /** Other refs that move with the branch. */

@@ -8,7 +8,7 @@ import { visiblePath } from '../../../core/text.ts'
 import { HEADS, headRef } from '../branches/branches.ts'
 import { OWN_REFS } from '../refs.ts'
 
-/** `name`: a byte string, as on the page. */
+/** The settings of a remote. `name`: a byte string, as on the page. */
 export type RemoteSettings = {
   name: string
   /** The refspecs that map fetched refs to tracking refs. */

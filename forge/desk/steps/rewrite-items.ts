@@ -75,7 +75,7 @@ export async function applyItems(objects: Objects, course: Course, { signal, tel
       const picked = await read(oid)
       const short = oid.slice(0, 8)
       const change = (index === 0 && part) || { from: await treeOf(picked.parents[0]), to: oid }
-      // The conversation moves with its branch's commits; after a reordering, the newest commit gets the current one.
+      // The .forge folder (the AI's conversation) is that of the applied commit; for the newest item, that of `owner`.
       const ofForge = at === items.length - 1 && owner !== undefined ? owner : change.to
       const merge = await applyChange(objects, { tree, ...change, owner: ofForge, theirs: short, signal })
       if (isClean(merge)) {

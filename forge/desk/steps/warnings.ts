@@ -104,8 +104,8 @@ async function onRemotes(repository: Repository, { branch, before, onto, chain }
 }
 
 /**
- * Warns of commits that a push of the branch has brought to a remote; where commits are replaced by others, also of
- * those that other branches have there.
+ * Warns that commits which leave the branch are on a remote already: in a remote branch that a push of this branch
+ * updates, or else, unless the step is a move, in any other remote branch.
  */
 function remoteWords({ pushed, anywhere }: RemoteCounts, step: Step['step'], name: string): string[] {
   const count = pushed > 0 || step === 'move' ? pushed : anywhere

@@ -43,7 +43,7 @@ const ACT_TIMEOUT_MS = 10 * 60_000
 const MAX_CONCURRENT_LOOKS = 2
 
 export class Tasks {
-  /** Running reading commands, by arguments. */
+  /** The running commands that only read, by their arguments. */
   readonly #looks = new Map<string, Promise<string[]>>()
   #busy = 0
   readonly #waiting: (() => void)[] = []

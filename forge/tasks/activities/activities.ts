@@ -42,7 +42,10 @@ const IMAGE_CHECK_TIMEOUT_MS = 90_000
 
 type Environment = Record<string, string | undefined>
 
-/** The activities of the flows. `learns`: whether runs learn from earlier ones. Dispose it to close journals, ledgers and git processes. */
+/**
+ * The activities of the flows. `learns`: whether runs learn from earlier ones. Dispose it to close journals, ledgers
+ * and git processes.
+ */
 type OpenActivities = { activities: Activities; learns: boolean } & AsyncDisposable
 
 /**

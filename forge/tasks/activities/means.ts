@@ -66,7 +66,8 @@ export type AttemptCheck = (
 
 /**
  * Lints a plan: gives what the flow needs to know of its tasks, or a sentence for each complaint. `standing`: the
- * progress of the tasks of `before`, the previous plan. `inBatch`: whether the work is sent in batches. `notes`: sentences for the journal.
+ * progress of the tasks of `before`, the previous plan. `inBatch`: whether the work is sent in batches. `notes`:
+ * sentences for the journal.
  */
 export type Lint = (
   plan: Plan,
@@ -207,7 +208,7 @@ export class Means implements Disposable {
     return personAt(await this.#user, seconds)
   }
 
-  /** The gate of a model's provider. */
+  /** The gate (limiter of concurrent requests) of a model's provider. */
   gate(model: string): Gate {
     const provider = providerOf(model) ?? model
     const gate = this.#gates.get(provider) ?? this.options.openGate?.() ?? new Gate()

@@ -82,7 +82,8 @@ export class RunWork implements RunActivities {
     const before = await readStoredRun(store)
     const facts = before?.facts ?? (await this.#facts(input, store))
     const { learns } = settings
-    // Pinned once, with the facts: a lesson that is learned meanwhile would change the requests of steps that are done.
+    // The lessons are fixed once, together with the facts for planners: a lesson that is learned later would change the
+    // requests of steps that are done.
     const lessons = before?.facts || !learns ? before?.lessons : await pinLessons(objects, store)
     const stored: StoredRun = { ...input, began: before?.began ?? now(), facts, ...(lessons && { lessons }) }
     await Promise.all([
@@ -177,8 +178,8 @@ export class RunWork implements RunActivities {
   }
 
   /**
-   * Verifies that the user has signed the plan that is reported as approved. Then signs, as this user's worker, that it
-   * is.
+   * Verifies that the user has signed the plan that is reported as approved. Then signs, as this user's worker, that
+   * this plan is approved.
    */
   async #verifyApproved({ run, answer }: { run: RunId; answer: Reference }): Promise<void> {
     const { store, approved, verdicts } = await this.means.run(run)

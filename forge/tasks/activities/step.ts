@@ -576,8 +576,8 @@ function endOf(
 }
 
 /**
- * The reference to an answer, with a kind of its own where the answer says that the plan lacks some work: later
- * requests show it under that heading.
+ * The reference to an answer. Where the answer says that the plan lacks some work, it gets the kind `discovered`, since
+ * later requests show it under the heading of that kind.
  */
 const named = (parsed: Reference, outcome: Outcome): Reference =>
   outcome === 'new_tasks_discovered' ? { ...parsed, kind: 'discovered' } : parsed
@@ -601,7 +601,7 @@ async function more(store: RunStore, parsed: AnswerOf<StepInput['kind']>): Promi
   return { fanOut: await keepItems(store, 'agents', agents) }
 }
 
-/** The first lines of a text; all of it is in the blob. */
+/** The beginning of a text, on one line. The whole text is stored in a blob. */
 function shortly(words: string): string {
   const line = visible(words.replace(/\s+/g, ' ').trim())
   return line.length > 600 ? `${line.slice(0, 600)} …` : line

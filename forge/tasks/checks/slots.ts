@@ -236,7 +236,7 @@ class WarmSlot implements Slot {
   async keepPrepared(): Promise<void> {
     await openAll(this.folder)
     await this.#bringBackFiles(this.#commit)
-    // The owner is changed now: later it would count as a change of the file.
+    // The files get the container's owner before their state is recorded: later, that would count as a change.
     await giveToContainer(this.folder)
     this.#prepared = await this.#untracked()
     // Files that change from now on are newer than this file.
@@ -285,7 +285,7 @@ class WarmSlot implements Slot {
     const tracked = new Set<string>()
     for (const path of stdout.toString('latin1').split('\0')) {
       tracked.add(path)
-      // The parents of the commit's files belong to the commit as well.
+      // The folders above the commit's files belong to the commit as well.
       for (let at = path.lastIndexOf('/'); at > 0; at = path.lastIndexOf('/', at - 1)) {
         const folder = path.slice(0, at)
         if (tracked.has(folder)) break

@@ -354,8 +354,8 @@ async function tellHeldBefore(
   if (claims.length === 0 || base === head) return results
   const held = new Set<string>()
   for (const wanted of claims) {
-    // The base is checked with the files prepared for the attempt, such as installed packages: nothing is decided by
-    // this.
+    // The base is checked with the files prepared for the attempt, such as installed packages. They may differ from the
+    // base's own, but the result is only reported and decides nothing.
     const isPrepared = await slot.restore(base)
     if (!isPrepared && prepare.length > 0) break
     const end = await runIn(means, slot, wanted)

@@ -68,7 +68,7 @@ const ReadFact = v.pipe(v.string(), v.parseJson(), Fact)
 /** The facts with a valid signature. `ofOthers`: how many have signatures of other keys. */
 export type BelievedFacts = { facts: Fact[]; hasKey: boolean; ofOthers: number }
 
-/** The facts of one run. */
+/** Signs the facts of one run (see {@link Fact}), and looks up the signed ones. */
 export class Verdicts {
   constructor(
     readonly approvals: Approvals,

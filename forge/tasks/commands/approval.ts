@@ -24,7 +24,7 @@ import { askPerson, columnsOf, type PlanWord } from './follow.ts'
 import { openNetwork } from './network.ts'
 import { openStore, type RunPlace } from './place.ts'
 
-/** Opens what the user has signed for a run. */
+/** Opens the user's signed approvals of a run's commands, plans and answers. */
 export async function openApproved(place: RunPlace, run: RunId, { env }: CommandContext): Promise<ApprovedCommands> {
   const folder = await openRunFolder(place.repository, run, env)
   const config = join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')

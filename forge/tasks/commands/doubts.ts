@@ -1,6 +1,6 @@
 /**
- * What the user should know before merging a result, as its checks do not show it: by signed facts and by the files
- * themselves, never by the word of a model or the journal.
+ * Finds what the checks of a result do not show, but the user should know before merging it: from signed facts and the
+ * files themselves, never from the word of a model or the journal.
  */
 import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
 import { visiblePath } from '../../../core/text.ts'

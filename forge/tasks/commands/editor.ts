@@ -1,4 +1,4 @@
-/** The user's editor. */
+/** Opens files in the user's editor. */
 import { Failure } from '../../../core/failure.ts'
 import { read } from '../../../core/git/run.ts'
 import { visible } from '../../../core/text.ts'

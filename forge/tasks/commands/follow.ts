@@ -193,7 +193,7 @@ export function nextSteps({ run, state, tasks, limit, question }: RunStatus): st
   }
 }
 
-/** The command that answers an asking task; or that resumes one where something was missing. */
+/** The command to type for a task that waits for the user: an answer, or, where something was missing, a resume. */
 export const toAnswer = (run: RunId, { id, isLacking }: RunStatus['tasks'][number]): string =>
   isLacking ? `forge resume ${run} ${id}` : `forge answer ${run} ${id} "…"`
 

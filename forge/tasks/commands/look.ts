@@ -85,7 +85,7 @@ async function lookAtServer(server: RunServer, store: RunStore): Promise<Looked>
     return { isUnderWay: true, status: last }
   if (standing.is === 'open') return { isUnderWay: true, status: await server.status(run) }
   if (!last || hasEnded(last)) return { isUnderWay: false, status: last }
-  // A run that has ended stored its status before, unless the disk was full.
+  // A run stores its status in git before it ends, unless the disk was full: then the server is asked for it.
   const own = standing.is === 'completed' ? await server.status(run).catch(() => undefined) : undefined
   return { isUnderWay: false, status: own && hasEnded(own) ? own : failed(last, whyEnded(run, standing)) }
 }
@@ -134,7 +134,7 @@ const failed = (last: RunStatus, words: string): RunStatus => {
   return { ...rest, state: 'failed', words }
 }
 
-/** A status in which no task is at work. */
+/** A copy of the status in which running tasks have the state `instead`. */
 const withoutWork = (status: RunStatus, instead: TaskState): RunStatus => ({
   ...status,
   tasks: status.tasks.map(task => (task.state === 'runs' ? { ...task, state: instead, doing: '' } : task)),

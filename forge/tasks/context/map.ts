@@ -14,15 +14,15 @@ import { NONE, TagStore, type Tags } from './tags.ts'
 export type Near = { path: Path; isNext: boolean; lines: string[] }
 
 /**
- * Opens the code map, which ranks the files around some files. Dispose it: `using map = openCodeMap(…)`. `folder`: for
- * the cache, outside any repository.
+ * Opens the code map, which ranks files by how closely they are related to given ones. Dispose it: `using map =
+ * openCodeMap(…)`. `folder`: where the cache is stored, outside any repository.
  */
 export function openCodeMap(objects: Objects, { folder }: { folder: string }): CodeMap {
   const code = new CodeReader(objects, folder)
   return new CodeMap(objects, code, new TagStore(objects, code, folder))
 }
 
-/** The share of a file's weight that returns to the start in each step. */
+/** The share of its weight that a file keeps as its score; the rest is passed on to the files that it refers to. */
 const RESTART = 0.15
 /** A smaller weight is not passed on. */
 const MIN_SCORE = 0.0005

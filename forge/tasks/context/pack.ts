@@ -87,7 +87,7 @@ export type Packed = {
 
 /** The used share of the window: tokens are estimated, so some space stays free. */
 const USED = 0.9
-/** The share of the free space for files that only a pattern matches. WIDER: for the list of the project's files. */
+/** The share of the free space for files that the task names by a pattern only. WIDER: for the list of all files. */
 const FOUND_FILES = 0.25
 const WIDER = { planning: 0.8, doing: 0.3 }
 /**
@@ -119,7 +119,7 @@ const SHOWN = {
   read: { whole: 8 << 10, parts: 8 << 10 },
   named: { whole: MAX_FILE_BYTES, parts: MAX_FILE_BYTES },
 }
-/** Files with the project's conventions; a limit of bytes for each. */
+/** Files with the project's conventions; MAX_INSTRUCTIONS: at most this many bytes of each. */
 const INSTRUCTIONS = ['AGENTS.md', 'CLAUDE.md']
 const MAX_INSTRUCTIONS = 12 << 10
 /** A README's beginning without badges, which says what the project is; MAX_README: at most this many bytes. */

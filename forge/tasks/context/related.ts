@@ -41,9 +41,12 @@ const MAX_DEFINERS = 3
 /** At most this many commits of the repository are read. MAX_COMMIT_FILES: commits with more files are ignored. */
 const MAX_COMMITS = 600
 const MAX_COMMIT_FILES = 20
-/** A companion has changed together with the files in at least this many commits. */
+/**
+ * A companion (a file that often changes with the step's own files) has changed with them in at least this many
+ * commits.
+ */
 const MIN_TOGETHER = 3
-/** A companion has changed in at least this share of the commits that changed the files. */
+/** A companion has changed in at least this share of the commits that changed the step's own files. */
 const MIN_SHARE = 0.3
 const MAX_COMPANIONS = 4
 

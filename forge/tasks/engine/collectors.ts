@@ -62,7 +62,7 @@ export const temporalCollectors: Collectors = {
 
 const idOf = (queue: string, model: string): string => `forge-batch-${queue}-${model}`
 
-/** A collector that has ended has no requests. */
+/** Ignores that a collector has ended, since it then has no requests to withdraw. Throws any other error. */
 function ignoreEnded(error: unknown): void {
   if (!(error instanceof WorkflowNotFoundError)) throw error
 }

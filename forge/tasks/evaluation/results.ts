@@ -12,7 +12,7 @@ import { TIERS } from '../plan/schema.ts'
 import { DOMAINS } from '../runs/domains.ts'
 import { changeFilesAt } from '../runs/ref-files.ts'
 
-/** At most this many results are read, and bytes of each. */
+/** At most this many results are read. MAX_BYTES: at most this many bytes of each. */
 const MAX_RESULTS = 20_000
 const MAX_BYTES = 64 << 10
 

@@ -98,7 +98,7 @@ export class Batched {
   async #watch(pace: BatchPace): Promise<void> {
     if (this.#isWatching) return
     this.#isWatching = true
-    // This goes on when the request that has started it is cancelled: others may still wait.
+    // The watching goes on when the request that has started it is cancelled: other requests may still wait.
     await CancellationScope.nonCancellable(async () => {
       const isOver = () => this.#open().length === 0
       while (!isOver()) {
@@ -143,7 +143,7 @@ export class Batched {
       const requests = this.#withdrawn.splice(0)
       this.#withdrawing = undefined
       const given = requests.map(({ model, key }) => ({ model, key }))
-      // If this fails, the batch ends by itself, and only the money for unneeded answers is lost.
+      // If withdrawing fails, the batch still ends by itself: only the money for unneeded answers is lost.
       const { workflowId: waiter } = workflowInfo()
       await atOnce.withdraw({ run: request.run, waiter, requests: given }).catch(() => undefined)
     })

@@ -65,7 +65,7 @@ class Collector {
   readonly #out = new Map<string, Out>()
   /** How many submissions of earlier histories are being read from their lists. */
   #reading = 0
-  /** How many submissions are under way in this history. */
+  /** How many submissions this workflow history handles now: a new history begins only when it handles none. */
   #carried = 0
   #isDraining = false
   /** How many signals to flows have not arrived yet: the server drops signals of a workflow that has ended. */
@@ -211,7 +211,7 @@ class Collector {
         submission.wanted.add(wishOf(request))
       }
     } catch {
-      // Its list can't be read, so it counts as wanted until the end, and is not cancelled early.
+      // The submission's list can't be read, so the submission counts as wanted to its end: it is not cancelled early.
       submission.wanted.add('')
     }
     this.#reading--

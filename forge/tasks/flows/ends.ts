@@ -3,8 +3,8 @@ import type { List, Reference, Spent, StepInput, StepResult } from '../contract.
 import type { Halt, TaskEnd, TaskInput } from '../run/events.ts'
 
 /**
- * The end of a step: a result, or a halt, which keeps all from going on until the user has fixed something. `spent`
- * includes its sub-agents.
+ * The end of a step: a result, or a halt, after which nothing goes on until the user has fixed its cause. `spent`
+ * includes what the step's sub-agents have spent.
  */
 export type StepEnd = { halt?: undefined; result: StepResult; spent: Spent } | { halt: Halt; spent: Spent }
 

@@ -16,7 +16,7 @@ import { haltOf } from './troubles.ts'
 
 /** At most this many sub-agents at the same time. */
 const MAX_CONCURRENT_AGENTS = 50
-/** The limit in batches, for sub-agents that do not wait for a batch. MAX_OUT: at most this many wait for a batch. */
+/** In batches: at most this many sub-agents run without waiting for a batch, and at most MAX_OUT wait for one. */
 const MAX_PREPARED = 200
 const MAX_OUT = 1500
 /** The events after which a fan-out in batches begins nothing new; the server ends it at 51,200. */

@@ -1,5 +1,5 @@
 /**
- * Learning from runs that have ended: from one, as a workflow of its own that the run leaves behind, and once a day
+ * Learns from runs that have ended: from each in a workflow of its own, which the run starts at its end, and once a day
  * from all that were not learned from, e.g. since their provider did not answer. A failure here does not affect any
  * run.
  */

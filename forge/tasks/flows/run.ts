@@ -120,7 +120,7 @@ class Running {
     return this.#run.ending ?? { state: 'stopped', words: '' }
   }
 
-  /** Leaves behind a workflow that learns from this run. */
+  /** Starts the workflow that draws lessons from this run. It outlives the workflow of the run itself. */
   async #learn(): Promise<void> {
     if (!this.#run.learns) return
     const { run } = this.input

@@ -50,7 +50,7 @@ async function askOrMend(input: StepInput, means: StepMeans): Promise<StepEnd> {
   return again.halt ? { halt: again.halt, spent } : { result: { ...again.result, spent }, spent }
 }
 
-/** Runs the five activities. */
+/** Runs the five activities of a step. */
 async function ask(input: StepInput, { batched }: StepMeans): Promise<StepEnd> {
   const place = stepPlaceOf(input)
   let spent = NOTHING_SPENT

@@ -40,7 +40,7 @@ export function failureOf(error: unknown): { halt: Halt } | { words: string } {
   return { halt: { why: 'machine', words: errorWords(error) } }
 }
 
-/** The halt for what was thrown, where nothing can continue without the user. Rethrows a cancellation. */
+/** Converts a thrown error to a halt, for an error after which only the user can continue. Rethrows a cancellation. */
 export function haltOf(error: unknown): Halt {
   const trouble = failureOf(error)
   return 'halt' in trouble ? trouble.halt : { why: 'machine', words: trouble.words }

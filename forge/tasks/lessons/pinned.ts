@@ -21,7 +21,7 @@ export async function pinLessons(objects: Objects, store: RunStore): Promise<Ref
   const { lessons } = await readPlaybooks(objects)
   const active = lessons.filter(({ retired }) => !retired)
   if (active.length === 0) return undefined
-  // Without the counts of how often each lesson was given and how often it helped: no request contains these.
+  // The counts (how often each lesson was given, and how often it helped) are set to 0, since no request has them.
   return await store.putJson(
     'lessons',
     active.map(lesson => ({ ...lesson, given: 0, firstTry: 0 })),

@@ -14,7 +14,10 @@ const PROGRAMS = [
   ...['node', 'python', 'python3', 'pip', 'pip3', 'uv', 'pytest', 'ruby', 'gem', 'perl', 'php', 'go', 'cargo', 'mvn'],
   ...['gradle', 'java', 'brew', 'apt', 'apt-get', 'yum', 'apk', 'crontab', 'systemctl', 'forge', 'forklift', 'find'],
 ]
-/** Programs whose names are also words of English: only an argument that no sentence has makes them a command. */
+/**
+ * Programs whose names are also English words. They count as commands only before an argument that no sentence has,
+ * such as an option or a path.
+ */
 const WORDS = new Set([
   'make',
   'go',

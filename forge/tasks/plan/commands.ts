@@ -238,7 +238,7 @@ function simpleCanFail({ words, isNegated }: Simple, isPiped: boolean): boolean 
   if (isNegated) return true
   const run = unwrapped(words)
   const [program, second] = run.map(({ text }) => text)
-  // A command of only assignments can't fail; any other may that is not understood here.
+  // A command of only assignments can't fail. Any other command in which no program is found may fail.
   if (program === undefined) return !words.every(({ text }) => /^\w+=/.test(text))
   if (program === 'exit' || program === 'return') return second !== undefined && second !== '0'
   // A command inside of a shell is checked separately.

@@ -9,8 +9,8 @@ import { isLiteral, plain } from './globs.ts'
 import type { Plan, Task } from './schema.ts'
 
 export type EstimateRange = { low: number; high: number }
-/** `cost`: in US dollars; undefined where a tier has no price. `unpriced`: these tiers. */
 /**
+ * What a plan may take. `cost`: in US dollars; undefined where a tier has no price. `unpriced`: the tiers without one.
  * `batched`: the cost if requests are sent in batches; undefined where a tier has no price, or a provider no batches.
  */
 export type PlanEstimate = {

@@ -41,7 +41,7 @@ const TEST = /(?:^|\/)(?:test_[^/]*\.py|[^/]*[._-](?:test|spec)\.[a-z]+|[^/]*_te
 export const isTestFile = (path: string): boolean =>
   TEST.test(path) || /(?:^|\/)(?:tests?|__tests__|specs?)\//.test(path)
 
-/** The files of the tree, and facts about them. */
+/** The files and folders of a tree, with what the linter of plans looks up in them. */
 export class Files {
   readonly files: ReadonlySet<string>
   readonly folders: ReadonlySet<string>

@@ -17,7 +17,7 @@ type Name = 'folders' | readonly Sign[]
 /** A parsed glob: a list of names for each alternative of its braces. */
 export type Glob = { text: string; choices: readonly (readonly Name[])[] }
 
-/** At most this many alternatives of braces. MAX_NAMES: at most this many names. Other globs are refused. */
+/** Globs with more alternatives of braces than this are refused, as are those with more names than MAX_NAMES. */
 const MAX_CHOICES = 64
 const MAX_NAMES = 64
 

@@ -1,6 +1,7 @@
 /**
- * Lints a plan: whether it can be done as it is, without a model. Each complaint is one sentence that names task and
- * field and says what would be right, so that the plan's author, a model or a person, can correct it.
+ * Lints a plan without asking a model: finds out whether it can be carried out as it is. Each complaint is one sentence
+ * that names task and field and says what would be right, so that the plan's author, a model or a person, can correct
+ * it.
  */
 import type { Objects } from '../../../core/git/objects.ts'
 import { asBytes, asText, type Oid } from '../../../core/git/repository.ts'
@@ -161,7 +162,7 @@ function notesOn(tasks: readonly PlannedShape[]): string[] {
   )
 }
 
-/** At most this many notes on changed checks. */
+/** At most this many notes are given on tasks that may change an existing check. */
 const MAX_NAMED_CHECKS = 20
 
 /**

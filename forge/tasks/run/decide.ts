@@ -112,7 +112,7 @@ function away({ run }: Draft, { is: _, ...told }: Extract<Event, { is: 'away' }>
   const { away = [] } = run
   const before = away.find(({ flow }) => flow === told.flow)
   if (before && before.number > told.number) return
-  // Ignores what comes late from a flow of an attempt that has ended: it would never be taken back.
+  // Ignores late news of waiting requests from a flow whose attempt has ended: no news of their end would follow.
   if (told.task !== undefined && !run.tasks.some(({ shape, isOut }) => shape.id === told.task && isOut)) return
   run.away = [...away.filter(it => it !== before), told]
 }

@@ -185,7 +185,7 @@ function discovers(draft: Draft, record: TaskRecord, { words, parsed }: TaskEnd)
   doubt(draft, record, doubted, found)
 }
 
-/** Has the plan checked again, unless this task has questioned it too often: then it has failed. */
+/** Has the plan checked again. If this task has questioned the plan too often, fails the task instead. */
 function doubt(draft: Draft, record: TaskRecord, doubted: Doubt, evidence: Reference[]): void {
   const { id } = record.shape
   if (++record.discoveries > DISCOVERIES) {

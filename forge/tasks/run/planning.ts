@@ -115,7 +115,7 @@ function kept(draft: Draft, reference: Reference): void {
     return
   }
   planning.wish = [...planning.wish, reference]
-  // Passes and failures are summarised by a cheap model; a single task's finding is used as it is.
+  // A cheap model summarises a status about many passed or failed tasks; a single task's finding is used as it is.
   if (planning.doubts.some(({ why }) => why === 'passed' || why === 'failures')) summarise(draft, reference)
   else propose(draft)
 }
@@ -444,8 +444,8 @@ function takeUpPassed(draft: Draft): void {
 const isSame = (a: TaskShape, b: TaskShape): boolean => a.hash === b.hash && a.tier === b.tier
 
 function renewed(record: TaskRecord, shape: TaskShape, found: PlanChanges): TaskRecord {
-  // A plan may change a running task only if that began while the linter read the plan: then the task stays as it
-  // began.
+  // The linter refuses changes to running tasks, so this task began only after the linter had read the states of the
+  // tasks. It continues with the plan that it began with.
   if (record.isOut) return record
   if (record.state === 'done') {
     found.rechecked.push(shape.id)

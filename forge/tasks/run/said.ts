@@ -153,7 +153,7 @@ function answered(draft: Draft, task: TaskId | '', answer: Reference): void {
     if (record.state === 'asks') goOn(draft, record, answer)
     return
   }
-  // An answer is first of all for what holds the whole run.
+  // If something holds the whole run, the answer ends only that; otherwise it answers the run's own question.
   if (held || !run.question) {
     draft.sayOnce('answered', 'A person says to go on.', { refs: [answer] })
     return

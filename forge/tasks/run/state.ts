@@ -79,7 +79,7 @@ export type Hold = {
   task?: TaskId
 }
 
-/** A reason to check the plan again. `parsed`: a task's finding. */
+/** A reason to check the plan again. `parsed`: a task's answer that says what the plan lacks. */
 export type Doubt =
   | { why: 'discovered' | 'blocked'; task: TaskId; words: string; parsed?: Reference }
   | { why: 'passed' | 'failures'; words: string }
@@ -131,7 +131,7 @@ export type Planning = {
 /** The request of a step of the run itself. */
 type StepWish = Pick<StepInput, 'kind' | 'base' | 'about' | 'tier'> & Partial<Pick<StepInput, 'choice'>>
 
-/** Work of the run itself, not of a task. It is repeated after a halt, so each kind can be done twice. */
+/** Work of the run itself, not of a task. After a halt it is done again, so each kind must be repeatable. */
 export type TaskWork =
   | { do: 'begin' }
   | { do: 'lint'; plan: Reference; standing: Standings }

@@ -100,7 +100,7 @@ export class Journal implements Disposable {
     }
   }
 
-  /** Recreates a deleted folder, with a lock that other processes find. */
+  /** If the run's folder was deleted, recreates it with a new lock file, which other processes find. */
   #verifyLock(): void {
     const { folder } = this.options
     if (existsSync(lockFile(folder))) return

@@ -14,8 +14,8 @@ export type RequestEstimate = { tokens: number; cost: number }
 const UNKNOWN: Price = { input: 20, output: 100, cacheRead: 20, cacheWrite: 25 }
 
 /**
- * What a model costs, by the user's settings or the list of models; undefined where that is unknown. A server on this machine costs nothing. One elsewhere
- * may be a gateway to a paid provider, so its price is unknown.
+ * What a model costs, by the user's settings or the list of models; undefined where that is unknown. A server on this
+ * machine costs nothing. A server elsewhere may be a gateway to a paid provider, so its price is unknown.
  */
 export function priceOf(model: string, settings: Settings): Price | undefined {
   const known = settings.price(model)

@@ -121,7 +121,10 @@ function firstEnds(lines: readonly WrittenLine[]): Map<TaskId, boolean> {
   return ends
 }
 
-/** The first step of a task's first attempt, by name; all of its steps have one tier. */
+/**
+ * The first writing step (in the order of step names) of a task's first attempt. It stands for all of them, as they
+ * have the same tier.
+ */
 function firstWriter(answers: readonly StoredAnswer[], task: TaskId): StoredAnswer | undefined {
   const [first] = answers
     .filter(it => it.task === task && it.attempt === 1 && WRITING.includes(it.kind ?? ''))

@@ -41,7 +41,10 @@ export class Troubles {
     return before === undefined
   }
 
-  /** Records that the model has answered or is no longer asked. Gives the trouble that is over. */
+  /**
+   * Records that the model has answered or is no longer asked. Gives its trouble (the failed tries) until now;
+   * undefined where it had none.
+   */
   async over(model: string): Promise<Trouble | undefined> {
     const known = await this.#read()
     const before = known.get(model)

@@ -9,7 +9,7 @@ import type { LookCall } from './answers.ts'
 
 /** At most this many characters of one result. */
 const MAX_RESULT = 12_000
-/** At most this many characters of all results of a round. */
+/** At most this many characters of the results of all calls together. */
 const MAX_RESULTS = 60_000
 
 /** The results of calls of reading tools, each below its call. Nothing in the repository changes. */

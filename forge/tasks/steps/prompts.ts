@@ -260,7 +260,7 @@ export function inOrder(about: readonly About[]): About[] {
   return about.toSorted((a, b) => kinds.indexOf(a.kind) - kinds.indexOf(b.kind))
 }
 
-/** A text with its heading; in fences unless it is an order. */
+/** A text with its heading; in fences unless the model has to follow it ({@link isOrder}). */
 export function aboutWords(about: About): string {
   const { heading } = knownKind(about.kind)
   return `# ${heading}\n${isOrder(about) ? about.text.trim() : fenced(about.text)}`
@@ -311,7 +311,7 @@ export type TaskTelling = {
   always?: readonly string[]
 }
 
-/** The prompt's part about the task, and when it is done. */
+/** The prompt's part about the task, with its boundaries and the conditions under which it counts as done. */
 export function taskPrompt(task: Task, { kind, plan, always = [] }: TaskTelling): string {
   const { objective, boundaries, validation } = task
   const claimed = plan?.contract.filter(({ id }) => task.claims.includes(id)) ?? []

@@ -69,7 +69,7 @@ configure_agent() {
   check_agent_name
 }
 
-# For an unknown agent name OpenCode only warns, and uses its default agent.
+# Ends the run for an agent name that OpenCode does not know: OpenCode only warns, and uses its default agent.
 check_agent_name() {
   local known
   known=$(opencode agent list </dev/null 2>>"$agent_log") || die "opencode agent list failed; see ${agent_log##*/}"

@@ -9,7 +9,7 @@ agent_settings=(OPENCODE_MODEL OPENCODE_VARIANT OPENCODE_AGENT OPENCODE_BASE_URL
 # Without the user's own endpoint, the model is one of OpenCode's own provider.
 model_address() { echo "${OPENCODE_BASE_URL:-https://opencode.ai/zen/v1}"; }
 
-# The user's own endpoint is only asked for chat completions.
+# Prints the model's id, and which APIs the agent may ask it by: the user's own endpoint only by chat completions.
 model_asked() {
   if [[ -n ${OPENCODE_BASE_URL:-} ]]; then echo "$OPENCODE_MODEL chat"; else echo "${OPENCODE_MODEL#opencode/} all"; fi
 }

@@ -14,7 +14,7 @@ import type { ModelServer, Provider } from '../../doubles/model-server.ts'
 
 export const PROVIDERS: Provider[] = ['anthropic', 'openrouter', 'openai']
 
-/** No delays between retries, but as many retries as in production. */
+/** Hardly any delay between retries, but as many retries as in production. */
 export const HASTY: Partial<Patience> = { silence: 20, firstPause: 0.002, longestPause: 0.01 }
 
 /** Settings from these variables alone, without a forge.env. */

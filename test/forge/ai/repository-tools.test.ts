@@ -223,7 +223,7 @@ test('a branch of a stranger brings no approval: not theirs, not a forged one, n
     await write(vfs, APPROVALS, JSON.stringify({ version: 1, approvals: [entry, mine] }))
     expect([await stateOf(vfs, 'tools/evil.ts'), await stateOf(vfs, 'tools/mend.ts')]).toEqual(['new', 'approved'])
   }
-  // Many forged entries in this user's name cost little, and approve nothing.
+  // Many entries with this user's key but another person's signature approve nothing, and cost little time.
   const flood = Array.from({ length: 1500 }, () => ({ ...foreign, key: mine.key }))
   await write(vfs, APPROVALS, JSON.stringify({ version: 1, approvals: flood }))
   expect(await stateOf(vfs, 'tools/evil.ts')).toBe('new')

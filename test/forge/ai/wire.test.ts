@@ -28,7 +28,9 @@ const without = (message: RequestMessage): RequestMessage => {
   return { ...message, blocks } as RequestMessage
 }
 
-/** Sends the request that follows an answer: the marks move to its end. */
+/**
+ * Sends a request and, after each answer, the next one with the results of its calls. The cache mark moves to the end.
+ */
 async function goOn(server: ModelServer, provider: Provider, turns = TURNS): Promise<void> {
   const model = await openScripted(server, provider)
   let request: Request = { ...requestOf(), system: [{ type: 'text', text: 'You work on a branch.', mark: '1h' }] }

@@ -164,7 +164,10 @@ const answerOf = (id: TaskId): string => `Go on with ${id}.`
 /** Whether a request is about the whole plan: a summary of finished work, or the check of the plan. */
 const isLook = (asked: string): boolean => /answer (?:with the summary|whether the plan is right), by/i.test(asked)
 
-/** Answers each task with its commit's edits; tasks with trouble only when asked again. */
+/**
+ * Makes a model that answers each task with the edits of its commit. A task that `trouble` chooses gets a bad answer
+ * first, and these edits when it is asked again.
+ */
 function modelOf(history: HistoryPlan, trouble: Trouble, random: Random): (heard: Heard) => Turn {
   const { edits, plan } = history
   const kinds = troubled(

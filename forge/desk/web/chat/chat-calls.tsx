@@ -91,7 +91,7 @@ function titleOf({ name, title }: Call): string {
 /** The result of a call in a few words, with the colours of added and deleted lines. */
 function CallWords({ call }: { call: Call }) {
   const words = visible((call.words ?? '').slice(0, MAX_LINE_LENGTH))
-  // Without words, or with the name alone, the state is shown.
+  // A result without text, or with the tool's name alone, is shown as the call's state.
   if (words === '' || words === call.name)
     return <>{call.state === 'runs' || call.state === 'waits' ? LOOKS[call.state].words : ''}</>
   return words.split(/((?<!\S)[+−-]\d+(?!\S))/).map((piece, index) => {

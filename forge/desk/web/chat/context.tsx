@@ -15,7 +15,7 @@ const WORDS = {
   whole: 'whole in the AI’s context',
 }
 
-/** The circle in words, for assistive technology. */
+/** The words for a file's circle (how the AI's context contains the file), for assistive technology. */
 export function contextWords(context: TreeRow['context']): string | undefined {
   return context && WORDS[context]
 }

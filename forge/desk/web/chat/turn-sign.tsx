@@ -28,7 +28,7 @@ export function TurnWord({ branch }: { branch: string }) {
   return sign ? <span class="vh">, {sign.words}</span> : null
 }
 
-/** The chat's tab can't be closed, so its end shows only the sign. */
+/** The end of the chat's tab: the sign of the turn alone, without a button to close the tab. */
 export function ChatEnd({ sign }: { sign: Sign | undefined }) {
   if (!sign) return null
   return (

@@ -200,7 +200,7 @@ export interface SettledBoxProps {
   /** Whether an AI resolved the conflict. */
   isByAi: boolean
   change: () => void
-  /** Moves the focus to the text around the line. */
+  /** Moves the focus from this box to the text around it. */
   leave: () => void
   undo: () => void
 }

@@ -51,7 +51,7 @@ export interface ConflictSettings {
   onCount: () => void
 }
 
-/** At most this many frames pass until a conflict that the user went to is drawn; then the focus stays. */
+/** To focus a block that is not drawn yet, waits for it at most this many frames. */
 const MAX_FRAMES_TO_DRAW = 20
 
 /** An open conflict, and its number among all of the file, from 1. */

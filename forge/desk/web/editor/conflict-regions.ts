@@ -183,7 +183,7 @@ export function placesAfter(
 }
 
 interface Coded {
-  /** One character for each line. */
+  /** One character for each line of the text, the same one for equal lines. */
   code: string
   starts: number[]
 }

@@ -21,7 +21,7 @@ const MAX_COUNTED_MATCHES = 999
 /** Matches are counted this many milliseconds after the last change of the text. */
 const COUNT_DELAY_MS = 100
 
-/** What the panel shows of the editor. */
+/** The editor's state that the panel shows: the search, and whether the text is read-only. */
 interface Found {
   query: Signal<SearchQuery>
   words: Signal<string>

@@ -19,10 +19,10 @@ export function hunksOf(one: Text, other: Text, chunk: Chunk): Hunk[] {
   return withoutCommonLines(one, other, hunkOf(one, other, chunk))
 }
 
-/** In a larger hunk, unchanged lines between changed ones stay part of it. */
+/** A hunk with more lines than this, on both sides together, is not split at its unchanged lines. */
 const MAX_COMPARED_LINES = 400
 
-/** Splits a hunk where lines between its changes are the same: a chunk spans them if they are short. */
+/** Splits a hunk at the unchanged lines between its changes. A chunk includes such lines where they are short. */
 function withoutCommonLines(one: Text, other: Text, hunk: Hunk): Hunk[] {
   const { fromA, toA, fromB, toB } = hunk
   const [linesA, linesB] = [toA - fromA, toB - fromB]

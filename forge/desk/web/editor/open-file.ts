@@ -50,7 +50,7 @@ const MAX_EARLIER_TEXTS = 200
 const TELL_TIMEOUT_MS = 2_000
 /** Delay before refused edits and those typed since are sent again, in milliseconds. */
 const SEND_AGAIN_MS = 2_000
-/** The editor has taken in the end of a composition after this time; 50 ms are its own. */
+/** Milliseconds from the end of an input method's composition until CodeMirror has processed it: it waits 50 ms. */
 const COMPOSITION_END_MS = 100
 /** The indentation of a text is detected in its first characters. */
 const MAX_DETECTED_CHARS = 20_000
@@ -194,7 +194,7 @@ export class OpenFile {
 
   /** Applies the server's answer. */
   take(file: File, isAfterBreak = false): void {
-    // In a read-only file, refused edits would be refused again.
+    // While the file is read-only, its refused edits would be refused again: they are not sent, and the message stays.
     const isHeld = file.kind === 'text' && file.readOnly !== undefined
     if (!isHeld || !this.#isRefused) this.problem.value = undefined
     this.#isRefused = this.#isRefused && isHeld
@@ -313,7 +313,7 @@ export class OpenFile {
     return true
   }
 
-  /** Inserts the early keys at the cursor, unless the file is read-only. */
+  /** Inserts the keys typed while the file was loading at the cursor, unless the file is read-only. */
   #takeEarly(): void {
     const text = this.#early
     this.#early = ''
@@ -697,7 +697,10 @@ export class OpenFile {
     this.dispatch({ effects: refuse.of(refused) })
   }
 
-  /** Whether a composition is under way, after which `act` is run; only the last one of a kind is. */
+  /**
+   * Whether the user is composing text (by an input method). `act` is then run after the composition, unless a later
+   * action of the same kind replaces it.
+   */
   #isHeldBack(kind: 'text' | 'extension' | 'refusal', act: () => void): boolean {
     if (!this.#view?.composing) return false
     this.#held.set(kind, act)

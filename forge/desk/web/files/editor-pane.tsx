@@ -30,7 +30,8 @@ export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
   const blameProblem = useBlame(tab, file)
   const sides = merging && tab.merging.files.value.get(path)
   const whole = merging?.state === 'open' && sides && sides.mark === undefined ? sides : undefined
-  // A draft in text goes on being typed below the choice: the editor stays the same element.
+  // The user can go on typing in a text draft, in the editor below the choice of a side. The editor stays the same
+  // element.
   const isTyped = tab.merging.latest.value?.kind === 'drafts' && shown?.kind === 'text'
   return (
     <>
@@ -310,7 +311,7 @@ function Picture({ path, image }: { path: string; image: Extract<File, { kind: '
   )
 }
 
-/** Moves the cursor to the line beside the pointer, unless that is selected. */
+/** Moves the cursor to the line at the height of the pointer, unless that line is already in the selection. */
 function selectClicked(view: EditorView, { clientY }: MouseEvent): void {
   const { from, to } = view.lineBlockAtHeight(clientY - view.documentTop)
   const isSelected = view.state.selection.ranges.some(range => range.from <= to && range.to >= from)

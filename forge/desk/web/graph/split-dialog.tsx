@@ -122,7 +122,7 @@ export function SplitDialog({ content, close }: Props) {
   )
 }
 
-/** A value that has not changed for some milliseconds. */
+/** Follows a value with a delay: gives its last state that stayed unchanged for `delay` milliseconds. */
 function useSettled(value: string, delay: number): string {
   const settled = useSignal(value)
   useEffect(() => {

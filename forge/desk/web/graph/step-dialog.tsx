@@ -70,7 +70,8 @@ export function StepDialog({ content, close }: Props) {
     }
     try {
       const words = message.current?.value.trim()
-      // A rewritten commit whose message did not change need not be made again.
+      // A rewriting always sends the message: without one, the server would make a commit again even if its message is
+      // unchanged.
       const isOther = step.step === 'rewrite' || words !== preview?.message?.trim()
       const isEdited = words !== undefined && words !== '' && isOther
       const asked = isEdited && 'message' in MESSAGES[step.step] ? { ...step, message: words } : step
@@ -241,7 +242,7 @@ function buttonWords({ button }: StepWay, preview: Preview | undefined): string 
   return preview?.is === 'conflicts' ? `${button} and resolve ${plural(preview.conflicts, 'file')}` : button
 }
 
-/** Fetches the upstream of a branch once, before the preview. Without a branch, it is done at once. */
+/** Fetches the upstream of a branch once, before the preview. Without a branch, `isDone` is true from the start. */
 function useFetch(branch: string | undefined) {
   const page = usePage()
   const isDone = useSignal(branch === undefined)

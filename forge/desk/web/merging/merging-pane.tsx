@@ -173,7 +173,7 @@ interface WholeProps {
   tab: Tab
   sides: ConflictFile
   known: MergingFile
-  /** Whether our side is shown in the editor below, where it is typed on. */
+  /** Whether the editor below shows our side, and the user can go on typing in it. */
   isTyped: boolean
 }
 

@@ -24,7 +24,7 @@ export class MergingState extends ServerValue<Merging | null> {
 
   readonly #connection: Connection
   readonly #branch: string | undefined
-  /** The commit that the loaded sides belong to: those of another commit differ. */
+  /** The commit that the loaded sides of conflicts belong to: a merge at another commit has other sides. */
   #step = ''
 
   constructor(connection: Connection, at: At) {

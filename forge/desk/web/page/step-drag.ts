@@ -72,7 +72,7 @@ export class StepDrag {
     this.outlooks.value = new Map()
   }
 
-  /** Loads the outcomes at these branches, except those that are known. */
+  /** Loads the outcomes of dropping the dragged source on these branches, except those requested before. */
   async lookAt(branches: readonly string[]): Promise<void> {
     const source = this.#source
     if (!source) return

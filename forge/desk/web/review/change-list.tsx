@@ -16,7 +16,7 @@ interface Props {
   most?: number
 }
 
-/** The files without diffs. */
+/** Lists the changed files, without showing their diffs. */
 export function ChangeList({ changes, most = MAX_FILES }: Props) {
   return (
     <>

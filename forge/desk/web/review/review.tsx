@@ -187,7 +187,7 @@ function NoChanges({ review, branch }: { review: ReviewState; branch: string | u
   )
 }
 
-/** For a branch without commits of its own: says which merge brought them to the base, and offers to review that. */
+/** For a branch whose commits are all in the base: says which merge brought them there, and offers to review it. */
 function Contained({ review, branch, merge }: { review: ReviewState; branch: string; merge: CommitRow | undefined }) {
   const before = merge?.parents[0]
   return (

@@ -106,7 +106,10 @@ export function actionFor<About>(
   return action && (() => action.run(about))
 }
 
-/** A character such as ? is matched without Shift, since layouts differ in whether it needs Shift. */
+/**
+ * The keys of an event as `listKeys` names them. A character such as ? stands without Shift, since layouts differ in
+ * whether it needs Shift.
+ */
 function listKeysOf(event: KeyboardEvent): string {
   const keys = keysOf(event).replace(/^Shift\+([^a-z0-9])$/i, '$1')
   return { ' ': 'Space', '=': '+' }[keys] ?? keys

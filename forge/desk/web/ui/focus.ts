@@ -41,7 +41,7 @@ const CONTENT: readonly PlaceName[] = [
 export class FocusPlaces {
   readonly #elements = new Map<PlaceName, Set<HTMLElement>>()
 
-  /** Registers an element at some places. Returns a function that removes it. */
+  /** Registers an element under the names of some places, such as `editor`. Returns a function that removes it. */
   add(element: HTMLElement, names: readonly PlaceName[]): () => void {
     for (const name of names) this.#elements.set(name, (this.#elements.get(name) ?? new Set()).add(element))
     return () => {

@@ -1,4 +1,4 @@
-/** The target of a link in text written by others. */
+/** Finds out what a link in text written by others leads to. */
 
 export type Target =
   /** A web page: it can be opened. */

@@ -43,7 +43,7 @@ const OTHER_VERSION =
 const FIRST_PAUSE_MS = 200
 const MAX_PAUSE_MS = 5_000
 const SLICE = 4_000
-/** Time for which the embedded answers count as current, in milliseconds. */
+/** Time for which the answers embedded in the HTML page count as current, in milliseconds. */
 const BROUGHT_ANSWERS_VALID_MS = 5_000
 
 export class Connection {

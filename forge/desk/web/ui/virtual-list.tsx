@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 
 /** This many rows are also rendered above and below the view. */
 const MARGIN_ROWS = 12
-/** The delay before those rows are rendered, in milliseconds: the visible rows come first. */
+/** The delay before the rows outside of the view are rendered, in milliseconds: the visible rows come first. */
 const MARGIN_DELAY_MS = 100
 /** The height of the view that is assumed until it is measured. */
 const FIRST_HEIGHT_PX = 600

@@ -7,7 +7,10 @@ import { commit, gitWith, PLAIN } from '../../../support/git.ts'
 
 const RENAMER = join(import.meta.dir, 'renamer.ts')
 
-/** A git that kills the process in the file `pid` instead of being the nth one since that file exists. */
+/**
+ * A stand-in for git: since the file `pid` exists, the start whose number is in the file `at` kills the process whose
+ * id is in `pid`, and runs no git.
+ */
 const counted = (folder: string) => `#!/bin/sh
 if [ -e '${folder}/pid' ]; then
   # Several may begin at once, and each takes a number of its own.

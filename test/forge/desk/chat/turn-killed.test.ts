@@ -114,7 +114,7 @@ test(
         if (bodies.length === 0) ends.begun++
         expect(found.turn.state).toBe('unfinished')
         expect(usersIn(found)).toEqual([...earlier, text])
-        // The files are as written according to the conversation.
+        // Exactly the files that the conversation says were written have the new text.
         const written = writtenIn(found)
         const so = await Promise.all(FILES.map(async path => (await textOf(desk.work, 'main', path)) === `${text}\n`))
         expect(FILES.filter((_, at) => so[at])).toEqual(written)

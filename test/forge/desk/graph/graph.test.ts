@@ -27,7 +27,10 @@ function grow(random: Random, count: number): Story {
   return story
 }
 
-/** Adds a commit to a branch, a new one, or as a merge; returns whether it extends a line or begins one. */
+/**
+ * Adds a commit: to a branch, to a new branch, or as a merge of two. Returns whether the commit extends a line of the
+ * graph or begins one.
+ */
 function add({ parents, refs }: Story, random: Random): 'extended' | 'new' {
   const names = [...refs.keys()]
   const name = random.pick(names)

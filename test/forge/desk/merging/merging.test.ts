@@ -504,7 +504,7 @@ test('a rebase stops at each of three conflicts, and moves its branch once, at t
     ...['Two', 'Three', 'Four', 'Five'].map(it => `${it} Bea Ada`),
   ])
   expect(await show(desk.path, 'topic', 'a.txt')).toContain('main 5\ntopic 5\n')
-  // Undo goes back step by step, with the resolutions at each stop.
+  // Undo goes back from one conflict of the rebase to the one before, with the resolutions made there.
   await work.undo()
   expect(await desk.git('rev-parse', 'topic')).toBe(before)
   expect(await work.mergings.in('topic')).toMatchObject({ at: { number: 5 } })

@@ -155,7 +155,7 @@ test('line ends are as git add would make them in a new file, or those of the fi
   expect(await blob('auto.txt')).toBe('one\r\ntwo\r\ntyped\r\n')
   expect(await blob('all.txt')).toBe('one\ntwo\ntyped\n')
   expect(await blob('new.txt')).toBe('typed\n')
-  // The updated checkout agrees: git add would change nothing.
+  // The checkout was updated with the line ends that git expects: git add changes nothing.
   expect(await Bun.file(join(desk.path, 'new.txt')).text()).toBe('typed\r\n')
   await desk.git('add', '--renormalize', 'new.txt', 'all.txt')
   await desk.git('add', 'auto.txt')

@@ -68,7 +68,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     expect(keys.filter((key, index) => keys.indexOf(key) !== index)).toEqual([])
     expect(keys.filter(key => BROWSERS.includes(key ?? ''))).toEqual([])
   }
-  /** Creates and saves a file, and undoes the creation of a second: there are no drafts. */
+  /** Makes something to undo (a saved file) and to redo (a new file, whose creation is undone). Leaves no drafts. */
   const canUndoAndRedo = async () => {
     await desk.ask({ ask: 'new file', branch: 'main', path: 'a' })
     await desk.ask({ ask: 'save', branch: 'main', paths: 'all' })

@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import { ServerValue } from '../../../../forge/desk/web/ui/server-value.ts'
 
-/** A value whose questions are answered by the test, in any order. */
+/** A value loaded from the server; the test answers its requests, in any order. */
 function valueByHand(settings = {}) {
   const questions: PromiseWithResolvers<string>[] = []
   const value = new ServerValue(() => {

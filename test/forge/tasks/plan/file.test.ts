@@ -76,7 +76,7 @@ test('a plan is known by its content, whatever its file is called, and a wish is
   expect(isPlan(writePlan(PLAN))).toBe(true)
   expect(isPlan(JSON.stringify(PLAN))).toBe(true)
   expect(isPlan(writePlan(PLAN).replace(/^#.*\n/gm, ''))).toBe(true)
-  // A plan broken by hand has to be corrected, not paid for as a wish.
+  // A plan that a user has broken still counts as a plan, to be corrected: as a wish, it would be paid for.
   expect(
     isPlan(
       writePlan(PLAN)

@@ -161,7 +161,7 @@ test('an answer has the room that those of its kind and tier have needed, where 
     ledger.settle(next, { ...USAGE, output: 400, cost: 4 })
   }
   expect(reserve(ledger, long('four'), limits({ cost: 60 })).output).toBe(3000)
-  // Nothing is known yet of answers of another kind.
+  // No review has been answered yet, so the usual length of its answers is not known.
   expect(() => ledger.reserve(long('five', 'review'), limits({ cost: 58 }))).not.toThrow()
   expect(() => ledger.reserve(long('six'), limits({ requests: 3 }))).toThrow(OutOfBudget)
 })

@@ -1,4 +1,4 @@
-/** Small workflows for tests of the engine, with the parts that those of a run have. */
+/** Small workflows for tests of the engine, with a child, queries and updates as a run's workflows have them. */
 import { condition, defineQuery, defineUpdate, executeChild, proxyActivities, setHandler } from '@temporalio/workflow'
 
 type Place = { run: string; task?: string }
