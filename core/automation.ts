@@ -159,8 +159,8 @@ export function startsWhatIsOff(path: Path, versions: FileVersions): boolean {
 }
 
 /**
- * Whether the result of a merge runs more than both sides in a CI file, though all its lines are theirs: a line that
- * prevented a run may be missing. `isChangedAround`: outside of conflicts, the file differs from git's own merge.
+ * Whether a CI file in the result of a merge runs more than in both sides, though each of its lines is in a side: a
+ * line that prevented a run may be missing. `isChangedAround`: outside of conflicts, the file differs from git's own merge.
  */
 export function startsMore(path: Path, versions: FileVersions, isChangedAround: boolean): boolean {
   if (WORKFLOW.test(path)) return runsMore(workflowsOf(versions))

@@ -363,7 +363,7 @@ export class GitHub implements PullRequestHost {
    */
   async makeDraft({ id, isDraft }: PullRequest): Promise<boolean> {
     if (isDraft || id === undefined) return isDraft
-    // Only GitHub's GraphQL API can do this.
+    // Only GitHub's GraphQL API can convert a pull request to a draft.
     const mutation =
       'mutation($id: ID!) { convertPullRequestToDraft(input: { pullRequestId: $id }) { clientMutationId } }'
     const request = { signal: AbortSignal.any([this.signal, AbortSignal.timeout(30_000)]) }

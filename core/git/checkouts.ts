@@ -91,7 +91,7 @@ export async function followBranch(repository: Repository, checkout: Checkout, f
   }
 }
 
-/** Turns git's message about what is in the way into a sentence; rare messages are kept, except for their end. */
+/** Turns git's message about a file that is in the way into a sentence. Any other message only gets a full stop. */
 function inWords(message: string): string {
   const words = visible(message)
   const [, changed] = /Entry '(.+)' (?:not uptodate|would be overwritten by merge)/.exec(words) ?? []

@@ -53,7 +53,7 @@ export class History implements AsyncDisposable {
     this.#graph = new CommitGraph(objects.repository.format)
     this.#tips = tips
     this.#complete = this.#loadAll(tips)
-    // The error is reported to a caller that asks for a window.
+    // The error is reported to each caller that asks for rows.
     this.#complete.catch(() => undefined)
   }
 

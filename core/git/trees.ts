@@ -123,7 +123,7 @@ async function countChanges(objects: Objects, one: Entry, other: Entry, most: nu
     if (++folders > LIMITS.folders) throw new TooLarge(`it has more than ${LIMITS.folders} folders of its own`)
     const info = await objects.info(tree.oid)
     if (!info) throw new TooLarge(`it has a folder that is not there, ${tree.oid}`)
-    // Checked before reading: the trees of one level are read at the same time.
+    // The size is checked before the tree is read: the trees of one level are read at the same time.
     bytes += info.size
     if (info.size > LIMITS.folder || bytes > LIMITS.folderBytes)
       throw new TooLarge(`the lists of its folders have more bytes than are looked at, ${bytes.toLocaleString('en')}`)

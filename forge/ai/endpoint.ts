@@ -24,7 +24,7 @@ type LineOptions = {
   rewrite?: (body: string) => string
 }
 
-/** One request and its answer. */
+/** One request to a model, and its answer. */
 export class ModelExchange {
   /** The number of bytes of the request's body. */
   sent = 0

@@ -383,7 +383,7 @@ function openingComments(lines: readonly string[], comments: Comments): Comment[
   return found
 }
 
-/** A line of text without markup: pictures, HTML tags, and directives and fields of reStructuredText. */
+/** Removes markup from a line of text: pictures, HTML tags, and directives and fields of reStructuredText. */
 const proseOf = (line: string): string =>
   /^(?:\.\.(?: |$)|:[\w -]{1,40}:)/.test(line)
     ? ''

@@ -240,7 +240,10 @@ class Guest {
     return this.#unwrap(this.#context.callFunction(method, this.#context.undefined, ...args), name === 'explain')
   }
 
-  /** Throws the tool's error with its message; where getting the message throws as well, without one. */
+  /**
+   * Gives the value of a result, or throws the tool's error with its message; without the message where getting that
+   * fails.
+   */
   #unwrap(result: ReturnType<QuickJSContext['evalCode']>, isExplaining = false): QuickJSHandle {
     if (!result.error) return result.value
     throw isExplaining ? new Failed('It threw what has no words.') : this.#explained(result.error)

@@ -233,7 +233,7 @@ const refuseCalls: Answerer = async ({ call }) => ({
 
 type Why = 'time' | 'stop' | 'over'
 
-/** A process for one call. */
+/** A child process that runs one call of a tool, or reads its schema. */
 class Child {
   /** Settled when the process has exited. */
   readonly ended: Promise<void>

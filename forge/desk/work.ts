@@ -48,7 +48,7 @@ import { Plannings } from './steps/plannings.ts'
 import { Steps } from './steps/steps.ts'
 
 type WorkOptions = {
-  /** The folder for this repository's data outside of it. */
+  /** The desk's folder for data about this repository, outside of the repository. */
   state: string
   /** Called with news of changes. It must not throw. */
   onNews: (news: News) => void

@@ -112,7 +112,7 @@ export type StepResult = {
   artifact?: Reference
   /** For an outline: its steps in order, a blob for each. */
   steps?: Reference[]
-  /** For a review: its verdict. */
+  /** For a review: whether the reviewer accepts what it was shown. */
   isGood?: boolean
   /** For plan, and for check plan where the plan has to change: the proposed plan, as `lintPlan` takes it. */
   plan?: Reference

@@ -14,7 +14,7 @@ export type Counted = { input: number; read: number; write: Record<CacheMark, nu
 /** How many pieces before a mark a provider searches for a cached prefix. */
 const LOOK_BACK = 20
 const SECONDS: Record<CacheMark, number> = { '5m': 300, '1h': 3600 }
-/** Caching without marks, in tokens: the cached part is a multiple of `step`, and at least `least`. */
+/** Providers without cache marks cache by themselves: a multiple of `step` tokens, and at least `least`. */
 const AUTOMATIC = { step: 128, least: 1024 }
 
 const tokens = (bytes: number): number => Math.ceil(bytes / 3.6)

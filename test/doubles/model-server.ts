@@ -36,7 +36,7 @@ export type Turn = Said & {
   /** Milliseconds until the answer begins. */
   delay?: number
   /**
-   * Sends the stream in pieces of this many bytes instead of event by event, with this many milliseconds in between.
+   * Sends the stream in pieces of this many bytes instead of event by event. `pause`: the milliseconds between them.
    */
   pieces?: number
   pause?: number

@@ -26,7 +26,7 @@ const running = (command: string) =>
 
 const isGone = async (name: string) => (await docker('inspect', name)).code !== 0
 
-/** A container that is told to stop, as Forklift does it, once its agent is at work. */
+/** Starts a container whose agent runs a command, and stops the container as Forklift does once the agent works. */
 async function stoppedAtWork(command: string) {
   let secondsToStop = 0
   const result = await box({

@@ -371,7 +371,7 @@ test.concurrent('refs in the newer format: it works where git knows it, else the
   expect((await stopped(world)).toLowerCase()).toContain('refstorage')
 })
 
-/** The last line of a run that ends before anything is paid for or pushed. */
+/** Runs Forklift, which has to fail before anything is paid for or pushed. Gives the last line. */
 async function stopped(world: World, options: RunOptions = {}): Promise<string> {
   const run = await world.run([], options)
   expectExit(run, 1)

@@ -114,7 +114,7 @@ export async function holdDrafts(path: string): Promise<() => Promise<void>> {
   return () => rm(inTheWay)
 }
 
-/** Asks the work as the page does. */
+/** Asks the desk a question of the contract, as the page does, and gives the answer. */
 export async function ask<Name extends keyof Work['handlers']>(
   work: Work,
   name: Name,

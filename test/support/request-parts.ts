@@ -4,7 +4,7 @@ import type { Request } from '../../forge/ai/request.ts'
 /** A part of a request; `path` where it has the content of a file, or describes it. */
 export type RequestPart = { part: string; path?: string; bytes: number; text: string }
 
-/** The beginning of each part, on a line outside of code blocks; the first match counts. */
+/** How each part of a request begins, on a line outside of code blocks; the first match counts. */
 const STARTS: readonly [part: string, start: RegExp][] = [
   ['run', /^# (?:Background|The whole piece of work)/],
   ['instructions', /^The file "([^"]+)" (?:says how this project is written|begins)/],

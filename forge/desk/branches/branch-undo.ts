@@ -34,8 +34,8 @@ type UndoTarget = {
    */
   isAdded: boolean
   /**
-   * The commits of the drafts that the undo goes between: `from` is the one after the operation, `to` the one before
-   * it.
+   * The drafts, by their commits, between which the undo changes the branch: `from` are those after the operation, `to`
+   * those before it.
    */
   drafts: { from: Oid | undefined; to: Oid | undefined } | undefined
   /** The renames of files and folders, in this order. */

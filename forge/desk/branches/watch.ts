@@ -33,7 +33,7 @@ type Clock = (path: string) => string | Promise<string>
 /** Watches a repository's refs until it is closed. */
 export class Watch implements AsyncDisposable {
   readonly #seen = new Map<WatchedPart, Seen>()
-  /** Parts that changed in the last check: they are reported once more. See {@link Watch.look}. */
+  /** The parts (such as drafts) that changed in the last check: they are reported once more, see {@link Watch.look}. */
   #again = new Set<WatchedPart>()
   #timer: ReturnType<typeof setTimeout> | undefined
   #looking: Promise<void> = Promise.resolve()
@@ -130,7 +130,7 @@ const PARTS = ['branches', 'drafts', 'turns', 'checkouts', 'remotes'] as const
 /** The folder of refs with a prefix, relative to the git directory. */
 const folderOf = (prefix: string): string => prefix.replace(/\/$/, '')
 
-/** The folders of each part's refs. */
+/** The folders of refs that are watched for each part. */
 const ROOTS = {
   branches: ['refs/heads'],
   // A waiting merge counts as drafts.

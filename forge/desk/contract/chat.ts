@@ -26,7 +26,7 @@ export const Call = v.object({
 })
 export type Call = v.InferOutput<typeof Call>
 
-/** An entry of the conversation, in order. */
+/** An entry of the conversation as the page shows it. */
 export const Item = v.variant('kind', [
   v.object({ kind: v.literal('user'), turn: v.string(), at: v.number(), text: v.string() }),
   /** A part of the AI's answer, in Markdown. */

@@ -10,7 +10,7 @@ const NAME = '.editorconfig'
 const MAX_FILE_BYTES = 100_000
 const MAX_SECTIONS = 200
 const MAX_PATTERN_CHARS = 200
-/** Longer paths have no properties. */
+/** Files with longer paths get no properties from .editorconfig. */
 const MAX_PATH_CHARS = 512
 /** At most this many patterns come from the braces of one pattern. */
 const MAX_EXPANDED = 50

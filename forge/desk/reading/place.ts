@@ -24,7 +24,7 @@ export async function readingPlace(objects: Objects, files: Vfs): Promise<Readin
   return { commit: files.commit, tree: await treeOf(objects, files.commit) }
 }
 
-/** The parts of a place that listing folders needs. */
+/** What listing folders needs of a {@link ReadingPlace}. */
 export type FolderPlace = Pick<ReadingPlace, 'tree'> & {
   /** The tree before the drafts. */
   saved: Oid

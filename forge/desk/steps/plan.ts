@@ -50,12 +50,12 @@ export type Rewritten = Omit<RewrittenCommit, 'isPushed'>
 
 export type StepPlan = {
   branch: string
-  /** The branch's commit. */
+  /** The branch's commit before the step. */
   before: Oid
   is: 'clean' | 'drops' | 'nothing' | 'conflicts'
   /** The outcome in a few words, as shown on a drop target. */
   words: string
-  /** The kind of the operation. */
+  /** The kind of the operation as which the step is recorded. */
   kind: string
   does: string
   /** Appended to `does` when the step is done. */

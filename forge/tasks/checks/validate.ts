@@ -337,7 +337,7 @@ async function checkCommands(
 
 /**
  * Marks passed commands of the task's assertions that also pass on the base, as these do not show what the task did.
- * Only where all checks have passed, so once for a task.
+ * This needs runs on the base, so it is done only where all checks have passed: once for a task.
  */
 async function tellHeldBefore(
   means: ValidationMeans,

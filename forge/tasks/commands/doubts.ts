@@ -12,7 +12,7 @@ import { filesOfCheck } from '../plan/own-files.ts'
 import type { Result } from './checked.ts'
 import { openStore, type RunPlace } from './place.ts'
 
-/** The doubts as sentences, those about the contract first. */
+/** What is doubtful about a result although its checks passed, as sentences: first what concerns the contract. */
 export async function doubtsOf(place: RunPlace, result: Result, { facts }: BelievedFacts): Promise<string[]> {
   const { task, plan } = result
   const checked = facts.filter(

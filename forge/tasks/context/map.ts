@@ -24,9 +24,9 @@ export function openCodeMap(objects: Objects, { folder }: { folder: string }): C
 
 /** The share of its weight that a file keeps as its score; the rest is passed on to the files that it refers to. */
 const RESTART = 0.15
-/** A smaller weight is not passed on. */
+/** A file whose weight is at most this passes nothing on to other files. */
 const MIN_SCORE = 0.0005
-/** At most this many files are visited. */
+/** At most this many files are visited to rank the files near a step. */
 const MAX_VISITED_FILES = 2000
 /** At most this many files are in a result. */
 const MAX_TOLD_FILES = 120

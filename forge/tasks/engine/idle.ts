@@ -1,6 +1,6 @@
 /**
- * When an idle worker ends: it uses several hundred megabytes, and the next command that needs one starts it within a
- * second.
+ * Decides when an idle worker ends: a worker uses several hundred megabytes, and the next command that needs one starts
+ * it within a second.
  */
 
 /** Milliseconds without an activity after which a worker checks whether it is needed. */

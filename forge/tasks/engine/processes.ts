@@ -18,7 +18,7 @@ export const ProcessMark = v.object({
 })
 export type ProcessMark = v.InferOutput<typeof ProcessMark>
 
-/** The mark of a running process; undefined where there is none with this id. */
+/** The id and start time of a running process; undefined where none has this id. */
 export async function markOf(pid: number): Promise<ProcessMark | undefined> {
   const began = process.platform === 'linux' ? await beganOnLinux(pid) : await beganElsewhere(pid)
   return began === undefined ? undefined : { pid, began }

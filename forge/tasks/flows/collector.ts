@@ -259,7 +259,7 @@ class Collector {
     }
   }
 
-  /** Looks at a batch until it has ended. Gives false where a new history has to continue that. */
+  /** Looks at a batch until it has ended. Gives false where the next history has to go on looking. */
   async #hasEnded(
     { wanted, began }: Out,
     place: { run: RunId; model: string; batch: string },

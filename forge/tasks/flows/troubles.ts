@@ -11,7 +11,7 @@ const MAX_WORDS = 300
 
 const LIMITS: LimitName[] = ['requests', 'tokens', 'cost', 'minutes']
 
-/** Troubles of a model that are caused by the request: the same one fails again, another one may not. */
+/** Troubles of a model that are caused by the request: the same request would fail again, another one may succeed. */
 const OF_THE_REQUEST = ['too long', 'refused', 'broken']
 
 /** How the server's library reports a history that does not fit the code. */

@@ -68,7 +68,7 @@ export type Lesson = {
   /** How many tasks it was given to. `firstTry`: how many of these passed at their first attempt. */
   given: number
   firstTry: number
-  /** Since when it is not given any more. */
+  /** The date since which the lesson is not given to tasks any more. */
   retired?: string
 }
 

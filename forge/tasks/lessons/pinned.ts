@@ -1,4 +1,4 @@
-/** The lessons that a run begins with, and how its journal names those that a request was given. */
+/** Stores the lessons with which a run begins, and names in its journal the lessons that each request was given. */
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Reference } from '../contract.ts'
 import type { RunStore } from '../runs/store.ts'

@@ -6,7 +6,7 @@
  * approval. It keeps the plain attempts out, and says so in the journal.
  */
 
-/** Programs by which a command is recognised, where they are followed by an argument. */
+/** Programs whose name, followed by an argument, shows that a text contains a command. */
 const PROGRAMS = [
   ...['bash', 'sh', 'zsh', 'eval', 'exec', 'source', 'sudo', 'su', 'env', 'xargs', 'curl', 'wget', 'nc', 'ssh', 'scp'],
   ...['rm', 'mv', 'cp', 'dd', 'chmod', 'chown', 'ln', 'kill', 'tee', 'cat', 'echo', 'base64', 'openssl', 'gpg'],

@@ -13,7 +13,7 @@ type Sources = { priceOf: PriceOf; reviewersOf?: ReviewersOf; done: readonly Tas
 /** A change of the estimated cost below this factor needs no approval. */
 const COST_MARGIN = 1.05
 
-/** A sentence for each way in which a changed plan allows or costs more than the one before; empty where there is none. */
+/** A sentence for each way in which a changed plan allows or costs more than the old one; empty where there is none. */
 export function widensOf(before: Plan, plan: Plan, sources: Sources): string[] {
   return [...boundaries(before, plan), ...commands(before, plan), ...cost(before, plan, sources)]
 }

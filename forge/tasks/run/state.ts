@@ -28,7 +28,7 @@ const MAX_ABOUT = 12
 
 export type TaskRecord = {
   shape: TaskShape
-  /** The state without regard to a pause. */
+  /** The state of the task, whether it is paused or not. */
   state: Exclude<TaskState, 'paused' | 'failed'>
   isPaused: boolean
   /** Whether an attempt's workflow is running: a stopped one may still be ending. */
@@ -41,7 +41,7 @@ export type TaskRecord = {
   plan?: Reference
   /** Whether the last attempt was interrupted from outside, and is repeated under its number. */
   isAgain: boolean
-  /** Attempts that failed. `mayFail`: how many may; an answer of the user adds one. */
+  /** The number of failed attempts. `mayFail`: at most this many may fail; an answer of the user adds one. */
   failures: number
   mayFail: number
   tier: Tier

@@ -16,7 +16,7 @@ const BY_EXTENSION: readonly [Domain, RegExp][] = [
   ['text', /\.(?:md|markdown|rst|adoc|txt|tex|html?)$/i],
   ['data', /\.(?:json|jsonl|ndjson|csv|tsv|ya?ml|toml|xml|sql|parquet)$/i],
 ]
-/** Domains of texts beside code: a changelog or a manifest does not make a task of code a mixed one. */
+/** Domains that do not count beside code: a changelog or a manifest does not make a task of code a mixed one. */
 const BESIDE: readonly Domain[] = ['text', 'data']
 
 /** The domain of a file; `code` where its language has none of its own. */

@@ -80,7 +80,7 @@ const BATCH_SHARE = 0.5
 /** The price of writing a token into Anthropic's cache for an hour, as a multiple of the price of sending it. */
 const HOUR_SHARE = 2
 
-/** The price of a model's requests in batches. Their cache marks last an hour, for which Anthropic takes more. */
+/** The price of a model's requests in batches. Their cache marks last an hour, for which Anthropic charges more. */
 export function batchPriceOf(model: string, settings: Settings): Price | undefined {
   const price = priceOf(model, settings)
   if (!price) return undefined

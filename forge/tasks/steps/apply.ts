@@ -45,8 +45,8 @@ export async function applyAll(
     if (result && !result.isError) continue
     failed.push(`${named(call)}: ${(unusable ?? result?.words ?? 'unknown').replace(/\.$/, '')}`)
     complaints.push(`${named(call)}: ${unusable ?? result?.text ?? 'nothing of that kind is known.'}`)
-    // Later edits may fail only because of this one. A few of their complaints are given all the same, to be fixed
-    // together.
+    // The edits after a failed one are tried, too, so that the model can fix several mistakes together: only a few,
+    // since they may fail just because of the first.
     if (complaints.length === MAX_COMPLAINTS) break
   }
   if (complaints.length === 0) return { files }

@@ -50,7 +50,7 @@ export async function trailersOf(
   const object = await objects.read(commit, { limit: 1 << 20 })
   if (object?.type !== 'commit' || !object.bytes) return undefined
   const { message, parents } = parseCommit(object.bytes)
-  // Only the last paragraph: a model may have written the ones above.
+  // Trailers are read from the last paragraph only: a model may have written the paragraphs above.
   const last = textOf(message, undefined).trimEnd().split('\n\n').at(-1) ?? ''
   const values = new Map(
     Array.from(last.matchAll(/^Forge-(\w+): (.*)$/gm), ([, name = '', value = '']) => [name, value]),

@@ -23,7 +23,7 @@ check_agent_settings() {
   command -v opencode >/dev/null || die 'opencode is not on PATH'
 }
 
-# The project's OpenCode configuration is ignored, since the repository under merge would control its agent by it. No
+# The project's OpenCode configuration is ignored, since it would let the repository under merge control its agent. No
 # calls home, no permission prompts (a rule that asks ends a run without a terminal), no snapshots, no language servers.
 configure_agent() {
   if [[ -n ${OPENCODE_BASE_URL:-} ]]; then

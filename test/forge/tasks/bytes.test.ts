@@ -18,7 +18,7 @@ import { commit, type Files } from '../../support/git.ts'
 import { makePlace, type Place } from '../../support/repository.ts'
 import { bytesByPart, partsOf } from '../../support/request-parts.ts'
 
-/** The most bytes of each part. */
+/** The most bytes that each part of a request may have, by kind of step. */
 const MOST: Record<string, Record<string, number>> = {
   plan: { all: 18038, instructions: 236, 'list of files': 4260, orders: 238, system: 5236, tools: 8068 },
   outline: { all: 9672, files: 2857, instructions: 139, related: 301, run: 402, system: 2178, task: 1220, tools: 2575 },

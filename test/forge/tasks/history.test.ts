@@ -45,7 +45,10 @@ const LONGEST = GIVEN ? 1500 : 500
 /** The most tasks at the same time. */
 const AT_MOST = 8
 
-/** Deviations from the straight way. */
+/**
+ * What does not go smoothly in a run. `failing`: the share of tasks that are answered badly at first. `questions`: the
+ * number of tasks that ask the user.
+ */
 type Trouble = { isShuffled?: boolean; failing?: number; questions?: number }
 
 type Done = {

@@ -83,7 +83,7 @@ describe.skipIf(hasNoTemporal)('requests by the dozen', () => {
   )
 })
 
-/** The troubles, one for each task. */
+/** What the model's server sends in place of a good answer, one for each task. */
 const TROUBLES: Record<string, Turn> = {
   alpha: { cut: { at: 200, how: 'reset' } },
   beta: { cut: { at: 200, how: 'close' } },

@@ -24,7 +24,7 @@ interface SectionProps {
   tab: Tab
   section: Section
   number: number
-  /** Whether more content may follow. */
+  /** Whether the section may still get more content, since its turn runs. */
   isLive: boolean
 }
 

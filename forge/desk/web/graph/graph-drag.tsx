@@ -56,7 +56,7 @@ function hold(page: Page, root: HTMLElement, grip: Grip, start: PointerEvent): v
     target.addEventListener('touchend', event => event.preventDefault(), { once: true })
     follow(page, root, grip, start, () => {
       letGo()
-      // Held without moving: opens the context menu.
+      // A touch that was held and ended without moving opens the context menu.
       const { clientX, clientY } = start
       target.dispatchEvent(new MouseEvent('contextmenu', { bubbles: true, cancelable: true, clientX, clientY }))
     })

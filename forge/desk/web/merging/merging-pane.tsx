@@ -187,7 +187,7 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
   const choices = offered(sides, isMerging(page, tab))
   const choose = (side: (typeof choices)[number]['side']) => takeSide(page, tab, path, side)
   return (
-    // Focusable: its keys choose a side, as in a text's conflict.
+    // The section can have the focus, so that keys choose a side in it, as in a conflict of a text.
     <section
       class={`one-side ${isTyped ? 'above' : ''}`}
       aria-label="Conflict"

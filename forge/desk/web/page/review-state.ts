@@ -49,7 +49,9 @@ export class ReviewState extends ServerValue<Change[]> {
   readonly ignoresBlanks = signal(false)
   /** The marks ({@link mark}) of the files that were viewed. */
   readonly lookedAt = signal<ReadonlySet<string>>(new Set())
-  /** Line counts of the diffs loaded so far, by mark. They differ from git's, which count a changed line end. */
+  /**
+   * Line counts of the diffs loaded so far, by {@link mark}. They differ from git's, which count a changed line end.
+   */
   readonly counted = signal<ReadonlyMap<string, LineCount>>(new Map())
   /**
    * If the base contains all commits of the branch: the merge commit that brought them into the base, if there is one.

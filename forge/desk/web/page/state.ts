@@ -611,7 +611,7 @@ export class Page {
     switch (news.say) {
       case 'desk':
         this.#heardDesk = news.desk
-        // Not before the tabs are restored: the view would have nothing to show.
+        // The desk's state is not set before the tabs are restored: the view would have nothing to show.
         if (this.#isRestored) this.desk.value = news.desk
         return
       case 'settings':

@@ -219,7 +219,7 @@ function textAt(text: Text, number: number): string {
   return number >= 1 && number <= text.lines ? text.line(number).text : ''
 }
 
-/** Joins adjacent parts with lines. */
+/** Joins adjacent parts that show lines, and drops empty parts. */
 function joined(parts: DiffPart[]): DiffPart[] {
   const all: DiffPart[] = []
   for (const part of parts) {

@@ -23,7 +23,7 @@ const MAX_LINES_TO_CHOOSE = 2_000
 /** The choice within one file: all of it, or lines. */
 type Choice = 'whole' | { runs: readonly LineRun[]; lines: ReadonlySet<string> }
 
-/** What is chosen, by path. */
+/** The changes that the user has chosen, by path. */
 export class PartChoice {
   readonly #files: Signal<ReadonlyMap<string, Choice>> = signal(new Map())
 
