@@ -17,7 +17,10 @@ const HIDDEN = OWN_REFS.replace(/\/$/, '')
 /** The refspecs of a mirror push without the forge's refs. */
 const MIRRORED = ['+refs/*:refs/*', `^${OWN_REFS}*`]
 
-/** Adds the settings described at the top of this file where they are missing. Throws a GitError if the configuration can't be written. */
+/**
+ * Adds the settings described at the top of this file where they are missing. Throws a GitError if the configuration
+ * can't be written.
+ */
 export async function keepRefsPrivate(repository: Repository): Promise<void> {
   const keys = '^(transfer\\.hiderefs|remote\\..*\\.(mirror|push))$'
   const { stdout } = await run(repository, ['config', '-z', '--get-regexp', keys], { ok: [0, 1] })

@@ -371,7 +371,9 @@ export class Page {
   showHere(tab: Tab, pane: Pane): void {
     batch(() => {
       tab.show(pane)
-      this.wantFocus()
+      // An editor takes the focus when it is the active one: in a split one, the page could still find the other half.
+      if (pane.kind === 'file') tab.focusWanted.value++
+      else this.wantFocus()
     })
   }
 
@@ -540,7 +542,8 @@ export class Page {
         : at
       if (branch !== at.branch) this.renamed(at.branch, branch)
       const since = tips.get(at.branch)
-      if (since !== undefined && since !== this.branch(branch)?.tip) await this.#followFiles(branch, since)
+      // Also without a new commit: a rename may be a draft.
+      if (since !== undefined) await this.#followFiles(branch, since)
     }
   }
 

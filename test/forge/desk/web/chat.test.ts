@@ -486,7 +486,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     const keys = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
     const areListed = async (...actions: string[]) => {
       await page.keyboard.press('Alt+k')
-      for (const words of actions) await keys.getByText(words, { exact: true }).waitFor()
+      for (const words of actions) await keys.getByText(words, { exact: true }).first().waitFor()
       await page.keyboard.press('Escape')
       await keys.waitFor({ state: 'detached' })
     }

@@ -151,7 +151,7 @@ describe.skipIf(!hasBrowser)('the explorer', () => {
     await page.locator('.crumbs .here').getByText('sweeper.ts').waitFor()
     await field.fill('no such file at all')
     await tree().getByText('No matches').waitFor()
-    await page.keyboard.press('Escape')
+    await field.press('Escape')
     await row('README.md').waitFor()
     expect(await field.count()).toBe(0)
   })

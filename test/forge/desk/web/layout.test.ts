@@ -110,7 +110,7 @@ describe.skipIf(!hasBrowser)('the layout', () => {
         .nth(3 - closed)
         .waitFor({ state: 'detached' })
     }
-    await isKept(layout => layout.includes('"files":[]'))
+    await until(() => other.evaluate(() => JSON.stringify({ ...sessionStorage }).includes(String.raw`\"files\":[]`)))
     await page.reload()
     await fileTabs().nth(3).waitFor()
     await other.reload()
