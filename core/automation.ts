@@ -160,7 +160,8 @@ export function startsWhatIsOff(path: Path, versions: FileVersions): boolean {
 
 /**
  * Whether a CI file in the result of a merge runs more than in both sides, though each of its lines is in a side: a
- * line that prevented a run may be missing. `isChangedAround`: outside of conflicts, the file differs from git's own merge.
+ * line that prevented a run may be missing. `isChangedAround`: outside of conflicts, the file differs from git's own
+ * merge.
  */
 export function startsMore(path: Path, versions: FileVersions, isChangedAround: boolean): boolean {
   if (WORKFLOW.test(path)) return runsMore(workflowsOf(versions))

@@ -6,8 +6,8 @@ import { ModelError, type ModelTrouble, type Sentence } from './request.ts'
 import { type Provider, settingOf } from './settings.ts'
 
 /**
- * The model that was asked, for error messages. `server`: the name of the user's own server, where it has one. `secrets`
- * are removed from everything that the provider says.
+ * The model that was asked, for error messages. `server`: the name of the user's own server, where it has one.
+ * `secrets` are removed from everything that the provider says.
  */
 export type ModelEndpoint = {
   name: string

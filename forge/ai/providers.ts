@@ -95,8 +95,8 @@ const OWN_WINDOW = 32_768
 
 /**
  * The window of a model in tokens: as configured, else by the list of models, else judged by its name. A model on a
- * server of the user's own may be run with a smaller one than its maker's, so the list counts only for servers that have
- * a provider's name.
+ * server of the user's own may be run with a smaller one than its maker's, so the list counts only for servers that
+ * have a provider's name.
  */
 function windowOf(name: string, endpoint: Endpoint, settings: Settings): number {
   const set = settings.window(name)

@@ -1,7 +1,7 @@
 #!/usr/bin/env bun
 /**
- * Makes forge/ai/models.json anew: windows, prices and abilities of models, from models.dev's list. Run by `make models`,
- * with FROM=… for another source: the address or a file of its api.json, or a checkout of its repository.
+ * Makes forge/ai/models.json anew: windows, prices and abilities of models, from models.dev's list. Run by `make
+ * models`, with FROM=… for another source: the address or a file of its api.json, or a checkout of its repository.
  */
 import { existsSync } from 'node:fs'
 import { readFile, stat, writeFile } from 'node:fs/promises'

@@ -1,6 +1,6 @@
 /**
- * Finds the definitions, references and imports of a text by tree-sitter. Runs in a process of its own (parser-child.ts),
- * since a stranger's text may make a grammar take long or much memory.
+ * Finds the definitions, references and imports of a text by tree-sitter. Runs in a process of its own
+ * (parser-child.ts), since a stranger's text may make a grammar take long or much memory.
  */
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'

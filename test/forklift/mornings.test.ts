@@ -16,7 +16,9 @@ const MORNINGS = Number(process.env.MORNINGS ?? 15)
 const SEEDS = process.env.MORNINGS_SEED?.split(',').map(Number) ?? [1, 2]
 setDefaultTimeout(60_000 + MORNINGS * 20_000)
 
-/** Unique lines that people wrote, by where they must be found; `dropped`: removed commits, which must not come back. */
+/**
+ * Unique lines that people wrote, by where they must be found; `dropped`: removed commits, which must not come back.
+ */
 type Known = { fork: string[]; upstream: string[]; onBranches: Map<string, string>; dropped: string[] }
 type Life = { world: World; random: Random; known: Known; story: string[]; line: number }
 

@@ -1,4 +1,6 @@
-/** Batches whose lines and results are files: uploading, reading and deleting these is the same at OpenAI and Mistral. */
+/**
+ * Batches whose lines and results are files: uploading, reading and deleting these is the same at OpenAI and Mistral.
+ */
 import * as v from 'valibot'
 import { ModelError } from '../request.ts'
 import type { LineResult } from './batches.ts'

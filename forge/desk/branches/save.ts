@@ -16,8 +16,8 @@ export type SaveStep = { path: Path; does: 'edit' | 'add' | 'delete' } | { path:
 const MAX_SUBJECT_CHARS = 72
 
 /**
- * `edit: a.ts`, `rename: a.ts → b.ts`, `edit: a.ts, b.ts`, `rename: a → b; edit: 3 files`, or `edit: 7 files` if the names
- * are too long.
+ * `edit: a.ts`, `rename: a.ts → b.ts`, `edit: a.ts, b.ts`, `rename: a → b; edit: 3 files`, or `edit: 7 files` if the
+ * names are too long.
  */
 export function messageFor(steps: readonly SaveStep[]): string {
   const groups = [...Map.groupBy(steps, ({ does }) => does)]

@@ -131,9 +131,9 @@ export const branchQuestions = {
   /** Discards drafts; the operation can be undone. */
   discard: question({ branch: Branch, paths: v.array(Path) }, Nothing),
   /**
-   * Replaces parts of lines in several files, which become drafts in one operation. `tree`: the tree that the edits were
-   * made for; nothing is replaced if one of the files has changed since. `words`: what is replaced by what. The reply
-   * has the files that can't be edited, and why.
+   * Replaces parts of lines in several files, which become drafts in one operation. `tree`: the tree that the edits
+   * were made for; nothing is replaced if one of the files has changed since. `words`: what is replaced by what. The
+   * reply has the files that can't be edited, and why.
    */
   'replace in files': question(
     {

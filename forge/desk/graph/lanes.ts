@@ -2,9 +2,9 @@
  * The lanes of a graph: the column of each commit, and the lines beside it.
  *
  * A line of development goes from a commit to its first parent. If several commits have the same parent, a trunk (such
- * as the default branch) continues the parent's line, or else the oldest of these commits does, so that later commits do
- * not change the line. Lines get their lanes from the oldest to the newest, each the leftmost lane that is free from the
- * line's top to where it joins another line. So new commits are placed around the existing ones, whose lanes stay.
+ * as the default branch) continues the parent's line, or else the oldest of these commits does, so that later commits
+ * do not change the line. Lines get their lanes from the oldest to the newest, each the leftmost lane that is free from
+ * the line's top to where it joins another line. So new commits are placed around the existing ones, whose lanes stay.
  *
  * All data is in arrays of numbers: a hundred thousand commits take some tens of milliseconds and a few megabytes.
  */

@@ -28,8 +28,8 @@ export class FileFinder {
   constructor(readonly repository: Repository) {}
 
   /**
-   * Finds files by words in their paths, best matches first. `ranges`: the matched bytes of a path. Without words, gives
-   * the first files of the tree.
+   * Finds files by words in their paths, best matches first. `ranges`: the matched bytes of a path. Without words,
+   * gives the first files of the tree.
    */
   async find(tree: Oid, words: string, count: number): Promise<FoundFile[]> {
     const { all, index } = await this.#namesOf(tree)

@@ -1,7 +1,7 @@
 /**
  * The user's settings, in settings.json of the user's configuration folder: the same for all repositories, and never
- * read from one. The file may be edited by hand while the desk runs: it is read again when it changes, keys that the desk
- * does not know are kept, and a file that can't be read is never written.
+ * read from one. The file may be edited by hand while the desk runs: it is read again when it changes, keys that the
+ * desk does not know are kept, and a file that can't be read is never written.
  */
 import { open, readFile, realpath, rename, rm, stat } from 'node:fs/promises'
 import { dirname, join } from 'node:path'

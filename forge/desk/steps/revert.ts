@@ -1,4 +1,6 @@
-/** A commit of a branch undone by a new commit, as `git revert` does; of a merge, what it brought into its first parent. */
+/**
+ * A commit of a branch undone by a new commit, as `git revert` does; of a merge, what it brought into its first parent.
+ */
 
 import { Failure } from '../../../core/failure.ts'
 import { isAncestor } from '../../../core/git/commits.ts'

@@ -1,6 +1,6 @@
 /**
- * Rewrites commits of a branch: amend, reword, squash, drop, reorder and split, as `git rebase --interactive` does. Later
- * commits are applied again; earlier ones stay.
+ * Rewrites commits of a branch: amend, reword, squash, drop, reorder and split, as `git rebase --interactive` does.
+ * Later commits are applied again; earlier ones stay.
  */
 import { Failure } from '../../../core/failure.ts'
 import { type Commit, isAncestor, textOf } from '../../../core/git/commits.ts'

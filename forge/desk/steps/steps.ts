@@ -214,8 +214,8 @@ export class Steps {
   }
 
   /**
-   * Runs a step. `before`, `source` and `there`: the commits of the target, of the source and of the remote branch (null
-   * for none) in the preview; if one has moved since, nothing is done. A pull without `there` fetches first.
+   * Runs a step. `before`, `source` and `there`: the commits of the target, of the source and of the remote branch
+   * (null for none) in the preview; if one has moved since, nothing is done. A pull without `there` fetches first.
    */
   async do(wanted: Step, { before, source, there }: PreviewedStep = {}): Promise<Done> {
     if (isTagStep(wanted)) return await this.#doTag(await this.#planTag(wanted))

@@ -6,9 +6,9 @@ import type { CommandContext } from './context.ts'
 import type { RunPlace } from './place.ts'
 
 /**
- * Opens a file in git's editor (GIT_EDITOR, core.editor, VISUAL, EDITOR), as git does it: the editor is a shell command,
- * and the file is its argument. `what`: what stays as it was where the editor fails. @throws Failure where it does, or
- * where there is none.
+ * Opens a file in git's editor (GIT_EDITOR, core.editor, VISUAL, EDITOR), as git does it: the editor is a shell
+ * command, and the file is its argument. `what`: what stays as it was where the editor fails. @throws Failure where it
+ * does, or where there is none.
  */
 export async function openEditor(
   { repository }: RunPlace,

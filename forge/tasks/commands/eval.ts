@@ -1,4 +1,6 @@
-/** `forge eval`: asks kept requests again, of other models or with the prompts as they are now, and judges the answers. */
+/**
+ * `forge eval`: asks kept requests again, of other models or with the prompts as they are now, and judges the answers.
+ */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { openState } from '../../../core/state.ts'
 import { many, visible } from '../../../core/text.ts'

@@ -11,7 +11,9 @@ import type { CodeReader } from '../../code/reader.ts'
  */
 export type Offer = { name: string; line: string; at: number; end?: number }
 
-/** `offers`: in the order of the file's lines. `imports`: as paths without extensions; relative ones begin with a dot. */
+/**
+ * `offers`: in the order of the file's lines. `imports`: as paths without extensions; relative ones begin with a dot.
+ */
 type Interface = { offers: readonly Offer[]; imports: readonly string[] }
 export type ReadInterface = (path: Path, text: string) => Promise<Interface>
 

@@ -337,8 +337,8 @@ function shownOf(path: Path, { kind, task, files = [], whole = [] }: Packing): {
   const isSubject = !task || kind === 'resolve'
   if (isSubject && files.map(pathOf).includes(path)) return SHOWN.named
   if (!task || kind === 'review' || !mayWrite(path, task)) return SHOWN.read
-  // For a new entry in a long text, its top, its end and the named lines are enough; in a changelog, little more than its
-  // top.
+  // For a new entry in a long text, its top, its end and the named lines are enough; in a changelog, little more than
+  // its top.
   if (!/\.(?:md|markdown|rst|adoc|txt)$/i.test(path)) return SHOWN.write
   return /(?:^|\/)(?:changes|changelog|history|news|releases?)\.[^/]*$/i.test(path) ? SHOWN.changelog : SHOWN.text
 }

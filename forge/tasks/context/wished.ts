@@ -1,4 +1,6 @@
-/** Searches the repository for the words of a wish: definitions of its names, files of these names, and recent commits. */
+/**
+ * Searches the repository for the words of a wish: definitions of its names, files of these names, and recent commits.
+ */
 import { lastCommits } from '../../../core/git/history.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid } from '../../../core/git/repository.ts'

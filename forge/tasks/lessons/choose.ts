@@ -15,8 +15,8 @@ const LEARNING: readonly StepKind[] = ['plan', 'check plan', 'outline', 'impleme
 export type Occasion = { kind: StepKind; tier: Tier; task?: Task | undefined; texts: readonly string[] }
 
 /**
- * The lessons that fit a step, the best first: those that its task names, then those that share most words with the task
- * and with what its step is about. One that shares no word is given only where it is for everything.
+ * The lessons that fit a step, the best first: those that its task names, then those that share most words with the
+ * task and with what its step is about. One that shares no word is given only where it is for everything.
  */
 export function lessonsFor({ kind, tier, task, texts }: Occasion, lessons: readonly Lesson[]): Lesson[] {
   if (!LEARNING.includes(kind)) return []

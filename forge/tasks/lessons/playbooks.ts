@@ -48,8 +48,8 @@ export async function readPlaybooks(objects: Objects, tip = PLAYBOOKS as string)
 const fileOf = ({ id }: Pick<Lesson, 'id'>): Path => `${id}.md`
 
 /**
- * Changes the lessons: `change` gets what is there and gives what is to be there, or undefined to leave all as it is; it
- * is called again where another process was first. Gives the lessons as they are then.
+ * Changes the lessons: `change` gets what is there and gives what is to be there, or undefined to leave all as it is;
+ * it is called again where another process was first. Gives the lessons as they are then.
  */
 export async function changePlaybooks(
   objects: Objects,

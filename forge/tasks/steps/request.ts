@@ -81,8 +81,8 @@ export function modelFor(settings: Settings, tier: Tier, choice: number): string
 const EFFORTS: readonly Thinking[] = ['low', 'medium', 'high', 'xhigh']
 
 /**
- * How much a tier's model is to think: as the user has set it, else by the tier. Undefined for models that are known not
- * to think; one that does not know the effort gets the next lower one that it knows, else its lowest.
+ * How much a tier's model is to think: as the user has set it, else by the tier. Undefined for models that are known
+ * not to think; one that does not know the effort gets the next lower one that it knows, else its lowest.
  */
 export function thinkingFor(settings: Settings, tier: Tier, model: string): Thinking | undefined {
   const wanted = settings.thinking(tier) ?? THINKING[tier]

@@ -1,4 +1,7 @@
-/** Find and replace in the file that is shown: the same fields and buttons as everywhere, with how many matches there are. */
+/**
+ * Find and replace in the file that is shown: the same fields and buttons as everywhere, with how many matches there
+ * are.
+ */
 import {
   closeSearchPanel,
   findNext,

@@ -1,4 +1,6 @@
-/** The layout of one window, kept by the browser for as long as the window exists, also while its page is loaded again. */
+/**
+ * The layout of one window, kept by the browser for as long as the window exists, also while its page is loaded again.
+ */
 import * as v from 'valibot'
 import { Layout } from '../../contract/desk.ts'
 

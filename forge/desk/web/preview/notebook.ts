@@ -1,4 +1,6 @@
-/** Reads a Jupyter notebook for display: its cells, and outputs as text or pixel images. HTML and scripts are left out. */
+/**
+ * Reads a Jupyter notebook for display: its cells, and outputs as text or pixel images. HTML and scripts are left out.
+ */
 import * as v from 'valibot'
 
 const Lines = v.pipe(
