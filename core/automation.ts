@@ -225,8 +225,8 @@ export function lifecycleScripts(bytes: Uint8Array | undefined): string[] {
 }
 
 /**
- * Whether the result of a conflict only combines the sides: every line is a line of a side or of the base, or consists
- * of the words of one line that only ours has and one line that only theirs has.
+ * Whether the resolution of a conflict only combines the sides: every line is a line of a side or of the base, or all
+ * its words are from one line that only our side has and one line that only their side has.
  */
 export function isOfBothSides(result: Uint8Array, [ours, theirs, base]: readonly (Uint8Array | undefined)[]): boolean {
   const linesOf = (bytes: Uint8Array | undefined) =>
@@ -257,7 +257,7 @@ const MAX_COMPARISONS = 5_000_000
 
 /** A name and its version in one word: of an image, an action, a package. */
 const NAME_AND_VERSION = /^(.+[:@=])(v?\d[\w.+-]*|[0-9a-f]{7,64})$/
-/** Two names in one word: an image and its tag, an owner and a branch. */
+/** Two names in one word, with a colon between them: an image and its tag, an owner and a branch. */
 const NAME_AND_NAME = /^([^:]+:)([^:]+)$/
 
 /**

@@ -90,7 +90,7 @@ export type MergeReview = Ledger & {
    * Files that programs tend to run or obey by themselves, in a version that neither git's own merge nor a side has.
    */
   automation: Path[]
-  /** Files without the changes that the start had beyond origin, though they were not in conflict. */
+  /** Files in which the result lacks the changes between origin and the start, though they were not in conflict. */
   goneFromStart: Path[]
   /**
    * The side whose tree the result equals, if that is so only because every conflict was resolved for it; else
@@ -111,7 +111,7 @@ type Comparison = {
   spots: Map<Path, Spot>
   /** Whether a path steers CI in the result. */
   steerCi: SteersCi
-  /** Blobs that a side has where git's own merge has something else. */
+  /** The ids of file contents that our or their side has at a path where git's own merge has another content. */
   ofSides: ReadonlySet<Oid>
   /** Files that git merges without a conflict in which a side's change is lost. */
   lost: { upstream: Path[]; fork: Path[] }
@@ -258,7 +258,7 @@ async function compare(
 ): Promise<Comparison> {
   const merge = await mergeTrees(scratch, ours, upstream, { objects })
   await verifyFewChanges(objects, merge.tree, result, LIMITS.edits)
-  // Only after the check above: a tree of a few objects can stand for more files than can be listed.
+  // Links are listed only after the check above: a tree of a few objects can stand for more files than can be listed.
   const links = linksOf(objects, result)
   const diffs = [result, ours, upstream].map(oid => diffTrees(scratch, merge.tree, oid))
   const [steerCi, toResult = '', toOurs = '', toTheirs = ''] = await allOf([links.then(steersCiThrough), ...diffs])
@@ -382,7 +382,7 @@ function conflictsIn(spots: Map<Path, Spot>, ofSides: ReadonlySet<Oid>): Reviewe
 function resolutionOf({ stages, ours, theirs, automatic, result }: Spot, ofSides: ReadonlySet<Oid>): Resolution {
   if (!result) return 'deleted'
   const [own, upstreams] = stages.length > 0 ? [stageOf(stages, 2), stageOf(stages, 3)] : [ours, theirs]
-  // Where both sides renamed a file, git merges its content first, and uses that in place of a side's version.
+  // Where both sides renamed a file, git merges its content first, and takes the merged content as each side's version.
   const isOfSide = (entry: Entry, atPath: Entry) => same(entry, atPath) || ofSides.has(entry?.oid ?? '')
   if (same(result, upstreams)) return isOfSide(upstreams, theirs) ? "upstream's version" : "git's own merge of both"
   if (same(result, own)) return isOfSide(own, ours) ? "the fork's version" : "git's own merge of both"

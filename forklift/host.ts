@@ -61,7 +61,8 @@ export interface PullRequestHost {
   /** Throws where publishing would fail. `upstream`: the URLs of upstream. */
   verifyPublishable(upstream: readonly string[]): Promise<HostedRepository>
   /**
-   * A folder in which a push over HTTPS with this token can't change files, and the reason, as the end of a sentence.
+   * A folder in which a push over HTTPS with the user's token can't change files (a token may lack the right to change
+   * CI workflows), and the reason, as the end of a sentence.
    */
   lockedFolder(): Promise<{ path: string; why: string } | undefined>
   /** The rules for a branch; no rules where the host has none or does not show them. */

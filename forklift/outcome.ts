@@ -14,7 +14,7 @@ export function nothingToDo(because: string, signal: AbortSignal): string {
   return `Nothing to do: ${because}.`
 }
 
-/** Runs the steps, and gives their last line. `onFound` gets their findings. */
+/** Runs the steps of a run of Forklift, and gives the last line to print. `onFound` gets what the steps find out. */
 export async function lastLineOf(
   steps: RunSteps,
   onFound: (found: RunFindings) => void = () => undefined,

@@ -205,7 +205,7 @@ type Where = { branch: string; tip: Oid; start: Oid; head: Head | undefined }
  * - the branch itself, where the start is in its history;
  * - where the start contains an earlier published state of the branch, the start with the changes since then;
  * - where the start only records that an earlier pull request was squashed (it has origin's files, and exists only in
- * the scratch repository), the branch joined with it;
+ * the scratch repository), a commit that joins the branch with the start;
  * - the branch itself, where the person rebased the fork onto upstream, so that none of the fork's old commits are in
  * it; the page shows what was lost;
  * - git's own merge of the branch and the start, where there is no conflict.

@@ -213,7 +213,7 @@ async function keep(refused: Map<Path, string>, path: Path, act: () => Promise<v
   }
 }
 
-/** A function that tells whether a path is one of these, is below one of these, or matches one of these globs. */
+/** A function that tells whether a path equals one of `patterns`, is below one, or matches one as a glob. */
 function matcherOf(patterns: readonly string[]): (path: Path) => boolean {
   const wanted = patterns.map(pattern => {
     const plain = asBytes(pattern.replace(/^\.\/+/, '').replace(/\/+$/, ''))

@@ -142,7 +142,7 @@ function locateInOriginal({ original, applied }: State, wanted: TextEdit): Locat
   return { hunks, rung: located.rung }
 }
 
-/** Whether a hunk and the bytes `from` to `to` overlap, or one is inserted within the other. */
+/** Whether a hunk and the bytes `from` to `to` overlap (also an empty range inside the other one), or are equal. */
 const touches = (hunk: Hunk, from: number, to: number): boolean =>
   (hunk.from < to && from < hunk.to) || (hunk.from === from && hunk.to === to)
 

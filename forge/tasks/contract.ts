@@ -108,7 +108,7 @@ export type StepResult = {
   /** For an answer that could not be read or applied: what is wrong with it, in full. */
   evidence?: Reference
   commit?: Oid
-  /** A text; with the kind `looked`, what a planner asked to see before it plans. */
+  /** A text that the step has written. With the kind `looked`: what a planner asked to see before it plans. */
   artifact?: Reference
   /** For an outline: its steps in order, a blob for each. */
   steps?: Reference[]
@@ -161,8 +161,8 @@ export type Enlisted = { is: 'there'; sent: Sent } | { is: 'out' | 'full'; pace:
 export type WaitingRequest = StepPlace & Constructed & { since: number }
 
 /**
- * A request as given to a collector. `output`: the most tokens of its answer. `waiter`: the id of the workflow to wake
- * when there is an answer.
+ * A request as given to a collector, the workflow that submits requests in batches. `output`: the most tokens of its
+ * answer. `waiter`: the id of the workflow to wake when there is an answer.
  */
 export type BatchRequest = StepPlace & Constructed & { output: number; bytes: number; waiter: string }
 
@@ -182,11 +182,12 @@ export type CollectorInput = {
   out?: (Submission & { began: number; waiters: string[] })[]
 }
 
-/** A request given to a collector. `before`: an earlier submission that may have sent the request already. */
+/** A request for a batch. `before`: an earlier submission that may have sent this request already. */
 export type GivenRequest = { request: BatchRequest; before?: Submission }
 
 /**
- * The activities around batches. In those that a collector calls, `run` is the run in whose store the submission is
+ * The activities that send requests to models in batches. Those from `submitBatch` to `failBatch` are called by a
+ * collector (the workflow that submits requests in batches); their `run` is the run in whose store the submission is
  * kept.
  */
 export interface BatchActivities {
@@ -203,11 +204,11 @@ export interface BatchActivities {
     isTimer: boolean
     now: number
   }): Promise<{ there: { step: string; sent: Sent }[]; now: string[] }>
-  /** Tells the collectors that the flow `waiter` no longer waits for these requests. */
+  /** Tells the collectors that the workflow `waiter` no longer waits for answers to these requests. */
   withdraw(input: { run: RunId; waiter: string; requests: { model: string; key: string }[] }): Promise<void>
   /**
-   * Submits a batch, or finds the one that an interrupted try has submitted. `not`: batches found before that are of
-   * other submissions.
+   * Submits a batch, or finds the one that an interrupted try has submitted. `not`: the ids of batches that were found
+   * in earlier tries but belong to other submissions.
    */
   submitBatch(input: {
     run: RunId
@@ -231,7 +232,7 @@ export interface BatchActivities {
   dropRequests(input: { run: RunId; keys: string[] }): Promise<void>
 }
 
-/** How flows store and read what is too long for their history; run only within a workflow task. */
+/** Store and read what is too long for a workflow's history; run as local activities, within a workflow task. */
 export interface ListActivities {
   /** Stores a list as a blob. */
   keepItems(input: { run: RunId; kind: string; items: unknown[] }): Promise<List>
@@ -244,7 +245,7 @@ export interface ListActivities {
 
 // --- A plan
 
-/** What the flow has to know of a task; everything else is in the plan's blob. */
+/** What the run's workflow has to know of a task; everything else is in the plan's blob. */
 export type TaskShape = {
   id: TaskId
   title: string
@@ -361,11 +362,11 @@ export type Remembered = {
   /** A list of {@link PersonAnswer}. */
   answers?: List
   facts?: Reference[]
-  /** A list of {@link PassedBefore}; only with an approved plan. */
+  /** The tasks that have passed already: a list of {@link PassedBefore}. Present only with an approved plan. */
   passed?: List
   /** For each tier the next more capable one that has another model. */
   above?: Partial<Record<Tier, Tier>>
-  /** Milliseconds that the run has worked before, where its minutes are limited. */
+  /** Milliseconds that the run had worked before it was submitted again, where its minutes are limited. */
   used?: number
   /** Whether lessons are drawn from the run when it has ended. */
   learns?: boolean
@@ -451,7 +452,7 @@ export type RunUpdates = {
   approve: (plan: Reference) => Promise<void>
   /** `task` '' answers the run's own question. */
   answer: (task: TaskId | '', answer: Reference) => Promise<void>
-  /** Switches the run to another plan. `answered`: an answer given with it, to a task that asks. */
+  /** Switches the run to another plan. `answered`: the user's answer to a task's question, given with the plan. */
   mend: (plan: Reference, answered?: { task: TaskId; answer: Reference }) => Promise<void>
   /** Asks a planner to change the plan, by instructions in words; the change waits for approval. */
   replan: (answer: Reference) => Promise<void>

@@ -129,7 +129,7 @@ function undisturbed(path: Path) {
 
 type Case = [path: string, fault: string, place: string, number: (commands: string[]) => number]
 
-/** Cases with the faults in turn, at commands that are spread evenly over the run (in steps of the golden ratio). */
+/** Test cases: each has the next kind of fault, at commands spread evenly over the run (by the golden ratio). */
 function sampled(): Case[] {
   const faults = Object.keys(FAULTS)
   const names = Object.entries(PATHS).flatMap(([name, { sample }]) => Array<string>(sample).fill(name))

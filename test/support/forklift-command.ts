@@ -41,7 +41,7 @@ export class ForkliftCommand {
     readonly scene: ForkliftScene,
   ) {}
 
-  /** `folder` is made, for the runs and for what the command prints. */
+  /** Makes a stand-in whose new folder `folder` has the recorded runs, and the pipe with the lines to print. */
   static async in(folder: string, scene: ForkliftScene): Promise<ForkliftCommand> {
     await mkdir(folder)
     await Bun.spawn(['mkfifo', join(folder, 'lines')]).exited

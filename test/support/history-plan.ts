@@ -30,7 +30,7 @@ export type HistoryPlan = {
 /** The change of a path by one commit; a rename has the old path. */
 type Touch = { path: Path; before: Entry; after: Entry; from?: Path }
 
-/** Instructions to the forge itself are left out of both trees. */
+/** The file with instructions to the forge; it is left out of the base and of the final tree. */
 const FORGE_MD = 'FORGE.md'
 /** At most this many bytes of a file may be written by a model at once. */
 const MOST_WRITTEN = 2 << 20

@@ -134,7 +134,7 @@ export interface HeldBranch {
   become(next: Next, deed?: Deed): Promise<void>
   /** Deletes the branch with its drafts, in one operation, as {@link become} changes it. */
   vanish(deed: Deed): Promise<void>
-  /** The transition that {@link become} runs, to run several together: see {@link becomeTogether}. */
+  /** The transition that {@link become} would run, for {@link becomeTogether}, which runs those of several branches. */
   transitionTo(next: Next | 'gone'): Promise<Transition>
   /** Sets the names of the branch's refs after a rename. */
   rename(to: string): void

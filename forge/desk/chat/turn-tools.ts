@@ -138,7 +138,7 @@ export class ToolQuestions {
     readonly onWait: (call: string, waits: boolean) => void,
   ) {}
 
-  /** The open question, as the page shows it. */
+  /** The question to the user whether a tool may run, as the page shows it; empty while none is open. */
   get list(): Approval[] {
     if (!this.#open) return []
     const { question, call } = this.#open

@@ -64,7 +64,7 @@ export const RunTask = v.object({
   dependsOn: v.array(TaskId),
   /** The task's result: the commit that passed. It has a branch until the run has a result of all its tasks. */
   tip: v.optional(Oid),
-  /** Why the result counts as not checked by this user, as the end of a sentence. */
+  /** Why it is not certain that this user's own worker has checked the result, as the end of a sentence. */
   unchecked: v.optional(v.string()),
 })
 export type RunTask = v.InferOutput<typeof RunTask>
@@ -98,7 +98,7 @@ export const Run = v.object({
   report: v.optional(v.string()),
   /** Whether there is a branch with the result of all tasks. */
   hasResult: v.boolean(),
-  /** Why the result counts as not checked by this user, as the end of a sentence. */
+  /** Why it is not certain that this user's own worker has checked the result, as the end of a sentence. */
   unchecked: v.optional(v.string()),
   /** When the run's current work began, in seconds since 1970; undefined while it is not active. */
   began: v.optional(v.number()),

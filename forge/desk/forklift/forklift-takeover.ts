@@ -171,8 +171,8 @@ async function withMode(objects: Objects, tree: Oid, path: Path, change: Settled
 type Settled = TreeChange | { bytes: Buffer }
 
 /**
- * A conflicting text as the agent left it, with our markers around its open conflicts; an empty map if nothing is
- * resolved, and `left` if this can't be determined.
+ * A text file with conflicts as the agent left it, with our markers around its open conflicts. An empty map if the
+ * agent has resolved none; 'left' (not taken over) if it is unclear what is resolved.
  */
 async function settledText(
   workspace: Workspace,

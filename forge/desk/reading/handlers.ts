@@ -163,7 +163,7 @@ export class Reading implements AsyncDisposable {
     }
   }
 
-  /** The commit of a branch or commit; if a merge waits in the branch, the branch's own. */
+  /** The commit of a branch or commit. For a branch in which a merge waits: the commit at which its ref is. */
   async #commitOf(at: At): Promise<Oid | undefined> {
     if (at.kind === 'branch') return await this.branches.headOf(at.branch)
     return (await this.#placeOf(at)).commit

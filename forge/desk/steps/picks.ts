@@ -36,7 +36,7 @@ export type Picks = {
   tree: Oid
   /** Commits that would change nothing. */
   dropped: { commit: Oid; subject: string }[]
-  /** Of a rewriting: what becomes of each item. */
+  /** For a rewriting of a branch's commits: what becomes of each of them. */
   outcomes?: Outcome[]
   stop?: Stop
 }

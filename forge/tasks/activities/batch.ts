@@ -42,7 +42,7 @@ const MAX_BATCH_REQUESTS = 1000
 /** If no signal comes, a flow looks for its answers after this many windows (times in which requests are gathered). */
 const LOOK_WINDOWS = 30
 const HOUR_MS = 3_600_000
-/** At most this many results are stored at the same time. */
+/** At most this many answers of a batch are stored at the same time. */
 const STORED_AT_ONCE = 100
 /**
  * How long a repeated submission waits until the provider's list shows a batch of the first try, as a share of a
@@ -502,7 +502,7 @@ class Ends {
   }
 }
 
-/** Parses a stored request. Throws a {@link Failure} where it is not the one that was constructed, as `send` does. */
+/** Parses a stored request. Throws a {@link Failure} where its hash is not `key`, or it is for another model. */
 function requestIn(bytes: string, { step, key, model }: Pick<Asked, 'step' | 'key' | 'model'>): StoredRequest {
   if (createHash('sha256').update(bytes).digest('hex') !== key)
     throw new Failure(`The request of the step ${visible(step)} is not the one that was constructed.`)

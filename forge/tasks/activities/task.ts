@@ -161,7 +161,7 @@ export class TaskEffects implements TaskActivities {
   }
 }
 
-/** Signs which commits a merge of results contains, also of a merge that stopped at a conflict. */
+/** Signs that a commit merges only results in `of`; for a merge that stopped at a conflict, the commit before that. */
 export async function signGathering(
   verdicts: Verdicts | undefined,
   run: RunId,

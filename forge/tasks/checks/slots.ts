@@ -66,7 +66,8 @@ export class Slots implements AsyncDisposable {
   #taken = 0
 
   /**
-   * @param most The most slots taken at once, not counting those opened by {@link Slot.beside}. Further callers wait.
+   * @param most At most this many slots (folders for checks) are in use at once, not counting those opened by {@link
+   * Slot.beside}. Further callers wait.
    */
   constructor(
     readonly repository: Repository,

@@ -1,4 +1,4 @@
-/** The runs of a repository on the Temporal server, as the commands use them. */
+/** Access of the commands to a repository's runs on the Temporal server. */
 import { Failure } from '../../../core/failure.ts'
 import type { RunId, RunInput, RunStatus, RunUpdates } from '../contract.ts'
 import { forgetRun, standingOf, startRun, statusOfRun, updateRun, type WorkflowStanding } from '../engine/client.ts'

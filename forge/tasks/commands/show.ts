@@ -111,7 +111,7 @@ async function uncheckedIn(
       if (why !== undefined) found.set(task, why)
     }
   } catch (error) {
-    // If the key is unusable, the rest is still shown.
+    // If the user's signing key can't be used, the rest of the status is still shown.
     if (!(error instanceof Failure)) throw error
     found.set('', error.message.replace(/\.$/, ''))
   }

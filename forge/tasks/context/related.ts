@@ -21,7 +21,7 @@ export type Companion = { path: Path; together: number; of: number }
 
 export type Relating = {
   objects: Objects
-  /** The files and the history that are searched; a tree has no history. */
+  /** The commit whose files and history are searched; for a tree in place of a commit, only the files. */
   commit: Oid
   own: readonly Path[]
   /** Names in the task. */

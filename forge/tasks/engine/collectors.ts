@@ -10,7 +10,7 @@ type Held = { run: RunId; key: string }
 export interface Collectors {
   /** Gives a request to a model's collector, which is started where it does not run. */
   give(input: CollectorInput, given: GivenRequest): Promise<void>
-  /** Tells a collector that this flow does not wait for these requests any more. */
+  /** Tells a model's collector that the workflow `waiter` does not wait for answers to these requests any more. */
   withdraw(model: string, run: RunId, keys: string[], waiter: string): Promise<void>
   /**
    * For each of these requests, whether the model's collector has it; true for all where the collector does not answer.
@@ -21,7 +21,7 @@ export interface Collectors {
 /** Milliseconds for a collector's answer to a query. */
 const QUERY_TIMEOUT_MS = 10_000
 
-/** The collectors at the Temporal server of the activity under way. */
+/** Access to the collectors on the Temporal server that runs the calling activity. */
 export const temporalCollectors: Collectors = {
   async give(input, given) {
     const { client, info } = Context.current()

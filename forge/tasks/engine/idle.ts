@@ -46,7 +46,7 @@ export class IdleWatch implements Disposable {
     }
   }
 
-  /** Ends the worker where it has been idle for long, and no run may continue by itself. */
+  /** Ends the worker if it has been idle for IDLE_MS, and there is no run that may continue without the user. */
   async look(): Promise<void> {
     const isIdle = () => this.#active === 0 && this.#now() - this.#last >= IDLE_MS
     if (!isIdle()) return

@@ -166,7 +166,10 @@ export class Batched {
   }
 }
 
-/** Makes the batched sender of a child flow, which signals the run's own workflow when it begins or ends waiting. */
+/**
+ * Makes the object by which a child workflow sends requests in batches. It signals the run's own workflow when the wait
+ * for answers begins and ends.
+ */
 export function batchedOf(task: TaskId | undefined): Batched {
   const { workflowId, root } = workflowInfo()
   return new Batched(async (isAway, number) => {

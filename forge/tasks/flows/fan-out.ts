@@ -21,7 +21,7 @@ const MAX_PREPARED = 200
 const MAX_OUT = 1500
 /** The events after which a fan-out in batches begins nothing new; the server ends it at 51,200. */
 const MAX_EVENTS_IN_BATCHES = 25_000
-/** At most this many characters of a failed sub-agent's words in its parent's summary; its artifact has all of them. */
+/** The parent's summary quotes at most this many characters of a failed sub-agent's text; its artifact has all. */
 const MAX_WORDS = 200
 
 /** Runs all sub-agents and gathers their findings. Throws only a cancellation. */

@@ -154,7 +154,7 @@ class Running {
     return historyLength > events || historySize > HISTORY.bytes
   }
 
-  /** Stores the state and begins a new history with it. */
+  /** Stores the state and continues as a new workflow with it, whose history is empty. */
   async #goOnAnew(): Promise<void> {
     const text = JSON.stringify(this.#run)
     const items: string[] = []
@@ -278,7 +278,7 @@ class Running {
   }
 
   async #tellHeld({ task, isHeld, number }: Extract<RunCommand, { do: 'hold' }>): Promise<void> {
-    // An attempt that has ended is not in #out: no signal is sent to it.
+    // #out has only the attempts under way: no signal is sent to one that has ended.
     const child = await this.#out.get(task)?.child
     await child?.signal(hold, isHeld, number).catch(() => undefined)
   }
@@ -436,7 +436,7 @@ class Running {
     }
   }
 
-  /** Stores what the user says, so that it is not asked again if the server loses everything. */
+  /** Stores the user's answer, so that the question is not asked again if the Temporal server loses all its data. */
   async #remember(task: TaskId | '', said: Reference): Promise<void> {
     const run = this.#run
     const id = task || (run.hold?.why === 'confused' ? (run.hold.task ?? '') : '')

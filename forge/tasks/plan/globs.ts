@@ -161,7 +161,7 @@ function common(one: readonly Name[], other: readonly Name[]): string | undefine
     const [a, b] = [one[i], other[j]]
     if (a === undefined && b === undefined) return []
     if (a === 'folders' && b === 'folders') return from(i + 1, j) ?? from(i, j + 1)
-    // `**` matches no further name, or also the next name of the other glob.
+    // Either `**` matches no further name, or it also matches the other glob's next name.
     if (a === 'folders') return from(i + 1, j) ?? behind(b && exampleOf(b), () => from(i, j + 1))
     if (b === 'folders') return from(i, j + 1) ?? behind(a && exampleOf(a), () => from(i + 1, j))
     return behind(a && b && commonName(a, b), () => from(i + 1, j + 1))

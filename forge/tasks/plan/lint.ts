@@ -22,7 +22,7 @@ import type { Check, Plan, READY_MADE, Task } from './schema.ts'
 
 /** What checks can run. Undefined fields are unknown and cause no complaint. */
 export type CanRun = {
-  /** The programs of the image. */
+  /** The programs in the container image in which checks run. */
   programs?: ReadonlySet<string>
   /** The ready-made checks that fit the repository. */
   readyMade?: ReadonlySet<(typeof READY_MADE)[number]>

@@ -123,7 +123,7 @@ export type Planning = {
   told: Reference[]
   /** Proposals since the last answer of the user. */
   tries: number
-  /** What the model, or this program, said last about a proposal. */
+  /** The last sentence about a proposed plan, by the model or by this program. */
   words: string
   /** The plan being linted. `by`: who made it; `before`: it was approved before the run was submitted again. */
   linted?: { by: 'model' | 'person' | 'before'; plan: Reference; step: string }
@@ -293,7 +293,7 @@ export const isOver = ({ state, isOut }: TaskRecord): boolean => (state === 'don
  */
 export const isLacking = ({ state, isAgain }: TaskRecord): boolean => (state === 'runs' || state === 'asks') && isAgain
 
-/** The newest references for an attempt, without repetitions. */
+/** The newest of the references (to reports and answers) that an attempt is given, without repetitions. */
 export const newest = (about: Reference[]): Reference[] =>
   [...new Map(about.map(it => [it.oid, it])).values()].slice(-MAX_ABOUT)
 

@@ -12,8 +12,8 @@ const SubmissionSchema = v.object({
   list: v.object({ kind: v.string(), oid: v.string(), count: v.number() }),
 })
 /**
- * What is recorded before a batch is submitted. `newest`: the provider's newest batch then. `at`: milliseconds since
- * 1970.
+ * What is recorded before a batch is submitted. `newest`: the id of the newest batch that the provider has at that
+ * time. `at`: the time, in milliseconds since 1970.
  */
 const Intent = v.object({ newest: v.string(), at: v.number() })
 const Sent = v.object({ batch: v.string() })
@@ -56,7 +56,8 @@ export class BatchRecords {
   }
 
   /**
-   * The provider's id of a submission's batch. For the store of the submission's home (the run that keeps its list).
+   * The provider's id of the batch of a submission. Recorded only in the store of the run that keeps the submission's
+   * list of requests (its `home`).
    */
   async batchOf(id: string): Promise<string | undefined> {
     return (await this.#find(`sent ${id}`, Sent))?.batch

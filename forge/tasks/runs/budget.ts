@@ -232,7 +232,7 @@ export class Ledger implements Disposable {
   settleBatched(key: string, usage: Usage, saved: number): void {
     this.#together(() => {
       const there = this.findBatched(key)
-      // Without the reservation, the ledger was lost and rebuilt meanwhile.
+      // If the reservation is missing, the ledger was lost and rebuilt meanwhile.
       if (!there) return this.settleKnown(key, usage, saved)
       this.settle(there, usage, 0, saved)
     })

@@ -204,7 +204,7 @@ export class RunStore {
     }
   }
 
-  /** Those of the files to write that exist and are not to be overwritten, with the ids of the existing ones. */
+  /** Of the files to write, those that exist already and must not be overwritten, with the ids of their blobs. */
   async #thereOf(group: readonly Wish[], tip: Oid | undefined): Promise<Map<Path, Oid>> {
     if (tip === undefined) return new Map()
     const once = [...new Set(group.filter(({ isOnce }) => isOnce).map(({ path }) => path))]

@@ -46,7 +46,7 @@ export type WrongPlan = {
   asked: Record<string, number>
   /** Parts of the journal's lines, in the expected order. */
   story: string[]
-  /** The exit code of the command that follows the run until it rests; by default 0. */
+  /** The exit code of the command that follows the run until it ends or waits for the user; by default 0. */
   code?: number
   /** The tasks that are done in the end; by default those of the plan. */
   isDone?: string[]

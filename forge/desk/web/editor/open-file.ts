@@ -607,7 +607,7 @@ export class OpenFile {
     return this.#confirmed.eq(theirs) || this.#earlier.some(text => text.eq(theirs))
   }
 
-  /** Whether the server's text contains some of the unconfirmed edits. */
+  /** Whether the server's text is the confirmed text with the first of the unconfirmed edits, one or several. */
   #isOnTheWay(theirs: Text): boolean {
     let text = this.#confirmed
     for (const { changes } of sendableUpdates(this.state as EditorState)) {
@@ -681,7 +681,7 @@ export class OpenFile {
     const state = this.state as EditorState
     const [first, ...rest] = sendableUpdates(state)
     if (!first) return
-    // Later edits stay, moved to their position without the refused text.
+    // The edits after the refused one stay; their positions are changed to those without the refused text.
     let undoing = first.changes.invert(this.#confirmed)
     let others = ChangeSet.empty(this.#confirmed.length)
     for (const { changes } of rest) {

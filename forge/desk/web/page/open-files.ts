@@ -1,4 +1,7 @@
-/** The files that are open in this window. An open file itself is made by `MakeFile`, which brings the editor. */
+/**
+ * The files that are open in this window. `MakeFile`, which makes an open file, is passed in, so that this module does
+ * not load the editor's code.
+ */
 import { signal } from '@preact/signals'
 import { pathAfter } from '../../contract/paths.ts'
 import type { At } from '../../contract/values.ts'

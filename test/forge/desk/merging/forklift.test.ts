@@ -340,7 +340,7 @@ describe('a run with another outcome', () => {
 
   test('is opened at its start even if only its own folder still has that commit', async () => {
     await using world = await makeWorld(TWO)
-    // The fork has new commits elsewhere: the run begins at one that this checkout never fetched.
+    // The run begins at a commit of origin that this checkout does not have.
     await world.agent(LEFT)
     expectExit(await world.run(), 4)
     const { metadata } = await world.lastRun()

@@ -22,7 +22,7 @@ const HANDS = 2
 /** The time limit for all pairs, in milliseconds, with room for a busy machine. */
 const TIMEOUT_MS = Math.max(300_000, PAIRS * 2_000)
 
-/** One in a thousand pairs makes git fail with an invalid entry; the desk must fail, too. */
+/** For one in a thousand pairs of random branches git fails with this message; the desk must fail, too. */
 const BROKEN = 'null sha1'
 
 /** The result of a step by git or by the desk: its commits, and the files in conflict if it stopped. */

@@ -1,4 +1,4 @@
-/** The activities around batches, as a collector calls them, and as a hostile process could. */
+/** The activities that send requests in batches, called as by their workflow, and as by a hostile process. */
 import { expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { openModel } from '../../../../forge/ai/providers.ts'

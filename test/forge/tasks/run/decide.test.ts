@@ -24,7 +24,7 @@ type World = {
   replans?: (times: number) => TaskShape[] | undefined
   /** The files that a planner asks to see, depending on what it was given; undefined: it makes the plan. */
   looks?: (about: readonly Reference[]) => string | undefined
-  /** Chooses which thing under way ends next. */
+  /** Chooses, by index below `count`, which of the activities and child workflows under way ends next. */
   next: (count: number) => number
 }
 
