@@ -6,7 +6,7 @@ export type Survived = {
   run: string
   /** The tree of the result. */
   tree: string
-  /** How many times something had to be started again. */
+  /** How many times a process had to be started again. */
   crashes: number
   requests: number
   seconds: number
