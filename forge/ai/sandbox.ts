@@ -296,7 +296,7 @@ class Child {
     this.#process.kill('SIGKILL')
   }
 
-  /** Has the child run a tool or read its schema: answers the tool's calls until the child reports the result; gives it. */
+  /** Has the child run a tool or read its schema. Answers the tool's calls until the child reports the result. */
   async follow(order: SandboxOrder, answer: Answerer, seconds: number): Promise<string> {
     await this.#write(frameOf(order))
     let calls = 0

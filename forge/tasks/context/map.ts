@@ -33,7 +33,10 @@ const MAX_TOLD_FILES = 120
 const MAX_NEIGHBOURS = 40
 /** A name that more files than this define is ignored. */
 const MAX_DEFINERS = 12
-/** The weight of a name, by the two lowest bits of its number (see tags.ts). */
+/**
+ * How much a name counts when files are ranked by the names that they use: by the two lowest bits of its number
+ * (tags.ts).
+ */
 const TELLING = [0.1, 1, 4, 1]
 /** The share of a file's weight that goes to the files it uses; the rest goes to its users. */
 const OUTWARDS = 0.6

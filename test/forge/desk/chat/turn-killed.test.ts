@@ -12,7 +12,7 @@ import { PLAIN } from '../../../support/git.ts'
 import { randomFrom } from '../../../support/random.ts'
 
 const ASKER = join(import.meta.dir, 'asker.ts')
-/** The number of rounds; set TURNS_KILLED for more. */
+/** How many turns are killed, each at another moment; set TURNS_KILLED for more. */
 const ROUNDS = Number(process.env.TURNS_KILLED ?? 6)
 const FILES = ['a.txt', 'b.txt', 'c.txt', 'd.txt']
 
