@@ -237,7 +237,7 @@ const same = (a: Entry, b: Entry): boolean => a?.oid === b?.oid && a?.mode === b
 const isFile = (entry: Entry): boolean => entry?.mode.startsWith('100') ?? false
 const stageOf = (stages: Stage[], number: number): Entry => stages.find(({ stage }) => stage === number)
 
-/** Files whose version neither side has. */
+/** Files whose version in the result is neither the fork's nor upstream's. */
 const written = ({ spots }: Comparison): Spot[] =>
   [...spots.values()].filter(
     ({ ours, theirs, result }) => isFile(result) && ![ours, theirs].some(side => same(side, result)),

@@ -213,7 +213,7 @@ export class Operations {
     return undefined
   }
 
-  /** The operation that redo would do again: the last undo, unless another operation has changed `part` since. */
+  /** The operation that redo would do again: the last one undone, unless refs of `part` have changed since. */
   async nextToRedo(part?: RefFilter): Promise<Recorded | undefined> {
     const again = new Set<Oid>()
     for await (const operation of this.newestFirst()) {

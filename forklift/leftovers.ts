@@ -160,7 +160,7 @@ async function looksBare(folder: string): Promise<boolean> {
   return (await has('commondir')) || ((await has('objects')) && (await has('refs')))
 }
 
-/** Deletes what {@link disableOthers} would rename, by one process: for too many or too long names, or names in use. */
+/** Deletes, by one process, what {@link disableOthers} can't rename: too many or too long names, or names in use. */
 async function deleteOpeners(folders: string[]): Promise<void> {
   const [workspace = ''] = folders
   const others = ['!', '-path', `${workspace.replace(/[*?[\\]/g, '\\$&')}/.git/HEAD`]

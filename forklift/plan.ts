@@ -25,7 +25,10 @@ export type ForkliftPlan =
 /** A plan with something to merge. */
 export type MergePlan = Extract<ForkliftPlan, { kind: 'merge' }>
 
-/** The facts for the decision. `heads` are newest first; `closed` were closed by people, merged or not. */
+/**
+ * The facts for the decision what to publish. `heads`: Forklift's branches on origin, newest first. `closed`: its pull
+ * requests that people have closed, merged or not.
+ */
 type Situation = {
   scratch: Scratch
   origin: Oid

@@ -19,7 +19,7 @@ import { cacheOf, contentOf, nearFiles, type Sources } from './opening.ts'
 import type { CallBlock, Mark, ReasoningBlock, Request, RequestMessage, ResultBlock, TextBlock } from './request.ts'
 import { type EntryOf, NOT_RUN, type Opening, type Session } from './session.ts'
 
-/** What the desk itself can ask at the end of a request, after the conversation. */
+/** What the desk, and not the user, can ask the model for at the end of a request, after the conversation. */
 export type Asks = 'commit message' | 'summary'
 
 type Options = {

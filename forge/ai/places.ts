@@ -25,7 +25,7 @@ export type TextPlace = {
 }
 export type Shift = (indent: string) => string | undefined
 
-/** The places of a search text in a file, at least one, and what was overlooked: as little as possible. */
+/** The places of a search text in a file, at least one; and how small differences had to be overlooked to find them. */
 export type FoundPlaces = { rung: Rung; places: TextPlace[] }
 
 /** At most this many places of a text in one file are found. */

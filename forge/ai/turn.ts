@@ -344,7 +344,7 @@ class Keeper {
 
   constructor(readonly write: () => Promise<void>) {}
 
-  /** Schedules a write of the new content, unless one is scheduled or under way. */
+  /** Schedules a checkpoint with the content that has arrived, unless one is scheduled or being written. */
   keep(): void {
     if (this.#clock || this.#writing) return
     const write = () => {

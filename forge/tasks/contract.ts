@@ -431,8 +431,8 @@ export type TaskResult = { task: TaskId; head: Oid }
 export type RunEnd = { state: 'done' | 'stopped'; words: string; result?: Oid; report?: Reference }
 
 /**
- * What a running attempt is doing: the answer to its query `doing`. `isHeld`: it begins nothing new until its run lets
- * it.
+ * What a running attempt is doing: the answer to the query `doing` of its workflow. `isHeld`: the attempt begins
+ * nothing new until the run lets it continue.
  */
 export type AttemptStatus = { attempt: number; doing: string; isHeld: boolean; spent: Spent }
 

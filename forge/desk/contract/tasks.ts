@@ -138,7 +138,7 @@ export const Lesson = v.pick(ListedLesson, ['id', 'title', 'says', 'date', 'give
 export type Lesson = v.InferOutput<typeof Lesson>
 const LessonId = v.pipe(v.string(), v.regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/), v.maxLength(60))
 
-/** A plan as a file. A larger text is refused. */
+/** The text of a plan's file. A text of more characters is refused. */
 const PlanText = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1_000_000))
 /** The hash of a plan that was shown. */
 const Seen = v.pipe(v.string(), v.regex(/^[0-9a-f]{40}$/))

@@ -17,7 +17,7 @@ import { filesInConflict, type StepPlan, treeOfCommit } from './plan.ts'
 
 /** At most this many git processes merge at a time. */
 const MAX_CONCURRENT_MERGES = 2
-/** At most this many pairs are merged by one git process. */
+/** At most this many pairs of commits are merged by one git process. */
 const MAX_PAIRS_PER_MERGE = 16
 /** At most this many outcomes are cached. */
 const MAX_KEPT_OUTLOOKS = 20_000

@@ -222,7 +222,7 @@ function firstFrom(sorted: Float64Array, least: number): number {
 const hasSamePaths = (one: readonly FileEntry[], other: readonly FileEntry[]): boolean =>
   one.length === other.length && one.every(({ path }, at) => path === other[at]?.path)
 
-/** The files for each name, updated after the content of some files has changed; undefined where too much has. */
+/** The files for each name after the content of some files has changed; undefined where too many names differ. */
 function placesAfter(places: Places, before: readonly Tags[], after: readonly Tags[], kind: keyof Tags) {
   const { base } = places
   const own = new Map(places.own)

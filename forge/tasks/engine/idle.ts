@@ -29,7 +29,7 @@ export class IdleWatch implements Disposable {
     this.#last = this.#now()
   }
 
-  /** Starts checking once a minute. */
+  /** Starts to check regularly whether the worker is idle. */
   begin(): void {
     this.#clock = setInterval(() => void this.look(), LOOK_MS)
     this.#clock.unref()

@@ -68,7 +68,7 @@ const AT_ONCE: LocalActivityOptions = {
   retry: { initialInterval: '500 milliseconds', maximumInterval: '20 seconds', maximumAttempts: LOST.any },
 }
 
-/** Activities that may take seconds: scheduled by the server, so that the workflow can answer queries meanwhile. */
+/** Activities that may take seconds: they are not local ones, so that the workflow can answer queries meanwhile. */
 type Slow = 'construct' | 'begin' | 'lintPlan' | 'gatherLessons' | 'unlearned'
 type Checking = 'validate' | 'finish'
 /** Activities of a collector, which speak to a provider's batch interface. */

@@ -31,7 +31,7 @@ export type TaskRecord = {
   /** The state of the task, whether it is paused or not. */
   state: Exclude<TaskState, 'paused' | 'failed'>
   isPaused: boolean
-  /** Whether an attempt's workflow is running: a stopped one may still be ending. */
+  /** Whether the workflow of one of the task's attempts is running, even if only to end after the task was stopped. */
   isOut: boolean
   /** Whether the attempt's workflow was last told to begin nothing new. */
   isHeld: boolean

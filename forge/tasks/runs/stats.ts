@@ -14,7 +14,7 @@ import { readPlan } from './plans.ts'
 import { RunStore } from './store.ts'
 import { parseStoredAnswer, type StoredAnswer } from './stored-answer.ts'
 
-/** The results of one model in one tier. */
+/** The statistics of one model in one tier. */
 type StatsRow = {
   /** `unknown` for answers that an older version stored without their tier. */
   tier: Tier | 'unknown'

@@ -12,8 +12,8 @@ import type { Oid } from '../contract.ts'
 import type { FileEdit } from './answers.ts'
 
 /**
- * The changed files, not yet written; or, for the model, why the edits failed. `inShort`: the same without content of
- * files.
+ * The changed files, not yet written; or, for the model, why the edits failed. `inShort`: this reason without any
+ * content of files.
  */
 type AppliedEdits =
   | { files: WorkInProgressVfs; words?: never; inShort?: never }

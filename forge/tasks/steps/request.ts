@@ -142,8 +142,8 @@ type BuiltRequest = {
 }
 
 /**
- * Builds the request of a step. Throws a {@link Failure} where a text is gone, or the request is larger than the
- * window.
+ * Builds the request of a step to its model. Throws a {@link Failure} where a stored text that it needs is gone, or the
+ * request is larger than the model's window.
  */
 export async function buildRequest(input: StepInput, sources: RequestSources): Promise<BuiltRequest> {
   const { objects, store, model, secrets, summaries, map, from, lessons: pinned = [] } = sources
@@ -217,7 +217,7 @@ async function gatherAbout(input: StepInput, store: RunStore): Promise<Gathered>
 
 const References = v.array(v.object({ kind: v.string(), oid: v.string() }))
 
-/** The references, with lists of sub-agents' findings replaced by their items. */
+/** Replaces each reference to a list of sub-agents' findings by the references in that list. */
 async function flattened(about: readonly Reference[], store: RunStore): Promise<Reference[]> {
   const all = about.map(async reference =>
     reference.kind === 'found' ? v.parse(References, await store.readJson(reference)) : [reference],

@@ -445,7 +445,7 @@ async function begun(top: string, state: string): Promise<Forge> {
   return forge
 }
 
-/** The address of a desk that has ended. */
+/** Starts a desk and stops it again. Gives the address that it had. */
 async function begunAndStopped(top: string, state: string): Promise<URL> {
   const forge = await begun(top, state)
   await forge.stop()

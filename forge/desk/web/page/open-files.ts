@@ -12,7 +12,7 @@ type MakeFile = (at: At, path: string, position: { top: number; cursor: number }
 /** All files that are open in this window, by branch or commit, and path. */
 export class OpenFiles {
   readonly #files = new Map<string, OpenFile>()
-  /** Increases when a file is opened or closed, so that what reads all files is rendered again. */
+  /** Increases when a file is opened or closed, so that components that read the list of open files render again. */
   readonly #changed = signal(0)
   /** Files that are closed as soon as the server has all text typed into them. */
   readonly #unwanted = new Set<string>()

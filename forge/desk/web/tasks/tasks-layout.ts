@@ -86,7 +86,7 @@ function rowsOf(tasks: readonly RunTask[], columns: ReadonlyMap<string, number>)
   return rows
 }
 
-/** A line for each dependency that no other one implies. */
+/** A line for each dependency between tasks that does not already follow from other dependencies. */
 function linesOf(nodes: readonly Placed[]): Line[] {
   const byId = new Map(nodes.map(node => [node.task.id, node]))
   const above =
