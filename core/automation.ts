@@ -17,7 +17,10 @@ const MAX_PARSED_BYTES = 1 << 20
 /** Workflow files. GitHub reads only the folder itself; Gitea and Forgejo also read its subfolders. */
 const WORKFLOW = /^\.(github\/workflows\/[^/]+|(gitea|forgejo)\/workflows\/.+)\.ya?ml$/i
 const GITLAB = /(^|\/)([^/]*\.)?gitlab-ci\.ya?ml$/i
-/** Files that run only when a workflow calls them, and files in the folder of workflows that GitHub does not read. */
+/**
+ * Files that run only when a workflow calls them (such as actions), and files in a folder of workflows that are not
+ * workflows, which a workflow may call.
+ */
 const CALLED =
   /^\.(github|gitea|forgejo)\/(actions\/|workflows\/.*(?<!\.ya?ml)$)|^\.github\/workflows\/.*\/|(^|\/)action\.ya?ml$/i
 /** Keys of .gitlab-ci.yml that are not jobs. */

@@ -589,8 +589,8 @@ async function verifyReadable(objects: Objects, files: Spot[]): Promise<void> {
 }
 
 /**
- * FORK.md files in a version that neither the start nor git's own merge has: it may contain private instructions to the
- * agent.
+ * Gives FORK.md if the result has another version of it than the start (the commit that upstream was merged into) and
+ * git's own merge: it may contain private instructions to the agent.
  */
 function guidance({ spots, ofSides }: Comparison): Path[] {
   const spot = spots.get('FORK.md')

@@ -1,6 +1,6 @@
 /**
- * Decides where a run starts and whether there is anything to do, by what git has of the pull request that one run
- * opens and later runs add to.
+ * Decides where a run starts and whether there is anything to do, from the commits of the open pull request, which one
+ * run opens and later runs add to.
  */
 import { commit, isAncestor } from '../core/git/commits.ts'
 import { mergeTrees } from '../core/git/merges.ts'

@@ -36,8 +36,8 @@ export const LIMITS = {
   /** At most this many symbolic links of a tree are resolved. */
   links: 50_000,
   /**
-   * While files are counted: the number of trees that are read, how deep trees may be nested, the bytes of one tree,
-   * and of all.
+   * Limits while the files of a commit are counted: the number of trees (folders), the levels of nested trees, the
+   * bytes of one tree, and the bytes of all trees.
    */
   folders: 500_000,
   depth: 2_000,

@@ -138,7 +138,7 @@ export interface StepActivities {
   receive(input: StepPlace & { kind: StepKind; answer: Reference }): Promise<Received>
   /** Applies edits to `base` and commits them on the attempt's ref, or stores an artifact. */
   serialize(input: StepPlace & { kind: StepKind; base: Oid; key: string; parsed: Reference }): Promise<Serialized>
-  /** Decides how the step ended, and writes the journal's line. */
+  /** Decides how the step ended, and writes a line about it into the journal. */
   transition(input: StepInput & { received: Received; serialized?: Serialized; sent: Sent }): Promise<StepResult>
   /** Stores sentences of the flow as a blob of that kind, so that a request can include them. */
   keepWords(input: StepPlace & { kind: string; words: string }): Promise<Reference>

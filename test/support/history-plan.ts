@@ -328,7 +328,10 @@ async function taskOf(objects: Objects, { id, commit, base, touches, dependsOn }
   }
 }
 
-/** A text check that is true of the result, or else a command that compares a file. */
+/**
+ * A check for a task: a ready-made check of texts that the task's result passes, or else a command that compares a
+ * file.
+ */
 async function checkFor(objects: Objects, touches: readonly Touch[]): Promise<Task['validation']['checks'][number]> {
   const written = touches.flatMap(({ path, after }) => (after ? [{ path, after }] : []))
   const texts = await Promise.all(

@@ -48,7 +48,7 @@ export function ContextCircle({ tab, row }: { tab: Tab; row: TreeRow }) {
   )
 }
 
-/** How full the model's window is, and the files in it. */
+/** Shows how full the model's context window is, and which files are in it. */
 export function ContextMeter({ tab }: { tab: Tab }) {
   const head = tab.conversation.head.value
   if (!head || head.missing !== undefined || head.context.of === 0) return null

@@ -560,7 +560,7 @@ export class OpenFile {
     else this.#adopt(theirs, file.version, isAfterBreak)
   }
 
-  /** Continues from the server's text, and adds the edits that it lacks. */
+  /** Continues from the server's text, and adds the edits of this window that the server does not have. */
   #adopt(theirs: Text, version: number, isAfterBreak: boolean): void {
     this.#goOnFrom(theirs, version, this.#lackingIn(theirs, isAfterBreak))
   }
@@ -590,7 +590,7 @@ export class OpenFile {
     }
   }
 
-  /** The change to the server's text that adds the edits that it lacks. */
+  /** The change that adds to the server's text the edits of this window that the server does not have. */
   #lackingIn(theirs: Text, isAfterBreak: boolean): ChangeSet {
     const { doc } = this.state as EditorState
     const pending = sendableUpdates(this.state as EditorState)
