@@ -157,7 +157,7 @@ export class OpenFile {
     return this.#path
   }
 
-  /** Follows a rename of the file. `isAfterBreak`: the file is loaded before anything is sent. */
+  /** Follows a rename. `isAfterBreak`: the connection broke, so nothing is sent before the file is loaded. */
   moveTo(path: string, isAfterBreak: boolean): void {
     this.#path = path
     if (!isAfterBreak) this.sendAgain()

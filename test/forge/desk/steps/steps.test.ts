@@ -16,7 +16,7 @@ import { randomPairs } from '../../../support/random-histories.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { makeFolder } from '../../../support/repository.ts'
 
-/** The number of pairs; FORGE_PAIRS=1000 tests more. */
+/** The number of random pairs of histories to test steps on; FORGE_PAIRS=1000 tests more. */
 const PAIRS = Number(process.env.FORGE_PAIRS ?? 80)
 const HANDS = 2
 /** The time limit for all pairs, in milliseconds, with room for a busy machine. */
