@@ -17,7 +17,9 @@ import { importHistory } from './repositories.ts'
 const FORGE = join(import.meta.dir, '../forge.ts')
 const ROUNDS = 9
 const SIZE = { name: 'large', files: 50_000, commits: 50_000, bytesPerFile: 2000 }
-/** The folder of the files that are opened, and their numbers: repositories.ts makes paths from these. */
+/**
+ * The folder with the files that are opened. Their paths are as repositories.ts makes them: FOLDER/file<number>.txt.
+ */
 const FOLDER = ['part1', 'area0']
 const nameOf = (number: number): string => `file${number}.txt`
 /** The first files in the explorer, as many as it has room for. */

@@ -33,11 +33,12 @@ const lockWith = (capabilities: string[]): readonly string[] =>
   ].flat()
 
 /**
- * The lock with the four capabilities that the image's entry point needs to set up its firewall and change its user.
+ * The docker options that lock a container (restrict what it can do), with the four capabilities that the image's entry
+ * point needs to set up its firewall and change its user.
  */
 export const LOCK = lockWith(['NET_ADMIN', 'SETUID', 'SETGID', 'SETPCAP'])
 
-/** The lock without capabilities, for containers that have no network and are started as a user. */
+/** The same options without capabilities, for containers that have no network and are started as a user. */
 export const CLOSED_LOCK = lockWith([])
 
 /**

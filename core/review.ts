@@ -181,7 +181,8 @@ export async function review(scratch: Scratch, commits: Commits): Promise<MergeR
     ...naming('A Forgejo or Gitea would run other workflows in place of the deleted ones:', uncovered),
     ...naming('The result says itself that it is stuck, in', isStuck ? ['STUCK.md'] : []),
   ]
-  // The start may be an open pull request with people's changes that are not in origin yet.
+  // The start (the commit that upstream was merged into) may be the tip of an open pull request, with people's changes
+  // that are not in origin's branch yet.
   const goneFromStart = judged.ledger.vanished.filter(path => !vanished.includes(path))
   const settledOn = refusals.length > 0 || conflicts.length === 0 ? undefined : judged.whole
   const partial = [

@@ -1,6 +1,6 @@
 /**
- * What Forklift asks of a host of pull requests. Another host is a file that exports a `HostKind`, and an entry in the
- * list of hosts.ts.
+ * What Forklift asks of a host of pull requests, such as GitHub. To support another host, add a file that exports a
+ * `HostKind`, and an entry to the list in hosts.ts.
  */
 import type { Shell } from 'zx/core'
 import type { Oid } from '../core/git/repository.ts'
@@ -117,6 +117,6 @@ export interface HostKind {
   find(search: HostSearch): Promise<HostFound>
   /** The address of the page of the repository at one of these URLs; undefined where it is not on this kind of host. */
   webOf(urls: readonly string[]): string | undefined
-  /** Why the host refused a push, from what git printed; undefined where that is not in this kind of host's words. */
+  /** Why the host refused a push, from git's output; undefined where that has none of this host's known messages. */
   whyRefused(printed: string): string | undefined
 }

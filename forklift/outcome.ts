@@ -27,8 +27,8 @@ export async function lastLineOf(
 }
 
 /**
- * Runs the steps and records how they ended. A second attempt that fails to publish is not recorded, so that a third is
- * possible.
+ * Runs the steps and records how they ended. For `published`, which is a later attempt to publish a run's result, only
+ * success or a refusal is recorded, so that an attempt that failed otherwise can be repeated.
  */
 export async function recordTheEnd(
   { path, metadata: { startedAt } }: RecordedRun,

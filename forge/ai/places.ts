@@ -247,7 +247,7 @@ function fold(raw: Buffer, { blanks, punctuation }: Overlooked, from = 0): Folde
   }
 }
 
-/** Folded bytes without the line end that was added to them. */
+/** Folded bytes (a text in which small differences are removed), without the line end that folding has added. */
 const withoutEnd = ({ bytes, isOpen }: Folded): Buffer => (isOpen ? bytes.subarray(0, -1) : bytes)
 
 // --- Within rows -----------------------------------------------------------------------------------------------------

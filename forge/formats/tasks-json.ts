@@ -265,7 +265,7 @@ export const ShownLanding = v.object({
   onto: text,
   tree: v.optional(text),
   words: v.array(text),
-  /** What the checks do not show, as sentences to read first. */
+  /** What the checks do not show about the result, as sentences that the user should read before landing it. */
   doubts: v.array(text),
   /** Why `forge land` refuses the result without `--anyway`. */
   unchecked: v.optional(text),

@@ -170,8 +170,8 @@ export type BatchRequest = StepPlace & Constructed & { output: number; bytes: nu
 export type Submission = { id: string; home: RunId; list: List }
 
 /**
- * The input of a collector; after a new history was begun, with all that the collector had at the end of the one
- * before.
+ * The input of a collector (the workflow that gathers a model's requests into batches). Where it continues in a new
+ * history, `waiting` and `out` are what it had at the end of the one before.
  */
 export type CollectorInput = {
   model: string
@@ -296,7 +296,7 @@ export type Validated = { isGood: boolean; head: Oid; report: Reference; words: 
 
 /**
  * The result of checks of the combined result. `review`: the assertions without a command that have to be reviewed
- * again, since no reviewer has seen exactly these files; by how many models of which tier.
+ * again, since no reviewer has seen exactly these files; `count` models of `tier` review them.
  */
 export type Finished = Validated & {
   conflicts?: Gathered['conflicts']
@@ -398,7 +398,7 @@ export interface RunActivities {
     /** Where nothing is asked: the command that continues the run. */
     resume?: string
   }): Promise<Reference>
-  /** Stores the status whenever the run rests or continues, so that it can be read without a server. */
+  /** Stores the status whenever the run stops to wait or continues, so that it can be read without a server. */
   rest(status: RunStatus): Promise<void>
   /**
    * Merges all results on `forge/<run>/result` (from `resolved`, as `gather` does), and checks the contract. `results`:

@@ -278,7 +278,7 @@ export class ScriptedActivities {
     return { complaints, report: this.put('report', complaints.join(' ')), widens }
   }
 
-  /** Merges results one after another, until two conflict whose conflict is not resolved yet. */
+  /** Merges results one after another. Stops at the first that has an unresolved conflict with those merged before. */
   #gather(base: Oid, results: Oid[]): Gathered {
     let labels = this.labels(base)
     for (const result of results) {

@@ -60,7 +60,7 @@ export async function planOf(objects: Objects, commits: readonly Oid[]): Promise
     for (const { path, before, after } of touches) if (needsName(path, before, after)) given.add(path)
   const asInTheEnd = new Map<Path, TreeChange>()
   for (const path of given) asInTheEnd.set(path, await entryAt(objects, last, path))
-  // FORGE.md is left out: its checks would be run, which other tests cover.
+  // FORGE.md is removed from all commits: the run would run the checks in it, which other tests cover.
   given.add(FORGE_MD)
   asInTheEnd.set(FORGE_MD, undefined)
   const treeAt = (commit: Oid) => writeTree(objects, commit, asInTheEnd)

@@ -32,7 +32,7 @@ export type Outcome = 'kept' | 'new' | 'empty' | 'conflict' | 'waiting'
 
 export type Picks = {
   chain: Planned[]
-  /** The tree at the end of the chain. */
+  /** The tree of the last commit of the chain. */
   tree: Oid
   /** Commits that would change nothing. */
   dropped: { commit: Oid; subject: string }[]

@@ -49,7 +49,10 @@ const STORED_AT_ONCE = 100
  * window (the time for which requests are gathered).
  */
 const LISTED_WINDOWS = 0.25
-/** How much longer a line is than its stored request: this many bytes, and the factor for escaped characters. */
+/**
+ * How much longer a batch's line is than the stored request in it: by LINE_FACTOR, for escaped characters, and this
+ * many bytes.
+ */
 const LINE_BYTES = 2000
 const LINE_FACTOR = 1.2
 
@@ -337,7 +340,7 @@ export class BatchWork implements BatchActivities {
     return failureOf(error, signal)
   }
 
-  /** The requests that were recorded as belonging to this submission. */
+  /** Those of the requests whose runs have recorded that they belong to this submission (a batch to be sent). */
   async #mine(requests: readonly BatchRequest[], { id }: Submission): Promise<BatchRequest[]> {
     const own = requests.map(async request => {
       const records = new BatchRecords((await this.means.run(request.run)).store)
@@ -348,7 +351,7 @@ export class BatchWork implements BatchActivities {
 
   /**
    * The lines of a batch. A request without reserved budget is left out: any process that can reach the server could
-   * have given it to the collector.
+   * have given it to the collector (the workflow that submits batches).
    */
   async #linesOf(
     requests: readonly BatchRequest[],

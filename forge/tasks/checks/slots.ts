@@ -160,8 +160,8 @@ export class Slots implements AsyncDisposable {
   #name = (): string => `used-${hostname()}-${process.pid}-${randomUUID().replaceAll('-', '')}`
 
   /**
-   * The temporary git folder by which all slots are filled: it has default configuration, and reads the repository's
-   * objects.
+   * The temporary git folder from which all slots (folders in which checks run) get their files. It has default
+   * configuration, and reads the repository's objects.
    */
   async #git(): Promise<Scratch> {
     const { objects, format } = this.repository

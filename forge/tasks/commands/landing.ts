@@ -82,7 +82,7 @@ function assertionLines(plan: Plan, of: Task | undefined, { why, isAffirmed }: B
   ]
 }
 
-/** The whole commands and questions of the assertions. */
+/** The commands of the assertions, or the questions to their reviewers, in full. */
 export const scriptLines = (plan: Plan, task: TaskId | undefined): string[] =>
   claimedBy(
     plan,

@@ -1,4 +1,4 @@
-/** `forge show`: prints a run or a task, or its journal as a story. */
+/** `forge show`: prints the state of a run or a task, or its journal (what has happened, one line each). */
 import { join } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible, visibleLines } from '../../../core/text.ts'

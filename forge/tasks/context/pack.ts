@@ -282,7 +282,9 @@ const inShort = (names: readonly string[]): string[] =>
 
 // --- Files
 
-/** `wanted`: named by the task or the step, files to write first. `found`: files that only match its boundaries. */
+/**
+ * `wanted`: files that the step or the task names. `found`: files that only match a pattern of the task's boundaries.
+ */
 async function filesOf(packing: Packing): Promise<{ wanted: Path[]; found: Path[] }> {
   const { objects, tree, kind, task, files = [], whole = [], changed = [] } = packing
   const { context, objective, boundaries } = task ?? {}

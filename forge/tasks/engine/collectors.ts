@@ -1,16 +1,19 @@
-/** Speaks to the collectors of batches (flows/collector.ts), from within an activity. */
+/**
+ * Lets an activity signal and query the collectors, the workflows that gather requests into batches
+ * (flows/collector.ts).
+ */
 import { Context } from '@temporalio/activity'
 import { ApplicationFailure, WorkflowNotFoundError } from '@temporalio/common'
 import type { CollectorInput, GivenRequest, RunId } from '../contract.ts'
 
-/** Identifies a request at a collector, by its run and its key. */
+/** A request that a collector may have, identified by its run and its key. */
 type Held = { run: RunId; key: string }
 
 /** The collectors of a repository, one for each model. */
 export interface Collectors {
-  /** Gives a request to a model's collector, which is started where it does not run. */
+  /** Gives a request to a model's collector, and starts the collector if it is not running. */
   give(input: CollectorInput, given: GivenRequest): Promise<void>
-  /** Tells a collector that this flow does not wait for these requests any more. */
+  /** Tells a collector that the workflow `waiter` does not wait for these requests any more. */
   withdraw(model: string, run: RunId, keys: string[], waiter: string): Promise<void>
   /**
    * For each of these requests, whether the model's collector has it; true for all where the collector does not answer.

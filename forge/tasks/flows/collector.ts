@@ -28,7 +28,10 @@ const holds = defineQuery<boolean[], [{ run: RunId; key: string }[]]>('holds')
 
 /** Milliseconds that a collector without any request waits for one before it ends. */
 const IDLE_MS = 60_000
-/** The pause between two looks at a batch grows by this factor, up to MAX_PAUSE_WINDOWS times the gathering time. */
+/**
+ * The pause between two queries of a batch's state grows by this factor, up to MAX_PAUSE_WINDOWS times the gathering
+ * time.
+ */
 const SLOWER = 1.5
 const MAX_PAUSE_WINDOWS = 15
 /**
@@ -211,7 +214,8 @@ class Collector {
         submission.wanted.add(wishOf(request))
       }
     } catch {
-      // The submission's list can't be read, so the submission counts as wanted to its end: it is not cancelled early.
+      // The list of the submission's requests can't be read, so it is unknown which runs still want them. The
+      // submission is not cancelled early then.
       submission.wanted.add('')
     }
     this.#reading--

@@ -19,7 +19,7 @@ const MAX_CONCURRENT_AGENTS = 50
 /** In batches: at most this many sub-agents run without waiting for a batch, and at most MAX_OUT wait for one. */
 const MAX_PREPARED = 200
 const MAX_OUT = 1500
-/** The events after which a fan-out in batches begins nothing new; the server ends it at 51,200. */
+/** After this many events in its history, a fan-out in batches begins nothing new; the server ends it at 51,200. */
 const MAX_EVENTS_IN_BATCHES = 25_000
 /** At most this many characters of a failed sub-agent's words in its parent's summary; its artifact has all of them. */
 const MAX_WORDS = 200

@@ -82,7 +82,7 @@ class Running {
   #early: Event[] | undefined = []
   readonly #out = new Map<TaskId, Out>()
   #work: CancellationScope | undefined
-  /** The number of commands being carried out. */
+  /** The number of commands (what decide.ts has decided to do) that are being carried out. */
   #jobs = 0
   readonly #lines: NewJournalLine[] = []
   #isWriting = false
@@ -176,7 +176,7 @@ class Running {
 
   #isKeeping = false
 
-  /** Stores the status in git whenever the run rests or continues, until it has ended. */
+  /** Stores the status in git whenever the run stops to wait or continues, until it has ended. */
   async #keepStatus(): Promise<void> {
     const mark = () => statusMarkOf(this.#run, Date.now())
     for (let kept = ''; ; ) {

@@ -21,7 +21,7 @@ export type Glob = { text: string; choices: readonly (readonly Name[])[] }
 const MAX_CHOICES = 64
 const MAX_NAMES = 64
 
-/** Parses a glob; gives a phrase where it can't be used for a boundary. */
+/** Parses a glob. Where it can't be used for a boundary, gives the reason as the end of a sentence. */
 export function readGlob(text: string): Glob | string {
   if (text.startsWith('/')) return 'begins with a slash: paths begin at the top of the repository'
   if (text.startsWith('!')) return 'begins with "!": what may not be written stands in boundaries.never'

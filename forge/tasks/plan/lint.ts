@@ -20,7 +20,7 @@ import { heritage, overlaps } from './overlaps.ts'
 import { filesOfCheck } from './own-files.ts'
 import type { Check, Plan, READY_MADE, Task } from './schema.ts'
 
-/** What checks can run. Undefined fields are unknown and cause no complaint. */
+/** What is available to a plan's checks. An undefined field is unknown and causes no complaint. */
 export type CanRun = {
   /** The programs of the image. */
   programs?: ReadonlySet<string>

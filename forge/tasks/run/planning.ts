@@ -20,7 +20,7 @@ import {
   type TaskRecord,
 } from './state.ts'
 
-/** At most this many proposals of a model before the user is asked. */
+/** A model may propose at most this many plans before the user is asked. */
 const TRIES = 3
 /** At most this many rounds in which a planner may read files before it plans. */
 export const ROUNDS_OF_LOOKS = 2

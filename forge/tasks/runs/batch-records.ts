@@ -25,8 +25,9 @@ export class BatchRecords {
   constructor(private readonly store: RunStore) {}
 
   /**
-   * The submission that has sent a request, or may have; undefined where there was none, or all were cancelled. It is
-   * also found after the server has lost the run and the run was submitted again.
+   * The submission (a batch of requests sent to the provider) that has sent this request, or may have; undefined where
+   * there was none, or all were cancelled. It is also found after the server has lost the run and the run was submitted
+   * again.
    */
   async submissionOf(key: string): Promise<Submission | undefined> {
     return (await this.#last(key)).submission
@@ -44,8 +45,8 @@ export class BatchRecords {
   }
 
   /**
-   * What was recorded before a submission was sent; undefined where it was not sent. For the store of the submission's
-   * home (the run that keeps its list).
+   * What was recorded just before a submission was sent; undefined where it was not sent. Only the store of the
+   * submission's home (the run that keeps the list of its requests) has this record.
    */
   async intent(id: string): Promise<Intent | undefined> {
     return await this.#find(`intent ${id}`, Intent)
@@ -56,7 +57,8 @@ export class BatchRecords {
   }
 
   /**
-   * The provider's id of a submission's batch. For the store of the submission's home (the run that keeps its list).
+   * The provider's id of a submission's batch. Only the store of the submission's home (the run that keeps the list of
+   * its requests) has this record.
    */
   async batchOf(id: string): Promise<string | undefined> {
     return (await this.#find(`sent ${id}`, Sent))?.batch

@@ -76,7 +76,10 @@ const FIRST_OUTPUTS: Partial<Record<string, number>> = {
 const FIRST_OUTPUT = 8_000
 /** An estimate uses at most this many of the last answers of one kind and tier, and needs at least this many. */
 const [MAX_SAMPLES, MIN_SAMPLES] = [50, 3]
-/** The factor by which an answer may be longer than the longest one seen, or a request more expensive. */
+/**
+ * The safety factor of estimates: on the longest answer seen, and on the highest cost seen as a share of an assumed
+ * one.
+ */
 const MARGIN = 1.5
 
 const TABLES = `

@@ -192,8 +192,8 @@ export async function buildRequest(input: StepInput, sources: RequestSources): P
 type Gathered = { plan?: Plan; task?: Task; about: About[]; files: string[] }
 
 /**
- * Reads the texts that a step is about. A task's plan is the plan it belongs to; without a task, a plan is a text like
- * others.
+ * Reads the texts that a step is about. For a step of a task, the first plan among them is taken as the plan that the
+ * task is part of; for any other step, a plan is a text like the others.
  */
 async function gatherAbout(input: StepInput, store: RunStore): Promise<Gathered> {
   const gathered: Gathered = { about: [], files: [] }
@@ -234,7 +234,7 @@ const WithWords = v.looseObject({
   discovered: v.optional(v.array(v.object({ title: v.string(), why: v.string() })), []),
 })
 
-/** Kinds that are always plain text: JSON of a person or a model must not be taken for this program's own. */
+/** Kinds of texts that are always plain text: JSON of a person or a model must not be taken for this program's own. */
 const PLAIN: readonly string[] = [
   ...['plan', 'wish', 'answer', 'question', 'artifact', 'report', 'complaints'],
   ...['failures', 'asked and answered', 'lessons kept'],

@@ -81,7 +81,7 @@ describe.skipIf(hasNoTemporal)('a run by a plan with', () => {
     return ['plan', run, '--file', file, '--yes']
   }
 
-  /** The data in git of a run that rests: its journal and the states of its tasks. */
+  /** What git has of a run that has ended or waits for the user: its journal, and the states of its tasks. */
   async function keptOf(run: string) {
     await using objects = openObjects(await openRepository(scene.folder))
     const store = new RunStore(objects, run)

@@ -217,7 +217,7 @@ describe.skipIf(!hasBrowser)('axe finds nothing serious', () => {
   })
 })
 
-/** The findings in light, and those about colours in dark, where all else is the same. */
+/** The findings of axe-core in the light theme, and those about colours in the dark one, where all else is the same. */
 async function findingsInBoth(page: DeskPage): Promise<string[]> {
   await settled(page)
   const light = await findings(page)

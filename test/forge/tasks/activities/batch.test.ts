@@ -22,7 +22,7 @@ type BatchScene = Scene & {
   given: GivenRequest[]
   /** Constructs the request of a step. */
   made: (step: string) => Promise<StepPlace & Constructed>
-  /** Gives a request to the collector. */
+  /** Gives a step's request to the collector (the workflow that gathers requests into batches). */
   enlist: (step: string) => Promise<BatchRequest>
   submission: (requests: BatchRequest[]) => Promise<Submission>
   /** The run's folder. */

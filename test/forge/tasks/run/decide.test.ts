@@ -264,7 +264,7 @@ test('minutes are not counted while requests are out in batches, until the last 
   expect(usedAfter({ is: 'time' }, 20 * MINUTE)).toBe(1)
   expect(usedAfter(away('a:fan-out', false, 2), 20 * MINUTE)).toBe(1)
   expect(usedAfter({ is: 'time' }, 22 * MINUTE)).toBe(3)
-  // A killed attempt no longer counts as waiting for a batch, although it can not report its return.
+  // A killed attempt no longer counts as waiting for a batch, although it can't report that it waits no longer.
   usedAfter(away('a', true, 3), 22 * MINUTE)
   usedAfter({ is: 'not ended', task: 'a', attempt: 1 }, 30 * MINUTE)
   expect(run.away).toEqual([])
