@@ -264,8 +264,8 @@ const NAME_AND_VERSION = /^(.+[:@=])(v?\d[\w.+-]*|[0-9a-f]{7,64})$/
 const NAME_AND_NAME = /^([^:]+:)([^:]+)$/
 
 /**
- * The words of a line. What follows a name is a word of its own, because forks keep their own name and take upstream's
- * version.
+ * The words of a line. In `name@version` or `image:tag` both parts are words of their own, because forks keep their own
+ * name and take upstream's version.
  */
 const wordsOf = (line: string): Set<string> => {
   const partsOf = (word: string) => (NAME_AND_VERSION.exec(word) ?? NAME_AND_NAME.exec(word))?.slice(1) ?? word

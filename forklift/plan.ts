@@ -155,7 +155,7 @@ async function updatesOn({ scratch, origin }: Situation, tip: Oid) {
     : undefined
 }
 
-/** The upstream commit that a pull request brought, from its head commit, which may be gone from origin. */
+/** The upstream commit that a pull request merges, by its head commit, whose branch origin may have deleted. */
 async function upstreamOf(now: Situation, pull: PullRequest): Promise<Oid | undefined> {
   if (pull.tip === now.upstream) return now.upstream
   if (await now.fetchCommit(pull.tip)) {

@@ -245,8 +245,8 @@ function hunksOf(file: Buffer, place: TextPlace, search: Buffer, replacement: Bu
 const unified = (text: string): string => text.replaceAll('\r\n', '\n')
 
 /**
- * Like `at`, but where the search text has a final line end and the file has none, the end of the text is the end of
- * the file.
+ * Wraps {@link TextPlace.at} for a search text with a final line end, found at the end of a file without one: maps the
+ * end of the search text to the end of the file.
  */
 const atOpenEnd =
   ({ at, to }: TextPlace, length: number): TextPlace['at'] =>

@@ -125,7 +125,7 @@ export type StepResult = {
   spent: Spent
 }
 
-/** The five activities of a step. Each may be repeated after a crash, and then finds what it did. */
+/** The five activities of a step. Each may be repeated after a crash, and then finds the results of its first try. */
 export interface StepActivities {
   /** Packs the context and stores the request. */
   construct(input: StepInput): Promise<Constructed>
@@ -186,8 +186,8 @@ export type CollectorInput = {
 export type GivenRequest = { request: BatchRequest; before?: Submission }
 
 /**
- * The activities around batches. In those that a collector calls, `run` is the run in whose store the submission is
- * kept.
+ * The activities that send model requests in batches. Some are called by a collector, the workflow that gathers the
+ * requests of all runs for one model: there, `run` is the run whose store keeps the submission (the batch's record).
  */
 export interface BatchActivities {
   /** Reserves budget for a request, and gives it to the collector of its model. */
@@ -203,7 +203,7 @@ export interface BatchActivities {
     isTimer: boolean
     now: number
   }): Promise<{ there: { step: string; sent: Sent }[]; now: string[] }>
-  /** Tells the collectors that the flow `waiter` no longer waits for these requests. */
+  /** Tells the collectors that the workflow `waiter` no longer waits for the answers to these requests. */
   withdraw(input: { run: RunId; waiter: string; requests: { model: string; key: string }[] }): Promise<void>
   /**
    * Submits a batch, or finds the one that an interrupted try has submitted. `not`: batches found before that are of

@@ -216,7 +216,7 @@ async function partsOf(
   return parts.length > 0 && now === young.join('') ? parts : undefined
 }
 
-/** A part with enough lines of context to be unique, none of which other hunks change. */
+/** A hunk as an edit, with enough lines of context to be unique in the file; no other hunk changes these lines. */
 function partOf(
   old: readonly string[],
   { from, to, lines }: Hunk,

@@ -113,7 +113,7 @@ export interface HeldBranch {
   collect(): Promise<void>
   /** Writes the drafts into the repository, unless they are there already. */
   writeDrafts(): Promise<void>
-  /** Reads the refs of the branch and its drafts again, and merges the drafts if one has moved. */
+  /** Reads the refs of the branch and its drafts again; if one of these refs has moved, merges the drafts with that. */
   lookAgain(): Promise<void>
   /** Runs a task; if another program has moved a ref meanwhile, runs the task again on the new state. */
   again<Result>(task: () => Promise<Result>): Promise<Result>
@@ -718,7 +718,7 @@ export class BranchWork {
     return renamed
   }
 
-  /** Merges the drafts, and again if there were edits meanwhile, at most {@link MAX_TRIES} times. */
+  /** Applies `merge` to the drafts; again if edits were typed meanwhile, at most {@link MAX_TRIES} times. */
   async #merged(merge: (drafts: Drafts) => Promise<Drafts>): Promise<Drafts> {
     for (let tries = 1; ; tries++) {
       const merged = await merge(this.#drafts)

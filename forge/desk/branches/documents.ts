@@ -95,7 +95,7 @@ export class Document {
     this.#text = change.apply(this.#text)
     this.#size = byteSizeOf(this.#text, this.#form)
     this.#version++
-    // The marked text is now the new one, and the edits since the mark apply to that.
+    // `text` becomes the marked text, and the edits made since the mark are rebased onto it.
     this.#marked = whole.apply(this.#marked)
     this.#since = this.#since.map(whole)
     return { version, edit: { client: SERVER, changes: change.toJSON() } }

@@ -147,7 +147,7 @@ export class RunStore {
     return promise
   }
 
-  /** Never throws: errors are passed to the waiting callers. */
+  /** Commits all waiting writes, group by group. Never throws: errors are passed to the waiting callers. */
   async #writeAll(): Promise<void> {
     this.#isWriting = true
     // Everything requested in the same moment goes into one commit.

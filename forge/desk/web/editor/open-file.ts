@@ -116,7 +116,7 @@ export class OpenFile {
   #isRefused = false
   /** The server refused one of the edits in a message: the edits are then sent one by one, to find out which. */
   #isOneByOne = false
-  /** The collaboration extension is being replaced: nothing is sent meanwhile. */
+  /** Whether the collaboration extension is being replaced: then no edits are sent. */
   #isAdopting = false
   /** The version of the text after all edits that the server has accepted; news of them may still be on its way. */
   #awaited = 0
@@ -157,7 +157,7 @@ export class OpenFile {
     return this.#path
   }
 
-  /** Follows a rename of the file. `isAfterBreak`: the file is loaded before anything is sent. */
+  /** Follows a rename. `isAfterBreak`: the connection broke, so nothing is sent before the file is loaded. */
   moveTo(path: string, isAfterBreak: boolean): void {
     this.#path = path
     if (!isAfterBreak) this.sendAgain()
