@@ -202,7 +202,7 @@ type Bench = { folder: string; desk: string; checkout: string; home: string; env
 const bareCost = async ({ checkout, env }: Bench, words: string[]): Promise<number> =>
   (await time(words, { cwd: checkout, env })).wall
 
-/** Measures from the command in the terminal until the graph shows commits, in a browser that already runs. */
+/** Measures the time from the start of the command until the graph shows commits, in a browser that already runs. */
 async function start(bench: Bench): Promise<Row[]> {
   await using browser = await openBrowser()
   await noteFirst(browser.context, '.graph-row .subject')

@@ -17,7 +17,10 @@ const MAX_PARSED_BYTES = 1 << 20
 /** Workflow files. GitHub reads only the folder itself; Gitea and Forgejo also read its subfolders. */
 const WORKFLOW = /^\.(github\/workflows\/[^/]+|(gitea|forgejo)\/workflows\/.+)\.ya?ml$/i
 const GITLAB = /(^|\/)([^/]*\.)?gitlab-ci\.ya?ml$/i
-/** Files that run only when a workflow calls them, and files in the folder of workflows that GitHub does not read. */
+/**
+ * Files that run only when a workflow calls them (such as actions), and files in a folder of workflows that are not
+ * workflows, which a workflow may call.
+ */
 const CALLED =
   /^\.(github|gitea|forgejo)\/(actions\/|workflows\/.*(?<!\.ya?ml)$)|^\.github\/workflows\/.*\/|(^|\/)action\.ya?ml$/i
 /** Keys of .gitlab-ci.yml that are not jobs. */
@@ -261,8 +264,8 @@ const NAME_AND_VERSION = /^(.+[:@=])(v?\d[\w.+-]*|[0-9a-f]{7,64})$/
 const NAME_AND_NAME = /^([^:]+:)([^:]+)$/
 
 /**
- * The words of a line. What follows a name is a word of its own, because forks keep their own name and take upstream's
- * version.
+ * The words of a line. In `name@version` or `image:tag` both parts are words of their own, because forks keep their own
+ * name and take upstream's version.
  */
 const wordsOf = (line: string): Set<string> => {
   const partsOf = (word: string) => (NAME_AND_VERSION.exec(word) ?? NAME_AND_NAME.exec(word))?.slice(1) ?? word

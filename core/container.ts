@@ -56,7 +56,7 @@ export function mountFlags(mounts: Mount[]): string[] {
 }
 
 export type Container = {
-  /** The name for docker; must be unique. */
+  /** The container's name in docker; must be unique. */
   name: string
   /** The container is stopped after this many seconds. */
   seconds: number

@@ -462,7 +462,7 @@ async function diffsOf(scratch: Scratch, { spots }: Comparison, commits: Commits
   const [, ...sections] = patch.text.split(/^diff --git a\/(\d+) b\/\d+\n/m)
   for (let at = 0; at < sections.length; at += 2) {
     const path = shown[Number(sections[at])]?.path ?? ''
-    // A file that became a symlink, or the reverse, has two sections.
+    // If a file became a symlink, or the reverse, the patch has two sections for its path.
     diffs.set(path, (diffs.get(path) ?? '') + readable(sections[at + 1] ?? '', commits))
   }
   return diffs
@@ -488,7 +488,7 @@ async function shrunkIn(scratch: Scratch, comparison: Comparison): Promise<Shrun
   })
 }
 
-/** A section of a patch without its numbers for file names, and with the sides' names on conflict markers. */
+/** A file's section of a patch, without the numbers that stand for file names, and with named sides in markers. */
 function readable(section: string, { origin, upstream }: Commits): string {
   const [head = '', ...hunks] = section.split(/^(?=@@ )/m)
   const named = head.replace(/^(index|---|\+\+\+) .*\n/gm, '').replace(/^Binary files .*$/m, 'Binary file')
@@ -589,8 +589,8 @@ async function verifyReadable(objects: Objects, files: Spot[]): Promise<void> {
 }
 
 /**
- * FORK.md files in a version that neither the start nor git's own merge has: it may contain private instructions to the
- * agent.
+ * Gives FORK.md if the result has another version of it than the start (the commit that upstream was merged into) and
+ * git's own merge: it may contain private instructions to the agent.
  */
 function guidance({ spots, ofSides }: Comparison): Path[] {
   const spot = spots.get('FORK.md')

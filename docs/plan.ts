@@ -143,7 +143,7 @@ const EXAMPLE: Plan = {
   ],
 }
 
-/** The whole page. */
+/** The text of the page about plans, docs/plan.md. */
 export const planPage = (): string => `<!-- Made from forge/tasks/plan/schema.ts by docs/plan.ts: change those. -->
 # Plans
 

@@ -35,7 +35,7 @@ export async function keepGitSettings(run: Place): Promise<void> {
     await cp(join(workspaceOf(run), '.git', name), join(settingsOf(run), name), { recursive: true })
 }
 
-/** Whether the agent's git configuration has been replaced: the copy of the original one is gone then. */
+/** Whether Forklift has put the original git configuration back in place of the agent's: then its copy is gone. */
 export const isSafeToLookAt = async (run: Place): Promise<boolean> => !(await isFolder(settingsOf(run)))
 
 /** Files of the agent's .git that are kept: its history. All others tell git what to run or where to read. */

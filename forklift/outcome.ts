@@ -40,7 +40,7 @@ export async function recordTheEnd(
   const end = async (exitCode: ExitCode, outcome: string) => {
     const record = { exitCode, outcome, startedAt, endedAt: new Date().toISOString(), ...found }
     if (await recordFile(path, file, record)) return
-    // Another process has recorded its outcome first; if that is no publication, record this one beside it.
+    // Another process has recorded an outcome first. If this one is a publication and that is not, record it beside it.
     const isNews = file === 'outcome' && exitCode === EXIT.done && (await readRun(path))?.outcome?.exitCode !== exitCode
     if (isNews) await recordFile(path, 'published', record)
   }

@@ -176,7 +176,7 @@ async function asMerged(fork: Fork, branch: string, tip: Oid): Promise<Fork> {
   return { ...fork, upstream: { ...upstream, tip: merged } }
 }
 
-/** The fork, with the pull request's upstream commit as upstream's tip, if the person merged an older one. */
+/** The fork; where the pull request has merged a newer upstream commit than the person, with that as upstream's tip. */
 async function withUpstreamOf(head: Head | undefined, fork: Fork, newest: Oid): Promise<Fork> {
   const { repository, upstream } = fork
   const bases = head ? await mergeBases(repository, head.tip, newest) : []

@@ -11,7 +11,7 @@ import { GitError } from './run.ts'
  * caller's own, whose lock a killed process may have left.
  */
 const TRIES = 6
-/** Milliseconds between two tries. */
+/** Milliseconds between two tries to move refs. */
 const RETRY_MS = 50
 
 /**

@@ -21,8 +21,8 @@ import { takeTrial, trialOf, verifyMayBeWritten } from './trial.ts'
 /** The time limit of a command in seconds: the default, and the longest that the model can ask for. */
 const SECONDS = { usual: 120, most: 600 }
 /**
- * Limits of what is read back: bytes of one file, bytes in all, entries and depth of the folders looked at, names in
- * messages.
+ * Limits for taking over the files that a command changed: bytes of one file, bytes in all, entries and depth of the
+ * folders that are read; and how many names a message lists (`told`).
  */
 const KEPT = { file: 16 << 20, bytes: 64 << 20, entries: 200_000, depth: 64, told: 20 }
 

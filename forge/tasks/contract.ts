@@ -125,7 +125,7 @@ export type StepResult = {
   spent: Spent
 }
 
-/** The five activities of a step. Each may be repeated after a crash, and then finds what it did. */
+/** The five activities of a step. Each may be repeated after a crash, and then finds the results of its first try. */
 export interface StepActivities {
   /** Packs the context and stores the request. */
   construct(input: StepInput): Promise<Constructed>
@@ -138,7 +138,7 @@ export interface StepActivities {
   receive(input: StepPlace & { kind: StepKind; answer: Reference }): Promise<Received>
   /** Applies edits to `base` and commits them on the attempt's ref, or stores an artifact. */
   serialize(input: StepPlace & { kind: StepKind; base: Oid; key: string; parsed: Reference }): Promise<Serialized>
-  /** Decides how the step ended, and writes the journal's line. */
+  /** Decides how the step ended, and writes a line about it into the journal. */
   transition(input: StepInput & { received: Received; serialized?: Serialized; sent: Sent }): Promise<StepResult>
   /** Stores sentences of the flow as a blob of that kind, so that a request can include them. */
   keepWords(input: StepPlace & { kind: string; words: string }): Promise<Reference>
@@ -186,9 +186,8 @@ export type CollectorInput = {
 export type GivenRequest = { request: BatchRequest; before?: Submission }
 
 /**
- * The activities that send requests to models in batches. Those from `submitBatch` to `failBatch` are called by a
- * collector (the workflow that submits requests in batches); their `run` is the run in whose store the submission is
- * kept.
+ * The activities that send model requests in batches. Some are called by a collector, the workflow that gathers the
+ * requests of all runs for one model: there, `run` is the run whose store keeps the submission (the batch's record).
  */
 export interface BatchActivities {
   /** Reserves budget for a request, and gives it to the collector of its model. */
@@ -204,7 +203,7 @@ export interface BatchActivities {
     isTimer: boolean
     now: number
   }): Promise<{ there: { step: string; sent: Sent }[]; now: string[] }>
-  /** Tells the collectors that the workflow `waiter` no longer waits for answers to these requests. */
+  /** Tells the collectors that the workflow `waiter` no longer waits for the answers to these requests. */
   withdraw(input: { run: RunId; waiter: string; requests: { model: string; key: string }[] }): Promise<void>
   /**
    * Submits a batch, or finds the one that an interrupted try has submitted. `not`: the ids of batches that were found

@@ -1,5 +1,5 @@
 /**
- * Faults during a run: it is killed at any moment, or there is no disk space, network or engine, or another process
+ * Faults during a run: it is killed at any moment, or there is no disk space, network or docker, or another process
  * holds a lock, or the repository changes. Afterwards the checkout is unchanged, nothing is left behind, and the next
  * run succeeds.
  */

@@ -112,7 +112,7 @@ async function worldOf(path: Path): Promise<World> {
 
 const measured = new Map<Path, Promise<{ commands: string[]; length: number }>>()
 
-/** Runs a path without a fault, once. Gives the commands that the run starts, and the milliseconds that it takes. */
+/** Runs Forklift along one of the PATHS without a fault, once for each path. Gives its commands and milliseconds. */
 function undisturbed(path: Path) {
   const measure = async () => {
     await using world = await worldOf(path)

@@ -216,7 +216,7 @@ async function partsOf(
   return parts.length > 0 && now === young.join('') ? parts : undefined
 }
 
-/** A part with enough lines of context to be unique, none of which other hunks change. */
+/** A hunk as an edit, with enough lines of context to be unique in the file; no other hunk changes these lines. */
 function partOf(
   old: readonly string[],
   { from, to, lines }: Hunk,
@@ -328,7 +328,10 @@ async function taskOf(objects: Objects, { id, commit, base, touches, dependsOn }
   }
 }
 
-/** A text check that is true of the result, or else a command that compares a file. */
+/**
+ * A check for a task: a ready-made check of texts that the task's result passes, or else a command that compares a
+ * file.
+ */
 async function checkFor(objects: Objects, touches: readonly Touch[]): Promise<Task['validation']['checks'][number]> {
   const written = touches.flatMap(({ path, after }) => (after ? [{ path, after }] : []))
   const texts = await Promise.all(

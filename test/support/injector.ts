@@ -190,7 +190,7 @@ export async function theNextRunWorks(world: World, before: string, end: End, ma
   await nothingIsLeft(world, before)
 }
 
-/** All checks after a run that got a signal. */
+/** Makes all checks that are due after a run was interrupted by a signal. */
 export async function allIsWell(world: World, before: string, main: string | undefined, end: End, mayPay: boolean) {
   await nothingIsLeft(world, before)
   await nothingIsHalfPublished(world, main)

@@ -81,8 +81,8 @@ async function changesOnto(
 }
 
 /**
- * The files that a turn's commit has besides the code: the conversation, and the attributes by which merges keep it
- * apart.
+ * The files that a turn's commit has besides the code: the conversation, and the git attributes by which a merge keeps
+ * each branch's own conversation.
  */
 export async function sessionChanges(
   { room: { objects }, tip }: BranchWork,

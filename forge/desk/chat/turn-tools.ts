@@ -32,7 +32,7 @@ export class TurnTools implements AsyncDisposable {
   constructor(
     /** The folder of the user's settings for the forge, with the key of approvals. */
     readonly config: string,
-    /** The desk's state folder for the repository, with the switch for commands. */
+    /** The desk's state folder for the repository. It stores whether the user lets the AI run commands. */
     readonly state: string,
   ) {}
 

@@ -129,7 +129,7 @@ export const JournalLine = v.object({
 })
 export type JournalLine = v.InferOutput<typeof JournalLine>
 
-/** The preview of a landing. */
+/** The preview of a landing: what merging a run's or a task's result into the user's branch would change. */
 export const Landing = v.omit(ShownLanding, ['onto'])
 export type Landing = v.InferOutput<typeof Landing>
 

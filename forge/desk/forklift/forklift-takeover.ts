@@ -182,7 +182,7 @@ async function settledText(
   const found = await workspace.read(path)
   if (found.is !== 'file') return 'left'
   const parts = markedPartsOf(found.bytes.toString('latin1'), USUAL_MARK_LENGTH)
-  // With markers in another style, only their number can be compared.
+  // Conflict markers in another style can only be counted: with all of them left, nothing is resolved.
   if (!parts) return marksLeft(found.bytes.toString('latin1'), USUAL_MARK_LENGTH) >= all ? new Map() : 'left'
   const left = parts.filter(part => !('same' in part)).length
   if (left >= all) return new Map()

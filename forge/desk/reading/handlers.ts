@@ -214,7 +214,7 @@ export class Reading implements AsyncDisposable {
     return merge ? { isContained: true, merge } : { isContained: true }
   }
 
-  /** The search continues after the reply, and sends its results only to its window. */
+  /** Starts a search, which continues after the reply and sends its results as news to the asking window alone. */
   async #findText(
     window: Window,
     { at, files = '', wholeLines = false, ...asked }: Fields<'find text'>,

@@ -45,8 +45,8 @@ const HOUR_MS = 3_600_000
 /** At most this many answers of a batch are stored at the same time. */
 const STORED_AT_ONCE = 100
 /**
- * How long a repeated submission waits until the provider's list shows a batch of the first try, as a share of a
- * window.
+ * How long a repeated submission waits until the provider's list shows a batch of the first try, as a share of the
+ * window (the time for which requests are gathered).
  */
 const LISTED_WINDOWS = 0.25
 /**

@@ -131,7 +131,7 @@ export class RunWork implements RunActivities {
     return passed
   }
 
-  /** Facts for planners. Errors are ignored, as a plan can be made without them, only less well. */
+  /** Stores what planners are told besides files. Errors are ignored: a plan can be made without it, only less well. */
   async #facts({ base, wish }: RunInput, store: RunStore): Promise<Reference[]> {
     const facts = (await this.means.options.facts?.(base, await store.readText(wish))) ?? []
     return await Promise.all(facts.map(({ kind, text }) => store.put(kind, this.means.clean(text))))

@@ -20,7 +20,7 @@ const FAILED_TEST = [
 ]
 const MAX_FINDINGS = 500
 
-/** A pytest error, which stands above the line with its place and class. */
+/** The message of a pytest error. The line with its file, line number and class follows further below. */
 const PYTEST_ERROR = /^E {2,}(?<words>\S.{0,500})$/
 
 /** The complaints in a command's output, in order, without repetitions. */

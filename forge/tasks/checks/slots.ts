@@ -15,7 +15,7 @@ import { shellIn } from '../../../core/shell.ts'
 import { readUntrusted } from '../../../core/untrusted.ts'
 import { giveToContainer, openAll } from '../../ai/closed-container.ts'
 
-/** A folder with exactly the files of one commit. Dispose it to give it back. */
+/** A folder with exactly the files of one commit. Dispose it to return it to the pool of such folders. */
 export type Slot = AsyncDisposable & {
   folder: string
   /** Brings the folder to another commit and removes everything else. */
@@ -107,7 +107,7 @@ export class Slots implements AsyncDisposable {
     }
   }
 
-  /** Waiters are served first in, first out. */
+  /** Frees a place, or passes it to the caller that has waited longest. */
   #leave(): void {
     const next = this.#waiting.shift()
     if (next) next.enter()

@@ -24,7 +24,7 @@ export type RunServer = AsyncDisposable & {
   forget: (run: RunId) => Promise<void>
 }
 
-/** Opens the server. `start`: starts a server and a worker where there is none. Throws a Failure where that fails. */
+/** Connects to the Temporal server. `start`: starts a missing server or worker. Throws a Failure if that fails. */
 export async function openRunServer(
   { repository }: RunPlace,
   { env, err }: CommandContext,

@@ -22,7 +22,7 @@ const TAIL_LINES = { code: 4, text: 12 }
 /** At most this many lines of a definition are shown; and LINES_AROUND lines on each side of a line with a name. */
 const MAX_DEFINITION_LINES = 150
 const LINES_AROUND = 4
-/** At most this many lines outside of definitions are shown for containing one of the names. */
+/** At most this many lines outside of definitions are shown because they contain one of the searched names. */
 const MAX_MENTIONS = 15
 /** Left-out parts of fewer lines are shown in full. */
 const MIN_GAP_LINES = 8

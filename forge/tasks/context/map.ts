@@ -10,7 +10,7 @@ import { isCode } from '../../ai/languages.ts'
 import { CodeReader } from '../../code/reader.ts'
 import { NONE, TagStore, type Tags } from './tags.ts'
 
-/** A file near others. `isNext`: it uses one of them or is used by one. `lines`: its definitions, in order. */
+/** A file related to others. `isNext`: it uses one of them or is used by one. `lines`: its definitions in order. */
 export type Near = { path: Path; isNext: boolean; lines: string[] }
 
 /**

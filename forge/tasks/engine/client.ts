@@ -50,8 +50,8 @@ export async function connect(server: Server): Promise<Connection> {
 }
 
 /**
- * Fails fast where the port is closed or nothing answers: the library would retry until its timeout. Behind a proxy
- * nothing is tested here.
+ * Opens a connection to the server as a test, and fails at once if the port is closed or does not answer: Temporal's
+ * client would retry until its timeout. Tests nothing where a proxy is configured.
  */
 async function reach(address: string): Promise<void> {
   const [, host, port] = /^(?:\w+:\/\/\/?)?\[?([^\]/]+?)\]?:(\d+)$/.exec(address) ?? []

@@ -15,7 +15,7 @@ import {
 import type { BatchPace, Constructed, Sent, StepPlace, TaskId, WaitingRequest } from '../contract.ts'
 import { atOnce, enlisting, sending } from './effects.ts'
 
-/** The signal of a collector that there may be answers for this flow. */
+/** The signal by which a collector (it gathers requests into batches) tells a flow that its answers may be there. */
 export const news = defineSignal('news')
 /** The signal to a run that one of its flows has begun to wait for batches (`isAway`), or waits for none any more. */
 export const away = defineSignal<[flow: string, task: TaskId | undefined, isAway: boolean, number: number]>('away')

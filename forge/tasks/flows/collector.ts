@@ -66,7 +66,7 @@ export async function forgeBatch(input: CollectorInput): Promise<void> {
 class Collector {
   #waiting: BatchRequest[]
   readonly #out = new Map<string, Out>()
-  /** How many submissions of earlier histories are being read from their lists. */
+  /** How many submissions of earlier histories are being taken over, by reading their stored lists of requests. */
   #reading = 0
   /** How many submissions this workflow history handles now: a new history begins only when it handles none. */
   #carried = 0

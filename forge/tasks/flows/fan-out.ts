@@ -128,7 +128,7 @@ export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
 const say = (parent: StepInput, what: string, words: string): Promise<void> =>
   atOnce.note({ run: parent.run, lines: [{ ...journalPlaceOf(parent), id: `${parent.step}/${what}`, what, words }] })
 
-/** Makes the ids of sub-agents unique, and different from those of the step's own repetitions. */
+/** Makes the ids of sub-agents unique, and different from the names under which the step itself is repeated. */
 function withOwnNames(agents: SubAgent[]): SubAgent[] {
   const taken = new Set([AGAIN, MENDED])
   return agents.map(agent => {

@@ -163,7 +163,7 @@ class Running {
     await continueAsNew<typeof forgeRun>(this.input, carried)
   }
 
-  /** Sends an event when the run's minutes are over. */
+  /** Creates an event when the run reaches its limit of minutes. */
   async #watchClock(): Promise<never> {
     for (;;) {
       await condition(() => leftOf(this.#run, Date.now()) !== undefined)

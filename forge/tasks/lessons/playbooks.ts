@@ -24,7 +24,7 @@ const MAX_FILE_BYTES = 64 << 10
 const MAX_COUNTED = 1000
 const COUNTED: Path = 'counted'
 
-/** All lessons, and the runs whose outcomes they count. */
+/** All lessons, and the runs whose outcomes are in the lessons' counts of tasks that they were given to. */
 export type Playbooks = { lessons: readonly Lesson[]; counted: readonly RunId[] }
 
 /** The lessons in a commit, by default the newest. A file that is no lesson is left out. */

@@ -263,7 +263,7 @@ function start(draft: Draft, id: TaskId, row: number): void {
     run.spent = added(run.spent, record.spent)
     delete record.spent
   }
-  // A repeated attempt keeps the plan that it began with, unless it only runs changed checks.
+  // A repeated attempt keeps the plan that it began with, unless it is repeated only to run checks that have changed.
   const isOfBefore = record.isAgain && !record.isRechecked
   const plan = (isOfBefore ? record.plan : undefined) ?? planOrWish(run)
   Object.assign(record, { state: 'runs', isOut: true, isHeld: false, isAgain: false, words: '', plan })
@@ -311,7 +311,7 @@ function work(draft: Draft): void {
   draft.do({ do: 'work', id: run.work.id, what: run.work.what })
 }
 
-/** Tells running attempts to begin nothing new (to be held), or to go on. */
+/** Tells each running attempt whether it is held (it must not begin anything new), where that has changed. */
 function tellHeld(draft: Draft): void {
   const { run } = draft
   for (const { shape, isOut, isHeld, isPaused } of run.tasks) {

@@ -373,7 +373,7 @@ type PlanChanges = { added: TaskId[]; changed: TaskId[]; gone: TaskId[]; recheck
 /** At most this many differences of a plan are written to the journal. */
 const MAX_CHANGES = 6
 
-/** Writes to the journal what an adopted plan changes. */
+/** Writes a line into the journal that says what a new, accepted plan changes. */
 export function sayChanged(draft: Draft, { plan, changes }: GoodPlan, found: PlanChanges, why: string): void {
   const { added, changed, gone, rechecked } = found
   const parts = [

@@ -121,7 +121,7 @@ export type Planning = {
   looked?: Reference[]
   /** Complaints about the planner's last proposals. */
   told: Reference[]
-  /** Proposals since the last answer of the user. */
+  /** How many plans the planner has proposed since the last answer of the user. */
   tries: number
   /** The last sentence about a proposed plan, by the model or by this program. */
   words: string
@@ -172,7 +172,7 @@ export type RunRecord = {
   limits: Limits
   /** How often the user has changed limits. */
   raises: number
-  /** Usage of the run's own steps, and of attempts that were followed by others. */
+  /** Usage of the run's own steps, and of all attempts at tasks except the last one at each task. */
   spent: Spent
   /** Milliseconds of work until `since`, the time at which the current work began. */
   used: number

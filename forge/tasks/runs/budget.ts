@@ -318,7 +318,7 @@ export class Ledger implements Disposable {
     return samples.length < MIN_SAMPLES ? Math.max(first, longest) : Math.max(longest, MIN_OUTPUT_TOKENS)
   }
 
-  /** An assumed price, lowered as far as the provider's reported costs of the model show. */
+  /** Lowers the assumed price of a model to what the costs reported by the provider suggest, plus a margin. */
   #loweredPrice(model: string, assumed: Price): Price {
     const query = `SELECT count(*) AS samples, max(cost / assumed) AS share FROM requests
       WHERE settled = 1 AND assumed > 0 AND cost > 0 AND model = ?`

@@ -55,8 +55,8 @@ export async function applyAll(
 }
 
 /**
- * Why an edit can't create a file of this name, which on some systems would be another one (plans have the same rule);
- * undefined where it can.
+ * Why an edit can't create a file of this name: on some systems it would name another file (plans have the same rule).
+ * Undefined where it can.
  */
 async function whyNoName(files: WorkInProgressVfs, edit: FileEdit): Promise<string | undefined> {
   const name = edit.kind === 'rename' ? edit.to : edit.path

@@ -263,7 +263,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** At most this many files named by the user or a report are added. */
+/** At most this many files are added to a request because an answer of the user or a failure report names them. */
 const MAX_NAMED = 20
 /** A path in a text: with a slash or an extension, without punctuation around it. */
 const PATH = /[\w@.+-]+(?:\/[\w@.+-]+)+|[\w@+-]+\.[A-Za-z]\w{0,9}/g

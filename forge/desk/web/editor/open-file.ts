@@ -116,7 +116,7 @@ export class OpenFile {
   #isRefused = false
   /** The server refused one of the edits in a message: the edits are then sent one by one, to find out which. */
   #isOneByOne = false
-  /** The collaboration extension is being replaced: nothing is sent meanwhile. */
+  /** Whether the collaboration extension is being replaced: then no edits are sent. */
   #isAdopting = false
   /** The version of the text after all edits that the server has accepted; news of them may still be on its way. */
   #awaited = 0
@@ -157,7 +157,7 @@ export class OpenFile {
     return this.#path
   }
 
-  /** Follows a rename of the file. `isAfterBreak`: the file is loaded before anything is sent. */
+  /** Follows a rename. `isAfterBreak`: the connection broke, so nothing is sent before the file is loaded. */
   moveTo(path: string, isAfterBreak: boolean): void {
     this.#path = path
     if (!isAfterBreak) this.sendAgain()
@@ -560,7 +560,7 @@ export class OpenFile {
     else this.#adopt(theirs, file.version, isAfterBreak)
   }
 
-  /** Continues from the server's text, and adds the edits that it lacks. */
+  /** Continues from the server's text, and adds the edits of this window that the server does not have. */
   #adopt(theirs: Text, version: number, isAfterBreak: boolean): void {
     this.#goOnFrom(theirs, version, this.#lackingIn(theirs, isAfterBreak))
   }
@@ -590,7 +590,7 @@ export class OpenFile {
     }
   }
 
-  /** The change to the server's text that adds the edits that it lacks. */
+  /** The change that adds to the server's text the edits of this window that the server does not have. */
   #lackingIn(theirs: Text, isAfterBreak: boolean): ChangeSet {
     const { doc } = this.state as EditorState
     const pending = sendableUpdates(this.state as EditorState)

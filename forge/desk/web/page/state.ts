@@ -542,7 +542,7 @@ export class Page {
         : at
       if (branch !== at.branch) this.renamed(at.branch, branch)
       const since = tips.get(at.branch)
-      // Also without a new commit: a rename may be a draft.
+      // Renamed files are looked for even if the branch has no new commit, since a rename may be a draft.
       if (since !== undefined) await this.#followFiles(branch, since)
     }
   }

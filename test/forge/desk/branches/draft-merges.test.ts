@@ -249,7 +249,7 @@ test('three windows in one file: whatever is chosen, no typed or committed line 
   const second = START.replace('two', 'second').replace('four', 'four\ncommitted')
   await commit(desk.path, 'main', { 'a.txt': second })
   await other.look()
-  // Another desk types on the second commit, before either knows of the other.
+  // Another desk types on the second commit, before either desk has seen the other's edit.
   await (await edit(other, 'main', 'a.txt')).type('other’s', second.indexOf('second'), 6)
   await desk.work.look()
   await desk.work.flush()
