@@ -65,7 +65,7 @@ test('a long rebase reports its progress, and the step uses the preview’s comp
   const preview = await work.steps.preview(rebase(desk))
   expect(preview).toMatchObject({ is: 'clean', commits: 41 })
   expect(begun).toHaveLength(41)
-  expect(progress(desk)[0]).toBe('Rebasing: commit 1 of 41')
+  expect(progress(desk)[0]).toMatch(/^Rebasing: commit \d+ of 41$/)
   expect(progress(desk).at(-1)).toBeUndefined()
   await work.steps.do(rebase(desk), preview)
   // No commit was computed again.
