@@ -37,7 +37,9 @@ const lockWith = (capabilities: string[]): readonly string[] =>
  */
 export const LOCK = lockWith(['NET_ADMIN', 'SETUID', 'SETGID', 'SETPCAP'])
 
-/** The lock without capabilities, for containers that have no network and are started as a user. */
+/**
+ * The flags of {@link LOCK} without its capabilities, for containers without network that are started as a plain user.
+ */
 export const CLOSED_LOCK = lockWith([])
 
 /**

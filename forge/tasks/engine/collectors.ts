@@ -1,4 +1,4 @@
-/** Speaks to the collectors of batches (flows/collector.ts), from within an activity. */
+/** Sends messages from activities to collectors: the workflows that submit requests in batches (flows/collector.ts). */
 import { Context } from '@temporalio/activity'
 import { ApplicationFailure, WorkflowNotFoundError } from '@temporalio/common'
 import type { CollectorInput, GivenRequest, RunId } from '../contract.ts'

@@ -105,7 +105,9 @@ export type Event =
    * minutes are not counted meanwhile. `number`: goes up with each event of a flow, as they may arrive out of order.
    */
   | { is: 'away'; flow: string; task?: TaskId; isAway: boolean; number: number }
-  /** The history is long: nothing new is begun until everything under way has ended. */
+  /**
+   * The workflow's history is long: nothing new is begun until everything under way has ended and a new history begins.
+   */
   | { is: 'drain' }
   | PersonSaid
 
