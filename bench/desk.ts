@@ -17,7 +17,9 @@ import { importHistory } from './repositories.ts'
 const FORGE = join(import.meta.dir, '../forge.ts')
 const ROUNDS = 9
 const SIZE = { name: 'large', files: 50_000, commits: 50_000, bytesPerFile: 2000 }
-/** The folder of the files that are opened, and their numbers: repositories.ts makes paths from these. */
+/**
+ * The folder with the files that are opened. Their paths are as repositories.ts makes them: FOLDER/file<number>.txt.
+ */
 const FOLDER = ['part1', 'area0']
 const nameOf = (number: number): string => `file${number}.txt`
 /** The first files in the explorer, as many as it has room for. */
@@ -200,7 +202,7 @@ type Bench = { folder: string; desk: string; checkout: string; home: string; env
 const bareCost = async ({ checkout, env }: Bench, words: string[]): Promise<number> =>
   (await time(words, { cwd: checkout, env })).wall
 
-/** Measures from the command in the terminal until the graph shows commits, in a browser that already runs. */
+/** Measures the time from the start of the command until the graph shows commits, in a browser that already runs. */
 async function start(bench: Bench): Promise<Row[]> {
   await using browser = await openBrowser()
   await noteFirst(browser.context, '.graph-row .subject')

@@ -43,7 +43,7 @@ const { requestFor } = await load('forge/ai/context.ts')
 const { newSession, withUser } = await load('forge/ai/session.ts')
 const { wishedInWords } = await load('forge/tasks/context/wished.ts').catch(() => ({ wishedInWords: undefined }))
 
-/** A plan for a wish, made from the accepted change: the code with its tests, then all texts. */
+/** A plan for a wish, by the files of the change that was accepted: a task for code with its tests, one for texts. */
 function planFor({ wish }: Wish, files: readonly string[]): Plan {
   const isCode = (path: string): boolean => /\.(?:py|ts|js|go)$/.test(path)
   const parts = [files.filter(isCode), files.filter(path => !isCode(path))].filter(part => part.length > 0)

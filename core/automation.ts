@@ -17,7 +17,10 @@ const MAX_PARSED_BYTES = 1 << 20
 /** Workflow files. GitHub reads only the folder itself; Gitea and Forgejo also read its subfolders. */
 const WORKFLOW = /^\.(github\/workflows\/[^/]+|(gitea|forgejo)\/workflows\/.+)\.ya?ml$/i
 const GITLAB = /(^|\/)([^/]*\.)?gitlab-ci\.ya?ml$/i
-/** Files that run only when a workflow calls them, and files in the folder of workflows that GitHub does not read. */
+/**
+ * Files that run only when a workflow calls them (such as actions), and files in a folder of workflows that are not
+ * workflows, which a workflow may call.
+ */
 const CALLED =
   /^\.(github|gitea|forgejo)\/(actions\/|workflows\/.*(?<!\.ya?ml)$)|^\.github\/workflows\/.*\/|(^|\/)action\.ya?ml$/i
 /** Keys of .gitlab-ci.yml that are not jobs. */
@@ -225,8 +228,8 @@ export function lifecycleScripts(bytes: Uint8Array | undefined): string[] {
 }
 
 /**
- * Whether the result of a conflict only combines the sides: every line is a line of a side or of the base, or consists
- * of the words of one line that only ours has and one line that only theirs has.
+ * Whether the resolution of a conflict only combines the sides: every line is a line of a side or of the base, or all
+ * its words are from one line that only our side has and one line that only their side has.
  */
 export function isOfBothSides(result: Uint8Array, [ours, theirs, base]: readonly (Uint8Array | undefined)[]): boolean {
   const linesOf = (bytes: Uint8Array | undefined) =>
@@ -257,12 +260,12 @@ const MAX_COMPARISONS = 5_000_000
 
 /** A name and its version in one word: of an image, an action, a package. */
 const NAME_AND_VERSION = /^(.+[:@=])(v?\d[\w.+-]*|[0-9a-f]{7,64})$/
-/** Two names in one word: an image and its tag, an owner and a branch. */
+/** Two names in one word, with a colon between them: an image and its tag, an owner and a branch. */
 const NAME_AND_NAME = /^([^:]+:)([^:]+)$/
 
 /**
- * The words of a line. What follows a name is a word of its own, because forks keep their own name and take upstream's
- * version.
+ * The words of a line. In `name@version` or `image:tag` both parts are words of their own, because forks keep their own
+ * name and take upstream's version.
  */
 const wordsOf = (line: string): Set<string> => {
   const partsOf = (word: string) => (NAME_AND_VERSION.exec(word) ?? NAME_AND_NAME.exec(word))?.slice(1) ?? word

@@ -33,13 +33,12 @@ const lockWith = (capabilities: string[]): readonly string[] =>
   ].flat()
 
 /**
- * The lock with the four capabilities that the image's entry point needs to set up its firewall and change its user.
+ * The docker options that lock a container (restrict what it can do), with the four capabilities that the image's entry
+ * point needs to set up its firewall and change its user.
  */
 export const LOCK = lockWith(['NET_ADMIN', 'SETUID', 'SETGID', 'SETPCAP'])
 
-/**
- * The flags of {@link LOCK} without its capabilities, for containers without network that are started as a plain user.
- */
+/** The same options without capabilities, for containers that have no network and are started as a user. */
 export const CLOSED_LOCK = lockWith([])
 
 /**
@@ -57,7 +56,7 @@ export function mountFlags(mounts: Mount[]): string[] {
 }
 
 export type Container = {
-  /** The name for docker; must be unique. */
+  /** The container's name in docker; must be unique. */
   name: string
   /** The container is stopped after this many seconds. */
   seconds: number

@@ -53,7 +53,7 @@ function resolve(path: Path, target: string): Path | undefined {
 /** Whether a path steers CI: by its own name, by the name of a link to it, or as a link to a CI file. */
 export type SteersCi = (path: Path, entry: Entry) => boolean
 
-/** Makes the check for a tree with these links. */
+/** Makes the function that tells, for a tree with these symbolic links, whether a path steers CI. */
 export function steersCiThrough(links: readonly SymbolicLink[]): SteersCi {
   const through = linksIntoCi(links)
   const toFiles = new Set(links.flatMap(({ path, isToFile }) => (isToFile ? [path] : [])))

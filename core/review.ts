@@ -90,7 +90,7 @@ export type MergeReview = Ledger & {
    * Files that programs tend to run or obey by themselves, in a version that neither git's own merge nor a side has.
    */
   automation: Path[]
-  /** Files without the changes that the start had beyond origin, though they were not in conflict. */
+  /** Files in which the result lacks the changes between origin and the start, though they were not in conflict. */
   goneFromStart: Path[]
   /**
    * The side whose tree the result equals, if that is so only because every conflict was resolved for it; else
@@ -111,7 +111,7 @@ type Comparison = {
   spots: Map<Path, Spot>
   /** Whether a path steers CI in the result. */
   steerCi: SteersCi
-  /** Blobs that a side has where git's own merge has something else. */
+  /** The ids of file contents that our or their side has at a path where git's own merge has another content. */
   ofSides: ReadonlySet<Oid>
   /** Files that git merges without a conflict in which a side's change is lost. */
   lost: { upstream: Path[]; fork: Path[] }
@@ -181,7 +181,8 @@ export async function review(scratch: Scratch, commits: Commits): Promise<MergeR
     ...naming('A Forgejo or Gitea would run other workflows in place of the deleted ones:', uncovered),
     ...naming('The result says itself that it is stuck, in', isStuck ? ['STUCK.md'] : []),
   ]
-  // The start may be an open pull request with people's changes that are not in origin yet.
+  // The start (the commit that upstream was merged into) may be the tip of an open pull request, with people's changes
+  // that are not in origin's branch yet.
   const goneFromStart = judged.ledger.vanished.filter(path => !vanished.includes(path))
   const settledOn = refusals.length > 0 || conflicts.length === 0 ? undefined : judged.whole
   const partial = [
@@ -236,7 +237,7 @@ const same = (a: Entry, b: Entry): boolean => a?.oid === b?.oid && a?.mode === b
 const isFile = (entry: Entry): boolean => entry?.mode.startsWith('100') ?? false
 const stageOf = (stages: Stage[], number: number): Entry => stages.find(({ stage }) => stage === number)
 
-/** Files whose version neither side has. */
+/** Files whose version in the result is neither the fork's nor upstream's. */
 const written = ({ spots }: Comparison): Spot[] =>
   [...spots.values()].filter(
     ({ ours, theirs, result }) => isFile(result) && ![ours, theirs].some(side => same(side, result)),
@@ -258,7 +259,7 @@ async function compare(
 ): Promise<Comparison> {
   const merge = await mergeTrees(scratch, ours, upstream, { objects })
   await verifyFewChanges(objects, merge.tree, result, LIMITS.edits)
-  // Only after the check above: a tree of a few objects can stand for more files than can be listed.
+  // Links are listed only after the check above: a tree of a few objects can stand for more files than can be listed.
   const links = linksOf(objects, result)
   const diffs = [result, ours, upstream].map(oid => diffTrees(scratch, merge.tree, oid))
   const [steerCi, toResult = '', toOurs = '', toTheirs = ''] = await allOf([links.then(steersCiThrough), ...diffs])
@@ -382,7 +383,7 @@ function conflictsIn(spots: Map<Path, Spot>, ofSides: ReadonlySet<Oid>): Reviewe
 function resolutionOf({ stages, ours, theirs, automatic, result }: Spot, ofSides: ReadonlySet<Oid>): Resolution {
   if (!result) return 'deleted'
   const [own, upstreams] = stages.length > 0 ? [stageOf(stages, 2), stageOf(stages, 3)] : [ours, theirs]
-  // Where both sides renamed a file, git merges its content first, and uses that in place of a side's version.
+  // Where both sides renamed a file, git merges its content first, and takes the merged content as each side's version.
   const isOfSide = (entry: Entry, atPath: Entry) => same(entry, atPath) || ofSides.has(entry?.oid ?? '')
   if (same(result, upstreams)) return isOfSide(upstreams, theirs) ? "upstream's version" : "git's own merge of both"
   if (same(result, own)) return isOfSide(own, ours) ? "the fork's version" : "git's own merge of both"
@@ -461,7 +462,7 @@ async function diffsOf(scratch: Scratch, { spots }: Comparison, commits: Commits
   const [, ...sections] = patch.text.split(/^diff --git a\/(\d+) b\/\d+\n/m)
   for (let at = 0; at < sections.length; at += 2) {
     const path = shown[Number(sections[at])]?.path ?? ''
-    // A file that became a symlink, or the reverse, has two sections.
+    // If a file became a symlink, or the reverse, the patch has two sections for its path.
     diffs.set(path, (diffs.get(path) ?? '') + readable(sections[at + 1] ?? '', commits))
   }
   return diffs
@@ -487,7 +488,7 @@ async function shrunkIn(scratch: Scratch, comparison: Comparison): Promise<Shrun
   })
 }
 
-/** A section of a patch without its numbers for file names, and with the sides' names on conflict markers. */
+/** A file's section of a patch, without the numbers that stand for file names, and with named sides in markers. */
 function readable(section: string, { origin, upstream }: Commits): string {
   const [head = '', ...hunks] = section.split(/^(?=@@ )/m)
   const named = head.replace(/^(index|---|\+\+\+) .*\n/gm, '').replace(/^Binary files .*$/m, 'Binary file')
@@ -588,8 +589,8 @@ async function verifyReadable(objects: Objects, files: Spot[]): Promise<void> {
 }
 
 /**
- * FORK.md files in a version that neither the start nor git's own merge has: it may contain private instructions to the
- * agent.
+ * Gives FORK.md if the result has another version of it than the start (the commit that upstream was merged into) and
+ * git's own merge: it may contain private instructions to the agent.
  */
 function guidance({ spots, ofSides }: Comparison): Path[] {
   const spot = spots.get('FORK.md')

@@ -70,7 +70,7 @@ const AUTOMATION = [
   /(^|\/)\.[^/]*(rc|\.(ya?ml|toml|jsonc?|json5|[cm]?js|nix|kts))$/i,
   // Configuration in the root folder, where nearly all services look for theirs.
   /^[^/]+\.(ya?ml|toml|star|jsonnet|nix|hcl|cue)$/i,
-  // Files that say from where git fetches more, and how it converts files.
+  // Files that say from where git fetches submodules and large files (Git LFS), and how it converts files.
   /^\.(gitmodules|lfsconfig)$|(^|\/)\.gitattributes$/i,
   // Hooks, image recipes, and what package managers run on installation.
   /(^|\/)(git-?)?hooks?\/[^/]+$/i,

@@ -155,8 +155,8 @@ export async function twice<T>(scratch: Scratch, what: string, ask: () => Promis
 
 /**
  * Classifies a failure of git on the agent's objects. An agent can choose git's error message, so the message is shown
- * but not trusted: it is the host's problem, not a verdict, where another process killed git or the disk can't be
- * written; else the result is refused. Other errors are returned as they are.
+ * but not trusted. The failure counts as a problem of this machine where another process killed git or the disk can't
+ * be written; else the result is refused. Other errors are returned as they are.
  */
 async function verdictOn(error: unknown, scratch: Scratch, what: string): Promise<unknown> {
   if (error instanceof TooLarge) return refused(`${what} (${error.message})`)

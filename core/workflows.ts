@@ -294,7 +294,8 @@ function givesMore({ base, ours, theirs, result }: Versions): boolean {
     const isMoreOf = (step: Step) => {
       const alike = versions.map(it => givenTo(it?.steps.filter(({ runs }) => runs === step.runs)))
       const isNew = alike[1] === undefined && alike[2] === undefined
-      // A step that neither side has replaces the steps that are missing from the result.
+      // A step that is on neither side is compared with the steps of the sides that are missing from the result, since
+      // it replaces them.
       const replaced = versions.map(it => givenTo(it?.steps.filter(({ runs }) => !kept.has(runs))))
       return isMore(step.given, isNew ? replaced : alike)
     }

@@ -148,7 +148,7 @@ async function openDesk(context: BrowserContext, address: string): Promise<Page>
   return page
 }
 
-/** The pictures of the story: a fork that is behind, the open question, and the pull request. */
+/** Takes the pictures of the story in README: a fork that is behind, the open question, and the pull request. */
 async function tellTheStory(folder: string): Promise<void> {
   await using demo = await runDemo()
   await using browser = await openBrowser({ colorScheme: 'light', height: 720 })

@@ -22,7 +22,7 @@ type Told = {
 
 const told = (schema: unknown): Told => schema as Told
 
-/** All checks of a value besides its type, including those of the schemas it is made of. */
+/** All checks of a Valibot schema besides the type, including those of the schemas that it extends by a pipe. */
 const actionsOf = (schema: unknown): NonNullable<Told['pipe']> =>
   (told(schema).pipe ?? []).flatMap((it, at) => (at === 0 ? actionsOf(it) : [it]))
 
@@ -143,7 +143,7 @@ const EXAMPLE: Plan = {
   ],
 }
 
-/** The whole page. */
+/** The text of the page about plans, docs/plan.md. */
 export const planPage = (): string => `<!-- Made from forge/tasks/plan/schema.ts by docs/plan.ts: change those. -->
 # Plans
 

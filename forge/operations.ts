@@ -66,7 +66,7 @@ export type NewOperation = {
   /** The operation that this one undoes or redoes. */
   of?: Oid
   moves: readonly Move[]
-  /** The changes to record, where some refs were moved before; by default those of `moves`. */
+  /** The refs' changes to record, if some of the refs were moved before this call; by default those of `moves`. */
   refs?: Operation['refs']
   /** The files and folders that the operation renames on the branch, in this order. */
   renamed?: readonly Renamed[]
@@ -213,7 +213,7 @@ export class Operations {
     return undefined
   }
 
-  /** The operation that redo would do again: the last undo, unless another operation has changed `part` since. */
+  /** The operation that redo would do again: the last one undone, unless refs of `part` have changed since. */
   async nextToRedo(part?: RefFilter): Promise<Recorded | undefined> {
     const again = new Set<Oid>()
     for await (const operation of this.newestFirst()) {

@@ -143,7 +143,7 @@ export class WorkInProgressVfs implements Vfs {
     readonly objects: Objects,
     readonly base: Oid | undefined,
     changes: ReadonlyMap<Path, TreeChange> = new Map(),
-    /** Throws where a path may not be written, for a reason outside of the files themselves. */
+    /** Throws where a path may not be written for a reason that only the caller knows, not the files. */
     readonly verifyWritable: (path: Path) => Promise<void> = async () => undefined,
   ) {
     for (const [path, change] of changes) this.#change(path, change)

@@ -64,7 +64,7 @@ function checkTheRest(review: MergeReview, claim: string, words: string): Checke
 function checkSides(conflicts: readonly ReviewedConflict[], claim: string): CheckedClaim[] {
   if (!OF_A_SIDE.test(claim)) return []
   const namesUpstream = /\b(upstream|theirs)\b/i.test(claim)
-  // A claim that names both sides (a mixture, or several files) or neither can't be checked.
+  // A claim can be checked only if it names exactly one side. One that names both may mean a mixture, or several files.
   if (namesUpstream === /\b(fork|ours)\b/i.test(claim)) return []
   const said = namesUpstream ? "upstream's version" : "the fork's version"
   return conflicts.flatMap(({ path, resolution }) => {

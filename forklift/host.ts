@@ -1,6 +1,6 @@
 /**
- * What Forklift asks of a host of pull requests. Another host is a file that exports a `HostKind`, and an entry in the
- * list of hosts.ts.
+ * What Forklift asks of a host of pull requests, such as GitHub. To support another host, add a file that exports a
+ * `HostKind`, and an entry to the list in hosts.ts.
  */
 import type { Shell } from 'zx/core'
 import type { Oid } from '../core/git/repository.ts'
@@ -61,7 +61,8 @@ export interface PullRequestHost {
   /** Throws where publishing would fail. `upstream`: the URLs of upstream. */
   verifyPublishable(upstream: readonly string[]): Promise<HostedRepository>
   /**
-   * A folder in which a push over HTTPS with this token can't change files, and the reason, as the end of a sentence.
+   * A folder in which a push over HTTPS with the user's token can't change files (a token may lack the right to change
+   * CI workflows), and the reason, as the end of a sentence.
    */
   lockedFolder(): Promise<{ path: string; why: string } | undefined>
   /** The rules for a branch; no rules where the host has none or does not show them. */
@@ -117,6 +118,6 @@ export interface HostKind {
   find(search: HostSearch): Promise<HostFound>
   /** The address of the page of the repository at one of these URLs; undefined where it is not on this kind of host. */
   webOf(urls: readonly string[]): string | undefined
-  /** Why the host refused a push, from what git printed; undefined where that is not in this kind of host's words. */
+  /** Why the host refused a push, from git's output; undefined where that has none of this host's known messages. */
   whyRefused(printed: string): string | undefined
 }

@@ -35,7 +35,7 @@ export async function keepGitSettings(run: Place): Promise<void> {
     await cp(join(workspaceOf(run), '.git', name), join(settingsOf(run), name), { recursive: true })
 }
 
-/** Whether the agent's git configuration has been replaced: the copy of the original one is gone then. */
+/** Whether Forklift has put the original git configuration back in place of the agent's: then its copy is gone. */
 export const isSafeToLookAt = async (run: Place): Promise<boolean> => !(await isFolder(settingsOf(run)))
 
 /** Files of the agent's .git that are kept: its history. All others tell git what to run or where to read. */
@@ -160,7 +160,7 @@ async function looksBare(folder: string): Promise<boolean> {
   return (await has('commondir')) || ((await has('objects')) && (await has('refs')))
 }
 
-/** Deletes what {@link disableOthers} would rename, by one process: for too many or too long names, or names in use. */
+/** Deletes, by one process, what {@link disableOthers} can't rename: too many or too long names, or names in use. */
 async function deleteOpeners(folders: string[]): Promise<void> {
   const [workspace = ''] = folders
   const others = ['!', '-path', `${workspace.replace(/[*?[\\]/g, '\\$&')}/.git/HEAD`]

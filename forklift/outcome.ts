@@ -17,7 +17,7 @@ export function nothingToDo(because: string, signal: AbortSignal): string {
   return `Nothing to do: ${because}.`
 }
 
-/** Runs the steps, and gives their last line. `onFound` gets their findings. */
+/** Runs the steps of a run of Forklift, and gives the last line to print. `onFound` gets what the steps find out. */
 export async function lastLineOf(
   steps: RunSteps,
   onFound: (found: RunFindings) => void = () => undefined,
@@ -30,8 +30,8 @@ export async function lastLineOf(
 }
 
 /**
- * Runs the steps and records how they ended. A second attempt that fails to publish is not recorded, so that a third is
- * possible.
+ * Runs the steps and records how they ended. For `published`, which is a later attempt to publish a run's result, only
+ * success or a refusal is recorded, so that an attempt that failed otherwise can be repeated.
  */
 export async function recordTheEnd(
   { path, metadata: { startedAt } }: RecordedRun,
@@ -43,7 +43,7 @@ export async function recordTheEnd(
   const end = async (exitCode: ExitCode, outcome: string) => {
     const record = { exitCode, outcome, startedAt, endedAt: new Date().toISOString(), ...found }
     if (await recordFile(path, file, record)) return
-    // Another process has recorded its outcome first; if that is no publication, record this one beside it.
+    // Another process has recorded an outcome first. If this one is a publication and that is not, record it beside it.
     const isNews = file === 'outcome' && exitCode === EXIT.done && (await readRun(path))?.outcome?.exitCode !== exitCode
     if (isNews) await recordFile(path, 'published', record)
   }

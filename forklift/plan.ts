@@ -1,6 +1,6 @@
 /**
- * Decides where a run starts and whether there is anything to do, by what git has of the pull request that one run
- * opens and later runs add to.
+ * Decides where a run starts and whether there is anything to do, from the commits of the open pull request, which one
+ * run opens and later runs add to.
  */
 import { commit, isAncestor } from '../core/git/commits.ts'
 import { mergeTrees } from '../core/git/merges.ts'
@@ -25,7 +25,10 @@ export type ForkliftPlan =
 /** A plan with something to merge. */
 export type MergePlan = Extract<ForkliftPlan, { kind: 'merge' }>
 
-/** The facts for the decision. `heads` are newest first; `closed` were closed by people, merged or not. */
+/**
+ * The facts for the decision what to publish. `heads`: Forklift's branches on origin, newest first. `closed`: its pull
+ * requests that people have closed, merged or not.
+ */
 type Situation = {
   scratch: Scratch
   origin: Oid
@@ -155,7 +158,7 @@ async function updatesOn({ scratch, origin }: Situation, tip: Oid) {
     : undefined
 }
 
-/** The upstream commit that a pull request brought, from its head commit, which may be gone from origin. */
+/** The upstream commit that a pull request merges, by its head commit, whose branch origin may have deleted. */
 async function upstreamOf(now: Situation, pull: PullRequest): Promise<Oid | undefined> {
   if (pull.tip === now.upstream) return now.upstream
   if (await now.fetchCommit(pull.tip)) {

@@ -382,7 +382,7 @@ async function verifyFilesAreHere({ repository }: Fork, commits: readonly Oid[])
 
 /** Verifies before a model is paid for that the result can be judged and published. Throws a Failure otherwise. */
 export async function verifyItCanBePublished(fork: Fork, scratch: Scratch, base: Oid, report: Report): Promise<void> {
-  // Must come before anything that goes through upstream's files.
+  // verifyFewChanges comes before anything that lists upstream's files: a hostile tree can have endlessly many.
   await using objects = openObjects(scratch)
   await verifyFewChanges(objects, fork.origin.tip, fork.upstream.tip)
   await Promise.all([

@@ -176,7 +176,7 @@ async function asMerged(fork: Fork, branch: string, tip: Oid): Promise<Fork> {
   return { ...fork, upstream: { ...upstream, tip: merged } }
 }
 
-/** The fork, with the pull request's upstream commit as upstream's tip, if the person merged an older one. */
+/** The fork; where the pull request has merged a newer upstream commit than the person, with that as upstream's tip. */
 async function withUpstreamOf(head: Head | undefined, fork: Fork, newest: Oid): Promise<Fork> {
   const { repository, upstream } = fork
   const bases = head ? await mergeBases(repository, head.tip, newest) : []
@@ -205,7 +205,7 @@ type Where = { branch: string; tip: Oid; start: Oid; head: Head | undefined }
  * - the branch itself, where the start is in its history;
  * - where the start contains an earlier published state of the branch, the start with the changes since then;
  * - where the start only records that an earlier pull request was squashed (it has origin's files, and exists only in
- * the scratch repository), the branch joined with it;
+ * the scratch repository), a commit that joins the branch with the start;
  * - the branch itself, where the person rebased the fork onto upstream, so that none of the fork's old commits are in
  * it; the page shows what was lost;
  * - git's own merge of the branch and the start, where there is no conflict.

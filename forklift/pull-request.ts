@@ -294,7 +294,7 @@ const MAX_QUOTED_LINES = 60
 /** The columns at which quoted lines are wrapped. */
 const QUOTED_WIDTH = 70
 
-/** The message of the published commit. The agent's words are quoted harmlessly; the trailer is Forklift's. */
+/** The message of the published commit: the agent's text, quoted without mentions and links; and Forklift's trailer. */
 export function commitMessage(review: MergeReview, story: Story): string {
   // Neutralise mentions and links before wrapping: the character inserted after each # or @ makes lines longer.
   const words = story.words?.trim() ? reflow(harmless(story.words.slice(0, MAX_WORDS_CHARS)), QUOTED_WIDTH) : []

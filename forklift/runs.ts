@@ -144,8 +144,9 @@ function answerBefore(earlier: RecordedRun[], metadata: AgentRunTask): { code: n
 }
 
 /**
- * The branch of an earlier published result that a person has rejected: one for the same two commits, or, where no host
- * of pull requests can tell, any for this upstream commit if all their branches are deleted from origin.
+ * The branch of an earlier published result that a person has rejected. Where the host of pull requests can tell about
+ * rejections, only results for the same two commits count. Elsewhere, all results for this upstream commit count as
+ * rejected if all of their branches are deleted from origin.
  */
 export function thrownAway(
   earlier: RecordedRun[],

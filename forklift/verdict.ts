@@ -141,7 +141,7 @@ export async function verifyItIsNotStuck(
 
 /** Shows the beginning of a STUCK.md, and keeps a harmless copy in the run directory. */
 async function show(stuck: string, place: string, report: Report): Promise<void> {
-  // The copy exists already if the result of an earlier run is judged again.
+  // The copy of STUCK.md exists already if the result of an earlier run is judged again.
   await writeFile(place, stuck, { flag: 'wx' }).catch(() => undefined)
   report.step(preview(stuck))
 }

@@ -358,8 +358,8 @@ lower_limit() {
 }
 
 # Starts the agent, and a messenger that can signal it: root without CAP_KILL can't signal the agent's user, so the
-# messenger runs as that user and waits for one line. The agent can attach to it, so it has no access to the container's
-# output. The processes that guard the agent have a higher priority.
+# messenger runs as that user and waits for one line. The agent could take the messenger over by ptrace, so that has no
+# access to the container's output. The processes that guard the agent have a higher priority.
 start_agent() {
   local name settings=()
   [[ -z $stopping ]] || finish 2

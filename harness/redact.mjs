@@ -147,7 +147,7 @@ class Matcher {
     return decided
   }
 
-  /** Hides the held pieces. One mark replaces all of them, unless a mark for this key was already shown. */
+  /** Hides the pieces of text that are held back. One mark replaces them all, unless this key has a mark already. */
   #hide() {
     const first = this.held.find(({ isShown }) => !isShown)
     if (first && !this.held[0].isHidden) first.hasMark = true
@@ -164,7 +164,7 @@ class Matcher {
     this.#letters = next ? this.#letters + 1 : 0
   }
 
-  /** The index of the next piece that stands for a character, after the first `count` ones. */
+  /** The index of the held piece that follows the first `letters` pieces that stand for a character. */
   #indexAfter(letters) {
     let [index, passed] = [0, 0]
     for (; passed < letters || this.held[index]?.means === ''; index++) if (this.held[index].means !== '') passed++
@@ -239,8 +239,8 @@ class EventRedactor {
   }
 
   /**
-   * Gives text with LF at the end of each line, for lines that end in CR, LF or both, also where both come in two
-   * pieces.
+   * Converts the line ends of a text (CR, LF or CRLF) to LF, also where a CR ends one call's text and its LF begins the
+   * next.
    */
   #withPlainEnds(text) {
     const isRestOfEnd = this.#endsInCr && text.startsWith('\n')

@@ -437,7 +437,7 @@ write_transcript() {
 
 # --- the result -------------------------------------------------------------------
 
-# STUCK.md counts if it differs from the fork's and upstream's own file of that name, committed or not.
+# Whether the agent has written a STUCK.md, committed or not, that differs from the fork's and from upstream's.
 agent_is_stuck() {
   local known here committed
   known=" $(git rev-parse -q --verify "$start:STUCK.md" || true) $(git rev-parse -q --verify "$upstream:STUCK.md" || true) "

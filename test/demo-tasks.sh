@@ -29,7 +29,7 @@ main() {
   say_where_things_are
 }
 
-# A run whose product is a text or data, as docs/examples has it.
+# Shows a run that makes a text or data, by an example of docs/examples.
 of_domain() {
   introduce
   isolate
@@ -172,7 +172,7 @@ show_the_journal() {
   forge show last --journal
 }
 
-# The run leaves the learning behind as a workflow of its own, so it is awaited here.
+# Waits until the lessons of the run are stored, by a workflow that goes on after the run, and shows them.
 show_what_it_learned() {
   local seconds
   for ((seconds = 0; seconds < 30; seconds++)); do

@@ -44,7 +44,7 @@ main() {
   elif [[ $1 == --on-temporal ]]; then
     # shellcheck disable=SC2046
     set -- $(on_temporal)
-    # Each file has a server and a worker, which need one and a half processors together.
+    # Each test file starts a Temporal server and a worker, which need one and a half processors together.
     parallel=--parallel=2
   fi
   exec bun test "$parallel" --max-concurrency 8 --timeout 120000 --timings="$timings" --update-timings "$@"

@@ -25,7 +25,7 @@ export type Blame = { lines: BlamedLines[]; commits: BlamedCommit[] }
  * The file that lists commits which changed only how the code looks: blame attributes their lines to earlier commits.
  */
 export const IGNORED_COMMITS: Path = '.git-blame-ignore-revs'
-/** At most this many bytes of the file of ignored commits are read, and this many commits in it ignored. */
+/** At most this many bytes of .git-blame-ignore-revs are read, and at most this many of the commits in it ignored. */
 const [MAX_LIST_BYTES, MAX_IGNORED] = [1 << 20, 1000]
 /** Seconds after which a blame is given up. */
 const BLAME_SECONDS = 60

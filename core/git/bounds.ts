@@ -29,15 +29,15 @@ export const LISTING: Bounds = { ...QUESTIONS, seconds: 120, output: 64 << 20 }
 export const INDEXING = { seconds: 20, bytesPerSecond: 2 << 20 }
 
 export const LIMITS = {
-  /** At most this many paths differ between two trees: files, and folders that only one of them has. */
+  /** Two trees may differ in at most this many paths: files, and folders that only one of the trees has. */
   changes: 500_000,
-  /** In at most this many paths a judged merge differs from git's own; each is kept in memory. */
+  /** A merge may differ from git's own merge in at most this many paths to be judged, as each is kept in memory. */
   edits: 50_000,
   /** At most this many symbolic links of a tree are resolved. */
   links: 50_000,
   /**
-   * While files are counted: the number of trees that are read, how deep trees may be nested, the bytes of one tree,
-   * and of all.
+   * Limits while the files of a commit are counted: the number of trees (folders), the levels of nested trees, the
+   * bytes of one tree, and the bytes of all trees.
    */
   folders: 500_000,
   depth: 2_000,

@@ -17,8 +17,8 @@ export class CommitGraph {
   #ids: Uint8Array
   #times: Float64Array
   /**
-   * The index in #edges where a commit's parents begin, and where they end; -1 for a commit whose own line is not read
-   * yet.
+   * The index in #edges where a commit's parents begin, and where they end; -1 for a commit that is known as a parent,
+   * but whose own line of git's output is not read yet.
    */
   #from: Int32Array
   #to: Int32Array

@@ -136,7 +136,7 @@ class Gathering {
     else this.#clock ??= setTimeout(() => this.#hand(), rest)
   }
 
-  /** Passes on the remaining matches, unless the caller has ended the search. */
+  /** Ends the search. Passes on the matches found last, unless the caller wants no more (`isUnwanted`). */
   end(isUnwanted: boolean): void {
     clearTimeout(this.#clock)
     if (!isUnwanted) this.#hand()

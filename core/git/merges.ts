@@ -107,7 +107,10 @@ async function mergeAll(where: Where, pairs: readonly Sides[]): Promise<(Met | u
   return merges
 }
 
-/** Parses merges: a status, a tree, stages up to an empty field, and messages up to another empty field. */
+/**
+ * Parses git's output for several merges. Each is a status, a tree, the conflicting entries up to an empty field, and
+ * messages up to another empty field.
+ */
 function* parseMerges(words: readonly string[]): Generator<Met> {
   for (let at = 0; at < words.length; ) {
     const tree = words[at + 1] ?? ''

@@ -11,7 +11,7 @@ import { GitError } from './run.ts'
  * caller's own, whose lock a killed process may have left.
  */
 const TRIES = 6
-/** Milliseconds between two tries. */
+/** Milliseconds between two tries to move refs. */
 const RETRY_MS = 50
 
 /**
@@ -36,7 +36,8 @@ export async function moveRefsPatiently(
       if (tries >= TRIES && !isOwn) throw error
       if (tries >= 2 * TRIES && now !== undefined && now === seen) await rm(lock, { force: true })
       if (tries > 4 * TRIES) throw error
-      // Remembers the lock by its inode and time: it is removed only if it is still there after as many further tries.
+      // Remembers the lock file by its inode and time: it is removed only if the same file is still there after another
+      // TRIES tries.
       if (tries === TRIES) seen = now
     }
     await sleep(RETRY_MS)

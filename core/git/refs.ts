@@ -121,8 +121,8 @@ function verifyMoves({ format }: Repository, moves: readonly Move[]): void {
 }
 
 /**
- * The moved ref according to git's message, for a ref that may be back at its expected commit by now; undefined where
- * the message names none.
+ * The ref that had moved according to git's error message, even if the ref is back at its expected commit by now;
+ * undefined where the message names no ref.
  */
 function movedAndBack({ stderr }: GitError, moves: readonly Move[]): RefMoved | undefined {
   const [, name, found] = /cannot lock ref '(.+)': is at ([0-9a-f]+) but expected/.exec(stderr) ?? []

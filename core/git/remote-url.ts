@@ -10,7 +10,7 @@ export function parseRemote(url: string): { host: string; path: string } | undef
   return { host: host.toLowerCase(), path: path.replace(/^\/+|\/+$|(\.git)?\/*$/g, '') }
 }
 
-/** Whether two URLs name the same repository, ignoring scheme, user and ending. */
+/** Whether two URLs name the same repository, ignoring scheme, user, a final `.git` and final slashes. */
 export function sameRepository(one: string, other: string): boolean {
   const normal = (url: string) => {
     const remote = parseRemote(url)

@@ -298,7 +298,7 @@ const MODES: Record<string, string> = {
 function verifyChange(format: Format, path: Path, to: TreeChange): void {
   const names = path.split('/')
   if (names.includes('')) throw new Error(`${JSON.stringify(path)} is no path: a name in it is empty`)
-  // An unsafe name may still be deleted.
+  // An entry with an unsafe name may be deleted, but not written.
   if (!to) return
   const unsafe = names.find(name => !isSafeName(name))
   if (unsafe !== undefined) throw new Error(`${JSON.stringify(path)} can't be in a tree: git refuses ${unsafe}`)

@@ -33,11 +33,11 @@ export type Subject = {
   /**
    * An approval counts only within the scope it was given for. A tool's is empty (''): an approval in one repository
    * counts in another that has the same file with the same content. The user has read that very code, and it can reach
-   * nothing but its branch, where the built-in tools write without approval anyway. To bind it to the repository would
-   * protect nothing: a repository's first commit is in every fork of it, so exactly where a copied approval would be
-   * tried; and an id of the clone would only ask again in the next clone. A command's effect depends on the files
-   * beside it, so its scope is the repository, by an id kept outside of it. A verdict names commits, which are the same
-   * in every clone, so its scope is empty.
+   * nothing but its branch, where the built-in tools write without approval anyway. Binding the approval to the
+   * repository would protect nothing: its first commit as an id is the same in every fork, where an attacker would copy
+   * the approval to; and an id of the clone would only make the user approve again in each clone. A command's effect
+   * depends on the files beside it, so its scope is the repository, by an id that is stored outside of it. A verdict
+   * names commits, which are the same in every clone, so its scope is empty.
    */
   scope: string
   /**

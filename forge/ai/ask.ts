@@ -25,7 +25,7 @@ export type Patience = {
   /** The pause before the first retry. It doubles with each retry, up to `longestPause`. */
   firstPause: number
   longestPause: number
-  /** A provider that asks for a longer pause than this is not asked again. */
+  /** Where a provider asks for a longer pause than this, in seconds, the request is not tried again. */
   longestWait: number
   /** How many retries each kind of trouble gets. */
   again: Partial<Record<ModelTrouble, number>>
@@ -222,7 +222,7 @@ export class AskedModel implements BatchableModel {
 /** Request options that not every provider or model knows. */
 type Choice = 'thinking' | 'mustCall'
 
-/** Patterns by which a refusal names an option. */
+/** Patterns that show that a provider's refusal is about an option of the request. */
 const CHOICE_WORDS: Record<Choice, RegExp> = { thinking: /reasoning|thinking|effort/i, mustCall: /tool.?choice/i }
 
 const UNKNOWN_PARAMETER = /parameter|argument|unrecognized|unknown|unsupported|not supported|not permitted|extra/i

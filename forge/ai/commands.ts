@@ -21,8 +21,8 @@ import { takeTrial, trialOf, verifyMayBeWritten } from './trial.ts'
 /** The time limit of a command in seconds: the default, and the longest that the model can ask for. */
 const SECONDS = { usual: 120, most: 600 }
 /**
- * Limits of what is read back: bytes of one file, bytes in all, entries and depth of the folders looked at, names in
- * messages.
+ * Limits for taking over the files that a command changed: bytes of one file, bytes in all, entries and depth of the
+ * folders that are read; and how many names a message lists (`told`).
  */
 const KEPT = { file: 16 << 20, bytes: 64 << 20, entries: 200_000, depth: 64, told: 20 }
 
@@ -213,7 +213,7 @@ async function keep(refused: Map<Path, string>, path: Path, act: () => Promise<v
   }
 }
 
-/** A function that tells whether a path is one of these, is below one of these, or matches one of these globs. */
+/** A function that tells whether a path equals one of `patterns`, is below one, or matches one as a glob. */
 function matcherOf(patterns: readonly string[]): (path: Path) => boolean {
   const wanted = patterns.map(pattern => {
     const plain = asBytes(pattern.replace(/^\.\/+/, '').replace(/\/+$/, ''))

@@ -19,7 +19,7 @@ import { cacheOf, contentOf, nearFiles, type Sources } from './opening.ts'
 import type { CallBlock, Mark, ReasoningBlock, Request, RequestMessage, ResultBlock, TextBlock } from './request.ts'
 import { type EntryOf, NOT_RUN, type Opening, type Session } from './session.ts'
 
-/** What the desk itself can ask at the end of a request, after the conversation. */
+/** What the desk, and not the user, can ask the model for at the end of a request, after the conversation. */
 export type Asks = 'commit message' | 'summary'
 
 type Options = {
@@ -99,7 +99,7 @@ type Place = { message: number; block: number }
 function withMarks(request: Request, prefix: Place, ttl: Mark, endTtl: Mark): Request {
   const last = (message: number): Place => ({ message, block: (request.messages[message]?.blocks.length ?? 0) - 1 })
   const answer = request.messages.findLastIndex(({ role }) => role === 'assistant')
-  // Providers want the marks with the longer lifetime first.
+  // Providers want the cache marks with the longer lifetime first.
   const places: [Place, Mark][] = [
     [prefix, ttl],
     ...(answer > 0 ? [[last(answer - 1), endTtl] as [Place, Mark]] : []),
@@ -192,7 +192,7 @@ class Transcript {
    */
   readonly #ids = new Set<string>()
   readonly #sweptTurns: ReadonlySet<string>
-  /** Whether the next text of the desk becomes a user message: true where no tool result precedes it. */
+  /** Whether a note that the desk adds now becomes a user message: true if no tool result of this turn precedes it. */
   #isOver = true
 
   constructor(

@@ -142,7 +142,7 @@ function locateInOriginal({ original, applied }: State, wanted: TextEdit): Locat
   return { hunks, rung: located.rung }
 }
 
-/** Whether a hunk and the bytes `from` to `to` overlap, or one is inserted within the other. */
+/** Whether a hunk and the bytes `from` to `to` overlap (also an empty range inside the other one), or are equal. */
 const touches = (hunk: Hunk, from: number, to: number): boolean =>
   (hunk.from < to && from < hunk.to) || (hunk.from === from && hunk.to === to)
 
@@ -245,8 +245,8 @@ function hunksOf(file: Buffer, place: TextPlace, search: Buffer, replacement: Bu
 const unified = (text: string): string => text.replaceAll('\r\n', '\n')
 
 /**
- * Like `at`, but where the search text has a final line end and the file has none, the end of the text is the end of
- * the file.
+ * Wraps {@link TextPlace.at} for a search text with a final line end, found at the end of a file without one: maps the
+ * end of the search text to the end of the file.
  */
 const atOpenEnd =
   ({ at, to }: TextPlace, length: number): TextPlace['at'] =>
@@ -288,7 +288,8 @@ const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+$/g) ?? [
 function hunkOf(file: Buffer, place: TextPlace, search: string, { from, to, text }: Gap, endsLikePlace: boolean): Hunk {
   const most = Math.min(to - from, text.length)
   let front = 0
-  // With a converted indentation, whole lines are replaced.
+  // If the edit's indentation is converted to the file's, whole lines are replaced, without looking for equal
+  // beginnings.
   while (!place.shift && front < most && search[from + front] === text[front]) front++
   while (place.at(from + front) === undefined) front--
   let back = 0
@@ -436,7 +437,7 @@ export function lineEnds(bytes: Buffer): 'LF' | 'CRLF' | 'mixed' | undefined {
 
 /**
  * Converts a new text to the form of the old file: its BOM, and CRLF where all its lines had that and the new text has
- * only LF. `kept` names what was kept.
+ * only LF. `kept` names what was taken from the old file.
  */
 export function inFormOf(old: Buffer, text: string): { bytes: Buffer; kept: string[] } {
   const kept: string[] = []

@@ -143,7 +143,7 @@ export const sendAgain = (what: string, how = ''): Sentence => ({
   inRun: '.',
 })
 
-/** The sentence for a trouble that the user has to solve before trying again. */
+/** The sentence for an error that the user has to fix before trying again. `what`: what to do. */
 const then = (what: string): Sentence => ({ what, inChat: ', then send the message again.', inRun: '.' })
 
 /** A provider's message for the user: short, on one line, without keys. */

@@ -5,7 +5,7 @@
 import * as v from 'valibot'
 import type { Request } from './request.ts'
 
-/** At most this many conversations are remembered. */
+/** The id of the last answer is remembered for at most this many conversations. */
 const MAX_CONVERSATIONS = 100
 
 const StartSchema = v.looseObject({

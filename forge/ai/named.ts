@@ -89,7 +89,7 @@ const MAX_FILES = 20
 const MAX_LISTED_FILES = 200_000
 /** A word that can be the name of a file. Words of three letters count only in capitals. */
 const FILE_WORD = /[A-Za-z][A-Za-z0-9_.-]{3,60}|\b[A-Z][A-Z0-9]{2}\b/g
-/** Plain words that are also common names of files with another subject. */
+/** Common words that are also names of many files: in a message, such a word hardly ever means a file. */
 const COMMON_WORDS = new Set([
   'test',
   'tests',

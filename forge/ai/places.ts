@@ -18,14 +18,14 @@ export type TextPlace = {
   /** The search text ended with a line end, but the file ends here without one. */
   isAtOpenEnd: boolean
   /**
-   * Converts an indentation of the text to the file's, where the two differ; it gives undefined where one can't be
-   * converted.
+   * Converts an indentation of the search text to that of the file; missing where both are indented alike. Gives
+   * undefined for an indentation that can't be converted.
    */
   shift?: Shift
 }
 export type Shift = (indent: string) => string | undefined
 
-/** The places of a search text in a file, at least one, and what was overlooked: as little as possible. */
+/** The places of a search text in a file, at least one; and how small differences had to be overlooked to find them. */
 export type FoundPlaces = { rung: Rung; places: TextPlace[] }
 
 /** At most this many places of a text in one file are found. */
@@ -33,7 +33,7 @@ const MAX_PLACES = 1000
 const [TAB, LF, CR, SPACE] = [9, 10, 13, 32]
 
 /**
- * Finds a text in a file, overlooking as little as possible; undefined where it is not found. Places may overlap.
+ * Finds a text in a file, ignoring as few differences as possible; undefined where it is not found. Places may overlap.
  * `indented`: indentations that {@link TextPlace.shift} has to convert; they show the width of a tab. Takes time
  * proportional to both lengths, for any content.
  */
@@ -143,7 +143,7 @@ function prefixes(wanted: Buffer | Int32Array): Int32Array {
 /** The differences that a search ignores besides differences in line ends, which it always ignores. */
 type Overlooked = { blanks?: true; punctuation?: true }
 
-/** Bytes in a normal form, without the overlooked differences. */
+/** Bytes in a normal form, in which the ignored differences ({@link Overlooked}) are removed. */
 type Folded = {
   bytes: Buffer
   /** For each of the bytes, and their end, the offset in the original. Removed blanks belong to their line end. */
@@ -250,7 +250,7 @@ function fold(raw: Buffer, { blanks, punctuation }: Overlooked, from = 0): Folde
   }
 }
 
-/** Folded bytes without the line end that was added to them. */
+/** Folded bytes (a text in which small differences are removed), without the line end that folding has added. */
 const withoutEnd = ({ bytes, isOpen }: Folded): Buffer => (isOpen ? bytes.subarray(0, -1) : bytes)
 
 // --- Within rows -----------------------------------------------------------------------------------------------------
@@ -316,7 +316,7 @@ function rowsOf({ bytes }: Folded): Rows {
  */
 const MAX_COMPARISONS_PER_ROW = 3
 
-/** Finds whole lines that equal the text's but for a common difference in indentation. */
+/** Finds whole lines of the file that equal those of the search text except for a common shift in indentation. */
 function placesOfRows(folded: Folded, text: Buffer, wanted: Folded, indented: readonly string[]): TextPlace[] {
   // A search text whose last line has only blanks may mean any line with that indentation, so no whole lines are
   // searched.

@@ -35,9 +35,9 @@ const MEMORY = { initial: 256, maximum: 1024 }
 const MAX_RESULT_CHARS = BOUNDS.text + 100
 
 /**
- * Code that runs in the engine before the tool and defines its `vfs`. A tool that changes built-ins afterwards harms
- * only itself: this process reads nothing but strings and buffers. Text crosses the border as JSON, since a string of
- * the engine ends for this side at its first NUL.
+ * Code that runs in the JavaScript engine of the sandbox before the tool and defines its `vfs`. A tool that changes
+ * built-ins afterwards harms only itself: this process reads nothing but strings and buffers from the engine. Text is
+ * passed to this process as JSON, since a string read from the engine would end at its first NUL.
  */
 const PRELUDE = `(host => {
   const { stringify, parse } = JSON
@@ -85,7 +85,7 @@ const PRELUDE = `(host => {
   }
 })`
 
-/** A failure that is the tool's own fault; the message is the tool's, or describes it. */
+/** A failure that is the tool's own fault; its message is the tool's own, or describes the failure. */
 class Failed extends Error {}
 
 /**

@@ -6,10 +6,10 @@
 
 /** Limits for one run of a tool. The child checks them, so that the tool gets an error; the parent enforces them. */
 export const BOUNDS = {
-  /** Calls of the vfs in one run. `waiting`: calls without a reply at one time. */
+  /** The most calls of the vfs in one run. `waiting`: the most that wait for a reply at the same time. */
   calls: 20_000,
   waiting: 4096,
-  /** Bytes of the largest file that can be read or written. `read`, `written`: bytes in all. */
+  /** The most bytes of a file that is read or written. `read`, `written`: the most bytes in one run. */
   file: 16 << 20,
   read: 256 << 20,
   written: 64 << 20,

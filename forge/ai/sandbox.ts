@@ -296,7 +296,7 @@ class Child {
     this.#process.kill('SIGKILL')
   }
 
-  /** Sends an order and answers calls until the child reports its end. Gives its result. */
+  /** Has the child run a tool or read its schema. Answers the tool's calls until the child reports the result. */
   async follow(order: SandboxOrder, answer: Answerer, seconds: number): Promise<string> {
     await this.#write(frameOf(order))
     let calls = 0

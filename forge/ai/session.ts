@@ -86,8 +86,8 @@ export const SessionEntry = v.variant('kind', [
     seconds: Finite,
   }),
   /**
-   * A file's content from this entry on; `oid` null: it was deleted. With `edited`, the model's own tools changed it:
-   * no content is sent, since the results of the tools have told the model.
+   * Records that a file has this content from here on in the conversation; `oid` null: it was deleted. With `edited`,
+   * the model's own tools changed it: its content is not sent, since the model knows it from the tools' results.
    */
   v.object({
     kind: v.literal('file'),

@@ -248,7 +248,7 @@ export class Settings {
   }
 
   /**
-   * How requests of runs are sent in batches. `sends`: which requests, by default of a run; undefined: none. `seconds`:
+   * Which requests of runs are sent in batches (`sends`; undefined: none), unless a run sets it itself. `seconds`:
    * how long requests are gathered for one batch. `hours`: how long an answer is waited for.
    */
   get batch(): { sends: 'work' | 'all' | undefined; seconds: number; hours: number } {

@@ -227,7 +227,7 @@ class Turn {
     this.#room.begin(this.session.active_files)
     let worked = 0
     for (const call of calls) {
-      // The last call's changes are stored together with the next request.
+      // Store the changes of the call before. Those of the last call are stored together with the next request.
       if (call !== calls[0]) await this.means.checkpoint(this.session, 'works')
       this.#verifyRoom()
       if (await this.#call(call)) worked++
@@ -344,7 +344,7 @@ class Keeper {
 
   constructor(readonly write: () => Promise<void>) {}
 
-  /** Schedules a write of the new content, unless one is scheduled or under way. */
+  /** Schedules a checkpoint with the content that has arrived, unless one is scheduled or being written. */
   keep(): void {
     if (this.#clock || this.#writing) return
     const write = () => {

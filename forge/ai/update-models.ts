@@ -147,7 +147,10 @@ async function readSource(source: string): Promise<Read> {
 
 const dateOf = (time: Date): string => time.toISOString().slice(0, 10)
 
-/** Reads a checkout: a file for each model of a provider, which may extend one of the folder `models`. */
+/**
+ * Reads a checkout of models.dev. Each provider has a file for each of its models, which may extend a file in the
+ * folder `models`.
+ */
 async function readCheckout(folder: string): Promise<Read> {
   const committed = Bun.spawnSync(['git', '-C', folder, 'log', '-1', '--format=%cs'])
   const date = committed.success ? committed.stdout.toString().trim() : today()

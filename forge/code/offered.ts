@@ -92,7 +92,7 @@ const isStatic = (node: Node): boolean =>
   node.parent?.type !== 'field_declaration_list' &&
   node.namedChildren.some(it => it?.type === 'storage_class_specifier' && it.text === 'static')
 
-/** The modifiers of a definition; those of a property of PHP stand before its element. */
+/** The modifiers of a definition. In PHP, those of a property are in the parent of the node with its name. */
 const modifiersOf = (node: Node): string =>
   (node.type === 'property_element' ? (node.parent ?? node) : node).namedChildren
     .filter(it => it !== null && /modifier/.test(it.type))

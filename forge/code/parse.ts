@@ -84,7 +84,7 @@ function factsOf(language: GrammarName, matches: readonly QueryMatch[]): CodeFac
       imports.push(...importsIn(language, imported.node))
       continue
     }
-    // The first pattern that matches a name tells the kind.
+    // Several patterns may match the same name: the first one decides which kind of definition it is.
     for (const definition of definitionsIn(captures)) {
       const place = definition.name.startIndex
       if (!found.has(place)) found.set(place, definition)

@@ -37,7 +37,7 @@ export class CodeReader implements Disposable {
     this.#parsers = parsers
   }
 
-  /** The facts of files, in the same order. A file that is no code, too large or binary has none. */
+  /** The facts (definitions, references, imports) of files, in the same order; none for a file that is not parsed. */
   async factsOf(files: readonly FileEntry[]): Promise<CodeFacts[]> {
     const facts: CodeFacts[] = []
     for (let from = 0; from < files.length; from += FILES_READ_AT_ONCE)

@@ -75,7 +75,10 @@ export class Desk implements AsyncDisposable {
   /** The scheduled sending of the desk's state: its timer and time; undefined for none. */
   #deskNews: { clock: ReturnType<typeof setTimeout>; at: number } | undefined
   #known: { known: Promise<Settings>; since: number } | undefined
-  /** The number of news sent to all windows. Starts at a random number, so that a page does not confuse desks. */
+  /**
+   * Counts the news sent to all windows. It starts at a random number, so that a page notices when it is connected to
+   * another desk.
+   */
   #said = Math.floor(Math.random() * 2 ** 40)
 
   private constructor(

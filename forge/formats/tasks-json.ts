@@ -132,7 +132,10 @@ export type ListedRun = v.InferOutput<typeof ListedRun>
 export const PlanAssertion = v.object({ id: text, says: text, how: text, isReview: v.boolean(), task: text })
 export type PlanAssertion = v.InferOutput<typeof PlanAssertion>
 
-/** Why a result counts as not checked by this user, as the end of a sentence; undefined where it is checked. */
+/**
+ * Why it is not certain that this user's own worker has checked a result, as the end of a sentence; undefined where it
+ * is certain.
+ */
 const unchecked = v.optional(text)
 
 /** The output of `forge show RUN --json`. */
@@ -265,7 +268,7 @@ export const ShownLanding = v.object({
   onto: text,
   tree: v.optional(text),
   words: v.array(text),
-  /** What the checks do not show, as sentences to read first. */
+  /** What the checks do not show about the result, as sentences that the user should read before landing it. */
   doubts: v.array(text),
   /** Why `forge land` refuses the result without `--anyway`. */
   unchecked: v.optional(text),

@@ -108,7 +108,7 @@ export type StepResult = {
   /** For an answer that could not be read or applied: what is wrong with it, in full. */
   evidence?: Reference
   commit?: Oid
-  /** A text; with the kind `looked`, what a planner asked to see before it plans. */
+  /** A text that the step has written. With the kind `looked`: what a planner asked to see before it plans. */
   artifact?: Reference
   /** For an outline: its steps in order, a blob for each. */
   steps?: Reference[]
@@ -125,7 +125,7 @@ export type StepResult = {
   spent: Spent
 }
 
-/** The five activities of a step. Each may be repeated after a crash, and then finds what it did. */
+/** The five activities of a step. Each may be repeated after a crash, and then finds the results of its first try. */
 export interface StepActivities {
   /** Packs the context and stores the request. */
   construct(input: StepInput): Promise<Constructed>
@@ -138,7 +138,7 @@ export interface StepActivities {
   receive(input: StepPlace & { kind: StepKind; answer: Reference }): Promise<Received>
   /** Applies edits to `base` and commits them on the attempt's ref, or stores an artifact. */
   serialize(input: StepPlace & { kind: StepKind; base: Oid; key: string; parsed: Reference }): Promise<Serialized>
-  /** Decides how the step ended, and writes the journal's line. */
+  /** Decides how the step ended, and writes a line about it into the journal. */
   transition(input: StepInput & { received: Received; serialized?: Serialized; sent: Sent }): Promise<StepResult>
   /** Stores sentences of the flow as a blob of that kind, so that a request can include them. */
   keepWords(input: StepPlace & { kind: string; words: string }): Promise<Reference>
@@ -161,8 +161,8 @@ export type Enlisted = { is: 'there'; sent: Sent } | { is: 'out' | 'full'; pace:
 export type WaitingRequest = StepPlace & Constructed & { since: number }
 
 /**
- * A request as given to a collector. `output`: the most tokens of its answer. `waiter`: the id of the workflow to wake
- * when there is an answer.
+ * A request as given to a collector, the workflow that submits requests in batches. `output`: the most tokens of its
+ * answer. `waiter`: the id of the workflow to wake when there is an answer.
  */
 export type BatchRequest = StepPlace & Constructed & { output: number; bytes: number; waiter: string }
 
@@ -170,8 +170,8 @@ export type BatchRequest = StepPlace & Constructed & { output: number; bytes: nu
 export type Submission = { id: string; home: RunId; list: List }
 
 /**
- * The input of a collector; after a new history was begun, with all that the collector had at the end of the one
- * before.
+ * The input of a collector (the workflow that gathers a model's requests into batches). Where it continues in a new
+ * history, `waiting` and `out` are what it had at the end of the one before.
  */
 export type CollectorInput = {
   model: string
@@ -182,12 +182,12 @@ export type CollectorInput = {
   out?: (Submission & { began: number; waiters: string[] })[]
 }
 
-/** A request given to a collector. `before`: an earlier submission that may have sent the request already. */
+/** A request for a batch. `before`: an earlier submission that may have sent this request already. */
 export type GivenRequest = { request: BatchRequest; before?: Submission }
 
 /**
- * The activities around batches. In those that a collector calls, `run` is the run in whose store the submission is
- * kept.
+ * The activities that send model requests in batches. Some are called by a collector, the workflow that gathers the
+ * requests of all runs for one model: there, `run` is the run whose store keeps the submission (the batch's record).
  */
 export interface BatchActivities {
   /** Reserves budget for a request, and gives it to the collector of its model. */
@@ -203,11 +203,11 @@ export interface BatchActivities {
     isTimer: boolean
     now: number
   }): Promise<{ there: { step: string; sent: Sent }[]; now: string[] }>
-  /** Tells the collectors that the flow `waiter` no longer waits for these requests. */
+  /** Tells the collectors that the workflow `waiter` no longer waits for the answers to these requests. */
   withdraw(input: { run: RunId; waiter: string; requests: { model: string; key: string }[] }): Promise<void>
   /**
-   * Submits a batch, or finds the one that an interrupted try has submitted. `not`: batches found before that are of
-   * other submissions.
+   * Submits a batch, or finds the one that an interrupted try has submitted. `not`: the ids of batches that were found
+   * in earlier tries but belong to other submissions.
    */
   submitBatch(input: {
     run: RunId
@@ -231,7 +231,7 @@ export interface BatchActivities {
   dropRequests(input: { run: RunId; keys: string[] }): Promise<void>
 }
 
-/** How flows store and read what is too long for their history; run only within a workflow task. */
+/** Store and read what is too long for a workflow's history; run as local activities, within a workflow task. */
 export interface ListActivities {
   /** Stores a list as a blob. */
   keepItems(input: { run: RunId; kind: string; items: unknown[] }): Promise<List>
@@ -244,7 +244,7 @@ export interface ListActivities {
 
 // --- A plan
 
-/** What the flow has to know of a task; everything else is in the plan's blob. */
+/** What the run's workflow has to know of a task; everything else is in the plan's blob. */
 export type TaskShape = {
   id: TaskId
   title: string
@@ -296,7 +296,7 @@ export type Validated = { isGood: boolean; head: Oid; report: Reference; words: 
 
 /**
  * The result of checks of the combined result. `review`: the assertions without a command that have to be reviewed
- * again, since no reviewer has seen exactly these files; by how many models of which tier.
+ * again, since no reviewer has seen exactly these files; `count` models of `tier` review them.
  */
 export type Finished = Validated & {
   conflicts?: Gathered['conflicts']
@@ -361,11 +361,11 @@ export type Remembered = {
   /** A list of {@link PersonAnswer}. */
   answers?: List
   facts?: Reference[]
-  /** A list of {@link PassedBefore}; only with an approved plan. */
+  /** The tasks that have passed already: a list of {@link PassedBefore}. Present only with an approved plan. */
   passed?: List
   /** For each tier the next more capable one that has another model. */
   above?: Partial<Record<Tier, Tier>>
-  /** Milliseconds that the run has worked before, where its minutes are limited. */
+  /** Milliseconds that the run had worked before it was submitted again, where its minutes are limited. */
   used?: number
   /** Whether lessons are drawn from the run when it has ended. */
   learns?: boolean
@@ -398,7 +398,7 @@ export interface RunActivities {
     /** Where nothing is asked: the command that continues the run. */
     resume?: string
   }): Promise<Reference>
-  /** Stores the status whenever the run rests or continues, so that it can be read without a server. */
+  /** Stores the status whenever the run stops to wait or continues, so that it can be read without a server. */
   rest(status: RunStatus): Promise<void>
   /**
    * Merges all results on `forge/<run>/result` (from `resolved`, as `gather` does), and checks the contract. `results`:
@@ -430,8 +430,8 @@ export type TaskResult = { task: TaskId; head: Oid }
 export type RunEnd = { state: 'done' | 'stopped'; words: string; result?: Oid; report?: Reference }
 
 /**
- * What a running attempt is doing: the answer to its query `doing`. `isHeld`: it begins nothing new until its run lets
- * it.
+ * What a running attempt is doing: the answer to the query `doing` of its workflow. `isHeld`: the attempt begins
+ * nothing new until the run lets it continue.
  */
 export type AttemptStatus = { attempt: number; doing: string; isHeld: boolean; spent: Spent }
 
@@ -451,7 +451,7 @@ export type RunUpdates = {
   approve: (plan: Reference) => Promise<void>
   /** `task` '' answers the run's own question. */
   answer: (task: TaskId | '', answer: Reference) => Promise<void>
-  /** Switches the run to another plan. `answered`: an answer given with it, to a task that asks. */
+  /** Switches the run to another plan. `answered`: the user's answer to a task's question, given with the plan. */
   mend: (plan: Reference, answered?: { task: TaskId; answer: Reference }) => Promise<void>
   /** Asks a planner to change the plan, by instructions in words; the change waits for approval. */
   replan: (answer: Reference) => Promise<void>

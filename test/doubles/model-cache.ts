@@ -73,7 +73,7 @@ export class ModelCache {
     return { input: tokens(Buffer.byteLength(bytes)), read, write: { '5m': 0, '1h': 0 } }
   }
 
-  /** The last piece of the longest cached prefix that is within the look-back of a mark; -1 where there is none. */
+  /** The index of the last piece of the longest cached prefix that ends within LOOK_BACK pieces of a mark, or -1. */
   private findKept(pieces: readonly Piece[], keys: readonly string[]): number {
     for (let index = pieces.length - 1; index >= 0; index--) {
       const isReached = pieces.slice(index, index + LOOK_BACK).some(piece => piece.mark)

@@ -156,7 +156,7 @@ export function beginsWith(later: Heard, earlier: Heard): boolean {
   return bytes(later).startsWith(`${bytes(earlier)}\n`)
 }
 
-/** The part of a block that a provider caches: everything but the mark. */
+/** A block as a provider caches it: its bytes without the cache mark (`cache_control`), and that mark. */
 function piece(where: string, block: Fields): Piece {
   const { cache_control: control, ...kept } = block
   const bytes = `${where} ${JSON.stringify(kept)}`

@@ -1,10 +1,10 @@
 /**
  * A model to try the desk by hand without a key: `bun test/doubles/scripted-model.ts [good|bad|endless|calls]` prints
- * the settings that lead to it, and plays until it is ended. The good one does what it is asked in these words:
+ * the settings that lead to it, and runs until it is ended. The good one does what it is asked in these words:
  *
  *   write PATH: TEXT      replace OLD by NEW in PATH      delete PATH      rename PATH to PATH      read PATH
  *
- * and else writes what it was told to NOTES.md. The bad one does what a model of an attacker would try.
+ * and else writes the message to NOTES.md. The bad one does what an attacker who controls a model would try.
  */
 import { type Heard, ModelServer, type ScriptedCall, type Turn } from './model-server.ts'
 

@@ -36,7 +36,7 @@ function listen(hostname: string, answer = () => new Response('reached')) {
 beforeAll(async () => {
   neighbour = await addressOfOurs('10.213.77.0/28')
   internet = await addressOfOurs('203.0.113.0/28')
-  // Two parts of one public network: the container is told to reject that network, by an address of the first part.
+  // Two parts of one public network. The container is given an address of the first part, and has to reject both.
   publicHost = await addressOfOurs('198.51.100.0/29')
   publicNeighbour = await addressOfOurs('198.51.100.8/29')
   const onBridge = listen(bridge)

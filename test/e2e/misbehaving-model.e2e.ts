@@ -24,7 +24,7 @@ describe('a model server that', () => {
       const scene = { ...conflict, seconds: seconds[how] ?? usual }
       results.set(how, await box({ scene, script: how }))
     }
-    // First the quick tests, two at a time for two cores; then those that wait, together with those that work.
+    // First the two quick tests at the same time. Then all others: most of them only wait, so they can run together.
     for (const group of [
       [401, 403],
       ['html', 'loop', 429, 500, 'never', 'stall', 'cut'],

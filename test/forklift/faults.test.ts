@@ -1,5 +1,5 @@
 /**
- * Faults during a run: it is killed at any moment, or there is no disk space, network or engine, or another process
+ * Faults during a run: it is killed at any moment, or there is no disk space, network or docker, or another process
  * holds a lock, or the repository changes. Afterwards the checkout is unchanged, nothing is left behind, and the next
  * run succeeds.
  */
@@ -431,7 +431,7 @@ test('a clock that was set back: runs with later dates are still found, nothing 
   expectExit(again, 4)
   expect(again.last).toContain(future)
   expect(await world.agentRuns()).toBe(1)
-  // Commits with a date in the future, too.
+  // The next run also works with a commit of upstream that has a date in the future.
   await world.push('upstream', { 'greeting.txt': 'hello from 2099\n' }, { when: Date.UTC(2099, 0) / 1000 })
   await theNextRunWorks(world, await belongings(world))
   await thenThereIsNothingToDo(world)

@@ -112,7 +112,7 @@ async function worldOf(path: Path): Promise<World> {
 
 const measured = new Map<Path, Promise<{ commands: string[]; length: number }>>()
 
-/** Runs a path without a fault, once. Gives the commands that the run starts, and the milliseconds that it takes. */
+/** Runs Forklift along one of the PATHS without a fault, once for each path. Gives its commands and milliseconds. */
 function undisturbed(path: Path) {
   const measure = async () => {
     await using world = await worldOf(path)
@@ -129,7 +129,7 @@ function undisturbed(path: Path) {
 
 type Case = [path: string, fault: string, place: string, number: (commands: string[]) => number]
 
-/** Cases with the faults in turn, at commands that are spread evenly over the run (in steps of the golden ratio). */
+/** Test cases: each has the next kind of fault, at commands spread evenly over the run (by the golden ratio). */
 function sampled(): Case[] {
   const faults = Object.keys(FAULTS)
   const names = Object.entries(PATHS).flatMap(([name, { sample }]) => Array<string>(sample).fill(name))

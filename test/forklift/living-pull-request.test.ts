@@ -341,7 +341,7 @@ test('all that an update brought is dropped by a person: the pull request is sti
   await news(world, 2)
   await day(world)
   const { head } = world.github.pull(2)
-  // Only the commit that repairs the squash is left.
+  // The pull request's branch goes back to the commit that repairs the squash, without the merge on top.
   await git(world.origin, 'update-ref', `refs/heads/${head}`, `${head}^1`)
   await world.push('origin', { 'else.txt': 'else\n' })
   await day(world)

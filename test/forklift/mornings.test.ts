@@ -251,7 +251,7 @@ async function aBadMorning(life: Life): Promise<Ended> {
   return run
 }
 
-/** Checks what a maintainer would look for, whatever happened. */
+/** Checks that no change is lost, no pull request is doubled, no agent is paid twice, and nothing is left behind. */
 async function everythingIsInOrder({ world, known }: Life): Promise<void> {
   const { origin, upstream, checkout, github } = world
   await github.settle()

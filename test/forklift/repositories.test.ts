@@ -728,7 +728,7 @@ test('files that contradict their attributes are found, whatever the index says'
     await utimes(join(folder, '.git/index'), later, later)
     await mkdir(join(folder, '.git/info'), { recursive: true })
     await takeUntidyFilesAsTheyAre({ cwd: folder, env: OWN_CONFIG })
-    // Another owner and other times, as seen in a container.
+    // Clears the owners and times in the index, as a container sees others than the host.
     await git(folder, 'read-tree', 'HEAD')
     expect(await git(folder, 'status', '--porcelain')).toBe('')
     expect(await readFile(join(folder, 'a [1].crlf'), 'utf8')).toBe('one\r\ntwo\n')

@@ -30,7 +30,9 @@ function inject(folder: string): void {
   }
 }
 
-/** Kills the target the first time that this point of this line is reached. */
+/**
+ * Kills the target the first time that the writing of this journal line reaches this phase (before, within or after).
+ */
 function reach(folder: string, line: string, phase: string): void {
   // Parts that differ when a run is repeated are removed, so that the same line has the same name.
   const name = Buffer.from(`${line.replace(/ [0-9a-f]{12}$/, '')} ${phase}`).toString('base64url')

@@ -6,7 +6,7 @@ export type Survived = {
   run: string
   /** The tree of the result. */
   tree: string
-  /** How many times something had to be started again. */
+  /** How many times a process had to be started again. */
   crashes: number
   requests: number
   seconds: number
@@ -86,7 +86,9 @@ export async function survive(world: TasksWorld, { seconds = 120, strike, log }:
 /** Checks that nothing is left at the end that runs, waits or is locked, and no refs but the run's. */
 export async function verifyNothingIsLeft(world: TasksWorld): Promise<void> {
   await world.forge(['down'])
-  expect(await world.remains()).toEqual([])
+  const remains = await world.remains()
+  // A process that is killed while git works for it leaves that git's small folder, which the system removes.
+  expect(remains.filter(name => !/^temporary: (?:attributes|conflict|merge)-\w{6}$/.test(name))).toEqual([])
   const refs = (await world.git('for-each-ref', '--format=%(refname)')).split('\n')
   const known =
     /^refs\/(heads\/main|heads\/forge\/[^/]+\/result|forge\/runs\/[^/]+\/(store|(steps|attempts|done)\/.*))$/

@@ -1,4 +1,4 @@
-/** Runs `make demo`, and the desk on its result: the beginning of the README's story. */
+/** Runs `make demo`, and the desk on its result, as the README's first steps do. */
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { mkdtemp, rm } from 'node:fs/promises'

@@ -58,7 +58,7 @@ export type Overrides = {
   conflicts?: [string, string][]
   judge?: (resolved: string[]) => string | undefined
   lint?: (tasks: TaskShape[]) => string[]
-  /** What the run remembers from before it was submitted again. */
+  /** What was stored in git by the run before it was submitted again. */
   remembered?: Omit<Remembered, 'answers'> & { answers: PersonAnswer[] }
   /** What a plan allows in addition to the previous one. */
   widens?: (tasks: TaskShape[]) => string[]
@@ -196,7 +196,7 @@ export class ScriptedActivities {
     return { ...this.put(kind, JSON.stringify(items)), count: items.length }
   }
 
-  /** The texts of everything that a step refers to, and of its sub-agents' findings. */
+  /** The texts behind the references that a step is given, including those in lists of sub-agents' findings. */
   #told(about: readonly Reference[]): string[] {
     return about.flatMap(it => (it.kind === 'found' ? this.#told(JSON.parse(this.words(it))) : [this.words(it)]))
   }
@@ -278,7 +278,7 @@ export class ScriptedActivities {
     return { complaints, report: this.put('report', complaints.join(' ')), widens }
   }
 
-  /** Merges results one after another, until two conflict whose conflict is not resolved yet. */
+  /** Merges results one after another. Stops at the first that has an unresolved conflict with those merged before. */
   #gather(base: Oid, results: Oid[]): Gathered {
     let labels = this.labels(base)
     for (const result of results) {

@@ -35,7 +35,7 @@ const TEMPORAL =
 /** For `describe.skipIf`: true where there is no server. */
 export const hasNoTemporal = TEMPORAL === undefined
 
-/** The workflows as a bundle for workers. */
+/** The code of the workflows, bundled for Temporal workers. */
 export const bundleOfFlows = (): Promise<WorkflowBundle> =>
   bundleWorkflowCode({
     workflowsPath: join(import.meta.dir, '../../forge/tasks/flows/flows.ts'),

@@ -41,7 +41,7 @@ export class ForkliftCommand {
     readonly scene: ForkliftScene,
   ) {}
 
-  /** `folder` is made, for the runs and for what the command prints. */
+  /** Makes a stand-in whose new folder `folder` has the recorded runs, and the pipe with the lines to print. */
   static async in(folder: string, scene: ForkliftScene): Promise<ForkliftCommand> {
     await mkdir(folder)
     await Bun.spawn(['mkfifo', join(folder, 'lines')]).exited
@@ -86,7 +86,7 @@ export class ForkliftCommand {
     if (more.letter !== undefined) await writeFile(join(this.#pathOf(name), STUCK_FILE), more.letter)
   }
 
-  /** Records a run that has published what a person merged on a branch. */
+  /** Records a run of `forklift --publish`, which has published the merge that a person made on a branch. */
   async published(name: string, branch: string, pullRequest: string): Promise<void> {
     const task = { ...this.#subject(name), byHand: branch, anyway: false }
     await this.#record(name, task, { exitCode: 0, pullRequest })

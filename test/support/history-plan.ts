@@ -30,7 +30,7 @@ export type HistoryPlan = {
 /** The change of a path by one commit; a rename has the old path. */
 type Touch = { path: Path; before: Entry; after: Entry; from?: Path }
 
-/** Instructions to the forge itself are left out of both trees. */
+/** The file with instructions to the forge; it is left out of the base and of the final tree. */
 const FORGE_MD = 'FORGE.md'
 /** At most this many bytes of a file may be written by a model at once. */
 const MOST_WRITTEN = 2 << 20
@@ -60,7 +60,7 @@ export async function planOf(objects: Objects, commits: readonly Oid[]): Promise
     for (const { path, before, after } of touches) if (needsName(path, before, after)) given.add(path)
   const asInTheEnd = new Map<Path, TreeChange>()
   for (const path of given) asInTheEnd.set(path, await entryAt(objects, last, path))
-  // FORGE.md is left out: its checks would be run, which other tests cover.
+  // FORGE.md is removed from all commits: the run would run the checks in it, which other tests cover.
   given.add(FORGE_MD)
   asInTheEnd.set(FORGE_MD, undefined)
   const treeAt = (commit: Oid) => writeTree(objects, commit, asInTheEnd)
@@ -216,7 +216,7 @@ async function partsOf(
   return parts.length > 0 && now === young.join('') ? parts : undefined
 }
 
-/** A part with enough lines of context to be unique, none of which other hunks change. */
+/** A hunk as an edit, with enough lines of context to be unique in the file; no other hunk changes these lines. */
 function partOf(
   old: readonly string[],
   { from, to, lines }: Hunk,
@@ -328,7 +328,10 @@ async function taskOf(objects: Objects, { id, commit, base, touches, dependsOn }
   }
 }
 
-/** A text check that is true of the result, or else a command that compares a file. */
+/**
+ * A check for a task: a ready-made check of texts that the task's result passes, or else a command that compares a
+ * file.
+ */
 async function checkFor(objects: Objects, touches: readonly Touch[]): Promise<Task['validation']['checks'][number]> {
   const written = touches.flatMap(({ path, after }) => (after ? [{ path, after }] : []))
   const texts = await Promise.all(

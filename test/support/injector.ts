@@ -12,7 +12,7 @@ import { DOCKER, type Ended, exists, expectExit, FORKLIFT, snapshot, type World 
 export type Signal = 'SIGKILL' | 'SIGINT' | 'SIGTERM'
 export type Fault = {
   signals: Signal[]
-  /** Whether the counted command itself starts; it can't where Forklift was killed before it. */
+  /** Whether the git or docker command at which the signal is sent runs itself afterwards, or not. */
   command: 'goes on' | 'stops'
 }
 /** The final result of a run: one open pull request, a branch where there is no GitHub, or nothing. */
@@ -190,7 +190,7 @@ export async function theNextRunWorks(world: World, before: string, end: End, ma
   await nothingIsLeft(world, before)
 }
 
-/** All checks after a run that got a signal. */
+/** Makes all checks that are due after a run was interrupted by a signal. */
 export async function allIsWell(world: World, before: string, main: string | undefined, end: End, mayPay: boolean) {
   await nothingIsLeft(world, before)
   await nothingIsHalfPublished(world, main)

@@ -51,8 +51,8 @@ export function randomPairs(seeds: readonly number[]): string {
 }
 
 /**
- * A stream for `git fast-import` with one history on `main`, of `count` commits after the first. It has only text
- * files, no links and nothing binary, so that a model could have written all of it.
+ * A stream for `git fast-import` with one history on `main`, of `count` commits after the first. It has only regular
+ * text files, which are all that a model can write in a run.
  */
 export function randomHistory(seed: number, count: number): string {
   const random = randomFrom(seed)

@@ -1,6 +1,7 @@
 /**
- * The repositories of a world at the beginning of its story: upstream's and the fork's on their servers, and a clone of
- * the fork. Git makes them once for each set of options; later worlds get copies, in a tenth of the time.
+ * The repositories with which a test's world (its own set of folders and servers) begins: upstream's and the fork's on
+ * their servers, and a clone of the fork. Git makes them once for each set of options; later worlds get copies, in a
+ * tenth of the time.
  */
 import { mkdirSync, readdirSync, readFileSync, readlinkSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { mkdtemp, realpath, rm } from 'node:fs/promises'

@@ -14,7 +14,7 @@ printf '\\n[GNUPG:] SIG_CREATED D\\n' >&2
 printf -- '-----BEGIN PGP SIGNATURE-----\\n\\nAAAA\\n-----END PGP SIGNATURE-----\\n'
 `
 
-/** Configures a repository to sign commits with the stand-in, which is in a folder. */
+/** Writes the stand-in for gpg into a folder, and configures the repository at `path` to sign commits with it. */
 export async function signBySlowHand(folder: string, path: string): Promise<SlowHand> {
   const program = join(folder, 'slow-hand')
   await writeFile(program, PROGRAM)

@@ -127,7 +127,7 @@ export class TaskCommand {
         await this.#put(`show ${run.run} ${task.id} --journal --json`, own)
       }
     }
-    // Last, since the page loads a run again when the list says that it has changed.
+    // The list of runs is written last, since the page loads a run again when the list says that it has changed.
     const listed = runs.map(run => ({ run: run.run, wish: run.wish, status: statusOf(run) }) satisfies ListedRun)
     await this.#put('runs --json', listed)
   }

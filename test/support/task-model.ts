@@ -25,7 +25,7 @@ export type AskedStep = {
   text: string
   /** Whether an earlier attempt has failed. */
   isAgain: boolean
-  /** All answers of a person; '' where there are none. */
+  /** All answers of the user that the request contains, as one text; '' where there are none. */
   answered: string
   model: string
 }

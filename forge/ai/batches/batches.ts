@@ -14,7 +14,9 @@ export type BatchLine = { body: string; betas: readonly string[] }
 /** A line with the id by which its result is found: at most 64 letters, digits, `-` and `_`. */
 export type NamedLine = BatchLine & { id: string }
 
-/** The result of one line: the body of an answer, or why there is none, as the end of a sentence. */
+/**
+ * The result of one line (request) of a batch: the body of the answer, or why there is none, as the end of a sentence.
+ */
 export type LineResult = { id: string } & (
   | { body: string; why?: undefined }
   | { body?: undefined; why: string; isCancelled?: boolean }
@@ -33,7 +35,7 @@ export type FoundBatch = { id: string; isSure: boolean }
 export type SoughtBatch = {
   /** The name that the submission gave its batch; not every provider keeps it. */
   name: string
-  /** The number of the submission's lines. */
+  /** The number of requests in the submission. */
   count: number
   /**
    * The id of the provider's newest batch before the submission, '' where there was none. `at`: the time of the
@@ -41,7 +43,7 @@ export type SoughtBatch = {
    */
   newest: string
   at: number
-  /** The ids of batches that were found before and turned out to be of other submissions. */
+  /** The ids of batches that were found before, but belong to other submissions: they are not taken again. */
   not: readonly string[]
 }
 

@@ -49,7 +49,7 @@ export class BranchLock {
     })
   }
 
-  /** Takes the lock back, before all queued tasks: the holder had only stepped aside. */
+  /** Takes the lock back, before all queued tasks, for a holder that has let brief tasks run while it waited. */
   async #comeBack(): Promise<void> {
     await new Promise<void>(begin => {
       const backAgain = () => {

@@ -148,7 +148,7 @@ async function moveDrafts(branches: OpenBranches, { name, to, from }: DraftsMove
     const files = new Map(back.files)
     const clashes = new Map(back.clashes)
     for (const [path, clash] of drafts.clashes) {
-      // If another desk has typed in the file, too, the conflict remains.
+      // If the drafts also have another version of the file, typed on another desk, the conflict remains.
       if (drafts.files.has(path)) clashes.set(path, clash)
       else files.set(path, draftFileOf(clash))
     }

@@ -96,7 +96,7 @@ export type Deed = {
 /** A change of a branch: the objects to write, the refs to move, and the actions before and after. */
 export type Transition = {
   moves: Move[]
-  /** The moves that an undo reverts, if they are not `moves`. */
+  /** The moves of refs that an undo of the operation reverts; undefined: `moves`. */
   recorded?: readonly Move[]
   made?: readonly NewObject[]
   renamed?: readonly Renamed[] | undefined
@@ -113,7 +113,7 @@ export interface HeldBranch {
   collect(): Promise<void>
   /** Writes the drafts into the repository, unless they are there already. */
   writeDrafts(): Promise<void>
-  /** Reads the refs of the branch and its drafts again, and merges the drafts if one has moved. */
+  /** Reads the refs of the branch and its drafts again; if one of these refs has moved, merges the drafts with that. */
   lookAgain(): Promise<void>
   /** Runs a task; if another program has moved a ref meanwhile, runs the task again on the new state. */
   again<Result>(task: () => Promise<Result>): Promise<Result>
@@ -132,9 +132,12 @@ export interface HeldBranch {
    * operation that can be undone. Throws {@link RefMoved}, without any effect, if a ref has moved.
    */
   become(next: Next, deed?: Deed): Promise<void>
-  /** Deletes the branch with its drafts, in one operation, as {@link become} changes it. */
+  /**
+   * Deletes the branch with its drafts, in one operation. Like {@link become}, it throws {@link RefMoved} if a ref has
+   * moved.
+   */
   vanish(deed: Deed): Promise<void>
-  /** The transition that {@link become} runs, to run several together: see {@link becomeTogether}. */
+  /** The transition that {@link become} would run, for {@link becomeTogether}, which runs those of several branches. */
   transitionTo(next: Next | 'gone'): Promise<Transition>
   /** Sets the names of the branch's refs after a rename. */
   rename(to: string): void
@@ -692,7 +695,8 @@ export class BranchWork {
     const { moved, tip: before = tip } = this
     if (!moved) return { from: before, to: tip, ...(await cameIn(repository, before, tip)) }
     const { commits, by } = await cameIn(repository, before, tip)
-    // Not a fast-forward: the commits counted before may be gone, so count again from where the branch was at first.
+    // Not a fast-forward: the branch may no longer have the commits counted before. Count again from the commit at
+    // which the branch was before its first move.
     if (!(await isAncestor(repository, before, tip)))
       return { from: moved.from, to: tip, ...(await cameIn(repository, moved.from, tip)) }
     const names = [...new Set([...by, ...moved.by])].slice(0, MAX_NAMED_AUTHORS)
@@ -714,7 +718,7 @@ export class BranchWork {
     return renamed
   }
 
-  /** Merges the drafts, and again if there were edits meanwhile, at most {@link MAX_TRIES} times. */
+  /** Applies `merge` to the drafts; again if edits were typed meanwhile, at most {@link MAX_TRIES} times. */
   async #merged(merge: (drafts: Drafts) => Promise<Drafts>): Promise<Drafts> {
     for (let tries = 1; ; tries++) {
       const merged = await merge(this.#drafts)

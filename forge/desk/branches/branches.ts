@@ -50,7 +50,7 @@ export async function tipsBelowEach(repository: Repository, prefixes: readonly s
   })
 }
 
-/** At most this many commits are counted. */
+/** At most this many commits that came into a branch are counted. */
 const MAX_COUNTED_COMMITS = 1000
 /** At most this many authors are named. */
 export const MAX_NAMED_AUTHORS = 3

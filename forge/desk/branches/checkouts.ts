@@ -146,8 +146,9 @@ export class Checkouts {
   }
 
   /**
-   * Writes the record; calls follow each other, since several branches may be saved at once. A failure is ignored: the
-   * record only matters if the process is killed, and a full disk should not prevent a save.
+   * Writes the file of checkouts that still have to follow their branch. Calls run one after the other, since several
+   * branches may be saved at once. A failure is ignored: the file only matters if the process is killed, and a full
+   * disk should not prevent a save.
    */
   async #keep(): Promise<void> {
     const young = `${this.file}.${process.pid}`

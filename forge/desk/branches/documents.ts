@@ -7,8 +7,8 @@ import { byteSizeOf, refusalOf, sizeAfter } from '../contract/editable-text.ts'
 import { encode, type Form } from '../reading/text.ts'
 
 /**
- * The result of edits: accepted, with the edits to send to all windows; made for an older version; or refused, with the
- * reason, since their text can't be edited.
+ * The result of edits: accepted, with the edits to send to all windows; made for an older version; or, with `refused`,
+ * not applied, since the text after them could not be edited: `refused` says why.
  */
 export type Taken = { accepted: true; edits: Edit[] } | { accepted: false; refused?: string }
 
@@ -79,8 +79,8 @@ export class Document {
   }
 
   /**
-   * Replaces the marked text; edits since the mark are kept. Returns the edit for all windows and the version it
-   * applies to; undefined if the text is the same.
+   * Replaces the text as it was at the last {@link mark}; edits made since then are kept. Returns the edit for all
+   * windows and the version it applies to; undefined if the text is the same.
    */
   become(text: string, form: Form): { version: number; edit: Edit } | undefined {
     this.#form = { lineEnd: form.lineEnd, bom: form.bom }
@@ -95,7 +95,7 @@ export class Document {
     this.#text = change.apply(this.#text)
     this.#size = byteSizeOf(this.#text, this.#form)
     this.#version++
-    // The marked text is now the new one, and the edits since the mark apply to that.
+    // `text` becomes the marked text, and the edits made since the mark are rebased onto it.
     this.#marked = whole.apply(this.#marked)
     this.#since = this.#since.map(whole)
     return { version, edit: { client: SERVER, changes: change.toJSON() } }

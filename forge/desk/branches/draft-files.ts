@@ -94,7 +94,7 @@ export async function existing(
   throw new Failure(`There is no ${visiblePath(path)} in ${visiblePath(branch)}.`)
 }
 
-/** Throws a {@link Failure} if a file or folder can't be moved so. */
+/** Throws a {@link Failure} if the file or folder `from` can't be moved to `to`. */
 export async function verifyMovable(
   objects: Objects,
   drafts: Drafts,

@@ -100,7 +100,7 @@ async function mergeClashes(
   for (const [path, clash] of ours) {
     const before = start.get(path)
     if (isSameClash(before, clash)) continue
-    // If `theirs` still has the clash that this one was made from, this one is newer and replaces it.
+    // If `theirs` still has the clash that `clash` was made from, `clash` is the newer one and replaces it.
     if (isSameClash(theirs.get(path), before)) clashes.delete(path)
     await addClash(objects, clashes, path, clash)
   }

@@ -45,7 +45,7 @@ const KEEP = [
   `case %P in ${FORGE_FOLDER}/*) exit 0;; esac`,
   'git merge-file -L ours -L base -L theirs --marker-size=%L %A %O %B',
 ].join('; ')
-/** The driver's command in earlier versions, which did not check the path. */
+/** The merge driver's command in earlier versions, which kept our side of any file without checking its path. */
 const ANYWHERE = 'true'
 
 /** Configures the merge driver that keeps our side in the folder .forge, unless the user has configured it already. */

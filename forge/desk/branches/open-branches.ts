@@ -107,8 +107,8 @@ export class OpenBranches {
   // --- Renames ---
 
   /**
-   * Follows the rename of a branch after its refs have moved: its work continues under the new name, with edits being
-   * typed. Windows that do not know the new name find it by the old one.
+   * Follows the rename of a branch after its refs have moved: its work and its typed edits continue under
+   * the new name. Windows that do not know the new name yet find the branch by the old one.
    */
   rename(held: HeldBranch, to: string): void {
     const { work } = held

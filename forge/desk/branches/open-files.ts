@@ -138,7 +138,7 @@ export class OpenFiles {
     if (open.document && !decoded && this.#typed.has(path)) return
     open.shown = entry
     if (!isSame && open.document && decoded) {
-      // Edits typed since are kept, on top of the new text; windows get the difference as one more edit.
+      // Typed edits that are not in the drafts yet stay, on top of the new text; windows get the difference as an edit.
       const edit = open.document.become(decoded.text, decoded)
       if (edit) this.say({ say: 'edited', branch: this.#branch, path, version: edit.version, edits: [edit.edit] })
     } else if (!isSame) {

@@ -17,7 +17,7 @@ import { withOwnFolder } from './forge-folder.ts'
 import { messageFor } from './save.ts'
 import { TAKE_BACK } from './undo.ts'
 
-/** Files above this size are not taken by lines. */
+/** Of a larger file, in bytes, single lines can't be chosen: its change is taken as a whole. */
 const MAX_TEXT_BYTES = 2 << 20
 
 /**

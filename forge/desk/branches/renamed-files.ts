@@ -24,7 +24,7 @@ export async function pathsNow(
   const isThere = async (path: Path) => (await entryIn(objects, drafts, path)) !== undefined
   const gone = await Promise.all(paths.map(async path => !(await isThere(path))))
   if (!gone.includes(true)) return [...paths]
-  // Those of drafts come last: they apply to the newest commit.
+  // Renames in drafts come last, since drafts are on top of the newest commit.
   const renames = [...(await renamesSince(branches, branch, since)), ...drafts.renames]
   const now = paths.map(async (path, at) => {
     if (!gone[at]) return path

@@ -21,7 +21,8 @@ const MAX_SUBJECT_CHARS = 72
  */
 export function messageFor(steps: readonly SaveStep[]): string {
   const groups = [...Map.groupBy(steps, ({ does }) => does)]
-  // With one rename, the other files are usually those that had to follow it.
+  // If there is exactly one rename, the other files were usually edited because of it, for example to import the new
+  // path.
   const isAboutRename = groups.length > 1 && steps.filter(({ does }) => does === 'rename').length === 1
   const words =
     groups.length === 1 || isAboutRename ? groups.map(([does, all]) => groupWords(does, all)).join('; ') : ''

@@ -132,7 +132,7 @@ const isFirst = ({ kind }: Operation): boolean => ['save', NEW_FILE, 'turn', 'ke
 
 /** The kind of operation that resolves a conflicting draft by one of its sides. */
 export const SETTLE = 'choose'
-/** The kind of operation that amends the newest commit of a branch, possibly with its drafts. */
+/** The kind of the operations that amend the newest commit of a branch, possibly with its drafts. */
 export const AMEND = 'amend'
 /** The kind of operation that takes back parts of a commit, as drafts. */
 export const TAKE_BACK = 'take back'

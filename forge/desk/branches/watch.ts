@@ -133,7 +133,7 @@ const folderOf = (prefix: string): string => prefix.replace(/\/$/, '')
 /** The folders of refs that are watched for each part. */
 const ROOTS = {
   branches: ['refs/heads'],
-  // A waiting merge counts as drafts.
+  // A waiting merge is reported as 'drafts'.
   drafts: [DRAFTS, MERGING].map(folderOf),
   turns: [TURNS].map(folderOf),
   remotes: ['refs/remotes', 'refs/tags'],

@@ -20,7 +20,7 @@ export class Writing {
     readonly tell: { failing: (error: unknown) => Promise<void>; again: () => void },
   ) {}
 
-  /** Schedules a write after a delay. */
+  /** Schedules a write of the typed edits after a delay, unless one is scheduled. */
   begin(milliseconds = WRITE_DELAY_MS): void {
     if (this.#isEnded) return
     // The delay counts from the first unwritten edit: later ones do not extend it.

@@ -190,7 +190,7 @@ export class Conversations {
   async #inTime<Value>(branch: string, coming: Promise<Value>, instead: Value): Promise<Value> {
     const known = coming.then(
       value => ({ value }),
-      // Errors are ignored here, since the fact is only displayed; a turn reports them.
+      // An error is ignored, since the value is only displayed; a turn that needs it reports the error.
       () => ({ value: instead }),
     )
     if (this.#slow.has(branch)) return (await known).value

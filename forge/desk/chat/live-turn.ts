@@ -123,7 +123,7 @@ export class LiveTurn {
     }
   }
 
-  /** Ends the arriving text, and shows what was held back of it. */
+  /** Ends the arriving text, and shows its last part, which was held back since it might have been part of a secret. */
   #endText(): void {
     this.#give(this.#coming.end())
   }

@@ -17,7 +17,7 @@ export type TurnCommit = {
 
 /** At most this many turns are listed, the newest. */
 const MAX_TURNS = 2000
-/** Limits of the search. Commits older than the conversation are not searched. */
+/** Limits of the git log that searches for the commits of turns. It ends at the age of the conversation. */
 const BOUNDS: Bounds = { seconds: 10, memory: Number.POSITIVE_INFINITY, output: 32 << 20 }
 /** How far the clocks of several machines may differ, in seconds. */
 const CLOCK_SLACK_S = 86_400

@@ -83,8 +83,8 @@ async function changesOnto(
 }
 
 /**
- * The files that a turn's commit has besides the code: the conversation, and the attributes by which merges keep it
- * apart.
+ * The files that a turn's commit has besides the code: the conversation, and the git attributes by which a merge keeps
+ * each branch's own conversation.
  */
 export async function sessionChanges(
   { room: { objects }, tip }: BranchWork,
@@ -154,7 +154,7 @@ export async function keepTurn(
     async (held, signature) => {
       const after = await draftsWith(work, { ...turn, files: filesOf(turn, path => !isOfForge(path)) })
       const changes = new Map([...(await ownChanges(work, turn)), ...(await sessionChanges(work, turn, own))])
-      // The files are drafts, so the model's subject does not describe this commit.
+      // The turn's files become drafts and are not in this commit, so the model's commit message does not describe it.
       const message = `${talkMessage(turn)}\n\n${trailersOf(turn)}\n`
       const words = `keep what ${nameOf(turn.model)} did in ${visiblePath(work.name)}`
       await commitTo(held, { kind: 'keep turn', words, message, changes, after, also: [end] }, signature)

@@ -32,7 +32,7 @@ export class TurnTools implements AsyncDisposable {
   constructor(
     /** The folder of the user's settings for the forge, with the key of approvals. */
     readonly config: string,
-    /** The desk's state folder for the repository, with the switch for commands. */
+    /** The desk's state folder for the repository. It stores whether the user lets the AI run commands. */
     readonly state: string,
   ) {}
 
@@ -138,7 +138,7 @@ export class ToolQuestions {
     readonly onWait: (call: string, waits: boolean) => void,
   ) {}
 
-  /** The open question, as the page shows it. */
+  /** The question to the user whether a tool may run, as the page shows it; empty while none is open. */
   get list(): Approval[] {
     if (!this.#open) return []
     const { question, call } = this.#open

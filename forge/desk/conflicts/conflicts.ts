@@ -59,8 +59,8 @@ export function groupsOf({ stages, conflicts }: Pick<MergedTree, 'stages' | 'con
 }
 
 /**
- * Whether paths are one conflict: a file renamed to two names, or a path with a file on one side and a link on the
- * other, of which git renamed one.
+ * Whether a conflict that git reports for several paths is one to the user: a file that the sides renamed to two names,
+ * or a file on one side and a link on the other at the same path, one of which git put at another name.
  */
 function isOne(kind: string, members: readonly Group[]): boolean {
   if (members.length < 2) return false

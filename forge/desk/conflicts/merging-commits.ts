@@ -61,7 +61,7 @@ const StoredRewrite = v.object({
    * first of them.
    */
   items: v.tupleWithRest([RewriteItem], RewriteItem),
-  /** How many of the first item's commits the tree to resolve contains, the one in conflict included. */
+  /** How many of the commits that the first item combines are applied so far, the one in conflict included. */
   applied: v.number(),
   /** Whether `oursCommit` is a part of the first item: the whole item then replaces it. */
   amends: v.boolean(),

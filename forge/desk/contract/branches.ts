@@ -44,7 +44,7 @@ export const File = v.variant('kind', [
     version: Count,
     /** The text in the branch's last commit, of a renamed file under its old path; undefined if the file is new. */
     saved: v.optional(v.string()),
-    /** Whether the file itself is a draft: added, or renamed. */
+    /** Whether a draft added the file or renamed it, so that the last commit has no file at this path. */
     isNewPath: v.optional(v.boolean()),
     lineEnd: v.picklist(['LF', 'CRLF', 'mixed']),
     bom: v.boolean(),

@@ -10,9 +10,9 @@ export type Source = v.InferOutput<typeof Source>
 const Commits = v.pipe(v.array(Oid), v.minLength(1), v.maxLength(1000))
 
 /**
- * A change of a branch's commits, as with `git rebase --interactive`. `amend`: of the newest one; `squash`: of some
- * commits into the oldest of them; `reorder`: moves some after another one, in their order, or `before the first` of
- * the branch; `split`: makes two of one.
+ * A change of a branch's commits, as with `git rebase --interactive`. `amend`: changes the newest commit; `squash`:
+ * joins some commits into the oldest of them; `reorder`: moves some commits, in the given order, after another one or
+ * `before the first` of the branch; `split`: makes two commits of one.
  */
 export const Rewriting = v.variant('do', [
   v.object({ do: v.literal('amend'), isWithDrafts: v.boolean() }),

@@ -64,7 +64,7 @@ export const RunTask = v.object({
   dependsOn: v.array(TaskId),
   /** The task's result: the commit that passed. It has a branch until the run has a result of all its tasks. */
   tip: v.optional(Oid),
-  /** Why the result counts as not checked by this user, as the end of a sentence. */
+  /** Why it is not certain that this user's own worker has checked the result, as the end of a sentence. */
   unchecked: v.optional(v.string()),
 })
 export type RunTask = v.InferOutput<typeof RunTask>
@@ -98,7 +98,7 @@ export const Run = v.object({
   report: v.optional(v.string()),
   /** Whether there is a branch with the result of all tasks. */
   hasResult: v.boolean(),
-  /** Why the result counts as not checked by this user, as the end of a sentence. */
+  /** Why it is not certain that this user's own worker has checked the result, as the end of a sentence. */
   unchecked: v.optional(v.string()),
   /** When the run's current work began, in seconds since 1970; undefined while it is not active. */
   began: v.optional(v.number()),
@@ -129,7 +129,7 @@ export const JournalLine = v.object({
 })
 export type JournalLine = v.InferOutput<typeof JournalLine>
 
-/** The preview of a landing. */
+/** The preview of a landing: what merging a run's or a task's result into the user's branch would change. */
 export const Landing = v.omit(ShownLanding, ['onto'])
 export type Landing = v.InferOutput<typeof Landing>
 
@@ -138,7 +138,7 @@ export const Lesson = v.pick(ListedLesson, ['id', 'title', 'says', 'date', 'give
 export type Lesson = v.InferOutput<typeof Lesson>
 const LessonId = v.pipe(v.string(), v.regex(/^[a-z0-9]+(?:-[a-z0-9]+)*$/), v.maxLength(60))
 
-/** A plan as a file. A larger text is refused. */
+/** The text of a plan's file. A text of more characters is refused. */
 const PlanText = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1_000_000))
 /** The hash of a plan that was shown. */
 const Seen = v.pipe(v.string(), v.regex(/^[0-9a-f]{40}$/))

@@ -171,8 +171,8 @@ async function withMode(objects: Objects, tree: Oid, path: Path, change: Settled
 type Settled = TreeChange | { bytes: Buffer }
 
 /**
- * A conflicting text as the agent left it, with our markers around its open conflicts; an empty map if nothing is
- * resolved, and `left` if this can't be determined.
+ * A text file with conflicts as the agent left it, with our markers around its open conflicts. An empty map if the
+ * agent has resolved none; 'left' (not taken over) if it is unclear what is resolved.
  */
 async function settledText(
   workspace: Workspace,
@@ -182,7 +182,7 @@ async function settledText(
   const found = await workspace.read(path)
   if (found.is !== 'file') return 'left'
   const parts = markedPartsOf(found.bytes.toString('latin1'), USUAL_MARK_LENGTH)
-  // With markers in another style, only their number can be compared.
+  // Conflict markers in another style can only be counted: with all of them left, nothing is resolved.
   if (!parts) return marksLeft(found.bytes.toString('latin1'), USUAL_MARK_LENGTH) >= all ? new Map() : 'left'
   const left = parts.filter(part => !('same' in part)).length
   if (left >= all) return new Map()

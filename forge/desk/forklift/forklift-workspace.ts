@@ -155,7 +155,7 @@ export class Workspace {
 type Seen = { isFile: boolean; written: number; moved: number; size: number }
 
 type WorkspaceChanges = {
-  /** Files that can be taken over, including new ones. */
+  /** Changed and new files of the workspace whose content can be taken over into the branch. */
   files: Map<Path, { mode: string; bytes: Buffer }>
   deleted: Path[]
   /** Paths that have changed but can't be taken over: links, files that are too large, names that git refuses. */

@@ -39,7 +39,7 @@ type Tips = {
 
 type View = { history: History; tips: Tips; layout: Layout | undefined; isSaid: boolean }
 
-/** The number of readers of a history: one that is no longer cached is closed when it has none. */
+/** The readers of a history. `isOld`: it is no longer cached, so it is closed when its last reader ends. */
 type Readers = { count: number; isOld: boolean }
 
 export class GraphView implements AsyncDisposable {
@@ -311,7 +311,7 @@ function mainOf(refs: readonly Ref[], head: RefName | undefined): RefName | unde
 /** Names of branches from which others start and into which they are merged. */
 const TRUNK = /\/(main|master|trunk|develop|dev|next|stable|release[^/]*)$/
 
-/** The commits at which a graph begins: the default branch's first, then other trunks, then all others by name. */
+/** The tips at which a graph begins: the default branch's, then those of other trunks (TRUNK), then others by name. */
 function tipsOf({ refs, head, main }: Listing, filter: GraphFilter, abandoned: readonly Abandoned[]): Tips {
   const wanted = filter.refs && new Set(filter.refs)
   const shown = refs.filter(({ name, symbolic }) => symbolic === undefined && (!wanted || wanted.has(name)))

@@ -218,7 +218,7 @@ type Lines = {
   lineOf: Int32Array
   /** For each row, the next row above it in the same line; -1 for a line's topmost row. */
   above: Int32Array
-  /** For each line, the first row that it needs. */
+  /** For each line, the topmost row that it is drawn to: its newest commit, or a merge above that commit. */
   tops: number[]
   /** For each line, the row of its oldest commit. */
   bottoms: number[]
@@ -226,7 +226,7 @@ type Lines = {
   joins: number[]
 }
 
-/** Divides the rows into lines: trunks from their tips down, all others from the oldest commit up. */
+/** Divides the rows into lines: trunks (such as main) from their tips down, others from their oldest commit up. */
 function findLines({ count, from, parents, trunks }: Shape): Lines {
   const lineOf = new Int32Array(count).fill(NONE)
   const above = new Int32Array(count).fill(NONE)

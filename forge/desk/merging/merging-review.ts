@@ -108,8 +108,8 @@ function oddIn(judged: MergeReview, { ours, theirs }: StoredMerging): Oddities {
   const note = (path: Path, words: string) => {
     if (!isOfForge(path) && !files.has(path)) files.set(path, words)
   }
-  // Reports a file only if less than half of its differing lines are left: where both sides' lines are kept, about half
-  // are left.
+  // Reports a file only if less than half of the lines are left in which it differed from the other side: where the
+  // lines of both sides are kept, about half are left.
   const shrunk = judged.shrunk
     .filter(({ path, before, after }) => after * 2 < before && !isOfForge(path))
     .map(({ path, before, after }): [Path, string] => {

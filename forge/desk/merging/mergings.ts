@@ -492,7 +492,8 @@ async function entriesOf(
     for (const path of paths) wanted.set(path, path === place ? chosen : undefined)
     return wanted
   }
-  // A file that git renamed moves back to its own path or is deleted; a folder at that path is deleted.
+  // Git has put the file aside under another name: move it back to its own path, or delete it. A folder at that path is
+  // deleted.
   for (const path of paths) wanted.set(path, undefined)
   if (!chosen) return wanted
   const there = await entryAt(objects, state.tree, original)

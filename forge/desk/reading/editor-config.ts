@@ -129,7 +129,7 @@ function matches(parts: readonly Part[], path: string): boolean {
   return states.has(parts.length)
 }
 
-/** The positions in the pattern that these lead to without a further character: a star may match nothing. */
+/** Adds the positions in the pattern that `states` lead to without a further character: a star may match nothing. */
 function closure(states: Set<number>, parts: readonly Part[]): Set<number> {
   for (const at of states) if (parts[at] && parts[at].kind !== 'one') states.add(at + 1)
   return states

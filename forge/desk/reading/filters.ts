@@ -23,7 +23,7 @@ const MAX_KEPT_ANSWERS = 10_000
 
 /** The filters of a repository's files, cached by the attributes that define them. */
 export class Filters {
-  /** Whether a .gitattributes contains the word, by its blob. */
+  /** Whether a .gitattributes contains the word `filter`, by its blob. */
   readonly #mentions = new Map<Oid, boolean>()
   /** The filter of a path, or undefined, by the path and the blobs of all .gitattributes above it. */
   readonly #known = new Map<string, string | undefined>()

@@ -163,7 +163,7 @@ export class Reading implements AsyncDisposable {
     }
   }
 
-  /** The commit of a branch or commit; if a merge waits in the branch, the branch's own. */
+  /** The commit of a branch or commit. For a branch in which a merge waits: the commit at which its ref is. */
   async #commitOf(at: At): Promise<Oid | undefined> {
     if (at.kind === 'branch') return await this.branches.headOf(at.branch)
     return (await this.#placeOf(at)).commit
@@ -214,7 +214,7 @@ export class Reading implements AsyncDisposable {
     return merge ? { isContained: true, merge } : { isContained: true }
   }
 
-  /** The search continues after the reply, and sends its results only to its window. */
+  /** Starts a search, which continues after the reply and sends its results as news to the asking window alone. */
   async #findText(
     window: Window,
     { at, files = '', wholeLines = false, ...asked }: Fields<'find text'>,

@@ -135,8 +135,8 @@ export async function rowsBeyond(
 const MERGE_SEARCH_SECONDS = 5
 
 /**
- * The merge by which a commit's first-parent history got `tip`, which it contains. Undefined if the tip is on that
- * history itself, as after a fast-forward, or if the search takes too long.
+ * The merge that brought `tip` into the first-parent history of `commit`, which must contain the tip. Undefined if the
+ * tip is on that history itself, as after a fast-forward, or if the search takes too long.
  */
 export async function mergeThatBrought(objects: Objects, tip: Oid, commit: Oid): Promise<CommitRow | undefined> {
   const bounds = { seconds: MERGE_SEARCH_SECONDS, memory: Number.POSITIVE_INFINITY, output: 64 << 20 }

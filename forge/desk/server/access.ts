@@ -110,7 +110,7 @@ export class Tickets {
     return ticket
   }
 
-  /** Whether this is a valid ticket, which becomes invalid. */
+  /** Uses up a ticket; returns whether it was valid. Each ticket is valid once. */
   take(ticket: string): boolean {
     const now = performance.now()
     for (const [digest, end] of this.#made) if (end < now) this.#made.delete(digest)

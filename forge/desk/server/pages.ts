@@ -7,7 +7,7 @@ import { visible } from '../../../core/text.ts'
 
 /** The placeholders in the page for values of each visit: see {@link Visit}. */
 const [NONCE_MARK, SECRET_MARK] = ['STYLE_NONCE', 'PAGE_SECRET']
-/** The placeholder for the embedded answers. */
+/** The placeholder for the answers to the page's first questions, which are embedded in it. */
 const BEGINNING_MARK = 'PAGE_BEGINNING'
 
 export type Visit = {

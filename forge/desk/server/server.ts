@@ -235,14 +235,19 @@ async function content(pathname: string, served: Served): Promise<Response | und
 
 const nothing = (): Response => new Response('There is nothing here.', { status: 404 })
 
-/** The response to a visit with a token: the page with the cookie, the secret, and the embedded answers. */
+/**
+ * The response to a visit with a token: the page with the cookie, the secret, and the answers to its first questions.
+ */
 async function enter(served: Served, key: Key): Promise<Response> {
   const entered = page(served.pages, { secret: secretFor(key), beginning: await beginningOf(served) })
   entered.headers.set('set-cookie', cookieFor(key))
   return entered
 }
 
-/** The embedded answers as a part of HTML; '' if they fail, so that the page asks and gets the error. */
+/**
+ * The answers to the page's first questions, as JSON to embed in its HTML; '' if they fail, so that the page asks and
+ * gets the error.
+ */
 async function beginningOf(served: Served): Promise<string> {
   try {
     return JSON.stringify(await served.beginning()).replaceAll('<', '\\u003c')

@@ -7,7 +7,7 @@ import type { Source } from '../contract/steps.ts'
 import { countBetween } from './merge.ts'
 import { type StepPlan, type StepTarget, treeOfCommit } from './plan.ts'
 
-/** At most this many of the commits left on no other branch are named. */
+/** Of the commits that are on no branch any more after the move, at most this many are named. */
 const MAX_NAMED_COMMITS = 3
 
 export async function planMove(objects: Objects, { branch, tip }: StepTarget, to: Source): Promise<StepPlan> {

@@ -17,7 +17,7 @@ import { filesInConflict, type StepPlan, treeOfCommit } from './plan.ts'
 
 /** At most this many git processes merge at a time. */
 const MAX_CONCURRENT_MERGES = 2
-/** At most this many pairs are merged by one git process. */
+/** At most this many pairs of commits are merged by one git process. */
 const MAX_PAIRS_PER_MERGE = 16
 /** At most this many outcomes are cached. */
 const MAX_KEPT_OUTLOOKS = 20_000
@@ -44,14 +44,14 @@ export class Outlooks {
     return (await this.#merge(ours, theirs)).outlook
   }
 
-  /** The outcome of landing theirs on ours: as a merge, but nothing if no file changes. */
+  /** The outcome of landing `theirs` on `ours`: that of their merge, or "nothing" if no file would change. */
   async ofLanding(ours: Oid, theirs: Oid): Promise<Outlook> {
     const { outlook, isEmpty } = await this.#merge(ours, theirs)
     if (outlook.is !== 'clean') return outlook
     return isEmpty ? NOTHING : { ...outlook, words: 'lands cleanly' }
   }
 
-  /** The outcome of any other step, by its plan; the key contains all commits and names that the plan depends on. */
+  /** The outcome of a step of another kind, from its plan. `key`: contains all commits and names it depends on. */
   async ofPlan(key: string, plan: (pace: Pace) => Promise<StepPlan>): Promise<Outlook> {
     const answer = this.#plans.get(key) ?? this.#inTurn(() => plannedIn(plan))
     keep(this.#plans, key, answer)

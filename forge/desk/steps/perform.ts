@@ -87,11 +87,11 @@ async function signedCommit(objects: Objects, planned: NewPlanned, parent: Oid |
  */
 export type Arrival = { kind: string; does: string; to: Oid; also?: readonly Move[]; settled?: Drafts }
 
-/** Moves a branch to a written commit, in one operation. The branch's drafts are merged onto the commit. */
+/** Moves a branch to an existing commit, in one operation. The branch's drafts are merged onto the commit. */
 export async function arrive(held: HeldBranch, { kind, does, to, also = [], settled }: Arrival): Promise<void> {
   const { work } = held
   const { objects, say } = work.room
-  // Only edits that the commit does not contain stay drafts.
+  // Drafts whose edits the new commit contains are dropped; the others stay drafts.
   const drafts = await mergeDrafts(objects, settled ?? noDrafts(work.tip), work.drafts, noDrafts(to))
   await held.become({ head: to, merging: null, drafts }, { kind, words: does, also })
   say({ say: 'repository' })

@@ -32,11 +32,11 @@ export type Outcome = 'kept' | 'new' | 'empty' | 'conflict' | 'waiting'
 
 export type Picks = {
   chain: Planned[]
-  /** The tree at the end of the chain. */
+  /** The tree of the last commit of the chain. */
   tree: Oid
   /** Commits that would change nothing. */
   dropped: { commit: Oid; subject: string }[]
-  /** Of a rewriting: what becomes of each item. */
+  /** For a rewriting of a branch's commits: what becomes of each of them. */
   outcomes?: Outcome[]
   stop?: Stop
 }

@@ -58,7 +58,7 @@ export type StepPlan = {
   /** The kind of the operation as which the step is recorded. */
   kind: string
   does: string
-  /** Appended to `does` when the step is done. */
+  /** How the step is done, such as ` by a fast-forward`: appended to `does`, which says what the step does. */
   how?: string
   /** The commit that `chain` is put on; undefined if the first commit of `chain` has no parent. */
   onto: Oid | undefined

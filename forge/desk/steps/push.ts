@@ -126,7 +126,10 @@ export async function previewPush(room: BranchServices, plan: PushPlan, drafts: 
   return { ...shared, is, words: says, warnings: is === 'nothing' ? [] : warnings }
 }
 
-/** Throws a {@link Failure} if a push would overwrite another commit than in the preview (null: none). */
+/**
+ * Throws a {@link Failure} if the remote branch, as last fetched, is not at the commit in the preview (null: there was
+ * no such branch).
+ */
 export function verifyThere({ words, fetched, isForced }: PushPlan, previewed: Oid | null | undefined): void {
   if (previewed === undefined && !isForced) return
   if (previewed === undefined) throw new Failure(`A force push of ${words} needs a preview first: nothing was pushed.`)

@@ -211,7 +211,7 @@ function textMessage(line: readonly OnLine[], oid: Oid): string {
   return commit ? textOf(commit.message, commit.encoding) : ''
 }
 
-/** The oldest commit that becomes another one. The commits before it stay; undefined if all do. */
+/** The oldest commit that a rewriting replaces; undefined if it replaces none. */
 function oldestReplaced(line: readonly OnLine[], { items }: Rewrite, rewriting: Rewriting): Oid | undefined {
   const changed = line.find(({ oid }, at) => !isKept(items[at], oid))
   return (changed ?? (isAmendedWithDrafts(rewriting) ? line.at(-1) : undefined))?.oid

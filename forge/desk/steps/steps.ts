@@ -382,7 +382,7 @@ export class Steps {
   }
 }
 
-/** At most this many files are named; above that, the rest is counted. */
+/** At most this many files are named in a message; for the others it gives their number. */
 const MAX_NAMED_FILES = 3
 
 function namesOf(paths: readonly Path[]): string {

@@ -34,7 +34,7 @@ export class Transfers {
 
   /**
    * Runs a task with remotes; `what`: its name in messages. Throws {@link Stopped} if it was stopped, and a {@link
-   * Failure} if another one is running.
+   * Failure} if another task with remotes is running.
    */
   async begin<Result>(what: string, task: (signal: AbortSignal) => Promise<Result>): Promise<Result> {
     if (this.#current) throw new Failure('A fetch, pull or push is under way already: wait for it, or stop it.')

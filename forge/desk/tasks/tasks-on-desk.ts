@@ -53,7 +53,7 @@ export class Tasks {
     readonly options: CommandOptions,
   ) {}
 
-  /** A value that changes whenever the refs of runs do. */
+  /** A digest of the refs of all runs, which changes whenever one of them does. */
   async mark(): Promise<{ mark: string }> {
     const refs = await listRefs(this.repository, [RUNS])
     return { mark: digestOf(refs.map(({ name, oid }) => `${name} ${oid}`).join('\n')) }

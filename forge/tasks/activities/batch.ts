@@ -1,7 +1,8 @@
 /**
  * The activities that send requests to models in batches. A task's workflow reserves budget for a request and gives it
  * to its model's collector, the workflow that submits batches (flows/collector.ts). The collector's activities submit
- * the requests as a batch, look at its state, and store its answers, each under its request's hash. Each activity may be killed at any point and repeated.
+ * the requests as a batch, look at its state, and store its answers, each under its request's hash. Each activity may be
+ * killed at any point and repeated.
  */
 import { createHash } from 'node:crypto'
 import { ApplicationFailure } from '@temporalio/common'
@@ -42,14 +43,17 @@ const MAX_BATCH_REQUESTS = 1000
 /** If no signal comes, a flow looks for its answers after this many windows (times in which requests are gathered). */
 const LOOK_WINDOWS = 30
 const HOUR_MS = 3_600_000
-/** At most this many results are stored at the same time. */
+/** At most this many answers of a batch are stored at the same time. */
 const STORED_AT_ONCE = 100
 /**
- * How long a repeated submission waits until the provider's list shows a batch of the first try, as a share of a
- * window.
+ * How long a repeated submission waits until the provider's list shows a batch of the first try, as a share of the
+ * window (the time for which requests are gathered).
  */
 const LISTED_WINDOWS = 0.25
-/** How much longer a line is than its stored request: this many bytes, and the factor for escaped characters. */
+/**
+ * How much longer a batch's line is than the stored request in it: by LINE_FACTOR, for escaped characters, and this
+ * many bytes.
+ */
 const LINE_BYTES = 2000
 const LINE_FACTOR = 1.2
 
@@ -337,7 +341,7 @@ export class BatchWork implements BatchActivities {
     return failureOf(error, signal)
   }
 
-  /** The requests that were recorded as belonging to this submission. */
+  /** Those of the requests whose runs have recorded that they belong to this submission (a batch to be sent). */
   async #mine(requests: readonly BatchRequest[], { id }: Submission): Promise<BatchRequest[]> {
     const own = requests.map(async request => {
       const records = new BatchRecords((await this.means.run(request.run)).store)
@@ -348,7 +352,7 @@ export class BatchWork implements BatchActivities {
 
   /**
    * The lines of a batch. A request without reserved budget is left out: any process that can reach the server could
-   * have given it to the collector.
+   * have given it to the collector (the workflow that submits batches).
    */
   async #linesOf(
     requests: readonly BatchRequest[],
@@ -502,7 +506,7 @@ class Ends {
   }
 }
 
-/** Parses a stored request. Throws a {@link Failure} where it is not the one that was constructed, as `send` does. */
+/** Parses a stored request. Throws a {@link Failure} where its hash is not `key`, or it is for another model. */
 function requestIn(bytes: string, { step, key, model }: Pick<Asked, 'step' | 'key' | 'model'>): StoredRequest {
   if (createHash('sha256').update(bytes).digest('hex') !== key)
     throw new Failure(`The request of the step ${visible(step)} is not the one that was constructed.`)

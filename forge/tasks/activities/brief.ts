@@ -1,7 +1,7 @@
 /** Short sentences for a workflow's history; longer texts are blobs. */
 import { visible } from '../../../core/text.ts'
 
-/** At most this many characters of a sentence in a workflow's history. */
+/** A sentence for a workflow's history is cut to this many characters. */
 const MAX_CHARACTERS = 300
 
 /** Puts a text on one line, cut to at most MAX_CHARACTERS. */

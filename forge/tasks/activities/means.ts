@@ -178,7 +178,7 @@ export class Means implements Disposable {
     return [join(runs, run), objects, temporary]
   }
 
-  /** Runs `work` while the run is kept open. */
+  /** Calls `work`, and keeps the run's store, journal and ledger open until it has ended. */
   async using<Result>(run: RunId, work: () => Promise<Result>): Promise<Result> {
     this.#users.set(run, (this.#users.get(run) ?? 0) + 1)
     try {

@@ -106,8 +106,9 @@ export class RunWork implements RunActivities {
   }
 
   /**
-   * The tasks of the current plan that have passed, as signed by this user's worker for the delivered commits. They are
-   * not done again: after a change of the plan their requests would differ, and the stored answers not be found.
+   * The tasks of the current plan whose results have passed, by the signatures of this user's worker. A run that is
+   * submitted again does not do them again: if the plan has changed, their requests would differ, so that no stored
+   * answers would be found.
    */
   async #passedBefore(store: RunStore, run: RunId): Promise<PassedBefore[]> {
     const { objects } = this.means
@@ -130,7 +131,7 @@ export class RunWork implements RunActivities {
     return passed
   }
 
-  /** Facts for planners. Errors are ignored, as a plan can be made without them, only less well. */
+  /** Stores what planners are told besides files. Errors are ignored: a plan can be made without it, only less well. */
   async #facts({ base, wish }: RunInput, store: RunStore): Promise<Reference[]> {
     const facts = (await this.means.options.facts?.(base, await store.readText(wish))) ?? []
     return await Promise.all(facts.map(({ kind, text }) => store.put(kind, this.means.clean(text))))

@@ -437,7 +437,7 @@ export class StepWork implements StepActivities {
 
   // --- Writing
 
-  /** Commits edits of the base on the attempt's ref; an existing equal commit is reused. */
+  /** Applies edits to the base and commits the result on the attempt's ref; an existing equal commit is reused. */
   async #commit(
     input: StepPlace & { kind: StepInput['kind']; base: Oid; key: string },
     parsed: { words: string; edits: readonly FileEdit[] },

@@ -161,7 +161,7 @@ export class TaskEffects implements TaskActivities {
   }
 }
 
-/** Signs which commits a merge of results contains, also of a merge that stopped at a conflict. */
+/** Signs that a commit merges only results in `of`; for a merge that stopped at a conflict, the commit before that. */
 export async function signGathering(
   verdicts: Verdicts | undefined,
   run: RunId,
@@ -187,7 +187,7 @@ const uniqueOf = (references: readonly Reference[]): Reference[] => [
   ...new Map(references.map(it => [it.oid, it])).values(),
 ]
 
-/** The text of a reference for a reader, cut where it is long. */
+/** The stored text of a reference, such as a report of checks, in readable form, cut to MAX_EVIDENCE_CHARS. */
 export async function evidenceInWords(store: RunStore, reference: Reference): Promise<string> {
   const { words } = keptWords(reference, await store.readText(reference))
   const text = words.trim()

@@ -85,7 +85,8 @@ export class Believed {
   }
 
   /**
-   * Whether a signed check shows that a task's result has passed, provided that the commit it was made from has, too.
+   * Whether a signed check shows that a task's result has passed. The caller has to find out that for the commit that
+   * the result was made from, too.
    */
   #hasPassed({ task, head, plan, isGood, isWhole }: FactOf<'checked'>): boolean {
     const of = this.plan.tasks.find(({ id }) => id === task)

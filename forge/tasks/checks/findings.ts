@@ -1,6 +1,6 @@
 /**
- * Extracts complaints from the output of checks, so that only those count that the base does not have, and a model sees
- * each once with the code around it. The formats are those of compilers, linters and test runners.
+ * Extracts complaints from the output of compilers, linters and test runners, so that complaints that a check makes on
+ * the base commit, too, do not count, and a model sees each other one once, with the code around it.
  */
 
 /** One complaint. `key` is equal for the same complaint elsewhere in the file. */
@@ -20,7 +20,7 @@ const FAILED_TEST = [
 ]
 const MAX_FINDINGS = 500
 
-/** A pytest error, which stands above the line with its place and class. */
+/** The message of a pytest error. The line with its file, line number and class follows further below. */
 const PYTEST_ERROR = /^E {2,}(?<words>\S.{0,500})$/
 
 /** The complaints in a command's output, in order, without repetitions. */

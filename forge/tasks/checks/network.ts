@@ -23,7 +23,7 @@ export class NetworkPermission {
     return await this.#signatures.has(NETWORK)
   }
 
-  /** Allows the network, once the user was told what commands can reach then. Holds until it is withdrawn. */
+  /** Allows checks to use the network, until `takeBack`. First, the user has to be told what they can reach. */
   async give(): Promise<void> {
     await this.#signatures.add([NETWORK])
   }

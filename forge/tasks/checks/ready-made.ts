@@ -1,6 +1,6 @@
 /**
- * Ready-made checks, which a plan asks for by name. Their commands depend on the repository's files. Only complaints
- * that the base does not have count.
+ * Ready-made checks, which a plan asks for by name. Their commands depend on the repository's files. A complaint of a
+ * check counts only if the check does not make it on the base commit already.
  */
 import { type Objects, readStart } from '../../../core/git/objects.ts'
 import { asBytes, type Oid, type Path } from '../../../core/git/repository.ts'
@@ -15,7 +15,7 @@ type ReadyMadeCommands = { checks: string[]; mend: string[] }
 
 const MAX_MANIFEST_BYTES = 1 << 20
 
-/** The commands of a check in this repository at a commit; empty where it does not fit. */
+/** The commands of a ready-made check for the repository's files at a commit; none where the check does not fit. */
 export async function readyMade(objects: Objects, commit: Oid, name: ReadyMade): Promise<ReadyMadeCommands> {
   const top = await readTop(objects, commit)
   switch (name) {

@@ -15,7 +15,7 @@ import { shellIn } from '../../../core/shell.ts'
 import { readUntrusted } from '../../../core/untrusted.ts'
 import { giveToContainer, openAll } from '../../ai/closed-container.ts'
 
-/** A folder with exactly the files of one commit. Dispose it to give it back. */
+/** A folder with exactly the files of one commit. Dispose it to return it to the pool of such folders. */
 export type Slot = AsyncDisposable & {
   folder: string
   /** Brings the folder to another commit and removes everything else. */
@@ -66,7 +66,8 @@ export class Slots implements AsyncDisposable {
   #taken = 0
 
   /**
-   * @param most The most slots taken at once, not counting those opened by {@link Slot.beside}. Further callers wait.
+   * @param most At most this many slots (folders for checks) are in use at once, not counting those opened by {@link
+   * Slot.beside}. Further callers wait.
    */
   constructor(
     readonly repository: Repository,
@@ -106,7 +107,7 @@ export class Slots implements AsyncDisposable {
     }
   }
 
-  /** Waiters are served first in, first out. */
+  /** Frees a place, or passes it to the caller that has waited longest. */
   #leave(): void {
     const next = this.#waiting.shift()
     if (next) next.enter()
@@ -160,8 +161,8 @@ export class Slots implements AsyncDisposable {
   #name = (): string => `used-${hostname()}-${process.pid}-${randomUUID().replaceAll('-', '')}`
 
   /**
-   * The temporary git folder by which all slots are filled: it has default configuration, and reads the repository's
-   * objects.
+   * The temporary git folder from which all slots (folders in which checks run) get their files. It has default
+   * configuration, and reads the repository's objects.
    */
   async #git(): Promise<Scratch> {
     const { objects, format } = this.repository

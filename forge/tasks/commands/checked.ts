@@ -38,9 +38,9 @@ export async function openBelieved(
 }
 
 /**
- * Runs all checks of a result in this process: the commands of the contract, of its tasks and of FORGE.md, and the
- * boundaries; and signs the result. Asks about commands that the user has not approved, unless `isSure`. Throws a
- * {@link Failure} where a check fails or something is missing.
+ * Runs all checks of a run's result in this process: the commands of the plan's assertions, of its tasks and of
+ * FORGE.md, and whether each task kept within its boundaries. Signs what they have shown. Asks about commands that the
+ * user has not approved, unless `isSure`. Throws a {@link Failure} where a check fails or something is missing.
  */
 export async function checkHere(
   place: RunPlace,

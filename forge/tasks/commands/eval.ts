@@ -1,5 +1,6 @@
 /**
- * `forge eval`: asks kept requests again, of other models or with the prompts as they are now, and judges the answers.
+ * `forge eval`: sends stored requests of runs again, to other models or with the present prompts, and judges the
+ * answers.
  */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { openState } from '../../../core/state.ts'

@@ -31,7 +31,7 @@ type Following = {
 const POLL_MS = 400
 /** At most this many unanswered queries in a row, as a worker may be busy. */
 const MAX_SILENCES = 3
-/** At most this many queries while a question is still being written. */
+/** The run's status is queried at most this many times in a row while a model still writes the question to the user. */
 const MAX_POLLS_FOR_QUESTION = 8
 
 /** Follows the run and gives the exit code. Ctrl-C only ends the following. */

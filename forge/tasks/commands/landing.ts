@@ -82,7 +82,7 @@ function assertionLines(plan: Plan, of: Task | undefined, { why, isAffirmed }: B
   ]
 }
 
-/** The whole commands and questions of the assertions. */
+/** The commands of the assertions, or the questions to their reviewers, in full. */
 export const scriptLines = (plan: Plan, task: TaskId | undefined): string[] =>
   claimedBy(
     plan,
@@ -95,8 +95,8 @@ export const scriptLines = (plan: Plan, task: TaskId | undefined): string[] =>
   ])
 
 /**
- * Which questions about the results models were asked and how they answered, by signed facts; and what only commands
- * have checked.
+ * Lines that say which results models have reviewed, and how they judged them, by signed facts; and which results only
+ * commands have checked.
  */
 function reviewLines(plan: Plan, of: Task | undefined, { facts }: BelievedFacts): string[] {
   const tasks = of ? [of] : plan.tasks

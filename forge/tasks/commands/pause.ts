@@ -57,7 +57,7 @@ async function tell(what: 'pause' | 'stop', [word = '', task]: string[], context
   return EXIT.done
 }
 
-/** Says what can be done with a run that has ended. One that stopped at its plan has nothing to land. */
+/** Says what can be done with a run that has ended. A run that was only to make a plan has no result to land. */
 const whyDone = ({ run, result }: RunStatus): string =>
   result === undefined
     ? `The run ${run} has made its plan, and that was all: forge run with the file that it is in does it.`
@@ -104,7 +104,8 @@ export async function runResume(argv: string[], context: CommandContext): Promis
     await server.update(run, 'raise', more)
   }
   const { state, plan } = await server.status(run)
-  // A run that had reached a limit continues as soon as that is raised; in the other states it has to be resumed.
+  // A run that had reached a limit continues as soon as the limit is raised; in the states listed here, the run has to
+  // be resumed as well.
   const isEnough = isRaised && task === undefined && !['paused', 'asks', 'approving'].includes(before ?? state)
   if (isEnough) {
     context.out(going)

@@ -157,7 +157,7 @@ function placedByReader(words: string): Complaint {
   return rest === undefined ? { words } : { words: rest, line: Number(line) }
 }
 
-/** A complaint of the linter, which names the task: its line is where the task begins. */
+/** Places a complaint of the linter at the line of the plan's file where the task or assertion that it names begins. */
 function placedByTask(words: string, text: string, { tasks, contract }: Plan): Complaint {
   const named = [...tasks, ...contract].find(({ id }) => words.split(/[^\w-]+/).includes(id))
   if (!named) return { words }

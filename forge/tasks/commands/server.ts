@@ -1,4 +1,4 @@
-/** The runs of a repository on the Temporal server, as the commands use them. */
+/** Access of the commands to a repository's runs on the Temporal server. */
 import { Failure } from '../../../core/failure.ts'
 import type { RunId, RunInput, RunStatus, RunUpdates } from '../contract.ts'
 import { forgetRun, standingOf, startRun, statusOfRun, updateRun, type WorkflowStanding } from '../engine/client.ts'
@@ -24,7 +24,7 @@ export type RunServer = AsyncDisposable & {
   forget: (run: RunId) => Promise<void>
 }
 
-/** Opens the server. `start`: starts a server and a worker where there is none. Throws a Failure where that fails. */
+/** Connects to the Temporal server. `start`: starts a missing server or worker. Throws a Failure if that fails. */
 export async function openRunServer(
   { repository }: RunPlace,
   { env, err }: CommandContext,

@@ -1,4 +1,4 @@
-/** `forge show`: prints a run or a task, or its journal as a story. */
+/** `forge show`: prints the state of a run or a task, or its journal (what has happened, one line each). */
 import { join } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible, visibleLines } from '../../../core/text.ts'
@@ -111,7 +111,7 @@ async function uncheckedIn(
       if (why !== undefined) found.set(task, why)
     }
   } catch (error) {
-    // If the key is unusable, the rest is still shown.
+    // If the user's signing key can't be used, the rest of the status is still shown.
     if (!(error instanceof Failure)) throw error
     found.set('', error.message.replace(/\.$/, ''))
   }

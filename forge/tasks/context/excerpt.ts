@@ -19,10 +19,10 @@ export type Excerpting = {
 /** Lines shown at the top of a code file, and at the top and end of a text, which often gets new entries there. */
 const HEAD_LINES = { code: 25, text: 40 }
 const TAIL_LINES = { code: 4, text: 12 }
-/** At most this many lines of a definition. LINES_AROUND: lines around a line with one of the names. */
+/** At most this many lines of a definition are shown; and LINES_AROUND lines on each side of a line with a name. */
 const MAX_DEFINITION_LINES = 150
 const LINES_AROUND = 4
-/** At most this many lines outside of definitions are shown for containing one of the names. */
+/** At most this many lines outside of definitions are shown because they contain one of the searched names. */
 const MAX_MENTIONS = 15
 /** Left-out parts of fewer lines are shown in full. */
 const MIN_GAP_LINES = 8

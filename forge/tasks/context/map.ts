@@ -10,7 +10,7 @@ import { isCode } from '../../ai/languages.ts'
 import { CodeReader } from '../../code/reader.ts'
 import { NONE, TagStore, type Tags } from './tags.ts'
 
-/** A file near others. `isNext`: it uses one of them or is used by one. `lines`: its definitions, in order. */
+/** A file related to others. `isNext`: it uses one of them or is used by one. `lines`: its definitions in order. */
 export type Near = { path: Path; isNext: boolean; lines: string[] }
 
 /**
@@ -33,7 +33,10 @@ const MAX_TOLD_FILES = 120
 const MAX_NEIGHBOURS = 40
 /** A name that more files than this define is ignored. */
 const MAX_DEFINERS = 12
-/** The weight of a name, by the two lowest bits of its number (see tags.ts). */
+/**
+ * How much a name counts when files are ranked by the names that they use: by the two lowest bits of its number
+ * (tags.ts).
+ */
 const TELLING = [0.1, 1, 4, 1]
 /** The share of a file's weight that goes to the files it uses; the rest goes to its users. */
 const OUTWARDS = 0.6
@@ -222,7 +225,7 @@ function firstFrom(sorted: Float64Array, least: number): number {
 const hasSamePaths = (one: readonly FileEntry[], other: readonly FileEntry[]): boolean =>
   one.length === other.length && one.every(({ path }, at) => path === other[at]?.path)
 
-/** The files for each name, updated after the content of some files has changed; undefined where too much has. */
+/** The files for each name after the content of some files has changed; undefined where too many names differ. */
 function placesAfter(places: Places, before: readonly Tags[], after: readonly Tags[], kind: keyof Tags) {
   const { base } = places
   const own = new Map(places.own)

@@ -52,7 +52,8 @@ export type Packing = {
   /** Lessons that a planner can name for its tasks. */
   lessonsToName?: readonly Lesson[]
   /**
-   * Files to read besides those of the task: those that a step of its outline names, or the question to a sub-agent.
+   * Files to read besides those that the task names: for a step of the task's outline, those that the step names; for a
+   * sub-agent, those that its question names.
    */
   files?: readonly string[]
   /** Files that were asked for by name; they are packed whole, whatever their length. */
@@ -87,7 +88,7 @@ export type Packed = {
 
 /** The used share of the window: tokens are estimated, so some space stays free. */
 const USED = 0.9
-/** The share of the free space for files that the task names by a pattern only. WIDER: for the list of all files. */
+/** The share of the window's free space for files that the task names by a pattern only; for the list of all files. */
 const FOUND_FILES = 0.25
 const WIDER = { planning: 0.8, doing: 0.3 }
 /**
@@ -143,7 +144,7 @@ export async function packContext(packing: Packing): Promise<Packed> {
   const system = systemWords(kind, { subAgents })
   const room = new WindowSpace(bytesIn((window - output) * USED) - bytesOf(system) - bytesOf(JSON.stringify(tools)))
 
-  // Priority 1: the task, and when it is done.
+  // Priority 1: the task, and what makes it count as done.
   const telling = { kind, plan, ...(forgeMd && { always: forgeMd.checks }) }
   const orders = inOrder(about.filter(isOrder)).map(aboutWords)
   const own = [...(task ? [taskPrompt(task, telling)] : []), ...orders]
@@ -282,7 +283,9 @@ const inShort = (names: readonly string[]): string[] =>
 
 // --- Files
 
-/** `wanted`: named by the task or the step, files to write first. `found`: files that only match its boundaries. */
+/**
+ * `wanted`: files that the step or the task names. `found`: files that only match a pattern of the task's boundaries.
+ */
 async function filesOf(packing: Packing): Promise<{ wanted: Path[]; found: Path[] }> {
   const { objects, tree, kind, task, files = [], whole = [], changed = [] } = packing
   const { context, objective, boundaries } = task ?? {}

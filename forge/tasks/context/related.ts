@@ -21,7 +21,7 @@ export type Companion = { path: Path; together: number; of: number }
 
 export type Relating = {
   objects: Objects
-  /** The files and the history that are searched; a tree has no history. */
+  /** The commit whose files and history are searched; for a tree in place of a commit, only the files. */
   commit: Oid
   own: readonly Path[]
   /** Names in the task. */
@@ -36,7 +36,7 @@ const MAX_IMPORTING = 6
 const MAX_SIGNATURES = 12
 const MAX_USES = 4
 const MAX_LINE = 160
-/** A name that more of the near files define (such as String or Set in Go) is ignored. */
+/** A name that more of the files related to the step define (such as String or Set in Go) is ignored. */
 const MAX_DEFINERS = 3
 /** At most this many commits of the repository are read. MAX_COMMIT_FILES: commits with more files are ignored. */
 const MAX_COMMITS = 600

@@ -130,7 +130,7 @@ export class TagStore implements Disposable {
   }
 }
 
-/** What a file offers, and the names in it. */
+/** The definitions that a file offers to other files, and all names in it. */
 type Names = { offers: readonly Offer[]; names: readonly string[] }
 /** Names of 3 to 64 characters: shorter ones occur everywhere, and do not tell where they are defined. */
 const NAME = /^[\p{L}_$][\p{L}\p{N}_$]{2,63}$/u

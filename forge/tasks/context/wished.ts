@@ -9,7 +9,7 @@ import { definitionsIn, filesNamed } from '../../ai/named.ts'
 
 const MAX_COMMITS = 8
 
-/** Lines for a planner; '' where nothing is found. The same commit and wish give the same text. */
+/** What the search found, as lines for a planner; '' for nothing. The same commit and wish give the same text. */
 export async function wishedInWords(objects: Objects, base: Oid, wish: string): Promise<string> {
   const tree = (await objects.info(`${base}^{tree}`))?.oid
   if (tree === undefined) return ''

@@ -28,7 +28,7 @@ const NAMESPACE_MS = 1500
 const ANSWER_MS = 4000
 /** Milliseconds for a run's answer to a query; it may have to be replayed first. */
 const QUERY_MS = 12_000
-/** Milliseconds for a run to process an update, in which it may check a plan. */
+/** Milliseconds in which a run has to process an update, during which it may check a plan. */
 const UPDATE_MS = 60_000
 /** Seconds that the server keeps finished runs; their results and journals stay in git. */
 const RETENTION = 30 * 24 * 3600
@@ -50,8 +50,8 @@ export async function connect(server: Server): Promise<Connection> {
 }
 
 /**
- * Fails fast where the port is closed or nothing answers: the library would retry until its timeout. Behind a proxy
- * nothing is tested here.
+ * Opens a connection to the server as a test, and fails at once if the port is closed or does not answer: Temporal's
+ * client would retry until its timeout. Tests nothing where a proxy is configured.
  */
 async function reach(address: string): Promise<void> {
   const [, host, port] = /^(?:\w+:\/\/\/?)?\[?([^\]/]+?)\]?:(\d+)$/.exec(address) ?? []
@@ -75,8 +75,7 @@ const NOT_IN_TIME = 'no answer in time'
 const PROXIES = ['grpc_proxy', 'https_proxy', 'http_proxy', 'HTTPS_PROXY', 'HTTP_PROXY', 'ALL_PROXY']
 
 /**
- * A warning about a server on which runs work all the same. `isCertain`: whether the server surely lacks something, or
- * only may lack it.
+ * A warning that a Temporal server lacks something that runs can do without. `isCertain`: false if it only may lack it.
  */
 export type Warning = { words: string; isCertain: boolean }
 

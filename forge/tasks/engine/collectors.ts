@@ -1,16 +1,19 @@
-/** Sends messages from activities to collectors: the workflows that submit requests in batches (flows/collector.ts). */
+/**
+ * Lets an activity signal and query the collectors, the workflows that gather requests into batches
+ * (flows/collector.ts).
+ */
 import { Context } from '@temporalio/activity'
 import { ApplicationFailure, WorkflowNotFoundError } from '@temporalio/common'
 import type { CollectorInput, GivenRequest, RunId } from '../contract.ts'
 
-/** Identifies a request at a collector, by its run and its key. */
+/** A request that a collector may have, identified by its run and its key. */
 type Held = { run: RunId; key: string }
 
 /** The collectors of a repository, one for each model. */
 export interface Collectors {
-  /** Gives a request to a model's collector, which is started where it does not run. */
+  /** Gives a request to a model's collector, and starts the collector if it is not running. */
   give(input: CollectorInput, given: GivenRequest): Promise<void>
-  /** Tells a collector that this flow does not wait for these requests any more. */
+  /** Tells a collector that the workflow `waiter` does not wait for answers to these requests any more. */
   withdraw(model: string, run: RunId, keys: string[], waiter: string): Promise<void>
   /**
    * For each of these requests, whether the model's collector has it; true for all where the collector does not answer.
@@ -21,7 +24,7 @@ export interface Collectors {
 /** Milliseconds for a collector's answer to a query. */
 const QUERY_TIMEOUT_MS = 10_000
 
-/** The collectors at the Temporal server of the activity under way. */
+/** Access to the collectors on the Temporal server that runs the calling activity. */
 export const temporalCollectors: Collectors = {
   async give(input, given) {
     const { client, info } = Context.current()

@@ -6,8 +6,8 @@ import type { NativeConnection } from '@temporalio/worker'
 export const scheduleOf = (queue: string): string => `${queue}-lessons`
 
 /**
- * Makes the repository's schedule, unless it exists. If no worker runs when a round is due, the round waits for the
- * next worker.
+ * Makes the repository's schedule on the Temporal server, unless it exists: once a day, lessons are learned from ended
+ * runs. If no worker runs at that time, the workflow waits for the next worker.
  */
 export async function ensureDailyRound(
   connection: NativeConnection,

@@ -29,7 +29,7 @@ export class IdleWatch implements Disposable {
     this.#last = this.#now()
   }
 
-  /** Starts checking once a minute. */
+  /** Starts to check regularly whether the worker is idle. */
   begin(): void {
     this.#clock = setInterval(() => void this.look(), LOOK_MS)
     this.#clock.unref()
@@ -46,7 +46,7 @@ export class IdleWatch implements Disposable {
     }
   }
 
-  /** Ends the worker where it has been idle for long, and no run may continue by itself. */
+  /** Ends the worker if it has been idle for IDLE_MS, and there is no run that may continue without the user. */
   async look(): Promise<void> {
     const isIdle = () => this.#active === 0 && this.#now() - this.#last >= IDLE_MS
     if (!isIdle()) return

@@ -19,7 +19,7 @@ export async function ownIdentity(): Promise<string> {
   return `${PREFIX}${JSON.stringify({ host: hostname(), process: await markOf(process.pid) })}`
 }
 
-/** Whether an identity belongs to a process of this machine that has ended. */
+/** Whether a worker's identity belongs to a process of this machine that has ended. */
 async function isDead(identity: string): Promise<boolean> {
   if (!identity.startsWith(PREFIX)) return false
   const parsed = v.safeParse(Identity, identity.slice(PREFIX.length))

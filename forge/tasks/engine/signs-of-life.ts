@@ -4,7 +4,10 @@
  * within the server's timeout. So a thousand sub-agents cost the server little.
  */
 
-/** Milliseconds between two heartbeats of the first activity of a group, and of each other one. */
+/**
+ * Milliseconds between two heartbeats: of the first activity of a group (the activities of one task), and of the
+ * others.
+ */
 export const SIGNS = { first: 4000, others: 20_000 }
 
 type Member = { beat: () => void; last: number }

@@ -39,7 +39,7 @@ export async function withModelSpan<T>(request: ModelRequest, ask: (tell: TellAn
   const attributes = known({
     'gen_ai.operation.name': request.operation,
     'gen_ai.provider.name': request.provider,
-    // The conventions' earlier name for the provider.
+    // The earlier name of the provider's attribute in OpenTelemetry's conventions.
     'gen_ai.system': request.provider,
     'gen_ai.request.model': request.model,
     'gen_ai.request.max_tokens': request.maxTokens,

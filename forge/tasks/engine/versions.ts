@@ -8,7 +8,10 @@ export const SERVER_VERSION = 'v1.9.1'
 
 const ROOT = join(import.meta.dir, '../../..')
 /** The files and folders that a worker runs. */
-export const PARTS = ['core', 'forge.ts', 'forge/ai', 'forge/formats', 'forge/tasks', 'forge/vfs.ts', 'bun.lock']
+export const PARTS = [
+  ...['core', 'forge.ts', 'forge/ai', 'forge/cache-file.ts', 'forge/code', 'forge/formats', 'forge/tasks'],
+  ...['forge/vfs.ts', 'bun.lock'],
+]
 
 /** A digest of the names, sizes and times of all files that a worker runs; it differs after any change. */
 export async function codeVersion(): Promise<string> {

@@ -82,8 +82,8 @@ export async function findWorkers(env: Environment): Promise<WorkerRecord[]> {
 
 /**
  * Ensures that a worker serves a repository. One with older code is drained and replaced; so is one that polls another
- * server, or was started with other settings, unless this environment has fewer of them. @throws Failure where it does
- * not start.
+ * server, or was started with other settings, unless this environment only lacks some of the worker's settings. @throws
+ * Failure where it does not start.
  */
 export async function ensureWorker(
   repository: Repository,

@@ -1,4 +1,4 @@
-/** Asks a kept request again: of another model, or with the prompt as it is now. */
+/** Sends a stored request of an earlier run again: to another model, or with the current prompt. */
 
 import { tokensIn } from '../../ai/fence.ts'
 import { listedModel } from '../../ai/model-list.ts'

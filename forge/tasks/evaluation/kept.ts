@@ -27,7 +27,10 @@ export type KeptRequest = {
   domain?: Domain
 }
 
-/** The requests of a run that have an answer, in the order of the journal. Those of older versions have no base. */
+/**
+ * The requests of a run that have an answer, in the order of the journal. Requests stored by older versions are left
+ * out, since they do not name their base commit.
+ */
 export async function keptRequests(objects: Objects, run: RunId): Promise<KeptRequest[]> {
   const store = new RunStore(objects, run)
   const kept: KeptRequest[] = []

@@ -80,7 +80,7 @@ export type EvaluationRow = {
   seconds?: number
 }
 
-/** The rows, by kind, model and version of the prompt. */
+/** Sums up the results: one row for each combination of kind of step, model and version of the prompt. */
 export function rowsOf(results: readonly EvaluationResult[]): EvaluationRow[] {
   const groups = Map.groupBy(results, ({ kind, model, prompt }) => `${kind}\0${model}\0${prompt}`)
   const rows = [...groups.values()].map((all): EvaluationRow => {

@@ -15,7 +15,7 @@ import {
 import type { BatchPace, Constructed, Sent, StepPlace, TaskId, WaitingRequest } from '../contract.ts'
 import { atOnce, enlisting, sending } from './effects.ts'
 
-/** The signal of a collector that there may be answers for this flow. */
+/** The signal by which a collector (it gathers requests into batches) tells a flow that its answers may be there. */
 export const news = defineSignal('news')
 /** The signal to a run that one of its flows has begun to wait for batches (`isAway`), or waits for none any more. */
 export const away = defineSignal<[flow: string, task: TaskId | undefined, isAway: boolean, number: number]>('away')
@@ -166,7 +166,10 @@ export class Batched {
   }
 }
 
-/** Makes the batched sender of a child flow, which signals the run's own workflow when it begins or ends waiting. */
+/**
+ * Makes the object by which a child workflow sends requests in batches. It signals the run's own workflow when the wait
+ * for answers begins and ends.
+ */
 export function batchedOf(task: TaskId | undefined): Batched {
   const { workflowId, root } = workflowInfo()
   return new Batched(async (isAway, number) => {

@@ -26,17 +26,20 @@ const withdraw = defineSignal<[run: RunId, keys: string[], waiter: string]>('wit
 /** The query whether the collector has these requests, one answer for each. */
 const holds = defineQuery<boolean[], [{ run: RunId; key: string }[]]>('holds')
 
-/** Milliseconds that a collector without any request waits for one before it ends. */
+/** Milliseconds after which a collector that has no requests ends. */
 const IDLE_MS = 60_000
-/** The pause between two looks at a batch grows by this factor, up to MAX_PAUSE_WINDOWS times the gathering time. */
+/**
+ * The pause between two queries of a batch's state grows by this factor, up to MAX_PAUSE_WINDOWS times the gathering
+ * time.
+ */
 const SLOWER = 1.5
 const MAX_PAUSE_WINDOWS = 15
 /**
- * After this many looks in a row at which the provider does not know the batch, it is gone. (A new batch may not be in
- * the provider's list yet.)
+ * A batch counts as lost if the provider does not know it in this many queries in a row. (A new batch may not be in the
+ * provider's list yet.)
  */
 const MAX_GONE = 3
-/** A new history is begun after this many events. */
+/** After this many events the workflow continues as a new one, with an empty history. */
 const MAX_EVENTS = 8000
 /** Milliseconds until the next try where a list of requests can't be stored, mostly since the disk is full. */
 const FULL_DISK_MS = 60_000
@@ -63,7 +66,7 @@ export async function forgeBatch(input: CollectorInput): Promise<void> {
 class Collector {
   #waiting: BatchRequest[]
   readonly #out = new Map<string, Out>()
-  /** How many submissions of earlier histories are being read from their lists. */
+  /** How many submissions of earlier histories are being taken over, by reading their stored lists of requests. */
   #reading = 0
   /** How many submissions this workflow history handles now: a new history begins only when it handles none. */
   #carried = 0
@@ -141,7 +144,7 @@ class Collector {
     for (const { wanted } of this.#out.values()) for (const wish of wishes) wanted.delete(wish)
     const unwanted = dropped.filter(it => !this.#holds(nameOf(it)))
     if (unwanted.length === 0) return
-    // Otherwise the budget that is reserved for these requests would be free only after two days.
+    // Without this, the budget that is reserved for these requests would be released only after two days.
     void atOnce.dropRequests({ run, keys: unwanted.map(({ key }) => key) }).catch(() => undefined)
   }
 
@@ -214,7 +217,8 @@ class Collector {
         submission.wanted.add(wishOf(request))
       }
     } catch {
-      // The submission's list can't be read, so the submission counts as wanted to its end: it is not cancelled early.
+      // The list of the submission's requests can't be read, so it is unknown which runs still want them. The
+      // submission is not cancelled early then.
       submission.wanted.add('')
     }
     this.#reading--
@@ -262,7 +266,7 @@ class Collector {
     }
   }
 
-  /** Looks at a batch until it has ended. Gives false where the next history has to go on looking. */
+  /** Polls a batch until it has ended. Gives false where this workflow has to begin a new history, which polls on. */
   async #hasEnded(
     { wanted, began }: Out,
     place: { run: RunId; model: string; batch: string },

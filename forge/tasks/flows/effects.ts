@@ -19,12 +19,12 @@ const LOST = { any: 100, requests: 30 }
 
 /**
  * An activity without a heartbeat for this long was lost with its machine and is repeated. Heartbeats are sent every 20
- * seconds (engine/signs-of-life.ts). What a killed worker of this machine leaves behind is given back earlier by the
- * next one.
+ * seconds (engine/signs-of-life.ts). The activities of a killed worker are repeated earlier if another worker starts on
+ * the same machine (engine/left-behind.ts).
  */
 const SILENCE = '60 seconds'
 
-/** For git, files and the image's programs; retried where the disk is busy. */
+/** Options of activities that use git, files and the image's programs. They are retried, e.g. when the disk is busy. */
 const SHORT: ActivityOptions = {
   startToCloseTimeout: '5 minutes',
   heartbeatTimeout: SILENCE,
@@ -68,10 +68,10 @@ const AT_ONCE: LocalActivityOptions = {
   retry: { initialInterval: '500 milliseconds', maximumInterval: '20 seconds', maximumAttempts: LOST.any },
 }
 
-/** Activities that may take seconds: scheduled by the server, so that the workflow can answer queries meanwhile. */
+/** Activities that may take seconds: they are not local ones, so that the workflow can answer queries meanwhile. */
 type Slow = 'construct' | 'begin' | 'lintPlan' | 'gatherLessons' | 'unlearned'
 type Checking = 'validate' | 'finish'
-/** Activities of a collector, which speak to a provider's batch interface. */
+/** Activities of a collector (the workflow that gathers requests into batches), which call a provider's batch API. */
 type Batching = 'submitBatch' | 'lookAtBatch' | 'cancelBatch' | 'collectBatch' | 'failBatch'
 
 export const slow = proxyActivities<Pick<Activities, Slow>>(SHORT)

@@ -22,7 +22,7 @@ export type FanOutEnd = { spent: Spent } & (
   | { halt: Halt }
   | { confused: string }
   | {
-      /** All findings, in the order of the questions: a list of references. */
+      /** All sub-agents' findings, in the order of their questions: a list of references. */
       found: List
       /** For the model that asked: which sub-agents failed, and in which order the findings stand. */
       summary: Reference

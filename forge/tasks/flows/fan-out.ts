@@ -19,9 +19,9 @@ const MAX_CONCURRENT_AGENTS = 50
 /** In batches: at most this many sub-agents run without waiting for a batch, and at most MAX_OUT wait for one. */
 const MAX_PREPARED = 200
 const MAX_OUT = 1500
-/** The events after which a fan-out in batches begins nothing new; the server ends it at 51,200. */
+/** After this many events in its history, a fan-out in batches begins nothing new; the server ends it at 51,200. */
 const MAX_EVENTS_IN_BATCHES = 25_000
-/** At most this many characters of a failed sub-agent's words in its parent's summary; its artifact has all of them. */
+/** The parent's summary quotes at most this many characters of a failed sub-agent's text; its artifact has all. */
 const MAX_WORDS = 200
 
 /** Runs all sub-agents and gathers their findings. Throws only a cancellation. */
@@ -128,7 +128,7 @@ export async function forgeFanOut(input: FanOutInput): Promise<FanOutEnd> {
 const say = (parent: StepInput, what: string, words: string): Promise<void> =>
   atOnce.note({ run: parent.run, lines: [{ ...journalPlaceOf(parent), id: `${parent.step}/${what}`, what, words }] })
 
-/** Makes the ids of sub-agents unique, and different from those of the step's own repetitions. */
+/** Makes the ids of sub-agents unique, and different from the names under which the step itself is repeated. */
 function withOwnNames(agents: SubAgent[]): SubAgent[] {
   const taken = new Set([AGAIN, MENDED])
   return agents.map(agent => {

@@ -7,13 +7,13 @@ import { condition, defineSignal, setHandler } from '@temporalio/workflow'
  */
 export const hold = defineSignal<[isHeld: boolean, number: number]>('hold')
 
-/** Tells a step whether its flow is held, which means that it starts nothing new, and waits until it is not. */
+/** Tells a step whether its workflow is held (starts nothing new). `mayGoOn` waits until it is not held any more. */
 export type Holding = { readonly isHeld: boolean; mayGoOn: () => Promise<void> }
 
 /** Whether this flow is held, and so starts nothing new. `onChange` is called when that changes. */
 export class Held implements Holding {
   #isHeld: boolean
-  /** The number of the last signal that was obeyed. */
+  /** The number of the newest `hold` signal so far; older ones that arrive late are ignored. */
   #heard = 0
 
   constructor(isHeld = false, onChange: (isHeld: boolean, number: number) => void = () => undefined) {

@@ -1,4 +1,4 @@
-/** Reads lists that are too long for one event: blobs, read in parts. */
+/** Reads, in parts, lists that are stored as blobs, since they are too long for one event of a workflow's history. */
 import type { List, RunId } from '../contract.ts'
 import { atOnce } from './effects.ts'
 

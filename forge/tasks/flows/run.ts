@@ -82,7 +82,7 @@ class Running {
   #early: Event[] | undefined = []
   readonly #out = new Map<TaskId, Out>()
   #work: CancellationScope | undefined
-  /** The number of commands being carried out. */
+  /** The number of commands (what decide.ts has decided to do) that are being carried out. */
   #jobs = 0
   readonly #lines: NewJournalLine[] = []
   #isWriting = false
@@ -154,7 +154,7 @@ class Running {
     return historyLength > events || historySize > HISTORY.bytes
   }
 
-  /** Stores the state and begins a new history with it. */
+  /** Stores the state and continues as a new workflow with it, whose history is empty. */
   async #goOnAnew(): Promise<void> {
     const text = JSON.stringify(this.#run)
     const items: string[] = []
@@ -163,7 +163,7 @@ class Running {
     await continueAsNew<typeof forgeRun>(this.input, carried)
   }
 
-  /** Sends an event when the run's minutes are over. */
+  /** Creates an event when the run reaches its limit of minutes. */
   async #watchClock(): Promise<never> {
     for (;;) {
       await condition(() => leftOf(this.#run, Date.now()) !== undefined)
@@ -176,7 +176,7 @@ class Running {
 
   #isKeeping = false
 
-  /** Stores the status in git whenever the run rests or continues, until it has ended. */
+  /** Stores the status in git whenever the run stops to wait or continues, until it has ended. */
   async #keepStatus(): Promise<void> {
     const mark = () => statusMarkOf(this.#run, Date.now())
     for (let kept = ''; ; ) {
@@ -278,7 +278,7 @@ class Running {
   }
 
   async #tellHeld({ task, isHeld, number }: Extract<RunCommand, { do: 'hold' }>): Promise<void> {
-    // An attempt that has ended is not in #out: no signal is sent to it.
+    // #out has only the attempts under way: no signal is sent to one that has ended.
     const child = await this.#out.get(task)?.child
     await child?.signal(hold, isHeld, number).catch(() => undefined)
   }
@@ -436,7 +436,7 @@ class Running {
     }
   }
 
-  /** Stores what the user says, so that it is not asked again if the server loses everything. */
+  /** Stores the user's answer, so that the question is not asked again if the Temporal server loses all its data. */
   async #remember(task: TaskId | '', said: Reference): Promise<void> {
     const run = this.#run
     const id = task || (run.hold?.why === 'confused' ? (run.hold.task ?? '') : '')

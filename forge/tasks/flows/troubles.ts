@@ -6,7 +6,7 @@ import { ApplicationFailure, isCancellation, TimeoutFailure } from '@temporalio/
 import type { LimitName } from '../contract.ts'
 import type { Halt } from '../run/events.ts'
 
-/** At most this many characters of a sentence in a history. */
+/** A sentence is cut to this many characters before it enters a workflow's history. */
 const MAX_WORDS = 300
 
 const LIMITS: LimitName[] = ['requests', 'tokens', 'cost', 'minutes']

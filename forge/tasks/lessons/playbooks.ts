@@ -24,7 +24,7 @@ const MAX_FILE_BYTES = 64 << 10
 const MAX_COUNTED = 1000
 const COUNTED: Path = 'counted'
 
-/** All lessons, and the runs whose outcomes they count. */
+/** All lessons, and the runs whose outcomes are in the lessons' counts of tasks that they were given to. */
 export type Playbooks = { lessons: readonly Lesson[]; counted: readonly RunId[] }
 
 /** The lessons in a commit, by default the newest. A file that is no lesson is left out. */
@@ -48,8 +48,8 @@ export async function readPlaybooks(objects: Objects, tip = PLAYBOOKS as string)
 const fileOf = ({ id }: Pick<Lesson, 'id'>): Path => `${id}.md`
 
 /**
- * Changes the lessons: `change` gets what is there and gives what is to be there, or undefined to leave all as it is;
- * it is called again where another process was first. Gives the lessons as they are then.
+ * Changes the stored lessons: `change` gets the present lessons and returns the new ones, or undefined to change
+ * nothing. It is called again if another process has changed the lessons meanwhile. Gives the lessons after the change.
  */
 export async function changePlaybooks(
   objects: Objects,

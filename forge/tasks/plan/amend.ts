@@ -16,7 +16,7 @@ type Amendment = {
   with: readonly string[]
 }
 
-/** The changed plan, and a sentence for each other change. */
+/** The changed plan, and a sentence for each change that was necessary besides the requested one. */
 type Amended = { plan: Plan; notes: string[] }
 
 /** Changes a plan. `isFixed`: tasks that are done or under way, which get no new dependencies. */

@@ -47,7 +47,7 @@ const ALWAYS_WELL = new Set([
   'wait',
   'ls',
 ])
-/** Programs that succeed in any case at the end of a pipe, where they read no files. */
+/** Programs that always succeed at the end of a pipe if they have no file arguments. */
 const WELL_IN_PIPES = new Set([
   'cat',
   'head',

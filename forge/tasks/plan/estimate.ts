@@ -34,7 +34,7 @@ const SIZES: Record<Task['size'], { requests: EstimateRange; input: EstimateRang
 export const REVIEWERS = 2
 /** Attempts at a task: a failed one is repeated once. */
 const ATTEMPTS = 2
-/** The additional reviewer where two disagree. */
+/** The number of additional reviewers where two disagree. */
 const UMPIRE = 1
 
 /**

@@ -21,7 +21,7 @@ export type Glob = { text: string; choices: readonly (readonly Name[])[] }
 const MAX_CHOICES = 64
 const MAX_NAMES = 64
 
-/** Parses a glob; gives a phrase where it can't be used for a boundary. */
+/** Parses a glob. Where it can't be used for a boundary, gives the reason as the end of a sentence. */
 export function readGlob(text: string): Glob | string {
   if (text.startsWith('/')) return 'begins with a slash: paths begin at the top of the repository'
   if (text.startsWith('!')) return 'begins with "!": what may not be written stands in boundaries.never'
@@ -161,7 +161,7 @@ function common(one: readonly Name[], other: readonly Name[]): string | undefine
     const [a, b] = [one[i], other[j]]
     if (a === undefined && b === undefined) return []
     if (a === 'folders' && b === 'folders') return from(i + 1, j) ?? from(i, j + 1)
-    // `**` matches no further name, or also the next name of the other glob.
+    // Either `**` matches no further name, or it also matches the other glob's next name.
     if (a === 'folders') return from(i + 1, j) ?? behind(b && exampleOf(b), () => from(i, j + 1))
     if (b === 'folders') return from(i, j + 1) ?? behind(a && exampleOf(a), () => from(i + 1, j))
     return behind(a && b && commonName(a, b), () => from(i + 1, j + 1))

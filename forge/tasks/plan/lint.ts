@@ -20,9 +20,9 @@ import { heritage, overlaps } from './overlaps.ts'
 import { filesOfCheck } from './own-files.ts'
 import type { Check, Plan, READY_MADE, Task } from './schema.ts'
 
-/** What checks can run. Undefined fields are unknown and cause no complaint. */
+/** What is available to a plan's checks. An undefined field is unknown and causes no complaint. */
 export type CanRun = {
-  /** The programs of the image. */
+  /** The programs in the container image in which checks run. */
   programs?: ReadonlySet<string>
   /** The ready-made checks that fit the repository. */
   readyMade?: ReadonlySet<(typeof READY_MADE)[number]>

@@ -46,7 +46,7 @@ export type Assertion = v.InferOutput<typeof Assertion>
 
 export const TIERS = ['classification', 'summarization', 'generation', 'reasoning'] as const
 
-/** Checks by name; their programs depend on the repository's files. */
+/** The names of the ready-made checks. Which programs such a check runs depends on the repository's files. */
 export const READY_MADE = ['typescript', 'python', 'tests', 'citations', 'complete', 'format'] as const
 
 export const Task = v.object({

@@ -9,7 +9,7 @@ import { type Check, contractOf, type Plan, type Task } from './schema.ts'
 type Showing = {
   estimate: PlanEstimate
   limits: Limits
-  /** Whether the work's requests are sent in batches. */
+  /** Whether the run sends the requests of its tasks in batches. */
   inBatch?: boolean
   /** Whether the user allows checks of this repository the network. */
   hasNetwork?: boolean

@@ -1,6 +1,6 @@
 /**
- * What a plan allows beyond the previously approved one, which needs another approval. Changes that only narrow,
- * reorder or explain need none.
+ * Lists what a changed plan allows beyond the approved one: this needs another approval by the user. Changes that only
+ * narrow what is allowed, reorder tasks or explain more need none.
  */
 import { visible } from '../../../core/text.ts'
 import type { TaskId } from '../contract.ts'

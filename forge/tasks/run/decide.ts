@@ -35,7 +35,9 @@ export function leftOf(run: RunRecord, now: number): number | undefined {
   return Math.max(0, run.limits.minutes * 60_000 - usedOf(run, now))
 }
 
-/** Whether nothing is under way, so that a new history may begin. */
+/**
+ * Whether nothing is under way, so that the workflow may continue in a new history (Temporal limits the length of one).
+ */
 export const isIdle = (run: RunRecord): boolean => !run.work?.isUnderWay && !run.tasks.some(({ isOut }) => isOut)
 
 /** Whether the run is working. Time in which it waits for the user or for a batch does not count. */
@@ -117,7 +119,7 @@ function away({ run }: Draft, { is: _, ...told }: Extract<Event, { is: 'away' }>
   run.away = [...away.filter(it => it !== before), told]
 }
 
-/** Forgets that flows of a task wait for batches, since these flows have ended. */
+/** Forgets that workflows of a task wait for answers from batches, since these workflows have ended. */
 function comeBack({ run }: Draft, task: TaskId): void {
   if (run.away) run.away = run.away.filter(it => it.task !== task)
 }
@@ -261,7 +263,7 @@ function start(draft: Draft, id: TaskId, row: number): void {
     run.spent = added(run.spent, record.spent)
     delete record.spent
   }
-  // A repeated attempt keeps the plan that it began with, unless it only runs changed checks.
+  // A repeated attempt keeps the plan that it began with, unless it is repeated only to run checks that have changed.
   const isOfBefore = record.isAgain && !record.isRechecked
   const plan = (isOfBefore ? record.plan : undefined) ?? planOrWish(run)
   Object.assign(record, { state: 'runs', isOut: true, isHeld: false, isAgain: false, words: '', plan })
@@ -309,7 +311,7 @@ function work(draft: Draft): void {
   draft.do({ do: 'work', id: run.work.id, what: run.work.what })
 }
 
-/** Tells running attempts to begin nothing new (to be held), or to go on. */
+/** Tells each running attempt whether it is held (it must not begin anything new), where that has changed. */
 function tellHeld(draft: Draft): void {
   const { run } = draft
   for (const { shape, isOut, isHeld, isPaused } of run.tasks) {

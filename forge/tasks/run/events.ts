@@ -101,8 +101,9 @@ export type Event =
   /** A timer has fired: limits of time may be reached. */
   | { is: 'time' }
   /**
-   * A flow of the run has begun to wait for answers from batches (`isAway`), or waits for none any more. The run's
-   * minutes are not counted meanwhile. `number`: goes up with each event of a flow, as they may arrive out of order.
+   * A workflow of the run has begun to wait for answers to requests in batches (`isAway`), or waits for none any more.
+   * The run's minutes are not counted meanwhile. `number`: goes up with each event of a flow, as they may arrive out of
+   * order.
    */
   | { is: 'away'; flow: string; task?: TaskId; isAway: boolean; number: number }
   /**

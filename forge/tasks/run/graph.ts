@@ -12,8 +12,8 @@ export function rowLengths(nodes: TaskNode[]): Map<TaskId, number> {
   const rows = new Map<TaskId, number>(nodes.map(node => [node.id, 1]))
   const waitsFor = new Map(nodes.map(node => [node.id, node.waitsFor]))
   const ready = nodes.map(node => node.id).filter(id => open.get(id) === 0)
-  // From the last tasks backwards. A task in a cycle, or one that a task in a cycle waits for, never becomes ready: its
-  // length may be too small.
+  // Goes from the last tasks backwards. A task in a cycle, or one that a task in a cycle waits for, is never reached:
+  // the length of its longest chain may be too small.
   for (let id = ready.pop(); id !== undefined; id = ready.pop()) {
     for (const before of waitsFor.get(id) ?? []) {
       if (!rows.has(before)) continue

@@ -58,7 +58,9 @@ export function journalIsLost(draft: Draft): void {
   draft.hold({ why: 'machine', state: 'paused', words })
 }
 
-/** Holds the run until a task is answered whose outcome can't be classified. */
+/**
+ * Holds the run, since a task has ended in a way that can't be classified, until the user answers the task's question.
+ */
 export function confuse(draft: Draft, { shape, question, words: asked }: TaskRecord): void {
   const words = `${shape.id} ended in a way that nobody can classify, so all is held. ${asked}`
   draft.hold({ why: 'confused', state: 'asks', words, task: shape.id, question })

@@ -8,7 +8,7 @@ import { answerSentence, asSentence, command, whenSetRight } from './sentences.t
 import { type Doubt, isLacking, newest, nodeOf, type TaskRecord, waitsFor } from './state.ts'
 import { nextTier } from './tiers.ts'
 
-/** How often a task may question the plan; after that it fails. */
+/** How often the attempts of a task may report that the plan lacks something; at the next report the task fails. */
 const DISCOVERIES = 2
 /** The plan is checked again after this many tasks have passed. */
 const PASSED_TO_CHECK = 8

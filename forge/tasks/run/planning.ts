@@ -20,7 +20,7 @@ import {
   type TaskRecord,
 } from './state.ts'
 
-/** At most this many proposals of a model before the user is asked. */
+/** A model may propose at most this many plans before the user is asked. */
 const TRIES = 3
 /** At most this many rounds in which a planner may read files before it plans. */
 export const ROUNDS_OF_LOOKS = 2
@@ -373,7 +373,7 @@ type PlanChanges = { added: TaskId[]; changed: TaskId[]; gone: TaskId[]; recheck
 /** At most this many differences of a plan are written to the journal. */
 const MAX_CHANGES = 6
 
-/** Writes to the journal what an adopted plan changes. */
+/** Writes a line into the journal that says what a new, accepted plan changes. */
 export function sayChanged(draft: Draft, { plan, changes }: GoodPlan, found: PlanChanges, why: string): void {
   const { added, changed, gone, rechecked } = found
   const parts = [

@@ -59,8 +59,8 @@ export function finishOn(draft: Draft, worked: Worked): void {
 function checked(draft: Draft, finishing: Finishing, finished: Finished): void {
   const { isGood, words, head, report, conflicts, question } = finished
   if (conflicts) {
-    // Each result can conflict once. With more conflicts, a merge did not continue from the last resolution: stop and
-    // ask.
+    // The result of each task can conflict once with those merged before. If there are more conflicts, the merge did
+    // not continue from the last resolution: stop and ask the user.
     if (++finishing.number > resultsOf(draft.run).length) {
       stuck(draft, finishing, { words, evidence: [conflicts.report] })
       return

@@ -213,7 +213,7 @@ function resumeTask(draft: Draft, record: TaskRecord): void {
   record.isPaused = false
   if (state !== 'asks' && (state !== 'stopped' || isPaused)) return
   goOn(draft, record)
-  // The combined result that the question is about will change, as this task has a result of its own.
+  // A question about the run's combined result is closed: this task's result will become part of it.
   if (draft.run.question?.about === 'result') decideOnResult(draft, { is: 'resume' })
 }
 

@@ -31,7 +31,7 @@ export type TaskRecord = {
   /** The state of the task, whether it is paused or not. */
   state: Exclude<TaskState, 'paused' | 'failed'>
   isPaused: boolean
-  /** Whether an attempt's workflow is running: a stopped one may still be ending. */
+  /** Whether the workflow of one of the task's attempts is running, even if only to end after the task was stopped. */
   isOut: boolean
   /** Whether the attempt's workflow was last told to begin nothing new. */
   isHeld: boolean
@@ -121,9 +121,9 @@ export type Planning = {
   looked?: Reference[]
   /** Complaints about the planner's last proposals. */
   told: Reference[]
-  /** Proposals since the last answer of the user. */
+  /** How many plans the planner has proposed since the last answer of the user. */
   tries: number
-  /** What the model, or this program, said last about a proposal. */
+  /** The last sentence about a proposed plan, by the model or by this program. */
   words: string
   /** The plan being linted. `by`: who made it; `before`: it was approved before the run was submitted again. */
   linted?: { by: 'model' | 'person' | 'before'; plan: Reference; step: string }
@@ -172,7 +172,7 @@ export type RunRecord = {
   limits: Limits
   /** How often the user has changed limits. */
   raises: number
-  /** Usage of the run's own steps, and of attempts that were followed by others. */
+  /** Usage of the run's own steps, and of all attempts at tasks except the last one at each task. */
   spent: Spent
   /** Milliseconds of work until `since`, the time at which the current work began. */
   used: number
@@ -293,7 +293,7 @@ export const isOver = ({ state, isOut }: TaskRecord): boolean => (state === 'don
  */
 export const isLacking = ({ state, isAgain }: TaskRecord): boolean => (state === 'runs' || state === 'asks') && isAgain
 
-/** The newest references for an attempt, without repetitions. */
+/** The newest of the references (to reports and answers) that an attempt is given, without repetitions. */
 export const newest = (about: Reference[]): Reference[] =>
   [...new Map(about.map(it => [it.oid, it])).values()].slice(-MAX_ABOUT)
 

@@ -86,9 +86,9 @@ const taskStatus = (record: TaskRecord): RunStatus['tasks'][number] => ({
 const isResting = ({ state, isPaused }: TaskRecord): boolean => isPaused && (state === 'runs' || state === 'waits')
 
 /**
- * A text that changes whenever the status has to be stored in git again. For a resting run, it has everything that the
- * user reads. For a busy one, it has the state and, where minutes are limited, the minutes used: if the server loses
- * the run, it continues with the stored number.
+ * A text that changes whenever the status has to be stored in git again. For a run that waits or has ended, it has
+ * everything that the user reads. For a busy one, it has the state and, where minutes are limited, the minutes used: if
+ * the server loses the run, it continues with the stored number.
  */
 export function statusMarkOf(run: RunRecord, now: number): string {
   const { state, words } = stateOf(run)

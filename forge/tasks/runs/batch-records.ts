@@ -12,8 +12,8 @@ const SubmissionSchema = v.object({
   list: v.object({ kind: v.string(), oid: v.string(), count: v.number() }),
 })
 /**
- * What is recorded before a batch is submitted. `newest`: the provider's newest batch then. `at`: milliseconds since
- * 1970.
+ * What is recorded before a batch is submitted. `newest`: the id of the newest batch that the provider has at that
+ * time. `at`: the time, in milliseconds since 1970.
  */
 const Intent = v.object({ newest: v.string(), at: v.number() })
 const Sent = v.object({ batch: v.string() })
@@ -25,8 +25,9 @@ export class BatchRecords {
   constructor(private readonly store: RunStore) {}
 
   /**
-   * The submission that has sent a request, or may have; undefined where there was none, or all were cancelled. It is
-   * also found after the server has lost the run and the run was submitted again.
+   * The submission (a batch of requests sent to the provider) that has sent this request, or may have; undefined where
+   * there was none, or all were cancelled. It is also found after the server has lost the run and the run was submitted
+   * again.
    */
   async submissionOf(key: string): Promise<Submission | undefined> {
     return (await this.#last(key)).submission
@@ -44,8 +45,8 @@ export class BatchRecords {
   }
 
   /**
-   * What was recorded before a submission was sent; undefined where it was not sent. For the store of the submission's
-   * home (the run that keeps its list).
+   * What was recorded just before a submission was sent; undefined where it was not sent. Only the store of the
+   * submission's home (the run that keeps the list of its requests) has this record.
    */
   async intent(id: string): Promise<Intent | undefined> {
     return await this.#find(`intent ${id}`, Intent)
@@ -56,7 +57,8 @@ export class BatchRecords {
   }
 
   /**
-   * The provider's id of a submission's batch. For the store of the submission's home (the run that keeps its list).
+   * The provider's id of a submission's batch. Only the store of the submission's home (the run that keeps the list of
+   * its requests) has this record.
    */
   async batchOf(id: string): Promise<string | undefined> {
     return (await this.#find(`sent ${id}`, Sent))?.batch

@@ -76,7 +76,10 @@ const FIRST_OUTPUTS: Partial<Record<string, number>> = {
 const FIRST_OUTPUT = 8_000
 /** An estimate uses at most this many of the last answers of one kind and tier, and needs at least this many. */
 const [MAX_SAMPLES, MIN_SAMPLES] = [50, 3]
-/** The factor by which an answer may be longer than the longest one seen, or a request more expensive. */
+/**
+ * The safety factor of estimates: on the longest answer seen, and on the highest cost seen as a share of an assumed
+ * one.
+ */
 const MARGIN = 1.5
 
 const TABLES = `
@@ -232,7 +235,7 @@ export class Ledger implements Disposable {
   settleBatched(key: string, usage: Usage, saved: number): void {
     this.#together(() => {
       const there = this.findBatched(key)
-      // Without the reservation, the ledger was lost and rebuilt meanwhile.
+      // If the reservation is missing, the ledger was lost and rebuilt meanwhile.
       if (!there) return this.settleKnown(key, usage, saved)
       this.settle(there, usage, 0, saved)
     })
@@ -315,7 +318,7 @@ export class Ledger implements Disposable {
     return samples.length < MIN_SAMPLES ? Math.max(first, longest) : Math.max(longest, MIN_OUTPUT_TOKENS)
   }
 
-  /** An assumed price, lowered as far as the provider's reported costs of the model show. */
+  /** Lowers the assumed price of a model to what the costs reported by the provider suggest, plus a margin. */
   #loweredPrice(model: string, assumed: Price): Price {
     const query = `SELECT count(*) AS samples, max(cost / assumed) AS share FROM requests
       WHERE settled = 1 AND assumed > 0 AND cost > 0 AND model = ?`

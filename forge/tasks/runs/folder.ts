@@ -47,7 +47,7 @@ export function verifyRunId(text: string): RunId {
   throw new Failure(`${visible(text) || 'An empty text'} is no run: forge runs lists them.`)
 }
 
-/** Makes a run's id: the date, a few words of the wish, and a unique suffix that grows over the day. */
+/** Makes a run's id: the date, a few words of the user's request (`about`), and a unique suffix that grows in a day. */
 export function newRunId(about: string, now: Date): RunId {
   const day = now.toISOString().slice(0, 10).replaceAll('-', '')
   const plain = about.normalize('NFKD').replace(/\p{M}/gu, '').toLowerCase()

@@ -43,7 +43,7 @@ export class Journal implements Disposable {
   /** How many bytes of the file have been read. */
   #read = 0
   #count = 0
-  /** The time of the last known line. */
+  /** The time of the newest line that is known, in milliseconds since 1970. */
   #last = 0
 
   /** Opens the journal. A file that is missing on this machine is rebuilt from git. */

@@ -23,8 +23,9 @@ const StoredRunSchema = v.object({
 })
 
 /**
- * A run's input as stored at its beginning. `began`: milliseconds since 1970. `facts`: for planners, collected once, so
- * that a repeated step has the same request. `lessons`: those of earlier runs, pinned for the same reason.
+ * A run's input as stored at its beginning. `began`: milliseconds since 1970. `facts`: what planners are told of the
+ * repository, collected once, so that a repeated step has the same request. `lessons`: those of earlier runs, stored
+ * for the same reason.
  */
 export type StoredRun = RunInput & { began: number; facts?: Reference[]; lessons?: Reference }
 

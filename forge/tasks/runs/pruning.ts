@@ -127,7 +127,9 @@ async function addsNothing(objects: Objects, here: Oid, tip: Oid): Promise<boole
   return merge.conflicts.length === 0 && merge.tree === (await objects.info(`${here}^{tree}`))?.oid
 }
 
-/** Makes refs for branches to be removed, where no other ref would have their commits. */
+/**
+ * Keeps the commits of branches that are to be removed: makes a ref for each whose commits no other ref would reach.
+ */
 async function save(objects: Objects, going: readonly Ref[]): Promise<{ moves: Move[]; saved: Pruned['saved'] }> {
   const { repository } = objects
   const open: Ref[] = []

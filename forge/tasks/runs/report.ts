@@ -1,6 +1,6 @@
 /**
  * The report to a user who has to decide: the state of the plan, what was done, the task, how it failed, the supposed
- * cause, the question, and what to type. It fits a screen; as a file it is complete.
+ * cause, the question, and what to type. On the screen it is shortened to fit; the file has all of it.
  */
 import { many, visible, visibleLines, wrap } from '../../../core/text.ts'
 import { fenced } from '../../ai/fence.ts'

@@ -14,7 +14,7 @@ import { readPlan } from './plans.ts'
 import { RunStore } from './store.ts'
 import { parseStoredAnswer, type StoredAnswer } from './stored-answer.ts'
 
-/** The results of one model in one tier. */
+/** The statistics of one model in one tier. */
 type StatsRow = {
   /** `unknown` for answers that an older version stored without their tier. */
   tier: Tier | 'unknown'
@@ -122,8 +122,8 @@ function firstEnds(lines: readonly WrittenLine[]): Map<TaskId, boolean> {
 }
 
 /**
- * The first writing step (in the order of step names) of a task's first attempt. It stands for all of them, as they
- * have the same tier.
+ * The first writing step (in the order of step names) of a task's first attempt. Its model and tier count for the whole
+ * attempt, since all writing steps of an attempt have the same tier.
  */
 function firstWriter(answers: readonly StoredAnswer[], task: TaskId): StoredAnswer | undefined {
   const [first] = answers

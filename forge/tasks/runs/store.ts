@@ -147,7 +147,7 @@ export class RunStore {
     return promise
   }
 
-  /** Never throws: errors are passed to the waiting callers. */
+  /** Commits all waiting writes, group by group. Never throws: errors are passed to the waiting callers. */
   async #writeAll(): Promise<void> {
     this.#isWriting = true
     // Everything requested in the same moment goes into one commit.
@@ -161,7 +161,7 @@ export class RunStore {
         for (const { reject } of group) reject(error)
       }
     }
-    // No await after the last check, so that the next caller starts a new round.
+    // No await between the check for waiting files and this, so that a later caller starts the writing anew.
     this.#isWriting = false
   }
 
@@ -204,7 +204,7 @@ export class RunStore {
     }
   }
 
-  /** Those of the files to write that exist and are not to be overwritten, with the ids of the existing ones. */
+  /** Of the files to write, those that exist already and must not be overwritten, with the ids of their blobs. */
   async #thereOf(group: readonly Wish[], tip: Oid | undefined): Promise<Map<Path, Oid>> {
     if (tip === undefined) return new Map()
     const once = [...new Set(group.filter(({ isOnce }) => isOnce).map(({ path }) => path))]

@@ -125,7 +125,7 @@ const PlanAnswer = v.object({ signal: success, words, plan: Plan })
 const CheckPlan = v.object({
   signal: success,
   words,
-  /** The new plan; undefined: the present one is still right. */
+  /** The new plan; undefined if the model finds that the present plan is still right. */
   plan: v.optional(Plan),
 })
 

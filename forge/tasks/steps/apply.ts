@@ -12,8 +12,8 @@ import type { Oid } from '../contract.ts'
 import type { FileEdit } from './answers.ts'
 
 /**
- * The changed files, not yet written; or, for the model, why the edits failed. `inShort`: the same without content of
- * files.
+ * The changed files, not yet written; or, for the model, why the edits failed. `inShort`: this reason without any
+ * content of files.
  */
 type AppliedEdits =
   | { files: WorkInProgressVfs; words?: never; inShort?: never }
@@ -55,8 +55,8 @@ export async function applyAll(
 }
 
 /**
- * Why an edit can't create a file of this name, which on some systems would be another one (plans have the same rule);
- * undefined where it can.
+ * Why an edit can't create a file of this name: on some systems it would name another file (plans have the same rule).
+ * Undefined where it can.
  */
 async function whyNoName(files: WorkInProgressVfs, edit: FileEdit): Promise<string | undefined> {
   const name = edit.kind === 'rename' ? edit.to : edit.path

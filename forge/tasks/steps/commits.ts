@@ -112,7 +112,8 @@ export async function setRef(
 
 async function verifyFree(repository: Repository, ref: RefName): Promise<void> {
   if (!ref.startsWith('refs/heads/')) return
-  // Only git can say whether there is a main work tree. It is asked only where the HEAD of one would be at this branch.
+  // Whether the repository has a main work tree, only git can say. Git is asked only if the HEAD of the common git
+  // folder, which is that work tree's, is at this branch.
   const main = (await headIn(repository.commonDir)) === ref ? await mainFolder(repository) : undefined
   const checkouts = await listCheckouts(repository, main)
   const checkout = checkouts.find(({ head }) => head === ref)

@@ -12,7 +12,10 @@ const MAX_RESULT = 12_000
 /** At most this many characters of the results of all calls together. */
 const MAX_RESULTS = 60_000
 
-/** The results of calls of reading tools, each below its call. Nothing in the repository changes. */
+/**
+ * Runs calls of reading tools, and gives their results as one text, each below its call. Changes nothing in the
+ * repository.
+ */
 export async function lookAtAll(
   objects: Objects,
   base: Oid,

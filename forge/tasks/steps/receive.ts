@@ -31,9 +31,9 @@ const CUT = [
   'The answer was cut, since it was longer than an answer may be: answer shorter.',
   'Send edits instead of whole files, or do a part of it and say in words what is left.',
 ].join(' ')
-/** At most this many complaints about one answer. */
+/** At most this many complaints about one answer are reported to the model. */
 const MAX_COMPLAINTS = 5
-/** At most this many reading calls of a planner in one response. */
+/** One response of a planner may contain at most this many calls of reading tools. */
 export const MAX_LOOKS = 12
 
 type Sent = Pick<ModelAnswer, 'blocks' | 'end'>

@@ -142,8 +142,8 @@ type BuiltRequest = {
 }
 
 /**
- * Builds the request of a step. Throws a {@link Failure} where a text is gone, or the request is larger than the
- * window.
+ * Builds the request of a step to its model. Throws a {@link Failure} where a stored text that it needs is gone, or the
+ * request is larger than the model's window.
  */
 export async function buildRequest(input: StepInput, sources: RequestSources): Promise<BuiltRequest> {
   const { objects, store, model, secrets, summaries, map, from, lessons: pinned = [] } = sources
@@ -192,8 +192,8 @@ export async function buildRequest(input: StepInput, sources: RequestSources): P
 type Gathered = { plan?: Plan; task?: Task; about: About[]; files: string[] }
 
 /**
- * Reads the texts that a step is about. A task's plan is the plan it belongs to; without a task, a plan is a text like
- * others.
+ * Reads the texts that a step is about. For a step of a task, the first plan among them is taken as the plan that the
+ * task is part of; for any other step, a plan is a text like the others.
  */
 async function gatherAbout(input: StepInput, store: RunStore): Promise<Gathered> {
   const gathered: Gathered = { about: [], files: [] }
@@ -217,7 +217,7 @@ async function gatherAbout(input: StepInput, store: RunStore): Promise<Gathered>
 
 const References = v.array(v.object({ kind: v.string(), oid: v.string() }))
 
-/** The references, with lists of sub-agents' findings replaced by their items. */
+/** Replaces each reference to a list of sub-agents' findings by the references in that list. */
 async function flattened(about: readonly Reference[], store: RunStore): Promise<Reference[]> {
   const all = about.map(async reference =>
     reference.kind === 'found' ? v.parse(References, await store.readJson(reference)) : [reference],
@@ -234,7 +234,7 @@ const WithWords = v.looseObject({
   discovered: v.optional(v.array(v.object({ title: v.string(), why: v.string() })), []),
 })
 
-/** Kinds that are always plain text: JSON of a person or a model must not be taken for this program's own. */
+/** Kinds of texts that are always plain text: JSON of a person or a model must not be taken for this program's own. */
 const PLAIN: readonly string[] = [
   ...['plan', 'wish', 'answer', 'question', 'artifact', 'report', 'complaints'],
   ...['failures', 'asked and answered', 'lessons kept'],
@@ -263,7 +263,7 @@ function jsonOf(text: string): unknown {
   }
 }
 
-/** At most this many files named by the user or a report are added. */
+/** At most this many files are added to a request because an answer of the user or a failure report names them. */
 const MAX_NAMED = 20
 /** A path in a text: with a slash or an extension, without punctuation around it. */
 const PATH = /[\w@.+-]+(?:\/[\w@.+-]+)+|[\w@+-]+\.[A-Za-z]\w{0,9}/g

@@ -22,7 +22,7 @@ const USUAL_WORDS = 'Your whole answer. Call it exactly once: there is no second
 
 /** Whether a kind of step changes files. */
 export const mayEdit = (kind: StepKind): boolean => kind === 'implement' || kind === 'resolve'
-/** Whether a kind of step decides about the whole project, and may read files first. */
+/** Whether a kind of step makes or checks the run's plan, and so may read files of the whole project first. */
 export const isPlanning = (kind: StepKind): boolean => kind === 'plan' || kind === 'check plan'
 
 const namesOf = (tools: readonly { description: ToolDescription }[]): string[] =>

@@ -54,7 +54,7 @@ beforeEach(async () => {
   await Bun.write(join(state, 'x'), '')
   await switchCommands(state, true)
   vfs = new WorkInProgressVfs(place.objects, await commit(place.path, 'main', FILES))
-  // A name that is no UTF-8: commands see the file, but it can't be taken back.
+  // A name that is not UTF-8: commands see the file, but their changes of it can't be copied back to the branch.
   await vfs.writeFile('caf\xe9', Buffer.from('latin1'))
 })
 afterEach(() => place[Symbol.asyncDispose]())

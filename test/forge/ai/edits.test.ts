@@ -146,7 +146,7 @@ function placesOfRows(file: string, text: string): number[] {
     }
     const isMoved = (width: number) =>
       new Set(indents.map(([from, to]) => columnsOf(to, width) - columnsOf(from, width))).size < 2
-    // Different indentations in the file for one in the search text are no match.
+    // No match where one indentation of the search text stands for several different ones in the file.
     if (new Map(indents).size < new Set(indents.map(pair => pair.join('>'))).size) return false
     const isMixed = indents.flat().some(it => it.includes('\t')) && indents.flat().some(it => it.includes(' '))
     return (!isMixed && (isShifted(0) || isShifted(1))) || [2, 3, 4, 8].some(isMoved)

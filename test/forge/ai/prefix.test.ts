@@ -40,8 +40,8 @@ describe.each(PROVIDERS.slice(0, 2))('%s', provider => {
       const { counted } = talk.server.requests[at] ?? {}
       return counted ? counted.read / counted.input : Number.NaN
     })
-    // The first turn has nothing to read, and the second comes after the 5 minutes of its cache: only then an hour is
-    // asked for.
+    // The first turn finds nothing in the cache. The second begins after the first one's 5 minutes in the cache are
+    // over; from then on, requests ask for an hour.
     expect(shares.slice(0, 2)).toEqual([0, 0])
     for (const share of shares.slice(2)) expect(share).toBeGreaterThan(0.9)
   }, 60_000)

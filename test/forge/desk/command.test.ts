@@ -95,7 +95,7 @@ async function askAsVisitor(address: string) {
   return await send(Number(port), request(`${pathname}${search}`, { Host: `127.0.0.1:${port}` }))
 }
 
-/** The last address that the browser was asked to open at a desk's port, once it differs from the one before. */
+/** Waits until the browser was asked to open an address at the desk's port that is not `before`. Gives the address. */
 async function ticketOpened(address: string, before?: string): Promise<string> {
   const { origin } = new URL(address)
   for (const end = Date.now() + 10_000; Date.now() < end; await Bun.sleep(10)) {
@@ -445,7 +445,7 @@ async function begun(top: string, state: string): Promise<Forge> {
   return forge
 }
 
-/** The address of a desk that has ended. */
+/** Starts a desk and stops it again. Gives the address that it had. */
 async function begunAndStopped(top: string, state: string): Promise<URL> {
   const forge = await begun(top, state)
   await forge.stop()

@@ -75,7 +75,7 @@ describe.skipIf(hasNoTemporal)('a run of a dozen tasks', () => {
       })
       expect(await world.forge(['attach', run])).toMatchObject({ code: 0 })
       expect(await world.git('rev-parse', `forge/${run}/result^{tree}`)).toBe(tree)
-      // Requests under way at an orderly end may be repeated.
+      // Requests that were under way when a worker was ended in an orderly way may be repeated.
       expect(world.model.requests.length).toBeLessThanOrEqual(STEPS + IN_FLIGHT)
       const { git: written } = await world.journal(run)
       expect(new Set(written.map(({ id }) => id)).size).toBe(written.length)
@@ -132,7 +132,7 @@ describe.skipIf(hasNoTemporal)('a run of a dozen tasks', () => {
       expect(world.model.requests.length).toBeLessThanOrEqual(STEPS + IN_FLIGHT)
       const { git: written, file } = await world.journal(run)
       const ids = written.map(({ id }) => id)
-      // A line that the killed worker had written to the file alone comes into git a little later.
+      // A line that a killed worker had written only to the journal's file is stored in git a little later.
       expect(ids.toSorted()).toEqual(file.map(({ id }) => id).sort())
       for (const [at, id] of ids.entries()) {
         const [request, answer] = id.split(' asks ')

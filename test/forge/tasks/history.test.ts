@@ -123,7 +123,8 @@ async function smallOwnCommits(): Promise<string | undefined> {
     )
     return lines <= MAX_OWN_LINES
   })
-  // The run's base is the commit before these, so there has to be one more.
+  // `log` lists the newest first. The run's base is the commit before the OWN_COUNT small ones, so one more has to
+  // follow.
   const at = commits.findIndex((_, at) => {
     return at + OWN_COUNT < commits.length && isSmall.slice(at, at + OWN_COUNT).every(Boolean)
   })

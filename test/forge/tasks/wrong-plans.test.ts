@@ -52,7 +52,7 @@ describe.skipIf(hasNoTemporal)('a run by a plan with', () => {
         expect(begun).toMatchObject({ code: 4 })
         const answered = await scene.forge(await wordsOf(run, wrong.person))
         expect(answered).toMatchObject({ code: 0, err: '' })
-        // A command that follows the run takes a processor for a second, so the end is awaited without one.
+        // `forge attach` takes a second of CPU time, so it is run only where its exit code is tested.
         if (wrong.code !== undefined) expect(await scene.forge(['attach', run])).toMatchObject({ code: wrong.code })
       } else expect(begun).toMatchObject({ code: wrong.code ?? 0 })
       // The run's command ends with its last decision; then the status is still written to git.
@@ -81,7 +81,7 @@ describe.skipIf(hasNoTemporal)('a run by a plan with', () => {
     return ['plan', run, '--file', file, '--yes']
   }
 
-  /** The data in git of a run that rests: its journal and the states of its tasks. */
+  /** What git has of a run that has ended or waits for the user: its journal, and the states of its tasks. */
   async function keptOf(run: string) {
     await using objects = openObjects(await openRepository(scene.folder))
     const store = new RunStore(objects, run)

@@ -25,7 +25,9 @@ export type Person = { types: (run: string) => string[] } | { edits: (plan: Plan
 type Does = (asked: AskedStep & { times: number }) => ModelAnswer | undefined
 
 export type WrongPlan = {
-  /** A description; also the name of the run's work, so only letters, digits and blanks. */
+  /**
+   * What is wrong with the plan. It is also the work that the run is asked to do, so only letters, digits and blanks.
+   */
   what: string
   /** The tasks of the first plan that is carried out. */
   tasks: PlannedTask[]
@@ -40,13 +42,13 @@ export type WrongPlan = {
   /** Answers any other step. */
   answers?: Does
   args?: string[]
-  /** The user's action; undefined where the model finds the way out by itself. */
+  /** The user's action; undefined where an answer of the model is enough to finish the run. */
   person?: Person
   /** The expected requests with their counts (by default one plan): finished work is not requested again. */
   asked: Record<string, number>
   /** Parts of the journal's lines, in the expected order. */
   story: string[]
-  /** The exit code of the command that follows the run until it rests; by default 0. */
+  /** The exit code of the command that follows the run until it ends or waits for the user; by default 0. */
   code?: number
   /** The tasks that are done in the end; by default those of the plan. */
   isDone?: string[]
@@ -90,7 +92,9 @@ const change =
     tasks: plan.tasks.map(it => (it.id === id ? { ...it, ...fields(it) } : it)),
   })
 
-/** A check that fails with exactly the three texts of a and b, and passes with a fourth one. */
+/**
+ * A check that fails while there are exactly three .txt files, as with tasks a and b alone, and passes with a fourth.
+ */
 const TWO_ALONE = 'grep -q done a.txt && { ! test $(ls *.txt | wc -l) = 3; }'
 
 const REPLANNED = 'replanned There is a new plan; changed, with 2 fresh attempts: '

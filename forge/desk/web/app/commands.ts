@@ -70,7 +70,7 @@ function branchCommands(page: Page, tab: Tab, branch: string): Command[] {
   ]
 }
 
-/** The fields of an action that a list of keys reads. */
+/** The fields of an action that are shown in the list of keyboard shortcuts. */
 export type Listed = Pick<Action<never>, 'label' | 'keys' | 'listKeys'>
 
 /** All actions, grouped by the part of the page in which they apply. */

@@ -130,7 +130,7 @@ const ROLES: Record<Notice['tone'], 'status' | 'alert' | undefined> = {
 
 interface LineProps {
   shown: Shown
-  /** Which of several notices this is, and the function that shows the next. */
+  /** Of several notices: which of them this one is, in words, and the function that shows the next one. */
   others?: { words: string; next: () => void }
 }
 

@@ -47,8 +47,8 @@ function placeIn(page: Page): Place {
 }
 
 /**
- * Pushes a place onto the browser's history after the next paint, since the call takes the browser long. A browser that
- * refuses many entries at once skips this one.
+ * Pushes a place (the shown tab and pane) onto the browser's history after the next paint, since the call takes the
+ * browser long. If the browser refuses it, after many entries in a short time, this entry is missing.
  */
 function keep(place: Place, isFirst: boolean): void {
   setTimeout(() => {

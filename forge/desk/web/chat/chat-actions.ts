@@ -104,7 +104,7 @@ export function watchFailed(page: Page): () => void {
   return effect(() => {
     for (const tab of page.tabs.value) {
       const { conversation, composer, at } = tab
-      // A message that is being sent is still in the field.
+      // Skip while a message is being sent: its text is still in the field.
       if (!conversation.isUnfinished.value || composer.isSending.value || at.kind === 'commit') continue
       const section = conversation.sections.value.at(-1)
       if (!section || seen.has(section.turn)) continue

@@ -85,7 +85,7 @@ interface FieldProps {
 function Field({ tab, branch, describedBy }: FieldProps) {
   const page = usePage()
   const { composer, conversation } = tab
-  // In the docked chat the field is not a focus target: the editor beside it is.
+  // In the docked chat, the message field does not get the focus when the tab is shown: the editor beside it does.
   const field = usePlace<HTMLTextAreaElement>(...(tab.pane.kind === 'chat' ? (['message'] as const) : []))
   const text = composer.text.value
   const wanted = composer.focusWanted.value

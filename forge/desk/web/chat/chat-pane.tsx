@@ -107,7 +107,7 @@ function Unfinished({ tab }: { tab: Tab }) {
   }, [tab, isThere])
   if (!turn || !isThere) return null
   const count = turn.files.length
-  // The end of the log usually says why already.
+  // The end of the log usually says already why the turn did not end well.
   const isSaid = sections.value.at(-1)?.end?.words === turn.words
   const named = turn.files.slice(0, 3).map(path => readable(baseName(path)))
   const more = count > 3 ? ` and ${count - 3} more` : ''

@@ -27,7 +27,7 @@ export function contextWords(context: TreeRow['context']): string | undefined {
 export function ContextCircle({ tab, row }: { tab: Tab; row: TreeRow }) {
   const page = usePage()
   const { context, path } = row
-  // An empty element in place of the circle keeps the marks beside it in one column.
+  // Rows without a circle get an empty element of its size, so that the other marks of all rows are in one column.
   if (!context || row.kind !== 'file') return <span class="ctx-place" />
   return (
     // biome-ignore lint/a11y/useKeyWithClickEvents: see above
@@ -48,7 +48,7 @@ export function ContextCircle({ tab, row }: { tab: Tab; row: TreeRow }) {
   )
 }
 
-/** How full the model's window is, and the files in it. */
+/** Shows how full the model's context window is, and which files are in it. */
 export function ContextMeter({ tab }: { tab: Tab }) {
   const head = tab.conversation.head.value
   if (!head || head.missing !== undefined || head.context.of === 0) return null

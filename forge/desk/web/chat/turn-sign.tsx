@@ -28,7 +28,7 @@ export function TurnWord({ branch }: { branch: string }) {
   return sign ? <span class="vh">, {sign.words}</span> : null
 }
 
-/** The end of the chat's tab: the sign of the turn alone, without a button to close the tab. */
+/** The right end of the chat's tab: the icon of the turn's state, in place of other tabs' close button. */
 export function ChatEnd({ sign }: { sign: Sign | undefined }) {
   if (!sign) return null
   return (

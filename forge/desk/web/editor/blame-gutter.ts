@@ -74,7 +74,10 @@ class BlameMarker extends GutterMarker {
   }
 }
 
-/** `open`: shows a commit. For screen readers, the commit of the cursor's line is shown above the text. */
+/**
+ * Shows the commit of each line in the gutter. `open`: shows a clicked commit. For screen readers, the commit of the
+ * cursor's line is also shown above the text.
+ */
 export function blameGutter(commits: LineCommits, open: (commit: BlamedCommit) => void): Extension {
   const numberAt = (view: EditorView, at: number) => view.state.doc.lineAt(at).number
   const commitAt = (view: EditorView, number: number) => commitOfLine(view.state, commits, number)

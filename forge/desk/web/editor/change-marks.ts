@@ -149,9 +149,9 @@ export function savedLineOf(state: EditorState, line: number): number | undefine
 }
 
 /**
- * Makes the edit that discards the changes of the selected lines, as they are in the last commit then. Added lines, and
- * lines that replace as many others, are discarded one by one; any other change as a whole. Undefined if no selected
- * line differs.
+ * Makes the edit that restores the selected lines as in the last commit. Where lines were added, or replaced by as many
+ * others, only the selected ones are restored; any other change is discarded as a whole. Undefined if no selected line
+ * differs.
  */
 export function discardChanges(state: EditorState): TransactionSpec | undefined {
   const { saved, hunks } = state.field(changes, false) ?? { saved: Text.empty, hunks: [] }

@@ -197,7 +197,7 @@ function decorationsFor(settings: ConflictSettings, { open, settled, strays, all
   }
   for (const conflict of settled) {
     const line = doc.lineAt(conflict.from)
-    // A conflict resolved to nothing at the end of a file without a final line end has no line of its own.
+    // A conflict that was resolved to no text, at the end of a file without a final line end, has no line of its own.
     const isLineStart = line.from === conflict.from
     const widget = new SettledWidget(settings, conflict, all)
     ranges.push(Decoration.widget({ widget, block: true, side: isLineStart ? -1 : 1 }).range(conflict.from))

@@ -21,7 +21,9 @@ interface Words {
   starts: number[]
 }
 
-/** The ranges in each line of a side that differ from another text; empty without one. */
+/**
+ * For each line of `text`, a side of a conflict: the ranges that differ from `before`; none where `before` is missing.
+ */
 export function changedWords(before: string | undefined, text: string): Range[][] {
   const lines = text.split('\n')
   if (before === undefined || before === '') return lines.map(() => [])

@@ -116,7 +116,7 @@ export class OpenFile {
   #isRefused = false
   /** The server refused one of the edits in a message: the edits are then sent one by one, to find out which. */
   #isOneByOne = false
-  /** The collaboration extension is being replaced: nothing is sent meanwhile. */
+  /** Whether the collaboration extension is being replaced: then no edits are sent. */
   #isAdopting = false
   /** The version of the text after all edits that the server has accepted; news of them may still be on its way. */
   #awaited = 0
@@ -157,7 +157,7 @@ export class OpenFile {
     return this.#path
   }
 
-  /** Follows a rename of the file. `isAfterBreak`: the file is loaded before anything is sent. */
+  /** Follows a rename. `isAfterBreak`: the connection broke, so nothing is sent before the file is loaded. */
   moveTo(path: string, isAfterBreak: boolean): void {
     this.#path = path
     if (!isAfterBreak) this.sendAgain()
@@ -560,7 +560,7 @@ export class OpenFile {
     else this.#adopt(theirs, file.version, isAfterBreak)
   }
 
-  /** Continues from the server's text, and adds the edits that it lacks. */
+  /** Continues from the server's text, and adds the edits of this window that the server does not have. */
   #adopt(theirs: Text, version: number, isAfterBreak: boolean): void {
     this.#goOnFrom(theirs, version, this.#lackingIn(theirs, isAfterBreak))
   }
@@ -590,7 +590,7 @@ export class OpenFile {
     }
   }
 
-  /** The change to the server's text that adds the edits that it lacks. */
+  /** The change that adds to the server's text the edits of this window that the server does not have. */
   #lackingIn(theirs: Text, isAfterBreak: boolean): ChangeSet {
     const { doc } = this.state as EditorState
     const pending = sendableUpdates(this.state as EditorState)
@@ -607,7 +607,7 @@ export class OpenFile {
     return this.#confirmed.eq(theirs) || this.#earlier.some(text => text.eq(theirs))
   }
 
-  /** Whether the server's text contains some of the unconfirmed edits. */
+  /** Whether the server's text is the confirmed text with the first of the unconfirmed edits, one or several. */
   #isOnTheWay(theirs: Text): boolean {
     let text = this.#confirmed
     for (const { changes } of sendableUpdates(this.state as EditorState)) {
@@ -681,7 +681,7 @@ export class OpenFile {
     const state = this.state as EditorState
     const [first, ...rest] = sendableUpdates(state)
     if (!first) return
-    // Later edits stay, moved to their position without the refused text.
+    // The edits after the refused one stay; their positions are changed to those without the refused text.
     let undoing = first.changes.invert(this.#confirmed)
     let others = ChangeSet.empty(this.#confirmed.length)
     for (const { changes } of rest) {

@@ -61,7 +61,7 @@ const refusedTexts = StateField.define<readonly RefusedText[]>({
 const isSame = (one: RefusedText, other: RefusedText): boolean =>
   one.at === other.at && one.text === other.text && one.why === other.why
 
-/** Adds a refused text to the boxes: letters typed one by one where no text is accepted go into one box. */
+/** Adds a refused text to those shown in boxes. Letters typed one by one at the same place go into one box. */
 function added(texts: readonly RefusedText[], text: RefusedText): readonly RefusedText[] {
   const last = texts.findIndex(({ at, isTakenOut }) => at === text.at && !isTakenOut)
   const before = texts[last]

@@ -359,7 +359,7 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
     if (isCovered || !isActive || wanted <= tab.focusGiven) return
     tab.focusGiven = wanted
     file.focus()
-    // A closing dialog returns the focus to the previous element: the content asks for it afterwards.
+    // A dialog that closes returns the focus to the element that had it before: ask for the focus again after that.
     page.wantFocus()
   }, [page, tab, file, wanted, isCovered, isActive])
 

@@ -28,7 +28,7 @@ export function paletteOf(element: Element): GraphColours {
 }
 
 export interface Drawing {
-  /** The row above the first one, whose lines enter at the top. */
+  /** The row above the first drawn one: its lines continue into the drawing from the top. */
   above: GraphRow | undefined
   rows: readonly (GraphRow | undefined)[]
   rowHeight: number

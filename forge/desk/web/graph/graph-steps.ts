@@ -297,7 +297,8 @@ function offerToPublish(page: Page, branch: string): void {
 }
 
 export async function pull(page: Page, branch: string): Promise<void> {
-  // The desk's state names the upstream only after its distance was counted, so the server is asked.
+  // The desk's state names a branch's upstream only once the commits ahead and behind are counted, so the server is
+  // asked.
   if (!page.branch(branch)?.upstream && !(await hasUpstream(page, branch))) {
     offerToPublish(page, branch)
     return

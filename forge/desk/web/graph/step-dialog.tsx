@@ -39,7 +39,7 @@ export function StepDialog({ content, close }: Props) {
   const { preview: found, changes, problem: trouble, look } = usePreview(fetch.isDone ? step : undefined)
   const preview = trouble === undefined ? found : impossible(trouble)
   const canPull = preview?.offers === 'pull' && content.pull !== undefined
-  // After a rejected push, the preview says the same and offers the pull.
+  // After a rejected push, the new preview gives the same reason as `problem`, and offers a pull: it is shown once.
   const isPullSaid = canPull && step.step === 'push'
   const hasToSave = preview?.offers === 'save'
   const canTryAgain = fetch.problem !== undefined

@@ -133,7 +133,10 @@ function OutlookWord({ outlook }: { outlook: Outlook | undefined }) {
   )
 }
 
-/** The outcomes of the choices' steps, by key; each is loaded once. */
+/**
+ * The outcome (such as clean or conflicts) of the step that each choice would run, by the choice's key; each is loaded
+ * once.
+ */
 function useOutlooks(near: readonly Choice[]): ReadonlyMap<string, Outlook> {
   const page = usePage()
   const known = useSignal<ReadonlyMap<string, Outlook>>(new Map())

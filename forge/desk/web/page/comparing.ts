@@ -16,7 +16,8 @@ export function compareWith(page: Page, tab: Tab): void {
     branch: branchOf(tab),
     run: chosen => {
       tab.review.chosenBase.value = chosen
-      // A branch is also reviewed commit by commit against its base.
+      // With a base, a branch shows all changes or one commit at a time: the latter stays, anything else becomes all
+      // changes.
       const { kind } = tab.review
       if (tab.at.kind === 'commit' || kind.peek() !== 'commit') kind.value = 'all'
     },

@@ -23,7 +23,7 @@ export class ForkliftState extends ServerValue<Forklift> {
 
   hear(news: News): void {
     if (news.say === 'repository') this.touch()
-    // A created, renamed or deleted branch may change which branch a run is open as.
+    // When a branch is created, renamed or deleted, the branch as which a run of Forklift is open may be another one.
     if (news.say === 'desk') this.#look(news.desk.branches.map(({ name }) => name).join('\0'))
     if (news.say !== 'forklift') return
     const { line, end } = news

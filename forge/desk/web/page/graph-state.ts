@@ -108,7 +108,7 @@ export class GraphState {
   #lookTimer: ReturnType<typeof setTimeout> | undefined
   #isBegun = false
   #isShown = false
-  /** Something has changed while the graph was hidden, and is not loaded yet. */
+  /** Whether something has changed while the graph was hidden, so that it has to be loaded again. */
   #isStale = false
   #search = 0
 

@@ -1,4 +1,7 @@
-/** The files that are open in this window. An open file itself is made by `MakeFile`, which brings the editor. */
+/**
+ * The files that are open in this window. `MakeFile`, which makes an open file, is passed in, so that this module does
+ * not load the editor's code.
+ */
 import { signal } from '@preact/signals'
 import { pathAfter } from '../../contract/paths.ts'
 import type { At } from '../../contract/values.ts'
@@ -9,7 +12,7 @@ type MakeFile = (at: At, path: string, position: { top: number; cursor: number }
 /** All files that are open in this window, by branch or commit, and path. */
 export class OpenFiles {
   readonly #files = new Map<string, OpenFile>()
-  /** Increases when a file is opened or closed, so that what reads all files is rendered again. */
+  /** Increases when a file is opened or closed, so that components that read the list of open files render again. */
   readonly #changed = signal(0)
   /** Files that are closed as soon as the server has all text typed into them. */
   readonly #unwanted = new Set<string>()

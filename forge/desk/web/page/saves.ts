@@ -1,4 +1,4 @@
-/** Saves, one after the other in each branch, and independently in different branches. */
+/** Runs saves: those of one branch one after the other, those of different branches independently. */
 import { signal } from '@preact/signals'
 
 export class Saves {

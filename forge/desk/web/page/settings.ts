@@ -72,7 +72,7 @@ function applyStyles(values: SettingValues): void {
 interface Described {
   label: string
   words: string
-  /** How it is set: switched on or off, typed, chosen, or a number with its bounds and step. */
+  /** The control for its value: a switch, a text field, a choice, or a number field with its bounds and step. */
   control: 'switch' | 'text' | { choices: readonly string[] } | { least: number; most: number; step: number }
   usual: string | number | boolean | undefined
 }

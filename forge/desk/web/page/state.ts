@@ -371,7 +371,7 @@ export class Page {
   showHere(tab: Tab, pane: Pane): void {
     batch(() => {
       tab.show(pane)
-      // An editor takes the focus when it is the active one: in a split one, the page could still find the other half.
+      // The active editor takes the focus itself: in a split editor, a search in the page could find the other half's.
       if (pane.kind === 'file') tab.focusWanted.value++
       else this.wantFocus()
     })
@@ -542,7 +542,7 @@ export class Page {
         : at
       if (branch !== at.branch) this.renamed(at.branch, branch)
       const since = tips.get(at.branch)
-      // Also without a new commit: a rename may be a draft.
+      // Renamed files are looked for even if the branch has no new commit, since a rename may be a draft.
       if (since !== undefined) await this.#followFiles(branch, since)
     }
   }

@@ -42,7 +42,7 @@ export class StepDrag {
   readonly dragged = signal<Dragged | undefined>(undefined)
   /** The branch under the pointer. */
   readonly over = signal<string | undefined>(undefined)
-  /** The outcome at each branch for the dragged source. */
+  /** The outcome of dropping the dragged source on each branch. */
   readonly outlooks = signal<ReadonlyMap<string, Outlook>>(new Map())
   readonly previewed = signal<Previewed | undefined>(undefined)
   readonly #page: Desk

@@ -196,7 +196,8 @@ export class TasksState {
     const run =
       isNew || mark !== this.#shownMark ? await this.#connection.ask('tasks run', { run: name }) : this.run.peek()
     if (isLate() || !run) return
-    // A task that gets a question is shown, unless another task is. A task that the user has closed stays closed.
+    // A task that begins to ask the user is shown, unless another task is shown. A task that the user has closed stays
+    // closed.
     const asked = new Set(askingIn(this.run.peek()))
     const first = askingIn(run).find(id => !asked.has(id))
     batch(() => {

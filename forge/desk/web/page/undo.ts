@@ -31,7 +31,7 @@ export function redo(page: Page): Promise<void> {
   return reverse(page, () => page.connection.ask('redo', {}))
 }
 
-/** Returns a condition for a notice: true until another operation is done, after which Undo would revert that one. */
+/** Returns a condition for a notice with Undo: true until there is a later operation, which Undo would revert. */
 export function untilMore(page: Page): (page: Page) => boolean {
   const before = page.desk.peek()?.canUndo
   let own: string | undefined

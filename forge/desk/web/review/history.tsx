@@ -227,7 +227,7 @@ function placeAfter(before: readonly CommitRow[], after: readonly CommitRow[], i
 
 type RowsChange = (before: readonly CommitRow[], after: readonly CommitRow[]) => void
 
-/** The rows of a history. `follow` is called when they are loaded again, in the same change of the page. */
+/** The rows of a history. `follow` is called when they are loaded again, before the page renders the new rows. */
 function useHistory(page: Page, tab: Tab, path: string | undefined, words: string, follow: RowsChange) {
   const rows = useSignal<CommitRow[]>([])
   const problem = useSignal<string | undefined>(undefined)

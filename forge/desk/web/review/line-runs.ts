@@ -12,7 +12,7 @@ export interface LineRun {
 export const keyOfLine = ({ kind, before, after }: DiffLine): string =>
   kind === 'deleted' ? `-${before}` : `+${after}`
 
-/** All runs of a diff that was made without ignoring whitespace. */
+/** All runs of adjacent changed lines in a diff that was made without ignoring whitespace. */
 export function runsOf({ parts }: Pick<Diff, 'parts'>): LineRun[] {
   const runs: LineRun[] = []
   let run: LineRun | undefined

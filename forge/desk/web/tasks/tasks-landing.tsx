@@ -193,8 +193,8 @@ export function Doubts({ doubts }: { doubts: readonly string[] }) {
 }
 
 /**
- * The contract and how it was checked. The run's history is folded, and git's table of files is left out if the diff is
- * shown.
+ * Shows the contract (the assertions of the plan) and how it was checked. The run's history is folded, and git's table
+ * of files is left out if the diff is shown.
  */
 function LandingWords({ words, hasDiff }: { words: readonly string[]; hasDiff: boolean }) {
   const places = [words.findIndex(line => line.startsWith('How it went')), words.findIndex(line => STAT.test(line))]

@@ -86,7 +86,7 @@ function rowsOf(tasks: readonly RunTask[], columns: ReadonlyMap<string, number>)
   return rows
 }
 
-/** A line for each dependency that no other one implies. */
+/** A line for each dependency between tasks that does not already follow from other dependencies. */
 function linesOf(nodes: readonly Placed[]): Line[] {
   const byId = new Map(nodes.map(node => [node.task.id, node]))
   const above =
@@ -115,7 +115,7 @@ function lineBetween(from: Placed, to: Placed): Line {
   const [x1, y1] = [from.left + NODE.width, from.top + NODE.height / 2]
   const [x2, y2] = [to.left, to.top + NODE.height / 2]
   const bend = GAP.x / 2
-  // The curve is in the last gap: a long line is horizontal until there.
+  // The line curves only in the gap before its last column, and is horizontal until there.
   const path = `M${x1} ${y1}H${x2 - GAP.x}C${x2 - bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`
   return { from: from.task.id, to: to.task.id, path, isDone: from.task.state === 'done' }
 }

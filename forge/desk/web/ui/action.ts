@@ -66,8 +66,8 @@ export function commandsWith<About>(actions: Actions<About>, about: About): Comm
 }
 
 /**
- * The possible actions among some, as a group of a menu. `keys`: the keys shown beside them: those of the list if the
- * menu was opened in it, or none where the keys would apply to another object.
+ * Those of `actions` that are possible now, as a group of a menu. `keys`: which keys are shown beside them: those that
+ * work in the focused list, those of the page, or none where the keys would apply to another object.
  */
 export function itemsWith<About>(
   about: About,

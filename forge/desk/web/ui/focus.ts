@@ -7,7 +7,7 @@
 export type PlaceName =
   /** The main element of a view: a list of commits, the tasks of a run, a conflict. */
   | 'home'
-  /** A chat or a file that is loading: it keeps what is typed. */
+  /** A chat or a file that is still loading. It keeps the keys that are typed until then. */
   | 'coming'
   | 'editor'
   | 'list'
@@ -37,7 +37,7 @@ const CONTENT: readonly PlaceName[] = [
   'branch tab',
 ]
 
-/** The elements by place. They register themselves while they are in the page: see usePlace. */
+/** The elements that can be focused, by the name of their place. They register themselves: see usePlace. */
 export class FocusPlaces {
   readonly #elements = new Map<PlaceName, Set<HTMLElement>>()
 

@@ -35,7 +35,7 @@ const TOO_DEEP = /^[ \t>]{160,}[^ \t>\n]|^(?:[ \t]*(?:[-*+>]|\d+[.)])[ \t]+){24,
 export class MarkdownBlocks {
   #text = ''
   #settled: Block[] = []
-  /** The length of the settled blocks, in characters. */
+  /** The length of the settled blocks (those that more text can't change), in characters. */
   #length = 0
   #blocks: Block[] = []
 

@@ -10,7 +10,7 @@ export interface MenuItem {
   run: () => void
 }
 
-/** A menu without a position. */
+/** The title and items of a menu, without its position on the screen. */
 export interface Offer {
   /** The name of the object that the menu is for, such as a commit. */
   title: string
@@ -26,7 +26,8 @@ export interface MenuContent extends Offer {
 
 /** The position of a menu: at the pointer for a right click; below the element for a button or the keyboard. */
 export function placeOfMenu(event: MouseEvent | KeyboardEvent, element: Element): { x: number; y: number } {
-  // Opened by the keyboard, the event has no position; opened by a button, the menu must not cover the button's words.
+  // If the menu is opened by the keyboard, the event has no position; if by a button, the menu must not cover the
+  // button's label.
   if (event.type === 'contextmenu' && event instanceof MouseEvent && (event.clientX !== 0 || event.clientY !== 0)) {
     return { x: event.clientX, y: event.clientY }
   }

@@ -56,8 +56,8 @@ export class Connection {
   /** How often the connection broke. After each break, the server has forgotten this window's state. */
   breaks = 0
   /**
-   * Called each time the connection opens, before any question is repeated. Not called the first time if the embedded
-   * answers are still current.
+   * Called each time the connection opens, before any question is repeated. Not called the first time if the answers
+   * embedded in the page are still current.
    */
   onUp: () => void = () => {}
   onNews: (news: News) => void = () => {}

@@ -192,7 +192,7 @@ test('no operation runs a hook of the repository', async () => {
   expect((await readdir(desk.folder)).filter(name => name.startsWith('ran'))).toEqual([])
 })
 
-/** Merges a commit from outside into main, since the desk writes no files with a filter. */
+/** Makes a commit by plain git, since the desk can't save files with a filter, and merges it into main on the desk. */
 async function moveOn(desk: Desk, files: Files): Promise<void> {
   const parents = [await desk.git('rev-parse', 'main')]
   const made = await commit(desk.path, 'elsewhere', files, { parents })

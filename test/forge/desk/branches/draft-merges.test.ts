@@ -132,7 +132,8 @@ test('a file that equals the draft, or its base again, has no conflict', async (
   const again = await together(place, one, other, START)
   expect(again.clashes.size).toBe(0)
   expect(again.files.get('a.txt')?.bytes?.toString()).toBe(typed)
-  // A file that equals the base of the one draft only is still in conflict: the other draft never had its lines.
+  // A file on the branch that equals the base of only one of the two drafts is still in conflict: the other draft never
+  // had that file's lines.
   expect((await together(place, one, other, LATER)).clashes.size).toBe(1)
 })
 
@@ -248,7 +249,7 @@ test('three windows in one file: whatever is chosen, no typed or committed line 
   const second = START.replace('two', 'second').replace('four', 'four\ncommitted')
   await commit(desk.path, 'main', { 'a.txt': second })
   await other.look()
-  // Another desk types on the second commit, before either knows of the other.
+  // Another desk types on the second commit, before either desk has seen the other's edit.
   await (await edit(other, 'main', 'a.txt')).type('other’s', second.indexOf('second'), 6)
   await desk.work.look()
   await desk.work.flush()

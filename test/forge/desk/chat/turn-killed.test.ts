@@ -12,7 +12,7 @@ import { PLAIN } from '../../../support/git.ts'
 import { randomFrom } from '../../../support/random.ts'
 
 const ASKER = join(import.meta.dir, 'asker.ts')
-/** The number of rounds; set TURNS_KILLED for more. */
+/** How many turns are killed, each at another moment; set TURNS_KILLED for more. */
 const ROUNDS = Number(process.env.TURNS_KILLED ?? 6)
 const FILES = ['a.txt', 'b.txt', 'c.txt', 'd.txt']
 
@@ -33,7 +33,7 @@ function answer({ messages }: Heard): Turn {
   return { delay: 30, pieces: 100, pause: 5, ...(isAsked ? { text: `Do ${round}` } : steps[done]) }
 }
 
-/** Runs a turn, and kills the desk this many milliseconds after it has opened. */
+/** Starts a desk that runs a turn. Kills it this many milliseconds after its first output, or at the turn's end. */
 async function killedAfter(milliseconds: number, words: string[], env: Record<string, string>): Promise<string> {
   const child = Bun.spawn([process.execPath, ASKER, ...words], {
     env: { ...process.env, ...PLAIN, ...PERSON, ...env },

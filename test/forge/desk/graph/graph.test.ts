@@ -155,7 +155,7 @@ describe('lanes', () => {
     const whole = layLanes(shapeOf(story))
     const part = layLanes(shapeOf(story, 100))
     expect([...part.lanes].filter((lane, row) => lane === 0 && whole.laneOf(row) !== 0)).toEqual([])
-    // Lines to parents not read yet run to the end.
+    // Lines to parents that are not read yet run to the last row.
     expect(part.lines(0, 100)[99]?.length).toBeGreaterThan(0)
   })
 

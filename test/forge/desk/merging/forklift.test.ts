@@ -148,7 +148,7 @@ describe('a stuck run', () => {
       fork: { 'two.txt': lines('a of the fork', 'b of the fork') },
       upstream: { 'two.txt': lines('a of upstream', 'b of upstream') },
     }
-    // The merge begins with the harness's command.
+    // The agent begins the merge with the command that Forklift's instructions give it.
     const begin = 'git -c merge.conflictStyle=zdiff3 merge --quiet "refs/remotes/upstream/$upstream_branch" || true'
     const half = "sed -i '1,/^>>>>>>>/{/^<<<<<<</d;/^|||||||/,/^>>>>>>>/d}' two.txt"
     const settle = `${begin}; ${half}; ${STUCK}`
@@ -340,7 +340,7 @@ describe('a run with another outcome', () => {
 
   test('is opened at its start even if only its own folder still has that commit', async () => {
     await using world = await makeWorld(TWO)
-    // The fork has new commits elsewhere: the run begins at one that this checkout never fetched.
+    // The run begins at a commit of origin that this checkout does not have.
     await world.agent(LEFT)
     expectExit(await world.run(), 4)
     const { metadata } = await world.lastRun()

@@ -49,7 +49,7 @@ type Headers = Record<string, string | string[] | undefined>
 /** A request to a route; to the socket's route, an upgrade. */
 const ask = (path: string, headers: Headers = {}, method = 'GET') =>
   send(port, request(path, { ...desk.headers, ...(path === '/socket' && upgrade()), ...headers }, method))
-/** A socket sends the secret only in its protocols. */
+/** The headers of a WebSocket request, which can send the secret only in its list of protocols. */
 const upgrade = () => ({
   ...UPGRADE,
   [SECRET_HEADER]: undefined,

@@ -16,19 +16,19 @@ import { randomPairs } from '../../../support/random-histories.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { makeFolder } from '../../../support/repository.ts'
 
-/** The number of pairs; FORGE_PAIRS=1000 tests more. */
+/** The number of random pairs of branches that each test tries; FORGE_PAIRS=1000 tries more. */
 const PAIRS = Number(process.env.FORGE_PAIRS ?? 80)
 const HANDS = 2
 /** The time limit for all pairs, in milliseconds, with room for a busy machine. */
 const TIMEOUT_MS = Math.max(300_000, PAIRS * 2_000)
 
-/** One in a thousand pairs makes git fail with an invalid entry; the desk must fail, too. */
+/** For one in a thousand pairs of random branches git fails with this message; the desk must fail, too. */
 const BROKEN = 'null sha1'
 
 /** The result of a step by git or by the desk: its commits, and the files in conflict if it stopped. */
 type Outcome = { commits: string[]; conflicts: string[]; stoppedAt: string; isNothing: boolean }
 
-/** A checkout in which git runs the same step. */
+/** A checkout in which git runs the same step as the desk, to compare the results. */
 class Hand {
   constructor(
     readonly path: string,

@@ -8,7 +8,7 @@ import { COLOURS, findings } from './axe.ts'
 import { ask, HALF_A_TURN, HOSTILE_ANSWER, openConversation, RICH_ANSWER } from './conversation-scene.ts'
 import { type DeskPage, openPage, openScene, settled } from './page-scene.ts'
 
-/** The conversation in each of its states. */
+/** Functions that bring the conversation into each state to be tested, by the name of the state. */
 const CHAT_STEPS: Record<string, (page: DeskPage, model: ScriptedModel) => Promise<void>> = {
   'a conversation': async page => {
     await page.getByRole('log').waitFor()
@@ -217,7 +217,7 @@ describe.skipIf(!hasBrowser)('axe finds nothing serious', () => {
   })
 })
 
-/** The findings in light, and those about colours in dark, where all else is the same. */
+/** The findings of axe-core in the light theme, and those about colours in the dark one, where all else is the same. */
 async function findingsInBoth(page: DeskPage): Promise<string[]> {
   await settled(page)
   const light = await findings(page)

@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import { changedWords } from '../../../../forge/desk/web/editor/conflict-words.ts'
 
-/** The marked words, by line. */
+/** The words of `text` that are marked as changed, by line. */
 const marked = (before: string, text: string) =>
   changedWords(before, text).map((ranges, index) =>
     ranges.map(([from, to]) => (text.split('\n')[index] ?? '').slice(from, to)),

@@ -99,7 +99,7 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
 
   test('a pull into a branch without an upstream branch offers to publish it', async () => {
     await openBranch(page, 'topic')
-    // Also in a window that has not shown the repository yet.
+    // The status bar offers it even in a window that has not shown the repository yet.
     await page.getByRole('status', { name: 'Status' }).getByRole('button', { name: 'Publish branch…' }).waitFor()
     await page.keyboard.press('Alt+0')
     await page.getByRole('toolbar', { name: 'Repository' }).getByRole('button', { name: 'Pull' }).click()

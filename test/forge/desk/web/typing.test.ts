@@ -1,4 +1,6 @@
-/** No edit is lost: breaks of the connection, a server that forgets, other windows. */
+/**
+ * No edit is lost when the connection breaks, the server loses edits that it has confirmed, or other windows edit too.
+ */
 import { describe, expect, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'

@@ -1,4 +1,4 @@
-/** The activities around batches, as a collector calls them, and as a hostile process could. */
+/** The activities that send requests in batches, called as by their workflow, and as by a hostile process. */
 import { expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { openModel } from '../../../../forge/ai/providers.ts'
@@ -22,7 +22,7 @@ type BatchScene = Scene & {
   given: GivenRequest[]
   /** Constructs the request of a step. */
   made: (step: string) => Promise<StepPlace & Constructed>
-  /** Gives a request to the collector. */
+  /** Gives a step's request to the collector (the workflow that gathers requests into batches). */
   enlist: (step: string) => Promise<BatchRequest>
   submission: (requests: BatchRequest[]) => Promise<Submission>
   /** The run's folder. */

@@ -1,4 +1,7 @@
-/** A worker killed at any point of its steps: the next one continues, pays little twice, and comes to the same end. */
+/**
+ * A worker is killed at any point of its steps: the next worker continues, repeats few paid requests, and gets the same
+ * result.
+ */
 import { expect, test } from 'bun:test'
 import { readFile } from 'node:fs/promises'
 import { join } from 'node:path'

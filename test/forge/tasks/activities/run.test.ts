@@ -217,7 +217,7 @@ test('a folder that is deleted in the middle is made again, with the journal and
   await scene.activities.note({ run: RUN, lines: [next] })
   expect(await readFile(journalFile(folder), 'utf8')).toStartWith(before)
   expect(parseLines(await readFile(journalFile(folder), 'utf8')).map(({ id }) => id)).toContain('next')
-  // One more request is allowed, and no third one.
+  // The run may send one more request, its second, but no third one.
   await scene.step({ step: 'stack/1/2', attempt: 2 })
   const refused = await failureOf(scene.step({ step: 'stack/1/3', attempt: 3 }))
   expect(refused.message).toBe('It has sent 2 requests, which is the limit of this run.')

@@ -113,7 +113,7 @@ test('a provider in trouble is told of while that lasts: what, since when, and w
   const last = it.scene.again()
   await last.send({ ...place, ...constructed })
   const lines = (await it.scene.store.all('journal')).map(bytes => JSON.parse(bytes.toString()))
-  // A later worker knows the trouble that the one before recorded.
+  // The second worker reads the trouble (a failing model) that the first has recorded, so it is recorded only once.
   expect(lines.filter(({ what }) => what === 'trouble').map(({ words }) => words)).toEqual([first.message])
   expect(lines.filter(({ what }) => what === 'trouble over')).toHaveLength(1)
   expect(await read()).toEqual([])

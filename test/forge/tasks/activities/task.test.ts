@@ -1,4 +1,4 @@
-/** The activities around a task's steps: gathering, judging, checking, delivering; also repeated after a crash. */
+/** A task's activities besides its steps: gathering, judging, checking, delivering; also repeated after a crash. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { attemptRef, doneRef } from '../../../../forge/tasks/runs/folder.ts'

@@ -108,7 +108,7 @@ test.each([
   expect(await it.one.missing(['id', 'every command'])).toEqual(['id', 'every command'])
 })
 
-/** Changes fields of the first approval; `content` becomes its hash. */
+/** Changes fields of the first approval: sets its `sha256` to the hash of `content`, and the others as given. */
 function relabel(approvals: Stored['approvals'], { content, ...fields }: Record<string, string>): void {
   const sha256 = content === undefined ? undefined : new Bun.CryptoHasher('sha256').update(content).digest('hex')
   Object.assign(approvals[0] ?? {}, fields, sha256 && { sha256 })

@@ -8,7 +8,7 @@ import { hasNoTemporal } from '../../../support/temporal.ts'
 
 const LONG = 120_000
 
-/** Holds steps back until it is opened. */
+/** A gate at which steps wait (`passed`) until the test opens it. */
 function gate() {
   const { promise, resolve } = Promise.withResolvers<void>()
   return { passed: promise, open: resolve }

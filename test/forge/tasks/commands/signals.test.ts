@@ -5,7 +5,7 @@ import { TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
 
 const LONG = 120_000
-/** FORGE_TEST_AGENTS=1000 uses a thousand, which takes minutes; the flow alone is tested with that many. */
+/** The number of sub-agents. FORGE_TEST_AGENTS=1000 takes minutes; the workflow alone has a test with that many. */
 const AGENTS = Number(process.env.FORGE_TEST_AGENTS || 300)
 /** On a busy machine, at most this many requests miss their heartbeats and are sent again. */
 const LOST = Math.ceil(AGENTS / 20)

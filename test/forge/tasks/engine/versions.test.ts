@@ -12,6 +12,7 @@ async function importsOf(file: string): Promise<Set<string>> {
   for (let path = open.pop(); path !== undefined; path = open.pop()) {
     if (files.has(path)) continue
     files.add(path)
+    if (!/\.tsx?$/.test(path)) continue
     const imports = transpiler.scanImports(await Bun.file(path).text()).map(it => it.path)
     for (const name of imports) if (name.startsWith('.')) open.push(join(dirname(path), name))
   }

@@ -29,7 +29,7 @@ type Start = Extract<RunCommand, { do: 'start' }>
 /** An attempt under way, at step `at`. `sent`: the step's request, if it was sent. */
 type Out = { start: Start; at: number; sent?: { reservation: Reservation; cost: number } }
 
-/** How the attempts at tasks end: the same for all worlds of a seed, with and without crashes. */
+/** The tasks of a simulated run, and how each attempt at them ends: the same for one seed, with and without crashes. */
 type Nature = {
   tasks: TaskShape[]
   steps: Map<string, number>

@@ -24,7 +24,7 @@ type World = {
   replans?: (times: number) => TaskShape[] | undefined
   /** The files that a planner asks to see, depending on what it was given; undefined: it makes the plan. */
   looks?: (about: readonly Reference[]) => string | undefined
-  /** Chooses which thing under way ends next. */
+  /** Chooses, by index below `count`, which of the activities and child workflows under way ends next. */
   next: (count: number) => number
 }
 
@@ -264,7 +264,7 @@ test('minutes are not counted while requests are out in batches, until the last 
   expect(usedAfter({ is: 'time' }, 20 * MINUTE)).toBe(1)
   expect(usedAfter(away('a:fan-out', false, 2), 20 * MINUTE)).toBe(1)
   expect(usedAfter({ is: 'time' }, 22 * MINUTE)).toBe(3)
-  // A killed attempt no longer counts as waiting for a batch, although it can not report its return.
+  // A killed attempt no longer counts as waiting for a batch, although it can't report that it waits no longer.
   usedAfter(away('a', true, 3), 22 * MINUTE)
   usedAfter({ is: 'not ended', task: 'a', attempt: 1 }, 30 * MINUTE)
   expect(run.away).toEqual([])
