@@ -344,7 +344,7 @@ async function finding(running: RunningDesk, bench: Bench): Promise<Row> {
 /** The words that a replacement is previewed for: in many of the files. */
 const REPLACED_WORDS = 'edit 49'
 
-/** Measures until each hit of a replacement in many files is known, with what replaces it. */
+/** Measures the time until all matches in many files are found, and the replacement of each is computed. */
 async function replacing(running: RunningDesk, bench: Bench): Promise<Row> {
   await using window = await TestWindow.at(running.address)
   const question = { words: REPLACED_WORDS, isRegex: false, matchCase: true }

@@ -661,7 +661,9 @@ async function uncoveredCi(objects: Objects, { spots }: Comparison, { start, res
   return []
 }
 
-/** Files that look like automation, and package scripts that run by themselves, in a version of the agent's own. */
+/**
+ * Files that look like automation, and packages with scripts that run by themselves, whose result is in neither side.
+ */
 async function newAutomation(objects: Objects, { spots, steerCi }: Comparison): Promise<Path[]> {
   const isNew = async (spot: Spot): Promise<boolean> => {
     const { path, kind, stages, automatic, ours, theirs, result } = spot

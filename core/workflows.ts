@@ -245,7 +245,10 @@ function losesGuard(
   })
 }
 
-/** Whether a guard is the fork's, upstream's where the fork has not changed it, or a combination of both. */
+/**
+ * Whether a guard (a condition or environment) is the fork's, upstream's where the fork has not changed it, or a
+ * combination of both.
+ */
 function keepsGuard(own: unknown, old: unknown, upstreams: unknown, now: unknown): boolean {
   if (isDeepStrictEqual(now, own)) return true
   if (isDeepStrictEqual(now, upstreams)) return isDeepStrictEqual(own, old)

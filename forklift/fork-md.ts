@@ -10,7 +10,7 @@ const MAX_FORK_MD_BYTES = 1 << 20
 
 /**
  * Reads FORK.md from the root of a checkout. The checkout is upstream's code too, so links are not followed: one could
- * lead to any file of the user. Where the checkout has none (it may be sparse), the start's FORK.md is read.
+ * lead to any file of the user. Where the checkout has none (it may be sparse), FORK.md is read from `start`.
  */
 export async function readForkMd(
   checkout: string,

@@ -16,7 +16,7 @@ export type Remote = {
   /** The name of the default branch, and the commit at its tip. */
   branch: string
   tip: Oid
-  /** All branches, with their tips. */
+  /** All branches of the remote, each with the commit at its tip. */
   heads: ReadonlyMap<string, Oid>
 }
 

@@ -5,7 +5,10 @@ import { DamagedClone, inWords } from './errors.ts'
 import { removeFolders } from './leftovers.ts'
 import { type RunFindings, recordFile } from './runs.ts'
 
-/** The steps of a run: they yield findings as soon as these are true, and return the last line of a good end. */
+/**
+ * The steps of a run: they yield facts to record as soon as these are known, and return the last line to print on
+ * success.
+ */
 export type RunSteps = AsyncGenerator<RunFindings, string>
 
 /** The last line of a run that has nothing to do. Throws where the run was interrupted. */

@@ -7,7 +7,7 @@ export class Report {
   name = 'forklift'
   readonly #terminal = Boolean(process.stdout.isTTY)
   readonly #colour = this.#terminal && !process.env.NO_COLOR
-  /** Without a terminal, lines are held back until there is something to do. */
+  /** Without a terminal, lines are held back until the run has something to merge: otherwise it prints nothing. */
   #held: string[] | undefined = this.#terminal ? undefined : []
   readonly #counts = new Map<unknown, string>()
 
@@ -45,7 +45,7 @@ export class Report {
     if (this.#terminal) process.stdout.write(`\r\x1b[K  ${visible(text).slice(0, (process.stdout.columns || 80) - 3)}`)
   }
 
-  /** Called when there is something to do: prints the lines held back. */
+  /** Called when the run turns out to have something to merge: prints the lines held back. */
   begin(): void {
     const held = this.#held ?? []
     this.#held = undefined

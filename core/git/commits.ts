@@ -135,7 +135,7 @@ async function verifyIsThere(objects: Objects, type: 'tree' | 'commit', oids: re
   if (missing !== undefined) throw new Error(`There is no ${type} ${missing}`)
 }
 
-/** The bytes of a commit object, from its author and committer lines. */
+/** The bytes of a commit object with these fields; `author` and `committer` are whole lines. */
 export function bytesOf(
   { tree, parents, message, encoding }: Pick<CommitFields, 'tree' | 'parents' | 'message' | 'encoding'>,
   author: Buffer,

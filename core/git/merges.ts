@@ -68,7 +68,7 @@ export async function mergeMany(
     return attributes && attributes.size > 0 ? [{ at, attributes }] : []
   })
   const merges = first.map(merge => merge && withoutMet(merge))
-  // Most pairs of a repository have the same attributes.
+  // Pairs with the same attributes, as most are, are merged together by one git process.
   const byContent = Map.groupBy((await Promise.all(needing)).flat(), ({ attributes }) => digestOf(attributes))
   for (const group of byContent.values()) {
     await using place = await openAttributesPlace(repository, group[0]?.attributes ?? new Map())

@@ -25,7 +25,7 @@ export type GitOptions = {
   env?: Variables
   /** Git is ended after this many bytes of output, and the answer is `cut`. */
   limit?: number
-  /** Replaces the bounds of the Where. */
+  /** The limits for this git process, in place of those of its {@link Where}. */
   bounds?: Bounds
   /** Gets the output as it comes, in place of `stdout`, which stays empty. Returns 'enough' to end git. */
   onOutput?: (piece: Buffer) => 'enough' | undefined

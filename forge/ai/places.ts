@@ -76,7 +76,10 @@ export function findPlaces(file: Buffer, text: Buffer, indented: readonly string
   return within('punctuation') ?? rows('punctuation')
 }
 
-/** The first of these lines that is nowhere in a file, overlooking as much as possible; undefined where all are. */
+/**
+ * The first of these lines that a file does not have, also without regard to blanks and punctuation; undefined where it
+ * has all.
+ */
 export function findMissing(file: Buffer, lines: readonly string[]): string | undefined {
   const everything = { blanks: true, punctuation: true } as const
   const { bytes } = fold(file, everything)

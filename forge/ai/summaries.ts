@@ -50,7 +50,7 @@ export class Summaries implements Disposable {
     readonly cache: SummaryCache,
   ) {}
 
-  /** The list for a tree: always the same for the same tree, files and window. */
+  /** The list of a tree's files with their summaries: the same for the same tree, active files and window. */
   async of({ tree, active, near = [], window }: WantedSummaries): Promise<Outline> {
     const bytes = bytesIn(Math.min(window * SHARE, MAX_OUTLINE_TOKENS))
     const key = digest([SUMMARY_VERSION, tree, bytes, active, near])

@@ -7,7 +7,7 @@ import { isOfTheForge } from './model-files.ts'
 export const trialOf = (vfs: WorkInProgressVfs): WorkInProgressVfs =>
   new WorkInProgressVfs(vfs.objects, vfs.base, vfs.changes, vfs.verifyWritable)
 
-/** Takes the changes of a copy over. Deletions come first, as a file may become a folder. */
+/** Applies the changes made in a copy (`trial`) to `vfs`. Deletions come first, as a file may become a folder. */
 export async function takeTrial(vfs: WorkInProgressVfs, trial: WorkInProgressVfs): Promise<void> {
   const changed = [...trial.changes].filter(
     ([path, change]) => vfs.changes.get(path) !== change || !vfs.changes.has(path),

@@ -2,17 +2,17 @@
  * Every ref that the forge keeps for itself, by name and meaning. All of them are below `refs/forge/`: git shows none
  * of them as a branch or a tag, and `forge/desk/private-refs.ts` keeps them from being published.
  *
- * | ref | what it is | |---|---| | `refs/forge/drafts/BRANCH` | what is typed in a branch and not saved: a commit on
- * its tip | | `refs/forge/merging/BRANCH` | a merge, rebase or cherry-pick that waits for a person: a commit with both
- * sides | | `refs/forge/turns/BRANCH` | how far a turn of the AI has come, as a commit, until the turn has ended | |
- * `refs/forge/renaming/BRANCH` | a rename of a branch that is not complete: the desk completes it at its next start | |
- * `refs/forge/operations` | what the forge did to refs: the newest commit of a chain, one for each operation | |
- * `refs/forge/lost/OID` | an annotated tag that an operation would have lost, kept so that undo can bring it back | |
- * `refs/forge/kept/…` | the tip of a branch that was landed as one commit, with its own commits | |
- * `refs/forge/runs/RUN/…` | what a run of the tasks has written; forge/tasks owns these, the desk only reads them | |
- * `refs/forge/evaluations` | results of `forge eval`: how models answered kept requests; forge/tasks owns it | |
- * `refs/forge/playbooks` | the lessons of runs, a file for each; forge/tasks owns it, the desk changes it by `forge
- * playbooks` |
+ * - `refs/forge/drafts/BRANCH`: what is typed in a branch and not saved: a commit on its tip
+ * - `refs/forge/merging/BRANCH`: a merge, rebase or cherry-pick that waits for a person: a commit with both sides
+ * - `refs/forge/turns/BRANCH`: how far a turn of the AI has come, as a commit, until the turn has ended
+ * - `refs/forge/renaming/BRANCH`: a rename of a branch that is not complete: the desk completes it at its next start
+ * - `refs/forge/operations`: what the forge did to refs: the newest commit of a chain, one for each operation
+ * - `refs/forge/lost/OID`: an annotated tag that an operation would have lost, kept so that undo can bring it back
+ * - `refs/forge/kept/…`: the tip of a branch that was landed as one commit, with its own commits
+ * - `refs/forge/runs/RUN/…`: what a run of the tasks has written; forge/tasks owns these, the desk only reads them
+ * - `refs/forge/evaluations`: results of `forge eval`: how models answered kept requests; forge/tasks owns it
+ * - `refs/forge/playbooks`: the lessons of runs, a file for each; forge/tasks owns it, the desk changes it by `forge
+ *   playbooks`
  *
  * BRANCH is the branch's name below `refs/heads/`.
  */

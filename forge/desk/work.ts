@@ -335,7 +335,7 @@ export class Work implements AsyncDisposable {
     return await this.#reverse(operation)
   }
 
-  /** Redoes what was undone last, in the branch or of all. */
+  /** Redoes the operation that was undone last, in the branch or, without one, in the repository. */
   async redo(branch?: string): Promise<{ words: string; refs: RefName[] }> {
     const undone = await this.#room.operations.nextToRedo(branch === undefined ? undefined : partOf(branch))
     if (!undone) throw new Failure(nothingTo('redo', branch))

@@ -343,7 +343,7 @@ export type RunInput = {
   onlyPlan: boolean
   /** The most tasks at the same time. */
   atMost: number
-  /** Which of the run's requests are sent in batches: those of the work, or all with the planner's; undefined: none. */
+  /** Which of the run's requests are sent in batches: those of tasks, or all, the planner's too; undefined: none. */
   batch?: 'work' | 'all' | undefined
   /**
    * After more events than this the run continues with a new history; undefined: a default far below the server's

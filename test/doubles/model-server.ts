@@ -354,7 +354,7 @@ function atEvents(bytes: Buffer, events: string[]): Buffer[] {
   return bits
 }
 
-/** The events before the first text. */
+/** The events of an answer's stream before its first text. */
 function beginning(provider: Provider, events: string[]): Buffer[] {
   const block = { type: 'content_block_start', index: 0, content_block: { type: 'text', text: '' } }
   const opened = provider === 'anthropic' ? [`event: ${block.type}\ndata: ${JSON.stringify(block)}\n\n`] : []

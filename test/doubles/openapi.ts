@@ -38,7 +38,7 @@ export class Description {
     return new Description(await description)
   }
 
-  /** Follows a reference, if it is one. */
+  /** Gives the value that a `$ref` leads to; any other value as it is. */
   resolve(value: Json | undefined): JsonObject {
     let current = object(value)
     while (typeof current.$ref === 'string') current = object(valueAt(this.root, current.$ref))

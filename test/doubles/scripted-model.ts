@@ -19,7 +19,10 @@ const NAMES: Record<string, RegExp> = {
   next: /^(new|replace|replacement|new_?text|new_?string)$/i,
 }
 
-/** A call of the tool `name`: each value of `meant` becomes the argument that the offered tool has for this purpose. */
+/**
+ * A call of the tool `name`. Each value of `meant` becomes the argument whose name in the tool's schema fits the
+ * value's key.
+ */
 function call(heard: Heard, name: string, meant: Record<string, string>): ScriptedCall {
   const parameters = heard.tools.find(tool => tool.name === name)?.parameters ?? {}
   return { name, arguments: fill(parameters, meant) }

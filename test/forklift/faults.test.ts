@@ -303,7 +303,7 @@ async function wire(target: string, request: RegExp, nth: number, side: 'asked' 
   return { url: `http://127.0.0.1:${port}`, mend, [Symbol.asyncDispose]: async () => void server.close() }
 }
 
-// A fetch lists the branches again before it fetches commits: this is the third listing.
+// When fetching, the third POST is cut: a fetch lists the branches again before it fetches commits.
 test.concurrent.each([
   ['asking a remote', /^GET \/them.*git-upload-pack/, 1, 'asked', /upstream .*does not answer/],
   ['fetching', /^POST \/them.*git-upload-pack/, 3, 'answered', /upstream could not be fetched/],

@@ -24,7 +24,7 @@ function inject(folder: string): void {
   const { keep } = RunStore.prototype
   RunStore.prototype.keep = async function (into, name, content) {
     const oid = await keep.call(this, into, name, content)
-    // The line is already in git, but not yet in the file.
+    // The journal's line is already in git, but not yet in the journal's file.
     if (into === 'journal') reach(folder, name, 'within')
     return oid
   }

@@ -79,10 +79,10 @@ export const done = (words: string, ...edits: object[]) => ({ signal: 'success',
 export const says = (signal: string, words: string, more: Record<string, unknown> = {}) => ({ signal, words, ...more })
 
 export class TaskModel implements AsyncDisposable {
-  /** All requests, by the name of their work. */
+  /** All requests, by the name of the piece of work that they belong to. */
   readonly heard = new Map<string, AskedStep[]>()
   private readonly works = new Map<string, Work>()
-  /** The answer to requests for lessons, which name no work; by default none is learned. */
+  /** The answer to requests for lessons, which name no piece of work; by default no lesson is learned. */
   learns: AnswerTo = () => undefined
 
   private constructor(readonly server: ModelServer) {}

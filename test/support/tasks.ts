@@ -89,7 +89,7 @@ export class TaskScene implements AsyncDisposable {
     return { code: await child.exited, out, err: err.replace(SLOW_SERVER, '') }
   }
 
-  /** Adds a piece of work to the model, and runs it by its name until it rests. */
+  /** Adds a piece of work to the model, and starts a run for it; resolves when the run ends or waits for the user. */
   async run(name: string, work: Work, args: string[] = []): Promise<Ended & { run: string }> {
     this.model.knows(name, work)
     const ended = await this.forge(['run', '--yes', ...args, name])

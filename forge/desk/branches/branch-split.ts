@@ -28,8 +28,8 @@ export const DRAFTS_ELSEWHERE = 'drafts elsewhere'
 type Split = { name: string; to: string; tip: Oid; base: Oid | undefined }
 
 /**
- * Moves commits to a new branch. Throws a {@link Failure} if no checkout of the branch was left behind, or if the
- * branch has moved since.
+ * Moves the commits that a checkout of the branch could not follow to a new branch. Throws a {@link Failure} if no
+ * checkout was left behind, or if the branch has moved since.
  */
 export async function saveElsewhere(branches: OpenBranches, name: string, to: string): Promise<Oid> {
   const { checkouts } = branches.room

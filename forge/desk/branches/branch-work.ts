@@ -128,8 +128,8 @@ export interface HeldBranch {
   /** Replaces the branch's drafts without a commit. They are written soon. */
   becomeSoon(drafts: Drafts): Promise<void>
   /**
-   * Changes the branch: all its refs move or none, the checkouts follow, and with a deed it is an operation that can be
-   * undone. Throws {@link RefMoved}, without any effect, if a ref has moved.
+   * Changes the branch: all its refs move or none, and the checkouts follow. With `deed`, the change is recorded as an
+   * operation that can be undone. Throws {@link RefMoved}, without any effect, if a ref has moved.
    */
   become(next: Next, deed?: Deed): Promise<void>
   /**
@@ -511,7 +511,7 @@ export class BranchWork {
     this.#noticeOfDrafts('What is typed can be written to the disk again: nothing was lost.', false)
   }
 
-  /** Stops writing. */
+  /** Stops writing drafts to the repository. */
   end(): void {
     this.#writing.end()
     this.#sayWaiting(false)

@@ -159,7 +159,7 @@ export class Checkouts {
     await this.#kept
   }
 
-  /** Resolves when all pending checkouts have followed, or could not. */
+  /** Resolves when all pending checkouts were updated to their branch's commit, or could not be. */
   async settled(): Promise<void> {
     await this.#last
   }

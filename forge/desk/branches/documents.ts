@@ -71,7 +71,7 @@ export class Document {
     return { accepted: true, edits: edits.map(({ client }, at) => ({ client, changes: changes[at]?.toJSON() })) }
   }
 
-  /** Marks the current text, and returns its bytes. */
+  /** Remembers the current text, from which {@link become} counts later edits, and returns its bytes. */
   mark(): Buffer {
     this.#marked = this.#text
     this.#since = ChangeSet.empty(this.#text.length)

@@ -12,7 +12,7 @@ const MAX_OPERATIONS_READ = 1_000
 
 /**
  * The current paths of files of a branch. A path that does not exist any more is followed through the renames on the
- * desk since the branch was at commit `since`; without one it stays as it is.
+ * desk since the branch was at commit `since`; without a rename it stays as it is.
  */
 export async function pathsNow(
   branches: OpenBranches,

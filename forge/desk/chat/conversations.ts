@@ -184,8 +184,8 @@ export class Conversations {
   }
 
   /**
-   * Waits for a fact for a limited time. The first reading of a large repository takes longer: the page is then told to
-   * ask again when it is done.
+   * Waits for a value that the chat only displays, for a limited time, else gives `instead`. The first reading of a
+   * large repository takes longer: the page is then told to ask again when it is done.
    */
   async #inTime<Value>(branch: string, coming: Promise<Value>, instead: Value): Promise<Value> {
     const known = coming.then(

@@ -27,7 +27,9 @@ import { messageFor, type SaveStep } from '../branches/save.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
 import type { WrittenHere } from './written-here.ts'
 
-/** The names of commit trailers: the id of the turn that the commit is, and of the turn that it undoes. */
+/**
+ * The names of commit trailers: for the id of the turn that made the commit, and of the turn that the commit undoes.
+ */
 export const TURN = 'Forge-Turn'
 export const UNDOES = 'Forge-Undoes'
 

@@ -156,7 +156,7 @@ export const TasksWord = v.variant('tell', [
     text: v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(20_000)),
     /** Additional files that the task may write, as globs. */
     mayWrite: Additions,
-    /** Additional files that the task receives. */
+    /** Additional files whose content the task's requests contain. */
     with: Additions,
   }),
   /** Replaces the plan. `seen`: the hash of the plan that was shown; if the plan has changed since, nothing is done. */

@@ -422,7 +422,7 @@ async function marksIn({ room: { objects }, drafts }: BranchWork, row: ConflictR
       return { left: marksLeft(text, row.mark ?? 0), line: firstMark(text, row.mark ?? 0) }
     }),
   )
-  // A file renamed to two names has the same text under both.
+  // Of a file renamed to two names, both copies have the same conflicts: only the one with more open ones counts.
   return counts.reduce((most, it) => (it.left > most.left ? it : most))
 }
 

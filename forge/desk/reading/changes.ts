@@ -1,4 +1,4 @@
-/** The differences between two places: the files, the kind of change, and line counts. */
+/** The differences between two branches or commits: the files, the kind of change, and line counts. */
 import { Failure } from '../../../core/failure.ts'
 import { TooLarge } from '../../../core/git/bounds.ts'
 import type { Objects } from '../../../core/git/objects.ts'

@@ -42,7 +42,7 @@ const MAX_REPLACED_LINE_CHARS = 5_000
 /** At most this many files are found by one search. */
 const MAX_FILES_FOUND = 1000
 
-/** The parts of the work on branches that reading uses. */
+/** What the answers to questions about files and history need to know of branches. */
 export interface Branches {
   /** The files of a branch with its drafts, or those of a commit. */
   vfsAt: (at: At) => Promise<Vfs>

@@ -97,7 +97,10 @@ export async function arrive(held: HeldBranch, { kind, does, to, also = [], sett
   say({ say: 'repository' })
 }
 
-/** A merge that is to wait in a branch: where its plan stopped, and the commit that it starts from. */
+/**
+ * A merge that waits in a branch until its conflicts are resolved: the conflict where it stopped, and the branch's
+ * commit.
+ */
 export type WaitingMerge = {
   stop: Stop
   ours: Oid

@@ -21,7 +21,7 @@ type PickRules = {
   /** The number of all commits, including those already picked. */
   of: number
   onto?: string | undefined
-  /** Whether some commits of the chain are already picked. */
+  /** Whether some of the commits were picked before, up to a conflict that is resolved now. */
   isBegun?: boolean
 }
 

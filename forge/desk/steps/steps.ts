@@ -253,7 +253,7 @@ export class Steps {
     this.plannings.stop()
   }
 
-  /** Stops what is running, and waits for its end. */
+  /** Stops the running previews and steps, and waits for the end of a fetch, pull or push. */
   async end(): Promise<void> {
     this.plannings.stop()
     await this.#transfers.end()

@@ -112,7 +112,7 @@ class Words {
     this.#timer = setTimeout(() => this.#tell(), Math.max(0, this.#last + PROGRESS_INTERVAL_MS - Date.now()))
   }
 
-  /** Reports the last line at the end of the output. */
+  /** Reports the last line of progress at once, if it was held back. */
   end(): void {
     if (this.#timer !== undefined) this.#tell()
   }

@@ -1,7 +1,8 @@
 /**
- * The activities around batches. A flow gives a request to the collector of its model (flows/collector.ts), with budget
- * reserved. The collector's activities submit the requests as a batch, look at its state, and store its answers, each
- * under its request's hash. Each activity may be killed at any point and repeated.
+ * The activities that send requests to models in batches. A task's workflow reserves budget for a request and gives it
+ * to its model's collector, the workflow that submits batches (flows/collector.ts). The collector's activities submit
+ * the requests as a batch, look at its state, and store its answers, each under its request's hash. Each activity may be
+ * killed at any point and repeated.
  */
 import { createHash } from 'node:crypto'
 import { ApplicationFailure } from '@temporalio/common'

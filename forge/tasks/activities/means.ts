@@ -48,7 +48,7 @@ export type Surroundings = {
   attempt?: number
 }
 
-/** What checks need of a run. */
+/** The run's functions and folder that its checks use. */
 export type CheckMeans = {
   run: RunId
   /** The run's folder. */

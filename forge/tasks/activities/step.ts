@@ -546,7 +546,7 @@ function unlessLost(signal: AbortSignal): AbortSignal {
 /** Temporal's reasons for ending an activity that was not cancelled. */
 const LOST: readonly string[] = ['NOT_FOUND', 'TIMED_OUT']
 
-/** The result of some work, or the signal's reason where that is aborted first; the work continues. */
+/** Gives the result of `work`. Throws the signal's reason where that is aborted first; the work itself continues. */
 async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
   signal.throwIfAborted()
   const { promise, reject } = Promise.withResolvers<never>()

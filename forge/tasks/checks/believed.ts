@@ -30,8 +30,8 @@ export class Believed {
     const same: typeof passed = []
     for (const it of passed) if (it.commands === (await this.#commandsOf(task, it))) same.push(it)
     if (same.length === 0) return 'it was checked by other commands than the plan and the repository ask for now'
-    // `isWhole` is signed by `forge land --check`, which checks everything again and tells the user which questions no
-    // command answers.
+    // A fact with `isWhole` was signed by `forge land --check`, which checks everything again and tells the user which
+    // questions no command answers.
     if (same.some(({ isWhole }) => isWhole)) return undefined
     if (!this.#isApproved) return 'you have not approved the plan that it was checked by'
     this.#own ??= this.#findOwn()

@@ -366,7 +366,7 @@ async function tellHeldBefore(
 
 /**
  * A folder in which each command starts with the same files: those of the commit and of `prepare`. Otherwise a command
- * of an attempt could write a check that passes the next one.
+ * could change files so that the next command passes.
  */
 class CheckRoom {
   #isFilled = true

@@ -119,7 +119,7 @@ async function inFull(
   if (tree === undefined) return { onto: target.name, words: [`${target.name} has all of it already.`], doubts: [] }
   const belief = await beliefIn(place, landing, context)
   const { why } = belief
-  // The doubts are left out of the lines, since they have a field of their own.
+  // The doubts are left out of `words`, since the result has them in a field of their own.
   const told = { ...belief, doubts: [] }
   const words = await landingLines(place, landing, { onto: target.name, tip: target.tip, tree, belief: told })
   return { onto: target.name, tree, words, doubts: belief.doubts, unchecked: why && uncheckedWords(landing, why) }

@@ -90,7 +90,7 @@ async function lookAtServer(server: RunServer, store: RunStore): Promise<Looked>
   return { isUnderWay: false, status: own && hasEnded(own) ? own : failed(last, whyEnded(run, standing)) }
 }
 
-/** The status without a server, or where it does not answer, with the reason `why`. */
+/** The run's status as last stored in git, where there is no server or it does not answer; `why` is the reason. */
 async function lookWithout(store: RunStore, why: string): Promise<Looked> {
   const last = await readLastStatus(store)
   if (!last || RESTING.includes(last.state)) return { isUnderWay: false, status: last }

@@ -67,7 +67,7 @@ export class CodeMap implements Disposable {
   readonly #indexes = new Map<Oid, Promise<Index>>()
   /** The code files directly in a folder. */
   readonly #code = new WeakMap<Folder, readonly FileEntry[]>()
-  /** The last index: the next one is mostly similar. */
+  /** The index of the tree that was read last: the next tree's mostly differs little. */
   #last: Index | undefined
 
   constructor(
@@ -194,7 +194,10 @@ function placesIn(tags: readonly Tags[], kind: keyof Tags): Places {
   return { base: base.sort(), own: new Map() }
 }
 
-/** The files with a name, sorted; where there are more than `most`, at least one more than that. */
+/**
+ * The files in which a name occurs, sorted. With more than `most` of them, the list may end early, but is longer than
+ * `most`.
+ */
 function filesWith({ base, own }: Places, name: number, most = Number.POSITIVE_INFINITY): readonly number[] {
   const known = own.get(name)
   if (known) return known
@@ -314,7 +317,7 @@ function usersOf(index: Index, seeds: readonly number[]): Map<number, Weights> {
   return users
 }
 
-/** Joins the weights of both directions (files used, and users), scaled to the share of each. */
+/** Adds the weights of used files and of users, scaled so that their sums are OUTWARDS and the rest of 1. */
 function bothWays(out: Weights, users: Weights = new Map()): Weights {
   const sum = (weights: Weights): number => [...weights.values()].reduce((total, it) => total + it, 0)
   const both: Weights = new Map()

@@ -17,7 +17,10 @@ export type Offer = { name: string; line: string; at: number; end?: number }
 type Interface = { offers: readonly Offer[]; imports: readonly string[] }
 export type ReadInterface = (path: Path, text: string) => Promise<Interface>
 
-/** Without a reader of code, patterns of lines are used for all languages. */
+/**
+ * Makes a function that reads a file's definitions and imports. Without a parser (`code`), regular expressions are
+ * used.
+ */
 export const readInterfaceBy =
   (code?: CodeReader): ReadInterface =>
   async (path, text) => {

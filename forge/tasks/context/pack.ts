@@ -381,7 +381,7 @@ async function offerFile(
   }
 }
 
-/** Adds the project's conventions, and for a planner also what the project is. */
+/** Adds the project's conventions, and for a planner also a description of the project. */
 async function offerInstructions(
   { kind, forgeMd }: Packing,
   { vfs, room, clean }: Omit<Offering, 'names'> & WithRoom,

@@ -35,7 +35,7 @@ export class SignsOfLife implements Disposable {
     }
   }
 
-  /** Sends a heartbeat for each activity of a group, so that all hear of a cancellation. */
+  /** Sends a heartbeat for each activity of a group (of one task), so that all learn of a cancellation. */
   askAll(group: string): void {
     for (const member of this.#groups.get(group) ?? []) this.#beat(member)
   }

@@ -47,6 +47,6 @@ function asNow(kind: KeptRequest['kind'], request: Request): Request {
   }
 }
 
-/** The key by which a result is found: of everything that is sent, to which model. */
+/** The key of a result: a hash of the model and of everything that is sent to it. */
 const keyOf = ({ model, kind, request }: StoredRequest): string =>
   new Bun.CryptoHasher('sha256').update(JSON.stringify({ model, kind, request })).digest('hex')

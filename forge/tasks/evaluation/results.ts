@@ -102,7 +102,7 @@ export function rowsOf(results: readonly EvaluationResult[]): EvaluationRow[] {
   return rows.sort((a, b) => (`${a.kind} ${a.model}` < `${b.kind} ${b.model}` ? -1 : 1))
 }
 
-/** The rows as a table, with a heading and what it means. */
+/** The rows as a table with a heading, and an explanation of its columns. */
 export function evaluationTable(rows: readonly EvaluationRow[]): string[] {
   if (rows.length === 0) return []
   const number = (count: number) => count.toLocaleString('en')

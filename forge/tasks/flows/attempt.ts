@@ -240,7 +240,7 @@ class Attempt {
     return end.result
   }
 
-  /** Records what the attempt does next, and waits while its run holds it. */
+  /** Waits while the run lets the attempt start nothing new, then records what the attempt does next. */
   async #reached(doing: string): Promise<void> {
     this.#waits = this.#held.isHeld
     await this.#held.mayGoOn()

@@ -174,7 +174,7 @@ export function batchedOf(task: TaskId | undefined): Batched {
   const { workflowId, root } = workflowInfo()
   return new Batched(async (isAway, number) => {
     if (!root) return
-    // The run may have ended meanwhile.
+    // A failure to send the signal is ignored: the run may have ended meanwhile.
     const tell = () => getExternalWorkflowHandle(root.workflowId).signal(away, workflowId, task, isAway, number)
     await CancellationScope.nonCancellable(tell).catch(() => undefined)
   })

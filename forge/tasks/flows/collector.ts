@@ -71,7 +71,10 @@ class Collector {
   /** How many submissions this workflow history handles now: a new history begins only when it handles none. */
   #carried = 0
   #isDraining = false
-  /** How many signals to flows have not arrived yet: the server drops signals of a workflow that has ended. */
+  /**
+   * How many signals to waiting workflows are being sent. The collector does not end before: its signals would be
+   * dropped.
+   */
   #waking = 0
 
   constructor(private readonly input: CollectorInput) {

@@ -479,7 +479,7 @@ const PLANNING: readonly StepKind[] = ['plan', 'check plan']
 /** For the run's own steps, which have no sub-agents and are not begun while the run is held. */
 const NEVER_HELD: Holding = { isHeld: false, mayGoOn: async () => undefined }
 
-/** Characters of the run's state in one item of a list. */
+/** The run's state, as JSON, is stored as a list of pieces of this many characters. */
 const PART = 8000
 
 const some = (task: TaskId | undefined): { task?: TaskId } => (task === undefined ? {} : { task })

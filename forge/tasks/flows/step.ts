@@ -23,8 +23,8 @@ export type StepMeans = { held: Holding; fanOuts: Set<ChildWorkflowHandle<FanOut
 export const [AGAIN, MENDED] = ['again', 'mended']
 
 /**
- * Runs a step: asks a model. If it wants sub-agents, runs these and asks again with their findings. After a faulty
- * answer, each of the two questions is asked once more. Throws only a cancellation.
+ * Runs a step: asks a model. If it wants sub-agents, runs these and asks again with their findings. Each of these two
+ * requests is repeated once after a faulty answer. Throws only a cancellation.
  */
 export async function step(input: StepInput, means: StepMeans): Promise<StepEnd> {
   const first = await askOrMend(input, means)
@@ -134,7 +134,7 @@ function stepEndOf(error: unknown, spent: Spent): StepEnd {
   return { result: { outcome: 'failure_retryable', words: trouble.words, spent }, spent }
 }
 
-/** The id of the run's own workflow, with which those of its children begin. */
+/** The id of the run's own workflow: the ids of the workflows that it starts begin with it. */
 function idOfRun({ task, step: own }: StepInput): string {
   const { workflowId } = workflowInfo()
   const suffixes = [...(task === undefined ? [] : [`/${task}`]), `/${own.slice(0, own.lastIndexOf('/'))}:fan-out`]

@@ -18,8 +18,8 @@ const OF_THE_REQUEST = ['too long', 'refused', 'broken']
 const OTHER_STEPS = /\bTMPRL1100\b|nondeterminism/i
 
 /**
- * Classifies what an activity or a child threw after its retries: a halt, or only the `words` by which the attempt
- * fails. Rethrows a cancellation.
+ * Classifies what an activity or a child workflow threw after its retries: a halt, which stops the work until the user
+ * acts, or only the `words` by which the attempt fails. Rethrows a cancellation.
  */
 export function failureOf(error: unknown): { halt: Halt } | { words: string } {
   if (isCancellation(error)) throw error

@@ -4,7 +4,7 @@
  * `{a,b}`: either. A `/` at the end means everything below.
  */
 
-/** A part of a name: this character, any one, any number of any, or one of (or not of) a set. */
+/** A part of a name: a given character, any one (`?`), any number of any (`*`), or one in (or not in) a set (`[…]`). */
 type Sign =
   | { kind: 'one'; char: string }
   | { kind: 'any' }

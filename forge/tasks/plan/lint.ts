@@ -376,7 +376,7 @@ function* oneTask(task: Task, context: LintContext): Generator<string> {
     there.has(path) ||
     outputs.has(path) ||
     [...outputs].some(it => it.startsWith(`${path}/`)) ||
-    // A file that no output names may still be created where a pattern allows it.
+    // A task may also create a file that its outputs do not name, where the globs of its boundaries allow it.
     writes.reach(path, makers)
   for (const check of checks) {
     if (typeof check === 'string') {

@@ -106,7 +106,9 @@ export type Event =
    * order.
    */
   | { is: 'away'; flow: string; task?: TaskId; isAway: boolean; number: number }
-  /** The history is long: nothing new is begun until everything under way has ended. */
+  /**
+   * The workflow's history is long: nothing new is begun until everything under way has ended and a new history begins.
+   */
   | { is: 'drain' }
   | PersonSaid
 

@@ -1,4 +1,4 @@
-/** Decides what follows from the end of an attempt: a result, another attempt, a question, another order or plan. */
+/** Decides what follows from the end of an attempt: a result, another attempt, a question, or a changed plan. */
 import type { Reference, TaskId } from '../contract.ts'
 import type { Draft } from './draft.ts'
 import type { TaskEnd } from './events.ts'

@@ -165,7 +165,7 @@ function answered(draft: Draft, task: TaskId | '', answer: Reference): void {
 /** Switches to another plan that the linter has accepted. */
 function mended(draft: Draft, { plan, answered: said }: Extract<PersonSaid, { is: 'mended' }>): void {
   const { run } = draft
-  // Planning or finishing in progress belongs to the previous plan.
+  // Planning or finishing in progress belongs to the previous plan, so it is cancelled.
   if (run.planning || run.finishing) {
     if (run.work?.isUnderWay) draft.do({ do: 'cancel work' })
     delete run.work

@@ -39,7 +39,7 @@ export const because = (doubts: Doubt[]): string =>
     .join(' ')
     .slice(0, 1000)
 
-/** At most this many tasks are described to a planner beyond their state. */
+/** At most this many tasks are described to a planner with more than their state. */
 const MAX_TOLD = 200
 
 /** The progress of tasks, for a planner that checks the plan. */

@@ -178,7 +178,7 @@ export type RunRecord = {
   used: number
   since?: number
   tasks: TaskRecord[]
-  /** The current plan. `shown`: the plan that the user is shown; before the first approval the only one. */
+  /** The current plan. `shown`: the plan that the user is shown; before the first approval there is no `plan` yet. */
   plan?: Reference
   shown?: Reference
   /** The linter's complaints about the last plan. */
@@ -188,7 +188,7 @@ export type RunRecord = {
   above: TiersAbove
   /** Whether lessons are drawn from the run when it has ended. */
   learns?: boolean
-  /** The number of proposals, so that their steps have the same ids when they are repeated. */
+  /** How many plans were requested of a model. It numbers those steps: a repeated one has the same id. */
   proposals: number
   doubts: Doubt[]
   planning?: Planning

@@ -38,7 +38,10 @@ export const resultRef = (run: RunId): RefName => `refs/heads/${resultBranch(run
 /** Whether a text has the form of a run's id. */
 export const isRunId = (text: string): boolean => v.is(RunId, text)
 
-/** Gives a text as a run's id. Throws a {@link Failure} where it is none, as ids become part of refs and paths. */
+/**
+ * Gives a text as a run's id. Throws a {@link Failure} where it is not a valid one, as ids become part of refs and
+ * paths.
+ */
 export function verifyRunId(text: string): RunId {
   if (isRunId(text)) return text
   throw new Failure(`${visible(text) || 'An empty text'} is no run: forge runs lists them.`)

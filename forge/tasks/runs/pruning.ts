@@ -25,7 +25,7 @@ export type Pruned = {
   /** Whether the run itself stays, since finished work of it is not landed. */
   isKept: boolean
   refs: RefName[]
-  /** Branches that stay. */
+  /** Branches of the run that are not removed. */
   kept: RefName[]
   /** Removed branches whose commits still have a ref, the combined result first. */
   saved: { branch: string; at: RefName }[]

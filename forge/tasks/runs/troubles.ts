@@ -19,7 +19,7 @@ const Trouble = v.object({
 export type Trouble = v.InferOutput<typeof Trouble>
 const Stored = v.array(Trouble)
 
-/** Milliseconds after `next` from which a trouble is ignored, since nothing is trying any more. */
+/** Milliseconds after the time of the next try (`next`) from which a trouble is ignored: no process tries any more. */
 const STALE = 3 * 60_000
 
 const fileIn = (folder: string): string => join(folder, 'troubles.json')

@@ -426,7 +426,7 @@ describe('its end', () => {
   })
 })
 
-/** The parent's handling of a child that was taken over and sends anything. */
+/** How the parent handles a sandbox process that a tool has taken over, and that may send any message. */
 describe('a child that has been taken over', () => {
   /** The code with which the child sends messages. */
   const SPEECH = `

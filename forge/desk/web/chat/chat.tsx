@@ -122,7 +122,7 @@ function SetUp({ tab }: { tab: Tab }) {
   )
 }
 
-/** Time between two looks whether there is a model by now, in milliseconds. */
+/** Time between two checks whether a model has been set up, in milliseconds. */
 const LOOK_AGAIN_MS = 3_000
 
 function NoModel({ tab, branch, words }: { tab: Tab; branch: string; words: string }) {

@@ -22,7 +22,7 @@ export function hunksOf(one: Text, other: Text, chunk: Chunk): Hunk[] {
 /** A hunk with more lines than this, on both sides together, is not split at its unchanged lines. */
 const MAX_COMPARED_LINES = 400
 
-/** Splits a hunk at the unchanged lines between its changes. A chunk includes such lines where they are short. */
+/** Splits a hunk at the unchanged lines between its changes, which CodeMirror leaves in it where they are short. */
 function withoutCommonLines(one: Text, other: Text, hunk: Hunk): Hunk[] {
   const { fromA, toA, fromB, toB } = hunk
   const [linesA, linesB] = [toA - fromA, toB - fromB]

@@ -24,7 +24,7 @@ export interface RefusedText {
 
 interface Props {
   refused: RefusedText
-  /** Inserts the text or its variant; undefined if neither is possible. */
+  /** Inserts the refused text, or a variant that the file can contain; undefined if neither is possible. */
   insert?: () => void
   dismiss: () => void
 }

@@ -28,7 +28,7 @@ export const searchActions = {
       const isNew = tab.pane.kind !== 'find'
       tab.show({ kind: 'find' })
       if (!tab.search.isReplacing.peek()) tab.search.replaces(true)
-      // Focuses the words to find, as long as there are none.
+      // Focuses the field of the words to find if the search was just opened or that field is empty.
       tab.search.focus(isNew || tab.search.words.peek() === '' ? 'words' : 'replacement')
     },
   },

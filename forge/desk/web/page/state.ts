@@ -377,7 +377,7 @@ export class Page {
     })
   }
 
-  /** Shows the chat on request: without a model it shows the settings to make. */
+  /** Shows the chat on the user's request: without a model, it shows which settings a model needs. */
   showChat(tab: Tab): void {
     tab.composer.isWanted.value = true
     this.showHere(tab, CHAT)
@@ -663,7 +663,10 @@ export class Page {
     else this.tell({ title, ...about })
   }
 
-  /** Shows that an operation waits in a branch, also one begun elsewhere, such as an undo. */
+  /**
+   * Shows that an operation in a branch waits for a signature, also one begun in another window; without words, hides
+   * that.
+   */
   #waits(branch: string, words: string | undefined): void {
     const topic = `waiting ${branch}`
     if (words === undefined) this.solved(topic)

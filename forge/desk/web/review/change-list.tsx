@@ -41,7 +41,7 @@ export function ChangesWithDiffs({ changes, most = MAX_FILES, open = 'first' }: 
   const shownAt = useSignal<string | undefined>(undefined)
   const toggle = (path: string) => {
     const next = new Set(opened.peek())
-    // If all are open, a click scrolls to the diff.
+    // If all diffs are open, a click on a file closes none, and scrolls to its diff.
     if (open === 'all' || !next.has(path)) {
       next.add(path)
       shownAt.value = path

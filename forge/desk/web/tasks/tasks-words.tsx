@@ -74,7 +74,7 @@ const JOURNAL_SIGNS: Record<string, Omit<StateSign, 'word'>> = {
 /** Journal entries after which a question is closed. */
 const ANSWERS = ['answered', 'approved', 'passed', 'failed', 'stopped', 'success']
 
-/** Whether a question in a line was answered, or became irrelevant, in a later line. */
+/** Whether the question in a journal line was answered, or became irrelevant, by a later line of the journal. */
 export const isAnswered = (line: JournalLine, later: readonly JournalLine[]): boolean =>
   later.some(({ what, task }) => task === line.task && ANSWERS.includes(what))
 

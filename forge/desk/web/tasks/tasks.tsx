@@ -316,7 +316,7 @@ function Gauge({ name, value, of, look, words = plain }: GaugeProps) {
   )
 }
 
-/** The contract: an assertion holds once its task has passed. */
+/** The plan's contract, a list of assertions: each counts as fulfilled once the task that claims it has passed. */
 function Contract({ run: { contract, tasks } }: { run: Run }) {
   const stateOf = ({ task }: PlanAssertion) => tasks.find(({ id }) => id === task)?.state ?? 'waits'
   if (contract.length === 0) return <div class="contract" />

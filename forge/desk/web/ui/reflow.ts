@@ -22,7 +22,7 @@ export function joinWrappedLines(text: string): ProseBlock[] {
   let fenced: string[] | undefined
   for (const paragraph of text
     .replaceAll('\r\n', '\n')
-    // Blank lines, but not the indentation of the first line.
+    // Removes blank lines at the start, but not the indentation of the first line with text.
     .replace(/^(?:[^\S\n]*\n)+/, '')
     .trimEnd()
     .split(/\n\s*\n/)) {

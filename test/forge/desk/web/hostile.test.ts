@@ -1,4 +1,4 @@
-/** Hostile repositories: to run a script in the page, deceive the reader, or freeze the page. */
+/** Hostile repositories, which try to run a script in the page, deceive the reader, or freeze the page. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser, workOf } from '../../../support/browser.ts'
 import { commit, git, gitWith } from '../../../support/git.ts'

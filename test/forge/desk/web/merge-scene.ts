@@ -97,7 +97,10 @@ export async function settled(desk: PageDesk, path: string, text: string): Promi
   await desk.isText(BRANCH, path, text)
 }
 
-/** Creates main, a branch that begins there, and upstream, whose merge into that has conflicts. */
+/**
+ * Creates three branches: main, and from its commit `branch` and upstream. Merging upstream into `branch` has
+ * conflicts.
+ */
 export async function upstreamIn(
   path: string,
   branch: string,

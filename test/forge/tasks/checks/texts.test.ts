@@ -1,4 +1,4 @@
-/** The checks of texts. */
+/** The ready-made checks of written texts: links and notes, gaps, placeholders. */
 import { expect, test } from 'bun:test'
 import { checkTexts, type TextCheck } from '../../../../forge/tasks/checks/texts.ts'
 

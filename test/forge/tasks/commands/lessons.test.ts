@@ -21,7 +21,7 @@ async function commitAll(message: string): Promise<void> {
 
 const RULE = 'Each note ends with the name of its harbour, which is Nordhafen.'
 const ruled = (id: string) => task(id, { checks: [{ command: `sh rule.sh ${id}.txt` }] })
-/** A model that follows the rule only if it is told of it. */
+/** A model that follows RULE only if its request contains the rule. */
 const note = ({ kind, task: id, text }: AskedStep) =>
   kind === 'implement'
     ? done(`Write ${id}.`, write(`${id}.txt`, text.includes('Nordhafen') ? 'done Nordhafen\n' : 'done\n'))
