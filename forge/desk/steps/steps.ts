@@ -37,7 +37,7 @@ import { rewrittenCommits, warningsFor } from './warnings.ts'
 
 /** The commits in a preview: of the target, of the source, and of the remote branch. */
 type PreviewedStep = { before?: Oid | undefined; source?: Oid | undefined; there?: Oid | null | undefined }
-/** A step with a {@link StepPlan}. */
+/** A step whose result is computed (as a {@link StepPlan}) before the branch moves; a fetch or a push has none. */
 type PlannedStep = BranchStep | RewriteStep
 type TagStep = Extract<Step, { step: 'tag' | 'delete tag' }>
 type FetchStep = Extract<Step, { step: 'fetch' }>
