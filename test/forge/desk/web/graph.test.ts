@@ -465,8 +465,12 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await open()
     await page.getByRole('toolbar').getByRole('button', { name: 'Fetch' }).click()
     await until(() => desk.proxy.count('do') === 1)
-    desk.proxy.say({ say: 'progress', words: 'Receiving objects: 40 %' })
-    await page.getByText('Receiving objects: 40 %').waitFor()
+    // The desk's own first report may come after this one, and take its place.
+    const words = 'Receiving objects: 40 %'
+    await until(async () => {
+      desk.proxy.say({ say: 'progress', words })
+      return (await page.getByText(words).count()) > 0
+    })
     await page.getByRole('button', { name: 'Stop' }).click()
     await page.getByText('The fetch was stopped').first().waitFor()
     await page.getByRole('toolbar').getByRole('button', { name: 'Fetch' }).waitFor()

@@ -67,6 +67,7 @@ describe.skipIf(!hasBrowser)('a desk that shows what matters', () => {
     await openBranch(page, 'topic')
     await page.keyboard.press('Alt+r')
     await page.getByRole('button', { name: /^against/ }).click()
+    await page.getByRole('dialog').locator('input:focus').waitFor()
     await page.keyboard.type('and longer')
     const age = page
       .getByRole('dialog')
