@@ -57,4 +57,6 @@ docker network prune --force --filter label=forklift-e2e >/dev/null # networks o
 keep_image
 build_image
 cd "$root"
-bun test --timeout 240000 ./test/e2e/*.e2e.ts "$@"
+# Without a file among the arguments, all of them.
+[[ ${1:-} == ./* ]] || set -- ./test/e2e/*.e2e.ts "$@"
+bun test --timeout 240000 "$@"
