@@ -1,6 +1,6 @@
 /** Reads what is known of code files: parsed by tree-sitter, cached by blob id, so that each content is parsed once. */
 import { join } from 'node:path'
-import type { Objects } from '../../core/git/objects.ts'
+import { type Objects, oidOf } from '../../core/git/objects.ts'
 import type { Path } from '../../core/git/repository.ts'
 import type { FileEntry } from '../../core/git/trees.ts'
 import { CacheFile } from '../cache-file.ts'
@@ -45,11 +45,12 @@ export class CodeReader implements Disposable {
     return facts
   }
 
-  /** The facts of a text that is in no blob, such as a draft. */
+  /** The facts of a text, which may be in no blob, such as a draft. They are kept, too: most texts are read again. */
   async factsOfText(path: Path, text: string): Promise<CodeFacts> {
     const grammar = grammarOf(path)
-    if (!grammar || text.length > MAX_FILE_BYTES || isGenerated(text)) return NO_FACTS
-    return await this.#parsers.parse({ grammar, text })
+    if (!grammar || text.length > MAX_FILE_BYTES) return NO_FACTS
+    const key = keyOf(oidOf(this.objects.repository.format, { type: 'blob', bytes: Buffer.from(text) }), grammar)
+    return this.#known(key) ?? (await this.#parse(key, grammar, text))
   }
 
   [Symbol.dispose](): void {
@@ -61,17 +62,27 @@ export class CodeReader implements Disposable {
     const grammar = grammarOf(path)
     if (!grammar) return NO_FACTS
     const key = keyOf(oid, grammar)
-    const known = this.#file.try(database =>
-      database.query<Row, [string]>('SELECT facts FROM facts WHERE key = ?').get(key),
-    )
-    if (known) return JSON.parse(Bun.zstdDecompressSync(known.facts).toString()) as CodeFacts
+    const known = this.#known(key)
+    if (known) return known
     const object = await this.objects.read(oid, { limit: MAX_FILE_BYTES })
     const bytes = object?.bytes
     if (!bytes || bytes.subarray(0, 8192).includes(0)) return NO_FACTS
-    const facts = await this.factsOfText(path, bytes.toString('utf8'))
+    return await this.#parse(key, grammar, bytes.toString('utf8'))
+  }
+
+  async #parse(key: string, grammar: GrammarName, text: string): Promise<CodeFacts> {
+    if (isGenerated(text)) return NO_FACTS
+    const facts = await this.#parsers.parse({ grammar, text })
     // NO_FACTS is not cached: a text that was given up while the machine was busy may be parsed the next time.
     if (facts !== NO_FACTS) this.#keep(key, facts)
     return facts
+  }
+
+  #known(key: string): CodeFacts | undefined {
+    const row = this.#file.try(database =>
+      database.query<Row, [string]>('SELECT facts FROM facts WHERE key = ?').get(key),
+    )
+    return row ? (JSON.parse(Bun.zstdDecompressSync(row.facts).toString()) as CodeFacts) : undefined
   }
 
   #keep(key: string, facts: CodeFacts): void {

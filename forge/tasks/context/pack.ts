@@ -431,8 +431,11 @@ async function offerRelated(
 ): Promise<void> {
   const { objects, tree, map } = packing
   const relating = { objects, commit: tree, own, names, readInterface: readInterfaceBy(map?.code) }
-  const near = (await map?.near(tree, own)) ?? []
-  for (const { path, how, lines } of await relatedTo(near, relating)) {
+  const relate = async () => await relatedTo((await map?.near(tree, own)) ?? [], relating)
+  // The history is read meanwhile: git reads it in a process of its own.
+  const accompany = async () => (packing.kind === 'review' ? [] : await companionsOf(relating))
+  const [related, companions] = await Promise.all([relate(), accompany()])
+  for (const { path, how, lines } of related) {
     const said =
       how === 'imported' ? 'is imported here; of it, this is used' : 'uses these files, for example in the lines'
     room.offer(
@@ -441,7 +444,6 @@ async function offerRelated(
       nameOfRelated(path),
     )
   }
-  const companions = packing.kind === 'review' ? [] : await companionsOf(relating)
   const lines = companions.map(({ path, together, of }) => `${quoted(path)} (${together} of ${of})`)
   if (lines.length > 0)
     room.offer('interfaces', clean(`Commits that changed these files often changed also: ${lines.join(', ')}.`))

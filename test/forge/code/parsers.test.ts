@@ -86,3 +86,15 @@ test('a content is parsed once: facts are kept by blob id and grammar, also for 
   // The facts are stored: with a time limit of 0 seconds, parsing would give none.
   expect(await read(await parsersOf({ seconds: 0 }))).toEqual([first ?? NO_FACTS])
 })
+
+test('the text of a blob has the facts that are kept for the blob, and a new text is parsed once', async () => {
+  const [path, text] = [asBytes('b.go'), 'package b\nfunc Other() {}\n']
+  using code = new CodeReader(place.objects, place.folder)
+  const facts = await code.factsOfText(path, text)
+  using later = new CodeReader(place.objects, place.folder, await parsersOf({ seconds: 0 }))
+  expect(facts.definitions.map(({ name }) => name)).toEqual(['Other'])
+  expect(await later.factsOfText(path, text)).toEqual(facts)
+  const tree = await commit(place.path, 'main', { 'b.go': text })
+  const { oid = '' } = (await place.objects.info(`${tree}:b.go`)) ?? {}
+  expect(await later.factsOf([{ path, oid, mode: '100644' }])).toEqual([facts])
+})
