@@ -11,7 +11,7 @@ const ROOT = join(import.meta.dir, '..')
 const GROUND = ['core', 'core/git', 'core/formats', 'forge', 'forge/code', 'forge/ai', 'forge/formats']
 /** The folders of the desk's server, from the lowest layer up: each may import those before it. */
 const DESK_ROOMS = [
-  ...['contract', 'refs.ts', 'not-fetched.ts', 'server', 'reading', 'branches', 'graph', 'conflicts', 'steps'],
+  ...['contract', 'refs.ts', 'not-fetched.ts', 'server', 'reading', 'code', 'branches', 'graph', 'conflicts', 'steps'],
   ...['merging', 'chat', 'forklift', 'tasks'],
 ].map(name => `forge/desk/${name}`)
 

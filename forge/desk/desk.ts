@@ -12,6 +12,7 @@ import { branchOfRef, HEADS } from './branches/branches.ts'
 import { originsIn } from './branches/draft-renames.ts'
 import { closeFile, renamesIn, vfsAt } from './branches/places.ts'
 import type { Models } from './chat/models.ts'
+import { Code } from './code/handlers.ts'
 import type { BranchInfo } from './contract/branches.ts'
 import type { PageBeginning, questions } from './contract/contract.ts'
 import { type DeskInfo, type deskQuestions, Layout } from './contract/desk.ts'
@@ -66,6 +67,7 @@ export class Desk implements AsyncDisposable {
   readonly #windows = new Set<Window>()
   readonly #reading: Reading
   readonly #comments: Comments
+  readonly #code: Code
   readonly #graph: GraphView
   #opened: Work | undefined
   #forklift: ForkliftOnDesk | undefined
@@ -100,6 +102,7 @@ export class Desk implements AsyncDisposable {
       nameNow: branch => this.#work.branches.nameNow(branch),
       changed: branch => this.#tell({ say: 'branch', branch, isOfDrafts: true }),
     })
+    this.#code = new Code(this.objects, { vfsAt: at => vfsAt(this.#work.branches, at), folder: options.state })
     const toWindows = () => this.#tell({ say: 'repository' })
     this.#graph = new GraphView(this.objects, new Operations(this.objects), toWindows)
     this.#tasks = options.tasks && new Tasks(repository, options.tasks)
@@ -183,6 +186,7 @@ export class Desk implements AsyncDisposable {
     for (const window of this.#windows) this.#leave(window)
     await this.#layout
     await this.#opened?.[Symbol.asyncDispose]()
+    this.#code[Symbol.dispose]()
     await this.#reading[Symbol.asyncDispose]()
     await this.#graph[Symbol.asyncDispose]()
     await this.objects[Symbol.asyncDispose]()
@@ -291,6 +295,7 @@ export class Desk implements AsyncDisposable {
       ...this.#work.handlers,
       ...this.#reading.handlers,
       ...this.#comments.handlers,
+      ...this.#code.handlers,
       ...graphHandlers(this.#graph),
       ...forkliftHandlers(() => this.#theForklift),
       ...tasksHandlers(() => this.#theTasks),

@@ -6,6 +6,7 @@
 import * as v from 'valibot'
 import { branchQuestions } from './branches.ts'
 import { chatQuestions } from './chat.ts'
+import { codeQuestions } from './code.ts'
 import { commentQuestions } from './comments.ts'
 import { deskQuestions } from './desk.ts'
 import { forkliftQuestions } from './forklift.ts'
@@ -21,6 +22,7 @@ export const questions = {
   ...deskQuestions,
   ...branchQuestions,
   ...readingQuestions,
+  ...codeQuestions,
   ...commentQuestions,
   ...graphQuestions,
   ...stepQuestions,

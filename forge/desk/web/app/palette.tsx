@@ -8,9 +8,10 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import type { CodeSymbol } from '../editor/symbols.ts'
+import { openLine } from '../files/open-line.ts'
 import { newBranch } from '../page/actions.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
-import type { PaletteMode } from '../page/palette-mode.ts'
+import type { NamedPlace, PaletteMode } from '../page/palette-mode.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { useFoundCommits } from '../review/found-commits.ts'
 import type { Command } from '../ui/action.ts'
@@ -146,7 +147,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
             isEager.value = false
           }}
         />
-        {mode === 'files' || mode === 'symbols' ? null : <Prefixes />}
+        {isNarrowMode(mode) ? null : <Prefixes />}
       </div>
       <div role="listbox" id="found" aria-label="Results" class="found">
         {groups.map(group => (
@@ -175,7 +176,13 @@ function optionId(key: string): string {
   return `option-${key.replace(/[^a-z0-9]/gi, '-')}`
 }
 
+/** Whether the palette lists one kind of things only, without prefixes for others. */
+function isNarrowMode(mode: PaletteMode): boolean {
+  return mode === 'files' || mode === 'symbols' || mode === 'named'
+}
+
 function placeholderOf(mode: PaletteMode): string {
+  if (mode === 'named') return 'Part of a path or of a line'
   if (mode === 'symbols') return 'Name of a function, a class or a heading'
   return mode === 'files' ? 'Search files by name' : 'Search commands, branches, files and commits'
 }
@@ -220,7 +227,8 @@ interface OptionGroupProps {
 }
 
 function OptionGroup({ group, current, run }: OptionGroupProps) {
-  const id = `group-${group.title}`
+  // A space in an id would make aria-labelledby name several elements.
+  const id = `group-${group.title.replace(/\s+/g, '-')}`
   return (
     // biome-ignore lint/a11y/useSemanticElements: a group of options in a list box has no element of its own
     <div role="group" aria-labelledby={id}>
@@ -254,9 +262,9 @@ function OptionGroup({ group, current, run }: OptionGroupProps) {
  * arrive.
  */
 function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Group[]; isWaiting: boolean } {
-  const prefix = /^[>@#:]/.exec(typed)?.[0]
+  const prefix = mode === 'named' ? undefined : /^[>@#:]/.exec(typed)?.[0]
   const words = (prefix ? typed.slice(1) : typed).trim()
-  const isNarrow = mode === 'files' || mode === 'symbols'
+  const isNarrow = isNarrowMode(mode)
   const wantsFiles = (mode === 'files' && prefix !== ':') || (!isNarrow && !prefix && words !== '')
   const wantsCommits = !isNarrow && (prefix === '#' || (!prefix && words.length > 1))
   const { name, place } = placeIn(words)
@@ -269,6 +277,9 @@ function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Grou
   if (prefix === ':' && mode !== 'symbols') {
     const options = lineOptions(page, words)
     return { groups: [{ title: 'Line', options }].filter(hasOptions), isWaiting: false }
+  }
+  if (mode === 'named') {
+    return { groups: [namedGroup(page, words)].filter(hasOptions), isWaiting: false }
   }
   if (mode === 'symbols') {
     const options = symbolOptions(page, symbols, typed.trim())
@@ -381,6 +392,21 @@ function symbolOptions(page: Page, symbols: CodeSymbol[], words: string): Option
   }))
 }
 
+/** The places of a name, as found for the action that opened the palette. */
+function namedGroup(page: Page, words: string): Group {
+  const { tab, title, places } = page.named.value ?? { title: '', places: [] }
+  if (!tab) return { title, options: [] }
+  const textOf = ({ path, text }: NamedPlace) => `${withoutTricks(text.trim())} ${readable(path)}`
+  const options = best([...places], words, textOf, MAX_SYMBOLS).map(({ item }) => ({
+    key: `place ${item.path} ${item.line}`,
+    icon: <Icon name="list" />,
+    words: <bdi class="mono">{withoutTricks(item.text.trim())}</bdi>,
+    end: <bdi class="meta">{`${readable(item.path)}:${item.line}`}</bdi>,
+    run: () => openLine(page, tab, item.path, item.line, item.ranges[0]),
+  }))
+  return { title, options }
+}
+
 /**
  * The option that goes to a line of the shown file by its number; a column can follow after a second colon or a comma.
  */
@@ -413,11 +439,8 @@ function placeIn(words: string): { name: string; place?: LinePlace } {
 
 /** Shows a file, at a place in it where one is given. */
 async function openAt(page: Page, tab: Tab, path: string, place: LinePlace | undefined): Promise<void> {
-  tab.edit(path)
-  if (!place) return
-  const file = page.files.open(tab.at, path)
-  await file.opened()
-  file.goTo(place.line, [place.column, place.column])
+  if (place) await openLine(page, tab, path, place.line, [place.column, place.column])
+  else tab.edit(path)
 }
 
 /** The options for files whose path matches some words. Until the answer arrives, those for the previous words stay. */

@@ -56,6 +56,8 @@ const COMPOSITION_END_MS = 100
 const MAX_DETECTED_CHARS = 20_000
 /** At most this many characters in the edits of one message; a single edit may have more. */
 const MAX_CHARACTERS_SENT = 1 << 20
+/** A longer word, in characters, is no name. */
+const MAX_NAME_CHARS = 400
 
 /** Typed text did not reach the server; the message says why. */
 export class NotSent extends Error {}
@@ -383,6 +385,16 @@ export class OpenFile {
     if (!this.state) return
     const anchor = Math.min(at, this.state.doc.length)
     this.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: 'center' }) })
+  }
+
+  /** The name that is selected or at the cursor; undefined where there is none. */
+  nameAtCursor(): string | undefined {
+    if (!this.state) return undefined
+    const { from, to, head } = this.state.selection.main
+    const word = from === to ? this.state.wordAt(head) : { from, to }
+    if (!word || word.to - word.from > MAX_NAME_CHARS) return undefined
+    const name = this.state.sliceDoc(word.from, word.to)
+    return /^[\p{L}\p{N}_$]+$/u.test(name) ? name : undefined
   }
 
   /** Adds extensions to the editor, such as a merge's conflicts. Does nothing if those of the same key are there. */

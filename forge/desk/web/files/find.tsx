@@ -14,6 +14,7 @@ import { visible } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { Button, IconButton, Path, Toggle } from '../ui/words.tsx'
+import { openLine } from './open-line.ts'
 import { chosenHits, replaceHits, searchActions } from './search-actions.ts'
 
 const ROW_HEIGHT = 24
@@ -367,19 +368,6 @@ function HitLine({ hit }: { hit: Hit }) {
       </code>
     </>
   )
-}
-
-async function openLine(
-  page: Page,
-  tab: Tab,
-  path: string,
-  line: number,
-  range: [number, number] | undefined,
-): Promise<void> {
-  tab.edit(path)
-  const file = page.files.open(tab.at, path)
-  await file.opened()
-  file.goTo(line, range)
 }
 
 /** The matches grouped by file, in the order of each file's first match. */

@@ -18,7 +18,7 @@ import { ForkliftState } from './forklift-state.ts'
 import { GraphState } from './graph-state.ts'
 import { MergingState } from './merging-state.ts'
 import { OpenFiles, placeOf } from './open-files.ts'
-import type { PaletteMode } from './palette-mode.ts'
+import type { NamedPlace, PaletteMode } from './palette-mode.ts'
 import { ReviewState } from './review-state.ts'
 import { Saves } from './saves.ts'
 import { TextSearch } from './search.ts'
@@ -283,6 +283,8 @@ export class Page {
   /** The newest news of success, which disappears by itself. */
   readonly toast = signal<Notice | undefined>(undefined)
   readonly palette = signal<PaletteMode | undefined>(undefined)
+  /** The places that the palette lists in its mode `named`. */
+  readonly named = signal<{ tab: Tab; title: string; places: readonly NamedPlace[] } | undefined>(undefined)
   readonly menu = signal<MenuContent | undefined>(undefined)
   readonly dialog = signal<DialogContent | undefined>(undefined)
   /** Increases when the content in the middle should get the focus. */

@@ -1,0 +1,119 @@
+/** Going from a name to its definition and to the lines that mention it, in a real browser. */
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Answer } from '../../../../forge/desk/contract/contract.ts'
+import { hasBrowser } from '../../../support/browser.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { type DeskPage, templateWith, until, withEachPage } from './page-scene.ts'
+
+// A busy machine renders slowly.
+setDefaultTimeout(120_000)
+
+const template = templateWith({
+  main: {
+    'a-use.ts': "import { backoff } from './backoff'\n\nbackoff(1)\nclose()\nmissing()\n",
+    'backoff.ts': '// About backoff.\nexport function backoff(tries: number): number {\n  return 2 ** tries\n}\n',
+    'one.py': 'class One:\n    def close(self):\n        pass\n',
+    'remark.ts': '// See backoff.\nexport const other = 1\n',
+    'two.go': 'package two\n\nfunc close() {\n}\n',
+  },
+})
+
+describe.skipIf(!hasBrowser)('a name in a file', () => {
+  let desk: PageDesk
+  let page: DeskPage
+  withEachPage(
+    each => {
+      desk = each.desk
+      page = each.page
+    },
+    { template },
+  )
+
+  const editor = () => page.getByRole('textbox', { name: 'Editor' })
+  const palette = () => page.getByRole('combobox', { name: 'Command palette' })
+  /** Opens the file that uses the names, with the cursor in a line, counted from 1. */
+  const openAtLine = async (line: number) => {
+    await page.getByRole('treeitem', { name: 'a-use.ts' }).click()
+    await page.getByRole('tab', { name: 'a-use.ts', selected: true }).waitFor()
+    await editor().click()
+    await page.keyboard.press('Control+Home')
+    for (let at = 1; at < line; at++) await page.keyboard.press('ArrowDown')
+  }
+  const showsFile = (name: string) => page.getByRole('tab', { name, selected: true }).waitFor()
+  const selected = () => page.evaluate(() => getSelection()?.toString())
+
+  test('leads by F12 to its only definition, which is selected', async () => {
+    await openAtLine(3)
+    await page.keyboard.press('F12')
+    await showsFile('backoff.ts')
+    await until(async () => (await selected()) === 'backoff')
+    // A remark above the function has the name, too: the definition's own line is selected.
+    await page.locator('.cm-activeLine').getByText('export function').waitFor()
+  })
+
+  test('that is defined twice lets one choose, by its path', async () => {
+    await openAtLine(4)
+    await page.keyboard.press('F12')
+    await page.getByRole('group', { name: 'Definitions of close' }).waitFor()
+    expect(await page.getByRole('option').count()).toBe(2)
+    await palette().fill('two.go')
+    await until(async () => (await page.getByRole('option').count()) === 1)
+    await page.keyboard.press('Enter')
+    await showsFile('two.go')
+    await until(async () => (await selected()) === 'close')
+  })
+
+  test('that is defined in a draft only is found there', async () => {
+    await page.getByRole('treeitem', { name: 'remark.ts' }).click()
+    await showsFile('remark.ts')
+    await editor().click()
+    await page.keyboard.press('Control+End')
+    await page.keyboard.type('export const missing = 2\n')
+    await openAtLine(5)
+    await page.keyboard.press('F12')
+    await showsFile('remark.ts')
+    await until(async () => (await selected()) === 'missing')
+  })
+
+  test('without a definition says so, and so does a place without a name', async () => {
+    await openAtLine(5)
+    await page.keyboard.press('F12')
+    await page.getByText('No definition of missing was found').first().waitFor()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('F12')
+    await page.getByText('There is no name at the cursor').first().waitFor()
+  })
+
+  test('lists by Shift+F12 the lines that mention it, without files that have it in a remark only', async () => {
+    await openAtLine(3)
+    await page.keyboard.press('Shift+F12')
+    await page.getByRole('group', { name: 'References to backoff, by name' }).waitFor()
+    const places = await page.getByRole('option').allInnerTexts()
+    expect(places.map(text => /[\w.-]+:\d+$/.exec(text.trim())?.[0])).toEqual([
+      'a-use.ts:1',
+      'a-use.ts:3',
+      'backoff.ts:1',
+      'backoff.ts:2',
+    ])
+    await palette().fill('export function')
+    await page.keyboard.press('Enter')
+    await showsFile('backoff.ts')
+  })
+
+  test('is found in a commit as it was there', async () => {
+    const commit = await desk.tip('main')
+    const at = { kind: 'commit', commit } as const
+    const ask = { ask: 'named places', at, path: 'a-use.ts', name: 'backoff' } as const
+    const found = await desk.ask<Answer<'named places'>>(ask)
+    expect(found.definitions).toEqual([
+      {
+        path: 'backoff.ts',
+        line: 2,
+        ranges: [[16, 23]],
+        text: expect.stringContaining('backoff(tries: number): number'),
+        kind: 'function',
+      },
+    ])
+  })
+})
