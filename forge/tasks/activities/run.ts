@@ -80,11 +80,13 @@ export class RunWork implements RunActivities {
         `You have not asked for ${input.run} with these limits in this repository: see forge run and forge resume.`,
       )
     const before = await readStoredRun(store)
-    const facts = before?.facts ?? (await this.#facts(input, store))
     const { learns } = settings
     // The lessons are fixed once, together with the facts for planners: a lesson that is learned later would change the
     // requests of steps that are done.
-    const lessons = before?.facts || !learns ? before?.lessons : await pinLessons(objects, store)
+    const [facts, lessons] = await Promise.all([
+      before?.facts ?? this.#facts(input, store),
+      before?.facts || !learns ? before?.lessons : pinLessons(objects, store),
+    ])
     const stored: StoredRun = { ...input, began: before?.began ?? now(), facts, ...(lessons && { lessons }) }
     await Promise.all([
       store.set('run.json', `${JSON.stringify(stored)}\n`),

@@ -2,8 +2,8 @@
  * Whether an attempt kept within its boundaries, by the diff of its commits. A change outside fails the attempt and is
  * reported; nothing is silently reverted.
  */
-import { changesIn, diffTrees } from '../../../core/git/diffs.ts'
-import { asText, type Entry, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
+import { changesIn } from '../../../core/git/diffs.ts'
+import { asText, type Entry, type Path } from '../../../core/git/repository.ts'
 import { isLockFile, steersAgents, steersCi, steersPackages } from '../../../core/steering.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { FORGE_MD } from '../../ai/forge-md.ts'
@@ -19,27 +19,19 @@ const OF_GIT = /(^|\/)\.git(attributes|modules|ignore|keep)?(\/|$)/i
 
 const KINDS: Record<string, string> = { '120000': 'a link', '160000': 'a submodule' }
 
-/** The changes between two commits outside the boundaries, a sentence for each path, sorted by path. */
-export async function findViolations(
-  repository: Repository,
-  { base, head, boundaries }: { base: Oid; head: Oid; boundaries: Boundaries },
-): Promise<string[]> {
+/** The changes outside the boundaries in a difference of two trees (`diffTrees`): a sentence for each path, sorted by path. */
+export function findViolations(difference: string, boundaries: Boundaries): string[] {
   const isWithin = boundaryOf(boundaries)
-  const output = await diffTrees(repository, base, head)
-  return [...changesIn(output)].flatMap(([path, before, after]) => {
+  return [...changesIn(difference)].flatMap(([path, before, after]) => {
     const why = isWithin(path, before, after)
     return why === undefined ? [] : [`${visiblePath(path)} ${why}`]
   })
 }
 
 /** As {@link findViolations} for several tasks together: a change within the boundaries of one of them is fine. */
-export async function findViolationsOfAll(
-  repository: Repository,
-  { base, head, boundaries }: { base: Oid; head: Oid; boundaries: readonly Boundaries[] },
-): Promise<string[]> {
+export function findViolationsOfAll(difference: string, boundaries: readonly Boundaries[]): string[] {
   const areWithin = boundaries.map(boundaryOf)
-  const output = await diffTrees(repository, base, head)
-  return [...changesIn(output)].flatMap(([path, before, after]) => {
+  return [...changesIn(difference)].flatMap(([path, before, after]) => {
     const whys = areWithin.map(isWithin => isWithin(path, before, after))
     const [only] = whys
     const why = whys.length === 1 && only !== undefined ? only : 'is outside of what any of the tasks may change'

@@ -87,8 +87,7 @@ const TEXT_CHECKS: readonly string[] = ['citations', 'complete', 'format'] satis
 /** Judges an attempt. Throws only the signal's reason; where the user has to act first, the result has a question. */
 export async function validate(means: ValidationMeans, attempt: Attempt): Promise<Judged> {
   const { objects, keep } = means
-  const violations = await violationsOf(objects, attempt)
-  const wanted = await commandsOf(objects, attempt)
+  const [violations, wanted] = await Promise.all([violationsOf(objects, attempt), commandsOf(objects, attempt)])
   const { commands, mend, prepare } = wanted
   const hash = hashOfWanted(wanted)
   // The checks are not run, since a change outside the boundaries could make any command pass.
@@ -144,17 +143,16 @@ function wordsOf({ violations, checks }: Omit<ValidationReport, 'isGood' | 'text
 
 async function violationsOf(objects: Objects, attempt: Attempt): Promise<string[]> {
   const { plan, task, base, head, isWhole } = attempt
-  const { repository } = objects
-  if (isWhole)
-    return await findViolationsOfAll(repository, { base, head, boundaries: tasksIn(plan, task).map(boundariesOf) })
+  if (!isWhole && !task) return []
+  const difference = await diffTrees(objects.repository, base, head)
+  if (isWhole) return findViolationsOfAll(difference, tasksIn(plan, task).map(boundariesOf))
   if (!task) return []
-  const beyond = await findViolations(repository, { base, head, boundaries: task.boundaries })
-  const isChanged = (await diffTrees(repository, base, head)).length > 0
+  const beyond = findViolations(difference, task.boundaries)
   const { outputs } = task.objective
   const missing: string[] = []
   for (const output of outputs)
     if (!(await entryAt(objects, head, asBytes(output)))) missing.push(`${visible(output)} is not there`)
-  const nothing = !isChanged && outputs.length > 0 ? ['nothing was changed at all'] : []
+  const nothing = difference === '' && outputs.length > 0 ? ['nothing was changed at all'] : []
   return [...beyond, ...missing, ...nothing]
 }
 

@@ -41,6 +41,8 @@ const MAX_DEFINERS = 3
 /** At most this many commits of the repository are read. MAX_COMMIT_FILES: commits with more files are ignored. */
 const MAX_COMMITS = 600
 const MAX_COMMIT_FILES = 20
+/** The histories of at most this many commits are kept, some hundred kilobytes each. */
+const MAX_KEPT_HISTORIES = 16
 /**
  * A companion (a file that often changes with the step's own files) has changed with them in at least this many
  * commits.
@@ -123,11 +125,10 @@ const EXTENDS = /^\s*(?:[a-z]+ )*(?:class|interface|struct|trait|impl)\b.*(?:\(|
 export async function companionsOf({ objects, commit, own }: Relating): Promise<Companion[]> {
   const isCommit = (await objects.info(commit))?.type === 'commit'
   if (!isCommit || own.length === 0) return []
-  const commits = await lastCommits(objects.repository, commit, { most: MAX_COMMITS })
   const isOwn = new Set(own)
-  const touching = commits.filter(({ files }) => files.length <= MAX_COMMIT_FILES && files.some(it => isOwn.has(it)))
+  const touching = (await changesBefore(objects, commit)).filter(files => files.some(it => isOwn.has(it)))
   const counts = new Map<Path, number>()
-  for (const { files } of touching)
+  for (const files of touching)
     for (const path of files) if (!isOwn.has(path)) counts.set(path, (counts.get(path) ?? 0) + 1)
   const of = touching.length
   const often = [...counts].filter(([, together]) => together >= MIN_TOGETHER && together / of >= MIN_SHARE)
@@ -137,6 +138,36 @@ export async function companionsOf({ objects, commit, own }: Relating): Promise<
     .map(([path, together]) => ({ path, together, of }))
     .sort((a, b) => b.together - a.together || (a.path < b.path ? -1 : 1))
     .slice(0, MAX_COMPANIONS)
+}
+
+/** For each reader of a repository, what the commits before a commit changed; the last used commit is last. */
+const changes = new WeakMap<Objects, Map<Oid, Promise<Path[][]>>>()
+
+/**
+ * The files that each of the last commits up to `commit` changed, without commits that changed many. Kept for some
+ * commits, since many steps of a run begin at the same one.
+ */
+async function changesBefore(objects: Objects, commit: Oid): Promise<Path[][]> {
+  const kept = changes.get(objects) ?? new Map<Oid, Promise<Path[][]>>()
+  changes.set(objects, kept)
+  const reading = kept.get(commit) ?? readChanges(objects, commit)
+  kept.delete(commit)
+  kept.set(commit, reading)
+  for (const old of [...kept.keys()].slice(0, -MAX_KEPT_HISTORIES)) kept.delete(old)
+  try {
+    return await reading
+  } catch (error) {
+    // Errors are not kept: git may be able to read the history the next time.
+    if (kept.get(commit) === reading) kept.delete(commit)
+    throw error
+  }
+}
+
+async function readChanges({ repository }: Objects, commit: Oid): Promise<Path[][]> {
+  const commits = await lastCommits(repository, commit, { most: MAX_COMMITS })
+  const small = commits.map(({ files }) => files).filter(({ length }) => length <= MAX_COMMIT_FILES)
+  // Parts of git's output would keep all of it in memory: the paths are copied.
+  return small.map(files => files.map(path => Buffer.from(path, 'latin1').toString('latin1')))
 }
 
 async function textAt(objects: Objects, commit: Oid, path: Path): Promise<string | undefined> {

@@ -1,5 +1,6 @@
 /** Boundaries of a task against edits of every kind, by the diff of real commits. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { diffTrees } from '../../../../core/git/diffs.ts'
 import { findViolations } from '../../../../forge/tasks/checks/boundaries.ts'
 import { commit, type Files } from '../../../support/git.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
@@ -21,7 +22,7 @@ const BASE: Files = {
 async function violations(change: Files, write: string[], never: string[] = []): Promise<string[]> {
   const base = await commit(place.path, 'main', BASE)
   const head = await commit(place.path, 'work', change, { parents: [base] })
-  return await findViolations(place.repository, { base, head, boundaries: { write, never } })
+  return findViolations(await diffTrees(place.repository, base, head), { write, never })
 }
 
 test('what is changed, added and deleted inside is fine, by globs, folders and names', async () => {
@@ -97,7 +98,7 @@ test('a submodule is told', async () => {
     GIT_COMMITTER_NAME: 'a',
     GIT_COMMITTER_EMAIL: 'a@b',
   })
-  const found = await findViolations(place.repository, { base, head, boundaries: { write: ['**'], never: [] } })
+  const found = findViolations(await diffTrees(place.repository, base, head), { write: ['**'], never: [] })
   expect(found.filter(it => it.startsWith('sub'))).toEqual([
     'sub became a submodule, and is not named in the boundaries',
   ])

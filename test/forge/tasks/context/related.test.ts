@@ -105,6 +105,19 @@ test('what often changed in the same commits is named', async () => {
   expect(await companionsOf(relating('src/tides.ts'))).toEqual([{ path: 'docs/tides.md', together: 4, of: 5 }])
 })
 
+test('what changed together is counted anew after one more commit, and stays the same at the earlier one', async () => {
+  await companionsOf(relating('src/tides.ts'))
+  const next = await commit(
+    place.path,
+    'next',
+    { 'src/tides.ts': '// 5\n', 'docs/tides.md': '# 5\n' },
+    { parents: [head] },
+  )
+  const companions = (at: string) => companionsOf({ ...relating('src/tides.ts'), commit: at })
+  expect(await companions(next)).toEqual([{ path: 'docs/tides.md', together: 5, of: 6 }])
+  expect(await companions(head)).toEqual([{ path: 'docs/tides.md', together: 4, of: 5 }])
+})
+
 test.each([
   ['src/a.ts', "import { b } from './b.ts'", 'src/b.ts', true],
   ['src/a.ts', "import { b } from '../lib'", 'lib/index.ts', true],
