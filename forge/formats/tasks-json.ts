@@ -36,6 +36,10 @@ export const resultBranch = (run: string, task?: string): string =>
 export const Reference = v.object({ kind: text, oid: Oid })
 export type Reference = v.InferOutput<typeof Reference>
 
+/** A run that was started: the output of `forge run --detach --json`. `notes`: warnings, as sentences. */
+export const StartedRun = v.object({ run: RunId, notes: v.array(text) })
+export type StartedRun = v.InferOutput<typeof StartedRun>
+
 export const RunState = v.picklist([
   'planning',
   'approving',

@@ -18,6 +18,7 @@ import {
   ShownLanding,
   ShownPlan,
   Spent,
+  StartedRun,
   TaskId,
   TaskState,
   WrittenLine,
@@ -202,9 +203,20 @@ export const TasksWord = v.variant('tell', [
 ])
 export type TasksWord = v.InferOutput<typeof TasksWord>
 
+/** A run to start. `cost`: its budget in US dollars; forge's default if undefined. */
+const newRun = {
+  wish: v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(200_000)),
+  base: Branch,
+  cost: v.optional(v.pipe(v.number(), v.minValue(0.01), v.maxValue(999_999))),
+  /** How many tasks may run at the same time. */
+  atMost: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000)),
+  /** Whether the requests of the work are sent in batches. */
+  isBatched: v.boolean(),
+}
+
 const task = v.optional(TaskId)
 
-/** The requests of the page about tasks. All only read, except `tell tasks`, which starts or changes something. */
+/** The requests of the page about tasks. All only read, except the last two, which start or change something. */
 export const tasksQuestions = {
   /** A value that changes whenever the refs of runs do; cheap to ask for. */
   'tasks mark': repeatable({}, v.object({ mark: v.string() })),
@@ -217,6 +229,8 @@ export const tasksQuestions = {
   'tasks journal': repeatable({ run: RunId, task }, v.array(JournalLine)),
   'tasks lessons': repeatable({}, v.array(Lesson)),
   'tasks landing': repeatable({ run: RunId, task, onto: Branch }, Landing),
+  /** Starts a run. The reply comes before its plan is made, with the warnings of `forge`. */
+  'start run': question(newRun, StartedRun),
   /** Gives a run a command of the user. The reply has the output of `forge`, by line. */
   'tell tasks': question({ word: TasksWord }, v.object({ words: v.array(v.string()) })),
 }

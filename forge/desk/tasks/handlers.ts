@@ -15,5 +15,6 @@ export const tasksHandlers = (tasks: () => Tasks): Handlers<typeof tasksQuestion
   'tasks journal': ({ run, task }) => tasks().journal(run, task),
   'tasks lessons': () => tasks().lessons(),
   'tasks landing': fields => tasks().landing(fields),
+  'start run': fields => tasks().start(fields),
   'tell tasks': async ({ word }) => ({ words: await tasks().tell(word) }),
 })

@@ -9,7 +9,7 @@ import { Failure } from '../../../core/failure.ts'
 import { listRefs } from '../../../core/git/refs.ts'
 import { asText, type Repository } from '../../../core/git/repository.ts'
 import { visibleLines } from '../../../core/text.ts'
-import type { Fields } from '../contract/contract.ts'
+import type { Answer, Fields } from '../contract/contract.ts'
 import type {
   CheckedPlan,
   JournalLine,
@@ -32,6 +32,7 @@ import {
   toldPlan,
   toldRun,
   toldRuns,
+  toldStart,
   toldTask,
 } from './told.ts'
 
@@ -101,6 +102,23 @@ export class Tasks {
   /** The preview of landing a run, or a task of it, onto a branch. */
   async landing({ run, task, onto }: Fields<'tasks landing'>): Promise<Landing> {
     return toldLanding(await this.#look(['land', run, ...some(task), `--onto=${asText(onto)}`, '--json']))
+  }
+
+  /**
+   * Starts a run, which goes on without the desk; its plan waits for approval. Throws a {@link Failure} with the message
+   * of `forge` if nothing was started.
+   */
+  async start({ wish, base, cost, atMost, isBatched }: Fields<'start run'>): Promise<Answer<'start run'>> {
+    const options = [
+      `--base=refs/heads/${asText(base)}`,
+      ...limitsOf(cost === undefined ? {} : { cost }),
+      `--at-most=${atMost}`,
+      // The user's own setting (FORGE_BATCH) is not used, as the page shows a choice.
+      isBatched ? '--batch' : '--no-batch',
+    ]
+    return await inFile(wish, async file =>
+      toldStart(await this.#call(['run', '--detach', '--json', ...options, file], ACT_TIMEOUT_MS)),
+    )
   }
 
   /** Sends an answer or a decision to a run. Returns the output of `forge`, by line. */

@@ -12,6 +12,7 @@ import {
   ShownPlan,
   ShownRun,
   ShownTask,
+  StartedRun,
   WrittenLine,
 } from '../../formats/tasks-json.ts'
 import {
@@ -83,6 +84,12 @@ function countsOf(status: ListedRun['status']): Pick<RunRow, 'state' | 'tasks' |
 
 export const digestOf = (words: string): string =>
   new Bun.CryptoHasher('sha256').update(words).digest('hex').slice(0, 16)
+
+/** Parses the output of `forge run --detach --json`. */
+export function toldStart(lines: readonly string[]): StartedRun {
+  const { run, notes } = readOne(StartedRun, lines)
+  return { run, notes: notes.map(line) }
+}
 
 /** Parses the output of `forge show RUN --json`. */
 export function toldRun(lines: readonly string[]): Run {

@@ -10,6 +10,7 @@ import { many, short, visible, visiblePath } from '../../../core/text.ts'
 import { hasBatches } from '../../ai/batches/services.ts'
 import { whyNoContainer } from '../../ai/closed-container.ts'
 import { readSettings, type Settings, TIERS } from '../../ai/settings.ts'
+import type { StartedRun } from '../../formats/tasks-json.ts'
 import type { Limits, Oid, RunId, RunInput, RunStatus } from '../contract.ts'
 import { isPlan, parsePlanFile as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
 import type { Plan } from '../plan/schema.ts'
@@ -26,7 +27,7 @@ import { openPlace, openStore, type RunPlace } from './place.ts'
 import { openRunServer } from './server.ts'
 
 const USAGE =
-  'forge run TASK.md|PLAN|"text" [--base BRANCH] [--plan] [--yes] [--batch] [--budget DOLLARS] [--at-most N]'
+  'forge run TASK.md|PLAN|"text" [--base BRANCH] [--plan|--detach] [--yes] [--batch] [--budget DOLLARS] [--at-most N]'
 
 export const HELP = `${USAGE}
 
@@ -36,6 +37,8 @@ Plans a large piece of work, asks you, works, checks, and leaves a branch that o
   PLAN                a plan that forge run --plan has written, and you may have edited: known by its content
   --base BRANCH       where it starts (default: the branch that is checked out)
   --plan              stop at the plan, and write it to a file
+  --detach            start it, print its name and end: the plan waits for forge approve, or for you on the desk
+  --json              with --detach: print the name and the warnings as one line of JSON
   --yes               approve the plan and its commands as they come
   --batch             send the requests of the work in batches: at half the price, but an answer may take a day;
                       the planning goes on at once (FORGE_BATCH=1 does the same)
@@ -62,6 +65,8 @@ const MAX_WISH_BYTES = 256 << 10
 const OPTIONS = {
   base: { type: 'string' },
   plan: { type: 'boolean' },
+  detach: { type: 'boolean' },
+  json: { type: 'boolean' },
   yes: { type: 'boolean' },
   budget: { type: 'string' },
   requests: { type: 'string' },
@@ -76,8 +81,10 @@ const OPTIONS = {
 
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
   const { values, positionals } = parse(argv, { options: OPTIONS, usage: USAGE, words: [1, 1] })
-  if (!context.isTerminal && !values.yes && !values.plan)
-    throw new Failure('There is no terminal to ask on: use --yes, or --plan.', EXIT.usage)
+  if (values.plan && values.detach) throw wrong('Either --plan or --detach', USAGE)
+  if (values.json && !values.detach) throw wrong('--json needs --detach', USAGE)
+  if (!context.isTerminal && !values.yes && !values.plan && !values.detach)
+    throw new Failure('There is no terminal to ask on: use --yes, --plan or --detach.', EXIT.usage)
   if (values.network && values['no-network']) throw wrong('Either --network or --no-network', USAGE)
   if (values['no-batch'] && (values.batch || values['batch-all'])) throw wrong('Either --batch or --no-batch', USAGE)
   await using place = await openPlace(context)
@@ -87,20 +94,28 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const isSure = values.yes === true
   if (values.network) await settleNetwork(place, { wish: 'give', isSure }, context)
   if (values['no-network']) await settleNetwork(place, { wish: 'take back', isSure }, context)
+  // The program that reads the JSON shows the warnings, too.
+  const notes: string[] = []
+  const warned = values.json ? { ...context, err: (words: string) => void notes.push(words) } : context
   const run = newRunId(wish.plan?.title ?? wish.text, new Date())
   const options = {
     base,
-    limits: limitsFrom(values, settings, context),
+    limits: limitsFrom(values, settings, warned),
     isApproved: values.yes === true,
     onlyPlan: values.plan === true,
-    ...batchFrom(values, settings, context),
+    ...batchFrom(values, settings, warned),
     atMost: count(values['at-most'], '--at-most') ?? DEFAULT_LIMITS.atMost,
   }
-  if (values.base === undefined) await sayUncommitted(place, { base, word: positionals[0] ?? '' }, context)
+  if (values.base === undefined || (values.detach && (await readHead(place.repository)).oid === base))
+    await sayUncommitted(place, { base, word: positionals[0] ?? '' }, warned)
   await using server = await openRunServer(place, context, { start: true })
   const input = await prepare(place, run, wish, options, context)
-  context.err(`Run ${run}`)
+  if (!values.json) context.err(`Run ${run}`)
   await server.submit(input)
+  if (values.detach) {
+    context.out(values.json ? JSON.stringify({ run, notes } satisfies StartedRun) : sayStarted(run, options.isApproved))
+    return EXIT.done
+  }
   const code = await follow({
     server,
     store: openStore(place, run),
@@ -111,6 +126,11 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   if (values.plan && code === EXIT.done) await writePlan(place, await server.status(run), context)
   return code
 }
+
+const sayStarted = (run: RunId, isApproved: boolean): string =>
+  isApproved
+    ? `Started: forge attach ${run} shows it, forge stop ${run} ends it.`
+    : `Started: its plan will wait for you. forge attach ${run} shows it and asks, forge stop ${run} ends it.`
 
 /** Which requests are sent in batches. Says so where a model's provider has none. */
 function batchFrom(

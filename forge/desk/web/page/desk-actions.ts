@@ -89,6 +89,15 @@ export const deskActions = {
   },
   repository: { label: 'Repository', keys: 'Alt+0', icon: 'graph', run: page => goTo(page, REPOSITORY) },
   tasks: { label: 'Tasks', keys: 'Alt+T', icon: 'workflow', run: page => goTo(page, TASKS) },
+  newRun: {
+    label: 'New run…',
+    keys: 'Ctrl+Alt+N',
+    icon: 'plus',
+    isPossible: page => page.desk.value !== undefined,
+    run: page => {
+      page.dialog.value = { kind: 'new run' }
+    },
+  },
   ...Object.fromEntries(Array.from({ length: NUMBERED_TABS }, (_, index) => [`tab${index + 1}`, goToTab(index)])),
   settings: {
     label: 'Settings',

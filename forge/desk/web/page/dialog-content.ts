@@ -70,6 +70,8 @@ export type DialogContent =
   | { kind: 'keys' }
   /** The lessons that runs of the tasks have learned. */
   | { kind: 'lessons' }
+  /** Starts a run of the tasks. */
+  | { kind: 'new run' }
   | { kind: 'settings' }
   /** A preview of a step, with the ways to run it. */
   | {

@@ -17,6 +17,16 @@ const LOOK_DELAY_MS = 300
 const askingIn = (run: Run | undefined): string[] =>
   (run?.tasks ?? []).flatMap(({ id, state }) => (state === 'asks' ? [id] : []))
 
+/** What is typed for a run that has not started yet. `base`: the chosen branch. */
+export interface NewRun {
+  wish: string
+  base?: string
+  dollars: string
+  atMost: string
+  isBatched: boolean
+}
+const BLANK: NewRun = { wish: '', dollars: '', atMost: '4', isBatched: false }
+
 export class TasksState {
   readonly runs = signal<Runs | undefined>(undefined)
   /** The name of the run that the user has chosen; `chosenTask`: that of one of its tasks. */
@@ -39,6 +49,11 @@ export class TasksState {
   readonly editedRun = signal<string | undefined>(undefined)
   /** The typed answers and additions, by run and task. */
   readonly answers = new Map<string, string>()
+  /** Kept while the dialog is closed. */
+  readonly newRun = signal<NewRun>(BLANK)
+  /** Why no run was started with what was typed, as a sentence. */
+  readonly newRunProblem = signal<string | undefined>(undefined)
+  readonly isStarting = signal(false)
   readonly state = computed(() => this.run.value?.tasks.find(({ id }) => id === this.chosenTask.value))
 
   /** Whether the view has content: a run, an empty list, or an error. */
@@ -55,6 +70,8 @@ export class TasksState {
   /** Numbers the requests, so that a late answer is ignored. */
   #asking = 0
   #branches = ''
+  /** A run that was just started, and is shown as soon as it is listed. */
+  #started: string | undefined
 
   constructor(connection: Connection) {
     this.#connection = connection
@@ -129,16 +146,36 @@ export class TasksState {
     const runs = await this.#connection.ask('tasks runs', {})
     const chosen = this.chosen.peek()
     const isThere = runs.runs.some(({ run }) => run === chosen)
+    const started = runs.runs.find(({ run }) => run === this.#started)?.run
+    if (started !== undefined) this.#started = undefined
     const first = runs.runs.find(({ state }) => state === 'asks' || state === 'approving') ?? runs.runs[0]
     batch(() => {
       this.runs.value = runs
-      if (!isThere) this.#forget(first?.run)
+      if (started !== undefined) this.#forget(started)
+      else if (!isThere) this.#forget(first?.run)
     })
     const row = runs.runs.find(({ run }) => run === this.chosen.peek())
     if (row && row.mark !== this.#shownMark) await this.#load(row.mark)
   }
 
+  /** Shows a run that was just started. */
+  async showStarted(run: string): Promise<void> {
+    this.#started = run
+    try {
+      await this.refresh()
+    } catch (error) {
+      this.problem.value = (error as Error).message
+    }
+    this.lookSoon(0)
+  }
+
+  forgetNewRun(): void {
+    this.newRun.value = BLANK
+    this.newRunProblem.value = undefined
+  }
+
   choose(run: string): void {
+    this.#started = undefined
     if (run === this.chosen.peek()) this.chooseTask(undefined)
     else {
       this.#forget(run)

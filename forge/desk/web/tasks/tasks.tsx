@@ -13,6 +13,7 @@ import { placeOfMenu } from '../ui/menu-content.ts'
 import { withoutTricks } from '../ui/names.ts'
 import { useClock } from '../ui/use-clock.ts'
 import { Button, Empty, IconButton, Waiting } from '../ui/words.tsx'
+import { NewRunButton } from './new-run-dialog.tsx'
 import { PlanEditor } from './plan-editor.tsx'
 import { runActions, titleOf } from './tasks-actions.ts'
 import { TasksButtons } from './tasks-buttons.tsx'
@@ -81,10 +82,13 @@ function NoRuns({ missing }: { missing: string | undefined }) {
   return (
     <Empty title={missing === undefined ? 'No runs yet' : 'Tasks are not available here'}>
       {missing === undefined ? (
-        <p class="lede">
-          A run does what is too large for one conversation. Begin one on the terminal, in this repository:
-          <code class="command">forge run "what you want"</code>
-        </p>
+        <>
+          <p class="lede">
+            A run does what is too large for one conversation. Begin one here, or on the terminal, in this repository:
+            <code class="command">forge run "what you want"</code>
+          </p>
+          <NewRunButton />
+        </>
       ) : (
         <p class="lede">{withoutTricks(missing)}</p>
       )}
@@ -101,6 +105,14 @@ function RunList({ tasks, runs }: { tasks: TasksState; runs: RunRow[] }) {
     <aside class="side">
       <div class="side-head">
         <h2 class="grow">Runs</h2>
+        <IconButton
+          icon="plus"
+          words="New run"
+          keys="Ctrl+Alt+N"
+          onClick={() => {
+            page.dialog.value = { kind: 'new run' }
+          }}
+        />
         <IconButton
           icon="preview"
           words="Lessons"

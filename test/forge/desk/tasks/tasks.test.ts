@@ -40,6 +40,17 @@ const why = (promise: Promise<unknown>) =>
     (error: Error) => error.message,
   )
 
+test('a run is started with the wish in a file, so that none of it is an option', async () => {
+  const tasks = await open({ FORGE_SAYS: JSON.stringify({ run: RUN, notes: ['Said.'] }) })
+  const typed = { wish: '--yes', base: 'main', atMost: 2 }
+  expect(await tasks.start({ ...typed, cost: 2.5, isBatched: true })).toEqual({ run: RUN, notes: ['Said.'] })
+  await tasks.start({ ...typed, isBatched: false })
+  const [first = [], second = []] = await called()
+  const start = ['run', '--detach', '--json', '--base=refs/heads/main']
+  expect(first).toEqual([...start, '--budget=2.50', '--at-most=2', '--batch', expect.stringMatching(/^\//)])
+  expect(second).toEqual([...start, '--at-most=2', '--no-batch', expect.stringMatching(/^\//)])
+})
+
 describe('the output of forge', () => {
   test('about runs, a run, a task, its journal and a landing matches the page’s schema', async () => {
     const tasks = await open()

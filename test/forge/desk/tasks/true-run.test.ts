@@ -175,6 +175,37 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     await running
   })
 
+  test('is started on the desk: what was typed stays when nothing can start, and the plan is shown and approved', async () => {
+    scene.model.knows('Begun here', { tasks: [task('f')] })
+    await window.keyboard.press('Control+Alt+n')
+    const dialog = window.getByRole('dialog', { name: 'New run' })
+    const wish = dialog.getByLabel('What you want')
+    await dialog.getByRole('button', { name: 'Start' }).click()
+    await dialog.getByRole('alert').getByText('Write what you want.').waitFor()
+    await wish.fill('Begun here\n\n--yes is no option in here.')
+    await dialog.getByLabel('Budget in dollars').fill('2.50')
+    await dialog.getByLabel('Tasks at the same time').fill('2')
+    expect(await dialog.getByLabel('Begins at').inputValue()).toBe('main')
+    await scene.useEngine('down')
+    await wish.press('Control+Enter')
+    await dialog.getByRole('alert').getByText('Nothing was begun, and nothing is paid').waitFor()
+    expect(await findings(window)).toEqual([])
+    await scene.useEngine('')
+    await window.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+    await window.getByRole('button', { name: 'New run' }).click()
+    expect(await wish.inputValue()).toBe('Begun here\n\n--yes is no option in here.')
+    await wish.press('Control+Enter')
+    await dialog.waitFor({ state: 'detached' })
+    await runRegion().getByRole('button', { name: 'Approve' }).click()
+    await runRegion().getByRole('heading', { name: 'Begun here' }).waitFor()
+    await canLand()
+    const [listed = '{}'] = (await scene.forge(['runs', '--json'])).out.split('\n')
+    const { run } = JSON.parse(listed)
+    expect(await scene.git('show', `forge/${run}/result:f.txt`)).toBe('done')
+    expect(JSON.parse((await scene.forge(['show', run, '--json'])).out)).toMatchObject({ limits: { cost: 2.5 } })
+  })
+
   test('its lessons are read, edited and removed', async () => {
     const text = `---\nid: tide-tables\ntitle: Writing notes\ndate: 2026-01-01\n---\n\nTides are written in metres.\n`
     const file = join(scene.temporal.folder, 'lesson.md')

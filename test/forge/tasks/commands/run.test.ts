@@ -59,6 +59,30 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
   )
 
   test(
+    '--detach starts the run, prints its name, and leaves the plan to be approved',
+    async () => {
+      scene.model.knows('detached', { tasks: [task('a')] })
+      const { code, out, err } = await scene.forge(['run', '--detach', '--json', '--base=refs/heads/main', 'detached'])
+      expect({ code, err }).toEqual({ code: 0, err: '' })
+      const { run, notes } = JSON.parse(out)
+      expect(notes.join()).not.toContain('draft.txt')
+      expect((await scene.forge(['attach', run])).out).toContain('The plan waits for a yes')
+      expect((await scene.forge(['resume', run, '--yes'])).code).toBe(0)
+      expect(await scene.forge(['attach', run])).toMatchObject({ code: 0 })
+      expect(await scene.git('show', `forge/${run}/result:a.txt`)).toBe('done')
+      await writeFile(join(scene.folder, 'draft.txt'), 'mine\n')
+      const second = await scene.forge(['run', '--detach', '--json', 'detached'])
+      const warned = JSON.parse(second.out)
+      expect(warned.notes.join()).toContain('draft.txt')
+      expect((await scene.forge(['stop', warned.run])).code).toBe(0)
+      await scene.git('clean', '--quiet', '-f', 'draft.txt')
+      expect((await scene.forge(['run', '--json', '--yes', 'detached'])).err).toStartWith('--json needs --detach')
+      expect((await scene.forge(['run', '--plan', '--detach', 'x'])).err).toStartWith('Either --plan or --detach')
+    },
+    LONG,
+  )
+
+  test(
     'knows a plan by its content, and never sends it to a model as a wish',
     async () => {
       scene.model.knows('renamed', { tasks: [task('a')] })
@@ -188,7 +212,7 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       expect(await scene.forge(['run', 'anything'])).toEqual({
         code: 64,
         out: '',
-        err: 'There is no terminal to ask on: use --yes, or --plan.\n',
+        err: 'There is no terminal to ask on: use --yes, --plan or --detach.\n',
       })
     },
     LONG,

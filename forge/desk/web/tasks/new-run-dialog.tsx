@@ -1,0 +1,195 @@
+/** The dialog that starts a run of the tasks: the wish, where it begins, and what it may cost. */
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { draftsOf } from '../page/branch-facts.ts'
+import { splitByRun } from '../page/branches-of-runs.ts'
+import { type Page, TASKS, usePage } from '../page/state.ts'
+import type { NewRun } from '../page/tasks-state.ts'
+import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
+import { Icon } from '../ui/icons.tsx'
+import { readable, withoutTricks } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
+import { Button, Keys } from '../ui/words.tsx'
+
+export function NewRunDialog({ close }: { close: () => void }) {
+  const page = usePage()
+  const id = useId()
+  const wish = useRef<HTMLTextAreaElement>(null)
+  const { newRun, newRunProblem: problem, isStarting } = page.tasks
+  useLayoutEffect(() => wish.current?.focus(), [])
+  const typed = newRun.value
+  const branches = basesOf(page)
+  const base = baseOf(page, typed, branches)
+  const drafts = base === undefined ? [] : draftsOf(page, base)
+  const change = (part: Partial<NewRun>) => {
+    newRun.value = { ...newRun.peek(), ...part }
+    problem.value = undefined
+  }
+  return (
+    <DialogFrame title="New run" close={close}>
+      <form
+        onSubmit={event => {
+          event.preventDefault()
+          start(page, base, close)
+        }}
+        onKeyDown={event => {
+          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+          event.preventDefault()
+          start(page, base, close)
+        }}
+      >
+        <div class="dialog-body new-run">
+          <label for={`${id}-wish`}>What you want</label>
+          <textarea
+            ref={wish}
+            id={`${id}-wish`}
+            class="field"
+            rows={8}
+            value={typed.wish}
+            onInput={event => change({ wish: event.currentTarget.value })}
+          />
+          <div class="row">
+            <label for={`${id}-base`}>Begins at</label>
+            <select
+              id={`${id}-base`}
+              class="field grow"
+              value={base}
+              onChange={event => change({ base: event.currentTarget.value })}
+            >
+              {branches.map(name => (
+                <option key={name} value={name}>
+                  {readable(name)}
+                </option>
+              ))}
+            </select>
+          </div>
+          <div class="row">
+            <label for={`${id}-budget`}>Budget in dollars</label>
+            <input
+              id={`${id}-budget`}
+              class="field short"
+              inputMode="decimal"
+              autocomplete="off"
+              placeholder="Default"
+              value={typed.dollars}
+              onInput={event => change({ dollars: event.currentTarget.value })}
+            />
+            <label for={`${id}-most`}>Tasks at the same time</label>
+            <input
+              id={`${id}-most`}
+              class="field short"
+              inputMode="numeric"
+              autocomplete="off"
+              value={typed.atMost}
+              onInput={event => change({ atMost: event.currentTarget.value })}
+            />
+          </div>
+          <label class="step-check">
+            <input
+              type="checkbox"
+              checked={typed.isBatched}
+              onChange={event => change({ isBatched: event.currentTarget.checked })}
+            />
+            Send in batches: at half the price, but an answer may take a day
+          </label>
+          {base !== undefined && drafts.length > 0 ? (
+            <p class="step-warning">
+              <Icon name="alert" />
+              <span>
+                {readable(base)} has {plural(drafts.length, 'draft')}, which will not be part of the run: save first if
+                it needs them.
+              </span>
+            </p>
+          ) : null}
+          <p class="meta">First a plan is made. It waits for you, with each command that it would run.</p>
+          <p class="dialog-problem is-bad" role="alert">
+            {problem.value}
+          </p>
+        </div>
+        <footer>
+          <span class="grow" />
+          <CloseButton close={close} />
+          <button type="submit" class="button main" aria-disabled={isStarting.value}>
+            {isStarting.value ? 'Starting…' : 'Start'}
+            <Keys of="Ctrl+Enter" />
+          </button>
+        </footer>
+      </form>
+    </DialogFrame>
+  )
+}
+
+/** The branches at which a run can begin: all except those of runs. */
+const basesOf = (page: Page): string[] =>
+  splitByRun(page.desk.value?.branches ?? [])
+    .own.map(({ name }) => name)
+    .sort()
+
+/** The chosen branch, else the one that is checked out. Undefined while there is none. */
+function baseOf(page: Page, { base }: NewRun, branches: readonly string[]): string | undefined {
+  const head = page.desk.value?.head
+  return [base, head].find(name => name !== undefined && branches.includes(name)) ?? branches[0]
+}
+
+/**
+ * Starts the run, and shows it. If that fails, what was typed stays, with the reason. It goes on when the dialog is
+ * closed meanwhile.
+ */
+async function start(page: Page, base: string | undefined, close: () => void): Promise<void> {
+  const { tasks } = page
+  if (tasks.isStarting.peek()) return
+  const { wish, dollars, atMost, isBatched } = tasks.newRun.peek()
+  const amount = dollars.trim().replace(/^\$/, '')
+  const wrong = whyWrong({ wish, base, amount, atMost: atMost.trim() })
+  tasks.newRunProblem.value = wrong
+  if (wrong !== undefined || base === undefined) return
+  tasks.isStarting.value = true
+  try {
+    const cost = amount === '' ? {} : { cost: Number(amount) }
+    const fields = { wish, base, ...cost, atMost: Number(atMost), isBatched }
+    const { run, notes } = await page.connection.ask('start run', fields)
+    tasks.forgetNewRun()
+    close()
+    page.active.value = TASKS
+    for (const title of notes) page.notify({ tone: 'plain', title: withoutTricks(title) })
+    page.spoken.value = 'The run has started'
+    tasks.showStarted(run)
+  } catch (error) {
+    tasks.newRunProblem.value = withoutTricks((error as Error).message)
+  } finally {
+    tasks.isStarting.value = false
+  }
+}
+
+interface Typed {
+  wish: string
+  base: string | undefined
+  amount: string
+  atMost: string
+}
+
+/** Why no run can start with what was typed, as a sentence; undefined if it can. */
+function whyWrong({ wish, base, amount, atMost }: Typed): string | undefined {
+  if (wish.trim() === '') return 'Write what you want.'
+  if (base === undefined) return 'There is no branch yet at which a run can begin.'
+  if (amount !== '' && !(/^\d{1,6}(\.\d{1,2})?$/.test(amount) && Number(amount) > 0))
+    return 'The budget is an amount in dollars, such as 7.50.'
+  if (!(/^\d{1,4}$/.test(atMost) && Number(atMost) >= 1 && Number(atMost) <= 1000))
+    return 'Tasks at the same time: a whole number from 1 to 1000.'
+  return undefined
+}
+
+/** Opens the dialog. */
+export function NewRunButton() {
+  const page = usePage()
+  return (
+    <Button
+      look="main"
+      icon="plus"
+      words="New run…"
+      keys="Ctrl+Alt+N"
+      onClick={() => {
+        page.dialog.value = { kind: 'new run' }
+      }}
+    />
+  )
+}
