@@ -5,9 +5,9 @@ import { listRefs, type Move, RefMoved, readHead } from '../../../core/git/refs.
 import { isOid, type Oid } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import type { NewOperation } from '../../operations.ts'
-import { draftsRef } from '../refs.ts'
+import { draftsRef, turnRef } from '../refs.ts'
 import { renameTransition } from './branch-renames.ts'
-import { carryOutTransitions, type HeldBranch } from './branch-work.ts'
+import { type BranchWork, carryOutTransitions, type HeldBranch } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { putAside } from './moving-refs.ts'
 import { nameOfRef, type OpenBranches } from './open-branches.ts'
@@ -51,13 +51,20 @@ export async function newMergingBranch<Result>(
   }
 }
 
+/** Throws a {@link Failure} if an AI's turn runs or is unfinished, also one without changes: its ref has the name. */
+async function verifyNoTurn(work: BranchWork): Promise<void> {
+  work.verifyFree()
+  if (!(await work.room.objects.info(turnRef(work.name)))) return
+  throw new Failure(`The last turn in ${visiblePath(work.name)} did not end well: keep or discard what it did first.`)
+}
+
 /** Deletes a branch with its drafts. The operation keeps both, and its undo restores them. */
 export async function deleteBranch(branches: OpenBranches, name: string): Promise<void> {
   const work = await branches.work(name)
   await verifyNotCheckedOut(branches, name)
   await work.write()
   await work.locked(async held => {
-    work.verifyFree()
+    await verifyNoTurn(work)
     work.verifyNotMerging()
     // Adds the newest edits to the drafts, so that the operation keeps them, too.
     await held.collect()
@@ -105,7 +112,7 @@ export async function moveBranch(branches: OpenBranches, name: string, to: strin
   // Checkouts are waited for before the branch is locked: this may take long, and edits should be written meanwhile.
   await branches.room.checkouts.settled()
   await work.locked(async held => {
-    work.verifyFree()
+    await verifyNoTurn(work)
     work.verifyNotMerging()
     // Edits not written yet move, too; later ones follow, since the open branch is renamed.
     await held.collect()

@@ -321,7 +321,7 @@ export class Turns implements AsyncDisposable {
     } finally {
       turn.state = 'unfinished'
       turn.words = words
-      await work.locked(held => held.showAtWork(heldBy(turn, whyUnfinished(work.name))))
+      await work.locked(held => held.showAtWork(unfinishedIn(turn)))
       this.#say(turn, { is: 'changed', turn: turn.now.turn })
     }
   }
@@ -403,7 +403,7 @@ export class Turns implements AsyncDisposable {
       done: Promise.resolve(),
     }
     this.#turns.set(branch, turn)
-    await work.locked(held => held.showAtWork(heldBy(turn, whyUnfinished(branch))))
+    await work.locked(held => held.showAtWork(unfinishedIn(turn)))
     this.#say(turn, { is: 'changed', turn: found.turn })
   }
 
@@ -468,6 +468,13 @@ const heldBy = ({ now: { base, files } }: BranchTurn, why: string): AtWork => ({
   files: draftsOf(base, files),
   why,
 })
+
+/**
+ * What an unfinished turn shows in its branch until it is kept or discarded. One that changed no file, outside of a
+ * waiting merge, is only a conversation: it holds no file back.
+ */
+const unfinishedIn = (turn: BranchTurn): AtWork | undefined =>
+  turn.now.files.size === 0 && turn.work.merging === undefined ? undefined : heldBy(turn, whyUnfinished(turn.work.name))
 
 const endOf = ({ session, turn }: Checkpoint): EntryOf<'end'> | undefined =>
   session.messages.findLast((entry): entry is EntryOf<'end'> => entry.kind === 'end' && entry.turn === turn)

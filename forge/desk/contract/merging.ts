@@ -38,6 +38,8 @@ export const Merging = v.object({
   odd: v.array(v.string()),
   /** Why Finish is not possible yet. */
   notYet: v.optional(v.string()),
+  /** Whether the branch was moved since the merge began, so that the merge can be made anew on its newest commit. */
+  canUpdate: v.optional(v.literal(true)),
   /** The run of Forklift that the merge continues: it can be published when the merge is finished. */
   forklift: v.optional(v.object({ run: v.string(), stuck: v.optional(v.string()) })),
 })
@@ -78,5 +80,7 @@ export const mergingQuestions = {
   /** Replaces a whole file by one side; text is resolved in the editor. */
   'take side': question({ branch: Branch, path: Path, side: WholeSide }, Nothing),
   'finish merging': question({ branch: Branch, message: v.optional(v.string()) }, Done),
+  /** Makes the merge anew after its branch was moved; keeps the resolution of each conflict with the same sides. */
+  'update merging': question({ branch: Branch }, Done),
   'abort merging': question({ branch: Branch }, Done),
 }

@@ -82,8 +82,11 @@ export const readingQuestions = {
    * a branch `from` is compared at the merge base, a commit directly; `isFromMergeBase` overrides this.
    */
   changes: repeatable({ from: v.optional(At), to: At, isFromMergeBase: v.optional(v.boolean()) }, v.array(Change)),
-  /** A blob. No text if it is binary or too large; `encoding` is set if it was guessed. */
-  blob: repeatable({ oid: Oid }, v.object({ text: v.optional(v.string()), encoding: v.optional(v.string()) })),
+  /** A blob. Without a text, `what` says why in a few words; `encoding` is set if it was guessed. */
+  blob: repeatable(
+    { oid: Oid },
+    v.object({ text: v.optional(v.string()), what: v.optional(v.string()), encoding: v.optional(v.string()) }),
+  ),
   /**
    * `beyond`: only commits that this other branch or commit lacks. `words`: only commits with these words in their
    * message or author, or at the start of their hash. The total is undefined if unknown.

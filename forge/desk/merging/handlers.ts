@@ -9,5 +9,6 @@ export const mergingHandlers = (mergings: Mergings): Handlers<typeof mergingQues
   conflict: ({ branch, path }) => mergings.conflict(branch, path),
   'take side': ({ branch, path, side }) => mergings.takeSide(branch, path, side),
   'finish merging': ({ branch, message }) => mergings.finish(branch, message),
+  'update merging': ({ branch }) => mergings.update(branch),
   'abort merging': ({ branch }) => mergings.abort(branch),
 })

@@ -22,7 +22,7 @@ import {
   verifyNoClash,
 } from '../branches/drafts.ts'
 import type { CommitSignature } from '../branches/save.ts'
-import { sideOf, wordsFor } from '../conflicts/conflicts.ts'
+import { conflictRows, sideOf, wordsFor } from '../conflicts/conflicts.ts'
 import { draftConflict, draftConflictsIn, takeDraftSide } from '../conflicts/draft-conflicts.ts'
 import {
   type ConflictRow,
@@ -35,12 +35,13 @@ import type { BranchInfo } from '../contract/branches.ts'
 import type { ConflictFile, Merging, MergingFile, WholeSide } from '../contract/merging.ts'
 import type { Done, Source } from '../contract/steps.ts'
 import { mergingRef } from '../refs.ts'
-import { planMerge } from '../steps/merge.ts'
+import { commonTo, mergeSourceInto, planMerge } from '../steps/merge.ts'
 import { arrive, type WaitingMerge, waitForPerson, writeChain } from '../steps/perform.ts'
 import { planPicks, readCommit } from '../steps/picks.ts'
 import { type Planned, pastOf, type Stop, treeOfCommit } from '../steps/plan.ts'
 import type { Plannings } from '../steps/plannings.ts'
 import { applyItems } from '../steps/rewrite-items.ts'
+import { carryOver, isSettledWith } from './carry-over.ts'
 import { MergingReviews, type Oddities } from './merging-review.ts'
 import { type ConflictPlace, requestOf } from './request.ts'
 
@@ -106,6 +107,7 @@ export class Mergings {
         message: await this.#messageOf(state),
         odd: review ? wordsOfOdd(state, rows, review) : [],
         ...(notYet !== undefined && { notYet }),
+        ...(canUpdate(work, state) && { canUpdate: true as const }),
         ...(forklift && {
           forklift: { run: forklift.run, ...(forklift.stuck !== undefined && { stuck: forklift.stuck }) },
         }),
@@ -339,6 +341,60 @@ export class Mergings {
     return [{ is: 'new', tree, others: [], message: text, author }]
   }
 
+  /**
+   * Makes a merge anew after its branch was moved. Conflicts whose sides are still the same keep their resolution. One
+   * operation, which can be undone.
+   */
+  async update(branch: string): Promise<Done> {
+    const work = await this.open(branch)
+    return await work.inOneGo(async held => this.#update(held), { isMerging: true })
+  }
+
+  async #update(held: HeldBranch): Promise<Done> {
+    const { work } = held
+    const { objects } = this.room
+    const { head, drafts } = work
+    const name = visiblePath(work.name)
+    const state = await this.#state(work)
+    if (head === undefined || !canUpdate(work, state))
+      throw new Failure(`What waits in ${name} can't be updated: finish or abort it.`)
+    verifyNoClash(drafts, drafts.clashes.keys())
+    await held.writeDrafts()
+    const source: Source = { commit: state.theirsCommit, words: state.theirs }
+    const target = { branch: work.name, tip: head }
+    if ((await commonTo(objects.repository, source, target)).includes(source.commit))
+      throw new Failure(`${name} has all of ${visiblePath(state.theirs)} already: abort the merge.`)
+    const words = { ours: state.ours, theirs: state.theirs }
+    const merge = await mergeSourceInto(objects, source, target)
+    const ends = { ours: head, theirs: source.commit, words }
+    const next = await conflictRows(objects, merge, ends)
+    const { result, kept, by } = await carryOver(objects, { ...state, drafts }, next)
+    const before = await this.#resolvedIn(work, state)
+    const { does, message, todo, keep } = state
+    await waitForPerson(held, {
+      stop: { merge, ...ends, state: { does, message, todo, keep } },
+      ours: head,
+      kind: 'update merging',
+      does: `update the merge in ${name}`,
+      // What was typed in other files is not part of a resolution, and is merged like every draft.
+      settled: { ...drafts, files: new Map([...drafts.files].filter(([at]) => isInConflict(state, at))) },
+      result,
+      carried: { kept, by },
+    })
+    const after = await this.#resolvedIn(work, await this.#state(work))
+    const open = `${many(after.left, 'conflict')} ${after.left === 1 ? 'is' : 'are'} left`
+    const lost = before.resolved - after.resolved
+    const more = lost > 0 ? `, and ${lost} of ${before.resolved} resolutions no longer fit` : ''
+    return { words: `Updated the merge to the newest commit of ${name}: ${open}${more}.`, merging: work.name }
+  }
+
+  /** The number of conflicts in a merge that are resolved, and that are left. */
+  async #resolvedIn(work: BranchWork, state: State): Promise<{ resolved: number; left: number }> {
+    const rows = await Promise.all(state.rows.map(row => fileOf(work, state, row)))
+    const [all, left] = [rows.reduce((sum, row) => sum + row.all, 0), rows.reduce((sum, row) => sum + row.left, 0)]
+    return { resolved: all - left, left }
+  }
+
   /** Discards a merge with all resolutions. The operation can be undone. */
   async abort(branch: string): Promise<Done> {
     const { say } = this.room
@@ -360,6 +416,15 @@ export class Mergings {
     return { words: `${pastOf(words)}. ${visiblePath(branch)} is as it was.` }
   }
 }
+
+/**
+ * Whether the branch was moved since the merge began, so that it can be made anew. A rebase or a pick has made commits
+ * on the old one, and a merge of Forklift is published for the commit that it began with.
+ */
+const canUpdate = ({ head }: Pick<BranchWork, 'head'>, { from, does, forklift }: State): boolean =>
+  head !== from && (does === 'merge' || does === 'land') && forklift === undefined
+
+const isInConflict = ({ rows }: State, path: Path): boolean => rows.some(row => isSettledWith(row, path))
 
 /** The sentence for the operation that finishes a merge, a landing or a revert. */
 function operationOf({ theirs, base }: State, does: 'merge' | 'land' | 'revert', name: string): string {
@@ -401,12 +466,6 @@ async function modelBehind({ room: { objects }, drafts }: BranchWork, state: Sta
   const by = state.by[path]
   return by && (await entryIn(objects, drafts, path))?.oid === by.oid ? by.model : undefined
 }
-
-/**
- * Whether a path is resolved together with a conflict: one of its own, or the original path of a file that git renamed.
- */
-const isSettledWith = ({ paths, original }: ConflictRow, path: Path): boolean =>
-  paths.includes(path) || (original !== undefined && (path === original || path.startsWith(`${original}/`)))
 
 /** Whether drafts exist at the paths of a conflict. */
 const isTouched = ({ drafts }: BranchWork, row: ConflictRow): boolean =>
@@ -450,7 +509,9 @@ function whyNotYet({ name, head }: BranchWork, state: State, rows: readonly Merg
   const open = rows.filter(row => row.state === 'open')
   const branch = visiblePath(name)
   if (head !== state.from)
-    return `${branch} was moved since this began: abort it, and begin anew on what is there now. Nothing was overwritten.`
+    return canUpdate({ head }, state)
+      ? `${branch} was moved since this began: update the merge, which keeps what is resolved. Nothing was overwritten.`
+      : `${branch} was moved since this began: abort it, and begin anew on what is there now. Nothing was overwritten.`
   if (open.length === 0) return undefined
   const left = open.reduce((sum, row) => sum + row.left, 0)
   const files = open.length <= 2 ? open.map(({ path }) => visiblePath(path)).join(' and ') : many(open.length, 'file')

@@ -31,7 +31,7 @@ import {
   treeBefore,
 } from './history.ts'
 import { listedAt, type ReadingPlace, readingPlace } from './place.ts'
-import { guess } from './text.ts'
+import { guess, isUtf16 } from './text.ts'
 
 /** Larger files, in bytes, are not downloaded by the page. */
 const MAX_DOWNLOADED_BYTES = 16 << 20
@@ -152,12 +152,15 @@ export class Reading implements AsyncDisposable {
   /** A text for a diff, read-only; bytes that are not UTF-8 are decoded with a guessed encoding. */
   async #text(oid: Oid): Promise<Answer<'blob'>> {
     const blob = await this.objects.read(oid, { limit: MAX_TEXT_BYTES })
-    if (!blob?.bytes || blob.type !== 'blob' || blob.bytes.includes(0)) return { text: undefined }
+    if (blob?.type !== 'blob') return { what: 'Not in this repository' }
+    if (!blob.bytes) return { what: 'Larger than 2 MB' }
+    if (isUtf16(blob.bytes)) return { what: 'Text in UTF-16, which is not shown' }
+    if (blob.bytes.includes(0)) return { what: 'Binary' }
     try {
       return { text: new TextDecoder('utf-8', { fatal: true }).decode(blob.bytes) }
     } catch {
       const guessed = guess(blob.bytes)
-      if (!guessed) return { text: undefined }
+      if (!guessed) return { what: 'Binary' }
       // The text keeps its line ends, as these may be what has changed.
       return { text: new TextDecoder('windows-1252').decode(blob.bytes), encoding: guessed.encoding }
     }

@@ -88,12 +88,14 @@ export function showWithoutText(path: Path, entry: NonNullable<Entry>, content: 
   const type = imageTypeOf(bytes)
   if (type) return { kind: 'image', mode, size, type, oid: content.oid }
   if (isPointer(bytes)) return other('A pointer of Git LFS: the file itself is kept elsewhere.')
-  if (/^(\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 2)))
-    return other('Text in UTF-16, which is not edited here.')
+  if (isUtf16(bytes)) return other('Text in UTF-16, which is not edited here.')
   if (bytes.includes(0)) return other('A binary file.')
   if (!decodeText(bytes) && !guess(bytes)) return other('Bytes that are no text in UTF-8: a binary file, perhaps.')
   return undefined
 }
+
+/** Whether bytes begin with the byte order mark of UTF-16. */
+export const isUtf16 = (bytes: Buffer): boolean => /^(\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 2))
 
 const isPointer = (bytes: Buffer): boolean =>
   bytes.length < 1024 && bytes.toString('latin1', 0, 43).startsWith('version https://git-lfs.github.com/spec/v1\n')

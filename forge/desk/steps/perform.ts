@@ -117,6 +117,8 @@ export type WaitingMerge = {
   result?: Oid | undefined
   /** The model that made the resolutions in `result`. */
   by?: string | undefined
+  /** What is known of the resolutions in `result` if they come from an earlier merge of the same two branches. */
+  carried?: Pick<StoredMerging, 'kept' | 'by'>
   /** Whether the operation creates the branch at `ours`. */
   isNew?: boolean
 }
@@ -124,10 +126,11 @@ export type WaitingMerge = {
 /** Makes a merge wait in a branch for the user: writes its conflicts, and does not move the branch. */
 export async function waitForPerson(
   held: HeldBranch,
-  { stop, ours, kind, does, also = [], settled = held.work.drafts, forklift, result, by, isNew = false }: WaitingMerge,
+  { stop, ours, kind, does, also = [], settled = held.work.drafts, ...more }: WaitingMerge,
 ): Promise<void> {
   const { work } = held
   const { objects, say } = work.room
+  const { forklift, result, by, carried, isNew = false } = more
   if (isNew && !work.isGone) throw new RefMoved(headRef(work.name), undefined, work.head)
   const head = isNew ? ours : work.head
   if (head === undefined) throw new Error('A branch without a commit has nothing to merge into')
@@ -145,8 +148,10 @@ export async function waitForPerson(
     {
       ...state,
       ...{ ours: words.ours, theirs: words.theirs, oursCommit: ours, theirsCommit: theirs, from: head },
-      ...{ rows, byGit, kept: [] },
-      by: Object.fromEntries(byModel.map(({ path }) => [path, { model: by ?? '', oid: files.get(path)?.oid }])),
+      ...{ rows, byGit, kept: carried?.kept ?? [] },
+      by:
+        carried?.by ??
+        Object.fromEntries(byModel.map(({ path }) => [path, { model: by ?? '', oid: files.get(path)?.oid }])),
       ...(forklift && { forklift }),
     },
     tree,

@@ -18,6 +18,7 @@ const handlers: Handlers<typeof mergingQuestions, undefined> = {
   conflict: async () => conflict,
   'take side': async () => undefined,
   'finish merging': async () => done,
+  'update merging': () => done,
   'abort merging': () => done,
 }
 `

@@ -75,6 +75,23 @@ export async function finish(page: Page, tab: Tab): Promise<void> {
   merging.isEnding.value = false
 }
 
+/** Makes the merge anew after its branch was moved; what still fits stays resolved. */
+export async function update(page: Page, tab: Tab): Promise<void> {
+  const branch = branchOf(tab)
+  const { merging } = tab
+  if (branch === undefined || merging.latest.peek()?.canUpdate !== true || merging.isEnding.peek()) return
+  merging.isEnding.value = true
+  const run = async () => {
+    await settle(page, branch, 'all')
+    const { words } = await page.connection.ask('update merging', { branch })
+    const undoing = { lasts: untilMore(page), actions: [{ words: 'Undo', run: () => void undo(page) }] }
+    page.tell({ topic: TOPIC, branch, title: words, ...undoing })
+    await merging.refresh()
+  }
+  await attempt(page, run, { branch })
+  merging.isEnding.value = false
+}
+
 export function abort(page: Page, tab: Tab): void {
   const branch = branchOf(tab)
   const known = tab.merging.latest.peek()

@@ -3,7 +3,7 @@
 import { canAskAi, isInConflict, isMerging } from '../page/branch-facts.ts'
 import type { Page, Tab } from '../page/state.ts'
 import type { Actions } from '../ui/action.ts'
-import { abort, askAi, finish, goToConflict } from './merging-actions.ts'
+import { abort, askAi, finish, goToConflict, update } from './merging-actions.ts'
 
 interface InTab {
   page: Page
@@ -49,6 +49,13 @@ export const mergingActions = {
     icon: 'check',
     isPossible: isOn,
     run: ({ page, tab }) => finish(page, tab),
+  },
+  update: {
+    label: 'Update the merge',
+    keys: 'Alt+F8',
+    icon: 'refresh',
+    isPossible: about => isOn(about) && about.tab.merging.latest.value?.canUpdate === true,
+    run: ({ page, tab }) => update(page, tab),
   },
   abort: {
     label: 'Abort the merge…',

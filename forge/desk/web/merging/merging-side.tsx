@@ -9,7 +9,7 @@ import { Icon } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { Button, IconButton, Path } from '../ui/words.tsx'
-import { abort, finish } from './merging-actions.ts'
+import { abort, finish, update } from './merging-actions.ts'
 
 const GROUPS: { state: MergingFile['state']; title: string }[] = [
   { state: 'open', title: 'To do' },
@@ -162,6 +162,7 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
       <Odd tab={tab} merging={merging} />
       <div class="row">
         <Button words="Abort" isOff={isLocked} onClick={() => abort(page, tab)} />
+        {merging.canUpdate ? <Button words="Update" isOff={isLocked} onClick={() => update(page, tab)} /> : null}
         <button
           type="button"
           class="button main"

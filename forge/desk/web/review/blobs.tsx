@@ -7,7 +7,7 @@ import { shortId } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { type DiffComments, DiffView } from './diff-view.tsx'
 
-type Side = { text?: string | null | undefined; encoding?: string | undefined }
+type Side = { text?: string | null | undefined; what?: string | undefined; encoding?: string | undefined }
 type Texts = { before: Side; after: Side }
 
 interface BlobsProps {
@@ -45,7 +45,11 @@ function Contents({ change, mark, isSideBySide, ignoresBlanks, onCount, comments
   const { before, after } = texts.latest.value
   if (change.status === 'mode') return <ModeChange change={change} />
   if (typeof before.text !== 'string' || typeof after.text !== 'string') {
-    return <p class="diff-none meta">Binary, or larger than 2 MB: {sidesOf(change)}.</p>
+    return (
+      <p class="diff-none meta">
+        {after.what ?? before.what}: {sidesOf(change)}.
+      </p>
+    )
   }
   return (
     <>

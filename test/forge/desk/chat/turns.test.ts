@@ -241,6 +241,25 @@ for (const { name, script, how, words } of ENDS)
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe('two\n')
   })
 
+test('after a failed turn that changed nothing the files can be edited and saved, also after a restart', async () => {
+  await using chat = await makeChat([{ error: new ModelError('key', 'The key was refused.') }])
+  const { desk } = chat
+  const said = await run(desk)
+  expect(said.turn).toMatchObject({ state: 'unfinished', words: 'The key was refused.', files: [] })
+  await (await edit(desk.work, 'main', 'a.txt')).type('typed\n')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
+  expect(await desk.git('show', 'main:a.txt')).toBe('one\ntyped')
+  expect(await refusal(desk.work.renameBranch('main', 'other'))).toContain('keep or discard')
+
+  await desk.restart()
+  expect(await turnIn(desk.work)).toMatchObject({ state: 'unfinished', files: [] })
+  await (await edit(desk.work, 'main', 'a.txt')).type('more\n')
+  await desk.work.chat.turns.end('main', true)
+  expect(await turnIn(desk.work)).toBeUndefined()
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('one\ntyped\nmore\n')
+  expect(endIn(await ask(desk.work, 'conversation', { at: onBranch() }))).toMatchObject({ how: 'failed' })
+})
+
 test('a stopped turn keeps the answer so far', async () => {
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'I wonder', until: never }])
   const { work, news } = chat.desk

@@ -402,11 +402,79 @@ test('a branch moved from outside is not overwritten', async () => {
   const tip = await commit(desk.path, 'main', { 'c.txt': 'c\n' })
   await work.look()
   expect((await work.mergings.in('main'))?.notYet).toContain('main was moved')
-  expect(await refusedBy(work.mergings.finish('main'))).toThrow('abort it, and begin anew')
+  expect(await refusedBy(work.mergings.finish('main'))).toThrow('update the merge')
   expect(await textOf(work, 'main', 'a.txt')).toContain('theirs 2')
   await work.mergings.abort('main')
   expect(await desk.git('rev-parse', 'main')).toBe(tip)
   expect(await textOf(work, 'main', 'c.txt')).toBe('c\n')
+})
+
+test('a merge updated to the newest commit of its branch keeps the resolutions whose three sides are the same', async () => {
+  const sides = (word: string): Files => ({
+    'a.txt': lines({ 2: `${word} 2`, 10: `${word} 10`, 18: `${word} 18` }, 20),
+    'b.txt': lines({ 5: `${word} 5` }),
+    'logo.png': `${word}\0`,
+  })
+  await using desk = await makePair({ base: sides('base'), ours: sides('ours'), theirs: sides('theirs') })
+  const { work } = desk
+  await begin(desk)
+  await settleFirst(work, 'a.txt', 'settled 2\n')
+  await settleFirst(work, 'a.txt', 'settled 10\n')
+  await settleFirst(work, 'b.txt', 'settled 5\n')
+  await work.mergings.takeSide('main', 'logo.png', 'ours')
+  const before = await textOf(work, 'main', 'a.txt')
+  expect((await work.mergings.in('main'))?.canUpdate).toBeUndefined()
+  expect(await refusedBy(work.mergings.update('main'))).toThrow('finish or abort it')
+
+  // A line beside the conflicts, and a side of the second one, are others now.
+  const moved = lines({ 2: 'ours 2', 6: 'moved 6', 10: 'moved 10', 18: 'ours 18' }, 20)
+  await commit(desk.path, 'main', { 'a.txt': moved, 'c.txt': 'c\n' })
+  await work.look()
+  expect((await work.mergings.in('main'))?.canUpdate).toBe(true)
+  const { words } = await work.mergings.update('main')
+  expect(words).toBe(
+    'Updated the merge to the newest commit of main: 2 conflicts are left, and 1 of 4 resolutions no longer fit.',
+  )
+  const text = (await textOf(work, 'main', 'a.txt')) ?? ''
+  expect(text).toStartWith(lines({ 2: 'settled 2', 6: 'moved 6' }, 9))
+  expect(text).toContain('moved 10\n|||||||')
+  expect(text).not.toContain('settled 10')
+  const states = (await work.mergings.in('main'))?.files.map(({ path, state, left }) => [path, state, left])
+  expect(states).toEqual([
+    ['a.txt', 'open', 2],
+    ['b.txt', 'settled', 0],
+    ['logo.png', 'settled', 0],
+  ])
+
+  // One undo brings back what the update has taken.
+  await work.undo()
+  expect(await textOf(work, 'main', 'a.txt')).toBe(before)
+  await work.mergings.update('main')
+  await settleFirst(work, 'a.txt', 'again 10\n')
+  await settleFirst(work, 'a.txt', 'again 18\n')
+  await work.mergings.finish('main')
+  expect(await show(desk.path, 'main', 'a.txt')).toBe(
+    lines({ 2: 'settled 2', 6: 'moved 6', 10: 'again 10', 18: 'again 18' }, 20).trimEnd(),
+  )
+  expect(await show(desk.path, 'main', 'b.txt')).toBe(lines({ 5: 'settled 5' }).trimEnd())
+  expect(await desk.git('show', 'main:logo.png')).toBe('ours\0')
+  expect(await show(desk.path, 'main', 'c.txt')).toBe('c')
+})
+
+test('a landing that was updated still ends as one commit, with what was typed beside its conflicts', async () => {
+  await using desk = await makePair(TWO)
+  const { work, source } = desk
+  await work.steps.do({ step: 'land', source, onto: 'main', message: 'Land it' })
+  await work.mergings.takeSide('main', 'a.txt', 'theirs')
+  await (await edit(work, 'main', 'b.txt')).type('typed\n')
+  const tip = await commit(desk.path, 'main', { 'c.txt': 'c\n' })
+  await work.look()
+  await work.mergings.update('main')
+  expect((await work.mergings.in('main'))?.message).toBe('Land it')
+  await work.mergings.finish('main')
+  expect(await desk.git('log', '-1', '--format=%s %P', 'main')).toBe(`Land it ${tip}`)
+  expect(await show(desk.path, 'main', 'b.txt')).toEndWith('typed')
+  expect(await desk.git('rev-parse', `refs/forge/kept/topic-${desk.theirs.slice(0, 8)}`)).toBe(desk.theirs)
 })
 
 test('another desk sees the waiting merge and its resolutions, and can finish it', async () => {

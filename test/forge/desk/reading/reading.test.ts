@@ -310,14 +310,22 @@ describe('the changes', () => {
     await using it = await makeDesk({ text: 'ä\r\n', bin: 'a\0', large: 'x'.repeat(3 << 20) })
     const text = async (name: string) =>
       await it.window.ask({ ask: 'blob', oid: await it.place.git('rev-parse', `main:${name}`) })
-    expect([await text('text'), await text('bin'), await text('large')]).toEqual([{ text: 'ä\r\n' }, {}, {}])
+    expect([await text('text'), await text('bin'), await text('large')]).toEqual([
+      { text: 'ä\r\n' },
+      { what: 'Binary' },
+      { what: 'Larger than 2 MB' },
+    ])
+  })
+
+  test('in a text in UTF-16 are not called binary', async () => {
+    await using it = await makeDesk({ a: '' })
+    const oid = await blobOf(it.place.path, Buffer.from('\ufeffwords\n', 'utf16le'))
+    expect(await it.window.ask({ ask: 'blob', oid })).toEqual({ what: 'Text in UTF-16, which is not shown' })
   })
 
   test('in a text in Latin-1 are compared, with a guess of the encoding', async () => {
     await using it = await makeDesk({ a: '' })
-    const hash = ['git', 'hash-object', '-w', '--stdin']
-    const stdin = Buffer.from('caf\xe9\r\n', 'latin1')
-    const oid = (await Bun.spawn(hash, { cwd: it.place.path, stdin, stdout: 'pipe' }).stdout.text()).trim()
+    const oid = await blobOf(it.place.path, Buffer.from('caf\xe9\r\n', 'latin1'))
     expect(await it.window.ask({ ask: 'blob', oid })).toEqual({ text: 'café\r\n', encoding: 'Latin-1' })
   })
 })
@@ -416,3 +424,9 @@ describe.each(['sha1', 'sha256'] as const)('the history (%s)', format => {
       })
   })
 })
+
+/** Writes a blob of any bytes; its id. */
+async function blobOf(cwd: string, stdin: Buffer): Promise<string> {
+  const hash = ['git', 'hash-object', '-w', '--stdin']
+  return (await Bun.spawn(hash, { cwd, stdin, stdout: 'pipe' }).stdout.text()).trim()
+}

@@ -43,6 +43,7 @@ describe.skipIf(!hasBrowser)('review and history on git', () => {
     const large = 'a line\n'.repeat(400_000)
     await commit(place.path, 'sizes', { 'large.txt': large }, { parents: [base] })
     await commit(place.path, 'sizes', { 'large.txt': null, 'moved.txt': large }, { message: 'Rename the large one' })
+    await commit(place.path, 'sizes', { 'binary.bin': 'a\0b' }, { message: 'Add a binary one' })
     await commit(place.path, 'sizes', { 'moved.txt': `${large}more\n` }, { message: 'Change the large one' })
     await commit(place.path, 'topic', { 'more.txt': 'two\n' }, { message: 'Topic, second\n\nWith a rare word: zebra.' })
     desk = await openTestDesk(place.path, { built: await builtPage() })
@@ -136,7 +137,7 @@ describe.skipIf(!hasBrowser)('review and history on git', () => {
     await rows.filter({ hasText: 'Topic, second' }).waitFor()
   })
 
-  test('a file that was only renamed is said to be, and one that is too large for a diff is not called binary', async () => {
+  test('a file that was only renamed is said to be, and one without a diff says whether it is binary or too large', async () => {
     await page.keyboard.press('Control+k')
     await page.getByRole('combobox', { name: 'Command palette' }).fill('@sizes')
     await page.keyboard.press('Enter')
@@ -147,7 +148,9 @@ describe.skipIf(!hasBrowser)('review and history on git', () => {
     await rows.filter({ hasText: 'Rename the large one' }).click()
     await commit.getByText('Renamed without changes.').waitFor()
     await rows.filter({ hasText: 'Change the large one' }).click()
-    await commit.getByText(/^Binary, or larger than 2 MB/).waitFor()
+    await commit.getByText(/^Larger than 2 MB: /).waitFor()
+    await rows.filter({ hasText: 'Add a binary one' }).click()
+    await commit.getByText(/^Binary: /).waitFor()
   })
 
   test('the palette finds a commit that is older than the newest 500, and one of another branch', async () => {

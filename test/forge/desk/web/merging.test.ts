@@ -4,6 +4,7 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { commit } from '../../../support/git.ts'
 import { type PageDesk, type PageDeskOptions, tabOf } from '../../../support/page-desk.ts'
 import { modelsOf, ScriptedModel } from '../../../support/scripted-model.ts'
 import { findings } from './axe.ts'
@@ -82,6 +83,17 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
       await until(isBeside)
     }
     await page.setViewportSize({ width: 1280, height: 800 })
+  })
+
+  test('is updated after its branch was moved, and what was resolved stays so', async () => {
+    await open()
+    await page.getByText('3 conflicts are left').waitFor()
+    await commit(desk.path, BRANCH, { 'moved.txt': 'moved\n' })
+    await page.getByText(/was moved since this began: update the merge/).waitFor()
+    await page.getByRole('button', { name: 'Update', exact: true }).click()
+    await page.getByText('3 conflicts are left in').waitFor()
+    await status().getByText('7 of 10 conflicts resolved').waitFor()
+    expect(await page.getByRole('button', { name: 'Update', exact: true }).count()).toBe(0)
   })
 
   test('has the history of its branch, without what the desk keeps for the merge', async () => {
