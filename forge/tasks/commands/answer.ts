@@ -14,7 +14,7 @@ import { parse } from './options.ts'
 import { findRun, openPlace, openStore } from './place.ts'
 import { openRunServer, type RunServer } from './server.ts'
 
-const USAGE = 'forge answer RUN [TASK] "…" [--may-write GLOB] [--with FILE]'
+const USAGE = 'forge answer RUN [TASK] "…" [--may-write GLOB] [--with FILE] [--only-words]'
 
 export const HELP = `${USAGE}
 
@@ -23,6 +23,7 @@ words. They are kept in the run's refs, and go to the models: put no secrets int
 
   --may-write GLOB   files that the task may write besides, from now on; several times for several
   --with FILE        a file that it is given besides; several times for several
+  --only-words       goes on with your words alone, also where they name a file that the task may not write
 
 With these the plan is changed, and checked like any other: the task begins anew with two fresh attempts.`
 
@@ -32,6 +33,7 @@ const MAX_ANSWER = 20_000
 const OPTIONS = {
   'may-write': { type: 'string', multiple: true },
   with: { type: 'string', multiple: true },
+  'only-words': { type: 'boolean' },
 } as const
 
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
@@ -48,11 +50,14 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
       `The answer is longer than ${MAX_ANSWER} characters: put it into a file, and name that.`,
       EXIT.usage,
     )
+  const isOnlyWords = values['only-words'] ?? false
+  if (isMending && isOnlyWords)
+    throw new Failure(`--only-words is not for an answer with --may-write or --with: ${USAGE}`, EXIT.usage)
   if (isMending && task === '') throw new Failure(`--may-write and --with are for a task: ${USAGE}`, EXIT.usage)
   await using place = await openPlace(context)
   const run = await findRun(place, word, context)
   await using server = await openRunServer(place, context, { start: true })
-  const named = isMending ? [] : await filesMeant(openStore(place, run), server, { task, text })
+  const named = isMending || isOnlyWords ? [] : await filesMeant(openStore(place, run), server, { task, text })
   if (named.length > 0 && (await mayWriteThem(named, task, context))) {
     mayWrite = named
     isMending = true
@@ -99,14 +104,17 @@ async function filesMeant(
 
 /**
  * Asks whether the task may write these files. An answer in words leaves its boundaries as they are, so the next
- * attempt would fail in the same way.
+ * attempt would fail in the same way. @throws Failure where nobody can be asked: no attempt is paid for then.
  */
 async function mayWriteThem(paths: string[], task: TaskId, context: CommandContext): Promise<boolean> {
   const all = paths.join(', ')
   if (!context.isTerminal) {
     const options = paths.map(path => `--may-write ${path}`).join(' ')
-    context.err(`Words alone do not change what ${visible(task)} may write. To let it write ${all}: ${options}`)
-    return false
+    throw new Failure(
+      `Words alone do not change what ${visible(task)} may write, so it has not begun anew. To let it write ${all}, \
+add ${options}; to let it try again within its boundaries, add --only-words.`,
+      EXIT.usage,
+    )
   }
   const said = await askPerson(context, `May ${visible(task)} write ${all} from now on? (y/n): `)
   return /^y(es)?$/i.test(said?.trim() ?? '')

@@ -153,7 +153,7 @@ describe('the arguments of forge', () => {
     ]
     for (const word of words) await tasks.tell(v.parse(TasksWord, word))
     expect(await called()).toEqual([
-      ['answer', '--', RUN, 'docs', '--help\n'],
+      ['answer', '--only-words', '--', RUN, 'docs', '--help\n'],
       ['approve', RUN, `--seen=${'c'.repeat(40)}`],
       ['pause', RUN],
       ['resume', RUN, '--budget=7.50'],

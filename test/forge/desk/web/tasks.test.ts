@@ -154,7 +154,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.keyboard.press('Control+Enter')
     await node('Sweep keys').getByText('attempt 3 · thinks').waitFor()
     expect(await tasks.told()).toEqual([
-      ['answer', '--', RUN, 'sweep', 'As long as the job’s retention.\nNo longer.\n'],
+      ['answer', '--only-words', '--', RUN, 'sweep', 'As long as the job’s retention.\nNo longer.\n'],
     ])
     expect(await page.getByRole('form', { name: 'Answer' }).count()).toBe(0)
   })
@@ -296,7 +296,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.keyboard.type('Leave Postgres alone.')
     await page.keyboard.press('Control+Enter')
     await isTold(1)
-    expect(await tasks.told()).toEqual([['answer', '--', APPROVING.run, 'Leave Postgres alone.\n']])
+    expect(await tasks.told()).toEqual([['answer', '--only-words', '--', APPROVING.run, 'Leave Postgres alone.\n']])
   })
 
   test('keep their branches out of lists, folded under their run, unless their name is typed', async () => {

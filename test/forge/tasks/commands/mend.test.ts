@@ -67,6 +67,24 @@ describe.skipIf(hasNoTemporal)('a plan that is slightly wrong', () => {
   )
 
   test(
+    'with a boundary that is one file too narrow pays for no attempt where nobody can be asked what words mean',
+    async () => {
+      const { run } = await scene.run('narrow-unasked', narrow())
+      const before = asked('narrow-unasked').length
+      const { code, err } = await scene.forge(['answer', run, 'a', 'You may write helper.txt.'])
+      expect(code).toBe(64)
+      expect(err).toContain('Words alone do not change what a may write, so it has not begun anew.')
+      expect(err).toContain('To let it write helper.txt, add --may-write helper.txt;')
+      // The question is still open, and the words are sent alone where the person says so.
+      const words = ['answer', run, 'a', 'Do not write helper.txt.']
+      expect((await scene.forge([...words, '--only-words', '--with', 'lib.txt'])).code).toBe(64)
+      expect(asked('narrow-unasked')).toHaveLength(before)
+      expect((await scene.forge([...words, '--only-words'])).out).toContain('a goes on with that')
+    },
+    LONG,
+  )
+
+  test(
     'is mended by a file with the whole plan, which passes the linter',
     async () => {
       const { code, run } = await scene.run('by-file', narrow())
