@@ -59,14 +59,19 @@ const DEFAULT_LIMITS = { tasks: 1000, depth: 3, atMost: 4 }
 /** Longer wishes, in bytes, are refused: long documents belong into the repository. */
 const MAX_WISH_BYTES = 256 << 10
 
-const OPTIONS = {
-  base: { type: 'string' },
-  plan: { type: 'boolean' },
-  yes: { type: 'boolean' },
+/** The options that limit a run, for each command that begins one. */
+export const LIMIT_OPTIONS = {
   budget: { type: 'string' },
   requests: { type: 'string' },
   minutes: { type: 'string' },
   'at-most': { type: 'string' },
+} as const
+
+const OPTIONS = {
+  base: { type: 'string' },
+  plan: { type: 'boolean' },
+  yes: { type: 'boolean' },
+  ...LIMIT_OPTIONS,
   batch: { type: 'boolean' },
   'batch-all': { type: 'boolean' },
   'no-batch': { type: 'boolean' },
@@ -87,6 +92,20 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const isSure = values.yes === true
   if (values.network) await settleNetwork(place, { wish: 'give', isSure }, context)
   if (values['no-network']) await settleNetwork(place, { wish: 'take back', isSure }, context)
+  if (values.base === undefined) await sayUncommitted(place, { base, word: positionals[0] ?? '' }, context)
+  return await beginRun(place, { base, wish, values, settings }, context)
+}
+
+type Beginning = { base: Oid; wish: Wish; values: RunValues; settings: Settings }
+/** The options of a command that begins a run. */
+type RunValues = Values & BatchValues & { yes?: boolean; plan?: boolean; 'at-most'?: string }
+
+/** Begins a run and follows it. Gives the exit code. Throws a {@link Failure} where it can't begin. */
+export async function beginRun(
+  place: RunPlace,
+  { base, wish, values, settings }: Beginning,
+  context: CommandContext,
+): Promise<ExitCode> {
   const run = newRunId(wish.plan?.title ?? wish.text, new Date())
   const options = {
     base,
@@ -96,7 +115,6 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     ...batchFrom(values, settings, context),
     atMost: count(values['at-most'], '--at-most') ?? DEFAULT_LIMITS.atMost,
   }
-  if (values.base === undefined) await sayUncommitted(place, { base, word: positionals[0] ?? '' }, context)
   await using server = await openRunServer(place, context, { start: true })
   const input = await prepare(place, run, wish, options, context)
   context.err(`Run ${run}`)
@@ -112,12 +130,10 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   return code
 }
 
+type BatchValues = { batch?: boolean; 'batch-all'?: boolean; 'no-batch'?: boolean }
+
 /** Which requests are sent in batches. Says so where a model's provider has none. */
-function batchFrom(
-  values: { batch?: boolean; 'batch-all'?: boolean; 'no-batch'?: boolean },
-  settings: Settings,
-  { err }: CommandContext,
-): Pick<RunInput, 'batch'> {
+function batchFrom(values: BatchValues, settings: Settings, { err }: CommandContext): Pick<RunInput, 'batch'> {
   const asked = values['batch-all'] ? 'all' : values.batch ? 'work' : settings.batch.sends
   if (values['no-batch'] || !asked) return {}
   const models = new Set(TIERS.flatMap(tier => settings.modelsOf(tier)))
@@ -229,7 +245,7 @@ function unreadable(word: string, error: NodeJS.ErrnoException): never {
  * Verifies, before anything is paid, that there are models to ask and a container engine for the checks. Gives the
  * settings.
  */
-async function verifyCanWork({ env, signal }: CommandContext, onlyPlan: boolean): Promise<Settings> {
+export async function verifyCanWork({ env, signal }: CommandContext, onlyPlan: boolean): Promise<Settings> {
   const settings = await readSettings(env)
   const [planner] = settings.modelsOf('reasoning')
   const missing = settings.missing(planner)
