@@ -19,6 +19,11 @@ const COMMANDS: Record<string, Entry> = {
     words: 'plan a large piece of work, ask, do it, check it',
     load: () => import('./run.ts'),
   },
+  resolve: {
+    usage: 'BRANCH',
+    words: 'merge a branch with many conflicts, in parts',
+    load: () => import('./resolve.ts'),
+  },
   runs: { usage: '', words: 'list the runs of this repository', load: () => import('./runs.ts') },
   show: { usage: 'RUN [TASK]', words: 'show how a run is, or its journal', load: () => import('./show.ts') },
   attach: { usage: 'RUN', words: 'follow a run that is under way', load: () => import('./attach.ts') },

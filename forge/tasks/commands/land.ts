@@ -11,8 +11,9 @@ import {
   underWayIn,
   whyNotFollowing,
 } from '../../../core/git/checkouts.ts'
-import { commit, mergeBases, wantsSigning } from '../../../core/git/commits.ts'
+import { commit, isAncestor, mergeBases, wantsSigning } from '../../../core/git/commits.ts'
 import { mergeTrees } from '../../../core/git/merges.ts'
+import type { Objects } from '../../../core/git/objects.ts'
 import { RefMoved, type RefName, readHead } from '../../../core/git/refs.ts'
 import { asBytes, type Oid } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
@@ -21,6 +22,7 @@ import type { ShownLanding } from '../../formats/tasks-json.ts'
 import { KEPT, Operations } from '../../operations.ts'
 import type { RunId } from '../contract.ts'
 import { findDone, findResult } from '../runs/done.ts'
+import { judgeMerge, mergedBy, type Sides } from '../runs/merging.ts'
 import { readPlan, readRunInput } from '../runs/plans.ts'
 import { checkHere, openBelieved } from './checked.ts'
 import type { CommandContext } from './context.ts'
@@ -38,7 +40,8 @@ Shows what a run came to, or one of its tasks, and merges it when you say so: as
 branch that is checked out). A checkout of it follows, unless something that you have not committed is in the way: then
 nothing is done at all.
 
-What was not checked by a worker of yours, as its signature shows, is not merged.
+What was not checked by a worker of yours, as its signature shows, is not merged. A run of forge resolve becomes a merge
+commit, which is judged as Forklift's are.
 
   --onto BRANCH   where it goes
   --checks        only show the checks and questions of the contract, whole
@@ -50,9 +53,9 @@ What was not checked by a worker of yours, as its signature shows, is not merged
 
 /**
  * What is landed. `name`: of the result's branch. `isBranch`: whether that branch exists; a task's is gone once the run
- * has a combined result.
+ * has a combined result. `merged`: what a run of forge resolve merges: its commit has two parents.
  */
-type Landing = Landed & { name: string; isBranch: boolean }
+type Landing = Landed & { name: string; isBranch: boolean; merged: Sides | undefined }
 type Target = { ref: RefName; name: string; tip: Oid }
 
 const OPTIONS = {
@@ -158,7 +161,10 @@ async function findLanding(place: RunPlace, run: RunId, task: string | undefined
       `${task === undefined ? `The run ${run}` : `The task ${task}`} has nothing yet that passed its checks: forge show ${run} says how it is.`,
     )
   const { base } = await readRunInput(store)
-  return { run, task, ...found, base, plan }
+  const merged = await mergedBy(place.objects, base)
+  if (merged !== undefined && task !== undefined)
+    throw new Failure(`A part of a merge is not landed by itself: forge land ${run} lands all of it.`)
+  return { run, task, ...found, base, plan, merged }
 }
 
 async function findTarget({ repository, objects }: RunPlace, onto: string | undefined): Promise<Target> {
@@ -174,7 +180,7 @@ async function findTarget({ repository, objects }: RunPlace, onto: string | unde
 /** The tree after the merge; undefined where there is nothing to merge. */
 async function mergedTree(
   { objects }: RunPlace,
-  { name, isBranch, tip }: Landing,
+  { name, isBranch, tip, merged }: Landing,
   target: Target,
 ): Promise<Oid | undefined> {
   const { repository } = objects
@@ -182,6 +188,9 @@ async function mergedTree(
   if (bases.length === 0)
     throw new Failure(`${target.name} and the result share no history: choose another with --onto.`)
   if (bases.includes(tip)) return undefined
+  if (merged && (await isAncestor(repository, merged.theirs, target.tip))) return undefined
+  if (merged && !(await isAncestor(repository, merged.ours, target.tip)))
+    throw new Failure(`This merge was begun on another branch than ${target.name}: name that one with --onto.`)
   const merge = await mergeTrees(repository, target.tip, tip, { objects })
   if (merge.conflicts.length > 0) {
     const files = [...new Set(merge.stages.map(({ path }) => visiblePath(path)))]
@@ -193,7 +202,8 @@ async function mergedTree(
     )
   }
   const before = (await objects.info(`${target.tip}^{tree}`))?.oid
-  return merge.tree === before ? undefined : merge.tree
+  // A merge that keeps the branch's own files everywhere is still one.
+  return merge.tree === before && !merged ? undefined : merge.tree
 }
 
 // --- The review
@@ -237,10 +247,11 @@ async function land(
   }
   const to = await commit(objects, {
     tree,
-    parents: [target.tip],
+    parents: landing.merged === undefined ? [target.tip] : [target.tip, landing.merged.theirs],
     message: landingMessage(landing, why),
     sign: await wantsSigning(repository),
   })
+  if (landing.merged !== undefined) await verifyMerge(objects, { target, theirs: landing.merged.theirs, to })
   const { name } = landing
   const kept: RefName = `${KEPT}${name}-${landing.tip.slice(0, 8)}`
   const there = (await objects.info(kept))?.oid
@@ -264,6 +275,16 @@ async function land(
       )
   }
   return { to, followed: on[0] }
+}
+
+/** Judges a merge commit as Forklift's are. Throws a {@link Failure} with what speaks against it. */
+async function verifyMerge(
+  objects: Objects,
+  { target, theirs, to }: { target: Target; theirs: Oid; to: Oid },
+): Promise<void> {
+  const refusals = await judgeMerge(objects, { ours: target.tip, theirs, result: to })
+  if (refusals.length === 0) return
+  throw new Failure(`Nothing was merged, as the judge of merges refuses it: ${visible(refusals.join(' '))}`)
 }
 
 /** A sentence that says what to do first in a checkout with conflicting changes. */

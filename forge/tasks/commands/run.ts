@@ -62,16 +62,21 @@ const DEFAULT_LIMITS = { tasks: 1000, depth: 3, atMost: 4 }
 /** Longer wishes, in bytes, are refused: long documents belong into the repository. */
 const MAX_WISH_BYTES = 256 << 10
 
+/** The options that limit a run, for each command that begins one. */
+export const LIMIT_OPTIONS = {
+  budget: { type: 'string' },
+  requests: { type: 'string' },
+  minutes: { type: 'string' },
+  'at-most': { type: 'string' },
+} as const
+
 const OPTIONS = {
   base: { type: 'string' },
   plan: { type: 'boolean' },
   detach: { type: 'boolean' },
   json: { type: 'boolean' },
   yes: { type: 'boolean' },
-  budget: { type: 'string' },
-  requests: { type: 'string' },
-  minutes: { type: 'string' },
-  'at-most': { type: 'string' },
+  ...LIMIT_OPTIONS,
   batch: { type: 'boolean' },
   'batch-all': { type: 'boolean' },
   'no-batch': { type: 'boolean' },
@@ -97,6 +102,28 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   // The program that reads the JSON shows the warnings, too.
   const notes: string[] = []
   const warned = values.json ? { ...context, err: (words: string) => void notes.push(words) } : context
+  if (values.base === undefined || (values.detach && (await readHead(place.repository)).oid === base))
+    await sayUncommitted(place, { base, word: positionals[0] ?? '' }, warned)
+  return await beginRun(place, { base, wish, values, settings, warned, notes }, context)
+}
+
+type Beginning = {
+  base: Oid
+  wish: Wish
+  values: RunValues
+  settings: Settings
+  /** Gets the warnings about limits and batches, if they are not for the terminal. */
+  warned?: CommandContext
+  /** The warnings so far, which are printed with the started run's JSON. */
+  notes?: string[]
+}
+/** The options of a command that begins a run. */
+type RunValues = Values &
+  BatchValues & { yes?: boolean; plan?: boolean; 'at-most'?: string; detach?: boolean; json?: boolean }
+
+/** Begins a run and, unless detached, follows it. Gives the exit code. Throws a {@link Failure} if it can't begin. */
+export async function beginRun(place: RunPlace, beginning: Beginning, context: CommandContext): Promise<ExitCode> {
+  const { base, wish, values, settings, warned = context, notes = [] } = beginning
   const run = newRunId(wish.plan?.title ?? wish.text, new Date())
   const options = {
     base,
@@ -106,8 +133,6 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     ...batchFrom(values, settings, warned),
     atMost: count(values['at-most'], '--at-most') ?? DEFAULT_LIMITS.atMost,
   }
-  if (values.base === undefined || (values.detach && (await readHead(place.repository)).oid === base))
-    await sayUncommitted(place, { base, word: positionals[0] ?? '' }, warned)
   await using server = await openRunServer(place, context, { start: true })
   const input = await prepare(place, run, wish, options, context)
   if (!values.json) context.err(`Run ${run}`)
@@ -132,12 +157,10 @@ const sayStarted = (run: RunId, isApproved: boolean): string =>
     ? `Started: forge attach ${run} shows it, forge stop ${run} ends it.`
     : `Started: its plan will wait for you. forge attach ${run} shows it and asks, forge stop ${run} ends it.`
 
+type BatchValues = { batch?: boolean; 'batch-all'?: boolean; 'no-batch'?: boolean }
+
 /** Which requests are sent in batches. Says so where a model's provider has none. */
-function batchFrom(
-  values: { batch?: boolean; 'batch-all'?: boolean; 'no-batch'?: boolean },
-  settings: Settings,
-  { err }: CommandContext,
-): Pick<RunInput, 'batch'> {
+function batchFrom(values: BatchValues, settings: Settings, { err }: CommandContext): Pick<RunInput, 'batch'> {
   const asked = values['batch-all'] ? 'all' : values.batch ? 'work' : settings.batch.sends
   if (values['no-batch'] || !asked) return {}
   const models = new Set(TIERS.flatMap(tier => settings.modelsOf(tier)))
@@ -249,7 +272,7 @@ function unreadable(word: string, error: NodeJS.ErrnoException): never {
  * Verifies, before anything is paid, that there are models to ask and a container engine for the checks. Gives the
  * settings.
  */
-async function verifyCanWork({ env, signal }: CommandContext, onlyPlan: boolean): Promise<Settings> {
+export async function verifyCanWork({ env, signal }: CommandContext, onlyPlan: boolean): Promise<Settings> {
   const settings = await readSettings(env)
   const [planner] = settings.modelsOf('reasoning')
   const missing = settings.missing(planner)
