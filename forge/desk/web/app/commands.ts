@@ -73,7 +73,7 @@ function branchCommands(page: Page, tab: Tab, branch: string): Command[] {
 }
 
 /** The fields of an action that are shown in the list of keyboard shortcuts. */
-export type Listed = Pick<Action<never>, 'label' | 'keys' | 'listKeys'>
+export type Listed = Pick<Action<never>, 'label' | 'keys' | 'otherKeys' | 'listKeys'>
 
 /** All actions, grouped by the part of the page in which they apply. */
 export const TABLES: readonly { title: string; tables: readonly Record<string, Listed>[] }[] = [

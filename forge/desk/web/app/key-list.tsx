@@ -65,16 +65,18 @@ export function KeyList({ close }: { close: () => void }) {
 
 /** All groups of keys: first those that work now, then those of each part of the page. */
 function keyGroups(page: Page): KeyGroup[] {
-  const now = commandsOf(page).flatMap(({ keys, words }): KeyGroup['rows'] => (keys ? [[keys, words]] : []))
+  const now = commandsOf(page).flatMap(({ keys, otherKeys, words }) => rowsOf(words, [keys, otherKeys]))
   const all = TABLES.map(({ title, tables }) => ({
     title,
     rows: tables
       .flatMap(table => Object.values(table))
-      .flatMap(({ label, keys, listKeys }): KeyGroup['rows'] =>
-        [keys, listKeys].flatMap((one): KeyGroup['rows'] => (one === undefined ? [] : [[one, label]])),
-      ),
+      .flatMap(({ label, keys, otherKeys, listKeys }) => rowsOf(label, [keys, otherKeys, listKeys])),
   }))
   return [{ title: 'Here, now', rows: [...now, ...keysOfView(page)] }, ...all]
+}
+
+function rowsOf(label: string, keys: readonly (string | undefined)[]): KeyGroup['rows'] {
+  return keys.flatMap((one): KeyGroup['rows'] => (one === undefined ? [] : [[one, label]]))
 }
 
 /** Whether all words occur in the row's name or in its keys, in our notation (Ctrl+S) or as shown (⌘S). */

@@ -110,7 +110,7 @@ function listenForKeys(page: Page): void {
     const keys = keysOf(event)
     const isFree = !page.dialog.peek() && !page.menu.peek() && !event.isComposing
     if (!isFree || isForTheList(event, keys)) return
-    const command = commandsOf(page).find(known => known.keys === keys)
+    const command = commandsOf(page).find(known => known.keys === keys || known.otherKeys === keys)
     if (!command) return
     event.preventDefault()
     event.stopPropagation()

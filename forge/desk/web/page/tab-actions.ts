@@ -37,6 +37,7 @@ export const tabActions = {
   goToExplorer: {
     label: 'Go to the explorer',
     keys: 'Alt+X',
+    otherKeys: 'Ctrl+Shift+E',
     icon: 'file',
     isPossible: about => !isAtConflicts(about),
     run: ({ page }) => page.places.focus('explorer'),
@@ -44,6 +45,7 @@ export const tabActions = {
   goToConflicts: {
     label: 'Go to the conflicted files',
     keys: 'Alt+X',
+    otherKeys: 'Ctrl+Shift+E',
     icon: 'clash',
     isPossible: about => isAtConflicts(about),
     run: ({ page }) => page.places.focus('conflicted files'),

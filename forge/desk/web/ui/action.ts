@@ -22,6 +22,8 @@ export interface Action<About> {
    * The keys that run the action everywhere in the page, in the notation of keys.ts: Ctrl is the command key on a Mac.
    */
   keys?: string
+  /** Other keys that run it everywhere, since users of other editors try them. Buttons and menus show only `keys`. */
+  otherKeys?: string
   /** The keys that run the action while the list with its object has the focus. */
   listKeys?: string
   /** Whether the action is possible now. Undefined: always. */
@@ -37,6 +39,7 @@ export interface Command {
   words: string
   icon: IconName
   keys?: string | undefined
+  otherKeys?: string | undefined
   listKeys?: string | undefined
   run: () => void
 }
@@ -50,8 +53,8 @@ export function isPossible<About>({ isPossible }: Action<About>, about: About): 
 }
 
 export function commandOf<About>(action: Action<About>, about: About): Command {
-  const { label, inPalette = label, icon, keys, listKeys, run } = action
-  return { words: read(inPalette, about), icon: read(icon, about), keys, listKeys, run: () => run(about) }
+  const { label, inPalette = label, icon, keys, otherKeys, listKeys, run } = action
+  return { words: read(inPalette, about), icon: read(icon, about), keys, otherKeys, listKeys, run: () => run(about) }
 }
 
 export function iconOf<About>({ icon }: Action<About>, about: About): IconName {

@@ -262,6 +262,12 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     }
   })
 
+  test('the explorer has the focus by the key of VS Code, too', async () => {
+    await openByName('README')
+    await page.keyboard.press('Control+Shift+E')
+    await until(async () => (await focused()).endsWith(' Explorer'))
+  })
+
   test('what is opened by a key has the focus', async () => {
     await openByName('README')
     const opened: [string, string][] = [
