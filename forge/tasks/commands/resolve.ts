@@ -15,7 +15,7 @@ import { mergeMessage } from '../runs/merging.ts'
 import type { CommandContext } from './context.ts'
 import { parse } from './options.ts'
 import { openPlace, type RunPlace } from './place.ts'
-import { beginRun, LIMIT_OPTIONS, verifyCanWork } from './run.ts'
+import { beginRun, LIMIT_OPTIONS, runOptionsFrom, verifyCanWork } from './run.ts'
 
 const USAGE = 'forge resolve BRANCH [--yes] [--budget DOLLARS] [--requests N] [--minutes N] [--at-most N]'
 
@@ -53,7 +53,8 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   })
   const plan = planOfMerge(title, files)
   context.err(`${many(files.length, 'file')} in conflict, in ${many(plan.tasks.length, 'part')}.`)
-  return await beginRun(place, { base, wish: { text: plan.summary, plan }, values, settings }, context)
+  const options = runOptionsFrom(base, { values, settings }, context)
+  return await beginRun(place, { wish: { text: plan.summary, plan }, options }, context)
 }
 
 async function findSides({ repository }: RunPlace, name: string): Promise<[ours: Oid, theirs: Oid]> {

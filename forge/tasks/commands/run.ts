@@ -102,43 +102,58 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   // The program that reads the JSON shows the warnings, too.
   const notes: string[] = []
   const warned = values.json ? { ...context, err: (words: string) => void notes.push(words) } : context
+  const options = runOptionsFrom(base, { values, settings }, warned)
   if (values.base === undefined || (values.detach && (await readHead(place.repository)).oid === base))
     await sayUncommitted(place, { base, word: positionals[0] ?? '' }, warned)
-  return await beginRun(place, { base, wish, values, settings, warned, notes }, context)
+  return await beginRun(
+    place,
+    { wish, options, ...(values.detach && { detached: { json: values.json, notes } }) },
+    context,
+  )
+}
+
+/** What is known of a run before its wish and its plan are stored. */
+type RunOptions = Omit<RunInput, 'run' | 'wish' | 'plan'>
+/** The options of a command that begins a run. */
+type RunValues = Values & BatchValues & { yes?: boolean; plan?: boolean; 'at-most'?: string }
+
+/** Reads limits and choices of a run. Throws a {@link Failure} where one is no number. */
+export function runOptionsFrom(
+  base: Oid,
+  { values, settings }: { values: RunValues; settings: Settings },
+  context: CommandContext,
+): RunOptions {
+  return {
+    base,
+    limits: limitsFrom(values, settings, context),
+    isApproved: values.yes === true,
+    onlyPlan: values.plan === true,
+    ...batchFrom(values, settings, context),
+    atMost: count(values['at-most'], '--at-most') ?? DEFAULT_LIMITS.atMost,
+  }
 }
 
 type Beginning = {
-  base: Oid
   wish: Wish
-  values: RunValues
-  settings: Settings
-  /** Gets the warnings about limits and batches, if they are not for the terminal. */
-  warned?: CommandContext
-  /** The warnings so far, which are printed with the started run's JSON. */
-  notes?: string[]
+  options: RunOptions
+  /** Where the run is not followed. `json`: its name and the warnings are printed as JSON. */
+  detached?: { json: boolean | undefined; notes: string[] }
 }
-/** The options of a command that begins a run. */
-type RunValues = Values &
-  BatchValues & { yes?: boolean; plan?: boolean; 'at-most'?: string; detach?: boolean; json?: boolean }
 
-/** Begins a run and, unless detached, follows it. Gives the exit code. Throws a {@link Failure} if it can't begin. */
-export async function beginRun(place: RunPlace, beginning: Beginning, context: CommandContext): Promise<ExitCode> {
-  const { base, wish, values, settings, warned = context, notes = [] } = beginning
+/** Begins a run and, unless it is detached, follows it. Gives the exit code. Throws a {@link Failure} if it can't. */
+export async function beginRun(
+  place: RunPlace,
+  { wish, options, detached }: Beginning,
+  context: CommandContext,
+): Promise<ExitCode> {
   const run = newRunId(wish.plan?.title ?? wish.text, new Date())
-  const options = {
-    base,
-    limits: limitsFrom(values, settings, warned),
-    isApproved: values.yes === true,
-    onlyPlan: values.plan === true,
-    ...batchFrom(values, settings, warned),
-    atMost: count(values['at-most'], '--at-most') ?? DEFAULT_LIMITS.atMost,
-  }
   await using server = await openRunServer(place, context, { start: true })
   const input = await prepare(place, run, wish, options, context)
-  if (!values.json) context.err(`Run ${run}`)
+  if (!detached?.json) context.err(`Run ${run}`)
   await server.submit(input)
-  if (values.detach) {
-    context.out(values.json ? JSON.stringify({ run, notes } satisfies StartedRun) : sayStarted(run, options.isApproved))
+  if (detached) {
+    const { json, notes } = detached
+    context.out(json ? JSON.stringify({ run, notes } satisfies StartedRun) : sayStarted(run, options.isApproved))
     return EXIT.done
   }
   const code = await follow({
@@ -148,7 +163,7 @@ export async function beginRun(place: RunPlace, beginning: Beginning, context: C
     context,
     approve: plan => approvePlan(place, { run, plan }, context),
   })
-  if (values.plan && code === EXIT.done) await writePlan(place, await server.status(run), context)
+  if (options.onlyPlan && code === EXIT.done) await writePlan(place, await server.status(run), context)
   return code
 }
 
@@ -291,7 +306,7 @@ async function prepare(
   place: RunPlace,
   run: RunId,
   wish: Wish,
-  options: Omit<RunInput, 'run' | 'wish' | 'plan'>,
+  options: RunOptions,
   context: CommandContext,
 ): Promise<RunInput> {
   const { repository } = place
