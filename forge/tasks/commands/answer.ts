@@ -104,7 +104,8 @@ async function filesMeant(
 
 /**
  * Asks whether the task may write these files. An answer in words leaves its boundaries as they are, so the next
- * attempt would fail in the same way. @throws Failure where nobody can be asked: no attempt is paid for then.
+ * attempt would fail in the same way. @throws Failure without a terminal, where no
+ * question can be asked: no attempt is paid for then.
  */
 async function mayWriteThem(paths: string[], task: TaskId, context: CommandContext): Promise<boolean> {
   const all = paths.join(', ')

@@ -70,7 +70,7 @@ export class TasksState {
   /** Numbers the requests, so that a late answer is ignored. */
   #asking = 0
   #branches = ''
-  /** A run that was just started, and is shown as soon as it is listed. */
+  /** The name of a run that this window has just started. The run is shown as soon as the server lists it. */
   #started: string | undefined
 
   constructor(connection: Connection) {

@@ -131,8 +131,8 @@ function baseOf(page: Page, { base }: NewRun, branches: readonly string[]): stri
 }
 
 /**
- * Starts the run, and shows it. If that fails, what was typed stays, with the reason. It goes on when the dialog is
- * closed meanwhile.
+ * Starts the run, and shows it. If that fails, what was typed stays, with the reason. Closing the dialog
+ * meanwhile does not stop the start.
  */
 async function start(page: Page, base: string | undefined, close: () => void): Promise<void> {
   const { tasks } = page
