@@ -105,8 +105,8 @@ export class Tasks {
   }
 
   /**
-   * Starts a run, which the desk's end does not stop; its plan waits for approval. Throws a {@link Failure} with the message
-   * of `forge` if nothing was started.
+   * Starts a run, which the end of the desk does not stop; its plan waits for approval. Throws a {@link Failure} with
+   * the message of `forge` if nothing was started.
    */
   async start({ wish, base, cost, atMost, isBatched }: Fields<'start run'>): Promise<Answer<'start run'>> {
     const options = [
