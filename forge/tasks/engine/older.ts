@@ -10,20 +10,18 @@ import { openObjects } from '../../../core/git/objects.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { readRunInput } from '../runs/plans.ts'
 import { RunStore } from '../runs/store.ts'
-import { forgetRun, openRuns, startRun } from './client.ts'
+import { forgetRun, namespaceOf, openRuns, type QueuePlace, startRun } from './client.ts'
 
 /** The workflow types of earlier versions, whose flows began with other steps. */
 const OLDER_TYPES = ['run']
-
-type Place = { namespace: string; queue: string }
 
 /** Submits runs of earlier versions again. Gives their ids. */
 export async function moveOlder(
   connection: NativeConnection,
   repository: Repository,
-  { namespace, queue }: Place,
+  { server, queue }: QueuePlace,
 ): Promise<string[]> {
-  const client = new Client({ connection, namespace })
+  const client = new Client({ connection, ...namespaceOf(server) })
   const older = await openRuns(client, queue, OLDER_TYPES)
   if (older.length === 0) return []
   await using objects = openObjects(repository)

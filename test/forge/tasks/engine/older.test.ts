@@ -46,7 +46,8 @@ describe.skipIf(hasNoTemporal)('a run of an older version', () => {
       await begin('other', 'other-queue'),
     ]
     const { namespace } = temporal
-    expect(await moveOlder(connection, place.repository, { namespace, queue: QUEUE })).toEqual(['known'])
+    const queuePlace = { server: { namespace }, queue: QUEUE }
+    expect(await moveOlder(connection, place.repository, queuePlace)).toEqual(['known'])
     const client = new Client({ connection, namespace })
     // The latest workflow with this id.
     const now = await client.workflow.getHandle(workflowIdOf('known')).describe()
@@ -59,6 +60,6 @@ describe.skipIf(hasNoTemporal)('a run of an older version', () => {
     for (const handle of [unknown, elsewhere]) expect((await handle.describe()).status.name).toBe('RUNNING')
     // The next worker moves nothing: only the unknown run is left, which can't be moved.
     await until(async () => !(await openRuns(client, QUEUE, ['run'])).includes('known'))
-    expect(await moveOlder(connection, place.repository, { namespace, queue: QUEUE })).toEqual([])
+    expect(await moveOlder(connection, place.repository, queuePlace)).toEqual([])
   }, 60_000)
 })
