@@ -10,19 +10,29 @@ import { openObjects } from '../../../core/git/objects.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { readRunInput } from '../runs/plans.ts'
 import { RunStore } from '../runs/store.ts'
-import { forgetRun, namespaceOf, openRuns, type QueuePlace, startRun } from './client.ts'
+import { forgetRun, namespaceOf, openRuns, type QueuePlace, RUN_TYPE, startRun } from './client.ts'
+import { scheduleOf } from './daily.ts'
+import { formerQueueOf } from './repository-id.ts'
 
 /** The workflow types of earlier versions, whose flows began with other steps. */
 const OLDER_TYPES = ['run']
 
-/** Submits runs of earlier versions again. Gives their ids. */
+/**
+ * Submits runs of earlier versions again, also those on the queue that was named after the repository's path. Gives
+ * their ids.
+ */
 export async function moveOlder(
   connection: NativeConnection,
   repository: Repository,
   { server, queue }: QueuePlace,
 ): Promise<string[]> {
   const client = new Client({ connection, ...namespaceOf(server) })
-  const older = await openRuns(client, queue, OLDER_TYPES)
+  const former = await formerQueueOf(repository)
+  const [renamed, onFormer] = await Promise.all([
+    openRuns(client, queue, OLDER_TYPES),
+    openRuns(client, former, [...OLDER_TYPES, RUN_TYPE]),
+  ])
+  const older = [...renamed, ...onFormer]
   if (older.length === 0) return []
   await using objects = openObjects(repository)
   const moved: string[] = []
@@ -37,5 +47,24 @@ export async function moveOlder(
       if (!(error instanceof Failure)) throw error
     }
   }
+  if (moved.length > 0) await leaveQueue(client, former)
   return moved
+}
+
+/**
+ * Ends what no worker serves any more on a queue: its collectors, whose requests are found again by the batches'
+ * records in git, and its daily round.
+ */
+async function leaveQueue(client: Client, queue: string): Promise<void> {
+  const query = `WorkflowType = 'forgeBatch' AND TaskQueue = '${queue}' AND ExecutionStatus = 'Running'`
+  for await (const { workflowId } of client.workflow.list({ query })) {
+    const end = client.workflow.getHandle(workflowId).terminate('The queue of this repository has another name now.')
+    // It may have ended meanwhile.
+    await end.catch(() => undefined)
+  }
+  // There may be none.
+  await client.schedule
+    .getHandle(scheduleOf(queue))
+    .delete()
+    .catch(() => undefined)
 }
