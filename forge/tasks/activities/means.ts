@@ -2,7 +2,7 @@
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Context } from '@temporalio/activity'
-import { ApplicationFailure } from '@temporalio/common'
+import { ApplicationFailure, type MetricMeter } from '@temporalio/common'
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { whyFull } from '../../../core/full-disk.ts'
@@ -24,6 +24,7 @@ import type { Verdicts } from '../checks/verdicts.ts'
 import type { CodeMap } from '../context/map.ts'
 import type { Limits, Oid, Reference, RunId, Standing, TaskId } from '../contract.ts'
 import type { Collectors } from '../engine/collectors.ts'
+import { type CountedRequest, countRequest } from '../engine/metrics.ts'
 import { HubTrouble } from '../hub/remote.ts'
 import type { SharedRuns } from '../hub/shared-runs.ts'
 import type { PriceOf } from '../plan/estimate.ts'
@@ -49,6 +50,8 @@ export type Surroundings = {
   heartbeat: (details?: unknown) => void
   /** Which try of the activity this is, from 1. */
   attempt?: number
+  /** For metrics; without it, nothing is counted. */
+  meter?: MetricMeter
 }
 
 /** The run's functions and folder that its checks use. */
@@ -227,6 +230,12 @@ export class Means implements Disposable {
     this.options.shared?.of(run).moved(ref, to)
   }
 
+  /** Counts a request to a model that has ended, for metrics. */
+  count(model: string, request: Omit<CountedRequest, 'model' | 'provider'>): void {
+    const { meter } = this.surroundings()
+    if (meter) countRequest(meter, { ...request, model, provider: providerOf(model) ?? '' })
+  }
+
   /** Blacks out known keys and whatever looks like a secret. */
   clean(text: string): string {
     return blackOut(text, this.settings.secrets)
@@ -317,8 +326,8 @@ export class Means implements Disposable {
 
 function currentSurroundings(): Surroundings {
   const context = Context.current()
-  const { cancellationSignal, info } = context
-  return { signal: cancellationSignal, heartbeat: details => context.heartbeat(details), attempt: info.attempt }
+  const { cancellationSignal, info, metricMeter: meter } = context
+  return { signal: cancellationSignal, heartbeat: details => context.heartbeat(details), attempt: info.attempt, meter }
 }
 
 /**

@@ -365,6 +365,7 @@ export class StepWork implements StepActivities {
       gate.leave(pass, isBusy ? { how: 'busy', retryAfter } : { how: 'other' })
       run.ledger.settle(reservation, this.#usedBy(name, request, trouble))
       if (!trouble) throw error
+      this.means.count(name, { sent: 'now', error: trouble.trouble })
       const failure = failureOf(trouble, gate)
       await this.#tellTrouble(run, name, failure)
       throw failure
@@ -420,6 +421,7 @@ export class StepWork implements StepActivities {
     this.#unkept.set(idOf(input), { answer, reservation })
     const oid = await store.keep('answers', key, this.#hidden(JSON.stringify(stored)))
     ledger.settle(reservation, usage, this.#assumedCost(model, usage))
+    this.means.count(model, { sent: 'now', usage })
     this.#unkept.delete(idOf(input))
     return { answer: { kind: 'answer', oid }, model, spent: spentOf(usage), wasThere: false }
   }
