@@ -3,7 +3,7 @@ import { AsyncLocalStorage } from 'node:async_hooks'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Context } from '@temporalio/activity'
-import { ApplicationFailure } from '@temporalio/common'
+import { ApplicationFailure, type MetricMeter } from '@temporalio/common'
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { whyFull } from '../../../core/full-disk.ts'
@@ -26,6 +26,7 @@ import type { CodeMap } from '../context/map.ts'
 import type { Limits, Oid, Reference, RunId, Spent, Standing, TaskId } from '../contract.ts'
 import { type Budgets, temporalBudgets } from '../engine/budgets.ts'
 import type { Collectors } from '../engine/collectors.ts'
+import { type CountedRequest, countRequest } from '../engine/metrics.ts'
 import { HubTrouble } from '../hub/remote.ts'
 import type { SharedRuns } from '../hub/shared-runs.ts'
 import type { PriceOf } from '../plan/estimate.ts'
@@ -54,6 +55,8 @@ export type Surroundings = {
   attempt?: number
   /** When the server has scheduled it, in milliseconds since 1970 by its clock. */
   scheduled?: number
+  /** For metrics; without it, nothing is counted. */
+  meter?: MetricMeter
 }
 
 /** The run's functions and folder that its checks use. */
@@ -243,6 +246,12 @@ export class Means implements Disposable {
     this.options.shared?.of(run).moved(ref, to)
   }
 
+  /** Counts a request to a model that has ended, for metrics. */
+  count(model: string, request: Omit<CountedRequest, 'model' | 'provider'>): void {
+    const { meter } = this.surroundings()
+    if (meter) countRequest(meter, { ...request, model, provider: providerOf(model) ?? '' })
+  }
+
   /** Blacks out known keys and whatever looks like a secret. */
   clean(text: string): string {
     return blackOut(text, this.settings.secrets)
@@ -347,10 +356,10 @@ const spentIn = ({ cost, open }: Purse): number => Math.max(0, cost - open.reduc
 
 function currentSurroundings(): Surroundings {
   const context = Context.current()
-  const { cancellationSignal, info } = context
-  const scheduled = info.currentAttemptScheduledTimestampMs
-  const { attempt } = info
-  return { signal: cancellationSignal, heartbeat: details => context.heartbeat(details), attempt, scheduled }
+  const { cancellationSignal, info, metricMeter: meter } = context
+  const { attempt, currentAttemptScheduledTimestampMs: scheduled } = info
+  const heartbeat = (details?: unknown) => context.heartbeat(details)
+  return { signal: cancellationSignal, heartbeat, attempt, scheduled, meter }
 }
 
 /**

@@ -7,7 +7,8 @@ import type { Client, Connection } from '@temporalio/client'
 import { Failure } from '../../../core/failure.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { visible } from '../../../core/text.ts'
-import { CONNECT_TIMEOUT_MS, connect, prepareNamespace, type Server, type Warning } from './client.ts'
+import { CONNECT_TIMEOUT_MS, connect, namespaceOf, prepareNamespace, type Server, type Warning } from './client.ts'
+import { openConverter } from './encryption.ts'
 import { findConfigured, findServer } from './find.ts'
 import { queueOf } from './repository-id.ts'
 import {
@@ -74,7 +75,7 @@ export async function openEngine(
     const telemetry = await startTelemetry(env, say)
     const { Client } = await loaded
     const interceptors = { workflow: telemetry.client }
-    const client = new Client({ connection, namespace: server.namespace, interceptors })
+    const client = new Client({ connection, ...namespaceOf(server), interceptors })
     const close = async () => {
       await telemetry[Symbol.asyncDispose]()
       await connection.close()
@@ -87,7 +88,12 @@ export async function openEngine(
 }
 
 /** Finds the server, or with `start` starts our own. */
-export async function openServer(
+export async function openServer(env: Environment, options: OpenOptions & { ui?: boolean }): Promise<OpenServer> {
+  const [server, converter] = await Promise.all([findOrStart(env, options), openConverter(env)])
+  return { ...server, converter }
+}
+
+async function findOrStart(
   env: Environment,
   { start, say = () => undefined, ui = false }: OpenOptions & { ui?: boolean },
 ): Promise<OpenServer> {
