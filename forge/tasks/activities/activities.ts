@@ -25,6 +25,7 @@ import { lintPlan } from '../plan/lint.ts'
 import { listRuns } from '../runs/folder.ts'
 import { batchPriceOf, priceOf } from '../runs/prices.ts'
 import { statsForPlanners } from '../runs/stats.ts'
+import { RunStore } from '../runs/store.ts'
 import { reviewersOf } from '../steps/request.ts'
 import { BatchWork } from './batch.ts'
 import { LessonWork } from './lessons.ts'
@@ -79,7 +80,7 @@ export async function makeActivities({
     lint: lintOf({ objects, settings, state, network }),
     facts: factsOf({ objects, state, network, env }),
     // Any process that can reach the server can submit, signal and complete anything, so only signed facts count.
-    approved: (run, folder) => new ApprovedCommands(approvals, folder, repository, run),
+    approved: store => new ApprovedCommands(approvals, store),
     verdicts: store => new Verdicts(approvals, store),
   })
   const close = async () => {
@@ -97,8 +98,8 @@ type CheckSources = { objects: Objects; slots: Slots; approvals: Approvals; netw
 
 /** The check of an attempt: commands that the user has approved run in the container. */
 function checkOf({ objects, slots, approvals, network }: CheckSources): AttemptCheck {
-  return async ({ run, folder, ...means }, attempt) => {
-    const approved = new ApprovedCommands(approvals, folder, objects.repository, run)
+  return async ({ run, ...means }, attempt) => {
+    const approved = new ApprovedCommands(approvals, new RunStore(objects, run))
     const unapproved = (commands: readonly string[]) => approved.missing(commands)
     return await validate({ ...means, objects, slots, unapproved, hasNetwork: await network.isGiven() }, attempt)
   }

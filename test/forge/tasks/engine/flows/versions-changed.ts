@@ -1,0 +1,11 @@
+/** As versions.ts, but a run begins with a timer: its earlier histories do not replay. */
+import { sleep } from '@temporalio/workflow'
+import { ask, same, waitFor } from './versions.ts'
+
+export { same }
+
+export async function forgeRun({ run }: { run: string }): Promise<string> {
+  await sleep('1 millisecond')
+  const word = await waitFor('waits, changed')
+  return `changed, ${word}: ${await ask(run)}`
+}
