@@ -12,14 +12,13 @@ import { readRunInput } from '../runs/plans.ts'
 import { RunStore } from '../runs/store.ts'
 import { forgetRun, namespaceOf, openRuns, type QueuePlace, RUN_TYPE, startRun } from './client.ts'
 import { scheduleOf } from './daily.ts'
-import { formerQueueOf } from './repository-id.ts'
+import { formerQueuesOf } from './repository-id.ts'
 
 /** The workflow types of earlier versions, whose flows began with other steps. */
 const OLDER_TYPES = ['run']
 
 /**
- * Submits runs of earlier versions again, also those on the queue that was named after the repository's path. Gives
- * their ids.
+ * Submits runs of earlier versions again, also those on a queue that the repository had before. Gives their ids.
  */
 export async function moveOlder(
   connection: NativeConnection,
@@ -27,12 +26,12 @@ export async function moveOlder(
   { server, queue }: QueuePlace,
 ): Promise<string[]> {
   const client = new Client({ connection, ...namespaceOf(server) })
-  const former = await formerQueueOf(repository)
-  const [renamed, onFormer] = await Promise.all([
+  const former = await formerQueuesOf(repository)
+  const open = await Promise.all([
     openRuns(client, queue, OLDER_TYPES),
-    openRuns(client, former, [...OLDER_TYPES, RUN_TYPE]),
+    ...former.map(name => openRuns(client, name, [...OLDER_TYPES, RUN_TYPE])),
   ])
-  const older = [...renamed, ...onFormer]
+  const older = open.flat()
   if (older.length === 0) return []
   await using objects = openObjects(repository)
   const moved: string[] = []
@@ -47,7 +46,7 @@ export async function moveOlder(
       if (!(error instanceof Failure)) throw error
     }
   }
-  if (moved.length > 0) await leaveQueue(client, former)
+  if (moved.length > 0) for (const name of former) await leaveQueue(client, name)
   return moved
 }
 

@@ -94,8 +94,11 @@ export async function runWorker({
   const onBegun = async (connection: NativeConnection): Promise<void> => {
     const { server, queue } = options
     const place = { server, queue }
+    const { shared, learns } = opened
+    // A worker that was killed may have had answers that were paid for and not pushed.
+    shared?.pushLeft().catch(error => options.log(`What is left here is not on the hub yet (${String(error)}).`))
     if (only === 'checks') return
-    if (opened.learns) await ensureDailyRound(connection, place)
+    if (learns) await ensureDailyRound(connection, place)
     const moved = await moveOlder(connection, repository, place)
     if (moved.length > 0) options.log(`Goes on with runs that another version of Forge has begun: ${moved.join(', ')}.`)
   }

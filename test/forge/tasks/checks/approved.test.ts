@@ -5,7 +5,6 @@ import { Approvals } from '../../../../forge/ai/approvals.ts'
 import { SigningKeys } from '../../../../forge/ai/signing-keys.ts'
 import { ApprovedCommands } from '../../../../forge/tasks/checks/approved.ts'
 import type { Limits } from '../../../../forge/tasks/contract.ts'
-import { ID_REF } from '../../../../forge/tasks/engine/repository-id.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { git } from '../../../support/git.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
@@ -19,6 +18,7 @@ const asked = (limits: Limits) => ({
 })
 const COMMAND = 'grep -q done a.txt'
 
+const ID_REF = 'refs/forge/id'
 const RUN = '20261122-one-abcd'
 const OTHER_RUN = '20261122-two-abcd'
 

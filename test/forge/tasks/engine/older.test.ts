@@ -4,7 +4,7 @@ import { Client } from '@temporalio/client'
 import { NativeConnection } from '@temporalio/worker'
 import { openRuns, workflowIdOf } from '../../../../forge/tasks/engine/client.ts'
 import { moveOlder } from '../../../../forge/tasks/engine/older.ts'
-import { formerQueueOf, queueOf } from '../../../../forge/tasks/engine/repository-id.ts'
+import { formerQueuesOf, queueOf } from '../../../../forge/tasks/engine/repository-id.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { commit } from '../../../support/git.ts'
 import { makePlace, type Place, until } from '../../../support/repository.ts'
@@ -70,7 +70,7 @@ describe.skipIf(hasNoTemporal)('a run of an older version', () => {
     const wish = await store.put('wish', 'Write notes')
     const input = { run: 'by-path', wish, base, limits: { depth: 1 }, isApproved: true, onlyPlan: false, atMost: 4 }
     await store.set('run.json', JSON.stringify({ ...input, began: 1 }))
-    const former = await formerQueueOf(place.repository)
+    const [former = ''] = await formerQueuesOf(place.repository)
     await begin('by-path', former, 'forgeRun')
     const { namespace, client } = temporal
     const collector = `forge-batch-${former}-a/model`
