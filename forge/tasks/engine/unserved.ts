@@ -53,10 +53,13 @@ async function sentenceOf(client: Client, { part, name, type }: Queue, now: numb
   const { pollers, stats } = await client.withDeadline(Date.now() + ANSWER_MS, describe)
   const age = Number(stats?.approximateBacklogAge?.seconds ?? 0) * 1000
   if (!(Number(stats?.approximateBacklogCount ?? 0) > 0) || age < WAITS_MS) return undefined
+  const begin = now - age
   const { what, machine, remedy } = WORDS[part]
-  const since = timeOf(now - age)
   const lasts = (pollers ?? []).map(({ lastAccessTime }) => Number(lastAccessTime?.seconds ?? 0) * 1000)
   const last = Math.max(0, ...lasts)
+  // A worker that has asked since then serves the queue; the server's count of what waits is only approximate.
+  if (last >= begin) return undefined
+  const since = timeOf(begin)
   if (now - last < GONE_MS)
     return `No ${machine} has taken ${what} since ${since}: those that serve them have no room, or are gone.`
   return `No ${machine} serves ${what} since ${since}: ${remedy}.`

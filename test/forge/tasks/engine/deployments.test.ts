@@ -101,10 +101,7 @@ describe.skipIf(hasNoTemporal)('a new version of the worker', () => {
   })
 
   test('has none on the server of one machine', async () => {
-    await using worker = await workOn(temporal, {
-      bundle: join(temporal.folder, 'flows.js'),
-      parts: ['models', 'checks'],
-    })
+    await using worker = await workOn(temporal, { bundle, activities: asks('one'), parts: ['models', 'checks'] })
     const run = await startRun(temporal.client, worker.queue, { run: 'alone' })
     const { raw } = await run.describe()
     expect(raw.workflowExecutionInfo?.versioningInfo?.deploymentVersion ?? null).toBeNull()

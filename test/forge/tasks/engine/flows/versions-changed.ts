@@ -5,7 +5,8 @@ import { ask, same, waitFor } from './versions.ts'
 export { same }
 
 export async function forgeRun({ run }: { run: string }): Promise<string> {
+  const waiting = waitFor('waits, changed')
   await sleep('1 millisecond')
-  const word = await waitFor('waits, changed')
+  const word = await waiting
   return `changed, ${word}: ${await ask(run)}`
 }
