@@ -18,8 +18,7 @@ import { validate } from '../checks/validate.ts'
 import { Verdicts } from '../checks/verdicts.ts'
 import { openCodeMap } from '../context/map.ts'
 import { wishedInWords } from '../context/wished.ts'
-import type { Activities, RunId } from '../contract.ts'
-import { repositoryIdOf } from '../engine/repository-id.ts'
+import type { Activities } from '../contract.ts'
 import { evaluationsForPlanners } from '../evaluation/results.ts'
 import { SharedRuns } from '../hub/shared-runs.ts'
 import { readPlaybooks } from '../lessons/playbooks.ts'
@@ -72,11 +71,7 @@ export async function makeActivities({
   const slots = new Slots(repository, state)
   const approvals = new Approvals(join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge'))
   const network = new NetworkPermission(approvals, state, repository)
-  const id = shared && (await repositoryIdOf(repository))
-  const approved = (run: RunId, folder: string) => {
-    const signatures = id === undefined ? undefined : { store: new RunStore(objects, run), id }
-    return new ApprovedCommands(approvals, folder, repository, run, signatures)
-  }
+  const approved = (store: RunStore) => new ApprovedCommands(approvals, store)
   const opened = activitiesOf({
     objects,
     settings,
@@ -109,20 +104,21 @@ export async function makeActivities({
 type CheckSources = {
   objects: Objects
   slots: Slots
-  approved: (run: RunId, folder: string) => ApprovedCommands
+  approved: (store: RunStore) => ApprovedCommands
   shared: SharedRuns | undefined
   network: NetworkPermission
 }
 
 /** The check of an attempt: commands that the user has approved run in the container. */
 function checkOf({ objects, slots, approved, shared, network }: CheckSources): AttemptCheck {
-  return async ({ run, folder, ...means }, attempt) => {
+  return async ({ run, ...means }, attempt) => {
+    const approvals = approved(new RunStore(objects, run))
     const unapproved = async (commands: readonly string[]) => {
-      const missing = await approved(run, folder).missing(commands)
+      const missing = await approvals.missing(commands)
       if (missing.length === 0 || !shared) return missing
       // The user may have approved them on another machine.
       await shared.of(run).fetch()
-      return await approved(run, folder).missing(commands)
+      return await approvals.missing(commands)
     }
     return await validate({ ...means, objects, slots, unapproved, hasNetwork: await network.isGiven() }, attempt)
   }

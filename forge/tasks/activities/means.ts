@@ -59,11 +59,9 @@ export type Surroundings = {
   meter?: MetricMeter
 }
 
-/** The run's functions and folder that its checks use. */
+/** The run's functions that its checks use. */
 export type CheckMeans = {
   run: RunId
-  /** The run's folder. */
-  folder: string
   keep: (kind: string, text: string) => Promise<Reference>
   commitMended: (head: Oid, changes: ReadonlyMap<Path, TreeChange>) => Promise<Oid>
   signal: AbortSignal
@@ -104,7 +102,7 @@ export type ActivityOptions = {
   lint: Lint
   facts?: PlannerFacts
   /** Opens what the user has signed for a run. Without this function, signatures are not checked. */
-  approved?: (run: RunId, folder: string) => ApprovedCommands
+  approved?: (store: RunStore) => ApprovedCommands
   /** Opens the signed results of a run's checks and reviews; without this function, none are signed. */
   verdicts?: (store: RunStore) => Verdicts
   summaries?: Summaries
@@ -341,7 +339,7 @@ export class Means implements Disposable {
     // Where several machines write, their clocks differ: the time is that of the server.
     const time = this.options.shared ? () => this.#time.getStore() ?? now() : now
     const journal = await Journal.open({ store, folder, secrets: settings.secrets, now: time })
-    const approved = this.options.approved?.(run, folder)
+    const approved = this.options.approved?.(store)
     const verdicts = this.options.verdicts?.(store)
     const troubles = new Troubles(folder)
     const budget = this.options.shared && (this.options.budgets ?? temporalBudgets)

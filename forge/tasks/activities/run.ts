@@ -70,7 +70,7 @@ export class RunWork implements RunActivities {
     const { store, approved, verdicts } = await this.means.run(input.run)
     if (approved && !(await approved.hasAsked(input)))
       throw new Failure(
-        `You have not asked for ${input.run} with these limits in this repository: see forge run and forge resume.`,
+        `You have not asked for ${input.run} with these limits in this repository: see forge run and forge resume.${await approved.ofStrangers()}`,
       )
     const before = await readStoredRun(store)
     const { learns } = settings
@@ -188,7 +188,7 @@ export class RunWork implements RunActivities {
     const isTaken = async () => ((await approved?.hasAll()) || (await this.#isWithin(run, plan))) && (await isPlanned())
     if (approved && !(await approved.hasPlan(plan)) && !(await isTaken()))
       throw new Failure(
-        `A plan of ${run} was approved, but not by you: forge stop ${run} ends it, and a new run begins afresh.`,
+        `A plan of ${run} was approved, but not by you: forge stop ${run} ends it, and a new run begins afresh.${await approved.ofStrangers()}`,
       )
     await verdicts?.sign({ fact: 'approved', run, plan: hash })
   }

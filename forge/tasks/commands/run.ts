@@ -290,10 +290,16 @@ function unreadable(word: string, error: NodeJS.ErrnoException): never {
 export async function verifyCanWork({ env, signal }: CommandContext, onlyPlan: boolean): Promise<Settings> {
   const settings = await readSettings(env)
   const [planner] = settings.modelsOf('reasoning')
-  const missing = settings.missing(planner)
+  const { worker } = settings
+  // What this machine's worker does not serve, others do.
+  const [asksModels, runsChecks] = [
+    worker === undefined || worker === 'models',
+    worker === undefined || worker === 'checks',
+  ]
+  const missing = asksModels ? settings.missing(planner) : undefined
   if (missing) throw new Failure(missing)
   // Planning alone needs no container engine, as it runs nothing.
-  const why = onlyPlan ? undefined : await whyNoContainer(signal)
+  const why = onlyPlan || !runsChecks ? undefined : await whyNoContainer(signal)
   if (why) throw new Failure(`Nothing was begun, and nothing is paid: checks need ${why}`)
   return settings
 }
