@@ -54,6 +54,8 @@ const TELL_TIMEOUT_MS = 2_000
 const SEND_AGAIN_MS = 2_000
 /** Milliseconds from the end of an input method's composition until CodeMirror has processed it: it waits 50 ms. */
 const COMPOSITION_END_MS = 100
+/** The server writes confirmed edits within a second. This is longer, in milliseconds. */
+const WRITTEN_MS = 5_000
 /** The indentation of a text is detected in its first characters. */
 const MAX_DETECTED_CHARS = 20_000
 /** At most this many characters in the edits of one message; a single edit may have more. */
@@ -85,6 +87,17 @@ export interface EditorChoices {
   nonce: string
   isWrapped: Signal<boolean>
   settings: ReadonlySignal<SettingValues>
+  /** Called when text was typed that the server does not have yet, and when it has all of it. */
+  onTyped: (file: OpenFile) => void
+}
+
+/** Text that the server has not confirmed, with the texts before it, each as a change of the one before. */
+export interface Unsent {
+  form: Form
+  /** The oldest text. */
+  start: string
+  /** Changes as JSON (see ChangeSet): the last one leads to the text with all that was typed. */
+  steps: unknown[]
 }
 
 export class OpenFile {
@@ -135,7 +148,8 @@ export class OpenFile {
   #left: { selection: EditorSelection; top: number } | undefined
   /** The server's text according to all that was received. */
   #confirmed = Text.empty
-  #earlier: Text[] = []
+  /** The texts before that, the oldest first, each with the change that leads from it to the next, and when it did. */
+  #earlier: { text: Text; next: ChangeSet; until: number }[] = []
   #isSending = false
   /** The server refused the edits: nothing is sent until something changes. */
   #isRefused = false
@@ -246,7 +260,7 @@ export class OpenFile {
       const updates = edits.slice(known).map(({ client, changes }) => {
         return { clientID: client, changes: ChangeSet.fromJSON(changes) }
       })
-      for (const { changes } of updates) this.#confirm(changes.apply(this.#confirmed))
+      for (const { changes } of updates) this.#confirm(changes.apply(this.#confirmed), changes)
       this.dispatch(receiveUpdates(this.state, updates))
     } catch {
       // The edits do not fit this text: the file is loaded again.
@@ -294,6 +308,19 @@ export class OpenFile {
   /** Whether some edits have not reached the server. */
   get isUnsettled(): boolean {
     return this.state !== undefined && sendableUpdates(this.state).length > 0
+  }
+
+  /** The text that has not reached the server, for the browser to keep; undefined for none. */
+  get unsent(): Unsent | undefined {
+    if (!this.isUnsettled || !this.#form) return undefined
+    const typed = sendableUpdates(this.state as EditorState)
+    const all = typed.reduce((change, { changes }) => change.compose(changes), ChangeSet.empty(this.#confirmed.length))
+    // After a crash the server has one of the texts of the last moments before it.
+    const last = this.#earlier.at(-1)?.until ?? 0
+    const earlier = this.#earlier.filter(({ until }) => until > last - WRITTEN_MS)
+    const start = earlier[0]?.text ?? this.#confirmed
+    const steps = [...earlier.map(({ next }) => next), all]
+    return { form: this.#form, start: start.toString(), steps: steps.map(step => step.toJSON()) }
   }
 
   dispatch(spec: TransactionSpec): void {
@@ -720,7 +747,7 @@ export class OpenFile {
         filter: false,
       })
     }
-    this.#confirm(theirs)
+    if (!theirs.eq(this.#confirmed)) this.#confirm(theirs, changesBetween(this.#confirmed, theirs))
     this.#awaited = version
     this.#isSending = false
     this.dispatch({ effects: this.#adjustable.collaboration.reconfigure(this.#collaboration(version)) })
@@ -745,7 +772,7 @@ export class OpenFile {
 
   /** Whether the server already had the text `theirs` before: then it has lost the edits made after that. */
   #hadBefore(theirs: Text): boolean {
-    return this.#confirmed.eq(theirs) || this.#earlier.some(text => text.eq(theirs))
+    return this.#confirmed.eq(theirs) || this.#earlier.some(({ text }) => text.eq(theirs))
   }
 
   /** Whether the server's text is the confirmed text with the first of the unconfirmed edits, one or several. */
@@ -758,8 +785,9 @@ export class OpenFile {
     return false
   }
 
-  #confirm(text: Text): void {
-    this.#earlier.push(this.#confirmed)
+  /** Records the server's text. `change`: how it came from the one before. */
+  #confirm(text: Text, change: ChangeSet): void {
+    this.#earlier.push({ text: this.#confirmed, next: change, until: Date.now() })
     if (this.#earlier.length > MAX_EARLIER_TEXTS) this.#earlier.shift()
     this.#confirmed = text
   }
@@ -769,6 +797,7 @@ export class OpenFile {
     const pending = sendableUpdates(this.state)
     if (pending.length === 0) {
       this.#isOneByOne = false
+      this.#choices.onTyped(this)
       for (const { resolve } of this.#waiting.splice(0)) resolve()
       return
     }
@@ -857,6 +886,7 @@ export class OpenFile {
 
   /** After an edit: sends it at once, or after a delay together with refused ones. */
   #typed(): void {
+    if (this.at.kind === 'branch' && !this.#isAdopting && this.isUnsettled) this.#choices.onTyped(this)
     if (!this.#isRefused || !this.isUnsettled) this.#push()
     else this.#later(SEND_AGAIN_MS, () => this.sendAgain())
   }

@@ -25,6 +25,7 @@ import { TextSearch } from './search.ts'
 import { Settings } from './settings.ts'
 import { TasksState } from './tasks-state.ts'
 import { Tree } from './tree.ts'
+import { UnsentTexts } from './unsent-texts.ts'
 import { keepInWindow, keptInWindow } from './window-layout.ts'
 
 /** Lines of a file in its last commit, from 1, both included. `words`: their name, such as `lines 3 to 5 of a.ts`. */
@@ -337,6 +338,8 @@ export class Page {
   readonly connection = new Connection()
   readonly places = new FocusPlaces()
   readonly files: OpenFiles
+  /** What was typed and is not confirmed by the server. */
+  readonly unsent = new UnsentTexts(this)
   readonly desk = signal<DeskInfo | undefined>(undefined)
   readonly tabs = signal<Tab[]>([])
   /** The index of the shown tab; or REPOSITORY, TASKS or UNDECIDED. */
@@ -385,7 +388,8 @@ export class Page {
 
   /** `nonce`: the value that the content security policy requires of style elements added by scripts. */
   constructor(readonly nonce: string) {
-    const choices = { nonce, isWrapped: this.isWrapped, settings: this.settings.values }
+    const onTyped = (file: OpenFile) => this.unsent.changed(file)
+    const choices = { nonce, isWrapped: this.isWrapped, settings: this.settings.values, onTyped }
     this.files = new OpenFiles((at, path, position) => new OpenFile(this.connection, choices, at, path, position))
     this.connection.onNews = news => this.#hear(news)
     this.connection.onUp = () => this.#begin()
@@ -393,6 +397,7 @@ export class Page {
 
   /** Connects. Waits for the embedded answers, if there are any, so that they are shown first. */
   async start(): Promise<void> {
+    this.unsent.start()
     const isBrought = this.connection.start()
     this.#wide.addEventListener('change', ({ matches }) => {
       this.isWide.value = matches
@@ -593,6 +598,7 @@ export class Page {
     }
     if (!isFirst) await this.#followRenames(tips)
     for (const file of this.files.all()) if (!isFirst || file.isFromBeforeBreak) file.ask(true)
+    this.unsent.takeOver()
     if (isFirst) return
     for (const tab of this.tabs.peek()) {
       tab.tree.refresh()
@@ -772,6 +778,7 @@ export class Page {
     tab?.tree.refreshSoon()
     tab?.conversation.touch()
     tab?.merging.touch()
+    this.unsent.branchChanged(branch)
     this.#touch(branch)
   }
 
