@@ -593,6 +593,19 @@ export class OpenFile {
     return edit !== undefined
   }
 
+  /** The text as it is shown; undefined if the file is no text or not loaded. */
+  get text(): Text | undefined {
+    return this.state?.doc
+  }
+
+  /** Replaces the text by one edit of the parts that differ. Returns false if it is not `before` any more. */
+  replaceText(before: Text, text: string): boolean {
+    if (!this.state?.doc.eq(before) || this.state.readOnly) return false
+    const changes = changesBetween(before, textOf(text))
+    if (!changes.empty) this.dispatch({ changes, userEvent: 'input.format' })
+    return true
+  }
+
   goToNextChange(): void {
     const state = this.#hereState
     const change = state && nextChange(state)
