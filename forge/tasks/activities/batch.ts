@@ -413,6 +413,7 @@ export class BatchWork implements BatchActivities {
     try {
       const answer = await batches.answer(asked, result.body)
       const usage = withCost(answer.usage, batchPriceOf(model, this.means.settings))
+      this.means.count(model, { sent: 'batch', usage })
       if (answer.end === 'length' && request.output < asked.output) {
         run.ledger.settleBatched(key, usage, 0)
         throw new ModelError('cut', 'its answer was longer than the budget had room for')

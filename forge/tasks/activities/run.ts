@@ -25,13 +25,14 @@ import type {
 } from '../contract.ts'
 import { pinLessons } from '../lessons/pinned.ts'
 import { type Plan, TIERS } from '../plan/schema.ts'
+import { type Decision, readDecisions } from '../runs/decisions.ts'
 import { findDone, hideDone } from '../runs/done.ts'
 import { resultRef } from '../runs/folder.ts'
+import { judgeMerge, mergedBy } from '../runs/merging.ts'
 import { readLastStatus, readStoredRun, type StoredRun } from '../runs/plans.ts'
 import { missingPrice } from '../runs/prices.ts'
 import { type Escalation, keepEscalation, reportAsMarkdown } from '../runs/report.ts'
 import type { RunStore } from '../runs/store.ts'
-import { setRef } from '../steps/commits.ts'
 import { questionsInWords } from '../steps/prompts.ts'
 import { reviewersOf } from '../steps/request.ts'
 import { brief } from './brief.ts'
@@ -40,14 +41,6 @@ import { allItems, keepItems } from './lists.ts'
 import type { Means } from './means.ts'
 import { planThatHolds } from './plan.ts'
 import { evidenceInWords, signGathering, type TaskEffects, withReport } from './task.ts'
-
-export const Decision = v.object({
-  kind: v.picklist(['approval', 'answer']),
-  task: v.string(),
-  count: v.number(),
-  answer: v.object({ kind: v.string(), oid: v.string() }),
-})
-export type Decision = v.InferOutput<typeof Decision>
 
 const Results = v.array(v.object({ task: v.string(), head: v.string() }))
 
@@ -265,7 +258,6 @@ export class RunWork implements RunActivities {
     results: Reference
     resolved?: Oid
   }): Promise<Finished> {
-    const { objects } = this.means
     const { run, base, resolved } = input
     const { store, verdicts } = await this.means.run(run)
     const plan = await this.means.plan(store, input.plan)
@@ -281,7 +273,9 @@ export class RunWork implements RunActivities {
     }
     const head = gathered.commit
     const ref = resultRef(run)
-    await setRef(objects, ref, head, { message: 'forge: all results' })
+    await this.means.setRef(run, ref, head, { message: 'forge: all results' })
+    const against = await this.#judged(base, head, store)
+    if (against) return against
     const validated = await this.tasks.checked(store, { run, attempt: 1 }, ref, { plan, base, head })
     if (!validated.isGood) return validated
     const heldBefore = await this.#heldBefore({ store, verdicts }, plan, results)
@@ -289,6 +283,17 @@ export class RunWork implements RunActivities {
     if (!(await this.#hasOpenQuestions(plan, results, validated.head))) return finished
     const asks = await store.put('asks', questionsInWords(plan))
     return { ...finished, review: { asks, count: reviewersOf(this.means.settings, REVIEW_TIER), tier: REVIEW_TIER } }
+  }
+
+  /** Judges the result of a run that resolves a merge as Forklift's are; undefined where nothing is against it. */
+  async #judged(base: Oid, head: Oid, store: RunStore): Promise<Finished | undefined> {
+    const { objects } = this.means
+    const merged = await mergedBy(objects, base)
+    const refusals = merged ? await judgeMerge(objects, { ...merged, result: head }) : []
+    const [first] = refusals
+    if (first === undefined) return undefined
+    const report = await store.put('complaints', this.means.clean(refusals.join('\n')))
+    return { isGood: false, head, report, words: brief(this.means.clean(`the judge of merges refuses it: ${first}`)) }
   }
 
   /** Assertions whose command passed before their task began, as the worker found out when it checked the task. */
@@ -345,10 +350,8 @@ const isQuestion = ({ kind }: Reference): boolean => kind === 'question'
 
 /** The decisions of the user, as kept in git. The last approved plan is the current one. */
 async function remembered(store: RunStore): Promise<Omit<Remembered, 'facts'>> {
-  const decisions = (await store.all('decisions')).map(bytes => v.parse(Decision, JSON.parse(bytes.toString())))
-  const answers = decisions
+  const answers = (await readDecisions(store))
     .filter(({ kind }) => kind === 'answer')
-    .sort((a, b) => a.count - b.count)
     .map(({ task, count, answer }) => ({ task, count, answer }))
   const plan = await store.get('plan.json')
   return {

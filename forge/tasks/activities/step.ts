@@ -6,7 +6,9 @@
 import { createHash } from 'node:crypto'
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import { Failure } from '../../../core/failure.ts'
+import { commit } from '../../../core/git/commits.ts'
 import { oidOf } from '../../../core/git/objects.ts'
+import { writeTree } from '../../../core/git/trees.ts'
 import { many, visible } from '../../../core/text.ts'
 import { tokensIn } from '../../ai/fence.ts'
 import { withCost } from '../../ai/price.ts'
@@ -34,17 +36,26 @@ import { lessonReference, pinnedLessons } from '../lessons/pinned.ts'
 import { NOTHING_SPENT } from '../run/state.ts'
 import { OutOfBudget, type Reservation } from '../runs/budget.ts'
 import { attemptRef } from '../runs/folder.ts'
+import { type MergePart, mergedBy } from '../runs/merging.ts'
 import { readStoredRun } from '../runs/plans.ts'
 import { isAssumed, missingPrice, priceOf, requestEstimateOf } from '../runs/prices.ts'
 import type { RunStore } from '../runs/store.ts'
 import { parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'
-import type { AnswerOf, FileEdit, LookCall } from '../steps/answers.ts'
+import type { AnswerOf, FileEdit, LookCall, Resolution } from '../steps/answers.ts'
 import { applyAll } from '../steps/apply.ts'
-import { commitOn, findStep, setRef, stepMessage } from '../steps/commits.ts'
+import { commitOn, findStep, stepMessage } from '../steps/commits.ts'
 import { lookAtAll } from '../steps/look.ts'
 import { isMaterial, questionsInWords } from '../steps/prompts.ts'
 import { readAnswer } from '../steps/receive.ts'
-import { buildRequest, modelFor, parseRequest, type StoredRequest, thinkingFor } from '../steps/request.ts'
+import {
+  buildRequest,
+  type Merging,
+  modelFor,
+  parseRequest,
+  type StoredRequest,
+  thinkingFor,
+} from '../steps/request.ts'
+import { applyResolutions, conflictsLeft } from '../steps/resolutions.ts'
 import { brief } from './brief.ts'
 import type { Gate } from './gate.ts'
 import { keepItems } from './lists.ts'
@@ -79,6 +90,7 @@ export class StepWork implements StepActivities {
     const { window } = await this.means.model(name)
     const pinned = (await readStoredRun(store))?.lessons
     const from = input.kind === 'review' ? await this.#beganAt(input) : undefined
+    const merging = await this.#mergingIn(input, store)
     const { bytes, key, tokens, leftOut, prompt, lessons } = await buildRequest(input, {
       objects,
       store,
@@ -87,6 +99,7 @@ export class StepWork implements StepActivities {
       summaries: options.summaries,
       map: options.map,
       from,
+      merging,
       lessons: await pinnedLessons(store, pinned),
     })
     const asked = `${name} for the step ${input.step} (${input.kind}), as its tier is ${input.tier}.`
@@ -164,6 +177,8 @@ export class StepWork implements StepActivities {
       return { artifact: await store.put('looked', await this.#lookedAt(input.base, parsed.looks)) }
     if ('text' in parsed) return { artifact: await store.put('artifact', parsed.text) }
     if (!('edits' in parsed)) return {}
+    const merging = 'conflicts' in parsed ? await this.#mergingIn(input, store) : undefined
+    if (merging && 'conflicts' in parsed) return await this.#resolve(input, parsed, merging.part)
     return await this.#commit(input, parsed)
   }
 
@@ -365,6 +380,7 @@ export class StepWork implements StepActivities {
       gate.leave(pass, isBusy ? { how: 'busy', retryAfter } : { how: 'other' })
       run.ledger.settle(reservation, this.#usedBy(name, request, trouble))
       if (!trouble) throw error
+      this.means.count(name, { sent: 'now', error: trouble.trouble })
       const failure = failureOf(trouble, gate)
       await this.#tellTrouble(run, name, failure)
       throw failure
@@ -420,6 +436,7 @@ export class StepWork implements StepActivities {
     this.#unkept.set(idOf(input), { answer, reservation })
     const oid = await store.keep('answers', key, this.#hidden(JSON.stringify(stored)))
     ledger.settle(reservation, usage, this.#assumedCost(model, usage))
+    this.means.count(model, { sent: 'now', usage })
     this.#unkept.delete(idOf(input))
     return { answer: { kind: 'answer', oid }, model, spent: spentOf(usage), wasThere: false }
   }
@@ -450,17 +467,57 @@ export class StepWork implements StepActivities {
     if (found.commit !== undefined && found.parent === base) return { commit: found.commit }
     const { signal } = this.means.surroundings()
     const applied = await applyAll(objects, base, parsed.edits, signal)
-    if (!applied.files) {
-      const { store } = await this.means.run(input.run)
-      return { words: brief(applied.inShort), evidence: await store.put('complaints', this.means.clean(applied.words)) }
-    }
+    if (!applied.files) return await this.#refused(input.run, applied.inShort, applied.words)
     const who = await this.means.user(Math.floor(this.means.now() / 1000))
     const message = stepMessage(this.means.clean(parsed.words), input, key)
     const made = await commitOn(objects, { base, changes: applied.files.changes, message, who })
     // An edit that changes nothing is no failure: the work was done already.
     if (made === base) return { commit: base }
-    await setRef(objects, ref, made, { message: `forge: ${input.step}` })
+    await this.means.setRef(input.run, ref, made, { message: `forge: ${input.step}` })
     return { commit: made }
+  }
+
+  /** As {@link #commit}, with resolutions of conflicts, which come before the edits. */
+  async #resolve(
+    input: StepPlace & { kind: StepInput['kind']; base: Oid; key: string },
+    parsed: { words: string; edits: readonly FileEdit[]; conflicts: readonly Resolution[] },
+    part: MergePart,
+  ): Promise<Serialized> {
+    const { objects } = this.means
+    const { base, key } = input
+    const ref = this.#refFor(input)
+    const found = await findStep(objects, (await objects.info(ref))?.oid, input, key)
+    if (found.commit !== undefined && found.parent === base) return { commit: found.commit }
+    const resolved = await applyResolutions(objects, base, part, parsed.conflicts)
+    if (!resolved.changes)
+      return await this.#refused(input.run, 'The resolutions fit no conflicts.', resolved.complaints.join('\n'))
+    const between = await writeTree(objects, base, resolved.changes)
+    const { signal } = this.means.surroundings()
+    const applied = await applyAll(objects, between, parsed.edits, signal)
+    if (!applied.files) return await this.#refused(input.run, applied.inShort, applied.words)
+    const tree = await writeTree(objects, between, applied.files.changes)
+    const left = await conflictsLeft(objects, tree, part)
+    if (left !== undefined) return await this.#refused(input.run, 'Conflicts of the part are not resolved.', left)
+    const who = await this.means.user(Math.floor(this.means.now() / 1000))
+    const message = stepMessage(this.means.clean(parsed.words), input, key)
+    // Also where no file changes: a choice may be what git has left.
+    const made = await commit(objects, { tree, parents: [base], message, author: who, committer: who })
+    await this.means.setRef(input.run, ref, made, { message: `forge: ${input.step}` })
+    return { commit: made }
+  }
+
+  async #refused(run: StepInput['run'], inShort: string, words: string): Promise<Serialized> {
+    const { store } = await this.means.run(run)
+    return { words: brief(inShort), evidence: await store.put('complaints', this.means.clean(words)) }
+  }
+
+  /** The part of a merge that a step of a task is about; undefined in a run that resolves no merge. */
+  async #mergingIn({ task, kind }: Pick<StepInput, 'task' | 'kind'>, store: RunStore): Promise<Merging | undefined> {
+    if (task === undefined || (kind !== 'resolve' && kind !== 'review')) return undefined
+    const base = (await readStoredRun(store))?.base
+    const merged = base === undefined ? undefined : await mergedBy(this.means.objects, base)
+    const part = merged?.parts.find(it => it.task === task)
+    return merged && part && { merged, part }
   }
 
   /**
@@ -487,7 +544,8 @@ export class StepWork implements StepActivities {
    * which is judged later.
    */
   #refFor({ run, task, attempt, step, kind }: StepPlace & { kind: StepInput['kind'] }): string {
-    if (kind === 'implement' && task !== undefined) return attemptRef(run, task, attempt)
+    const isWork = kind === 'implement' || (kind === 'resolve' && !step.startsWith(`${task}/${attempt}/resolve/`))
+    if (isWork && task !== undefined) return attemptRef(run, task, attempt)
     return `${RUNS}${run}/steps/${createHash('sha256').update(step).digest('hex').slice(0, 20)}`
   }
 

@@ -2,8 +2,9 @@
 import { EXIT, type ExitCode } from '../../../core/failure.ts'
 import { openRepository, type Repository } from '../../../core/git/repository.ts'
 import { many, visible } from '../../../core/text.ts'
-import { openRuns } from '../engine/client.ts'
-import { connectTo, endOurServer, type OpenServer, openServer, queueOf } from '../engine/engine.ts'
+import { namespaceOf, openRuns } from '../engine/client.ts'
+import { connectTo, endOurServer, type OpenServer, openServer } from '../engine/engine.ts'
+import { queueOf } from '../engine/repository-id.ts'
 import { endWorker, ensureWorker, findWorker, findWorkers, openWorkerPlace } from '../engine/workers.ts'
 import type { CommandContext } from './context.ts'
 import { parse } from './options.ts'
@@ -81,7 +82,7 @@ async function runsUnderWay(server: OpenServer, repository: Repository | undefin
     const { Client } = await import('@temporalio/client')
     const connection = await connectTo(server)
     await using _ = closing(connection)
-    const client = new Client({ connection, namespace: server.namespace })
+    const client = new Client({ connection, ...namespaceOf(server) })
     return await openRuns(client, repository && (await queueOf(repository)))
   } catch {
     // A server that does not answer is ended all the same.

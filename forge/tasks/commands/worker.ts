@@ -5,9 +5,10 @@ import { openRepository, type Repository } from '../../../core/git/repository.ts
 import { visible } from '../../../core/text.ts'
 import { blackOut } from '../../ai/secrets.ts'
 import { readSettings } from '../../ai/settings.ts'
-import { openRuns } from '../engine/client.ts'
-import { connectTo, type OpenServer, openServer, queueOf } from '../engine/engine.ts'
+import { namespaceOf, openRuns } from '../engine/client.ts'
+import { connectTo, type OpenServer, openServer } from '../engine/engine.ts'
 import { IdleWatch } from '../engine/idle.ts'
+import { queueOf } from '../engine/repository-id.ts'
 import { logTo, openWorkerPlace, WorkerClaim } from '../engine/workers.ts'
 import { readLastStatus } from '../runs/plans.ts'
 import { RunStore } from '../runs/store.ts'
@@ -72,7 +73,7 @@ async function hasWorkingRuns(repository: Repository, server: OpenServer, queue:
   const connection = await connectTo(server)
   const objects = openObjects(repository)
   try {
-    const open = await openRuns(new Client({ connection, namespace: server.namespace }), queue)
+    const open = await openRuns(new Client({ connection, ...namespaceOf(server) }), queue)
     const last = await Promise.all(open.map(run => readLastStatus(new RunStore(objects, run))))
     return last.some(status => !status || !isResting(status))
   } finally {

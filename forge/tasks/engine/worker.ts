@@ -6,17 +6,26 @@
 
 import { trace } from '@opentelemetry/api'
 import { ApplicationFailure, asyncLocalStorage, type Context } from '@temporalio/activity'
-import { type ActivityInterceptors, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker'
+import {
+  type ActivityInterceptors,
+  DefaultLogger,
+  type MetricsExporterConfig,
+  NativeConnection,
+  Runtime,
+  Worker,
+} from '@temporalio/worker'
 import { Failure } from '../../../core/failure.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { firstLine, visible } from '../../../core/text.ts'
 import { makeActivities } from '../activities/activities.ts'
 import { FULL_DISK, TRIES } from '../activities/means.ts'
 import { ensureBundle } from './bundle.ts'
-import { type Server, serverErrorInWords } from './client.ts'
+import { namespaceOf, type Server, serverErrorInWords } from './client.ts'
 import { ensureDailyRound } from './daily.ts'
+import { isEncrypting, verifyKey } from './encryption.ts'
 import type { IdleWatch } from './idle.ts'
 import { giveBackLeftBehind, ownIdentity } from './left-behind.ts'
+import { metricsOf } from './metrics.ts'
 import { moveOlder } from './older.ts'
 import { SignsOfLife } from './signs-of-life.ts'
 import { startTelemetry, type Telemetry } from './telemetry.ts'
@@ -62,8 +71,12 @@ export async function runWorker({
 }: { repository: Repository } & Omit<WorkerOptions, 'activities' | 'onBegun'>): Promise<void> {
   await using opened = await makeActivities({ repository, env: options.env })
   const onBegun = async (connection: NativeConnection): Promise<void> => {
-    const place = { namespace: options.server.namespace, queue: options.queue }
-    if (opened.learns) await ensureDailyRound(connection, place)
+    const { server, queue } = options
+    const place = { server, queue }
+    const { shared, learns } = opened
+    // A worker that was killed may have had answers that were paid for and not pushed.
+    shared?.pushLeft().catch(error => options.log(`What is left here is not on the hub yet (${String(error)}).`))
+    if (learns) await ensureDailyRound(connection, place)
     const moved = await moveOlder(connection, repository, place)
     if (moved.length > 0) options.log(`Goes on with runs that another version of Forge has begun: ${moved.join(', ')}.`)
   }
@@ -73,7 +86,7 @@ export async function runWorker({
 /** Runs a worker with any activities. Throws a Failure where the server or the bundle is not available. */
 export async function hostWorker(options: WorkerOptions): Promise<void> {
   const { server, log, env } = options
-  installRuntime(log)
+  installRuntime(log, metricsOf(env))
   await using telemetry = await startTelemetry(env, log)
   const { tls, apiKey, metadata } = server.options
   const given = { ...(tls !== undefined && { tls }), ...(apiKey && { apiKey }), ...(metadata && { metadata }) }
@@ -83,7 +96,8 @@ export async function hostWorker(options: WorkerOptions): Promise<void> {
   const last = new AbortController()
   using signs = new SignsOfLife()
   try {
-    const bundle = options.bundle ?? (await ensureBundle())
+    const bundle = options.bundle ?? (await ensureBundle(isEncrypting(server.converter)))
+    await verifyKey(connection, options)
     const means = { telemetry, signs, last: last.signal }
     const settings = { identity: await ownIdentity(), ...settingsOf({ ...options, bundle }, means) }
     const worker = await Worker.create({ connection, ...settings }).catch(error => {
@@ -91,9 +105,8 @@ export async function hostWorker(options: WorkerOptions): Promise<void> {
     })
     const onReady = async () => {
       await options.onReady()
-      const { namespace } = server
       options.onBegun?.(connection).catch(error => log(`Runs of another version stay as they are (${String(error)}).`))
-      giveBackLeftBehind(connection, { namespace, queue: options.queue }).then(
+      giveBackLeftBehind(connection, { server, queue: options.queue }).then(
         count =>
           count > 0 && log(`Does again what a worker was doing when it was killed (${count} of its activities).`),
         // If this fails, the server notices the dead worker by itself, a little later.
@@ -111,10 +124,11 @@ export async function hostWorker(options: WorkerOptions): Promise<void> {
  * Installs the library's runtime, which is possible once in a process. Its messages go to the log; it does not handle
  * signals.
  */
-function installRuntime(log: (line: string) => void): void {
+function installRuntime(log: (line: string) => void, metrics: MetricsExporterConfig | undefined): void {
   try {
     const logger = new DefaultLogger('WARN', ({ level, message, meta }) => log(`${level} ${message}${reasonIn(meta)}`))
-    Runtime.install({ logger, shutdownSignals: [], telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } } })
+    const telemetryOptions = { logging: { forward: {}, filter: 'ERROR' }, ...(metrics && { metrics }) }
+    Runtime.install({ logger, shutdownSignals: [], telemetryOptions })
   } catch (error) {
     if (!(error instanceof Error) || error.name !== 'IllegalStateError') throw error
   }
@@ -136,7 +150,7 @@ function settingsOf(
   { telemetry, signs, last }: { telemetry: Telemetry; signs: SignsOfLife; last: AbortSignal },
 ) {
   return {
-    namespace: server.namespace,
+    ...namespaceOf(server),
     taskQueue: queue,
     workflowBundle: { codePath: bundle },
     activities,
