@@ -11,6 +11,7 @@ import type { CodeSymbol } from '../editor/symbols.ts'
 import { openFile, openLine } from '../files/open-line.ts'
 import { newBranch } from '../page/actions.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
+import { findActions } from '../page/desk-actions.ts'
 import type { NamedPlace, PaletteMode } from '../page/palette-mode.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { useFoundCommits } from '../review/found-commits.ts'
@@ -314,7 +315,9 @@ function best<T>(list: T[], words: string, nameOf: (item: T) => string, limit: n
 
 function commandOptions(page: Page, words: string, isAlone: boolean): Option[] {
   const limit = isAlone ? MAX_LISTED : MAX_SHOWN_PER_GROUP
-  return best<Command>(commandsOf(page), words, ({ words }) => words, limit).map(({ item, name }) => ({
+  // The palette itself is open already.
+  const commands = commandsOf(page).filter(({ keys }) => keys !== findActions.find.keys)
+  return best<Command>(commands, words, ({ words }) => words, limit).map(({ item, name }) => ({
     key: `command ${item.words}`,
     icon: <Icon name={item.icon} />,
     words: name,
