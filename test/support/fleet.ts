@@ -33,6 +33,8 @@ export type FleetOptions = {
   delay?: number
   /** Whether each machine gets a network of its own. */
   hasOwnNetworks?: boolean
+  /** Whether the clone of each machine is on a disk of its own, of some megabytes; only root can do that. */
+  hasSmallDisks?: boolean
   env?: Environment
 }
 
@@ -104,6 +106,8 @@ export class Machine implements AsyncDisposable {
     readonly doors: { temporal: Door; hub: Door; model: Door },
     /** The network namespace; undefined where it has none of its own. */
     readonly network: Network | undefined,
+    /** The folder of the disk of its own that has the clone, if there is one. */
+    readonly disk: string | undefined,
     readonly repository: Repository,
   ) {}
 
@@ -169,6 +173,14 @@ export class Machine implements AsyncDisposable {
     await writeFile(this.env.CLOCK_FILE ?? '', String(milliseconds))
   }
 
+  /** Fills the disk with the machine's clone, or with false makes room again. */
+  async fillDisk(isFull: boolean): Promise<void> {
+    if (!this.disk) throw new Error(`${this.name} has no disk of its own`)
+    const ballast = join(this.disk, 'ballast')
+    if (isFull) await tryRun('dd', 'if=/dev/zero', `of=${ballast}`, 'bs=4k')
+    else await rm(ballast, { force: true })
+  }
+
   git = (...args: string[]): Promise<string> => gitWith(this.folder, args)
 
   /** The journal of a run, as git on this machine has it. */
@@ -182,8 +194,12 @@ export class Machine implements AsyncDisposable {
     await endAtOnce(this.env)
     for (const door of Object.values(this.doors)) await door[Symbol.asyncDispose]()
     if (this.network) await tryRun('ip', 'netns', 'del', this.network.name)
+    if (this.disk) await tryRun('umount', '--lazy', this.disk)
   }
 }
+
+/** The size of a machine's disk of its own. */
+const DISK_MEGABYTES = 48
 
 type Network = { name: string; link: string }
 
@@ -204,6 +220,7 @@ export class Fleet implements AsyncDisposable {
     script,
     delay = 20,
     hasOwnNetworks = false,
+    hasSmallDisks = false,
     env = {},
   }: FleetOptions = {}): Promise<Fleet> {
     const root = await realpath(await mkdtemp(join(tmpdir(), 'forge-fleet-')))
@@ -233,7 +250,9 @@ export class Fleet implements AsyncDisposable {
         model: { host: '127.0.0.1', port: Number(new URL(modelUrl(model)).port) },
       }
       for (let at = 0; at < count; at++)
-        machines.push(await makeMachine(root, { at, to, model, namespace: temporal.namespace, bridge, env }))
+        machines.push(
+          await makeMachine(root, { at, to, model, namespace: temporal.namespace, bridge, hasSmallDisks, env }),
+        )
       await trustEachOther(root, count)
     } catch (error) {
       await end()
@@ -319,11 +338,12 @@ type MachineOptions = {
   model: ModelServer
   namespace: string
   bridge: Bridge | undefined
+  hasSmallDisks: boolean
   env: Environment
 }
 
 async function makeMachine(root: string, options: MachineOptions): Promise<Machine> {
-  const { at, to, model, namespace, bridge, env } = options
+  const { at, to, model, namespace, bridge, hasSmallDisks, env } = options
   const name = nameOf(at)
   const own = join(root, name)
   await mkdir(own)
@@ -361,10 +381,22 @@ async function makeMachine(root: string, options: MachineOptions): Promise<Machi
     ...env,
   }
   // Each clone is at a path of its own.
-  const folder = join(own, 'work', String(at), 'notes')
+  const disk = join(own, 'work')
+  await mkdir(disk)
+  if (hasSmallDisks) await sh('mount', '-t', 'tmpfs', '-o', `size=${DISK_MEGABYTES}m`, 'tmpfs', disk)
+  const folder = join(disk, String(at), 'notes')
   await gitWith(root, ['clone', '--quiet', `git://${host}:${doors.hub.port}/hub.git`, folder])
   await gitWith(folder, ['config', 'forge.hub', 'origin'])
-  return new Machine(name, own, folder, all, doors, network, await openRepository(folder))
+  return new Machine(
+    name,
+    own,
+    folder,
+    all,
+    doors,
+    network,
+    hasSmallDisks ? disk : undefined,
+    await openRepository(folder),
+  )
 }
 
 // --- Networks

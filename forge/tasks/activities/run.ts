@@ -133,11 +133,12 @@ export class RunWork implements RunActivities {
   }
 
   async note({ run, lines }: { run: RunId; lines: NewJournalLine[] }): Promise<void> {
-    const { journal } = await this.means.run(run)
+    const { journal, budget } = await this.means.run(run)
     for (const line of lines) {
       await journal.note({ ...line, run, words: await this.#withAnswer(line, run) })
       if (line.task !== undefined || !ENDS.includes(line.what)) continue
       if (line.what === 'done') await hideDone(this.means.objects, run)
+      await budget?.end(run)
       this.means.packRun(run)
       this.means.tidyUp()
     }
@@ -216,7 +217,7 @@ export class RunWork implements RunActivities {
     status: RunStatus
     resume?: string
   }): Promise<Reference> {
-    const { store, folder, ledger } = await this.means.run(input.run)
+    const { store, folder } = await this.means.run(input.run)
     const plan = input.plan && (await this.means.plan(store, input.plan))
     const state = input.status.tasks.find(({ id }) => id === input.task)
     // A question that was just asked is not yet in the status.
@@ -224,7 +225,11 @@ export class RunWork implements RunActivities {
     const failures = input.evidence.filter(it => !isQuestion(it))
     const evidence = await Promise.all(failures.map(it => evidenceInWords(store, it)))
     const escalation: Escalation = {
-      status: { ...input.status, tasks: inShort(input.status.tasks, input.task), spent: ledger.spent() },
+      status: {
+        ...input.status,
+        tasks: inShort(input.status.tasks, input.task),
+        spent: await this.means.spent(input.run),
+      },
       words: this.means.clean(input.words),
       // Failures with the same evidence are listed once.
       evidence: [...new Set(evidence.map(text => this.means.clean(text)))],
@@ -245,10 +250,11 @@ export class RunWork implements RunActivities {
   }
 
   async rest(status: RunStatus): Promise<void> {
-    const { store, ledger } = await this.means.run(status.run)
+    const { store } = await this.means.run(status.run)
     // The ledger, which counts all requests, also has the costs that the workflow is not told: of answers that broke
     // off, and of requests lost in a crash.
-    await store.set('status.json', `${JSON.stringify({ ...status, spent: ledger.spent() })}\n`)
+    const spent = await this.means.spent(status.run)
+    await store.set('status.json', `${JSON.stringify({ ...status, spent })}\n`)
   }
 
   async finish(input: {

@@ -67,7 +67,7 @@ async function withLocal(looked: Looked, store: RunStore, env: Environment): Pro
   const ledger = Ledger.look(folder)
   const { batch } = ledger ?? {}
   const hasBatches = batch && (batch.out > 0 || batch.answered > 0)
-  const seen: Seen = { ...status, ...(ledger && { spent: ledger.spent }), ...(hasBatches && { batch }) }
+  const seen: Seen = { ...status, ...(ledger?.spent && { spent: ledger.spent }), ...(hasBatches && { batch }) }
   if (!WORKING.includes(status.state)) return { ...looked, status: seen }
   const now = Date.now()
   const [troubles, stored] = await Promise.all([readTroubles(folder, now), readStoredRun(store).catch(() => undefined)])

@@ -102,15 +102,16 @@ function onQueueOf<All extends object>(part: Part, options: ActivityOptions): Al
 /**
  * Runs activities of a flow one at a time. Several local activities at once may end in another order, or in other
  * groups, when a history is replayed (github.com/temporalio/sdk-python/issues/1578 and 1881), and a flow that decides
- * by that order would differ.
+ * by that order would differ. Each gets the time of the flow as the field `at` of its input, which is the server's: by
+ * it, the journals of several machines are in one order.
  */
 function inTurn<All extends object>(activities: All): All {
   let before: Promise<unknown> = Promise.resolve()
   return new Proxy(activities, {
     get: (all, name: keyof All & string) => {
-      const begin = all[name] as (...args: unknown[]) => Promise<unknown>
-      return (...args: unknown[]) => {
-        const result = before.then(() => begin(...args))
+      const begin = all[name] as (input: object) => Promise<unknown>
+      return (input: object) => {
+        const result = before.then(() => begin({ ...input, at: Date.now() }))
         before = result.catch(() => undefined)
         return result
       }
