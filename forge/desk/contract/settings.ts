@@ -21,6 +21,7 @@ export const SETTINGS = {
   'editor.wordWrap': v.boolean(),
   'editor.closeBrackets': v.boolean(),
   'editor.blame': v.boolean(),
+  'editor.previewTab': v.boolean(),
 } as const
 export type SettingKey = keyof typeof SETTINGS
 

@@ -8,9 +8,10 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import type { CodeSymbol } from '../editor/symbols.ts'
-import { openLine } from '../files/open-line.ts'
+import { openFile, openLine } from '../files/open-line.ts'
 import { newBranch } from '../page/actions.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
+import { findActions } from '../page/desk-actions.ts'
 import type { NamedPlace, PaletteMode } from '../page/palette-mode.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { useFoundCommits } from '../review/found-commits.ts'
@@ -28,7 +29,8 @@ interface Option {
   icon: ComponentChildren
   words: ComponentChildren
   end?: ComponentChildren
-  run: () => void
+  /** `isClick`: by a click instead of by Enter. */
+  run: (isClick: boolean) => void
   /** For an option that continues the input: the text that it puts into the field, instead of closing the palette. */
   types?: string
 }
@@ -66,7 +68,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
   const close = () => {
     page.palette.value = undefined
   }
-  const run = (option: Option | undefined) => {
+  const run = (option: Option | undefined, isClick = false) => {
     if (!option) return
     if (option.types !== undefined) {
       words.value = option.types
@@ -75,7 +77,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
     }
     dialog.current?.close()
     close()
-    option.run()
+    option.run(isClick)
   }
 
   // A layout effect: letters typed right after the palette's key are meant for the field.
@@ -223,7 +225,7 @@ function PaletteFoot() {
 interface OptionGroupProps {
   group: Group
   current: Option | undefined
-  run: (option: Option) => void
+  run: (option: Option, isClick: boolean) => void
 }
 
 function OptionGroup({ group, current, run }: OptionGroupProps) {
@@ -246,7 +248,7 @@ function OptionGroup({ group, current, run }: OptionGroupProps) {
           tabIndex={-1}
           aria-selected={option.key === current?.key}
           onMouseDown={event => event.preventDefault()}
-          onClick={() => run(option)}
+          onClick={() => run(option, true)}
         >
           {option.icon}
           <span class="cut">{option.words}</span>
@@ -313,12 +315,14 @@ function best<T>(list: T[], words: string, nameOf: (item: T) => string, limit: n
 
 function commandOptions(page: Page, words: string, isAlone: boolean): Option[] {
   const limit = isAlone ? MAX_LISTED : MAX_SHOWN_PER_GROUP
-  return best<Command>(commandsOf(page), words, ({ words }) => words, limit).map(({ item, name }) => ({
+  // The palette itself is open already.
+  const commands = commandsOf(page).filter(({ keys }) => keys !== findActions.find.keys)
+  return best<Command>(commands, words, ({ words }) => words, limit).map(({ item, name }) => ({
     key: `command ${item.words}`,
     icon: <Icon name={item.icon} />,
     words: name,
     end: <KeysOf command={item} />,
-    run: item.run,
+    run: () => item.run(),
   }))
 }
 
@@ -402,7 +406,7 @@ function namedGroup(page: Page, words: string): Group {
     icon: <Icon name="list" />,
     words: <bdi class="mono">{withoutTricks(item.text.trim())}</bdi>,
     end: <bdi class="meta">{`${readable(item.path)}:${item.line}`}</bdi>,
-    run: () => openLine(page, tab, item.path, item.line, item.ranges[0]),
+    run: (isClick: boolean) => openLine(page, tab, item.path, item.line, item.ranges[0], isClick),
   }))
   return { title, options }
 }
@@ -437,10 +441,16 @@ function placeIn(words: string): { name: string; place?: LinePlace } {
   return { name: name.trim(), place: { line: Number(line), column: Math.max(0, Number(column) - 1) } }
 }
 
-/** Shows a file, at a place in it where one is given. */
-async function openAt(page: Page, tab: Tab, path: string, place: LinePlace | undefined): Promise<void> {
-  if (place) await openLine(page, tab, path, place.line, [place.column, place.column])
-  else tab.edit(path)
+/** Shows a file, at a place in it where one is given. `isPreview`: in the preview tab. */
+async function openAt(
+  page: Page,
+  tab: Tab,
+  path: string,
+  place: LinePlace | undefined,
+  isPreview: boolean,
+): Promise<void> {
+  if (place) await openLine(page, tab, path, place.line, [place.column, place.column], isPreview)
+  else openFile(page, tab, path, isPreview)
 }
 
 /** The options for files whose path matches some words. Until the answer arrives, those for the previous words stay. */
@@ -463,7 +473,7 @@ function useFiles(
     icon: <Icon name="file" />,
     words: <FoundFile path={path} ranges={ranges} />,
     end: place ? <span class="meta">{`line ${place.line}`}</span> : null,
-    run: () => openAt(page, tab, path, place),
+    run: (isClick: boolean) => openAt(page, tab, path, place, isClick),
   }))
   return { options, isWaiting: found?.words !== words }
 }

@@ -43,6 +43,10 @@ export class Adjustable {
   readonly brackets = new Compartment()
   /** The gutter with the commits of the lines. */
   readonly blame = new Compartment()
+  /** The history of undo. Of two views of a file, only the first has one. */
+  readonly history = new Compartment()
+  /** What is done after each update. */
+  readonly listener = new Compartment()
   /** Extensions of some files only, such as the conflicts of a merge. */
   readonly more = new Compartment()
 }
@@ -102,7 +106,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
     selectionShown,
     highlightActiveLineGutter(),
     highlightSelectionMatches(),
-    history(),
+    adjustable.history.of(history()),
     drawSelection(),
     dropCursor(),
     rectangularSelection(),

@@ -126,4 +126,10 @@ export const DESCRIBED: Record<SettingKey, Described> = {
     control: 'switch',
     usual: false,
   },
+  'editor.previewTab': {
+    label: 'Preview tab',
+    words: 'Whether a single click opens files in one tab, in italics. An edit, a double click or Enter keeps it open.',
+    control: 'switch',
+    usual: true,
+  },
 }
