@@ -3,13 +3,13 @@
  * as root a network namespace of its own. They share a Temporal server, a model, and a bare repository over git's
  * protocol, which each reaches through doors of its own, that a test can shut.
  */
-import { copyFile, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openObjects } from '../../core/git/objects.ts'
 import { openRepository, type Repository } from '../../core/git/repository.ts'
-import { Approvals } from '../../forge/ai/approvals.ts'
+import { PURPOSES, SigningKeys } from '../../forge/ai/signing-keys.ts'
 import type { WrittenLine } from '../../forge/formats/tasks-json.ts'
 import { readJournal } from '../../forge/tasks/runs/journal.ts'
 import { RunStore } from '../../forge/tasks/runs/store.ts'
@@ -233,7 +233,6 @@ export class Fleet implements AsyncDisposable {
     await commit(hub, 'main', files, { message: 'Begin' })
     const daemon = await serveGit(join(root, 'git'))
     const bridge = hasOwnNetworks ? await makeBridge() : undefined
-    const key = await makeKey(root)
     const machines: Machine[] = []
     const end = async () => {
       await Promise.all(machines.map(machine => machine[Symbol.asyncDispose]()))
@@ -252,8 +251,9 @@ export class Fleet implements AsyncDisposable {
       }
       for (let at = 0; at < count; at++)
         machines.push(
-          await makeMachine(root, { at, to, model, namespace: temporal.namespace, key, bridge, hasSmallDisks, env }),
+          await makeMachine(root, { at, to, model, namespace: temporal.namespace, bridge, hasSmallDisks, env }),
         )
+      await trustEachOther(root, count)
     } catch (error) {
       await end()
       throw error
@@ -321,28 +321,30 @@ async function serveGit(folder: string): Promise<{ port: number; kill: () => voi
   }
 }
 
-/** A key of the user, which all machines of a test have. */
-async function makeKey(root: string): Promise<string> {
-  const folder = join(root, 'key')
-  const subject = { kind: 'command', scope: '', name: 'any', content: Buffer.from('') } as const
-  await new Approvals(folder).sign(subject, 'sha1')
-  return join(folder, 'approvals.key')
+/** Lets the keys of all machines count on each of them. */
+async function trustEachOther(root: string, count: number): Promise<void> {
+  const names = Array.from({ length: count }, (_, at) => nameOf(at))
+  const keysOf = (name: string) => new SigningKeys(join(root, name, 'config/forge'))
+  const lines = await Promise.all(names.map(name => keysOf(name).ownLine()))
+  for (const [at, name] of names.entries())
+    for (const [other, line] of lines.entries()) if (other !== at) await keysOf(name).trust(line, PURPOSES)
 }
+
+const nameOf = (at: number): string => `machine-${at + 1}`
 
 type MachineOptions = {
   at: number
   to: Record<'temporal' | 'hub' | 'model', { host: string; port: number }>
   model: ModelServer
   namespace: string
-  key: string
   bridge: Bridge | undefined
   hasSmallDisks: boolean
   env: Environment
 }
 
 async function makeMachine(root: string, options: MachineOptions): Promise<Machine> {
-  const { at, to, model, namespace, key, bridge, hasSmallDisks, env } = options
-  const name = `machine-${at + 1}`
+  const { at, to, model, namespace, bridge, hasSmallDisks, env } = options
+  const name = nameOf(at)
   const own = join(root, name)
   await mkdir(own)
   const home = await homeIn(own)
@@ -357,7 +359,6 @@ async function makeMachine(root: string, options: MachineOptions): Promise<Machi
   await mkdir(join(own, 'tmp'))
   await symlink(DOCKER, join(own, 'bin/docker'))
   await mkdir(join(own, 'config/forge'), { recursive: true })
-  await copyFile(key, join(own, 'config/forge/approvals.key'))
   await writeFile(join(own, 'home/.gitconfig'), '[user]\n\tname = Max\n\temail = max@notes.example\n')
   const settings = Object.entries(model.environment('openai')).map(([setting, value]) => {
     const door = value?.replace(new URL(modelUrl(model)).host, `${host}:${doors.model.port}`)

@@ -59,11 +59,9 @@ export type Surroundings = {
   meter?: MetricMeter
 }
 
-/** The run's functions and folder that its checks use. */
+/** The run's functions that its checks use. */
 export type CheckMeans = {
   run: RunId
-  /** The run's folder. */
-  folder: string
   keep: (kind: string, text: string) => Promise<Reference>
   commitMended: (head: Oid, changes: ReadonlyMap<Path, TreeChange>) => Promise<Oid>
   signal: AbortSignal
@@ -77,18 +75,28 @@ export type AttemptCheck = (
 
 /**
  * Lints a plan: gives what the flow needs to know of its tasks, or a sentence for each complaint. `standing`: the
- * progress of the tasks of `before`, the previous plan. `inBatch`: whether the work is sent in batches. `notes`:
- * sentences for the journal.
+ * progress of the tasks of `before`, the previous plan. `inBatch`: whether the work is sent in batches. `settings`: those
+ * of the run. `notes`: sentences for the journal.
  */
 export type Lint = (
   plan: Plan,
-  input: { tree: Oid; limits: Limits; standing: readonly Standing[]; before?: Plan; inBatch?: boolean },
+  input: {
+    tree: Oid
+    limits: Limits
+    standing: readonly Standing[]
+    before?: Plan
+    inBatch?: boolean
+    settings: Settings
+  },
 ) => Promise<{ tasks: PlannedShape[]; complaints: string[]; notes?: string[] }>
 
-/** Collects facts for a planner besides the files: for a run with this base and wish. */
+/**
+ * Collects facts for a planner besides the files, for a run with this base. `wish`: its words are searched in the
+ * repository; undefined where that has been done.
+ */
 export type PlannerFacts = (
   base: Oid,
-  wish: string,
+  wish: string | undefined,
 ) => Promise<{ kind: 'checks' | 'stats' | 'evaluated' | 'wished'; text: string }[]>
 
 export type ActivityOptions = {
@@ -104,7 +112,7 @@ export type ActivityOptions = {
   lint: Lint
   facts?: PlannerFacts
   /** Opens what the user has signed for a run. Without this function, signatures are not checked. */
-  approved?: (run: RunId, folder: string) => ApprovedCommands
+  approved?: (store: RunStore) => ApprovedCommands
   /** Opens the signed results of a run's checks and reviews; without this function, none are signed. */
   verdicts?: (store: RunStore) => Verdicts
   summaries?: Summaries
@@ -264,13 +272,18 @@ export class Means implements Disposable {
     throw new Failure(`The run ${store.run} has not begun in this repository.`)
   }
 
+  /** The settings, with the models that a run was asked for with. */
+  async settingsOf(store: RunStore): Promise<Settings> {
+    const models = (await readStoredRun(store))?.models
+    return models ? this.settings.withModels(models) : this.settings
+  }
+
   async plan(store: RunStore, reference: Reference): Promise<Plan> {
     return v.parse(Plan, await store.readJson(reference))
   }
 
-  /** What a new plan allows beyond `before`, the approved one, as sentences. */
-  widens(before: Plan, plan: Plan, done: readonly TaskId[]): string[] {
-    const { settings } = this
+  /** What a new plan of a run with these settings allows beyond `before`, the approved one, as sentences. */
+  widens(settings: Settings, before: Plan, plan: Plan, done: readonly TaskId[]): string[] {
     const priceOfTier: PriceOf = tier => {
       const [name] = settings.modelsOf(tier)
       return name === undefined ? undefined : priceOf(name, settings)
@@ -341,7 +354,7 @@ export class Means implements Disposable {
     // Where several machines write, their clocks differ: the time is that of the server.
     const time = this.options.shared ? () => this.#time.getStore() ?? now() : now
     const journal = await Journal.open({ store, folder, secrets: settings.secrets, now: time })
-    const approved = this.options.approved?.(run, folder)
+    const approved = this.options.approved?.(store)
     const verdicts = this.options.verdicts?.(store)
     const troubles = new Troubles(folder)
     const budget = this.options.shared && (this.options.budgets ?? temporalBudgets)

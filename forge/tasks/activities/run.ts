@@ -57,7 +57,8 @@ export class RunWork implements RunActivities {
   ) {}
 
   async begin(input: RunInput): Promise<Remembered> {
-    const { objects, settings, now } = this.means
+    const { objects, now } = this.means
+    const settings = input.models ? this.means.settings.withModels(input.models) : this.means.settings
     // Fail here, before any money is spent, where the git identity is missing.
     await readIdentity(objects.repository, 'AUTHOR')
     const models = TIERS.flatMap(tier => settings.modelsOf(tier))
@@ -70,7 +71,7 @@ export class RunWork implements RunActivities {
     const { store, approved, verdicts } = await this.means.run(input.run)
     if (approved && !(await approved.hasAsked(input)))
       throw new Failure(
-        `You have not asked for ${input.run} with these limits in this repository: see forge run and forge resume.`,
+        `You have not asked for ${input.run} with these limits in this repository: see forge run and forge resume.${await approved.ofStrangers()}`,
       )
     const before = await readStoredRun(store)
     const { learns } = settings
@@ -127,8 +128,10 @@ export class RunWork implements RunActivities {
   }
 
   /** Stores what planners are told besides files. Errors are ignored: a plan can be made without it, only less well. */
-  async #facts({ base, wish }: RunInput, store: RunStore): Promise<Reference[]> {
-    const facts = (await this.means.options.facts?.(base, await store.readText(wish))) ?? []
+  async #facts({ base, wish, wished }: RunInput, store: RunStore): Promise<Reference[]> {
+    const found = wished && (await store.readText(wished))
+    const others = await this.means.options.facts?.(base, found === undefined ? await store.readText(wish) : undefined)
+    const facts = [...(others ?? []), ...(found ? [{ kind: 'wished', text: found }] : [])]
     return await Promise.all(facts.map(({ kind, text }) => store.put(kind, this.means.clean(text))))
   }
 
@@ -188,7 +191,7 @@ export class RunWork implements RunActivities {
     const isTaken = async () => ((await approved?.hasAll()) || (await this.#isWithin(run, plan))) && (await isPlanned())
     if (approved && !(await approved.hasPlan(plan)) && !(await isTaken()))
       throw new Failure(
-        `A plan of ${run} was approved, but not by you: forge stop ${run} ends it, and a new run begins afresh.`,
+        `A plan of ${run} was approved, but not by you: forge stop ${run} ends it, and a new run begins afresh.${await approved.ofStrangers()}`,
       )
     await verdicts?.sign({ fact: 'approved', run, plan: hash })
   }
@@ -199,7 +202,8 @@ export class RunWork implements RunActivities {
     const before = await planThatHolds(store)
     if (!before) return false
     const isApproved = !verdicts || (await verdicts.has({ fact: 'approved', run, plan: hashOfPart(before, undefined) }))
-    return isApproved && this.means.widens(before, plan, []).length === 0
+    if (!isApproved) return false
+    return this.means.widens(await this.means.settingsOf(store), before, plan, []).length === 0
   }
 
   async #verifyAnswered({ run, task, answer }: { run: RunId } & PersonAnswer): Promise<void> {
@@ -288,7 +292,8 @@ export class RunWork implements RunActivities {
     const finished = { ...validated, ...(heldBefore.length > 0 && { heldBefore }) }
     if (!(await this.#hasOpenQuestions(plan, results, validated.head))) return finished
     const asks = await store.put('asks', questionsInWords(plan))
-    return { ...finished, review: { asks, count: reviewersOf(this.means.settings, REVIEW_TIER), tier: REVIEW_TIER } }
+    const count = reviewersOf(await this.means.settingsOf(store), REVIEW_TIER)
+    return { ...finished, review: { asks, count, tier: REVIEW_TIER } }
   }
 
   /** Judges the result of a run that resolves a merge as Forklift's are; undefined where nothing is against it. */

@@ -102,7 +102,9 @@ test('two machines that write at the same time lose nothing, and the first answe
   }
   await Promise.all([write(one, 'one'), write(two, 'two')])
   await Promise.all(clones.map(({ runs }) => runs.of(RUN).fetch()))
-  const [tip, ...others] = await Promise.all(clones.map(({ path }) => git(path, 'rev-parse', `refs/forge/runs/${RUN}/store`)))
+  const [tip, ...others] = await Promise.all(
+    clones.map(({ path }) => git(path, 'rev-parse', `refs/forge/runs/${RUN}/store`)),
+  )
   expect(others).toEqual([tip as string])
   for (const it of clones) {
     const lines = (await storeOf(it).all('journal')).map(String).sort()
@@ -119,13 +121,19 @@ test('a hub that refuses or is away is told as a sentence, and gets everything a
   await mkdir(join(hub, 'hooks'), { recursive: true })
   const hook = join(hub, 'hooks/pre-receive')
   await writeFile(hook, '#!/bin/sh\nexit 1\n', { mode: 0o755 })
-  const refused = await one.runs.of(RUN).push().catch(error => error)
+  const refused = await one.runs
+    .of(RUN)
+    .push()
+    .catch(error => error)
   expect(refused).toBeInstanceOf(HubTrouble)
   expect(refused.message).toBe('The hub origin refuses what this run writes (pre-receive hook declined).')
   await rm(hook)
   await one.runs.of(RUN).push()
   await git(two.path, 'remote', 'set-url', 'origin', join(folder.path, 'nowhere.git'))
-  const away = await two.runs.of(RUN).fetch().catch(error => error)
+  const away = await two.runs
+    .of(RUN)
+    .fetch()
+    .catch(error => error)
   expect(away).toBeInstanceOf(HubTrouble)
   expect(away.message).toMatch(/^The hub origin can't be used: .*nowhere\.git/)
   await git(two.path, 'remote', 'set-url', 'origin', hub)
