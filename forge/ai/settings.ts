@@ -152,6 +152,10 @@ const SettingsSchema = v.strictObject({
   FORGE_TURN_CHECKS: v.optional(OnOff, 'on'),
   /** Whether runs of tasks learn from earlier ones. */
   FORGE_LESSONS: v.optional(OnOff, 'on'),
+  /** Which part of a run's work this machine's own worker serves, or that it has none; by default all. */
+  FORGE_WORKER: v.optional(v.picklist(['models', 'checks', 'none'], 'must be models, checks or none')),
+  /** The path of a key file: what Temporal's server stores is encrypted with it. */
+  FORGE_PAYLOAD_KEY: v.optional(v.string()),
   FORGE_PRICES: v.optional(Prices, ''),
   FORGE_BATCH: v.optional(v.picklist(['0', '1', 'work', 'all'], 'must be 0, 1 (the same as work) or all')),
   FORGE_BATCH_HOURS: v.optional(Hours, '25'),
@@ -246,6 +250,16 @@ export class Settings {
   /** Whether runs of tasks are given lessons of earlier ones, and add to them. */
   get learns(): boolean {
     return this.#parsed.FORGE_LESSONS
+  }
+
+  /** What this machine's own worker serves; undefined for all, `none` where it starts none by itself. */
+  get worker(): 'models' | 'checks' | 'none' | undefined {
+    return this.#parsed.FORGE_WORKER
+  }
+
+  /** The file with the keys that encrypt what Temporal's server stores; undefined where nothing is encrypted. */
+  get payloadKey(): string | undefined {
+    return this.#parsed.FORGE_PAYLOAD_KEY
   }
 
   /**

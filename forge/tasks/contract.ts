@@ -272,6 +272,8 @@ export type TaskShape = {
   isAlone: boolean
   /** A hash of the task's part of the plan: its definition, and the assertions that it claims. */
   hash: string
+  /** The kind of the task's steps: of a merge in parts, they resolve conflicts. Undefined: they change files. */
+  kind?: 'resolve'
 }
 
 /** A plan accepted by the linter, or the first complaints about it, as sentences; `report` has all of them. */

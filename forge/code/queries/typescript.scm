@@ -12,6 +12,9 @@
 (abstract_method_signature name: (property_identifier) @name) @definition.method
 (method_signature name: (property_identifier) @name) @definition.method
 (public_field_definition name: [(property_identifier) (private_property_identifier)] @name) @definition.field
+(interface_body (property_signature name: (property_identifier) @name) @definition.field)
+(type_alias_declaration value: (object_type (property_signature name: (property_identifier) @name) @definition.field))
+(enum_body [(property_identifier) @name @definition.constant (enum_assignment name: (property_identifier) @name) @definition.constant])
 (program [
   (lexical_declaration (variable_declarator name: (identifier) @name) @definition.variable)
   (variable_declaration (variable_declarator name: (identifier) @name) @definition.variable)
@@ -37,3 +40,11 @@
 (call_expression function: (import) arguments: (arguments . (string (string_fragment) @import)))
 (call_expression function: (identifier) @_require arguments: (arguments . (string (string_fragment) @import))
   (#eq? @_require "require"))
+
+; export { a, b as c } from './d', module.exports = { a, b: c }
+(export_specifier !alias name: (identifier) @reexport)
+(export_specifier alias: (identifier) @reexport)
+(program (expression_statement (assignment_expression
+  left: (member_expression object: (identifier) @_module property: (property_identifier) @_exports)
+  right: (object [(shorthand_property_identifier) @reexport (pair key: (property_identifier) @reexport)]))
+  (#eq? @_module "module") (#eq? @_exports "exports")))

@@ -12,6 +12,7 @@ import { counted, type Lesson, LessonId, relearned, sameness } from '../lessons/
 import { lessonNamedBy } from '../lessons/pinned.ts'
 import { changePlaybooks, type Playbooks, readPlaybooks } from '../lessons/playbooks.ts'
 import { whyRefused } from '../lessons/verify.ts'
+import { readDecisions } from '../runs/decisions.ts'
 import { findDone } from '../runs/done.ts'
 import { listRuns } from '../runs/folder.ts'
 import { readJournal } from '../runs/journal.ts'
@@ -19,7 +20,6 @@ import { readLastStatus } from '../runs/plans.ts'
 import { RunStore } from '../runs/store.ts'
 import type { AnswerOf } from '../steps/answers.ts'
 import type { Means, OpenRun } from './means.ts'
-import { Decision } from './run.ts'
 import { evidenceInWords } from './task.ts'
 
 /** At most this many failed tasks and answers are told to the model. */
@@ -189,9 +189,8 @@ export class LessonWork implements LessonActivities {
 
   /** What people were asked and have answered. */
   async #answers({ store, approved }: OpenRun, lines: readonly WrittenLine[]): Promise<string> {
-    const decisions = (await store.all('decisions')).map(bytes => v.parse(Decision, JSON.parse(bytes.toString())))
     const told: string[] = []
-    for (const { kind, task, count, answer } of decisions.sort((a, b) => a.count - b.count)) {
+    for (const { kind, task, count, answer } of await readDecisions(store)) {
       if (kind !== 'answer' || told.length === MAX_TOLD) continue
       // Skip an answer that the user's command has not signed, as everywhere: it may be someone else's.
       if (approved && !(await approved.hasAnswer(task, answer.oid))) continue

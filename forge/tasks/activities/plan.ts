@@ -1,10 +1,11 @@
 /** Lints a proposed plan: gives what the flow needs to know of it, or the complaints. */
 import * as v from 'valibot'
 import { hashOfPart } from '../checks/verdicts.ts'
-import type { Linted, List, Oid, PlanActivities, Reference, RunId } from '../contract.ts'
+import type { Linted, List, Oid, PlanActivities, Reference, RunId, TaskId } from '../contract.ts'
 import { planChanges } from '../plan/changes.ts'
 import { complaintsOf } from '../plan/file.ts'
 import { Plan } from '../plan/schema.ts'
+import { mergedBy } from '../runs/merging.ts'
 import type { RunStore } from '../runs/store.ts'
 import { brief } from './brief.ts'
 import { allItems, keepItems } from './lists.ts'
@@ -41,7 +42,9 @@ export class PlanWork implements PlanActivities {
     if (complaints.length > 0) return await refused(store, complaints)
     for (const words of notes) await journal.note({ run: input.run, id: `notes ${words}`, what: 'notes', words })
     const frozen = standing.filter(({ is }) => is !== 'stopped').map(({ id }) => id)
-    const shapes = tasks.map(shape => ({ ...shape, hash: hashOfPart(plan, shape.id) }))
+    const merged = await mergedBy(this.means.objects, input.base)
+    const kind = (id: TaskId) => merged?.parts.some(({ task }) => task === id) && { kind: 'resolve' as const }
+    const shapes = tasks.map(shape => ({ ...shape, hash: hashOfPart(plan, shape.id), ...kind(shape.id) }))
     return {
       plan: await store.put('plan', `${JSON.stringify(plan, undefined, 2)}\n`),
       tasks: await keepItems(store, 'shapes', shapes),

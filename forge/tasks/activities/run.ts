@@ -25,13 +25,14 @@ import type {
 } from '../contract.ts'
 import { pinLessons } from '../lessons/pinned.ts'
 import { type Plan, TIERS } from '../plan/schema.ts'
+import { type Decision, readDecisions } from '../runs/decisions.ts'
 import { findDone, hideDone } from '../runs/done.ts'
 import { resultRef } from '../runs/folder.ts'
+import { judgeMerge, mergedBy } from '../runs/merging.ts'
 import { readLastStatus, readStoredRun, type StoredRun } from '../runs/plans.ts'
 import { missingPrice } from '../runs/prices.ts'
 import { type Escalation, keepEscalation, reportAsMarkdown } from '../runs/report.ts'
 import type { RunStore } from '../runs/store.ts'
-import { setRef } from '../steps/commits.ts'
 import { questionsInWords } from '../steps/prompts.ts'
 import { reviewersOf } from '../steps/request.ts'
 import { brief } from './brief.ts'
@@ -40,14 +41,6 @@ import { allItems, keepItems } from './lists.ts'
 import type { Means } from './means.ts'
 import { planThatHolds } from './plan.ts'
 import { evidenceInWords, signGathering, type TaskEffects, withReport } from './task.ts'
-
-export const Decision = v.object({
-  kind: v.picklist(['approval', 'answer']),
-  task: v.string(),
-  count: v.number(),
-  answer: v.object({ kind: v.string(), oid: v.string() }),
-})
-export type Decision = v.InferOutput<typeof Decision>
 
 const Results = v.array(v.object({ task: v.string(), head: v.string() }))
 
@@ -78,7 +71,7 @@ export class RunWork implements RunActivities {
     const { store, approved, verdicts } = await this.means.run(input.run)
     if (approved && !(await approved.hasAsked(input)))
       throw new Failure(
-        `You have not asked for ${input.run} with these limits in this repository: see forge run and forge resume.`,
+        `You have not asked for ${input.run} with these limits in this repository: see forge run and forge resume.${await approved.ofStrangers()}`,
       )
     const before = await readStoredRun(store)
     const { learns } = settings
@@ -143,11 +136,12 @@ export class RunWork implements RunActivities {
   }
 
   async note({ run, lines }: { run: RunId; lines: NewJournalLine[] }): Promise<void> {
-    const { journal } = await this.means.run(run)
+    const { journal, budget } = await this.means.run(run)
     for (const line of lines) {
       await journal.note({ ...line, run, words: await this.#withAnswer(line, run) })
       if (line.task !== undefined || !ENDS.includes(line.what)) continue
       if (line.what === 'done') await hideDone(this.means.objects, run)
+      await budget?.end(run)
       this.means.packRun(run)
       this.means.tidyUp()
     }
@@ -197,7 +191,7 @@ export class RunWork implements RunActivities {
     const isTaken = async () => ((await approved?.hasAll()) || (await this.#isWithin(run, plan))) && (await isPlanned())
     if (approved && !(await approved.hasPlan(plan)) && !(await isTaken()))
       throw new Failure(
-        `A plan of ${run} was approved, but not by you: forge stop ${run} ends it, and a new run begins afresh.`,
+        `A plan of ${run} was approved, but not by you: forge stop ${run} ends it, and a new run begins afresh.${await approved.ofStrangers()}`,
       )
     await verdicts?.sign({ fact: 'approved', run, plan: hash })
   }
@@ -227,7 +221,7 @@ export class RunWork implements RunActivities {
     status: RunStatus
     resume?: string
   }): Promise<Reference> {
-    const { store, folder, ledger } = await this.means.run(input.run)
+    const { store, folder } = await this.means.run(input.run)
     const plan = input.plan && (await this.means.plan(store, input.plan))
     const state = input.status.tasks.find(({ id }) => id === input.task)
     // A question that was just asked is not yet in the status.
@@ -235,7 +229,11 @@ export class RunWork implements RunActivities {
     const failures = input.evidence.filter(it => !isQuestion(it))
     const evidence = await Promise.all(failures.map(it => evidenceInWords(store, it)))
     const escalation: Escalation = {
-      status: { ...input.status, tasks: inShort(input.status.tasks, input.task), spent: ledger.spent() },
+      status: {
+        ...input.status,
+        tasks: inShort(input.status.tasks, input.task),
+        spent: await this.means.spent(input.run),
+      },
       words: this.means.clean(input.words),
       // Failures with the same evidence are listed once.
       evidence: [...new Set(evidence.map(text => this.means.clean(text)))],
@@ -256,10 +254,11 @@ export class RunWork implements RunActivities {
   }
 
   async rest(status: RunStatus): Promise<void> {
-    const { store, ledger } = await this.means.run(status.run)
+    const { store } = await this.means.run(status.run)
     // The ledger, which counts all requests, also has the costs that the workflow is not told: of answers that broke
     // off, and of requests lost in a crash.
-    await store.set('status.json', `${JSON.stringify({ ...status, spent: ledger.spent() })}\n`)
+    const spent = await this.means.spent(status.run)
+    await store.set('status.json', `${JSON.stringify({ ...status, spent })}\n`)
   }
 
   async finish(input: {
@@ -269,7 +268,6 @@ export class RunWork implements RunActivities {
     results: Reference
     resolved?: Oid
   }): Promise<Finished> {
-    const { objects } = this.means
     const { run, base, resolved } = input
     const { store, verdicts } = await this.means.run(run)
     const plan = await this.means.plan(store, input.plan)
@@ -285,7 +283,9 @@ export class RunWork implements RunActivities {
     }
     const head = gathered.commit
     const ref = resultRef(run)
-    await setRef(objects, ref, head, { message: 'forge: all results' })
+    await this.means.setRef(run, ref, head, { message: 'forge: all results' })
+    const against = await this.#judged(base, head, store)
+    if (against) return against
     const validated = await this.tasks.checked(store, { run, attempt: 1 }, ref, { plan, base, head })
     if (!validated.isGood) return validated
     const heldBefore = await this.#heldBefore({ store, verdicts }, plan, results)
@@ -294,6 +294,17 @@ export class RunWork implements RunActivities {
     const asks = await store.put('asks', questionsInWords(plan))
     const count = reviewersOf(await this.means.settingsOf(store), REVIEW_TIER)
     return { ...finished, review: { asks, count, tier: REVIEW_TIER } }
+  }
+
+  /** Judges the result of a run that resolves a merge as Forklift's are; undefined where nothing is against it. */
+  async #judged(base: Oid, head: Oid, store: RunStore): Promise<Finished | undefined> {
+    const { objects } = this.means
+    const merged = await mergedBy(objects, base)
+    const refusals = merged ? await judgeMerge(objects, { ...merged, result: head }) : []
+    const [first] = refusals
+    if (first === undefined) return undefined
+    const report = await store.put('complaints', this.means.clean(refusals.join('\n')))
+    return { isGood: false, head, report, words: brief(this.means.clean(`the judge of merges refuses it: ${first}`)) }
   }
 
   /** Assertions whose command passed before their task began, as the worker found out when it checked the task. */
@@ -350,10 +361,8 @@ const isQuestion = ({ kind }: Reference): boolean => kind === 'question'
 
 /** The decisions of the user, as kept in git. The last approved plan is the current one. */
 async function remembered(store: RunStore): Promise<Omit<Remembered, 'facts'>> {
-  const decisions = (await store.all('decisions')).map(bytes => v.parse(Decision, JSON.parse(bytes.toString())))
-  const answers = decisions
+  const answers = (await readDecisions(store))
     .filter(({ kind }) => kind === 'answer')
-    .sort((a, b) => a.count - b.count)
     .map(({ task, count, answer }) => ({ task, count, answer }))
   const plan = await store.get('plan.json')
   return {

@@ -14,7 +14,6 @@ import { planChanges } from '../plan/changes.ts'
 import { type PriceOf, planEstimateOf } from '../plan/estimate.ts'
 import type { Plan } from '../plan/schema.ts'
 import { planInFull, showPlan } from '../plan/show.ts'
-import { openRunFolder } from '../runs/folder.ts'
 import { readPlan, readRunInput } from '../runs/plans.ts'
 import { batchPriceOf, priceOf } from '../runs/prices.ts'
 import { reviewersOf } from '../steps/request.ts'
@@ -26,9 +25,8 @@ import { openStore, type RunPlace } from './place.ts'
 
 /** Opens the user's signed approvals of a run's commands, plans and answers. */
 export async function openApproved(place: RunPlace, run: RunId, { env }: CommandContext): Promise<ApprovedCommands> {
-  const folder = await openRunFolder(place.repository, run, env)
   const config = join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')
-  return new ApprovedCommands(new Approvals(config), folder, place.repository, run)
+  return new ApprovedCommands(new Approvals(config), openStore(place, run))
 }
 
 /** A plan with all that the user has to see before approving it. */

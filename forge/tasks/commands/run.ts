@@ -323,10 +323,17 @@ export async function verifyCanWork(
 ): Promise<Settings> {
   const settings = (await readSettings(env)).withModels(models)
   const [planner] = settings.modelsOf('reasoning')
-  const missing = [planner, ...Object.values(models).flat()].map(name => settings.missing(name)).find(Boolean)
+  const { worker } = settings
+  // What this machine's worker does not serve, others do.
+  const [asksModels, runsChecks] = [
+    worker === undefined || worker === 'models',
+    worker === undefined || worker === 'checks',
+  ]
+  const asked = asksModels ? [planner, ...Object.values(models).flat()] : []
+  const missing = asked.map(name => settings.missing(name)).find(Boolean)
   if (missing) throw new Failure(missing)
   // Planning alone needs no container engine, as it runs nothing.
-  const why = onlyPlan ? undefined : await whyNoContainer(signal)
+  const why = onlyPlan || !runsChecks ? undefined : await whyNoContainer(signal)
   if (why) throw new Failure(`Nothing was begun, and nothing is paid: checks need ${why}`)
   return settings
 }

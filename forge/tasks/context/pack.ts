@@ -118,6 +118,8 @@ const SHOWN = {
   write: { whole: 12 << 10, parts: 16 << 10 },
   text: { whole: 8 << 10, parts: 8 << 10 },
   changelog: { whole: 3 << 10, parts: 6 << 10 },
+  /** Files with conflicts: all of these have to be seen, with lines around them. */
+  conflicts: { whole: 24 << 10, parts: 160 << 10 },
   read: { whole: 8 << 10, parts: 8 << 10 },
   named: { whole: MAX_FILE_BYTES, parts: MAX_FILE_BYTES },
 }
@@ -342,6 +344,7 @@ function shownOf(path: Path, { kind, task, files = [], whole = [] }: Packing): {
   const isSubject = !task || kind === 'resolve'
   if (isSubject && files.map(pathOf).includes(path)) return SHOWN.named
   if (!task || kind === 'review' || !mayWrite(path, task)) return SHOWN.read
+  if (kind === 'resolve') return SHOWN.conflicts
   // For a new entry in a long text, its top, its end and the named lines are enough; in a changelog, little more than
   // its top.
   if (!/\.(?:md|markdown|rst|adoc|txt)$/i.test(path)) return SHOWN.write
@@ -377,7 +380,12 @@ async function offerFile(
         room.leftOut.push(`${visiblePath(path)} (${size}, of which parts are sent)`)
       }
       const readInterface = readInterfaceBy(packing.map?.code)
-      const { text } = await excerptInWords(path, said, found.bytes, { names, readInterface, ...shown })
+      const { text } = await excerptInWords(path, said, found.bytes, {
+        names,
+        readInterface,
+        conflicts: packing.kind === 'resolve',
+        ...shown,
+      })
       room.offer('files', clean(text), visiblePath(path))
     }
   }

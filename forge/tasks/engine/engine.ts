@@ -3,14 +3,14 @@
  * starts a server and a worker, which outlive the command.
  */
 
-import { createHash } from 'node:crypto'
-import { realpath } from 'node:fs/promises'
 import type { Client, Connection } from '@temporalio/client'
 import { Failure } from '../../../core/failure.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { visible } from '../../../core/text.ts'
-import { CONNECT_TIMEOUT_MS, connect, prepareNamespace, type Server, type Warning } from './client.ts'
+import { CONNECT_TIMEOUT_MS, connect, namespaceOf, prepareNamespace, type Server, type Warning } from './client.ts'
+import { openConverter } from './encryption.ts'
 import { findConfigured, findServer } from './find.ts'
+import { queueOf } from './repository-id.ts'
 import {
   addressOf,
   endServer,
@@ -78,7 +78,7 @@ export async function openEngine(
     const telemetry = await startTelemetry(env, say)
     const { Client } = await loaded
     const interceptors = { workflow: telemetry.client }
-    const client = new Client({ connection, namespace: server.namespace, interceptors })
+    const client = new Client({ connection, ...namespaceOf(server), interceptors })
     const close = async () => {
       await telemetry[Symbol.asyncDispose]()
       await connection.close()
@@ -91,7 +91,12 @@ export async function openEngine(
 }
 
 /** Finds the server, or with `start` starts our own. */
-export async function openServer(
+export async function openServer(env: Environment, options: OpenOptions & { ui?: boolean }): Promise<OpenServer> {
+  const [server, converter] = await Promise.all([findOrStart(env, options), openConverter(env)])
+  return { ...server, converter }
+}
+
+async function findOrStart(
   env: Environment,
   { start, say = () => undefined, ui = false }: OpenOptions & { ui?: boolean },
 ): Promise<OpenServer> {
@@ -130,12 +135,6 @@ export async function connectTo(
     await connection.close()
     throw error
   }
-}
-
-/** The queue of a repository, which its worktrees share: so no worker gets another repository's tasks. */
-export async function queueOf(repository: Pick<Repository, 'commonDir'>): Promise<string> {
-  const common = await realpath(repository.commonDir)
-  return `forge-${createHash('sha256').update(common).digest('hex').slice(0, 16)}`
 }
 
 /** Ends our own server. Gives whether there was one. */

@@ -8,6 +8,7 @@ import type { Signal, StepKind } from '../contract.ts'
 import { AUDIENCES, MAX_LESSON } from '../lessons/lesson.ts'
 import { Plan, TIERS } from '../plan/schema.ts'
 import { DOMAINS } from '../runs/domains.ts'
+import { TAKES } from '../runs/merging.ts'
 
 const Words = (most: number) => v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(most))
 const Path = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1000))
@@ -70,6 +71,30 @@ const Outline = v.object({
 const edits = v.pipe(v.array(FileEdit), v.maxLength(500))
 /** With `fan_out`, nothing is changed yet: the step is asked again with its sub-agents' findings. */
 const Change = { signal: success, words }
+/** Resolutions of conflicts that have an id: M1 for one with markers, C1 for one without. */
+const Resolutions = v.pipe(
+  v.array(
+    v.object({
+      id: v.pipe(v.string(), v.regex(/^[MC][0-9]{1,6}$/, 'must be M or C and a number')),
+      take: v.optional(
+        v.pipe(
+          v.picklist(TAKES),
+          v.description('A side as it is; both, ours first; or that nothing stays. Of C1 …: one of the choices told.'),
+        ),
+      ),
+      text: v.optional(
+        v.pipe(
+          v.string(),
+          v.maxLength(200_000),
+          v.description('In place of `take`, for M1 …: what replaces all from <<<<<<< to >>>>>>>.'),
+        ),
+      ),
+    }),
+  ),
+  v.maxLength(2000),
+  v.description('One for each conflict with an id. Leave it out where conflicts have none.'),
+)
+export type Resolution = v.InferOutput<typeof Resolutions>[number]
 const Text = { signal: success, words, text: v.pipe(v.string(), v.maxLength(200_000)) }
 const Review = v.object({
   signal: success,
@@ -147,6 +172,15 @@ const WITH_EDITS = v.variant('signal', [
   v.object({ ...Change, edits: v.optional(edits, []), fan_out: v.optional(fan_out, []) }),
   ...ENDS,
 ])
+const WITH_RESOLUTIONS = v.variant('signal', [
+  v.object({
+    ...Change,
+    edits: v.optional(edits, []),
+    conflicts: v.optional(Resolutions, []),
+    fan_out: v.optional(fan_out, []),
+  }),
+  ...ENDS,
+])
 const WITH_TEXT = v.variant('signal', [v.object({ ...Text, fan_out: v.optional(fan_out, []) }), ...ENDS])
 
 /** The schema of each kind's answer. */
@@ -154,7 +188,7 @@ export const ANSWERS = {
   plan: v.variant('signal', [PlanAnswer, ...ENDS]),
   outline: v.variant('signal', [Outline, ...ENDS]),
   implement: WITH_EDITS,
-  resolve: WITH_EDITS,
+  resolve: WITH_RESOLUTIONS,
   artifact: WITH_TEXT,
   summarise: WITH_TEXT,
   review: v.variant('signal', [Review, ...ENDS]),
@@ -210,7 +244,7 @@ export function offeredSchema(kind: StepKind, { subAgents }: { subAgents: boolea
     'check plan': CheckPlan,
     outline: Outline,
     implement: change,
-    resolve: change,
+    resolve: v.object({ ...Change, conflicts: v.optional(Resolutions) }),
     artifact: text,
     summarise: v.object(Text),
     review: Review,

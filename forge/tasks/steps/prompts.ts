@@ -21,7 +21,7 @@ export const PROMPT_VERSIONS: Record<StepKind, number> = {
   implement: 2,
   artifact: 2,
   review: 3,
-  resolve: 2,
+  resolve: 3,
   summarise: 2,
   'check plan': 4,
   extract: 1,
@@ -170,10 +170,15 @@ Below are questions with names (Q1, A3): answer each of them in \`answers\`, by 
 \`problem\`, however it is put. The verdict is good only where all are fine.`,
 
   resolve: `# Your task: bring two changes together
-Two tasks changed the same lines, or one changed what the other one moved or deleted. Below stand both sides and what \
+Two sides changed the same lines, or one changed what the other one moved or deleted. Below stand both sides and what \
 they had in common. Edit the files so that both changes do what they were made for; keep all that either side has \
 added, unless the other one takes it away on purpose. No conflict mark may stay. Change nothing but the conflicts and \
 what must follow from them. If the two contradict each other, ask.
+
+A conflict with an id behind its marks (\`<<<<<<< M3 ours\`) is resolved in the field \`conflicts\` of \`${ANSWER_NAME}\`, not \
+by an edit: by \`take\` where a side, or both one behind the other, is right as it is, else by \`text\`, all lines that \
+stand there afterwards. Between \`|||||||\` and \`=======\` is what both sides began with. A conflict without marks has \
+an id, too (C1), and the choices that are told for it. Edits are made after that: for what must follow elsewhere.
 
 ${EDITS}`,
 
