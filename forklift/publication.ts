@@ -6,6 +6,7 @@ import type { Oid, Repository } from '../core/git/repository.ts'
 import { read } from '../core/git/run.ts'
 import type { MergeReview } from '../core/review.ts'
 import type { Fork, Head } from './fork.ts'
+import { readForkLessons } from './fork-lessons.ts'
 import type { RunSteps } from './outcome.ts'
 import type { ForkliftPlan } from './plan.ts'
 import { isOurTitle, ledgerText, mergeBody, page, type Story } from './pull-request.ts'
@@ -57,7 +58,8 @@ export async function* publish(
   const ledger = host ? '' : ledgerText(judged)
   if (ledger) report.step(ledger)
   if (!host) return `Pushed ${ref} to origin: merge it into ${origin.branch} there, with a merge commit.`
-  const { title, body, draft } = page(judged, story)
+  const lessons = await readForkLessons(fork.repository)
+  const { title, body, draft } = page(judged, { ...story, lessons })
   const pull = head?.pull
   try {
     const text = {

@@ -35,6 +35,8 @@ export type Story = {
   fastForward?: boolean | undefined
   /** The addresses of older pull requests of Forklift's that this one replaces. */
   leftBehind?: string[] | undefined
+  /** What runs of the tasks have learned in the fork, as lines for its FORK.md: untrusted. */
+  lessons?: string | undefined
   /** Additional sentences for the page. */
   notes?: string[] | undefined
   /** How the host formats the page (the pull request's text); undefined where no host is known. */
@@ -82,6 +84,7 @@ function bodyOf(review: MergeReview, story: Story, size: Size, format: PageForma
     ...partsOf(review).map(([heading, groups]) => part(heading, groups, size)),
     review.upstreamCommits.count > 0 && commitList(review, story, size, format),
     howMade(review, story, size),
+    lessonsFor(story, size),
     howToMerge(story, format),
   ]
   // Nothing between the markers may look like a marker.
@@ -260,6 +263,16 @@ function partsInWords({ parts, files, models, before, left, asked }: MergeInPart
   return [`${facts.filter(Boolean).join(' ')} (The commit says so of itself.)`, [...rows, ...rest].join('\n')]
     .filter(Boolean)
     .join('\n\n')
+}
+
+/** What the fork's own runs of the tasks have learned, to be copied into FORK.md. */
+function lessonsFor({ lessons, originBranch }: Story, size: Size): string {
+  if (!lessons) return ''
+  return [
+    '### Learned here by runs of Forge',
+    `Written by models from failures and from answers of people. Lines that hold can go into \`FORK.md\` on ${code(originBranch)}, which the agent reads:`,
+    fence('markdown', lessons, size.words),
+  ].join('\n\n')
 }
 
 function howToMerge({ buttons, fastForward, originBranch }: Story, format: PageFormat): string {

@@ -20,8 +20,6 @@ export type TaskId = v.InferOutput<typeof TaskId>
 
 /** The prefix of all refs of runs except their branches. */
 export const RUNS = 'refs/forge/runs/'
-/** The ref of the lessons of this repository: a commit with a file for each. */
-export const PLAYBOOKS = 'refs/forge/playbooks'
 /** The ref of the results of `forge eval`: a commit with a file for each. */
 export const EVALUATIONS = 'refs/forge/evaluations'
 
@@ -180,6 +178,8 @@ export type ShownRun = v.InferOutput<typeof ShownRun>
 export const ShownTask = v.object({
   ...TaskStatus.entries,
   asks: v.optional(text),
+  /** Files that the task has written outside of its boundaries, where it asks the user because of that. */
+  outside: v.optional(v.array(text)),
   unchecked,
   task: v.optional(
     v.object({

@@ -1,11 +1,28 @@
 /** Publishing a good result in spite of problems on the way. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { rm, writeFile } from 'node:fs/promises'
-import { contains, git, parentsOf, show } from '../support/git.ts'
+import { contains, git, gitWith, parentsOf, show } from '../support/git.ts'
 import { addHook, letTheAgentGo, refusePushes, waitingAgent } from '../support/moments.ts'
 import { exists, expectExit, makeWorld, until } from '../support/world.ts'
 
 setDefaultTimeout(60_000)
+
+/** Writes lessons as `forge` keeps them in a repository. */
+async function keepLessons(repository: string, lines: string): Promise<void> {
+  const blob = await gitWith(repository, ['hash-object', '-w', '--stdin'], lines)
+  const tree = await gitWith(repository, ['mktree'], `100644 blob ${blob}\tfork-md\n`)
+  const commit = await gitWith(repository, [
+    '-c',
+    'user.name=You',
+    '-c',
+    'user.email=you@x',
+    'commit-tree',
+    '-m',
+    'x',
+    tree,
+  ])
+  await git(repository, 'update-ref', 'refs/forge/playbooks', commit)
+}
 
 test('a push that the server refuses: exit 1 with its reason, and the next run publishes without another agent', async () => {
   await using world = await makeWorld()
@@ -23,6 +40,7 @@ test('a push that the server refuses: exit 1 with its reason, and the next run p
 test('a pull request that cannot be opened: the compare link, and tomorrow it is opened without another agent', async () => {
   await using world = await makeWorld()
   world.github.fail({ method: 'POST', path: /pulls$/, status: 500, message: 'Server Error', times: 99 })
+  await keepLessons(world.checkout, '## Lessons\n\n- Notes (2026-11-24): They end with their harbour.\n')
   const failed = await world.run()
   expectExit(failed, 1)
   const [branch = ''] = await world.branches()
@@ -31,6 +49,10 @@ test('a pull request that cannot be opened: the compare link, and tomorrow it is
   expectExit(await world.run(), 0)
   expect(world.pull.head).toBe(branch)
   expect(world.pull.body).toContain('greeting.txt')
+  // What runs of Forge have learned in the fork is offered for its FORK.md.
+  expect(world.pull.body).toContain(
+    '```markdown\n## Lessons\n\n- Notes (2026-11-24): They end with their harbour.\n```',
+  )
   expect(await world.agentRuns()).toBe(1)
   expect(await world.branches()).toEqual([branch])
 })

@@ -96,6 +96,7 @@ test('untrusted text has no effect, anywhere on the page', () => {
       agent: words,
       words,
       notes: [words],
+      lessons: words,
     }
     for (const diffs of [
       new Map<string, string>(),
@@ -184,6 +185,12 @@ test('the page says how the merge was made, as far as that is known', () => {
   expect(body).toContain('model `openai/gpt-5` (`high`), agent `build`, 3 min 20 s, 42 requests, 1,234,567 tokens')
   expect(body).toContain("The agent's own words, which nobody has checked:\n\n```text\nAll tests pass.\n```")
   expect(bodyOf({})).not.toContain('own words')
+})
+
+test('what runs of the tasks have learned is offered for FORK.md, in a fence', () => {
+  expect(bodyOf({})).not.toContain('Learned here')
+  const body = bodyOf({}, { lessons: '## Lessons\n\n- Notes end with their harbour.' })
+  expect(body).toContain('can go into `FORK.md` on `main`, which the agent reads:\n\n```markdown\n## Lessons\n')
 })
 
 test('a page that is too long loses the oldest commits first, and never half a fence', () => {

@@ -162,10 +162,10 @@ function shownRun(run: Run): ShownRun {
 
 function shownTask(task: RunTask, detail: TaskDetail | undefined): ShownTask {
   if (!detail) return statusOfTask(task)
-  const { asks, behaviour = '', outputs, acceptance, write, never, checks, reviews, tier = '' } = detail
+  const { asks, outside, behaviour = '', outputs, acceptance, write, never, checks, reviews, tier = '' } = detail
   const objective = { behaviour, outputs, acceptance }
   const planned = { objective, boundaries: { write, never }, validation: { checks, reviews }, tier }
-  return { ...statusOfTask(task), ...(asks !== undefined && { asks }), task: planned }
+  return { ...statusOfTask(task), ...(asks !== undefined && { asks }), ...(outside && { outside }), task: planned }
 }
 
 const writtenLine = (run: string, { at, ...line }: JournalLine): WrittenLine =>

@@ -114,6 +114,8 @@ export type Run = v.InferOutput<typeof Run>
 export const TaskDetail = v.object({
   id: TaskId,
   asks: v.optional(v.string()),
+  /** Files that the task has written outside of its boundaries, where it asks because of that. */
+  outside: v.optional(v.array(v.string())),
   behaviour: v.optional(v.string()),
   outputs: v.array(v.string()),
   acceptance: v.array(v.string()),
@@ -163,6 +165,8 @@ export const TasksWord = v.variant('tell', [
     mayWrite: Additions,
     /** Additional files whose content the task's requests contain. */
     with: Additions,
+    /** The answer allows no files that its text names and the task may not write; without this, `forge` refuses it. */
+    onlyWords: v.optional(v.literal(true)),
   }),
   /** Replaces the plan. `seen`: the hash of the plan that was shown; if the plan has changed since, nothing is done. */
   v.object({ tell: v.literal('plan'), run: RunId, text: PlanText, seen: Seen }),

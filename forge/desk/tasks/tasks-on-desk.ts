@@ -200,13 +200,12 @@ function argumentsOf(word: Exclude<TasksWord, PlanWord | { tell: 'edit lesson' }
   const { run, task } = word
   switch (word.tell) {
     case 'answer':
-      // The page has fields for files of its own, so that words alone are meant as such.
       // After the two dashes nothing is an option; with a newline the text is not taken for a request for help.
       return [
         'answer',
         ...(word.mayWrite ?? []).map(glob => `--may-write=${glob}`),
         ...(word.with ?? []).map(path => `--with=${path}`),
-        ...((word.mayWrite ?? []).length + (word.with ?? []).length === 0 ? ['--only-words'] : []),
+        ...(word.onlyWords ? ['--only-words'] : []),
         '--',
         run,
         ...some(task),

@@ -152,11 +152,12 @@ export function toldCheckedPlan(lines: readonly string[]): CheckedPlan {
 
 /** Parses the output of `forge show RUN TASK --json`. */
 export function toldTask(lines: readonly string[]): TaskDetail {
-  const { id, asks, task } = readOne(ShownTask, lines)
+  const { id, asks, outside, task } = readOne(ShownTask, lines)
   const { objective, boundaries, validation, tier } = task ?? {}
   return {
     id,
     asks: asks && page(asks),
+    outside,
     behaviour: objective && page(objective.behaviour),
     outputs: objective?.outputs ?? [],
     acceptance: objective?.acceptance ?? [],

@@ -3,8 +3,9 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
-import { short, visible, wrap } from '../../../core/text.ts'
+import { short, visible } from '../../../core/text.ts'
 import type { ListedLesson } from '../../formats/tasks-json.ts'
+import { linesForForkMd } from '../lessons/fork-md.ts'
 import { type Lesson, lessonAsMarkdown, parseLesson } from '../lessons/lesson.ts'
 import { changePlaybooks, readPlaybooks } from '../lessons/playbooks.ts'
 import { personAt, readUser } from '../steps/commits.ts'
@@ -69,7 +70,7 @@ async function list(
 ): Promise<ExitCode> {
   const { lessons } = await readPlaybooks(place.objects)
   if (json) for (const lesson of lessons) out(JSON.stringify(listed(lesson)))
-  else if (forkMd) for (const line of forForkMd(lessons)) out(line)
+  else if (forkMd) for (const line of linesForForkMd(lessons)) out(line)
   else if (lessons.length === 0) out(NOTHING)
   else for (const line of table(lessons)) out(line)
   return EXIT.done
@@ -93,21 +94,6 @@ function table(lessons: readonly Lesson[]): string[] {
     const state = retired ? `, retired ${retired}` : by === 'person' ? ', yours' : ''
     return `${id.padEnd(width)}  ${date}  ${short(visible(title), 80)} (${came}${state})`
   })
-}
-
-/** Lessons as lines of a FORK.md, which Forklift's agent reads. */
-function forForkMd(lessons: readonly Lesson[]): string[] {
-  const active = lessons.filter(({ retired }) => !retired)
-  if (active.length === 0) return []
-  return [
-    '## Lessons',
-    '',
-    ...active.flatMap(({ title, says, date }) =>
-      wrap(`- ${visible(title)} (${date}): ${visible(says.replace(/\s+/g, ' '))}`, 118).map((row, at) =>
-        at === 0 ? row : `  ${row}`,
-      ),
-    ),
-  ]
 }
 
 async function show(place: RunPlace, { out }: CommandContext, id: string, json: boolean): Promise<ExitCode> {

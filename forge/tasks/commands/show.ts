@@ -12,6 +12,7 @@ import { runsFolder } from '../runs/folder.ts'
 import { readJournal } from '../runs/journal.ts'
 import { mergedBy } from '../runs/merging.ts'
 import { readPlan, readRunInput, readWish } from '../runs/plans.ts'
+import { filesOutside, readEscalation } from '../runs/report.ts'
 import type { RunStore } from '../runs/store.ts'
 import { journalStory } from '../runs/story.ts'
 import { keptWords } from '../steps/request.ts'
@@ -190,7 +191,9 @@ async function showTask(
   const why = unchecked.get(id)
   if (isJson) {
     const asks = state.question && (await store.readText(state.question))
-    const shown: ShownTask = { ...state, task, asks, unchecked: why }
+    const escalation = state.question && (await readEscalation(store, state.question))
+    const outside = escalation ? filesOutside(escalation) : []
+    const shown: ShownTask = { ...state, task, asks, ...(outside.length > 0 && { outside }), unchecked: why }
     context.out(JSON.stringify(shown))
     return EXIT.done
   }

@@ -1,15 +1,16 @@
 /**
- * The lessons of a repository: the files of a commit's tree at refs/forge/playbooks, one for each lesson, and the list
- * of runs whose outcomes are counted. Any number of processes may change them: each change is made on top of what is
+ * The lessons of a repository: the files of a commit's tree at refs/forge/playbooks, one for each lesson, one with all
+ * of them for a FORK.md, and the list of runs whose outcomes are counted. Any number of processes may change them: each change is made on top of what is
  * there.
  */
+import { FORK_LESSONS, PLAYBOOKS } from '../../../core/formats/fork-lessons.ts'
 import type { CommitIdentity } from '../../../core/git/commits.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Path } from '../../../core/git/repository.ts'
 import { listFiles, type TreeChange } from '../../../core/git/trees.ts'
-import { PLAYBOOKS } from '../../formats/tasks-json.ts'
 import type { Oid, RunId } from '../contract.ts'
 import { changeFilesAt } from '../runs/ref-files.ts'
+import { linesForForkMd } from './fork-md.ts'
 import { type Lesson, lessonAsMarkdown, parseLesson } from './lesson.ts'
 
 /**
@@ -75,6 +76,8 @@ function changesOf(before: Playbooks, after: Playbooks): Map<Path, TreeChange> {
     changes.set(fileOf(lesson), { mode: '100644', bytes: Buffer.from(lessonAsMarkdown(lesson)) })
   if (after.counted.length > 0)
     changes.set(COUNTED, { mode: '100644', bytes: Buffer.from(`${after.counted.join('\n')}\n`) })
+  const lines = linesForForkMd(after.lessons)
+  changes.set(FORK_LESSONS, { mode: '100644', bytes: Buffer.from(lines.map(line => `${line}\n`).join('')) })
   return changes
 }
 

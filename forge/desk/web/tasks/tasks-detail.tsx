@@ -1,12 +1,12 @@
 /** The details of a run or one of its tasks: its question, its description, its actions, and its journal. */
-import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { JournalLine, Run, RunTask, TaskDetail } from '../../contract/tasks.ts'
 import { usePage } from '../page/state.ts'
 import type { TasksState } from '../page/tasks-state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { visible, withoutTricks } from '../ui/names.ts'
 import { fullTime } from '../ui/times.ts'
-import { ActionIcon, Waiting } from '../ui/words.tsx'
+import { ActionIcon, Button, Waiting } from '../ui/words.tsx'
 import { tell, titleOf } from './tasks-actions.ts'
 import { TasksButtons } from './tasks-buttons.tsx'
 import { shownRunActions } from './tasks-commands.ts'
@@ -216,7 +216,9 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
     given.current = wanted
     field.current?.focus()
   }, [wanted])
-  const send = async () => {
+  /** Files that the answer names and that the task may not write, once the answer was held back because of them. */
+  const [named, setNamed] = useState<readonly string[]>([])
+  const send = async (onlyWords = false) => {
     const additions = {
       mayWrite: partsOf(mayWrite.current?.value ?? ''),
       with: partsOf(files.current?.value ?? ''),
@@ -225,8 +227,19 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
     // If the user adds files that the task may write or read, an answer in words is not needed.
     const text = field.current?.value.trim() || (hasAdditions ? 'Go on with what is added.' : '')
     if (text === '') return
+    // An answer in words leaves the task's boundaries as they are, so its next attempt would fail in the same way.
+    const outside = task ? (tasks.task.peek()?.outside ?? []).filter(path => text.includes(path)) : []
+    if (!hasAdditions && !onlyWords && outside.length > 0) {
+      if (mayWrite.current) mayWrite.current.value = outside.join(', ')
+      tasks.answers.set(`${key} write`, outside.join(', '))
+      setNamed(outside)
+      page.spoken.value = `${task?.id} may not write ${outside.join(', ')}`
+      return
+    }
     const word = { tell: 'answer', run: run.run, ...(task && { task: task.id }), text } as const
-    const said = await tell(page, tasks, { ...word, ...(hasAdditions && additions) })
+    const alone = onlyWords ? ({ onlyWords: true } as const) : {}
+    const said = await tell(page, tasks, { ...word, ...(onlyWords ? alone : hasAdditions && additions) })
+    if (said) setNamed([])
     if (said) for (const name of [key, `${key} write`, `${key} with`]) tasks.answers.delete(name)
   }
   const sendByKey = (event: KeyboardEvent) => {
@@ -276,6 +289,16 @@ function Answer({ run, task, tasks }: { run: Run; task?: RunTask; tasks: TasksSt
             onKeyDown={sendByKey}
           />
         </>
+      ) : null}
+      {named.length > 0 ? (
+        <p class="step-warning" role="status">
+          <Icon name="alert" />
+          <span>
+            {visible(named.join(', '))}: the task may not write this, so it would fail again. It is filled in above:
+            answer again to allow it.
+          </span>
+          <Button look="small" words="Answer in words only" onClick={() => send(true)} />
+        </p>
       ) : null}
       <div class="row">
         <button type="submit" class={isPlan ? 'button' : 'button main'} aria-disabled={tasks.isTelling.value}>

@@ -144,6 +144,7 @@ describe('the arguments of forge', () => {
     const tasks = await open()
     const words: TasksWord[] = [
       { tell: 'answer', run: RUN, task: 'docs', text: '--help' },
+      { tell: 'answer', run: RUN, task: 'docs', text: 'Try again.', onlyWords: true },
       { tell: 'approve', run: RUN, seen: 'c'.repeat(40) },
       { tell: 'pause', run: RUN },
       { tell: 'resume', run: RUN, limits: { cost: 7.5 } },
@@ -154,7 +155,8 @@ describe('the arguments of forge', () => {
     ]
     for (const word of words) await tasks.tell(v.parse(TasksWord, word))
     expect(await called()).toEqual([
-      ['answer', '--only-words', '--', RUN, 'docs', '--help\n'],
+      ['answer', '--', RUN, 'docs', '--help\n'],
+      ['answer', '--only-words', '--', RUN, 'docs', 'Try again.\n'],
       ['approve', RUN, `--seen=${'c'.repeat(40)}`],
       ['pause', RUN],
       ['resume', RUN, '--budget=7.50'],

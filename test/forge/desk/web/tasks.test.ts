@@ -9,7 +9,7 @@ import type { PageDesk } from '../../../support/page-desk.ts'
 import type { TaskCommand } from '../../../support/task-command.ts'
 import { findings } from './axe.ts'
 import { type DeskPage, openPage, until } from './page-scene.ts'
-import { APPROVING, ASKING, DONE, LANDING, openTasksScene, PLAN, RUN } from './tasks-scene.ts'
+import { APPROVING, ASKING, DONE, LANDING, openTasksScene, PLAN, RUN, SWEEP } from './tasks-scene.ts'
 
 setDefaultTimeout(120_000)
 
@@ -154,9 +154,26 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.keyboard.press('Control+Enter')
     await node('Sweep keys').getByText('attempt 3 · thinks').waitFor()
     expect(await tasks.told()).toEqual([
-      ['answer', '--only-words', '--', RUN, 'sweep', 'As long as the job’s retention.\nNo longer.\n'],
+      ['answer', '--', RUN, 'sweep', 'As long as the job’s retention.\nNo longer.\n'],
     ])
     expect(await page.getByRole('form', { name: 'Answer' }).count()).toBe(0)
+  })
+
+  test.each([
+    ['Answer Ctrl', '--may-write=src/lib/clock.ts'],
+    ['Answer in words only', '--only-words'],
+  ])('hold back an answer that names a file which the task may not write, until %s', async (button, option) => {
+    await open([ASKING], { details: { sweep: { ...SWEEP, outside: ['src/lib/clock.ts'] } } })
+    const answer = detail('The task sweep').getByRole('form', { name: 'Answer' })
+    await answer.getByLabel('Your answer').fill('You may change src/lib/clock.ts, too.')
+    await page.keyboard.press('Control+Enter')
+    await answer.getByText('the task may not write this').waitFor()
+    expect(await answer.getByLabel('May also write these files').inputValue()).toBe('src/lib/clock.ts')
+    expect(await tasks.told()).toEqual([])
+    await answer.getByRole('button', { name: button }).click()
+    await isTold(1)
+    const said = ['answer', option, '--', RUN, 'sweep', 'You may change src/lib/clock.ts, too.\n']
+    expect(await tasks.told()).toEqual([said])
   })
 
   test('keep what was typed as an answer where forge says no, and say why', async () => {
@@ -296,7 +313,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.keyboard.type('Leave Postgres alone.')
     await page.keyboard.press('Control+Enter')
     await isTold(1)
-    expect(await tasks.told()).toEqual([['answer', '--only-words', '--', APPROVING.run, 'Leave Postgres alone.\n']])
+    expect(await tasks.told()).toEqual([['answer', '--', APPROVING.run, 'Leave Postgres alone.\n']])
   })
 
   test('keep their branches out of lists, folded under their run, unless their name is typed', async () => {

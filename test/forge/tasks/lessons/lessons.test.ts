@@ -1,5 +1,6 @@
 /** Lessons: their files, which of them a step is given, what they may not say, and many changes at once. */
 import { describe, expect, test } from 'bun:test'
+import { FORK_LESSONS, PLAYBOOKS } from '../../../../core/formats/fork-lessons.ts'
 import { lessonsFor, lessonsInWords } from '../../../../forge/tasks/lessons/choose.ts'
 import {
   counted,
@@ -161,6 +162,10 @@ test('lessons that are changed at the same time are all there afterwards', async
     lessons: [{ id: 'b' }, {}, {}, {}],
     counted: ['20261123-a'],
   })
+  // For Forklift, which reads no lessons: lines for a FORK.md.
+  const lines = await place.git('show', `${PLAYBOOKS}:${FORK_LESSONS}`)
+  expect(lines).toStartWith('## Lessons\n\n- ')
+  expect(lines.match(/^- /gm)).toHaveLength(4)
 })
 
 test.each([
