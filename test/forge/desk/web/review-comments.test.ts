@@ -90,6 +90,16 @@ describe.skipIf(!hasBrowser)('a review', () => {
     expect(await notes()).toContain('"text":"ninth"')
     expect(await desk.git('rev-parse', 'topic')).toBe(before)
     expect(await findings(page)).toEqual([])
+    // An answer stands below it, and is resolved and deleted like any other.
+    await comment('Why <img').getByRole('button', { name: 'Reply' }).click()
+    await page.getByRole('textbox', { name: 'Comment on line 9' }).fill('Because.')
+    await page.keyboard.press('Control+Enter')
+    await comment('Because.').waitFor()
+    const all = await page.getByRole('article', { name: /^Comment of/ }).allInnerTexts()
+    expect(all.map(it => it.includes('Because.'))).toEqual([false, true])
+    await comment('Because.').getByRole('button', { name: 'Delete…' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await comment('Because.').waitFor({ state: 'detached' })
     // Typing lines above it, as a draft, moves the commented line down.
     await page.getByRole('button', { name: 'Open', exact: true }).click()
     await page.getByRole('textbox', { name: 'Editor' }).click()
