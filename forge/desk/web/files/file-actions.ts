@@ -110,6 +110,7 @@ export const fileActions = {
   goToSymbol: {
     label: 'Go to symbol…',
     keys: 'Alt+L',
+    otherKeys: 'Ctrl+Shift+O',
     icon: 'list',
     isPossible: isShown,
     run: ({ page }) => {
