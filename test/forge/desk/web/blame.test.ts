@@ -64,6 +64,7 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     const before = (await desk.git('rev-parse', 'main~1')).slice(0, 8)
     await page.getByRole('tablist', { name: 'Branches' }).getByRole('tab', { name: before, selected: true }).waitFor()
     await page.getByRole('textbox', { name: 'Editor' }).getByText('two', { exact: true }).waitFor()
+    await page.getByText('2:1', { exact: true }).waitFor()
     // The line comes from a commit in which the file had another name.
     await page.locator('.cm-blame .blame-first').getByText('Mira').click()
     await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name: 'old.txt' }).waitFor()
