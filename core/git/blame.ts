@@ -5,8 +5,8 @@ import { asText, isOid, type Oid, type Path } from './repository.ts'
 import { run } from './run.ts'
 import { entryAt } from './trees.ts'
 
-/** Lines of a file, counted from 1, that come from one commit. */
-export type BlamedLines = { commit: Oid; line: number; count: number }
+/** Lines of a file, counted from 1, that come from one commit; `from`: the number of the first one in that commit. */
+export type BlamedLines = { commit: Oid; line: number; from: number; count: number }
 export type BlamedCommit = {
   oid: Oid
   /** The file's path in this commit; undefined where git prints the path with escapes. */
@@ -85,11 +85,11 @@ function parse(printed: string): Blame {
   const commits = new Map<Oid, BlamedCommit>()
   let current: BlamedCommit | undefined
   for (const line of printed.split('\n')) {
-    const [, oid, at, count] = /^([0-9a-f]{40,64}) \d+ (\d+) (\d+)$/.exec(line) ?? []
+    const [, oid, from, at, count] = /^([0-9a-f]{40,64}) (\d+) (\d+) (\d+)$/.exec(line) ?? []
     if (oid !== undefined) {
       current = commits.get(oid) ?? { oid, path: undefined, name: '', authored: 0, subject: '', previous: undefined }
       commits.set(oid, current)
-      lines.push({ commit: oid, line: Number(at), count: Number(count) })
+      lines.push({ commit: oid, line: Number(at), from: Number(from), count: Number(count) })
       continue
     }
     if (!current) continue

@@ -26,16 +26,16 @@ test('each line has its commit, with its author, time and subject, and the one b
   const second = await commit(
     path,
     'main',
-    { 'ä b.txt': 'one\nTWO\nthree\nfour\n' },
+    { 'ä b.txt': 'new\none\nTWO\nthree\n' },
     { author, message: 'Shout\n\nWhy.' },
   )
   const name = Buffer.from('ä b.txt').toString('latin1')
   const { lines, commits } = await blame(objects, second, name)
-  expect(lines.map(({ commit, line, count }) => [commit, line, count])).toEqual([
-    [first, 1, 1],
-    [second, 2, 1],
-    [first, 3, 1],
-    [second, 4, 1],
+  expect(lines.map(({ commit, line, from, count }) => [commit, line, from, count])).toEqual([
+    [second, 1, 1, 1],
+    [first, 2, 1, 1],
+    [second, 3, 3, 1],
+    [first, 4, 3, 1],
   ])
   const authored = Number(await git(path, 'log', '-1', '--format=%at', second))
   expect(commits.find(({ oid }) => oid === second)).toEqual({

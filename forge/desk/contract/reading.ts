@@ -41,8 +41,10 @@ export const Match = v.object({
 })
 export type Match = v.InferOutput<typeof Match>
 
-/** A run of lines in a file, from line 1, that come from the same commit. */
-const BlamedLines = v.object({ commit: Oid, line: Count, count: Count })
+/**
+ * A run of lines in a file, from line 1, that come from the same commit; `from`: the number of the first one there.
+ */
+const BlamedLines = v.object({ commit: Oid, line: Count, from: Count, count: Count })
 export const BlamedCommit = v.object({
   oid: Oid,
   /** The file's path in the commit, if known. */

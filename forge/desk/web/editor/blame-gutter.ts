@@ -10,15 +10,21 @@ import { savedLineOf } from './change-marks.ts'
 export interface LineCommits {
   /** The commit of a line, from 1. */
   commitOf: (line: number) => BlamedCommit | undefined
+  /** The number of a line in its commit, from 1. */
+  numberOf: (line: number) => number | undefined
 }
 
 export function lineCommits({ lines, commits }: Blame): LineCommits {
   const byOid = new Map(commits.map(commit => [commit.oid, commit]))
   const byLine: (BlamedCommit | undefined)[] = []
-  for (const { commit, line, count } of lines) {
-    for (let at = line; at < line + count; at++) byLine[at] = byOid.get(commit)
+  const numbers: number[] = []
+  for (const { commit, line, from, count } of lines) {
+    for (let at = 0; at < count; at++) {
+      byLine[line + at] = byOid.get(commit)
+      numbers[line + at] = from + at
+    }
   }
-  return { commitOf: line => byLine[line] }
+  return { commitOf: line => byLine[line], numberOf: line => numbers[line] }
 }
 
 /**
@@ -28,6 +34,12 @@ export function commitOfLine(state: EditorState, commits: LineCommits, line: num
   if (line === state.doc.lines && state.doc.line(line).length === 0) return null
   const saved = savedLineOf(state, line)
   return saved === undefined ? undefined : commits.commitOf(saved)
+}
+
+/** The number that a line of the editor has in its commit; 1 where it is not known. */
+export function numberInCommit(state: EditorState, commits: LineCommits, line: number): number {
+  const saved = savedLineOf(state, line)
+  return (saved === undefined ? undefined : commits.numberOf(saved)) ?? 1
 }
 
 export const NOT_SAVED = 'Not saved'
@@ -74,11 +86,14 @@ class BlameMarker extends GutterMarker {
   }
 }
 
+/** Shows a commit at a line of the file, by its number in that commit. */
+export type OpenBlamed = (commit: BlamedCommit, line: number) => void
+
 /**
  * Shows the commit of each line in the gutter. `open`: shows a clicked commit. For screen readers, the commit of the
  * cursor's line is also shown above the text.
  */
-export function blameGutter(commits: LineCommits, open: (commit: BlamedCommit) => void): Extension {
+export function blameGutter(commits: LineCommits, open: OpenBlamed): Extension {
   const numberAt = (view: EditorView, at: number) => view.state.doc.lineAt(at).number
   const commitAt = (view: EditorView, number: number) => commitOfLine(view.state, commits, number)
   return gutter({
@@ -95,7 +110,7 @@ export function blameGutter(commits: LineCommits, open: (commit: BlamedCommit) =
         const commit = commitAt(view, numberAt(view, from))
         if (!(event instanceof MouseEvent) || event.button !== 0) return false
         event.preventDefault()
-        if (commit) open(commit)
+        if (commit) open(commit, numberInCommit(view.state, commits, numberAt(view, from)))
         return true
       },
     },

@@ -28,7 +28,14 @@ import { loadLanguage, MAX_COLOURED_LENGTH } from '../ui/languages.ts'
 import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { Disconnected } from '../ui/socket.ts'
-import { blameGutter, commitOfLine, type LineCommits, lineCommits } from './blame-gutter.ts'
+import {
+  blameGutter,
+  commitOfLine,
+  type LineCommits,
+  lineCommits,
+  numberInCommit,
+  type OpenBlamed,
+} from './blame-gutter.ts'
 import {
   type ChangedLines,
   countsOf,
@@ -495,7 +502,7 @@ export class OpenFile {
   }
 
   /** Shows the commits beside the lines (`open`: shows one of them); undefined hides them. */
-  showBlame(blame: Blame | undefined, open: (commit: BlamedCommit) => void): void {
+  showBlame(blame: Blame | undefined, open: OpenBlamed): void {
     this.#blame = blame && lineCommits(blame)
     if (!this.state) return
     const shown = this.#blame ? blameGutter(this.#blame, open) : []
@@ -617,6 +624,13 @@ export class OpenFile {
     const changes = changesBetween(before, textOf(text))
     if (!changes.empty) this.dispatch({ changes, userEvent: 'input.format' })
     return true
+  }
+
+  /** The number that the cursor's line has in its commit of the blame. */
+  get blamedLine(): number {
+    const state = this.#hereState
+    if (!state || !this.#blame) return 1
+    return numberInCommit(state, this.#blame, state.doc.lineAt(state.selection.main.head).number)
   }
 
   goToNextChange(): void {

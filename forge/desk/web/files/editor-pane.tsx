@@ -21,6 +21,7 @@ import { ActionIcon, Button, Empty, Waiting } from '../ui/words.tsx'
 import { codeActions } from './code-actions.ts'
 import { fileActions, linesMenu } from './file-actions.ts'
 import { restoreFiles } from './file-dialogs.ts'
+import { openLine } from './open-line.ts'
 
 interface EditorPaneProps {
   tab: Tab
@@ -137,9 +138,14 @@ function NotYet({ tab, file, isActive }: ShownFileProps) {
   )
 }
 
-/** Opens a commit at the file, by the path it had there. */
-function openBlamed(page: Page, file: OpenFile, { oid, path = file.path }: Pick<BlamedCommit, 'oid' | 'path'>): void {
-  page.open({ kind: 'commit', commit: oid }).edit(path)
+/** Opens a commit at a line of the file, by the path it had there. */
+function openBlamed(
+  page: Page,
+  file: OpenFile,
+  { oid, path = file.path }: Pick<BlamedCommit, 'oid' | 'path'>,
+  line: number,
+): void {
+  void openLine(page, page.open({ kind: 'commit', commit: oid }), path, line, undefined)
 }
 
 /** Loads the blame while it is shown, and again when the branch has a new commit. */
@@ -153,7 +159,7 @@ function useBlame(tab: Tab, file: OpenFile): string | undefined {
     `${tip} ${file.path} ${isWanted}`,
   ])
   const blame = isWanted ? asked.latest.value : undefined
-  useEffect(() => file.showBlame(blame, commit => openBlamed(page, file, commit)), [file, page, blame])
+  useEffect(() => file.showBlame(blame, (commit, line) => openBlamed(page, file, commit, line)), [file, page, blame])
   return isWanted ? asked.problem.value : undefined
 }
 
@@ -173,7 +179,7 @@ function BlameOfLine({ file, problem }: { file: OpenFile; problem: string | unde
         class="crumb-symbols cut"
         aria-label={`This line: ${words}`}
         title={`${shortId(commit.oid)} ${words}`}
-        onClick={() => openBlamed(page, file, commit)}
+        onClick={() => openBlamed(page, file, commit, file.blamedLine)}
       >
         <Icon name="commit" size="xs" />
         <bdi class="cut">{words}</bdi>
@@ -183,7 +189,7 @@ function BlameOfLine({ file, problem }: { file: OpenFile; problem: string | unde
           look="small"
           words="Before this"
           title={`Blame this file as it was before ${shortId(commit.oid)}`}
-          onClick={() => openBlamed(page, file, previous)}
+          onClick={() => openBlamed(page, file, previous, file.blamedLine)}
         />
       )}
     </>

@@ -4,6 +4,7 @@ import { copy } from '../page/actions.ts'
 import { branchOf, draftsAt, hasDraft, isMerging } from '../page/branch-facts.ts'
 import { findActions } from '../page/desk-actions.ts'
 import type { Page, Tab } from '../page/state.ts'
+import { showExplorer } from '../page/tab-actions.ts'
 import type { TreeRow } from '../page/tree.ts'
 import { previewKindOf } from '../preview/kinds.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
@@ -301,7 +302,7 @@ export const folderActions = {
     keys: 'Ctrl+Alt+F',
     listKeys: '/',
     icon: 'filter',
-    run: ({ tab }) => runFilter(tab),
+    run: ({ page, tab }) => showExplorer(page, tab, () => runFilter(tab)),
   },
   upload: {
     label: 'Upload files…',

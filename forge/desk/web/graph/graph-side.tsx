@@ -17,6 +17,7 @@ import { byVersion } from '../ui/versions.ts'
 import { IconButton, Name, RefName } from '../ui/words.tsx'
 import { graphActions } from './graph-actions.ts'
 import { labelMenu } from './graph-menus.ts'
+import { splitByAge } from './stale-branches.ts'
 import { outlookLook, outlookWord } from './step-words.tsx'
 
 /** The number of entries of each kind shown at first, and added by Show more. */
@@ -213,19 +214,7 @@ function Remotes() {
 
 type RemoteRefs = NonNullable<Page['graph']['refs']['value']>['remotes'][number]
 
-/** A remote branch is stale if its tip is this many seconds older than the newest one of the remote. */
-const STALE_AGE_S = 90 * 24 * 3600
-
 type RemoteBranch = RemoteRefs['branches'][number]
-
-/** Splits the branches of a remote into fresh ones, newest first, and stale ones. */
-function splitByAge(branches: readonly RemoteBranch[]): { fresh: RemoteBranch[]; stale: RemoteBranch[] } {
-  const timeOf = ({ committed = 0 }: RemoteBranch) => committed
-  const sorted = branches.toSorted((one, other) => timeOf(other) - timeOf(one))
-  const newest = sorted[0] === undefined ? 0 : timeOf(sorted[0])
-  const isStale = (branch: RemoteBranch) => timeOf(branch) < newest - STALE_AGE_S
-  return { fresh: sorted.filter(it => !isStale(it)), stale: sorted.filter(isStale) }
-}
 
 function Remote({ remote: { name, url, branches } }: { remote: RemoteRefs }) {
   const isOpen = useSignal(false)

@@ -40,7 +40,7 @@ export const tabActions = {
     otherKeys: 'Ctrl+Shift+E',
     icon: 'file',
     isPossible: about => !isAtConflicts(about),
-    run: ({ page }) => page.places.focus('explorer'),
+    run: ({ page, tab }) => showExplorer(page, tab, () => page.places.focus('explorer')),
   },
   goToConflicts: {
     label: 'Go to the conflicted files',
@@ -133,6 +133,23 @@ export const tabActions = {
     run: ({ page, tab }) => page.close(tab),
   },
 } satisfies Actions<InTab>
+
+/**
+ * Shows the side bar with the explorer, which a review replaces by its own list, and then runs `act`. The last file is
+ * shown instead of a review, or else the chat.
+ */
+export function showExplorer(page: Page, tab: Tab, act: () => unknown): void {
+  const { panes } = page.graph
+  const isReview = tab.pane.kind === 'review'
+  if (!isReview && panes.isSideShown.peek()) {
+    act()
+    return
+  }
+  if (!panes.isSideShown.peek()) panes.toggle('side')
+  if (isReview) tab.show(tab.panes.peek().findLast(({ kind }) => kind === 'file') ?? { kind: 'chat' })
+  // The explorer is in the page after the next frame.
+  requestAnimationFrame(() => requestAnimationFrame(() => act()))
+}
 
 function showIn(page: Page, tab: Tab, pane: Pane): void {
   page.open(tab.at)

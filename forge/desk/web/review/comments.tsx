@@ -71,7 +71,7 @@ interface BoxProps {
 
 function CommentBox({ tab, comment, isElsewhere = false }: BoxProps) {
   const page = usePage()
-  const { id, commit, path, line, text, words, author, time, isResolved } = comment
+  const { id, commit, path, side, line, text, words, author, time, isResolved } = comment
   const change = (ask: () => Promise<unknown>) =>
     ask().then(
       () => {
@@ -99,6 +99,15 @@ function CommentBox({ tab, comment, isElsewhere = false }: BoxProps) {
         ) : null}
         {isResolved ? <span class="meta">Resolved</span> : null}
         <span class="grow" />
+        {isElsewhere || isResolved || line === undefined ? null : (
+          <Button
+            look="quiet small"
+            words="Reply"
+            onClick={() => {
+              tab.review.commenting.value = { path, side, line }
+            }}
+          />
+        )}
         <Button look="quiet small" words={isResolved ? 'Reopen' : 'Resolve'} onClick={resolve} />
         {isOfBranch && !isResolved ? (
           <Button look="quiet small" words="Send to the AI" onClick={() => sendToAi(page, tab, [comment])} />

@@ -183,6 +183,17 @@ function NoChanges({ review, branch }: { review: ReviewState; branch: string | u
   return (
     <Empty title="No changes">
       <p class="lede">{emptyWords(review)}</p>
+      {review.kind.value === 'unsaved' ? (
+        <p class="after">
+          <Button
+            look="main"
+            words={reviewActions.all.label}
+            onClick={() => {
+              review.kind.value = 'all'
+            }}
+          />
+        </p>
+      ) : null}
     </Empty>
   )
 }

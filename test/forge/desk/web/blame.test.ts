@@ -3,6 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser } from '../../../support/browser.ts'
 import { commit } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
+import { findings } from './axe.ts'
 import { type DeskPage, templateOf, until, withEachPage } from './page-scene.ts'
 
 // A busy machine renders slowly.
@@ -44,6 +45,7 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
   test('says who wrote each line and when, follows what is typed, and leaves by the same key', async () => {
     await open()
     expect(await names()).toEqual(['Mira', 'Ada', 'Mira'])
+    expect(await findings(page)).toEqual([])
     await page.keyboard.type('zero\n')
     await until(async () => (await names())[0] === 'Not saved')
     expect(await names()).toEqual(['Not saved', 'Mira', 'Ada', 'Mira'])
@@ -62,6 +64,7 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     const before = (await desk.git('rev-parse', 'main~1')).slice(0, 8)
     await page.getByRole('tablist', { name: 'Branches' }).getByRole('tab', { name: before, selected: true }).waitFor()
     await page.getByRole('textbox', { name: 'Editor' }).getByText('two', { exact: true }).waitFor()
+    await page.getByText('2:1', { exact: true }).waitFor()
     // The line comes from a commit in which the file had another name.
     await page.locator('.cm-blame .blame-first').getByText('Mira').click()
     await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name: 'old.txt' }).waitFor()

@@ -1,9 +1,25 @@
 /** Names and messages in the graph: the order of tags, folded labels, and rewrapped messages. */
 import { describe, expect, test } from 'bun:test'
 import type { BranchInfo } from '../../../../forge/desk/contract/branches.ts'
+import { splitByAge } from '../../../../forge/desk/web/graph/stale-branches.ts'
 import { foldLabels, type Label, labelsOf, shortName } from '../../../../forge/desk/web/page/graph-labels.ts'
 import { joinWrappedLines } from '../../../../forge/desk/web/ui/reflow.ts'
 import { byVersion } from '../../../../forge/desk/web/ui/versions.ts'
+
+test('branches of a remote are stale 90 days after its newest one, and the others are by time', () => {
+  const day = 24 * 3600
+  const branches = [
+    { name: 'old', committed: 10 * day },
+    { name: 'missing' },
+    { name: 'newest', committed: 1000 * day },
+    { name: 'at the bound', committed: 910 * day },
+    { name: 'fresh', committed: 950 * day },
+  ]
+  const { fresh, stale } = splitByAge(branches)
+  expect(fresh.map(({ name }) => name)).toEqual(['newest', 'fresh', 'at the bound'])
+  expect(stale.map(({ name }) => name)).toEqual(['old', 'missing'])
+  expect(splitByAge([])).toEqual({ fresh: [], stale: [] })
+})
 
 test('tags are by version, the newest first, whether they begin with a v or not', () => {
   const names = [

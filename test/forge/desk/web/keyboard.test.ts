@@ -265,6 +265,17 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     }
   })
 
+  test('the explorer has the focus by its key, also from a review and where the side bar is hidden', async () => {
+    await page.keyboard.press('Alt+r')
+    await page.getByRole('tree', { name: 'Explorer' }).waitFor({ state: 'detached' })
+    await page.keyboard.press('Control+Shift+e')
+    await page.locator('[role="tree"][aria-label="Explorer"]:focus').waitFor()
+    await page.keyboard.press('Control+b')
+    await page.getByRole('tree', { name: 'Explorer' }).waitFor({ state: 'detached' })
+    await page.keyboard.press('Control+Alt+f')
+    await page.locator('[aria-label="Filter files"]:focus').waitFor()
+  })
+
   test('the explorer has the focus by the key of VS Code, too', async () => {
     await openByName('README')
     await page.keyboard.press('Control+Shift+E')

@@ -3,6 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser } from '../../../support/browser.ts'
 import { commit } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
+import { findings } from './axe.ts'
 import { type DeskPage, templateOf, until, withEachPage } from './page-scene.ts'
 
 // A busy machine renders slowly.
@@ -65,6 +66,7 @@ describe.skipIf(!hasBrowser)('parts of changes', () => {
     const dialog = page.getByRole('dialog', { name: 'Save some changes of main' })
     await dialog.getByRole('checkbox', { name: 'Change at line 7 of a.txt' }).check()
     await dialog.getByLabel('Commit message').fill('Only B')
+    expect(await findings(page)).toEqual([])
     await dialog.getByRole('button', { name: 'Save', exact: true }).click()
     await dialog.waitFor({ state: 'detached' })
     expect(await desk.git('show', 'main:a.txt')).toBe(text(now.with(6, 'Bline 7')).trimEnd())
