@@ -96,6 +96,10 @@ export class BatchWork implements BatchActivities {
     if (sent) return { is: 'there', sent }
     const records = new BatchRecords(store)
     if ((await records.failureOf(input.key)) !== undefined) return { is: 'now' }
+    if (run.budget) {
+      await this.#sayNow(run, 'no batches by a hub', 'Requests are sent now: with a hub there are no batches.')
+      return { is: 'now' }
+    }
     const { batches } = await this.means.model(input.model)
     if (!batches || this.#without.has(input.model)) {
       await this.#sayNow(

@@ -57,7 +57,8 @@ export class RunWork implements RunActivities {
   ) {}
 
   async begin(input: RunInput): Promise<Remembered> {
-    const { objects, settings, now } = this.means
+    const { objects, now } = this.means
+    const settings = input.models ? this.means.settings.withModels(input.models) : this.means.settings
     // Fail here, before any money is spent, where the git identity is missing.
     await readIdentity(objects.repository, 'AUTHOR')
     const models = TIERS.flatMap(tier => settings.modelsOf(tier))
@@ -70,7 +71,7 @@ export class RunWork implements RunActivities {
     const { store, approved, verdicts } = await this.means.run(input.run)
     if (approved && !(await approved.hasAsked(input)))
       throw new Failure(
-        `You have not asked for ${input.run} with these limits in this repository: see forge run and forge resume.`,
+        `You have not asked for ${input.run} with these limits in this repository: see forge run and forge resume.${await approved.ofStrangers()}`,
       )
     const before = await readStoredRun(store)
     const { learns } = settings
@@ -127,17 +128,20 @@ export class RunWork implements RunActivities {
   }
 
   /** Stores what planners are told besides files. Errors are ignored: a plan can be made without it, only less well. */
-  async #facts({ base, wish }: RunInput, store: RunStore): Promise<Reference[]> {
-    const facts = (await this.means.options.facts?.(base, await store.readText(wish))) ?? []
+  async #facts({ base, wish, wished }: RunInput, store: RunStore): Promise<Reference[]> {
+    const found = wished && (await store.readText(wished))
+    const others = await this.means.options.facts?.(base, found === undefined ? await store.readText(wish) : undefined)
+    const facts = [...(others ?? []), ...(found ? [{ kind: 'wished', text: found }] : [])]
     return await Promise.all(facts.map(({ kind, text }) => store.put(kind, this.means.clean(text))))
   }
 
   async note({ run, lines }: { run: RunId; lines: NewJournalLine[] }): Promise<void> {
-    const { journal } = await this.means.run(run)
+    const { journal, budget } = await this.means.run(run)
     for (const line of lines) {
       await journal.note({ ...line, run, words: await this.#withAnswer(line, run) })
       if (line.task !== undefined || !ENDS.includes(line.what)) continue
       if (line.what === 'done') await hideDone(this.means.objects, run)
+      await budget?.end(run)
       this.means.packRun(run)
       this.means.tidyUp()
     }
@@ -187,7 +191,7 @@ export class RunWork implements RunActivities {
     const isTaken = async () => ((await approved?.hasAll()) || (await this.#isWithin(run, plan))) && (await isPlanned())
     if (approved && !(await approved.hasPlan(plan)) && !(await isTaken()))
       throw new Failure(
-        `A plan of ${run} was approved, but not by you: forge stop ${run} ends it, and a new run begins afresh.`,
+        `A plan of ${run} was approved, but not by you: forge stop ${run} ends it, and a new run begins afresh.${await approved.ofStrangers()}`,
       )
     await verdicts?.sign({ fact: 'approved', run, plan: hash })
   }
@@ -198,7 +202,8 @@ export class RunWork implements RunActivities {
     const before = await planThatHolds(store)
     if (!before) return false
     const isApproved = !verdicts || (await verdicts.has({ fact: 'approved', run, plan: hashOfPart(before, undefined) }))
-    return isApproved && this.means.widens(before, plan, []).length === 0
+    if (!isApproved) return false
+    return this.means.widens(await this.means.settingsOf(store), before, plan, []).length === 0
   }
 
   async #verifyAnswered({ run, task, answer }: { run: RunId } & PersonAnswer): Promise<void> {
@@ -216,7 +221,7 @@ export class RunWork implements RunActivities {
     status: RunStatus
     resume?: string
   }): Promise<Reference> {
-    const { store, folder, ledger } = await this.means.run(input.run)
+    const { store, folder } = await this.means.run(input.run)
     const plan = input.plan && (await this.means.plan(store, input.plan))
     const state = input.status.tasks.find(({ id }) => id === input.task)
     // A question that was just asked is not yet in the status.
@@ -224,7 +229,11 @@ export class RunWork implements RunActivities {
     const failures = input.evidence.filter(it => !isQuestion(it))
     const evidence = await Promise.all(failures.map(it => evidenceInWords(store, it)))
     const escalation: Escalation = {
-      status: { ...input.status, tasks: inShort(input.status.tasks, input.task), spent: ledger.spent() },
+      status: {
+        ...input.status,
+        tasks: inShort(input.status.tasks, input.task),
+        spent: await this.means.spent(input.run),
+      },
       words: this.means.clean(input.words),
       // Failures with the same evidence are listed once.
       evidence: [...new Set(evidence.map(text => this.means.clean(text)))],
@@ -245,10 +254,11 @@ export class RunWork implements RunActivities {
   }
 
   async rest(status: RunStatus): Promise<void> {
-    const { store, ledger } = await this.means.run(status.run)
+    const { store } = await this.means.run(status.run)
     // The ledger, which counts all requests, also has the costs that the workflow is not told: of answers that broke
     // off, and of requests lost in a crash.
-    await store.set('status.json', `${JSON.stringify({ ...status, spent: ledger.spent() })}\n`)
+    const spent = await this.means.spent(status.run)
+    await store.set('status.json', `${JSON.stringify({ ...status, spent })}\n`)
   }
 
   async finish(input: {
@@ -282,14 +292,15 @@ export class RunWork implements RunActivities {
     const finished = { ...validated, ...(heldBefore.length > 0 && { heldBefore }) }
     if (!(await this.#hasOpenQuestions(plan, results, validated.head))) return finished
     const asks = await store.put('asks', questionsInWords(plan))
-    return { ...finished, review: { asks, count: reviewersOf(this.means.settings, REVIEW_TIER), tier: REVIEW_TIER } }
+    const count = reviewersOf(await this.means.settingsOf(store), REVIEW_TIER)
+    return { ...finished, review: { asks, count, tier: REVIEW_TIER } }
   }
 
   /** Judges the result of a run that resolves a merge as Forklift's are; undefined where nothing is against it. */
   async #judged(base: Oid, head: Oid, store: RunStore): Promise<Finished | undefined> {
     const { objects } = this.means
     const merged = await mergedBy(objects, base)
-    const refusals = merged ? await judgeMerge(objects, { ...merged, result: head }) : []
+    const { refusals } = merged ? await judgeMerge(objects, { ...merged, result: head }) : { refusals: [] }
     const [first] = refusals
     if (first === undefined) return undefined
     const report = await store.put('complaints', this.means.clean(refusals.join('\n')))

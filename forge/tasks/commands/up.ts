@@ -43,6 +43,10 @@ export async function runUp(argv: string[], { cwd, env, out, err }: CommandConte
     return EXIT.done
   }
   const worker = await ensureWorker(repository, env, { server, queue: await queueOf(repository) })
+  if (!worker) {
+    out('No worker: FORGE_WORKER=none.')
+    return EXIT.done
+  }
   out(`The worker of ${visible(worker.folder)}: process ${worker.process.pid}`)
   return EXIT.done
 }

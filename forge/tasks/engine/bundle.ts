@@ -16,13 +16,18 @@ const BUNDLES = join(TASKS, '../../.tools/tasks')
  * bundle.
  */
 export async function bundlePath(isEncrypted = false): Promise<string> {
+  return join(BUNDLES, `workflows-${await flowsVersion()}${isEncrypted ? '-encrypted' : ''}.js`)
+}
+
+/** A hash of the sources of the workflows, the same on all machines with the same ones. */
+export async function flowsVersion(): Promise<string> {
   const hash = createHash('sha256').update(await readFile(join(TASKS, 'package.json')))
   for (const source of SOURCES) {
     const path = join(TASKS, source)
     const names = (await stat(path)).isDirectory() ? (await readdir(path)).sort() : ['']
     for (const name of names) hash.update(`${source}/${name}\n`).update(await readFile(join(path, name)))
   }
-  return join(BUNDLES, `workflows-${hash.digest('hex').slice(0, 16)}${isEncrypted ? '-encrypted' : ''}.js`)
+  return hash.digest('hex').slice(0, 16)
 }
 
 /** Gives the path of the bundle, and builds it where it is missing. */

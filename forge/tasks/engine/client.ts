@@ -391,7 +391,9 @@ function codeOf(error: unknown): number | undefined {
   return undefined
 }
 
-/** The message of the innermost error, which tells most. */
+/** The message of the innermost error, which tells most, for a sentence. */
+export const serverReason = (error: unknown): string => reasonOf(error)
+
 function reasonOf(error: unknown): string {
   let reason = ''
   for (let at = error; at instanceof Error; at = at.cause) reason = at.message

@@ -21,7 +21,7 @@ export async function ownIdentity(): Promise<string> {
 }
 
 /** Whether a worker's identity belongs to a process of this machine that has ended. */
-async function isDead(identity: string): Promise<boolean> {
+export async function isDead(identity: string): Promise<boolean> {
   if (!identity.startsWith(PREFIX)) return false
   const parsed = v.safeParse(Identity, identity.slice(PREFIX.length))
   return parsed.success && parsed.output.host === hostname() && !(await isProcessAlive(parsed.output.process))
