@@ -273,6 +273,9 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await row.locator('.ctx').click()
     await until(async () => (await row.getAttribute('aria-description')) === 'whole in the AI’s context')
     await page.getByText('5 files in full', { exact: true }).waitFor()
+    // The sign of a whole file covers nothing of its row.
+    const sign = await row.locator('.ctx').boundingBox()
+    expect(Math.max(sign?.width ?? 99, sign?.height ?? 99)).toBeLessThanOrEqual(24)
     await row.click()
     await page.keyboard.press('Alt+a')
     await until(async () => (await row.getAttribute('aria-description')) === 'its summary is in the AI’s context')

@@ -235,8 +235,14 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(others).toEqual([])
     expect(start).toBeLessThan(140)
     expect(await rowsWithoutDot()).toEqual([])
+    const cutLabels = () =>
+      page
+        .locator('.label.short .ref-name')
+        .evaluateAll(all => all.filter(name => name.scrollWidth > name.clientWidth).map(name => name.textContent))
+    expect(await cutLabels()).toEqual([])
     await page.setViewportSize({ width: 800, height: 700 })
     await until(async () => (await page.locator('.graph-list').boundingBox())?.width !== undefined)
+    expect(await cutLabels()).toEqual([])
     await until(async () => (await starts()).length === 1)
     expect(await rowsWithoutDot()).toEqual([])
     // Panning shows the lanes beyond the column, and the others keep their dots.

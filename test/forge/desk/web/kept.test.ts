@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaul
 import type { WebSocketRoute } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
+import { git } from '../../../support/git.ts'
 import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
 import { until as untilWithin } from '../../../support/repository.ts'
 import { openFile, type RealPage, visit } from './real-page.ts'
@@ -20,7 +21,14 @@ describe.skipIf(!hasBrowser)('what was typed and asked for', () => {
     browser = await openBrowser()
     const files = { 'a.txt': 'one\n' }
     const lines = { 'a.txt': 'one\ntwo\nthree\nfour\nfive\n' }
-    const away = { 'away-1': lines, 'away-2': lines, 'away-3': lines, 'away-4': lines, 'away-5': lines }
+    const away = {
+      'away-1': lines,
+      'away-2': lines,
+      'away-3': lines,
+      'away-4': lines,
+      'away-5': lines,
+      'away-6': lines,
+    }
     const branches = { main: files, other: files, third: files, ...away }
     desk = await openRealDesk({ built: await builtPage(), branches })
   })
@@ -171,6 +179,20 @@ describe.skipIf(!hasBrowser)('what was typed and asked for', () => {
     page = await visit(browser.context, desk)
     await draftIs('away-4', 'typed one\ntwo\nthree\nfour\nfive\ntyped ')
     expect(await kept()).toEqual([])
+  })
+
+  test('of a branch that was deleted meanwhile it stays in the browser, and is added once the branch is back', async () => {
+    await openFile(page, 'away-6', 'a.txt')
+    await typeAndReloadWithoutDesk('typed ')
+    const tip = await git(desk.path, 'rev-parse', 'away-6')
+    await git(desk.path, 'update-ref', '-d', 'refs/heads/away-6')
+    await startAndOpen()
+    await page.getByText('What was typed in a.txt without the desk is not in its draft yet').waitFor()
+    expect((await kept()).length).toBe(1)
+    await git(desk.path, 'update-ref', 'refs/heads/away-6', tip)
+    await draftIs('away-6', 'typed one\ntwo\nthree\nfour\nfive\n')
+    await page.getByText('is not in its draft yet').waitFor({ state: 'detached' })
+    await until(async () => (await kept()).length === 0)
   })
 
   test('nothing typed stays in the browser once the desk has it; with its storage full the page asks before it goes', async () => {

@@ -91,6 +91,12 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     desk.proxy.say({ say: 'notice', topic: 'drafts', words: 'It is written again: nothing was lost.', isBad: false })
     await page.locator('.toast').getByText('It is written again').waitFor()
     expect(await shown.count()).toBe(0)
+    desk.proxy.say({ say: 'notice', topic: 'find text', words: 'The search ended early.', isBad: true })
+    await shown.getByText('The search ended early').waitFor()
+    await branches().getByRole('tab', { name: 'main' }).click()
+    await page.keyboard.press('Control+Shift+f')
+    await page.keyboard.type('queue')
+    await page.locator('.notice').getByText('The search ended early').waitFor({ state: 'detached' })
   })
 
   test('has its buttons within it where the window is narrow', async () => {
