@@ -309,7 +309,9 @@ async function serveGit(folder: string): Promise<{ port: number; kill: () => voi
   const port = address && typeof address === 'object' ? address.port : 0
   await new Promise(resolve => probe.close(resolve))
   const flags = ['--reuseaddr', '--listen=127.0.0.1', `--port=${port}`, `--base-path=${folder}`, '--export-all']
-  const child = Bun.spawn(['git', 'daemon', ...flags, '--enable=receive-pack', '--informative-errors', folder], {
+  // Not by git itself, whose end would leave the server running.
+  const program = join(await gitWith(folder, ['--exec-path']), 'git-daemon')
+  const child = Bun.spawn([program, ...flags, '--enable=receive-pack', '--informative-errors', folder], {
     env: { PATH: process.env.PATH, HOME: folder, GIT_CONFIG_NOSYSTEM: '1' },
     stdio: ['ignore', 'ignore', 'ignore'],
   })
