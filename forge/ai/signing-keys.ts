@@ -234,7 +234,7 @@ async function sshKeygen(args: readonly string[], input: Uint8Array = new Uint8A
     stdio: [input, 'pipe', 'pipe'],
     timeout: TIMEOUT_MS,
   })
-  const [out, words] = await Promise.all([child.stdout.text(), child.stderr.text()])
+  const [out, words] = await Promise.all([new Response(child.stdout).text(), new Response(child.stderr).text()])
   if ((await child.exited) === 0) return out
   throw new Failure(`ssh-keygen could not sign: ${visible(words.trim().split('\n').at(-1) ?? '').slice(0, 300)}`)
 }
