@@ -224,6 +224,19 @@ export class Settings {
     return TIERS.slice(TIERS.indexOf(tier) + 1).find(it => this.modelsOf(it).join() !== own)
   }
 
+  /** The same settings with other models for some tiers. */
+  withModels(models: Partial<Record<Tier, readonly string[]>>): Settings {
+    const { classification, summarization, generation, reasoning } = models
+    const parsed = {
+      ...this.#parsed,
+      ...(classification && { FORGE_TIER_CLASSIFICATION: [...classification] }),
+      ...(summarization && { FORGE_TIER_SUMMARIZATION: [...summarization] }),
+      ...(generation && { FORGE_TIER_GENERATION: [...generation] }),
+      ...(reasoning && { FORGE_TIER_REASONING: [...reasoning] }),
+    }
+    return new Settings(parsed, this.file, this.#named)
+  }
+
   get limits(): TurnLimits {
     const { FORGE_TURN_STEPS: steps, FORGE_TURN_MINUTES: minutes, FORGE_TURN_COST: cost } = this.#parsed
     return { steps, seconds: minutes * 60, cost }

@@ -79,6 +79,8 @@ export const Run = v.object({
   state: RunState,
   words: v.string(),
   wish: v.string(),
+  /** The models that the run was asked for with, a line for each of their tiers; undefined where it has none. */
+  models: v.optional(v.array(v.string())),
   /** The plan's title, if there is a plan. */
   title: v.optional(v.string()),
   /** The plan's summary, if there is a plan. */
@@ -103,6 +105,8 @@ export const Run = v.object({
   unchecked: v.optional(v.string()),
   /** When the run's current work began, in seconds since 1970; undefined while it is not active. */
   began: v.optional(v.number()),
+  /** Whether the run resolves a merge in parts, so that a person can finish it on the desk. */
+  merges: v.optional(v.literal(true)),
 })
 export type Run = v.InferOutput<typeof Run>
 
@@ -203,6 +207,19 @@ export const TasksWord = v.variant('tell', [
 ])
 export type TasksWord = v.InferOutput<typeof TasksWord>
 
+/** The tiers of models, from high to low. */
+export const TIERS = ['reasoning', 'generation', 'summarization', 'classification'] as const
+export type Tier = (typeof TIERS)[number]
+
+const byTier = <Value>(value: Value) => ({
+  reasoning: value,
+  generation: value,
+  summarization: value,
+  classification: value,
+})
+/** A model's name, or several with commas. `forge` checks it. */
+const Model = v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(500), v.regex(/^[^\p{Cc}]*$/u))
+
 /** A run to start. `cost`: its budget in US dollars; forge's default if undefined. */
 const newRun = {
   wish: v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(200_000)),
@@ -212,11 +229,13 @@ const newRun = {
   atMost: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000)),
   /** Whether the requests of the work are sent in batches. */
   isBatched: v.boolean(),
+  /** The models to ask in this run, by tier; for other tiers those of the settings. */
+  models: v.optional(v.partial(v.object(byTier(Model)))),
 }
 
 const task = v.optional(TaskId)
 
-/** The requests of the page about tasks. All only read, except the last two, which start or change something. */
+/** The requests of the page about tasks. All only read, except the last four, which start or change something. */
 export const tasksQuestions = {
   /** A value that changes whenever the refs of runs do; cheap to ask for. */
   'tasks mark': repeatable({}, v.object({ mark: v.string() })),
@@ -231,6 +250,10 @@ export const tasksQuestions = {
   'tasks landing': repeatable({ run: RunId, task, onto: Branch }, Landing),
   /** Starts a run. The reply comes before its plan is made, with the warnings of `forge`. */
   'start run': question(newRun, StartedRun),
+  /** Starts a run that goes on with the merge of a run of Forklift, in parts; its plan waits for approval. */
+  'resolve in parts': question({ forklift: v.pipe(v.string(), v.regex(/^[\w.-]{1,300}$/)) }, StartedRun),
+  /** Opens the merge of a run as a branch in which it waits, with what is resolved, and returns the branch. */
+  'open merge': question({ run: RunId }, v.object({ branch: Branch })),
   /** Gives a run a command of the user. The reply has the output of `forge`, by line. */
   'tell tasks': question({ word: TasksWord }, v.object({ words: v.array(v.string()) })),
 }

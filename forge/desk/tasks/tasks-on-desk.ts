@@ -108,17 +108,28 @@ export class Tasks {
    * Starts a run, which the end of the desk does not stop; its plan waits for approval. Throws a {@link Failure} with
    * the message of `forge` if nothing was started.
    */
-  async start({ wish, base, cost, atMost, isBatched }: Fields<'start run'>): Promise<Answer<'start run'>> {
+  async start({ wish, base, cost, atMost, isBatched, models = {} }: Fields<'start run'>): Promise<Answer<'start run'>> {
     const options = [
       `--base=refs/heads/${asText(base)}`,
       ...limitsOf(cost === undefined ? {} : { cost }),
       `--at-most=${atMost}`,
       // The user's own setting (FORGE_BATCH) is not used, as the page shows a choice.
       isBatched ? '--batch' : '--no-batch',
+      ...Object.entries(models).map(([tier, names]) => `--model=${tier}=${names}`),
     ]
     return await inFile(wish, async file =>
       toldStart(await this.#call(['run', '--detach', '--json', ...options, file], ACT_TIMEOUT_MS)),
     )
+  }
+
+  /** Starts a run that resolves the merge of a run of Forklift in parts. */
+  async resolveInParts({ forklift }: Fields<'resolve in parts'>): Promise<Answer<'resolve in parts'>> {
+    return toldStart(await this.#call(['resolve', `--forklift=${forklift}`, '--detach', '--json'], ACT_TIMEOUT_MS))
+  }
+
+  /** Has the run keep what it has resolved of its merge, at a ref from which the desk opens it. */
+  async keepMerge(run: string): Promise<void> {
+    await this.#call(['resolve', '--open', run, '--json'], LOOK_TIMEOUT_MS)
   }
 
   /** Sends an answer or a decision to a run. Returns the output of `forge`, by line. */

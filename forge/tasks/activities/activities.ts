@@ -7,7 +7,7 @@ import { openState } from '../../../core/state.ts'
 import { Approvals } from '../../ai/approvals.ts'
 import { hasBatches } from '../../ai/batches/services.ts'
 import { openModel } from '../../ai/providers.ts'
-import { readSettings, type Settings } from '../../ai/settings.ts'
+import { readSettings } from '../../ai/settings.ts'
 import { openSummaries } from '../../ai/summaries.ts'
 import { ApprovedCommands } from '../checks/approved.ts'
 import { NetworkPermission } from '../checks/network.ts'
@@ -81,7 +81,7 @@ export async function makeActivities({
     // Temporal retries failed requests; retries in the client would multiply with those.
     openModel: name => openModel(name, settings, { again: {} }),
     check: checkOf({ objects, slots, approved, shared, network }),
-    lint: lintOf({ objects, settings, state, network }),
+    lint: lintOf({ objects, state, network }),
     facts: factsOf({ objects, state, network, env }),
     // Any process that can reach the server can submit, signal and complete anything, so only signed facts count.
     approved,
@@ -124,12 +124,12 @@ function checkOf({ objects, slots, approved, shared, network }: CheckSources): A
   }
 }
 
-type LintSources = { objects: Objects; settings: Settings; state: string; network: NetworkPermission }
+type LintSources = { objects: Objects; state: string; network: NetworkPermission }
 
 /** Lints plans. Finds out anew each time which checks can be run, since the image may be built while a plan is made. */
 const lintOf =
-  ({ objects, settings, state, network }: LintSources): Lint =>
-  async (plan, input) => {
+  ({ objects, state, network }: LintSources): Lint =>
+  async (plan, { settings, ...input }) => {
     const made = plan.tasks.flatMap(({ objective }) => objective.outputs)
     const [programs, readyMade, hasNetwork, { lessons }] = await Promise.all([
       programsOf(state, AbortSignal.timeout(IMAGE_CHECK_TIMEOUT_MS)).catch(() => undefined),
@@ -151,7 +151,7 @@ const lintOf =
     })
   }
 
-type FactSources = Pick<LintSources, 'objects' | 'state' | 'network'> & { env: Environment }
+type FactSources = LintSources & { env: Environment }
 
 /**
  * Collects what a planner is told besides the wish and the files: possible checks, statistics of earlier runs, and what
@@ -171,7 +171,7 @@ const factsOf =
       // Statistics are optional: an unreadable run does not stop the planning.
       statsForPlanners(objects, names).catch(() => undefined),
       evaluationsForPlanners(objects).catch(() => undefined),
-      wishedInWords(objects, base, wish).catch(() => ''),
+      wish === undefined ? '' : wishedInWords(objects, base, wish).catch(() => ''),
     ])
     return [
       ...(stats === undefined ? [] : [{ kind: 'stats' as const, text: stats }]),

@@ -37,10 +37,10 @@ const FORGE = { name: 'Forge', email: 'forge@localhost.invalid' }
 export class LessonWork implements LessonActivities {
   constructor(private readonly means: Means) {}
 
-  async gatherLessons({ run }: { run: RunId }): Promise<{ about?: Reference[]; base: Oid }> {
+  async gatherLessons({ run }: { run: RunId }): Promise<{ about?: Reference[]; base: Oid; inBatch?: boolean }> {
     const opened = await this.means.run(run)
     const { store } = opened
-    const { base } = await this.means.stored(store)
+    const { base, batch } = await this.means.stored(store)
     const lines = await readJournal(store)
     const [failures, answers] = await Promise.all([this.#failures(opened, lines, base), this.#answers(opened, lines)])
     if (failures === '' && answers === '') {
@@ -49,13 +49,14 @@ export class LessonWork implements LessonActivities {
     }
     const { lessons } = await readPlaybooks(this.means.objects)
     const known = lessons.map(({ id, title, says }) => `${id}: ${title}\n${says}`).join('\n\n')
-    const told = [
+    const texts = [
       ['failures', failures],
       ['asked and answered', answers],
       ['lessons kept', known],
     ] as const
-    const about = told.filter(([, text]) => text !== '')
-    return { base, about: await Promise.all(about.map(([kind, text]) => store.put(kind, this.means.clean(text)))) }
+    const about = texts.filter(([, text]) => text !== '')
+    const told = await Promise.all(about.map(([kind, text]) => store.put(kind, this.means.clean(text))))
+    return { base, about: told, ...(batch && { inBatch: true }) }
   }
 
   async keepLessons({ run, parsed }: { run: RunId; parsed?: Reference }): Promise<void> {

@@ -75,18 +75,28 @@ export type AttemptCheck = (
 
 /**
  * Lints a plan: gives what the flow needs to know of its tasks, or a sentence for each complaint. `standing`: the
- * progress of the tasks of `before`, the previous plan. `inBatch`: whether the work is sent in batches. `notes`:
- * sentences for the journal.
+ * progress of the tasks of `before`, the previous plan. `inBatch`: whether the work is sent in batches. `settings`: those
+ * of the run. `notes`: sentences for the journal.
  */
 export type Lint = (
   plan: Plan,
-  input: { tree: Oid; limits: Limits; standing: readonly Standing[]; before?: Plan; inBatch?: boolean },
+  input: {
+    tree: Oid
+    limits: Limits
+    standing: readonly Standing[]
+    before?: Plan
+    inBatch?: boolean
+    settings: Settings
+  },
 ) => Promise<{ tasks: PlannedShape[]; complaints: string[]; notes?: string[] }>
 
-/** Collects facts for a planner besides the files: for a run with this base and wish. */
+/**
+ * Collects facts for a planner besides the files, for a run with this base. `wish`: its words are searched in the
+ * repository; undefined where that has been done.
+ */
 export type PlannerFacts = (
   base: Oid,
-  wish: string,
+  wish: string | undefined,
 ) => Promise<{ kind: 'checks' | 'stats' | 'evaluated' | 'wished'; text: string }[]>
 
 export type ActivityOptions = {
@@ -262,13 +272,18 @@ export class Means implements Disposable {
     throw new Failure(`The run ${store.run} has not begun in this repository.`)
   }
 
+  /** The settings, with the models that a run was asked for with. */
+  async settingsOf(store: RunStore): Promise<Settings> {
+    const models = (await readStoredRun(store))?.models
+    return models ? this.settings.withModels(models) : this.settings
+  }
+
   async plan(store: RunStore, reference: Reference): Promise<Plan> {
     return v.parse(Plan, await store.readJson(reference))
   }
 
-  /** What a new plan allows beyond `before`, the approved one, as sentences. */
-  widens(before: Plan, plan: Plan, done: readonly TaskId[]): string[] {
-    const { settings } = this
+  /** What a new plan of a run with these settings allows beyond `before`, the approved one, as sentences. */
+  widens(settings: Settings, before: Plan, plan: Plan, done: readonly TaskId[]): string[] {
     const priceOfTier: PriceOf = tier => {
       const [name] = settings.modelsOf(tier)
       return name === undefined ? undefined : priceOf(name, settings)
@@ -381,7 +396,7 @@ export function guarded<Input extends { run: RunId }, Output>(
   return async ({ at, ...rest }) => {
     const input = rest as unknown as Input
     try {
-      const time = at ?? means.surroundings().scheduled
+      const time = means.options.shared && (at ?? means.surroundings().scheduled)
       return await means.at(time, () => means.using(input.run, () => withHub(means, input, () => work(input), needs)))
     } catch (error) {
       if (error instanceof HubTrouble)

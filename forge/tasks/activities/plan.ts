@@ -24,6 +24,7 @@ export class PlanWork implements PlanActivities {
     if (!read.success) return await refused(store, complaintsOf(proposed(json)))
     const plan = read.output
     const { limits, batch } = await this.means.stored(store)
+    const settings = await this.means.settingsOf(store)
     const before = await planThatHolds(store)
     const standing = input.standing ? v.parse(StandingList, await allItems(store, input.standing)) : []
     const {
@@ -36,6 +37,7 @@ export class PlanWork implements PlanActivities {
       standing,
       before,
       inBatch: batch !== undefined,
+      settings,
     })
     if (complaints.length > 0) return await refused(store, complaints)
     for (const words of notes) await journal.note({ run: input.run, id: `notes ${words}`, what: 'notes', words })
@@ -48,7 +50,7 @@ export class PlanWork implements PlanActivities {
       tasks: await keepItems(store, 'shapes', shapes),
       complaints: [],
       changes: before ? planChanges(before, plan).slice(0, MAX_SENTENCES).map(brief) : [],
-      widens: before ? this.means.widens(before, plan, frozen).slice(0, MAX_SENTENCES).map(brief) : [],
+      widens: before ? this.means.widens(settings, before, plan, frozen).slice(0, MAX_SENTENCES).map(brief) : [],
     }
   }
 }

@@ -57,7 +57,8 @@ export class RunWork implements RunActivities {
   ) {}
 
   async begin(input: RunInput): Promise<Remembered> {
-    const { objects, settings, now } = this.means
+    const { objects, now } = this.means
+    const settings = input.models ? this.means.settings.withModels(input.models) : this.means.settings
     // Fail here, before any money is spent, where the git identity is missing.
     await readIdentity(objects.repository, 'AUTHOR')
     const models = TIERS.flatMap(tier => settings.modelsOf(tier))
@@ -127,8 +128,10 @@ export class RunWork implements RunActivities {
   }
 
   /** Stores what planners are told besides files. Errors are ignored: a plan can be made without it, only less well. */
-  async #facts({ base, wish }: RunInput, store: RunStore): Promise<Reference[]> {
-    const facts = (await this.means.options.facts?.(base, await store.readText(wish))) ?? []
+  async #facts({ base, wish, wished }: RunInput, store: RunStore): Promise<Reference[]> {
+    const found = wished && (await store.readText(wished))
+    const others = await this.means.options.facts?.(base, found === undefined ? await store.readText(wish) : undefined)
+    const facts = [...(others ?? []), ...(found ? [{ kind: 'wished', text: found }] : [])]
     return await Promise.all(facts.map(({ kind, text }) => store.put(kind, this.means.clean(text))))
   }
 
@@ -199,7 +202,8 @@ export class RunWork implements RunActivities {
     const before = await planThatHolds(store)
     if (!before) return false
     const isApproved = !verdicts || (await verdicts.has({ fact: 'approved', run, plan: hashOfPart(before, undefined) }))
-    return isApproved && this.means.widens(before, plan, []).length === 0
+    if (!isApproved) return false
+    return this.means.widens(await this.means.settingsOf(store), before, plan, []).length === 0
   }
 
   async #verifyAnswered({ run, task, answer }: { run: RunId } & PersonAnswer): Promise<void> {
@@ -288,14 +292,15 @@ export class RunWork implements RunActivities {
     const finished = { ...validated, ...(heldBefore.length > 0 && { heldBefore }) }
     if (!(await this.#hasOpenQuestions(plan, results, validated.head))) return finished
     const asks = await store.put('asks', questionsInWords(plan))
-    return { ...finished, review: { asks, count: reviewersOf(this.means.settings, REVIEW_TIER), tier: REVIEW_TIER } }
+    const count = reviewersOf(await this.means.settingsOf(store), REVIEW_TIER)
+    return { ...finished, review: { asks, count, tier: REVIEW_TIER } }
   }
 
   /** Judges the result of a run that resolves a merge as Forklift's are; undefined where nothing is against it. */
   async #judged(base: Oid, head: Oid, store: RunStore): Promise<Finished | undefined> {
     const { objects } = this.means
     const merged = await mergedBy(objects, base)
-    const refusals = merged ? await judgeMerge(objects, { ...merged, result: head }) : []
+    const { refusals } = merged ? await judgeMerge(objects, { ...merged, result: head }) : { refusals: [] }
     const [first] = refusals
     if (first === undefined) return undefined
     const report = await store.put('complaints', this.means.clean(refusals.join('\n')))

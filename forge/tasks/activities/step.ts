@@ -26,6 +26,7 @@ import type {
   Reference,
   Sent,
   Serialized,
+  Signal,
   StepActivities,
   StepInput,
   StepPlace,
@@ -86,8 +87,9 @@ export class StepWork implements StepActivities {
   constructor(private readonly means: Means) {}
 
   async construct(input: StepInput): Promise<Constructed> {
-    const { objects, settings, options } = this.means
+    const { objects, options } = this.means
     const { store, journal, verdicts } = await this.means.run(input.run)
+    const settings = await this.means.settingsOf(store)
     const name = modelFor(settings, input.tier, input.choice)
     const { window } = await this.means.model(name)
     const pinned = (await readStoredRun(store))?.lessons
@@ -156,16 +158,34 @@ export class StepWork implements StepActivities {
     }
   }
 
-  async receive(input: StepPlace & { kind: StepInput['kind']; answer: Reference }): Promise<Received> {
-    const { store } = await this.means.run(input.run)
+  async receive(input: StepPlace & { kind: StepInput['kind']; answer: Reference; meant?: Signal }): Promise<Received> {
+    const { store, journal } = await this.means.run(input.run)
     const stored = parseStoredAnswer(await store.read(input.answer))
-    const read = readAnswer(input.kind, stored)
+    const read = readAnswer(input.kind, stored, input.meant)
     const words = brief(this.means.clean(read.inShort ?? read.words))
     if (!read.parsed) {
       const evidence = await store.put('complaints', this.means.clean(read.words))
-      return { words, evidence, ...(read.isConfused && { isConfused: true }) }
+      if (!read.isConfused) return { words, evidence }
+      const isAsked = input.kind !== 'classify' && (await this.#canClassify(store))
+      const unclear = isAsked ? await store.put('unclear', this.means.clean(read.unclear ?? '')) : undefined
+      return { words, evidence, isConfused: true, ...(unclear && { unclear }) }
     }
-    return { parsed: await store.putJson('parsed', read.parsed), words }
+    const parsed = await store.putJson('parsed', read.parsed)
+    if (input.meant === undefined) return { parsed, words }
+    const line = { ...lineOf(input), id: `${input.step} meant ${input.answer.oid.slice(0, 12)}`, what: 'meant' }
+    const { run, kind, meant } = input
+    await journal.note({ ...line, run, words: `Its signal is unknown, and is taken as ${meant}.`, why: WHY_MEANT })
+    // Plans and verdicts are signed, and that only as their model has answered: it is asked once more.
+    if (meant !== 'success' || !SIGNED.includes(kind)) return { parsed, words }
+    const complaint = `The signal of the answer is unknown. Send the same answer again with the signal "success".`
+    return { words: complaint, evidence: await store.put('complaints', complaint) }
+  }
+
+  /** Whether a model can be asked which signal an answer meant. */
+  async #canClassify(store: RunStore): Promise<boolean> {
+    const settings = await this.means.settingsOf(store)
+    const [name] = settings.modelsOf('classification')
+    return name !== undefined && settings.missing(name) === undefined
   }
 
   async serialize(
@@ -566,6 +586,9 @@ export class StepWork implements StepActivities {
   }
 }
 
+/** Why a signal is taken for another one, for the journal. */
+const WHY_MEANT = 'A model of the tier classification was asked, with the words of the answer.'
+
 type Asking = {
   model: Model
   run: OpenRun
@@ -693,6 +716,7 @@ async function more(store: RunStore, parsed: AnswerOf<StepInput['kind']>): Promi
   if (parsed.signal === 'blocked_on_sibling') return { sibling: parsed.sibling }
   if (parsed.signal !== 'success') return {}
   if ('plan' in parsed && parsed.plan) return { plan: await store.putJson('plan', parsed.plan) }
+  if ('meant' in parsed) return parsed.meant === 'unclear' ? {} : { meant: parsed.meant }
   if ('verdict' in parsed) return { isGood: parsed.verdict === 'good' }
   if ('steps' in parsed) {
     const steps = parsed.steps.map(({ does, files }) => store.putJson('step', { text: does, files }))

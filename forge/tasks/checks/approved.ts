@@ -11,7 +11,7 @@ import type { Plan } from '../plan/schema.ts'
 import type { RunStore } from '../runs/store.ts'
 
 /** The part of a run's input that the user signs. */
-type AskedRun = Pick<RunInput, 'wish' | 'plan' | 'base' | 'limits'>
+type AskedRun = Pick<RunInput, 'wish' | 'plan' | 'base' | 'limits' | 'models'>
 
 /** A digest of a plan's content. */
 export const hashOfPlan = (plan: Plan): string => sha256(JSON.stringify(plan))
@@ -44,12 +44,12 @@ export class ApprovedCommands {
     await this.#add([this.#everything])
   }
 
-  /** Signs the wish, base and limits of the run. */
+  /** Signs the wish, base, limits and models of the run. */
   async approveAsking(asked: AskedRun): Promise<void> {
     await this.#add([this.#asking(asked)])
   }
 
-  /** Whether the user has asked for this run, with exactly this wish, base and limits. */
+  /** Whether the user has asked for this run, with exactly this wish and base, and these limits and models. */
   async hasAsked(asked: AskedRun): Promise<boolean> {
     return await this.#has(this.#asking(asked))
   }
@@ -150,9 +150,14 @@ export class ApprovedCommands {
     return { name: `a check of ${this.run}`, words: command }
   }
 
-  #asking({ wish, plan, base, limits }: AskedRun): Signed {
-    const given = Object.entries(limits).filter(([, value]) => value !== undefined)
-    const words = JSON.stringify([wish.oid, plan?.oid ?? '', base, given.sort(([a], [b]) => (a < b ? -1 : 1))])
+  #asking({ wish, plan, base, limits, models }: AskedRun): Signed {
+    const sorted = (fields: object) =>
+      Object.entries(fields)
+        .filter(([, value]) => value !== undefined)
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+    // Runs of versions without models of their own are signed without them.
+    const chosen = models ? [sorted(models)] : []
+    const words = JSON.stringify([wish.oid, plan?.oid ?? '', base, sorted(limits), ...chosen])
     return { name: `the asking for ${this.run}`, words }
   }
 

@@ -48,11 +48,12 @@ export async function lookAtPlan(
   context: CommandContext,
 ): Promise<LookedAt> {
   const store = openStore(place, run)
-  const [plan, { base, limits, batch }, settings] = await Promise.all([
+  const [plan, { base, limits, batch, models = {} }, own] = await Promise.all([
     readPlan(store, reference),
     readRunInput(store),
     readSettings(context.env),
   ])
+  const settings = own.withModels(models)
   const priceOfTier: PriceOf = tier => {
     const [name] = settings.modelsOf(tier)
     return name === undefined ? undefined : priceOf(name, settings)

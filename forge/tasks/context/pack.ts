@@ -105,6 +105,7 @@ const MAX_WIDER: Record<StepKind, number> = {
   resolve: 0,
   summarise: 0,
   extract: 0,
+  classify: 0,
 }
 const MAX_RELATED = 3000
 const MAX_FOUND = 24_000
@@ -130,7 +131,7 @@ const README = 'README.md'
 const MAX_README = 1500
 
 /** Whether a kind of step needs files; others work only with texts. */
-const needsFiles = (kind: StepKind): boolean => kind !== 'summarise' && kind !== 'extract'
+const needsFiles = (kind: StepKind): boolean => !['summarise', 'extract', 'classify'].includes(kind)
 
 /** The order of parts in the request: those that most steps share come first. */
 const PLACES = ['run', 'instructions', 'project', 'interfaces', 'files', 'facts', 'lessons', 'about', 'now'] as const
@@ -207,6 +208,7 @@ const URGENT = new Set([
   'failures',
   'asked and answered',
   'lessons kept',
+  'unclear',
 ])
 
 /** Kinds of texts that are the same for each request of a planner. */

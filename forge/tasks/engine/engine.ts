@@ -51,6 +51,9 @@ type OpenOptions = {
   say?: (line: string) => void
 }
 
+/** Loads Temporal's client, which takes a quarter of a second. */
+export const loadClient = () => import('@temporalio/client')
+
 /**
  * Opens the engine for a repository. @throws Failure where there is no server, it does not answer, or a worker does not
  * start.
@@ -61,10 +64,9 @@ export async function openEngine(
   { start, say = () => undefined }: OpenOptions,
 ): Promise<Engine> {
   // Load the client while the server starts.
-  const loaded = import('@temporalio/client')
+  const loaded = loadClient()
   loaded.catch(() => undefined)
-  const server = await openServer(env, { start, say })
-  const queue = await queueOf(repository)
+  const [server, queue] = await Promise.all([openServer(env, { start, say }), queueOf(repository)])
   const warn = ({ words, isCertain }: Warning) => {
     if (start && isCertain) say(words)
   }

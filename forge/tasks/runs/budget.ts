@@ -73,6 +73,7 @@ const FIRST_OUTPUTS: Partial<Record<string, number>> = {
   review: 4_000,
   summarise: 4_000,
   extract: 2_000,
+  classify: 500,
 } satisfies Partial<Record<StepKind, number>>
 const FIRST_OUTPUT = 8_000
 /** An estimate uses at most this many of the last answers of one kind and tier, and needs at least this many. */

@@ -146,6 +146,20 @@ const Extract = v.object({
     v.description('None where nothing was learned that holds for other tasks.'),
   ),
 })
+/** Which signal an answer meant whose own one is unknown. */
+const Classify = v.object({
+  signal: success,
+  words,
+  meant: v.picklist([
+    'success',
+    'failure_retryable',
+    'failure_terminal',
+    'new_tasks_discovered',
+    'blocked_on_human',
+    'blocked_on_sibling',
+    'unclear',
+  ] satisfies (Signal | 'unclear')[]),
+})
 const PlanAnswer = v.object({ signal: success, words, plan: Plan })
 const CheckPlan = v.object({
   signal: success,
@@ -180,6 +194,7 @@ export const ANSWERS = {
   review: v.variant('signal', [Review, ...ENDS]),
   'check plan': v.variant('signal', [CheckPlan, ...ENDS]),
   extract: v.variant('signal', [Extract, ...ENDS]),
+  classify: v.variant('signal', [Classify, ...ENDS]),
 } as const satisfies Record<StepKind, v.GenericSchema>
 
 /** A planner's answer that reads files first, instead of giving a plan. */
@@ -214,6 +229,7 @@ export const SIGNALS: Record<StepKind, readonly Signal[]> = {
   review: ['success', 'failure_retryable'],
   summarise: ['success', 'failure_retryable'],
   extract: ['success'],
+  classify: ['success'],
 }
 
 /** Kinds whose models may ask for more files, and are then asked again. */
@@ -233,6 +249,7 @@ export function offeredSchema(kind: StepKind, { subAgents }: { subAgents: boolea
     summarise: v.object(Text),
     review: Review,
     extract: Extract,
+    classify: Classify,
   }
   const ends = ENDS.filter(({ entries }) => SIGNALS[kind].includes(entries.signal.literal)).map(end =>
     end.entries.signal.literal === 'failure_retryable' && !MAY_NEED.includes(kind)

@@ -38,6 +38,7 @@ const ANSWER_TOKENS: Record<StepKind, number> = {
   outline: 8_000,
   summarise: 8_000,
   extract: 4_000,
+  classify: 1_000,
   review: 8_000,
 }
 /** The thinking effort by tier, where the user has not set it. */
@@ -248,7 +249,7 @@ const WithWords = v.looseObject({
 /** Kinds of texts that are always plain text: JSON of a person or a model must not be taken for this program's own. */
 const PLAIN: readonly string[] = [
   ...['plan', 'wish', 'answer', 'question', 'artifact', 'report', 'complaints'],
-  ...['failures', 'asked and answered', 'lessons kept'],
+  ...['failures', 'asked and answered', 'lessons kept', 'unclear'],
 ]
 
 /** A stored text in readable form: of JSON, the sentences in it. */

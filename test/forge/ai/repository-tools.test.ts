@@ -262,10 +262,7 @@ test('without the key nothing is approved any more; one that is not alone is not
   const vfs = await workOn({ 'tools/mend.ts': toolOf('mend') })
   await approve(vfs)
   const key = join(config, 'signing_key')
-  expect([(await stat(key)).mode & 0o777, (await readdir(config)).sort()]).toEqual([
-    0o600,
-    ['signing_key'],
-  ])
+  expect([(await stat(key)).mode & 0o777, (await readdir(config)).sort()]).toEqual([0o600, ['signing_key']])
   await chmod(key, 0o644)
   expect(await refusedBy(stateOf(vfs))).toThrow('can be read by others')
   await chmod(key, 0o600)

@@ -1,10 +1,16 @@
 /** All actions of the desk: the commands of the palette and the keys, and the tables that docs/desk.md shows. */
 import { chatActions } from '../chat/chat-commands.ts'
 import { EDITOR_KEYS } from '../editor/editor-keys.ts'
-import { codeActions } from '../files/code-actions.ts'
+import { codeActions, symbolActions } from '../files/code-actions.ts'
 import { fileActions, folderActions } from '../files/file-actions.ts'
 import { searchActions } from '../files/search-actions.ts'
-import { forkliftActions, goOnWithRun, publishActions, runsToGoOnWith } from '../forklift/forklift-actions.ts'
+import {
+  forkliftActions,
+  goOnWithRun,
+  publishActions,
+  resolveRunInParts,
+  runsToGoOnWith,
+} from '../forklift/forklift-actions.ts'
 import { branchActions } from '../graph/branch-actions.ts'
 import { graphActions, graphListActions } from '../graph/graph-actions.ts'
 import { commitActions, sourceActions, sourceAt, stepActions } from '../graph/graph-menus.ts'
@@ -28,7 +34,7 @@ export function commandsOf(page: Page): Command[] {
     ...(tab ? tabCommands(page, tab) : viewCommands(page)),
     ...commandsWith(deskActions, page),
     ...commandsWith(forkliftActions, page),
-    ...runsToGoOnWith(page).map(about => commandOf(goOnWithRun, about)),
+    ...runsToGoOnWith(page).flatMap(about => [commandOf(goOnWithRun, about), commandOf(resolveRunInParts, about)]),
   ]
 }
 
@@ -51,6 +57,7 @@ function tabCommands(page: Page, tab: Tab): Command[] {
   return [
     ...(path === undefined ? [] : commandsWith(fileActions, { page, tab, path })),
     ...(path === undefined ? [] : commandsWith(codeActions, { page, tab, path })),
+    ...commandsWith(symbolActions, about),
     ...commandsWith(reviewActions, tab),
     ...commandsWith(commentActions, about),
     ...commandsWith(searchActions, about),
@@ -78,7 +85,7 @@ export type Listed = Pick<Action<never>, 'label' | 'keys' | 'otherKeys' | 'listK
 /** All actions, grouped by the part of the page in which they apply. */
 export const TABLES: readonly { title: string; tables: readonly Record<string, Listed>[] }[] = [
   { title: 'Everywhere', tables: [findActions, deskActions, forkliftActions] },
-  { title: 'The tab of a branch or commit', tables: [tabActions, paneActions] },
+  { title: 'The tab of a branch or commit', tables: [tabActions, paneActions, symbolActions] },
   { title: 'A branch', tables: [branchTabActions, folderActions, branchActions, publishActions] },
   { title: 'A file', tables: [fileActions, codeActions] },
   { title: 'The editor', tables: [EDITOR_KEYS] },

@@ -11,6 +11,7 @@ import type { CodeSymbol } from '../editor/symbols.ts'
 import { openFile, openLine } from '../files/open-line.ts'
 import { newBranch } from '../page/actions.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
+import { findActions } from '../page/desk-actions.ts'
 import type { NamedPlace, PaletteMode } from '../page/palette-mode.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { useFoundCommits } from '../review/found-commits.ts'
@@ -179,17 +180,19 @@ function optionId(key: string): string {
 
 /** Whether the palette lists one kind of things only, without prefixes for others. */
 function isNarrowMode(mode: PaletteMode): boolean {
-  return mode === 'files' || mode === 'symbols' || mode === 'named'
+  return mode === 'files' || mode === 'symbols' || mode === 'branch symbols' || mode === 'named'
 }
 
 function placeholderOf(mode: PaletteMode): string {
   if (mode === 'named') return 'Part of a path or of a line'
   if (mode === 'symbols') return 'Name of a function, a class or a heading'
+  if (mode === 'branch symbols') return 'Name of a function or a class in any file'
   return mode === 'files' ? 'Search files by name' : 'Search commands, branches, files and commits'
 }
 
 function noneWords(mode: PaletteMode, words: string): string {
   if (mode === 'symbols' && words === '') return 'No symbols in this file'
+  if (mode === 'branch symbols' && words.trim() === '') return 'Type a part of a name'
   if (words.startsWith(':')) return 'Type the number of a line'
   return 'No results'
 }
@@ -271,20 +274,29 @@ function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Grou
   const { name, place } = placeIn(words)
   const { options: files, isWaiting } = useFiles(page, name, wantsFiles, place)
   const { options: commits, isWaiting: isFinding } = useCommits(page, words, wantsCommits)
-  const loads = fileHere(page)?.languageLoads.value
-  const symbols = useMemo(() => (mode === 'symbols' ? (fileHere(page)?.allSymbols() ?? []) : []), [page, mode, loads])
+  const isOfFile = mode === 'symbols'
+  const file = isOfFile ? fileHere(page) : undefined
+  const told = file?.structures.value
+  const symbols = useMemo(() => file?.allSymbols() ?? [], [file, told])
+  const ofBranch = useBranchSymbols(page, typed.trim(), mode === 'branch symbols')
   // Until the branches are known, the words can't be told apart from the name of a new branch.
   if (!page.desk.value) return { groups: [], isWaiting: true }
-  if (prefix === ':' && mode !== 'symbols') {
+  if (prefix === ':' && !isOfFile && mode !== 'branch symbols') {
     const options = lineOptions(page, words)
     return { groups: [{ title: 'Line', options }].filter(hasOptions), isWaiting: false }
   }
   if (mode === 'named') {
     return { groups: [namedGroup(page, words)].filter(hasOptions), isWaiting: false }
   }
-  if (mode === 'symbols') {
+  if (mode === 'branch symbols') {
+    return {
+      groups: [{ title: ofBranch.title, options: ofBranch.options }].filter(hasOptions),
+      isWaiting: ofBranch.isWaiting,
+    }
+  }
+  if (isOfFile) {
     const options = symbolOptions(page, symbols, typed.trim())
-    return { groups: [{ title: 'Symbols', options }].filter(hasOptions), isWaiting: false }
+    return { groups: [{ title: 'Symbols', options }].filter(hasOptions), isWaiting: told === 0 }
   }
   if (mode === 'files') return { groups: [{ title: 'Files', options: files }].filter(hasOptions), isWaiting }
   const isAlone = prefix !== undefined
@@ -314,7 +326,9 @@ function best<T>(list: T[], words: string, nameOf: (item: T) => string, limit: n
 
 function commandOptions(page: Page, words: string, isAlone: boolean): Option[] {
   const limit = isAlone ? MAX_LISTED : MAX_SHOWN_PER_GROUP
-  return best<Command>(commandsOf(page), words, ({ words }) => words, limit).map(({ item, name }) => ({
+  // The palette itself is open already.
+  const commands = commandsOf(page).filter(({ keys }) => keys !== findActions.find.keys)
+  return best<Command>(commands, words, ({ words }) => words, limit).map(({ item, name }) => ({
     key: `command ${item.words}`,
     icon: <Icon name={item.icon} />,
     words: name,
@@ -378,7 +392,7 @@ function symbolOptions(page: Page, symbols: CodeSymbol[], words: string): Option
   const path = tab?.path
   if (!tab || path === undefined) return []
   return best(symbols, words, ({ name }) => withoutTricks(name), MAX_SYMBOLS).map(({ item, name }) => ({
-    key: `symbol ${item.from}`,
+    key: `symbol ${item.at}`,
     icon: <Icon name="list" />,
     words: (
       <bdi>
@@ -386,11 +400,60 @@ function symbolOptions(page: Page, symbols: CodeSymbol[], words: string): Option
         {name}
       </bdi>
     ),
+    end: <span class="meta">{item.kind}</span>,
     run: () => {
-      page.files.find(tab.at, path)?.goToPlace(item.from)
+      page.files.find(tab.at, path)?.goToPlace(item.at)
       tab.edit(path)
     },
   }))
+}
+
+/** The pause before the symbols of a branch are asked for again, while files are still being read, in milliseconds. */
+const ASK_AGAIN_MS = 700
+
+/** The definitions in all files of the tab that match some words. While files are being read, more are added. */
+function useBranchSymbols(
+  page: Page,
+  words: string,
+  isWanted: boolean,
+): { title: string; options: Option[]; isWaiting: boolean } {
+  const tab = page.tab.value
+  const find = async (at: At) => {
+    const asked = { at, words: words.slice(0, 400), count: MAX_SYMBOLS }
+    return { words, ...(await page.connection.ask('find symbol', asked)) }
+  }
+  const round = useSignal(0)
+  const ask = tab && isWanted ? () => find(tab.at) : undefined
+  const { value: found } = useServerValue(ask, [page, tab, words, isWanted, round.value]).latest
+  const left = isWanted ? (found?.left ?? 0) : 0
+  useEffect(() => {
+    if (left === 0) return undefined
+    const timer = setTimeout(() => {
+      round.value++
+    }, ASK_AGAIN_MS)
+    return () => clearTimeout(timer)
+  }, [found, left])
+  const title = left > 0 ? `Symbols by name (${plural(left, 'file')} still to be read)` : 'Symbols by name'
+  if (!tab || !isWanted || words === '') return { title, options: [], isWaiting: false }
+  const options = (found?.symbols ?? []).map(({ path, name, kind, container, line, column }, index) => ({
+    key: `symbol ${index} ${path} ${line} ${column}`,
+    icon: <Icon name="list" />,
+    words: (
+      <>
+        <bdi>
+          <WithMark text={withoutTricks(name)} words={words} />
+        </bdi>{' '}
+        <bdi class="meta">{withoutTricks(container)}</bdi>
+      </>
+    ),
+    end: (
+      <bdi class="meta cut">
+        {kind} · {`${readable(path)}:${line}`}
+      </bdi>
+    ),
+    run: () => openLine(page, tab, path, line, [column, column + name.length]),
+  }))
+  return { title, options, isWaiting: found?.words !== words || (options.length === 0 && left > 0) }
 }
 
 /** The places of a name, as found for the action that opened the palette. */

@@ -41,7 +41,9 @@ import {
 import { type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
 import { Adjustable, CLOSING, editorExtensions, indentationOf, NOT_CLOSING, NOT_WRAPPED } from './editor.ts'
 import { byteForm, isAboutRefusedText, refuse, refusedTextOf } from './refused-text.ts'
-import { type CodeSymbol, definitionAt, symbolsAt, symbolsOf } from './symbols.ts'
+import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
+import { type CodeSymbol, definitionAt, setStructure, symbolsAt, symbolsOf } from './symbols.ts'
+import { SyntaxSelection } from './syntax-selection.ts'
 import { repeatIn, type TwoViews, undoOfTwoViews } from './two-views.ts'
 
 type TextFile = Extract<File, { kind: 'text' }>
@@ -60,6 +62,8 @@ const WRITTEN_MS = 5_000
 const MAX_DETECTED_CHARS = 20_000
 /** At most this many characters in the edits of one message; a single edit may have more. */
 const MAX_CHARACTERS_SENT = 1 << 20
+/** The symbols of a text are asked for after this many milliseconds without an edit. */
+const STRUCTURE_DELAY_MS = 300
 /** A longer word, in characters, is no name. */
 const MAX_NAME_CHARS = 400
 
@@ -113,8 +117,8 @@ export class OpenFile {
   readonly cursor = signal<Cursor>({ line: 1, column: 1 })
   /** Increases when the text has changed. */
   readonly edits = signal(0)
-  /** Increases when the file's language was loaded, from which on its symbols are known. */
-  readonly languageLoads = signal(0)
+  /** Increases when the server has told the symbols of the text. */
+  readonly structures = signal(0)
   /** The functions, classes or headings around the cursor, the outermost first. */
   readonly symbols = signal<CodeSymbol[]>([])
   /** The commit of the cursor's line in a blame; undefined for an unsaved line, null without a blame. */
@@ -126,6 +130,12 @@ export class OpenFile {
   state: EditorState | undefined
   /** Keys typed while the file was loading. */
   #early = ''
+  /** Called for a click on a name with Ctrl held; the cursor is at the name. */
+  onDefinition: (() => void) | undefined
+  readonly #selecting = new SyntaxSelection()
+  /** The value of {@link edits} for which the symbols were asked last. */
+  #structuredEdits = -1
+  #structureTimer: ReturnType<typeof setTimeout> | undefined
 
   readonly #connection: Connection
   readonly #choices: EditorChoices
@@ -195,6 +205,8 @@ export class OpenFile {
   /** Follows a rename. `isAfterBreak`: the connection broke, so nothing is sent before the file is loaded. */
   moveTo(path: string, isAfterBreak: boolean): void {
     this.#path = path
+    this.#structuredEdits = -1
+    this.#askStructureLater()
     if (!isAfterBreak) this.sendAgain()
     if (this.state && this.state.doc.length < MAX_COLOURED_LENGTH) this.#colour()
   }
@@ -360,6 +372,7 @@ export class OpenFile {
     }
     if (isHere) this.lookAt(view)
     this.#goToWantedConflict()
+    this.#askStructureLater(0)
     // The view starts at the top.
     if (top > 0) {
       view.requestMeasure({
@@ -559,7 +572,7 @@ export class OpenFile {
     if (by !== undefined) requestAnimationFrame(() => this.goToConflict(by))
   }
 
-  /** All functions, classes or headings of the file. */
+  /** All functions, classes or headings of the file, as far as the server has told them. */
   allSymbols(): CodeSymbol[] {
     return this.state ? symbolsOf(this.state) : []
   }
@@ -593,6 +606,19 @@ export class OpenFile {
     return edit !== undefined
   }
 
+  /** The text as it is shown; undefined if the file is no text or not loaded. */
+  get text(): Text | undefined {
+    return this.state?.doc
+  }
+
+  /** Replaces the text by one edit of the parts that differ. Returns false if it is not `before` any more. */
+  replaceText(before: Text, text: string): boolean {
+    if (!this.state?.doc.eq(before) || this.state.readOnly) return false
+    const changes = changesBetween(before, textOf(text))
+    if (!changes.empty) this.dispatch({ changes, userEvent: 'input.format' })
+    return true
+  }
+
   goToNextChange(): void {
     const state = this.#hereState
     const change = state && nextChange(state)
@@ -602,6 +628,7 @@ export class OpenFile {
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#retry)
+    clearTimeout(this.#structureTimer)
     if (this.#connection.isUp.peek()) this.#connection.ask('close', { at: this.at, path: this.path }).catch(() => {})
   }
 
@@ -622,6 +649,10 @@ export class OpenFile {
           isReadOnly,
           isWrapped: this.#choices.isWrapped.peek(),
           closesBrackets: this.#choices.settings.peek()['editor.closeBrackets'] ?? true,
+          hasStickyLines: this.#choices.settings.peek()['editor.stickyScroll'] ?? true,
+          onDefinition: () => this.onDefinition?.(),
+          onExpand: view => this.#expand(view),
+          onShrink: view => this.#selecting.shrink(view),
           indentation: this.#indentation(file.text),
           form: this.at.kind === 'commit' ? undefined : this.#form,
           collaboration: this.#collaboration(file.version),
@@ -640,7 +671,10 @@ export class OpenFile {
             if (this.#second) repeatIn(this.#second, update, isAboutRefusedText)
             if (update.docChanged) this.edits.value++
             if (update.docChanged || update.selectionSet || update.transactions.length > 0) this.#say()
-            if (update.docChanged) this.#typed()
+            if (update.docChanged) {
+              this.#typed()
+              this.#askStructureLater()
+            }
           }),
         ),
       ],
@@ -676,13 +710,46 @@ export class OpenFile {
     const effects: StateEffect<unknown>[] = []
     if (after.facet(indentUnit) + after.tabSize !== before) effects.push(indentation.reconfigure(wanted))
     if (brackets.get(this.state) !== closing) effects.push(brackets.reconfigure(closing))
+    const sticky = (this.#choices.settings.peek()['editor.stickyScroll'] ?? true) ? STICKY_LINES : NO_STICKY_LINES
+    if (this.#adjustable.sticky.get(this.state) !== sticky) effects.push(this.#adjustable.sticky.reconfigure(sticky))
     if (effects.length > 0) this.#reconfigure(effects)
   }
 
   async #colour(): Promise<void> {
     const language = await loadLanguage(this.path)
     this.#reconfigure(this.#adjustable.language.reconfigure(language ?? []))
-    this.languageLoads.value++
+  }
+
+  #askStructureLater(delayMs = STRUCTURE_DELAY_MS): void {
+    clearTimeout(this.#structureTimer)
+    this.#structureTimer = setTimeout(() => this.#askStructure(), delayMs)
+  }
+
+  /** Asks for the symbols and folds of the text, unless it has them. */
+  async #askStructure(): Promise<void> {
+    const isLarge = !this.state || this.state.doc.length > MAX_COLOURED_LENGTH
+    if (isLarge || this.#isClosed || this.edits.peek() === this.#structuredEdits) return
+    const { at, path } = this
+    try {
+      await this.sent()
+      const edits = this.edits.peek()
+      const structure = await this.#connection.ask('file structure', { at, path })
+      // After another edit, it is asked for again.
+      if (this.#isClosed || edits !== this.edits.peek() || path !== this.path) return
+      this.#structuredEdits = edits
+      this.#reconfigure(setStructure.of(structure))
+      this.structures.value++
+    } catch {
+      // Without an answer, what was known of the text before stays; after the next edit it is asked for again.
+    }
+  }
+
+  #expand(view: EditorView): void {
+    const { at, path } = this
+    this.#selecting.expand(view, async ranges => {
+      await this.sent()
+      return await this.#connection.ask('syntax around', { at, path, ranges })
+    })
   }
 
   #wrap(isWrapped: boolean): void {

@@ -18,6 +18,7 @@ import { placeOfMenu } from '../ui/menu-content.ts'
 import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { ActionIcon, Button, Empty, Waiting } from '../ui/words.tsx'
+import { codeActions } from './code-actions.ts'
 import { fileActions, linesMenu } from './file-actions.ts'
 import { restoreFiles } from './file-dialogs.ts'
 
@@ -348,6 +349,7 @@ function TextEditor({ tab, file, isActive }: ShownFileProps) {
       file.scrolled(view)
       page.keepLayout()
     }
+    file.onDefinition = () => codeActions.goToDefinition.run({ page, tab, path: file.path })
     view.scrollDOM.addEventListener('scroll', keep, { passive: true })
     view.dom.addEventListener('contextmenu', event => {
       if (!(event.target instanceof Element && event.target.closest('.cm-gutters'))) return

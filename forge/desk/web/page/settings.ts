@@ -120,6 +120,12 @@ export const DESCRIBED: Record<SettingKey, Described> = {
     control: 'switch',
     usual: true,
   },
+  'editor.stickyScroll': {
+    label: 'Sticky scroll',
+    words: 'Whether the first lines of the functions and classes around the top of the editor stay in view.',
+    control: 'switch',
+    usual: true,
+  },
   'editor.blame': {
     label: 'Blame',
     words: 'Whether new windows show the commit of each line.',

@@ -716,6 +716,7 @@ export class Page {
         this.#fileIn(news.branch, news.path)?.take(news.file)
         return
       case 'saved':
+        this.solved('save', news.branch)
         this.saved(news.branch, news.commit, news.drafts)
         return
       case 'checkout follows':
@@ -725,6 +726,8 @@ export class Page {
         this.onLeftBehind(news)
         return
       case 'found':
+        // A failure is told after the results found before it.
+        this.solved('find text')
         for (const tab of this.tabs.peek()) tab.search.receive(news)
         return
       case 'turn':

@@ -3,14 +3,15 @@
  * survives when the page is loaded again, or its window is closed. The next page sends it, and the desk adds it to the
  * drafts, or makes a draft conflict of it. Confirmed text is removed from the browser at once.
  */
-import { signal } from '@preact/signals'
+import { type ReadonlySignal, signal } from '@preact/signals'
 import * as v from 'valibot'
-import { Form } from '../../contract/branches.ts'
+import { type BranchInfo, Form } from '../../contract/branches.ts'
+import type { DeskInfo } from '../../contract/desk.ts'
 import { Branch, Oid, Path } from '../../contract/values.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import { baseName, named } from '../ui/names.ts'
+import type { Connection } from '../ui/socket.ts'
 import { keep } from './composer-state.ts'
-import type { Notice, Page } from './state.ts'
 
 /** Keys in the browser's storage: this, the page that wrote it, and a number. */
 const KEY = 'unsent text of '
@@ -31,6 +32,25 @@ const Kept = v.object({
 })
 type Kept = v.InferOutput<typeof Kept>
 
+interface NoticeOf {
+  topic: string
+  tone: 'warn'
+  title: string
+  words: string
+  actions: { words: string; isMain?: boolean; stays?: boolean; run: () => void }[]
+}
+
+/** The parts of the page that the texts use. */
+interface Desk {
+  readonly connection: Connection
+  readonly desk: ReadonlySignal<DeskInfo | undefined>
+  branch: (name: string) => BranchInfo | undefined
+  tell: (news: { title: string }) => void
+  notify: (notice: NoticeOf) => void
+  solved: (topic: string) => void
+  complain: (error: unknown) => void
+}
+
 export class UnsentTexts {
   /** Whether the browser could not store all of the text: it is in the page alone. */
   readonly isOnlyHere = signal(false)
@@ -46,7 +66,11 @@ export class UnsentTexts {
   /** Texts that the desk refused: they are sent again when something changes. */
   readonly #refused = new Map<string, Kept>()
 
-  constructor(readonly page: Page) {}
+  readonly #page: Desk
+
+  constructor(page: Desk) {
+    this.#page = page
+  }
 
   /** Tells other pages that this one exists and sends its text itself, until it is closed. */
   start(): void {
@@ -75,12 +99,12 @@ export class UnsentTexts {
 
   #keep(file: OpenFile): void {
     const { unsent, at, path } = file
-    const folder = this.page.desk.peek()?.folder
+    const folder = this.#page.desk.peek()?.folder
     if (!unsent || at.kind === 'commit' || folder === undefined) return
     const key = this.#keys.get(file) ?? `${KEY}${this.#id} ${++this.#count}`
     this.#keys.set(file, key)
     const { branch } = at
-    const kept: Kept = { folder, branch, path, since: this.page.branch(branch)?.tip, ...unsent }
+    const kept: Kept = { folder, branch, path, since: this.#page.branch(branch)?.tip, ...unsent }
     if (isStored(key, JSON.stringify(kept))) this.#failed.delete(file)
     else this.#failed.add(file)
   }
@@ -102,7 +126,7 @@ export class UnsentTexts {
       this.#awaited.add(owner)
       const send = () => this.#sendAllOf(owner)
       const sent = navigator.locks ? navigator.locks.request(LOCK + owner, send) : send()
-      sent.catch(error => this.page.complain(error)).finally(() => this.#awaited.delete(owner))
+      sent.catch(error => this.#page.complain(error)).finally(() => this.#awaited.delete(owner))
     }
   }
 
@@ -114,7 +138,7 @@ export class UnsentTexts {
   async #sendAllOf(owner: string): Promise<void> {
     for (const key of keptKeys().filter(it => ownerOf(it) === owner)) {
       const kept = readKept(key)
-      if (kept && kept.folder === this.page.desk.peek()?.folder) await this.#send(key, kept)
+      if (kept && kept.folder === this.#page.desk.peek()?.folder) await this.#send(key, kept)
     }
   }
 
@@ -122,21 +146,21 @@ export class UnsentTexts {
     const { folder: _, form, ...typed } = kept
     const topic = `unsent ${key}`
     try {
-      const { branch, path, isConflict } = await this.page.connection.ask('add unsent text', { ...typed, ...form })
+      const { branch, path, isConflict } = await this.#page.connection.ask('add unsent text', { ...typed, ...form })
       removeKept(key)
       this.#refused.delete(key)
-      this.page.solved(topic)
+      this.#page.solved(topic)
       const name = named(baseName(path))
       // A conflict has a notice of its own.
       if (!isConflict)
-        this.page.tell({ title: `Added to ${name} in ${named(branch)}: what was typed without the desk` })
+        this.#page.tell({ title: `Added to ${name} in ${named(branch)}: what was typed without the desk` })
     } catch (error) {
       this.#refused.set(key, kept)
-      this.page.notify(this.#refusal(key, kept, topic, (error as Error).message))
+      this.#page.notify(this.#refusal(key, kept, topic, (error as Error).message))
     }
   }
 
-  #refusal(key: string, kept: Kept, topic: string, why: string): Notice {
+  #refusal(key: string, kept: Kept, topic: string, why: string): NoticeOf {
     const discard = () => {
       removeKept(key)
       this.#refused.delete(key)

@@ -32,6 +32,7 @@ const WORDS: Record<StepKind, Record<number, string>> = {
   summarise: { 2: '8d413308aafe' },
   'check plan': { 4: '94c16ef7abb8' },
   extract: { 1: 'b8e5aa35ea4e' },
+  classify: { 1: '13bb2c0bd23a' },
 }
 
 describe.each(KINDS)('to %s,', kind => {
