@@ -24,8 +24,8 @@ const ENDINGS: Record<string, string> = {
 }
 /** The names of the language in the protocol of language servers, by extension. */
 const IDS: Record<string, string> = { '.py': 'python', '.go': 'go', '.rs': 'rust', '.c': 'c', '.h': 'c' }
-const MAX_ASKED = 400
-const MAX_ASKED_REFERENCES = 80
+const MAX_ASKED = 300
+const MAX_ASKED_REFERENCES = 60
 /** ctags' kinds that are no definitions of the file's code: imports, and names of packages. */
 const NO_DEFINITIONS =
   /^(?:import|package|packageName|unknown|namespace|module|anonMember|receiver|parameter|local|header)$/
@@ -132,12 +132,19 @@ async function besideServer(
   definitions: ReadonlyMap<string, readonly (Definition & { path: string })[]>,
 ): Promise<void> {
   const client = await Client.start(server, folder)
-  for (const { path, text } of sources) client.open(path, text)
+  const texts = new Map(sources.map(({ path, text }) => [path, text]))
+  const open = (path: string) => {
+    const text = texts.get(path)
+    texts.delete(path)
+    if (text !== undefined) client.open(path, text)
+  }
+  open(sources[0]?.path ?? '')
   await client.ready(sources[0]?.path ?? '')
   const uses = spread(sources.flatMap(usesIn), MAX_ASKED)
   const counts = { asked: 0, one: 0, several: 0, missed: 0, wrong: 0, local: 0 }
   const odd: string[] = []
   for (const use of uses) {
+    open(use.path)
     const answers = await client.places('textDocument/definition', use.path, use.line, use.column)
     const inside = answers.filter(({ path }) => sources.some(source => source.path === path))
     const isItself = inside.some(it => it.path === use.path && it.line === use.line)
@@ -158,22 +165,26 @@ async function besideServer(
   }
   console.log(`${language}, ${server[0]?.split('/').at(-1)}, definitions: ${JSON.stringify(counts)}`)
   if (process.env.VERBOSE) for (const line of odd.slice(0, 60)) console.log(`  ${line}`)
-  await referencesBeside(client, sources, definitions)
+  await referencesBeside(client, { sources, definitions, open })
   client.end()
 }
 
+interface Compared {
+  sources: readonly Source[]
+  definitions: ReadonlyMap<string, readonly (Definition & { path: string })[]>
+  /** Opens a file in the language server, unless it is open. */
+  open: (path: string) => void
+}
+
 /** The lines that mention a name beside those where the server finds the definition to be used. */
-async function referencesBeside(
-  client: Client,
-  sources: readonly Source[],
-  definitions: ReadonlyMap<string, readonly (Definition & { path: string })[]>,
-): Promise<void> {
+async function referencesBeside(client: Client, { sources, definitions, open }: Compared): Promise<void> {
   const asked = spread(
     [...definitions.values()].flat().filter(({ kind }) => kind !== 'impl'),
     MAX_ASKED_REFERENCES,
   )
   const counts = { asked: 0, theirs: 0, found: 0, others: 0 }
   for (const { path, line, column, name } of asked) {
+    open(path)
     const theirs = (await client.places('textDocument/references', path, line, column + 1)).map(
       it => `${it.path}:${it.line}`,
     )
@@ -198,13 +209,18 @@ async function referencesBeside(
 /** Whether a definition has the line: its name's, or one of its first lines (decorators, a return type). */
 const isAt = ({ start, line }: Definition, at: number): boolean => at >= start && at <= line
 
-/** Whether a place is inside a function, and no definition that is known beyond it: a variable, or a parameter. */
+/**
+ * Whether a place is an import, or a variable, a parameter or a type parameter inside a function: no other file can name
+ * it. Of functions without a name, nothing is known: a place in them is told by its line.
+ */
 function isLocal(sources: readonly Source[], { path, line }: Place, name: string): boolean {
-  const { facts } = sources.find(source => source.path === path) ?? {}
+  const { facts, text = '' } = sources.find(source => source.path === path) ?? {}
   const around = facts?.definitions.filter(it => line >= it.start && line <= it.end) ?? []
-  return (
-    !around.some(it => it.name === name) && around.some(({ kind }) => /^(?:function|method|declaration)$/.test(kind))
-  )
+  if (around.some(it => it.name === name)) return false
+  if (around.some(({ kind }) => /^(?:function|method|declaration)$/.test(kind))) return true
+  const written = text.split('\n')[line - 1] ?? ''
+  const isTyped = new RegExp(`<[^>]*\\b${name}\\b`).test(written)
+  return isTyped || /^\s*(?:import|from|use)\b|^\s+(?:\w+ )?"[^"]+"$|^\s+(?:const|let|var|for)\b/.test(written)
 }
 
 function usesIn({ path, text, facts }: Source): { path: string; line: number; column: number; name: string }[] {

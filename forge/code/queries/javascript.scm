@@ -19,6 +19,19 @@
   right: [(identifier) (member_expression) (call_expression) (object) (array) (string) (number) (class)]) @definition.variable)
   (#match? @_to "^(module\\.)?exports$"))
 
+; const { a, b: c } = d, const [e] = f, at the top of a file
+(program [
+  (lexical_declaration (variable_declarator name: (object_pattern [
+    (shorthand_property_identifier_pattern) @name
+    (pair_pattern value: (identifier) @name)
+  ])) @definition.variable)
+  (lexical_declaration (variable_declarator name: (array_pattern (identifier) @name)) @definition.variable)
+  (export_statement declaration: (lexical_declaration (variable_declarator name: (object_pattern [
+    (shorthand_property_identifier_pattern) @name
+    (pair_pattern value: (identifier) @name)
+  ])) @definition.variable))
+])
+
 [
   (identifier)
   (property_identifier)

@@ -26,6 +26,19 @@
   (export_statement declaration: (lexical_declaration (variable_declarator name: (identifier) @name) @definition.variable))
 ]))
 
+; const { a, b: c } = d, const [e] = f, at the top of a file
+(program [
+  (lexical_declaration (variable_declarator name: (object_pattern [
+    (shorthand_property_identifier_pattern) @name
+    (pair_pattern value: (identifier) @name)
+  ])) @definition.variable)
+  (lexical_declaration (variable_declarator name: (array_pattern (identifier) @name)) @definition.variable)
+  (export_statement declaration: (lexical_declaration (variable_declarator name: (object_pattern [
+    (shorthand_property_identifier_pattern) @name
+    (pair_pattern value: (identifier) @name)
+  ])) @definition.variable))
+])
+
 [
   (identifier)
   (type_identifier)

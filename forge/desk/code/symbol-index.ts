@@ -13,7 +13,7 @@ import type { FoundSymbol } from '../contract/code.ts'
 import { BestSymbols, symbolQuery } from './symbol-match.ts'
 
 /** Files whose symbols are read in one go, between which other questions are answered. */
-const FILES_AT_ONCE = 64
+const FILES_AT_ONCE = 128
 const FILES_SEARCHED_AT_ONCE = 500
 /** At most this many characters of symbols are kept in memory; further ones are read again from the cache on disk. */
 const MAX_KEPT_CHARS = 64_000_000

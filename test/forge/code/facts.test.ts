@@ -327,6 +327,11 @@ describe('of a text that no person wrote', () => {
     ] as const)
       expect((await factsOf(path, open.repeat(5000))).definitions.length).toBeLessThanOrEqual(5000)
     expect(counted(await factsOf('b.ts', 'const a = 1\n'))).toEqual({ definitions: 1, references: 1 })
+    const deep = `${'f(['.repeat(5000)}\n1\n${'])'.repeat(5000)}\n`
+    const [around = []] = (await code.around(asBytes('a.ts'), deep, [[2, 0, 2, 1]])) ?? []
+    expect(around.length).toBeGreaterThan(10)
+    expect(around.length).toBeLessThanOrEqual(401)
+    expect((await code.structureOf(asBytes('a.ts'), deep))?.folds.length ?? 0).toBeLessThanOrEqual(20_000)
   })
 
   test.each([
@@ -338,5 +343,31 @@ describe('of a text that no person wrote', () => {
   ])('%s is no trouble', async (_, path, text) => {
     const { definitions } = await factsOf(path, text)
     for (const { start, end } of definitions) expect(end).toBeGreaterThanOrEqual(start)
+  })
+
+  test.each([
+    ['a.ts', 'binary\0text'],
+    ['a.py', '{"a": [1, 2, {"b": 3}]}'],
+    ['a.rs', '<?php echo 1;'],
+    ['a.go', '# A heading\n\n- a list\n'],
+    ['a.cpp', '%{\n'.repeat(3000)],
+    ['a.ts', `${'`${'.repeat(3000)}1${'}`'.repeat(3000)}`],
+    ['a.tsx', '<a>{'.repeat(3000)],
+  ])('%s with a text of another kind has folds and ranges inside it, or none', async (path, text) => {
+    const lines = text.split('\n')
+    const structure = await code.structureOf(asBytes(path), text)
+    const [around = []] = (await code.around(asBytes(path), text, [[1, 1, 1, 2]])) ?? []
+    for (const [line, column, toLine, toColumn] of [...(structure?.folds ?? []), ...around]) {
+      expect(column).toBeLessThanOrEqual(lines[line - 1]?.length ?? -1)
+      expect(toColumn).toBeLessThanOrEqual(lines[toLine - 1]?.length ?? -1)
+    }
+  })
+
+  test('ranges that the text does not have are answered, too', async () => {
+    const around = await code.around(asBytes('a.ts'), 'a\n', [
+      [900, 900, 901, 0],
+      [2, 0, 1, 0],
+    ])
+    expect(around?.length).toBe(2)
   })
 })

@@ -81,7 +81,7 @@ function nameAt(view: EditorView, point: { x: number; y: number }): Place | unde
 }
 
 /** The extension. `open`: called for a click on a link, with the cursor at the name. */
-export function definitionLink(open: () => void): Extension {
+export function definitionLink(open: (view: EditorView) => void): Extension {
   return [
     link,
     hovering,
@@ -97,7 +97,7 @@ export function definitionLink(open: () => void): Extension {
           userEvent: 'select.pointer',
         })
         view.focus()
-        open()
+        open(view)
         return true
       },
     }),

@@ -64,7 +64,7 @@ export interface EditorSettings {
   closesBrackets: boolean
   hasStickyLines: boolean
   /** Called for a click on a name with Ctrl held, and for the keys that expand and shrink the selection. */
-  onDefinition: () => void
+  onDefinition: (view: EditorView) => void
   onExpand: (view: EditorView) => void
   onShrink: (view: EditorView) => void
   indentation: Extension

@@ -664,7 +664,10 @@ export class OpenFile {
           isWrapped: this.#choices.isWrapped.peek(),
           closesBrackets: this.#choices.settings.peek()['editor.closeBrackets'] ?? true,
           hasStickyLines: this.#choices.settings.peek()['editor.stickyScroll'] ?? true,
-          onDefinition: () => this.onDefinition?.(),
+          onDefinition: view => {
+            this.lookAt(view)
+            this.onDefinition?.()
+          },
           onExpand: view => this.#expand(view),
           onShrink: view => this.#selecting.shrink(view),
           indentation: this.#indentation(file.text),
