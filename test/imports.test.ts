@@ -8,10 +8,12 @@ import { dirname, join, normalize } from 'node:path'
 const ROOT = join(import.meta.dir, '..')
 
 /** Folders that all folders of the desk's server may import. */
-const GROUND = ['core', 'core/git', 'core/formats', 'forge', 'forge/code', 'forge/ai', 'forge/formats']
+const GROUND = [
+  ...['core', 'core/git', 'core/formats', 'forge', 'forge/code', 'forge/ai', 'forge/formats', 'forge/language'],
+]
 /** The folders of the desk's server, from the lowest layer up: each may import those before it. */
 const DESK_ROOMS = [
-  ...['contract', 'refs.ts', 'not-fetched.ts', 'server', 'reading', 'code', 'branches', 'graph', 'conflicts', 'steps'],
+  ...['contract', 'refs.ts', 'not-fetched.ts', 'server', 'reading', 'code', 'branches', 'language', 'graph', 'conflicts', 'steps'],
   ...['merging', 'chat', 'forklift', 'tasks'],
 ].map(name => `forge/desk/${name}`)
 
@@ -50,6 +52,7 @@ const FLOORS: Record<string, readonly string[]> = {
   'forklift.ts': ['forklift', 'harness/agents', 'core', 'core/git', 'core/formats'],
   'forge/code': ['forge', 'core', 'core/git'],
   'forge/ai': ['forge', 'forge/code', 'core', 'core/git'],
+  'forge/language': ['forge', 'forge/ai', 'core', 'core/git'],
   'forge/formats': ['core/formats'],
   ...Object.fromEntries(deskRooms),
   // The page knows of the server only the contract, and how a window proves its access.

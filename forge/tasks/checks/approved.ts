@@ -8,7 +8,7 @@ import type { Repository } from '../../../core/git/repository.ts'
 import type { Approvals } from '../../ai/approvals.ts'
 import type { Oid, RunId, RunInput, TaskId } from '../contract.ts'
 import type { Plan } from '../plan/schema.ts'
-import { Signatures, type Signed } from './signatures.ts'
+import { Signatures, type Signed } from '../../ai/signatures.ts'
 
 /** The part of a run's input that the user signs. */
 type AskedRun = Pick<RunInput, 'wish' | 'plan' | 'base' | 'limits'>
