@@ -1,7 +1,6 @@
 /**
- * Describes a file from its first kilobytes, without a model: the first sentence of its comment or heading, and the
- * names that it exports. Each line is matched alone and cut, so that the time is proportional to the length for any
- * content.
+ * Describes a file without a model: the first sentence of its comment or heading, and the names that it offers. Each
+ * line is matched alone and cut, so that the time is proportional to the length for any content.
  */
 import type { Path } from '../../core/git/repository.ts'
 import { visible } from '../../core/text.ts'
@@ -9,168 +8,55 @@ import { visible } from '../../core/text.ts'
 /** The comment syntax: `//` and slash-star; `#`; `--`; `<!-- -->`; `;`; or text that is its own comment. */
 type Comments = 'c' | 'hash' | 'dashes' | 'html' | 'semicolon' | 'python' | 'text' | 'any' | 'none'
 
-type Language = {
-  name: string
-  comments: Comments
-  /** Patterns for an exported name: the first group is the name, the optional second one its parameters. */
-  offers: readonly RegExp[]
-  /** The first group is a whole declaration, as `static int *read`, whose last word is the name. */
-  isDeclared?: boolean
-  /** At most this many names in a summary: a Makefile's targets say little about it. */
-  maxNames?: number
-}
+type Language = { name: string; comments: Comments }
 
-/** At most this many bytes of a file are read for its summary. */
-export const LOOKED_AT = 32 << 10
-const MAX_TOP_LINES = 800
+/** At most this many bytes of a file are read for what its comments say. */
+const MAX_HEADER_BYTES = 32 << 10
 const MAX_LINE_CHARS = 240
 const MAX_SENTENCE_CHARS = 110
-const MAX_PARAMETERS_CHARS = 40
 const MAX_SUMMARY_CHARS = 190
 
-const PARAMETERS = '(?:<[^>(]*>)?(\\([^()]*\\))?'
-
-const SCRIPT: Language = {
-  name: 'JavaScript',
-  comments: 'c',
-  offers: [
-    new RegExp(`^export (?:default )?(?:declare )?(?:async )?function\\*? ?(\\w+)${PARAMETERS}`),
-    /^export (?:default )?(?:declare )?(?:abstract )?(?:class|interface|type|enum|namespace) (\w+)/,
-    /^export (?:declare )?(?:const |let |var )(?:enum )?(\w+)/,
-    /^export (?:type )?\{([^}]*)\}?/,
-    /^(?:module\.)?exports\.(\w+) *=/,
-    /^module\.exports *= *\{?([\w, ]*)/,
-  ],
-}
-const C: Language = {
-  name: 'C',
-  comments: 'c',
-  isDeclared: true,
-  offers: [
-    /^(?:typedef )?(?:struct|enum|union|class|namespace) (\w+)/,
-    /^(?!static |return |else |typedef |using )([A-Za-z_][^(=;{}#]*)\(/,
-    /^#define (\w+)/,
-  ],
-}
-const JAVA: Language = {
-  name: 'Java',
-  comments: 'c',
-  isDeclared: true,
-  offers: [
-    /^ *(?:(?:public|protected|internal|abstract|final|sealed|static|data|open|partial|case) )*(?:class|interface|enum|record|object|trait|struct) (\w+)/,
-    /^ +(?:public|override|open) ([^(=;{]+)\(/,
-    /^ *(?:public |open |internal )?(?:suspend )?fun (?:<[^>]*> )?([\w.]+)/,
-  ],
-}
-const SHELL: Language = {
-  name: 'shell',
-  comments: 'hash',
-  offers: [/^(?:function )?([\w:-]+) *\(\)/, /^function ([\w:-]+)/],
-}
-const STYLES: Language = { name: 'CSS', comments: 'c', offers: [/^([.#@:*a-zA-Z][^{;]*)\{/] }
-const HTML: Language = {
-  name: 'HTML',
-  comments: 'html',
-  offers: [/<title>([^<]*)/i, /<h[12][^>]*>([^<]*)/i, /\bid="([^"]*)"/i],
-}
-/** A changelog's headings are version numbers, which say nothing about it. */
-const MARKDOWN: Language = {
-  name: 'Markdown',
-  comments: 'text',
-  offers: [/^#{1,3} +(?!\[?v?\d+\.\d+)(.+)/],
-}
-/** A settings file's keys are the same in most projects, so only its comments are used. */
-const settings = (name: string, comments: Comments): Language => ({ name, comments, offers: [] })
-const MAKEFILE: Language = { name: 'Makefile', comments: 'hash', offers: [/^(\w[\w./-]*) *:(?!=)/], maxNames: 5 }
-const DOCKERFILE: Language = { name: 'Dockerfile', comments: 'hash', offers: [/^((?:FROM|ENTRYPOINT|CMD|EXPOSE) .+)/] }
-const PYTHON: Language = {
-  name: 'Python',
-  comments: 'python',
-  offers: [
-    new RegExp(`^(?:async )?def ((?!_)\\w+)${PARAMETERS}`),
-    /^class ((?!_)\w+)/,
-    /^((?!TODO|FIXME|XXX|NOTE|HACK)[A-Z][A-Z0-9_]+) *[:=]/,
-  ],
-}
-const GO: Language = {
-  name: 'Go',
-  comments: 'c',
-  offers: [
-    new RegExp(`^func (?:\\([^)]*\\) )?([A-Z]\\w*)${PARAMETERS}`),
-    /^type ([A-Z]\w*)/,
-    /^(?:var|const) ([A-Z]\w*)/,
-  ],
-}
-const RUST: Language = {
-  name: 'Rust',
-  comments: 'c',
-  offers: [
-    new RegExp(`^ *pub(?:\\([^)]*\\))? (?:(?:async|unsafe|const) )*fn (\\w+)${PARAMETERS}`),
-    /^ *pub(?:\([^)]*\))? (?:struct|enum|trait|type|mod|const|static|union) (\w+)/,
-    /^macro_rules! (\w+)/,
-  ],
-}
-const RUBY: Language = {
-  name: 'Ruby',
-  comments: 'hash',
-  offers: [/^ *(?:class|module) ([\w:]+)/, /^ *def (?:self\.)?([\w?!=]+)/],
-}
-const PHP: Language = {
-  name: 'PHP',
-  comments: 'c',
-  offers: [/^(?:(?:abstract|final|readonly) )*(?:class|interface|trait|enum) (\w+)/, /^ *(?:public )?function (\w+)/],
-}
-const SWIFT: Language = {
-  name: 'Swift',
-  comments: 'c',
-  offers: [/^(?:(?:public|open|final) )*(?:class|struct|enum|protocol|actor|extension|func) (\w+)/],
-}
-const SQL: Language = {
-  name: 'SQL',
-  comments: 'dashes',
-  offers: [
-    /^create (?:or replace )?(?:temporary )?(?:table|view|function|index|type|trigger) (?:if not exists )?([\w."]+)/i,
-  ],
-}
-const PROTO: Language = { name: 'Protocol Buffers', comments: 'c', offers: [/^(?:message|service|enum) (\w+)/] }
-const LUA: Language = { name: 'Lua', comments: 'dashes', offers: [/^function ([\w.:]+)/] }
-const ELIXIR: Language = { name: 'Elixir', comments: 'hash', offers: [/^ *defmodule ([\w.]+)/, /^ *def (\w+)/] }
-const TEXT: Language = { name: 'text', comments: 'text', offers: [] }
-const OTHER: Language = { name: '', comments: 'any', offers: [] }
-
-const named = (name: string, language: Language): Language => ({ ...language, name })
+const SCRIPT: Language = { name: 'JavaScript', comments: 'c' }
+const SHELL: Language = { name: 'shell', comments: 'hash' }
+const HTML: Language = { name: 'HTML', comments: 'html' }
+const MAKEFILE: Language = { name: 'Makefile', comments: 'hash' }
+const DOCKERFILE: Language = { name: 'Dockerfile', comments: 'hash' }
+const PYTHON: Language = { name: 'Python', comments: 'python' }
+const RUBY: Language = { name: 'Ruby', comments: 'hash' }
+const TEXT: Language = { name: 'text', comments: 'text' }
+const OTHER: Language = { name: '', comments: 'any' }
 
 const BY_ENDING: ReadonlyMap<string, Language> = new Map(
   (
     [
-      ['ts tsx mts cts', named('TypeScript', SCRIPT)],
+      ['ts tsx mts cts', { name: 'TypeScript', comments: 'c' }],
       ['js jsx mjs cjs vue svelte', SCRIPT],
       ['py pyi', PYTHON],
-      ['go', GO],
-      ['rs', RUST],
-      ['java', JAVA],
-      ['kt kts', named('Kotlin', JAVA)],
-      ['cs', named('C#', JAVA)],
-      ['scala', named('Scala', JAVA)],
-      ['c h', C],
-      ['cc cpp cxx hh hpp hxx', named('C++', C)],
+      ['go', { name: 'Go', comments: 'c' }],
+      ['rs', { name: 'Rust', comments: 'c' }],
+      ['java', { name: 'Java', comments: 'c' }],
+      ['kt kts', { name: 'Kotlin', comments: 'c' }],
+      ['cs', { name: 'C#', comments: 'c' }],
+      ['scala', { name: 'Scala', comments: 'c' }],
+      ['c h', { name: 'C', comments: 'c' }],
+      ['cc cpp cxx hh hpp hxx', { name: 'C++', comments: 'c' }],
       ['rb rake gemspec', RUBY],
-      ['php', PHP],
-      ['swift', SWIFT],
+      ['php', { name: 'PHP', comments: 'c' }],
+      ['swift', { name: 'Swift', comments: 'c' }],
       ['sh bash zsh', SHELL],
-      ['css scss less', STYLES],
+      ['css scss less', { name: 'CSS', comments: 'c' }],
       ['html htm xml svg', HTML],
-      ['md markdown mdx', MARKDOWN],
-      ['json jsonc json5', settings('JSON', 'none')],
-      ['yml yaml', settings('YAML', 'hash')],
-      ['toml ini cfg', settings('TOML', 'hash')],
+      ['md markdown mdx', { name: 'Markdown', comments: 'text' }],
+      ['json jsonc json5', { name: 'JSON', comments: 'none' }],
+      ['yml yaml', { name: 'YAML', comments: 'hash' }],
+      ['toml ini cfg', { name: 'TOML', comments: 'hash' }],
       ['mk', MAKEFILE],
-      ['sql', SQL],
-      ['proto', PROTO],
-      ['lua', LUA],
-      ['ex exs', ELIXIR],
-      ['clj el lisp scm', named('Lisp', { ...OTHER, comments: 'semicolon' })],
-      ['hs', named('Haskell', { ...OTHER, comments: 'dashes' })],
+      ['sql', { name: 'SQL', comments: 'dashes' }],
+      ['proto', { name: 'Protocol Buffers', comments: 'c' }],
+      ['lua', { name: 'Lua', comments: 'dashes' }],
+      ['ex exs', { name: 'Elixir', comments: 'hash' }],
+      ['clj el lisp scm', { name: 'Lisp', comments: 'semicolon' }],
+      ['hs', { name: 'Haskell', comments: 'dashes' }],
       ['txt rst adoc', TEXT],
     ] as const
   ).flatMap(([endings, language]) => endings.split(' ').map(ending => [ending, language] as const)),
@@ -212,56 +98,23 @@ export const SEPARATOR = ' · '
 
 /**
  * A summary of about 50 tokens on one line, without the path. `bytes`: the beginning of the file; `size`: the size of
- * the whole.
+ * the whole; `offered`: the names that it offers (offered.ts).
  */
-export function summarise(path: Path, bytes: Buffer, size: number): string {
+export function summarise(path: Path, bytes: Buffer, size: number, offered: readonly string[]): string {
   if (size === 0) return 'empty'
-  const start = bytes.subarray(0, LOOKED_AT)
+  const start = bytes.subarray(0, MAX_HEADER_BYTES)
   if (start.includes(0)) return `binary, ${roughSize(size)}`
   const text = start.toString('utf8')
   if (text.startsWith('version https://git-lfs.github.com/spec/v1\n')) return 'a pointer of Git LFS'
-  const lines = text.split('\n', MAX_TOP_LINES).map(line => line.slice(0, MAX_LINE_CHARS).trimEnd())
+  const lines = text.split('\n', MAX_HEADER_LINES).map(line => line.slice(0, MAX_LINE_CHARS).trimEnd())
   const language = languageOf(path, lines[0] ?? '')
   const sentence = firstSentence(lines, language.comments)
-  const offered = isTest(path) ? [] : namesIn(lines, language)
-  const names = offered.filter(it => it !== sentence)
+  const names = isTest(path) ? [] : offered.filter(it => it !== sentence)
   const parts = [sentence, names.join(', ')].filter(Boolean)
   const isKnownByEnding = /\.[A-Za-z0-9]+$/.test(path) || parts.length === 0
   const what = isKnownByEnding || language.name === '' ? parts : [language.name, ...parts]
   if (what.length === 0) return [language.name, roughSize(size)].filter(Boolean).join(', ')
   return cut(visible(what.join(SEPARATOR)), MAX_SUMMARY_CHARS)
-}
-
-// --- What code offers ------------------------------------------------------------------------------------------------
-
-/** An exported name, the code of the line that defines it, and that line's index from 0. */
-type OfferedName = { name: string; line: string; at: number }
-
-/** At most this many lines of a file are searched. */
-const MAX_CODE_LINES = 20_000
-/** Languages whose names are headings, keys and targets, which no code refers to. */
-const NO_CODE = new Set(['', 'CSS', 'HTML', 'Markdown', 'JSON', 'YAML', 'TOML', 'Makefile', 'Dockerfile', 'text'])
-
-/** Whether other code can use the names that a file defines, judged by the file's name. */
-export const isCode = (path: Path): boolean => !NO_CODE.has(languageOf(path, '').name)
-
-/** All names that a code file exports, in the order of its lines. */
-export function offersOf(path: Path, text: string): OfferedName[] {
-  const lines = text.split('\n', MAX_CODE_LINES).map(line => line.slice(0, MAX_LINE_CHARS).trimEnd())
-  const language = languageOf(path, lines[0] ?? '')
-  if (NO_CODE.has(language.name)) return []
-  const offers: OfferedName[] = []
-  for (const [at, line] of lines.entries()) {
-    const found = language.offers.map(offer => offer.exec(line)).find(it => it !== null)
-    if (!found) continue
-    const said = visible(line.trim().replace(/\s*[{:]$/, ''))
-    for (const part of (found[1] ?? '').split(',')) {
-      // Takes the last word as the exported name: `b` of `a as b`, `read` of `static int *read`.
-      const name = /([\w$?!]+)\s*$/.exec(part)?.[1]
-      if (name) offers.push({ name, line: said, at })
-    }
-  }
-  return offers
 }
 
 /** A rough size for a model: 812 bytes, 3 KB, 1.2 MB. */
@@ -279,33 +132,6 @@ export function cut(text: string, length: number): string {
   if (text.length <= length) return text
   const end = text.lastIndexOf(' ', length)
   return `${text.slice(0, end > length / 2 ? end : length)}…`.toWellFormed()
-}
-
-function namesIn(
-  lines: readonly string[],
-  { offers, isDeclared = false, maxNames = lines.length }: Language,
-): string[] {
-  const names = new Set<string>()
-  let length = 0
-  for (const line of lines) {
-    for (const offer of offers) {
-      const [, name = '', parameters] = offer.exec(line) ?? []
-      const said = nameOf(name, parameters, isDeclared)
-      if (said === '' || names.has(said)) continue
-      names.add(said)
-      length += said.length
-      break
-    }
-    if (length > MAX_SUMMARY_CHARS || names.size >= maxNames) break
-  }
-  return [...names]
-}
-
-function nameOf(found: string, parameters: string | undefined, isDeclared: boolean): string {
-  const name = found.replace(/\s+/g, ' ').trim()
-  if (isDeclared) return name.slice(name.lastIndexOf(' ') + 1).replace(/^[*&]+/, '')
-  if (parameters === undefined) return name
-  return name + (parameters.length <= MAX_PARAMETERS_CHARS ? parameters : '()')
 }
 
 /** Phrases of a licence, which say nothing about a file. */

@@ -8,13 +8,15 @@ import type { Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import type { FileEntry } from '../../core/git/trees.ts'
 import { CacheFile } from '../cache-file.ts'
+import { CodeReader } from '../code/reader.ts'
 import { bytesIn } from './fence.ts'
 import { type Folder, readFolders } from './folders.ts'
-import { isOnlySize, roughSize, SEPARATOR, summarise, summaryKind } from './languages.ts'
+import { isOnlySize, isTest, roughSize, SEPARATOR, summarise, summaryKind } from './languages.ts'
+import { namesOffered } from './offered.ts'
 import { makeOutline, type Outline } from './outline.ts'
 
 /** To be increased whenever the same content gets another summary: caches of another version are not read. */
-export const SUMMARY_VERSION = 4
+export const SUMMARY_VERSION = 5
 
 /** Larger files are not read: generated files say little about themselves at their top. */
 const MAX_FILE_BYTES = 256 << 10
@@ -31,9 +33,9 @@ const MAX_OUTLINES = 16
 const SHARE = 0.25
 const MAX_OUTLINE_TOKENS = 24_000
 
-/** Opens the summaries. Dispose them: `using summaries = openSummaries(…)`. */
+/** Opens the summaries. Dispose them: `using summaries = openSummaries(…)`. `folder`: that of the caches. */
 export const openSummaries = (objects: Objects, { folder }: { folder: string }): Summaries =>
-  new Summaries(objects, new SummaryCache(join(folder, 'summaries.sqlite')))
+  new Summaries(objects, new SummaryCache(join(folder, 'summaries.sqlite')), new CodeReader(objects, folder))
 
 /** What a list of summaries is made for. `near`: files that the message is about; `window`: the model's, in tokens. */
 type WantedSummaries = { tree: Oid; active: readonly Path[]; near?: readonly Path[]; window: number }
@@ -48,6 +50,7 @@ export class Summaries implements Disposable {
   constructor(
     readonly objects: Objects,
     readonly cache: SummaryCache,
+    readonly code: CodeReader,
   ) {}
 
   /** The list of a tree's files with their summaries: the same for the same tree, active files and window. */
@@ -66,6 +69,7 @@ export class Summaries implements Disposable {
 
   [Symbol.dispose](): void {
     this.cache[Symbol.dispose]()
+    this.code[Symbol.dispose]()
   }
 
   async #read(
@@ -106,7 +110,11 @@ export class Summaries implements Disposable {
     if (mode === '120000') return 'a symbolic link'
     const object = await this.objects.read(oid, { limit: MAX_FILE_BYTES })
     if (!object) return 'not in this repository'
-    return object.bytes ? summarise(path, object.bytes, object.size) : roughSize(object.size)
+    const { bytes, size } = object
+    if (!bytes) return roughSize(size)
+    const isRead = !isTest(path) && !bytes.subarray(0, 8192).includes(0)
+    const offered = isRead ? await namesOffered(this.code, path, bytes.toString('utf8')) : []
+    return summarise(path, bytes, size, offered)
   }
 }
 

@@ -23,6 +23,9 @@ export type Definition = {
   /** The definition's first and last line, from 1. */
   start: number
   end: number
+  /** The line of its name, from 1, and the name's place in that line in UTF-16 units, from 0. */
+  line: number
+  column: number
   /** The index of the innermost definition around this one; undefined at the top of the file. */
   inside?: number
   /** The definition without its body, on one line. */
@@ -38,6 +41,11 @@ export type CodeFacts = {
   references: string[]
   /** What the file imports, as paths without extensions; relative ones begin with a dot. */
   imports: string[]
+  /** The names that the file passes on or exports without defining them: `export { a } from 'b'`. */
+  reexports: string[]
 }
 
-export const NO_FACTS: CodeFacts = { definitions: [], references: [], imports: [] }
+/** A range of a text: line and column of its start, then of its end. Lines count from 1, UTF-16 units from 0. */
+export type TextRange = readonly [line: number, column: number, toLine: number, toColumn: number]
+
+export const NO_FACTS: CodeFacts = { definitions: [], references: [], imports: [], reexports: [] }

@@ -1,5 +1,6 @@
-/** The languages with a grammar, by the names of their files. */
+/** The languages with a grammar, by the names of their files, or by their first line. */
 import type { Path } from '../../core/git/repository.ts'
+import { isCodeByLines } from './line-names.ts'
 
 /** The name of a grammar, as in the file names of its wasm and of its query. */
 export type GrammarName = (typeof GRAMMARS)[number]['name']
@@ -28,9 +29,30 @@ const BY_NAME: ReadonlyMap<string, GrammarName> = new Map([
   ['Gemfile', 'ruby'],
 ])
 
+const BY_INTERPRETER: Readonly<Record<string, GrammarName>> = {
+  bash: 'bash',
+  sh: 'bash',
+  python: 'python',
+  ruby: 'ruby',
+  node: 'javascript',
+  bun: 'typescript',
+  deno: 'typescript',
+}
+
+/** The grammar for a text, by the name of its file, or by its first line where that names an interpreter. */
+export function grammarOfText(path: Path, text: string): GrammarName | undefined {
+  const name = path.slice(path.lastIndexOf('/') + 1)
+  if (name.includes('.', 1)) return grammarOf(path)
+  const interpreter = /^#!.{0,200}?\b(bash|sh|python|ruby|node|bun|deno)/.exec(text)?.[1]
+  return grammarOf(path) ?? (interpreter === undefined ? undefined : BY_INTERPRETER[interpreter])
+}
+
 /** The grammar for a file, by its name; undefined where there is none. */
 export function grammarOf(path: Path): GrammarName | undefined {
   const name = path.slice(path.lastIndexOf('/') + 1)
   const ending = /\.([A-Za-z0-9]+)$/.exec(name)?.[1]?.toLowerCase()
   return BY_NAME.get(name) ?? (ending === undefined ? undefined : BY_ENDING.get(ending))
 }
+
+/** Whether a file has definitions that other files can use, judged by its name. */
+export const isCode = (path: Path): boolean => grammarOf(path) !== undefined || isCodeByLines(path)

@@ -6,10 +6,13 @@ import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 import { Language, type Node, Parser, Query, type QueryMatch } from '@vscode/tree-sitter-wasm'
+import { aroundIn } from './around.ts'
 import { type CodeFacts, type Definition, type DefinitionKind, NO_FACTS } from './facts.ts'
+import { foldsIn } from './folds.ts'
 import { importsIn } from './imports.ts'
 import type { GrammarName } from './languages.ts'
 import { isOffered } from './offered.ts'
+import type { Parsed, ParseOrder } from './parsers.ts'
 
 type Grammar = { parser: Parser; query: Query }
 
@@ -23,26 +26,49 @@ const MAX_SIGNATURE_CHARS = 300
  * facts.
  */
 const PARSE_TIMEOUT_MS = 2_000
+/** The most memory that the process may have while it parses, in bytes. */
+const MAX_PARSE_MEMORY = 1 << 30
+/** Time and memory are looked at after this many calls of a grammar's progress. */
+const CALLS_PER_LOOK = 20
 
 const grammars = new Map<GrammarName, Promise<Grammar>>()
 let isReady: Promise<void> | undefined
 
-/** The facts of a text. A text that takes too long to parse has none. */
-export async function factsIn(name: GrammarName, text: string): Promise<CodeFacts> {
+/**
+ * What is known of a text. A text that takes too long to parse, or too much memory, has no facts, no folds and nothing
+ * around a range.
+ */
+export async function parse({ grammar: name, text, wanted }: ParseOrder): Promise<Parsed> {
   const { parser, query } = await grammarNamed(name)
-  const begun = process.cpuUsage()
-  const isOver = () => process.cpuUsage(begun).user > PARSE_TIMEOUT_MS * 1000
+  const isOver = limit()
   const tree = parser.parse(text, null, { progressCallback: isOver })
   if (!tree) {
     // Without this, the parser would continue with the text that took too long.
     parser.reset()
-    return NO_FACTS
+    return NOTHING
   }
   try {
-    const matches = query.matches(tree.rootNode, { progressCallback: isOver })
-    return factsOf(name, matches)
+    if (wanted.kind === 'around') return { ...NOTHING, around: aroundIn(tree, wanted.ranges) }
+    const facts = factsOf(name, query.matches(tree.rootNode, { progressCallback: isOver }))
+    return { ...NOTHING, facts, folds: wanted.kind === 'structure' ? foldsIn(tree, text) : [] }
   } finally {
     tree.delete()
+  }
+}
+
+/** What is sent for a text that is given up. */
+const NOTHING: Parsed = { facts: NO_FACTS, folds: [], around: [] }
+
+/** Makes the test of whether a text has taken too long or too much memory. It is called very often while parsing. */
+function limit(): () => boolean {
+  const begun = process.cpuUsage()
+  let calls = 0
+  let isOver = false
+  return () => {
+    // Reading the memory takes some microseconds.
+    if (++calls % CALLS_PER_LOOK === 0)
+      isOver ||= process.cpuUsage(begun).user > PARSE_TIMEOUT_MS * 1000 || process.memoryUsage.rss() > MAX_PARSE_MEMORY
+    return isOver
   }
 }
 
@@ -74,12 +100,18 @@ function factsOf(language: GrammarName, matches: readonly QueryMatch[]): CodeFac
   const found = new Map<number, Found>()
   const imports: string[] = []
   const references = new Set<string>()
+  const reexports = new Set<string>()
   for (const { captures } of matches) {
     const [first] = captures
     if (!first) continue
     if (first.name === 'reference') {
       const { text } = first.node
       if (text.length <= MAX_NAME_CHARS && references.size < MAX_REFERENCES) references.add(text)
+      continue
+    }
+    const passed = captures.find(it => it.name === 'reexport')
+    if (passed) {
+      if (passed.node.text.length <= MAX_NAME_CHARS) reexports.add(passed.node.text)
       continue
     }
     const imported = captures.find(it => it.name === 'import')
@@ -100,6 +132,7 @@ function factsOf(language: GrammarName, matches: readonly QueryMatch[]): CodeFac
     definitions: inNests(language, sorted.slice(0, MAX_DEFINITIONS)),
     references: [...references],
     imports: [...new Set(imports)],
+    reexports: [...reexports],
   }
 }
 
@@ -157,6 +190,8 @@ function inNests(language: GrammarName, found: readonly Found[]): Definition[] {
       kind: kind === 'function' && isMember ? 'method' : kind,
       start: node.startPosition.row + 1,
       end: node.endPosition.row + 1,
+      line: name.startPosition.row + 1,
+      column: name.startPosition.column,
       ...(inside !== undefined && { inside }),
       signature: signatureOf(language, node),
       isOffered: kind !== 'impl' && isOffered(language, { node, name: text, around }),

@@ -2,34 +2,56 @@
  * Parses texts in child processes, so that the program itself never waits for a grammar, and can end one that takes too
  * long, grows or crashes: such a text has no facts.
  */
-import { availableParallelism } from 'node:os'
+import { execFile } from 'node:child_process'
+import { readFile } from 'node:fs/promises'
+import { availableParallelism, constants, setPriority } from 'node:os'
 import { join } from 'node:path'
+import { promisify } from 'node:util'
 import type { Subprocess } from 'bun'
-import { type CodeFacts, NO_FACTS } from './facts.ts'
+import type { CodeFacts, TextRange } from './facts.ts'
 import type { GrammarName } from './languages.ts'
 
-export type ParseOrder = { grammar: GrammarName; text: string }
+const run = promisify(execFile)
+
+/** What is wanted of a text: its facts, its facts and folds, or what is around some ranges. */
+export type Wanted = { kind: 'facts' | 'structure' } | { kind: 'around'; ranges: readonly TextRange[] }
+export type ParseOrder = { grammar: GrammarName; text: string; wanted: Wanted }
+/** `folds` and `around` are empty unless they are wanted. `around`: for each range, the smallest first. */
+export type Parsed = { facts: CodeFacts; folds: readonly TextRange[]; around: readonly (readonly TextRange[])[] }
 /** `isLast`: the process ends after this reply, as it has taken much memory. */
-export type ParseReply = { facts: CodeFacts; isLast: boolean }
+export type ParseReply = Parsed & { isLast: boolean }
 
 type ParsersOptions = {
   /** At most this many processes; by default one for each processor, and at most four. */
   most?: number
   /** A text that takes longer, in seconds, is given up, and its process is killed. */
   seconds?: number
+  /** A process that takes more memory than this, in bytes, is killed as well. */
+  memory?: number
   /** A process without work for this many seconds is ended. */
   idleSeconds?: number
+  /** Whether the processes leave the processor to all others. */
+  isBackground?: boolean
   /** Another program for the child, for tests of one that hangs or crashes. */
   program?: string
 }
 
-type Job = { order: ParseOrder; resolve: (facts: CodeFacts) => void }
+type Job = { order: ParseOrder; resolve: (parsed: Parsed | undefined) => void }
+
+/** A process that has more memory, in bytes, is killed. The parser itself gives up at less, where it is asked. */
+const MAX_MEMORY = 1500 << 20
+/** Milliseconds between two looks at the memory of a process, the first one included: nearly all texts take less. */
+const LOOK_AT_MEMORY_MS = 500
+/** The unit of /proc/PID/statm: a page of memory, in bytes; on machines with larger ones, the limit is higher. */
+const LINUX_PAGE_BYTES = 4096
 
 export class Parsers implements Disposable {
   readonly #most: number
   readonly #seconds: number
+  readonly #memory: number
   readonly #idleSeconds: number
   readonly #program: string
+  readonly #isBackground: boolean
   readonly #waiting: Job[] = []
   readonly #idle: Child[] = []
   readonly #all = new Set<Child>()
@@ -39,14 +61,16 @@ export class Parsers implements Disposable {
   constructor(options: ParsersOptions = {}) {
     this.#most = options.most ?? Math.min(4, availableParallelism())
     this.#seconds = options.seconds ?? 30
+    this.#memory = options.memory ?? MAX_MEMORY
     this.#idleSeconds = options.idleSeconds ?? 60
     this.#program = options.program ?? join(import.meta.dir, 'parser-child.ts')
+    this.#isBackground = options.isBackground ?? false
   }
 
-  /** The facts of a text; none where it can't be parsed in time. */
-  parse(order: ParseOrder): Promise<CodeFacts> {
-    if (this.#isClosed) return Promise.resolve(NO_FACTS)
-    const { promise, resolve } = Promise.withResolvers<CodeFacts>()
+  /** What is known of a text; undefined where it can't be parsed in time. */
+  parse(order: ParseOrder): Promise<Parsed | undefined> {
+    if (this.#isClosed) return Promise.resolve(undefined)
+    const { promise, resolve } = Promise.withResolvers<Parsed | undefined>()
     this.#waiting.push({ order, resolve })
     this.#next()
     return promise
@@ -56,7 +80,7 @@ export class Parsers implements Disposable {
     this.#isClosed = true
     clearTimeout(this.#timer)
     for (const child of this.#all) child.kill()
-    for (const { resolve } of this.#waiting.splice(0)) resolve(NO_FACTS)
+    for (const { resolve } of this.#waiting.splice(0)) resolve(undefined)
   }
 
   #next(): void {
@@ -75,14 +99,14 @@ export class Parsers implements Disposable {
 
   #started(): Child | undefined {
     if (this.#all.size >= this.#most) return undefined
-    const child = new Child(this.#program)
+    const child = new Child(this.#program, this.#isBackground)
     this.#all.add(child)
     return child
   }
 
   async #run(child: Child, { order, resolve }: Job): Promise<void> {
-    const reply = await child.ask(order, this.#seconds)
-    resolve(reply?.facts ?? NO_FACTS)
+    const reply = await child.ask(order, { seconds: this.#seconds, memory: this.#memory })
+    resolve(reply)
     if (reply && !reply.isLast && !this.#isClosed) this.#idle.push(child)
     else this.#end(child)
     this.#next()
@@ -99,7 +123,7 @@ class Child {
   readonly #process: Subprocess
   #reply: ((reply: ParseReply | undefined) => void) | undefined
 
-  constructor(program: string) {
+  constructor(program: string, isBackground: boolean) {
     const flags = ['--no-env-file', '--config=/dev/null', '--no-install']
     this.#process = Bun.spawn([process.execPath, ...flags, program], {
       // The process must not depend on the user's working directory or, except for PATH, on the user's variables.
@@ -110,15 +134,19 @@ class Child {
       ipc: (reply: ParseReply) => this.#reply?.(reply),
       onExit: () => this.#reply?.(undefined),
     })
+    if (isBackground) leaveProcessorToOthers(this.#process.pid)
     // The program may end while a child waits.
     this.#process.unref()
   }
 
-  /** The reply; undefined where the process ends without one, or takes too long. */
-  async ask(order: ParseOrder, seconds: number): Promise<ParseReply | undefined> {
+  /** The reply; undefined where the process ends without one, takes too long, or takes too much memory. */
+  async ask(order: ParseOrder, limits: { seconds: number; memory: number }): Promise<ParseReply | undefined> {
     const { promise, resolve } = Promise.withResolvers<ParseReply | undefined>()
     this.#reply = resolve
-    const timer = setTimeout(() => resolve(undefined), seconds * 1000)
+    const timer = setTimeout(() => resolve(undefined), limits.seconds * 1000)
+    const look = setInterval(async () => {
+      if ((await memoryOf(this.#process.pid)) > limits.memory) resolve(undefined)
+    }, LOOK_AT_MEMORY_MS)
     try {
       this.#process.send(order)
     } catch {
@@ -126,11 +154,34 @@ class Child {
     }
     const reply = await promise
     clearTimeout(timer)
+    clearInterval(look)
     this.#reply = undefined
     return reply
   }
 
   kill(): void {
     this.#process.kill('SIGKILL')
+  }
+}
+
+function leaveProcessorToOthers(pid: number): void {
+  try {
+    setPriority(pid, constants.priority.PRIORITY_LOW)
+  } catch {
+    // The process may have ended already, or the system may not allow it: it is only slower for others then.
+  }
+}
+
+/** The memory of a process, in bytes; 0 where it is not known. */
+async function memoryOf(pid: number): Promise<number> {
+  try {
+    if (process.platform === 'linux') {
+      const [, resident] = (await readFile(`/proc/${pid}/statm`, 'utf8')).split(' ')
+      return Number(resident) * LINUX_PAGE_BYTES
+    }
+    const { stdout } = await run('ps', ['-o', 'rss=', '-p', String(pid)])
+    return Number(stdout) * 1024
+  } catch {
+    return 0
   }
 }

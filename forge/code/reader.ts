@@ -4,28 +4,38 @@ import { type Objects, oidOf } from '../../core/git/objects.ts'
 import type { Path } from '../../core/git/repository.ts'
 import type { FileEntry } from '../../core/git/trees.ts'
 import { CacheFile } from '../cache-file.ts'
-import { type CodeFacts, NO_FACTS } from './facts.ts'
-import { type GrammarName, grammarOf } from './languages.ts'
-import { Parsers } from './parsers.ts'
+import { type CodeFacts, NO_FACTS, type TextRange } from './facts.ts'
+import { type GrammarName, grammarOf, grammarOfText } from './languages.ts'
+import { type Parsed, Parsers, type Wanted } from './parsers.ts'
+import { symbolLines } from './symbol-lines.ts'
 
 /** The version of the queries and rules: increase it whenever the same content gets other facts. */
-const VERSION = 3
+const VERSION = 4
 /** Larger files, in bytes, have no facts: they are generated. */
 const MAX_FILE_BYTES = 1 << 20
 /** A longer line, in characters, is generated or minified code. */
 const MAX_LINE_CHARS = 20_000
 /** At most this many files are read at the same time. */
 const FILES_READ_AT_ONCE = 128
-/** At most this many rows are kept on disk, some 200 MB. */
+/** At most this many rows are kept on disk, some 250 MB. */
 const MAX_KEPT_ROWS = 200_000
 
-const TABLE = 'CREATE TABLE IF NOT EXISTS facts (key TEXT UNIQUE NOT NULL, facts BLOB NOT NULL)'
+const TABLE = 'CREATE TABLE IF NOT EXISTS facts (key TEXT UNIQUE NOT NULL, facts BLOB NOT NULL, symbols TEXT NOT NULL)'
 
 type Row = { facts: Uint8Array<ArrayBuffer> }
+/** What is known of a file, with the key under which it is cached; undefined where it must not be cached. */
+type Read = { key: string | undefined; facts: CodeFacts; isNew: boolean }
+
+/** The facts of a text, and what can be folded in it. */
+export type Structure = { facts: CodeFacts; folds: readonly TextRange[] }
+
+/** `isBackground`: the files are read with what of the processor nothing else takes. */
+export type ReadOptions = { isBackground?: boolean }
 
 export class CodeReader implements Disposable {
   readonly #file: CacheFile
   readonly #parsers: Parsers
+  readonly #background = new Parsers({ isBackground: true })
 
   /** @param folder The folder of the cache, outside any repository. */
   constructor(
@@ -38,44 +48,92 @@ export class CodeReader implements Disposable {
   }
 
   /** The facts (definitions, references, imports) of files, in the same order; none for a file that is not parsed. */
-  async factsOf(files: readonly FileEntry[]): Promise<CodeFacts[]> {
+  async factsOf(files: readonly FileEntry[], options: ReadOptions = {}): Promise<CodeFacts[]> {
     const facts: CodeFacts[] = []
-    for (let from = 0; from < files.length; from += FILES_READ_AT_ONCE)
-      facts.push(...(await Promise.all(files.slice(from, from + FILES_READ_AT_ONCE).map(file => this.#factsOf(file)))))
+    for (let from = 0; from < files.length; from += FILES_READ_AT_ONCE) {
+      const group = files.slice(from, from + FILES_READ_AT_ONCE)
+      const read = await Promise.all(group.map(file => this.#read(file, options)))
+      this.#keep(read)
+      facts.push(...read.map(it => it.facts))
+    }
     return facts
   }
 
   /** The facts of a text, which may be in no blob, such as a draft. They are kept, too: most texts are read again. */
   async factsOfText(path: Path, text: string): Promise<CodeFacts> {
-    const grammar = grammarOf(path)
-    if (!grammar || text.length > MAX_FILE_BYTES) return NO_FACTS
-    const key = keyOf(oidOf(this.objects.repository.format, { type: 'blob', bytes: Buffer.from(text) }), grammar)
-    return this.#known(key) ?? (await this.#parse(key, grammar, text))
+    const grammar = grammarOfText(path, text)
+    const key = grammar && this.#keyOfText(grammar, text)
+    if (!grammar || key === undefined) return NO_FACTS
+    const known = this.#known(key)
+    if (known) return known
+    const parsed = await this.#parse(grammar, text, { kind: 'facts' }, this.#parsers)
+    if (parsed) this.#keep([{ key, facts: parsed.facts, isNew: true }])
+    return parsed?.facts ?? NO_FACTS
+  }
+
+  /** The facts and folds of a text; undefined where it has no grammar, or is not parsed. */
+  async structureOf(path: Path, text: string): Promise<Structure | undefined> {
+    const grammar = grammarOfText(path, text)
+    const key = grammar && this.#keyOfText(grammar, text)
+    if (!grammar || key === undefined) return undefined
+    const parsed = await this.#parse(grammar, text, { kind: 'structure' }, this.#parsers)
+    if (parsed) this.#keep([{ key, facts: parsed.facts, isNew: true }])
+    return parsed
+  }
+
+  /** For each range of a text, what is around it in the syntax, the smallest first; undefined without a grammar. */
+  async around(
+    path: Path,
+    text: string,
+    ranges: readonly TextRange[],
+  ): Promise<readonly (readonly TextRange[])[] | undefined> {
+    const grammar = grammarOfText(path, text)
+    if (!grammar || text.length > MAX_FILE_BYTES) return undefined
+    const parsed = await this.#parse(grammar, text, { kind: 'around', ranges }, this.#parsers)
+    return parsed?.around
+  }
+
+  /**
+   * The symbols of files that were read before, one per line (symbol-lines.ts), by {@link symbolKey}. Files that were
+   * not read are left out.
+   */
+  symbolsOf(keys: readonly string[]): Map<string, string> {
+    const known = this.#file.try(database => {
+      const find = database.query<{ symbols: string }, [string]>('SELECT symbols FROM facts WHERE key = ?')
+      return new Map(keys.flatMap(key => [[key, find.get(key)?.symbols] as const]))
+    })
+    return new Map([...(known ?? [])].flatMap(([key, symbols]) => (symbols === undefined ? [] : [[key, symbols]])))
   }
 
   [Symbol.dispose](): void {
     this.#parsers[Symbol.dispose]()
+    this.#background[Symbol.dispose]()
     this.#file[Symbol.dispose]()
   }
 
-  async #factsOf({ path, oid }: FileEntry): Promise<CodeFacts> {
+  async #read({ path, oid }: FileEntry, { isBackground = false }: ReadOptions): Promise<Read> {
     const grammar = grammarOf(path)
-    if (!grammar) return NO_FACTS
+    if (!grammar) return { key: undefined, facts: NO_FACTS, isNew: false }
     const key = keyOf(oid, grammar)
     const known = this.#known(key)
-    if (known) return known
+    if (known) return { key, facts: known, isNew: false }
     const object = await this.objects.read(oid, { limit: MAX_FILE_BYTES })
     const bytes = object?.bytes
-    if (!bytes || bytes.subarray(0, 8192).includes(0)) return NO_FACTS
-    return await this.#parse(key, grammar, bytes.toString('utf8'))
+    if (!bytes || bytes.subarray(0, 8192).includes(0)) return { key, facts: NO_FACTS, isNew: false }
+    const parsers = isBackground ? this.#background : this.#parsers
+    const parsed = await this.#parse(grammar, bytes.toString('utf8'), { kind: 'facts' }, parsers)
+    return { key, facts: parsed?.facts ?? NO_FACTS, isNew: parsed !== undefined }
   }
 
-  async #parse(key: string, grammar: GrammarName, text: string): Promise<CodeFacts> {
-    if (isGenerated(text)) return NO_FACTS
-    const facts = await this.#parsers.parse({ grammar, text })
-    // NO_FACTS is not cached: a text that was given up while the machine was busy may be parsed the next time.
-    if (facts !== NO_FACTS) this.#keep(key, facts)
-    return facts
+  /** Parses a text; undefined where no person wrote it, or it was given up: it may be parsed the next time. */
+  async #parse(grammar: GrammarName, text: string, wanted: Wanted, parsers: Parsers): Promise<Parsed | undefined> {
+    if (isGenerated(text)) return undefined
+    return await parsers.parse({ grammar, text, wanted })
+  }
+
+  #keyOfText(grammar: GrammarName, text: string): string | undefined {
+    if (text.length > MAX_FILE_BYTES) return undefined
+    return keyOf(oidOf(this.objects.repository.format, { type: 'blob', bytes: Buffer.from(text) }), grammar)
   }
 
   #known(key: string): CodeFacts | undefined {
@@ -85,13 +143,24 @@ export class CodeReader implements Disposable {
     return row ? (JSON.parse(Bun.zstdDecompressSync(row.facts).toString()) as CodeFacts) : undefined
   }
 
-  #keep(key: string, facts: CodeFacts): void {
-    const bytes = Bun.zstdCompressSync(JSON.stringify(facts))
+  #keep(read: readonly Read[]): void {
+    const made = read.flatMap(({ key, facts, isNew }) => (isNew && key !== undefined ? [{ key, facts }] : []))
+    if (made.length === 0) return
     this.#file.try(database => {
-      database.query('INSERT OR REPLACE INTO facts (key, facts) VALUES (?, ?)').run(key, bytes)
-      database.exec(`DELETE FROM facts WHERE rowid <= (SELECT max(rowid) FROM facts) - ${MAX_KEPT_ROWS}`)
+      const keep = database.query('INSERT OR REPLACE INTO facts (key, facts, symbols) VALUES (?, ?, ?)')
+      database.transaction(() => {
+        for (const { key, facts } of made)
+          keep.run(key, Bun.zstdCompressSync(JSON.stringify(facts)), symbolLines(facts))
+        database.exec(`DELETE FROM facts WHERE rowid <= (SELECT max(rowid) FROM facts) - ${MAX_KEPT_ROWS}`)
+      })()
     })
   }
+}
+
+/** The key of a file's symbols; undefined where it has no grammar. */
+export function symbolKey({ path, oid }: FileEntry): string | undefined {
+  const grammar = grammarOf(path)
+  return grammar && keyOf(oid, grammar)
 }
 
 const keyOf = (oid: string, grammar: GrammarName): string => `${oid} ${grammar}`

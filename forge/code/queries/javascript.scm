@@ -32,3 +32,11 @@
 (call_expression function: (import) arguments: (arguments . (string (string_fragment) @import)))
 (call_expression function: (identifier) @_require arguments: (arguments . (string (string_fragment) @import))
   (#eq? @_require "require"))
+
+; export { a, b as c } from './d', module.exports = { a, b: c }
+(export_specifier !alias name: (identifier) @reexport)
+(export_specifier alias: (identifier) @reexport)
+(program (expression_statement (assignment_expression
+  left: (member_expression object: (identifier) @_module property: (property_identifier) @_exports)
+  right: (object [(shorthand_property_identifier) @reexport (pair key: (property_identifier) @reexport)]))
+  (#eq? @_module "module") (#eq? @_exports "exports")))

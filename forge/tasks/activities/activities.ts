@@ -18,13 +18,16 @@ import { validate } from '../checks/validate.ts'
 import { Verdicts } from '../checks/verdicts.ts'
 import { openCodeMap } from '../context/map.ts'
 import { wishedInWords } from '../context/wished.ts'
-import type { Activities } from '../contract.ts'
+import type { Activities, RunId } from '../contract.ts'
+import { repositoryIdOf } from '../engine/repository-id.ts'
 import { evaluationsForPlanners } from '../evaluation/results.ts'
+import { SharedRuns } from '../hub/shared-runs.ts'
 import { readPlaybooks } from '../lessons/playbooks.ts'
 import { lintPlan } from '../plan/lint.ts'
 import { listRuns } from '../runs/folder.ts'
 import { batchPriceOf, priceOf } from '../runs/prices.ts'
 import { statsForPlanners } from '../runs/stats.ts'
+import { RunStore } from '../runs/store.ts'
 import { reviewersOf } from '../steps/request.ts'
 import { BatchWork } from './batch.ts'
 import { LessonWork } from './lessons.ts'
@@ -34,6 +37,7 @@ import { PlanWork } from './plan.ts'
 import { RunWork } from './run.ts'
 import { StepWork } from './step.ts'
 import { TaskEffects } from './task.ts'
+import { LONG_PATIENCE_MS } from './through-hub.ts'
 
 export type { ActivityOptions, AttemptCheck, CheckMeans, Lint, Surroundings } from './means.ts'
 
@@ -43,10 +47,10 @@ const IMAGE_CHECK_TIMEOUT_MS = 90_000
 type Environment = Record<string, string | undefined>
 
 /**
- * The activities of the flows. `learns`: whether runs learn from earlier ones. Dispose it to close journals, ledgers
- * and git processes.
+ * The activities of the flows. `learns`: whether runs learn from earlier ones. `shared`: the hub, if there is one.
+ * Dispose it to close journals, ledgers and git processes.
  */
-type OpenActivities = { activities: Activities; learns: boolean } & AsyncDisposable
+type OpenActivities = { activities: Activities; learns: boolean; shared?: SharedRuns | undefined } & AsyncDisposable
 
 /**
  * Makes all activities for a repository's worker, with the models in the user's settings and checks in the container.
@@ -62,11 +66,17 @@ export async function makeActivities({
   const settings = await readSettings(env)
   const state = await openState(repository, env)
   const objects = openObjects(repository)
+  const shared = await SharedRuns.open(objects)
   const summaries = openSummaries(objects, { folder: state })
   const map = openCodeMap(objects, { folder: state })
   const slots = new Slots(repository, state)
   const approvals = new Approvals(join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge'))
   const network = new NetworkPermission(approvals, state, repository)
+  const id = shared && (await repositoryIdOf(repository))
+  const approved = (run: RunId, folder: string) => {
+    const signatures = id === undefined ? undefined : { store: new RunStore(objects, run), id }
+    return new ApprovedCommands(approvals, folder, repository, run, signatures)
+  }
   const opened = activitiesOf({
     objects,
     settings,
@@ -75,31 +85,45 @@ export async function makeActivities({
     map,
     // Temporal retries failed requests; retries in the client would multiply with those.
     openModel: name => openModel(name, settings, { again: {} }),
-    check: checkOf({ objects, slots, approvals, network }),
+    check: checkOf({ objects, slots, approved, shared, network }),
     lint: lintOf({ objects, settings, state, network }),
     facts: factsOf({ objects, state, network, env }),
     // Any process that can reach the server can submit, signal and complete anything, so only signed facts count.
-    approved: (run, folder) => new ApprovedCommands(approvals, folder, repository, run),
+    approved,
     verdicts: store => new Verdicts(approvals, store),
+    shared,
   })
   const close = async () => {
     await opened.tidied()
     opened[Symbol.dispose]()
+    await shared?.settle()
+    shared?.[Symbol.dispose]()
     summaries[Symbol.dispose]()
     map[Symbol.dispose]()
     await slots[Symbol.asyncDispose]()
     await objects[Symbol.asyncDispose]()
   }
-  return { activities: opened.activities, learns: settings.learns, [Symbol.asyncDispose]: close }
+  return { activities: opened.activities, learns: settings.learns, shared, [Symbol.asyncDispose]: close }
 }
 
-type CheckSources = { objects: Objects; slots: Slots; approvals: Approvals; network: NetworkPermission }
+type CheckSources = {
+  objects: Objects
+  slots: Slots
+  approved: (run: RunId, folder: string) => ApprovedCommands
+  shared: SharedRuns | undefined
+  network: NetworkPermission
+}
 
 /** The check of an attempt: commands that the user has approved run in the container. */
-function checkOf({ objects, slots, approvals, network }: CheckSources): AttemptCheck {
+function checkOf({ objects, slots, approved, shared, network }: CheckSources): AttemptCheck {
   return async ({ run, folder, ...means }, attempt) => {
-    const approved = new ApprovedCommands(approvals, folder, objects.repository, run)
-    const unapproved = (commands: readonly string[]) => approved.missing(commands)
+    const unapproved = async (commands: readonly string[]) => {
+      const missing = await approved(run, folder).missing(commands)
+      if (missing.length === 0 || !shared) return missing
+      // The user may have approved them on another machine.
+      await shared.of(run).fetch()
+      return await approved(run, folder).missing(commands)
+    }
     return await validate({ ...means, objects, slots, unapproved, hasNetwork: await network.isGiven() }, attempt)
   }
 }
@@ -175,18 +199,18 @@ export function activitiesOf(
   const lessons = new LessonWork(means)
   const activities: Activities = {
     construct: guarded(means, input => steps.construct(input)),
-    send: guarded(means, input => steps.send(input)),
+    send: guarded(means, input => steps.send(input), { isFresh: true, patience: LONG_PATIENCE_MS }),
     receive: guarded(means, input => steps.receive(input)),
     serialize: guarded(means, input => steps.serialize(input)),
     transition: guarded(means, input => steps.transition(input)),
-    enlist: guarded(means, input => batches.enlist(input)),
-    lookUp: guarded(means, input => batches.lookUp(input)),
+    enlist: guarded(means, input => batches.enlist(input), { isFresh: true }),
+    lookUp: guarded(means, input => batches.lookUp(input), { isFresh: true }),
     withdraw: guarded(means, input => batches.withdraw(input)),
-    submitBatch: guarded(means, input => batches.submitBatch(input)),
-    lookAtBatch: guarded(means, input => batches.lookAtBatch(input)),
+    submitBatch: guarded(means, input => batches.submitBatch(input), { isFresh: true, patience: LONG_PATIENCE_MS }),
+    lookAtBatch: guarded(means, input => batches.lookAtBatch(input), { isFresh: true }),
     cancelBatch: guarded(means, input => batches.cancelBatch(input)),
-    collectBatch: guarded(means, input => batches.collectBatch(input)),
-    failBatch: guarded(means, input => batches.failBatch(input)),
+    collectBatch: guarded(means, input => batches.collectBatch(input), { isFresh: true, patience: LONG_PATIENCE_MS }),
+    failBatch: guarded(means, input => batches.failBatch(input), { isFresh: true }),
     dropRequests: guarded(means, input => batches.dropRequests(input)),
     keepWords: guarded(means, input => steps.keepWords(input)),
     keepItems: guarded(means, input => lists.keepItems(input)),
@@ -194,15 +218,15 @@ export function activitiesOf(
     lintPlan: guarded(means, input => plans.lintPlan(input)),
     gather: guarded(means, input => tasks.gather(input)),
     judge: guarded(means, input => tasks.judge(input)),
-    validate: guarded(means, input => tasks.validate(input)),
+    validate: guarded(means, input => tasks.validate(input), { patience: LONG_PATIENCE_MS }),
     reportFailure: guarded(means, input => tasks.reportFailure(input)),
     deliver: guarded(means, input => tasks.deliver(input)),
-    begin: guarded(means, input => runs.begin(input)),
-    note: guarded(means, input => runs.note(input)),
-    remember: guarded(means, input => runs.remember(input)),
+    begin: guarded(means, input => runs.begin(input), { isFresh: true, hasRefs: true }),
+    note: guarded(means, input => runs.note(input), { isLazy: true }),
+    remember: guarded(means, input => runs.remember(input), { isFresh: true }),
     escalate: guarded(means, input => runs.escalate(input)),
-    rest: guarded(means, status => runs.rest(status)),
-    finish: guarded(means, input => runs.finish(input)),
+    rest: guarded(means, status => runs.rest(status), { isLazy: true }),
+    finish: guarded(means, input => runs.finish(input), { isFresh: true, hasRefs: true }),
     gatherLessons: guarded(means, input => lessons.gatherLessons(input)),
     keepLessons: guarded(means, input => lessons.keepLessons(input)),
     unlearned: () => lessons.unlearned(),

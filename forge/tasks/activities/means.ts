@@ -9,7 +9,7 @@ import { whyFull } from '../../../core/full-disk.ts'
 import type { CommitIdentity } from '../../../core/git/commits.ts'
 import { Maintenance } from '../../../core/git/maintenance.ts'
 import type { Objects } from '../../../core/git/objects.ts'
-import { listRefs } from '../../../core/git/refs.ts'
+import { listRefs, type RefName } from '../../../core/git/refs.ts'
 import type { Path } from '../../../core/git/repository.ts'
 import type { TreeChange } from '../../../core/git/trees.ts'
 import type { BatchableModel } from '../../ai/batches/batches.ts'
@@ -24,6 +24,8 @@ import type { Verdicts } from '../checks/verdicts.ts'
 import type { CodeMap } from '../context/map.ts'
 import type { Limits, Oid, Reference, RunId, Standing, TaskId } from '../contract.ts'
 import type { Collectors } from '../engine/collectors.ts'
+import { HubTrouble } from '../hub/remote.ts'
+import type { SharedRuns } from '../hub/shared-runs.ts'
 import type { PriceOf } from '../plan/estimate.ts'
 import type { PlannedShape } from '../plan/lint.ts'
 import { Plan, type Task } from '../plan/schema.ts'
@@ -36,9 +38,10 @@ import { priceOf } from '../runs/prices.ts'
 import { RunStore } from '../runs/store.ts'
 import { parseStoredAnswer } from '../runs/stored-answer.ts'
 import { Troubles } from '../runs/troubles.ts'
-import { personAt, readUser } from '../steps/commits.ts'
+import { personAt, readUser, setRef } from '../steps/commits.ts'
 import { reviewersOf } from '../steps/request.ts'
 import { Gate } from './gate.ts'
+import { type HubNeeds, withHub } from './through-hub.ts'
 
 /** The environment of one execution of an activity: its cancellation signal and its heartbeat. */
 export type Surroundings = {
@@ -102,6 +105,8 @@ export type ActivityOptions = {
   now?: () => number
   /** Makes a provider's gate, which limits its concurrent requests (gate.ts). */
   openGate?: () => Gate
+  /** The hub by which other machines work on the same runs; undefined where there is none. */
+  shared?: SharedRuns | undefined
 }
 
 /** A run that is open in this process. `inode` tells its folder from a later one at the same path. */
@@ -216,6 +221,12 @@ export class Means implements Disposable {
     return gate
   }
 
+  /** Sets a ref of a run, as {@link setRef} does, and notes it for the hub. */
+  async setRef(run: RunId, ref: RefName, to: Oid, options: Parameters<typeof setRef>[3]): Promise<void> {
+    await setRef(this.objects, ref, to, options)
+    this.options.shared?.of(run).moved(ref, to)
+  }
+
   /** Blacks out known keys and whatever looks like a secret. */
   clean(text: string): string {
     return blackOut(text, this.settings.secrets)
@@ -325,11 +336,14 @@ export const FULL_DISK = 'FullDisk'
 export function guarded<Input extends { run: RunId }, Output>(
   means: Means,
   work: (input: Input) => Promise<Output>,
+  needs?: HubNeeds,
 ): (input: Input) => Promise<Output> {
   return async input => {
     try {
-      return await means.using(input.run, () => work(input))
+      return await means.using(input.run, () => withHub(means, input, () => work(input), needs))
     } catch (error) {
+      if (error instanceof HubTrouble)
+        throw ApplicationFailure.create({ message: means.clean(error.message), type: 'HubTrouble' })
       if (error instanceof ModelError)
         throw ApplicationFailure.nonRetryable(means.clean(error.inRun), 'ModelError', error.trouble)
       if (error instanceof Failure) throw ApplicationFailure.nonRetryable(means.clean(error.message), 'Failure')

@@ -31,7 +31,6 @@ import { readLastStatus, readStoredRun, type StoredRun } from '../runs/plans.ts'
 import { missingPrice } from '../runs/prices.ts'
 import { type Escalation, keepEscalation, reportAsMarkdown } from '../runs/report.ts'
 import type { RunStore } from '../runs/store.ts'
-import { setRef } from '../steps/commits.ts'
 import { questionsInWords } from '../steps/prompts.ts'
 import { reviewersOf } from '../steps/request.ts'
 import { brief } from './brief.ts'
@@ -265,7 +264,6 @@ export class RunWork implements RunActivities {
     results: Reference
     resolved?: Oid
   }): Promise<Finished> {
-    const { objects } = this.means
     const { run, base, resolved } = input
     const { store, verdicts } = await this.means.run(run)
     const plan = await this.means.plan(store, input.plan)
@@ -281,7 +279,7 @@ export class RunWork implements RunActivities {
     }
     const head = gathered.commit
     const ref = resultRef(run)
-    await setRef(objects, ref, head, { message: 'forge: all results' })
+    await this.means.setRef(run, ref, head, { message: 'forge: all results' })
     const validated = await this.tasks.checked(store, { run, attempt: 1 }, ref, { plan, base, head })
     if (!validated.isGood) return validated
     const heldBefore = await this.#heldBefore({ store, verdicts }, plan, results)

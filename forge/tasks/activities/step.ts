@@ -40,7 +40,7 @@ import type { RunStore } from '../runs/store.ts'
 import { parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'
 import type { AnswerOf, FileEdit, LookCall } from '../steps/answers.ts'
 import { applyAll } from '../steps/apply.ts'
-import { commitOn, findStep, setRef, stepMessage } from '../steps/commits.ts'
+import { commitOn, findStep, stepMessage } from '../steps/commits.ts'
 import { lookAtAll } from '../steps/look.ts'
 import { isMaterial, questionsInWords } from '../steps/prompts.ts'
 import { readAnswer } from '../steps/receive.ts'
@@ -459,7 +459,7 @@ export class StepWork implements StepActivities {
     const made = await commitOn(objects, { base, changes: applied.files.changes, message, who })
     // An edit that changes nothing is no failure: the work was done already.
     if (made === base) return { commit: base }
-    await setRef(objects, ref, made, { message: `forge: ${input.step}` })
+    await this.means.setRef(input.run, ref, made, { message: `forge: ${input.step}` })
     return { commit: made }
   }
 

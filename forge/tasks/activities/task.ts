@@ -23,7 +23,7 @@ import type {
 } from '../contract.ts'
 import { attemptRef, doneRef } from '../runs/folder.ts'
 import type { RunStore } from '../runs/store.ts'
-import { commitOn, newestOf, setRef, stepMessage } from '../steps/commits.ts'
+import { commitOn, newestOf, stepMessage } from '../steps/commits.ts'
 import { keptWords } from '../steps/request.ts'
 import { brief } from './brief.ts'
 import { commitMerge, type GatheredConflicts, type Gathering, gatherAll } from './gathering.ts'
@@ -58,7 +58,7 @@ export class TaskEffects implements TaskActivities {
     const may = async (from: Oid | undefined) =>
       from === undefined || !(await isAncestor(objects.repository, gathered.commit, from))
     const ref = attemptRef(run, task, attempt)
-    await setRef(objects, ref, gathered.commit, { message: `forge: ${task}, attempt ${attempt}`, may })
+    await this.means.setRef(run, ref, gathered.commit, { message: `forge: ${task}, attempt ${attempt}`, may })
     return { commit: gathered.commit }
   }
 
@@ -110,7 +110,7 @@ export class TaskEffects implements TaskActivities {
   async deliver(input: TaskPlace & { head: Oid }): Promise<void> {
     const { run, task, attempt, head } = input
     const message = `forge: ${task} has passed, attempt ${attempt}`
-    await setRef(this.means.objects, doneRef(run, task), head, { message })
+    await this.means.setRef(run, doneRef(run, task), head, { message })
   }
 
   /**
@@ -156,7 +156,7 @@ export class TaskEffects implements TaskActivities {
     const step = `${place.task ?? 'result'}/${place.attempt}/mend`
     const message = stepMessage('Mend what formatters and linters can mend by themselves', { ...place, step }, '')
     const made = await commitOn(objects, { base: head, changes, message, who })
-    await setRef(objects, ref, made, { message: `forge: ${step}` })
+    await this.means.setRef(place.run, ref, made, { message: `forge: ${step}` })
     return made
   }
 }

@@ -6,9 +6,9 @@
 import { join } from 'node:path'
 import type { Repository } from '../../../core/git/repository.ts'
 import type { Approvals } from '../../ai/approvals.ts'
+import { type SharedSignatures, Signatures, type Signed } from '../../ai/signatures.ts'
 import type { Oid, RunId, RunInput, TaskId } from '../contract.ts'
 import type { Plan } from '../plan/schema.ts'
-import { Signatures, type Signed } from '../../ai/signatures.ts'
 
 /** The part of a run's input that the user signs. */
 type AskedRun = Pick<RunInput, 'wish' | 'plan' | 'base' | 'limits'>
@@ -22,14 +22,15 @@ const sha256 = (text: string): string => new Bun.CryptoHasher('sha256').update(t
 export class ApprovedCommands {
   readonly #signatures: Signatures
 
-  /** @param folder The run's folder. */
+  /** @param folder The run's folder. `shared`: where other machines have them from, with a hub. */
   constructor(
     approvals: Approvals,
     folder: string,
     repository: Repository,
     readonly run: RunId,
+    shared?: SharedSignatures,
   ) {
-    this.#signatures = new Signatures(approvals, join(folder, 'approved.json'), repository)
+    this.#signatures = new Signatures(approvals, join(folder, 'approved.json'), repository, shared)
   }
 
   /** Signs commands that the user has seen. */

@@ -10,6 +10,7 @@ import type { ShownPlan } from '../../formats/tasks-json.ts'
 import { ApprovedCommands } from '../checks/approved.ts'
 import { commandsOfPlan } from '../checks/validate.ts'
 import type { Reference, RunId, TaskId } from '../contract.ts'
+import { repositoryIdOf } from '../engine/repository-id.ts'
 import { planChanges } from '../plan/changes.ts'
 import { type PriceOf, planEstimateOf } from '../plan/estimate.ts'
 import type { Plan } from '../plan/schema.ts'
@@ -28,7 +29,9 @@ import { openStore, type RunPlace } from './place.ts'
 export async function openApproved(place: RunPlace, run: RunId, { env }: CommandContext): Promise<ApprovedCommands> {
   const folder = await openRunFolder(place.repository, run, env)
   const config = join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')
-  return new ApprovedCommands(new Approvals(config), folder, place.repository, run)
+  const isShared = (await place.hub()) !== undefined
+  const shared = isShared ? { store: openStore(place, run), id: await repositoryIdOf(place.repository) } : undefined
+  return new ApprovedCommands(new Approvals(config), folder, place.repository, run, shared)
 }
 
 /** A plan with all that the user has to see before approving it. */

@@ -14,7 +14,10 @@ send there what is in the repository; and through docker's network also your loc
 listens on this machine for all addresses. It holds for all runs here, until forge run --no-network.`
 
 /** Gives access to the stored permission by which the user lets the checks of a repository use the network. */
-export async function openNetwork({ repository }: RunPlace, { env }: CommandContext): Promise<NetworkPermission> {
+export async function openNetwork(
+  { repository }: Pick<RunPlace, 'repository'>,
+  { env }: CommandContext,
+): Promise<NetworkPermission> {
   const config = join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')
   return new NetworkPermission(new Approvals(config), await openState(repository, env), repository)
 }
@@ -24,7 +27,7 @@ export async function openNetwork({ repository }: RunPlace, { env }: CommandCont
  * withdraws that permission (`take back`). Throws a {@link Failure} where it can't ask, or where the answer is no.
  */
 export async function settleNetwork(
-  place: RunPlace,
+  place: Pick<RunPlace, 'repository'>,
   { wish, isSure }: { wish: 'give' | 'take back'; isSure: boolean },
   context: CommandContext,
 ): Promise<void> {

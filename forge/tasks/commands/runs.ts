@@ -4,13 +4,14 @@ import { listRefs } from '../../../core/git/refs.ts'
 import { many, short, visible } from '../../../core/text.ts'
 import type { ListedRun } from '../../formats/tasks-json.ts'
 import type { RunId, RunStatus } from '../contract.ts'
-import { BRANCHES, isRunId, listRuns } from '../runs/folder.ts'
+import { HubTrouble } from '../hub/remote.ts'
+import { BRANCHES, isRunId, listRuns, resultRef } from '../runs/folder.ts'
 import { readWish } from '../runs/plans.ts'
 import { type Pruned, pruneRun } from '../runs/pruning.ts'
 import type { CommandContext } from './context.ts'
 import { hasEnded, type Looked, lookSomehow } from './look.ts'
 import { parse, wrong } from './options.ts'
-import { findRun, openPlace, openStore, type RunPlace } from './place.ts'
+import { fetchRuns, findRun, openPlace, openStore, type RunPlace } from './place.ts'
 import { findRunServer } from './server.ts'
 import { spentInFull, taskCounts } from './tree.ts'
 
@@ -46,6 +47,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
 
 /** The runs with their states, from the server if one is running, else as last stored. */
 async function look(place: RunPlace, context: CommandContext): Promise<Listed[]> {
+  await fetchRuns(place, context)
   const found = await listRuns(place.repository, context.env)
   const server = await findRunServer(place, context)
   try {
@@ -108,10 +110,21 @@ async function prune(
   const chosen = words.length > 0 ? named : ended
   for (const run of chosen) {
     const pruned = await pruneRun(place.objects, run, { env: context.env, all })
+    if (!pruned.isKept) await removeFromHub(place, run, { result: pruned.refs.includes(resultRef(run)) })
     for (const line of linesOfPruned(run, pruned)) context.out(line)
   }
   if (chosen.length === 0) context.out('No run has ended: there is nothing to prune.')
   return EXIT.done
+}
+
+/** Removes a pruned run from the hub, from which it would come back otherwise. */
+async function removeFromHub(place: RunPlace, run: RunId, what: { result: boolean }): Promise<void> {
+  try {
+    await (await place.hub())?.of(run).remove(what)
+  } catch (error) {
+    if (!(error instanceof HubTrouble)) throw error
+    throw new Failure(`${error.message} So ${run} is still there: forge runs --prune ${run} once it answers.`)
+  }
 }
 
 /** The lines about what was removed, how to restore it, and what stays. */

@@ -4,8 +4,9 @@ import type { RunId, RunInput, RunStatus, RunUpdates } from '../contract.ts'
 import { forgetRun, standingOf, startRun, statusOfRun, updateRun, type WorkflowStanding } from '../engine/client.ts'
 import { openEngine } from '../engine/engine.ts'
 import { ensureWorker, findWorker, openWorkerPlace } from '../engine/workers.ts'
+import { HubTrouble } from '../hub/remote.ts'
 import type { CommandContext } from './context.ts'
-import type { RunPlace } from './place.ts'
+import { pushRun, type RunPlace } from './place.ts'
 
 /** All that a command asks of a run. A refusal by the run is thrown as a Failure with its message. */
 export type RunServer = AsyncDisposable & {
@@ -26,10 +27,11 @@ export type RunServer = AsyncDisposable & {
 
 /** Connects to the Temporal server. `start`: starts a missing server or worker. Throws a Failure if that fails. */
 export async function openRunServer(
-  { repository }: RunPlace,
+  place: RunPlace,
   { env, err }: CommandContext,
   { start }: { start: boolean },
 ): Promise<RunServer> {
+  const { repository } = place
   const engine = await openEngine(repository, env, { start, say: err })
   const { client, queue, server } = engine
   // The worker that was found may be about to end because it is idle: then the next one is started.
@@ -39,19 +41,41 @@ export async function openRunServer(
   return {
     hasWorker: async () =>
       server.running === undefined || (await findWorker(await openWorkerPlace(repository, env))) !== undefined,
-    status: run => statusOfRun(client, run),
+    status: async run => {
+      const status = await statusOfRun(client, run)
+      await fetchNamed(place, status)
+      return status
+    },
     update: async (run, name, ...args) => {
       const [first, ...rest] = args
+      // The run may be on any machine, and needs what this command has written.
+      await pushRun(place, run)
       await updateRun(client, run, name, [first, ...rest])
       await ensure()
     },
     submit: async input => {
+      await pushRun(place, input.run, [input.base])
       await startRun(client, queue, input)
       await ensure()
     },
     forget: run => forgetRun(client, run, 'It is submitted again.'),
     standing: run => standingOf(client, run),
     [Symbol.asyncDispose]: engine.close,
+  }
+}
+
+/** Fetches what a status names and this machine lacks, since another one has made it. */
+async function fetchNamed(place: RunPlace, { run, plan, question, report }: RunStatus): Promise<void> {
+  const hub = await place.hub()
+  if (!hub) return
+  const named = [plan, question, report].flatMap(it => it?.oid ?? [])
+  const found = await Promise.all(named.map(oid => place.objects.info(oid)))
+  if (found.every(info => info !== undefined)) return
+  try {
+    await hub.of(run).fetch()
+  } catch (error) {
+    // What is missing is then reported where it is read.
+    if (!(error instanceof HubTrouble)) throw error
   }
 }
 

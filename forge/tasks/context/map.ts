@@ -6,7 +6,7 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import type { FileEntry } from '../../../core/git/trees.ts'
 import { type Folder, readFolders } from '../../ai/folders.ts'
-import { isCode } from '../../ai/languages.ts'
+import { isCode } from '../../code/languages.ts'
 import { CodeReader } from '../../code/reader.ts'
 import { NONE, TagStore, type Tags } from './tags.ts'
 

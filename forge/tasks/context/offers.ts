@@ -1,8 +1,8 @@
 /** What a file offers to others and imports: by its syntax, or by patterns of its lines where there is no grammar. */
 import type { Path } from '../../../core/git/repository.ts'
-import { offersOf } from '../../ai/languages.ts'
 import type { CodeFacts } from '../../code/facts.ts'
-import { grammarOf } from '../../code/languages.ts'
+import { grammarOfText } from '../../code/languages.ts'
+import { isCodeByLines, namesByLines } from '../../code/line-names.ts'
 import type { CodeReader } from '../../code/reader.ts'
 
 /**
@@ -18,16 +18,23 @@ type Interface = { offers: readonly Offer[]; imports: readonly string[] }
 export type ReadInterface = (path: Path, text: string) => Promise<Interface>
 
 /**
- * Makes a function that reads a file's definitions and imports. Without a parser (`code`), regular expressions are
- * used.
+ * Makes a function that reads a file's definitions and imports. Without a parser (`code`), nothing is known of files in
+ * a language with a grammar.
  */
 export const readInterfaceBy =
   (code?: CodeReader): ReadInterface =>
   async (path, text) => {
-    if (!code || !grammarOf(path)) return { offers: offersOf(path, text), imports: importsByLines(path, text) }
+    if (!grammarOfText(path, text)) return { offers: offersByLines(path, text), imports: importsByLines(path, text) }
+    if (!code) return { offers: [], imports: [] }
     const facts = await code.factsOfText(path, text)
     return { offers: offersAmong(facts), imports: facts.imports }
   }
+
+/** What a file in a language without a grammar offers. */
+export const offersByLines = (path: Path, text: string): Offer[] =>
+  isCodeByLines(path)
+    ? namesByLines(path, text).map(({ name, line, text: said }) => ({ name, line: said, at: line - 1 }))
+    : []
 
 /** The imports of a file in a language without a grammar. */
 function importsByLines(path: Path, text: string): string[] {

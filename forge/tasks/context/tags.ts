@@ -5,12 +5,11 @@
 import { join } from 'node:path'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { FileEntry } from '../../../core/git/trees.ts'
-import { offersOf } from '../../ai/languages.ts'
 import { CacheFile } from '../../cache-file.ts'
 import { NO_FACTS } from '../../code/facts.ts'
 import { grammarOf } from '../../code/languages.ts'
 import type { CodeReader } from '../../code/reader.ts'
-import { type Offer, offersAmong } from './offers.ts'
+import { type Offer, offersAmong, offersByLines } from './offers.ts'
 
 /** Names as numbers by {@link numberOf}, sorted, without repetitions. */
 export type Tags = { defines: Uint32Array; refers: Uint32Array }
@@ -18,7 +17,7 @@ export type Tags = { defines: Uint32Array; refers: Uint32Array }
 type DefinitionLine = { name: number; line: string }
 
 /** The version of how tags are computed: increase it whenever the same content gets other tags. */
-const VERSION = 2
+const VERSION = 3
 /** Larger files, in bytes, are ignored: they are generated. */
 const MAX_FILE_BYTES = 256 << 10
 const MAX_DEFINITIONS_PER_FILE = 400
@@ -126,7 +125,7 @@ export class TagStore implements Disposable {
     const bytes = object?.bytes
     if (!bytes || bytes.subarray(0, 8192).includes(0)) return { offers: [], names: [] }
     const text = bytes.toString('utf8')
-    return { offers: offersOf(path, text), names: text.match(/[A-Za-z_$][\w$]{2,63}/g) ?? [] }
+    return { offers: offersByLines(path, text), names: text.match(/[A-Za-z_$][\w$]{2,63}/g) ?? [] }
   }
 }
 

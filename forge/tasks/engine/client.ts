@@ -157,7 +157,7 @@ async function addSearchAttributes(
 // --- Runs
 
 /** The workflow type of a run, with a version: see older.ts for the earlier ones. */
-const RUN_TYPE = 'forgeRun'
+export const RUN_TYPE = 'forgeRun'
 
 /** The id of a run's workflow. */
 export const workflowIdOf = (run: string): string => `forge-run-${run}`

@@ -3,14 +3,13 @@
  * starts a server and a worker, which outlive the command.
  */
 
-import { createHash } from 'node:crypto'
-import { realpath } from 'node:fs/promises'
 import type { Client, Connection } from '@temporalio/client'
 import { Failure } from '../../../core/failure.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { visible } from '../../../core/text.ts'
 import { CONNECT_TIMEOUT_MS, connect, prepareNamespace, type Server, type Warning } from './client.ts'
 import { findConfigured, findServer } from './find.ts'
+import { queueOf } from './repository-id.ts'
 import {
   addressOf,
   endServer,
@@ -127,12 +126,6 @@ export async function connectTo(
     await connection.close()
     throw error
   }
-}
-
-/** The queue of a repository, which its worktrees share: so no worker gets another repository's tasks. */
-export async function queueOf(repository: Pick<Repository, 'commonDir'>): Promise<string> {
-  const common = await realpath(repository.commonDir)
-  return `forge-${createHash('sha256').update(common).digest('hex').slice(0, 16)}`
 }
 
 /** Ends our own server. Gives whether there was one. */

@@ -10,21 +10,30 @@ import { openObjects } from '../../../core/git/objects.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { readRunInput } from '../runs/plans.ts'
 import { RunStore } from '../runs/store.ts'
-import { forgetRun, openRuns, startRun } from './client.ts'
+import { forgetRun, openRuns, RUN_TYPE, startRun } from './client.ts'
+import { scheduleOf } from './daily.ts'
+import { formerQueuesOf } from './repository-id.ts'
 
 /** The workflow types of earlier versions, whose flows began with other steps. */
 const OLDER_TYPES = ['run']
 
 type Place = { namespace: string; queue: string }
 
-/** Submits runs of earlier versions again. Gives their ids. */
+/**
+ * Submits runs of earlier versions again, also those on a queue that the repository had before. Gives their ids.
+ */
 export async function moveOlder(
   connection: NativeConnection,
   repository: Repository,
   { namespace, queue }: Place,
 ): Promise<string[]> {
   const client = new Client({ connection, namespace })
-  const older = await openRuns(client, queue, OLDER_TYPES)
+  const former = await formerQueuesOf(repository)
+  const open = await Promise.all([
+    openRuns(client, queue, OLDER_TYPES),
+    ...former.map(name => openRuns(client, name, [...OLDER_TYPES, RUN_TYPE])),
+  ])
+  const older = open.flat()
   if (older.length === 0) return []
   await using objects = openObjects(repository)
   const moved: string[] = []
@@ -39,5 +48,24 @@ export async function moveOlder(
       if (!(error instanceof Failure)) throw error
     }
   }
+  if (moved.length > 0) for (const name of former) await leaveQueue(client, name)
   return moved
+}
+
+/**
+ * Ends what no worker serves any more on a queue: its collectors, whose requests are found again by the batches'
+ * records in git, and its daily round.
+ */
+async function leaveQueue(client: Client, queue: string): Promise<void> {
+  const query = `WorkflowType = 'forgeBatch' AND TaskQueue = '${queue}' AND ExecutionStatus = 'Running'`
+  for await (const { workflowId } of client.workflow.list({ query })) {
+    const end = client.workflow.getHandle(workflowId).terminate('The queue of this repository has another name now.')
+    // It may have ended meanwhile.
+    await end.catch(() => undefined)
+  }
+  // There may be none.
+  await client.schedule
+    .getHandle(scheduleOf(queue))
+    .delete()
+    .catch(() => undefined)
 }

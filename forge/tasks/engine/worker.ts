@@ -63,7 +63,10 @@ export async function runWorker({
   await using opened = await makeActivities({ repository, env: options.env })
   const onBegun = async (connection: NativeConnection): Promise<void> => {
     const place = { namespace: options.server.namespace, queue: options.queue }
-    if (opened.learns) await ensureDailyRound(connection, place)
+    const { shared, learns } = opened
+    // A worker that was killed may have had answers that were paid for and not pushed.
+    shared?.pushLeft().catch(error => options.log(`What is left here is not on the hub yet (${String(error)}).`))
+    if (learns) await ensureDailyRound(connection, place)
     const moved = await moveOlder(connection, repository, place)
     if (moved.length > 0) options.log(`Goes on with runs that another version of Forge has begun: ${moved.join(', ')}.`)
   }

@@ -11,8 +11,10 @@
  *   run.json plan.json  the run as the user requested it, and the current plan
  *   status.json         the status of the run when it last rested or continued
  *   escalations/a/b/REST  the data of a report to the user, by the hash of the report's id
+ *   approvals/a/b/REST  with a hub: a signature of the user, by the hash of its key and of what is signed
+ *   refs/a/b/REST       with a hub: the commit and the name of a ref of the run (hub/shared-runs.ts)
  *
- * All but the three JSON files are written once: a second writer gets the existing file. So nothing depends on the
+ * All but the three JSON files and the refs are written once: a second writer gets the existing file. So nothing depends on the
  * order in which processes write. What is written at the same time goes into one commit, so a killed process has written
  * all of it or nothing.
  */
@@ -28,7 +30,7 @@ import type { Oid, Reference, RunId } from '../contract.ts'
 import { storeRef, verifyRunId } from './folder.ts'
 
 /** Folders whose files are never overwritten. */
-type Once = 'answers' | 'journal' | 'decisions' | 'escalations' | 'verdicts' | 'batches'
+type Once = 'answers' | 'journal' | 'decisions' | 'escalations' | 'verdicts' | 'batches' | 'approvals'
 /** Files that are overwritten. */
 type Last = 'run.json' | 'plan.json' | 'status.json'
 

@@ -21,34 +21,46 @@ let asked = 0
 process.on('message', ({ text }) => {
   asked++
   if (text === 'hang') for (;;);
+  if (text === 'grow') {
+    const all = []
+    for (;;) all.push(new Uint8Array(1 << 24).fill(1))
+  }
   if (text === 'crash') process.abort()
   if (text === 'end') process.exit(0)
   const name = text + ' ' + process.pid + ' ' + asked
-  process.send({ facts: { definitions: [{ name }], references: [], imports: [] }, isLast: text === 'large' })
+  process.send({ facts: { definitions: [{ name }], references: [], imports: [] }, folds: [], around: [], isLast: text === 'large' })
 })
 process.on('disconnect', () => process.exit())
 `
 
-async function parsersOf(options: { seconds?: number } = {}): Promise<Parsers> {
+async function parsersOf(options: { seconds?: number; memory?: number } = {}): Promise<Parsers> {
   const program = join(place.folder, 'child.ts')
   await writeFile(program, CHILD)
   return new Parsers({ most: 1, program, ...options })
 }
 
+const parse = (parsers: Parsers, text: string) => parsers.parse({ grammar: 'go', text, wanted: { kind: 'facts' } })
 const nameIn = async (parsers: Parsers, text: string): Promise<string> =>
-  (await parsers.parse({ grammar: 'go', text })).definitions[0]?.name ?? ''
+  (await parse(parsers, text))?.facts.definitions[0]?.name ?? ''
 
 test('a text that hangs the parser is given up, its process is killed, and the next text is parsed', async () => {
   using parsers = await parsersOf({ seconds: 1 })
-  const [hung, next] = await Promise.all([parsers.parse({ grammar: 'go', text: 'hang' }), nameIn(parsers, 'next')])
-  expect(hung).toBe(NO_FACTS)
+  const [hung, next] = await Promise.all([parse(parsers, 'hang'), nameIn(parsers, 'next')])
+  expect(hung).toBeUndefined()
   expect(next).toStartWith('next ')
 })
 
 test.each(['crash', 'end'])('a process that does %s has no reply, and another one goes on', async text => {
   using parsers = await parsersOf()
-  expect(await parsers.parse({ grammar: 'go', text })).toBe(NO_FACTS)
+  expect(await parse(parsers, text)).toBeUndefined()
   expect(await nameIn(parsers, 'next')).toStartWith('next ')
+})
+
+test('a process that grows while it parses is killed, and the next text is parsed', async () => {
+  using parsers = await parsersOf({ memory: 400 << 20 })
+  const [grown, next] = await Promise.all([parse(parsers, 'grow'), nameIn(parsers, 'next')])
+  expect(grown).toBeUndefined()
+  expect(next).toStartWith('next ')
 })
 
 test('a process that has taken much memory ends after its reply', async () => {
@@ -68,9 +80,9 @@ test('one process parses one text after the other', async () => {
 
 test('after the end, waiting texts have no facts', async () => {
   const parsers = await parsersOf()
-  const waiting = [parsers.parse({ grammar: 'go', text: 'hang' }), parsers.parse({ grammar: 'go', text: 'a' })]
+  const waiting = [parse(parsers, 'hang'), parse(parsers, 'a')]
   parsers[Symbol.dispose]()
-  expect(await Promise.all(waiting)).toEqual([NO_FACTS, NO_FACTS])
+  expect(await Promise.all(waiting)).toEqual([undefined, undefined])
 })
 
 test('a content is parsed once: facts are kept by blob id and grammar, also for the next process', async () => {

@@ -250,7 +250,11 @@ async function doOnceMore(make: (path: string) => Promise<unknown>, trouble: Tro
     onlyPlan: false,
     atMost: AT_MOST,
   }
-  const approved = await openApproved({ repository, objects } as Parameters<typeof openApproved>[0], run, context)
+  const approved = await openApproved(
+    { repository, objects, hub: async () => undefined } as Parameters<typeof openApproved>[0],
+    run,
+    context,
+  )
   await approved.approveAll()
   await approved.approveAsking(input)
   await approved.approvePlan(await readPlan(store, input.plan))

@@ -2,8 +2,9 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { offersOf } from '../../../../forge/ai/languages.ts'
+import { asBytes } from '../../../../core/git/repository.ts'
 import { type CodeMap, openCodeMap } from '../../../../forge/tasks/context/map.ts'
+import { offersByLines } from '../../../../forge/tasks/context/offers.ts'
 import { commit, type Files } from '../../../support/git.ts'
 import { makeFolder, makePlace, type Place } from '../../../support/repository.ts'
 
@@ -116,16 +117,10 @@ test('a name that many files define brings none of them near', async () => {
   expect(near.map(({ path }) => path)).toEqual(['src/page.ts'])
 })
 
-test('what a file offers, by its language', () => {
-  expect(
-    offersOf('a.ts', "export { a, b as c } from 'x'\nfunction own() {}\nexport class Tide extends Sea {\n"),
-  ).toEqual([
-    { name: 'a', line: "export { a, b as c } from 'x'", at: 0 },
-    { name: 'c', line: "export { a, b as c } from 'x'", at: 0 },
-    { name: 'Tide', line: 'export class Tide extends Sea', at: 2 },
+test('what a file without a grammar offers, by its lines', () => {
+  expect(offersByLines(asBytes('a.kt'), 'class Tide : Sea {\n    fun next(at: Int): Int {\n')).toEqual([
+    { name: 'Tide', line: 'class Tide : Sea', at: 0 },
+    { name: 'next', line: 'fun next(at: Int): Int', at: 1 },
   ])
-  expect(offersOf('a.c', 'static int own(void) {\nint *tide_read(const char *path)\n')).toEqual([
-    { name: 'tide_read', line: 'int *tide_read(const char *path)', at: 1 },
-  ])
-  expect(offersOf('a.md', '# A heading\n')).toEqual([])
+  expect(offersByLines(asBytes('a.md'), '# A heading\n')).toEqual([])
 })

@@ -195,7 +195,7 @@ test('a planner gets the whole project, what its README begins with and its FORG
   expect(text).toContain('src/deep/a.ts: deep')
   expect(text).toContain('# What the person wants\nCount the lines of Tides.')
   // All known definitions of the names in the wish are listed.
-  expect(text).toContain('and more. · high, atTheHarbour\n')
+  expect(text).toContain('and more. · high, low, atTheHarbour\n')
   expect(text).toEndWith('answer with the plan, by `answer`.')
 })
 

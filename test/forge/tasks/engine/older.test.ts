@@ -4,6 +4,7 @@ import { Client } from '@temporalio/client'
 import { NativeConnection } from '@temporalio/worker'
 import { openRuns, workflowIdOf } from '../../../../forge/tasks/engine/client.ts'
 import { moveOlder } from '../../../../forge/tasks/engine/older.ts'
+import { formerQueuesOf, queueOf } from '../../../../forge/tasks/engine/repository-id.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { commit } from '../../../support/git.ts'
 import { makePlace, type Place, until } from '../../../support/repository.ts'
@@ -27,10 +28,10 @@ describe.skipIf(hasNoTemporal)('a run of an older version', () => {
   }, 60_000)
 
   /** Begins a run under its former workflow type, and waits until the server lists it. */
-  async function begin(run: string, taskQueue = QUEUE) {
+  async function begin(run: string, taskQueue = QUEUE, type = 'run') {
     const { client } = temporal
-    const handle = await client.workflow.start('run', { args: [{ run }], taskQueue, workflowId: workflowIdOf(run) })
-    await until(async () => (await openRuns(client, taskQueue, ['run'])).includes(run))
+    const handle = await client.workflow.start(type, { args: [{ run }], taskQueue, workflowId: workflowIdOf(run) })
+    await until(async () => (await openRuns(client, taskQueue, [type])).includes(run))
     return handle
   }
 
@@ -60,5 +61,26 @@ describe.skipIf(hasNoTemporal)('a run of an older version', () => {
     // The next worker moves nothing: only the unknown run is left, which can't be moved.
     await until(async () => !(await openRuns(client, QUEUE, ['run'])).includes('known'))
     expect(await moveOlder(connection, place.repository, { namespace, queue: QUEUE })).toEqual([])
+  }, 60_000)
+
+  test('is found on the queue that was named after the path of the repository, and goes on in the new one', async () => {
+    const base = await commit(place.path, 'main', { 'b.txt': 'b' })
+    const store = new RunStore(place.objects, 'by-path')
+    const wish = await store.put('wish', 'Write notes')
+    const input = { run: 'by-path', wish, base, limits: { depth: 1 }, isApproved: true, onlyPlan: false, atMost: 4 }
+    await store.set('run.json', JSON.stringify({ ...input, began: 1 }))
+    const [former = ''] = await formerQueuesOf(place.repository)
+    await begin('by-path', former, 'forgeRun')
+    const { namespace, client } = temporal
+    const collector = `forge-batch-${former}-a/model`
+    await client.workflow.start('forgeBatch', { args: [], taskQueue: former, workflowId: collector })
+    const listed = () => Array.fromAsync(client.workflow.list({ query: `WorkflowId = '${collector}'` }))
+    await until(async () => (await listed()).length === 1)
+    const queue = await queueOf(place.repository)
+    expect(queue).toMatch(/^forge\/[0-9a-f]{20}$/)
+    expect(await moveOlder(connection, place.repository, { namespace, queue })).toEqual(['by-path'])
+    const now = await client.workflow.getHandle(workflowIdOf('by-path')).describe()
+    expect([now.type, now.status.name, now.taskQueue]).toEqual(['forgeRun', 'RUNNING', queue])
+    expect((await client.workflow.getHandle(collector).describe()).status.name).toBe('TERMINATED')
   }, 60_000)
 })

@@ -1,0 +1,7 @@
+/** The refs in which a repository remembers what the hub had when it was last seen, like git's remote branches. */
+
+export const HUB_REFS = 'refs/forge/hub/'
+/** A ref for each run, at the commit of its store. */
+export const HUB_RUNS = `${HUB_REFS}runs/`
+/** The repository's id. */
+export const HUB_ID = `${HUB_REFS}id`
