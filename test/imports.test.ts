@@ -13,7 +13,19 @@ const GROUND = [
 ]
 /** The folders of the desk's server, from the lowest layer up: each may import those before it. */
 const DESK_ROOMS = [
-  ...['contract', 'refs.ts', 'not-fetched.ts', 'server', 'reading', 'code', 'branches', 'language', 'graph', 'conflicts', 'steps'],
+  ...[
+    'contract',
+    'refs.ts',
+    'not-fetched.ts',
+    'server',
+    'reading',
+    'code',
+    'branches',
+    'language',
+    'graph',
+    'conflicts',
+    'steps',
+  ],
   ...['merging', 'chat', 'forklift', 'tasks'],
 ].map(name => `forge/desk/${name}`)
 

@@ -96,6 +96,9 @@ function told(paths: readonly Path[], { found, unknown }: Awaited<ReturnType<Fin
   return {
     text: [...lines, ...notes].join('\n'),
     isError: false,
-    words: problems.length === 0 ? 'no problems' : `${many(ofErrors.length, 'error')} of ${many(problems.length, 'problem')}`,
+    words:
+      problems.length === 0
+        ? 'no problems'
+        : `${many(ofErrors.length, 'error')} of ${many(problems.length, 'problem')}`,
   }
 }

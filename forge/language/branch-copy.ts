@@ -103,8 +103,7 @@ export class BranchCopy implements AsyncDisposable {
 
   async #delete(path: Path): Promise<void> {
     const folders = foldersOf(path)
-    for (const folder of folders)
-      if (!(await lstat(this.#place(folder)).catch(() => undefined))?.isDirectory()) return
+    for (const folder of folders) if (!(await lstat(this.#place(folder)).catch(() => undefined))?.isDirectory()) return
     await rm(this.#place(path), { recursive: true, force: true })
     for (const folder of folders.reverse()) {
       const isEmpty = await rmdir(this.#place(folder)).then(

@@ -39,6 +39,8 @@ export type ConnectionOptions = {
   onRequest: (method: string, params: unknown) => unknown
   /** Called once when the server has ended, or was ended; `why`: a sentence. */
   onEnd: (why: string) => void
+  /** A factor for the time limits of answers. */
+  patience: number
 }
 
 /** An answer that says that the request failed; the message is the server's, so it may be anything. */
@@ -101,7 +103,7 @@ export class Connection {
     if (this.#open.size >= MAX_OPEN_REQUESTS) throw new Failure('The language server has too many open requests.')
     const id = ++this.#lastId
     const { promise, resolve, reject } = Promise.withResolvers<unknown>()
-    const timer = setTimeout(() => this.#timedOut(id), timeout)
+    const timer = setTimeout(() => this.#timedOut(id), timeout * this.options.patience)
     this.#open.set(id, { resolve, reject, timer })
     const abort = () => {
       if (!this.#take(id)) return
@@ -146,7 +148,7 @@ export class Connection {
   }
 
   async #read(): Promise<void> {
-    const frames = new Frames()
+    const frames = new Frames(start => this.#tooLarge(start))
     for await (const chunk of this.process.output) {
       if (this.#why !== undefined) return
       if (!this.#bytes.take(chunk.length)) throw new Failure('It sent too much.')
@@ -157,6 +159,12 @@ export class Connection {
         if (this.#why !== undefined) return
       }
     }
+  }
+
+  /** Answers a request whose answer is too large to be read, where the start of the message names it. */
+  #tooLarge(start: Buffer): void {
+    const [, id] = /"id": ?(\d{1,15})\b/.exec(start.toString('latin1')) ?? []
+    this.#take(Number(id))?.reject(new Failure('The answer of the language server is too large.'))
   }
 
   /** Handles a message. One that is not JSON, not of the protocol, or answers no request is ignored. */
@@ -173,7 +181,10 @@ export class Connection {
     const open = this.#take(id)
     if (!open) return
     this.#timeouts = 0
-    if (error === undefined) return open.resolve(result)
+    if (error === undefined) {
+      open.resolve(result)
+      return
+    }
     const refused = v.safeParse(RpcError, error)
     open.reject(new RequestRefused(refused.success ? refused.output.message.slice(0, 500) : 'It gave no reason.'))
   }
@@ -224,6 +235,9 @@ export class Frames {
   /** How many bytes of a body that is too large are still to be skipped. */
   #skipped = 0
 
+  /** `onTooLarge` is called with the start of a message that is skipped, since it is too large. */
+  constructor(readonly onTooLarge: (start: Buffer) => void) {}
+
   /** The messages that a chunk completes. Throws a {@link Failure} for a header that is not of the protocol. */
   add(bytes: Uint8Array): Buffer[] {
     const bodies: Buffer[] = []
@@ -240,8 +254,10 @@ export class Frames {
       if (this.#length === undefined && !this.#readHeader()) return bodies
       const length = this.#length ?? 0
       if (length > MAX_MESSAGE_BYTES) {
+        // The start of the message may be still to come.
+        if (this.#size < MAX_HEADER_BYTES) return bodies
         const part = Math.min(length, this.#size)
-        this.#cut(part)
+        this.onTooLarge(this.#cut(part).subarray(0, MAX_HEADER_BYTES))
         this.#skipped = length - part
         this.#length = undefined
         if (this.#skipped > 0) return bodies

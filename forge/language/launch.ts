@@ -35,6 +35,8 @@ export type ServerProcess = {
 export type Launcher = {
   /** Why no server can be started here, as the end of a sentence ("… need docker, …"); undefined where one can. */
   whyNot: (signal: AbortSignal) => Promise<string | undefined>
+  /** A factor for the time limits of answers. Default: 1. */
+  patience?: number
   /** Prepares a folder for servers: they can read all its files. Gives the owner of files that are added later. */
   own: (folder: string) => Promise<readonly [uid: number, gid: number]>
   start: (spec: ServerSpec, folder: string) => ServerProcess
@@ -114,8 +116,8 @@ export function startProcess(
   const ended = child.exited.then(async code => {
     const known = inWords(code)
     if (known !== undefined) return known
-    const words = firstLine((await lastWords).trim().split('\n').at(-1) ?? '')
-    return `It ended with ${child.signalCode ?? code}${words === '' ? '' : ` (${visible(words)})`}.`
+    const words = (await lastWords).trim().split('\n').at(-1) ?? ''
+    return `It ended with ${child.signalCode ?? code}${words === '' ? '' : ` (${visible(short(words, 200))})`}.`
   })
   return {
     write: bytes => {
@@ -131,6 +133,7 @@ export function startProcess(
 /** The end of a stream's text, read until the stream ends. */
 async function endOf(stream: ReadableStream<Uint8Array>): Promise<string> {
   let kept = Buffer.alloc(0)
-  for await (const chunk of stream) kept = Buffer.concat([kept, chunk.subarray(-MAX_ERROR_BYTES)]).subarray(-MAX_ERROR_BYTES)
+  for await (const chunk of stream)
+    kept = Buffer.concat([kept, chunk.subarray(-MAX_ERROR_BYTES)]).subarray(-MAX_ERROR_BYTES)
   return kept.toString()
 }

@@ -49,7 +49,11 @@ export const Diagnostic = v.pipe(
     range: raw.range,
     severity: SEVERITIES[raw.severity ?? 1],
     message: raw.message.slice(0, MAX_MESSAGE_CHARS).toWellFormed(),
-    source: [raw.source, raw.code].filter(it => it !== undefined).join(' ').slice(0, 100).toWellFormed(),
+    source: [raw.source, raw.code]
+      .filter(it => it !== undefined)
+      .join(' ')
+      .slice(0, 100)
+      .toWellFormed(),
     isUnused: raw.tags?.includes(1) === true,
     raw,
   })),
@@ -110,9 +114,7 @@ export const SignatureHelp = v.nullish(
       v.object({
         label: text(MAX_MESSAGE_CHARS),
         documentation: v.optional(Documentation),
-        parameters: v.optional(
-          some(v.object({ label: v.union([Name, v.tuple([v.number(), v.number()])]) }), 100),
-        ),
+        parameters: v.optional(some(v.object({ label: v.union([Name, v.tuple([v.number(), v.number()])]) }), 100)),
         activeParameter: v.nullish(v.number()),
       }),
       50,
@@ -278,9 +280,7 @@ export const Initialized = v.object({
     definitionProvider: Provider,
     referencesProvider: Provider,
     renameProvider: v.optional(v.union([v.boolean(), v.looseObject({ prepareProvider: v.optional(v.boolean()) })])),
-    codeActionProvider: v.optional(
-      v.union([v.boolean(), v.looseObject({ resolveProvider: v.optional(v.boolean()) })]),
-    ),
+    codeActionProvider: v.optional(v.union([v.boolean(), v.looseObject({ resolveProvider: v.optional(v.boolean()) })])),
     documentFormattingProvider: Provider,
   }),
 })

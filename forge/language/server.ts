@@ -62,6 +62,7 @@ export class LanguageServer {
       onNotification: (method, params) => this.#notified(method, params),
       onRequest: (method, params) => this.#requested(method, params),
       onEnd: options.onEnd,
+      patience: launcher.patience ?? 1,
     })
     this.ready = this.#start()
     this.ready.catch(() => undefined)
@@ -272,7 +273,11 @@ export class LanguageServer {
   }
 
   async #resolveAction({ raw }: CodeAction): Promise<WorkspaceEdit | undefined> {
-    const found = await this.#connection.request('codeAction/resolve', raw, v.looseObject({ edit: v.optional(WorkspaceEdit) }))
+    const found = await this.#connection.request(
+      'codeAction/resolve',
+      raw,
+      v.looseObject({ edit: v.optional(WorkspaceEdit) }),
+    )
     return found.edit
   }
 

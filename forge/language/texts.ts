@@ -50,7 +50,10 @@ export function editBetween(before: string, after: string): { from: number; to: 
   let from = 0
   while (from < shorter && before.charCodeAt(from) === after.charCodeAt(from)) from++
   let end = 0
-  while (end < shorter - from && before.charCodeAt(before.length - 1 - end) === after.charCodeAt(after.length - 1 - end))
+  while (
+    end < shorter - from &&
+    before.charCodeAt(before.length - 1 - end) === after.charCodeAt(after.length - 1 - end)
+  )
     end++
   // A pair of surrogates is one character, which no server can split.
   if (from > 0 && isHigh(before.charCodeAt(from - 1))) from--

@@ -3,7 +3,10 @@ import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Answer } from '../../forge/desk/contract/contract.ts'
 import type { Problem } from '../../forge/desk/contract/language.ts'
-import { commit, bare } from '../support/git.ts'
+import { hasBrowser, openBrowser } from '../support/browser.ts'
+import { builtPage } from '../support/built-page.ts'
+import { bare, commit } from '../support/git.ts'
+import { PageDesk, tabOf } from '../support/page-desk.ts'
 import { makeFolder, until } from '../support/repository.ts'
 import { openTestDesk, type TestDesk, type TestWindow } from '../support/served.ts'
 import { docker } from './box.ts'
@@ -12,7 +15,7 @@ setDefaultTimeout(240_000)
 
 const FILES = {
   'tsconfig.json': '{ "compilerOptions": { "strict": true, "noEmit": true } }\n',
-  'src/lease.ts': 'export function lease(seconds: number): string {\n  return `${seconds} s`\n}\n',
+  'src/lease.ts': 'export function lease(seconds: number): string {\n  return String(seconds)\n}\n',
   'src/use.ts': "import { lease } from './lease'\n\nexport const label: number = lease(3)\n",
   'one.py': 'def double(number: int) -> int:\n    return number * 2\n\n\ndouble("a")\n',
   'run.sh': '#!/bin/bash\nif [ $1 = a ]; then echo a; fi\n',
@@ -28,7 +31,12 @@ beforeAll(async () => {
   folder = await makeFolder()
   path = await bare(join(folder.path, 'repository'))
   const main = await commit(path, 'main', FILES)
-  await commit(path, 'other', { 'src/lease.ts': 'export const lease = (seconds: number) => seconds\n' }, { parents: [main] })
+  await commit(
+    path,
+    'other',
+    { 'src/lease.ts': 'export const lease = (seconds: number) => seconds\n' },
+    { parents: [main] },
+  )
   desk = await openTestDesk(path)
   window = await desk.window()
   await window.ask({ ask: 'switch language servers', isOn: true })
@@ -40,7 +48,9 @@ afterAll(async () => {
 })
 
 const containers = async () =>
-  (await docker('ps', '--all', '--quiet', '--filter', 'name=forge-language-')).stdout.split('\n').filter(id => id !== '')
+  (await docker('ps', '--all', '--quiet', '--filter', 'name=forge-language-')).stdout
+    .split('\n')
+    .filter(id => id !== '')
 
 /** Opens a file, and waits until its server is ready. */
 async function open(branch: string, file: string): Promise<void> {
@@ -66,13 +76,12 @@ test('the TypeScript server finds a wrong type across files, and follows typing 
   // A server of its own, on the files of its branch.
   expect(await containers()).toHaveLength(2)
   expect(await messages('other', 'src/use.ts')).toEqual([])
-  const edits = [{ client: 'a', changes: [0, [0, 'export const wrong: string = 1', '']] }]
   const { text } = (await window.ask({
     ask: 'open',
     at: { kind: 'branch', branch: 'other' },
     path: 'src/lease.ts',
   })) as { text: string }
-  edits[0]!.changes = [[0, 'export const wrong: string = 1', ''], text.length] as never
+  const edits = [{ client: 'a', changes: [[0, 'export const wrong: string = 1', ''], text.length] }]
   await window.ask({ ask: 'edit', branch: 'other', path: 'src/lease.ts', version: 0, edits })
   await until(async () =>
     (await messages('other', 'src/lease.ts')).includes("Type 'number' is not assignable to type 'string'."),
@@ -84,7 +93,12 @@ test('it completes, tells of names, and renames across files as one operation', 
   const position = { line: 2, character: 30 }
   const hover = (await window.ask({ ask: 'hover', ...at, position })) as Answer<'hover'>
   expect(hover?.markdown).toContain('lease(seconds: number): string')
-  const places = (await window.ask({ ask: 'symbol places', ...at, position, of: 'definitions' })) as Answer<'symbol places'>
+  const places = (await window.ask({
+    ask: 'symbol places',
+    ...at,
+    position,
+    of: 'definitions',
+  })) as Answer<'symbol places'>
   expect(places.places.map(({ path, line }) => [path, line])).toEqual([['src/lease.ts', 1]])
   const completed = (await window.ask({ ask: 'complete', ...at, position, prefix: 'le' })) as Answer<'complete'>
   expect(completed.items.map(({ label }) => label)).toContain('lease')
@@ -107,6 +121,21 @@ test('it completes, tells of names, and renames across files as one operation', 
   expect(await read('src/use.ts')).toBe(FILES['src/use.ts'])
 })
 
+test.skipIf(!hasBrowser)('the page shows what the TypeScript server finds, while one types', async () => {
+  const layout = { tabs: [tabOf('main', ['src/use.ts'])], active: 0 }
+  await using real = await PageDesk.open({ template: path, built: await builtPage(), layout })
+  await using browser = await openBrowser()
+  const page = await browser.context.newPage()
+  await page.goto(real.url)
+  await page.getByRole('tab', { name: 'use.ts' }).click()
+  await page.getByRole('button', { name: 'Turn on language servers' }).click()
+  await page.getByRole('button', { name: '1 error' }).waitFor({ timeout: 120_000 })
+  await page.getByRole('textbox', { name: 'Editor' }).click()
+  await page.keyboard.press('Control+End')
+  await page.keyboard.type('export const none: string = 1')
+  await page.getByRole('button', { name: '2 errors' }).waitFor({ timeout: 60_000 })
+})
+
 test('the servers for Python, shell and C++ find what is wrong', async () => {
   for (const [file, words] of [
     ['one.py', /cannot be assigned to parameter "number"/],
@@ -125,7 +154,8 @@ test('a server has no network and no capabilities, can’t write to the files, a
   expect(stdout).toContain('"ReadonlyRootfs":true')
   expect(stdout).toMatch(/"CapDrop":\["ALL"\]/)
   expect(stdout).not.toMatch(/API_KEY|DOCKER_HOST|"User":"0|"User":""/)
-  const script = 'ls /sys/class/net; touch /workspace/x 2>&1; touch /tmp/x && echo tmp; cat /proc/self/status | grep CapEff'
+  const script =
+    'ls /sys/class/net; touch /workspace/x 2>&1; touch /tmp/x && echo tmp; cat /proc/self/status | grep CapEff'
   const ran = await docker('exec', id, 'bash', '-c', script)
   expect(ran.stdout).toMatch(/^lo\n/)
   expect(ran.stdout).toContain('Read-only file system')
@@ -141,5 +171,7 @@ test('switched off, all of them end, and nothing is left', async () => {
     program: 'typescript-language-server',
   })
   await until(async () => (await containers()).length === 0)
-  expect((await Array.fromAsync(new Bun.Glob('*').scan({ cwd: join(desk.state, 'materialized'), onlyFiles: false })))).toEqual([])
+  expect(
+    await Array.fromAsync(new Bun.Glob('*').scan({ cwd: join(desk.state, 'materialized'), onlyFiles: false })),
+  ).toEqual([])
 })

@@ -129,7 +129,11 @@ export const languageQuestions = {
   'all problems': repeatable({ branch: Branch }, v.array(ListedProblem)),
   /** `trigger`: the typed character that asks for it. */
   complete: repeatable(
-    { ...AtPosition, prefix: v.pipe(v.string(), v.maxLength(400)), trigger: v.optional(v.pipe(v.string(), v.maxLength(2))) },
+    {
+      ...AtPosition,
+      prefix: v.pipe(v.string(), v.maxLength(400)),
+      trigger: v.optional(v.pipe(v.string(), v.maxLength(2))),
+    },
     v.object({ list: Count, items: v.array(Completed), isIncomplete: v.boolean() }),
   ),
   /** More about an item of a completion. `changes`: what is to be changed with it, such as an import. */

@@ -4,8 +4,8 @@ import { Failure } from '../../../core/failure.ts'
 import type { Path } from '../../../core/git/repository.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import {
-  CodeActions,
   type CodeAction,
+  CodeActions,
   type CompletionItem,
   Completions,
   Hover,
@@ -288,10 +288,7 @@ export async function renameSymbol(asked: Asked, position: TextPosition, name: s
   })
 }
 
-export async function quickFixes(
-  { servers, path }: Asked,
-  range: TextEdit['range'],
-): Promise<Answer<'quick fixes'>> {
+export async function quickFixes({ servers, path }: Asked, range: TextEdit['range']): Promise<Answer<'quick fixes'>> {
   const server = await servers.serverOf(path)
   const diagnostics = server
     .problemsOf(path)

@@ -2,12 +2,14 @@
  * The language servers of one branch: one for each language in use, all on one copy of the branch's files, which
  * follows saves, drafts, and moves of the branch.
  */
+
+import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
 import type { Path } from '../../../core/git/repository.ts'
 import type { Approvals } from '../../ai/approvals.ts'
 import { readForgeMd } from '../../ai/forge-md.ts'
 import { NetworkPermission } from '../../ai/network.ts'
-import { type Signed, Signatures } from '../../ai/signatures.ts'
+import { Signatures, type Signed } from '../../ai/signatures.ts'
 import { BranchCopy } from '../../language/branch-copy.ts'
 import type { Launcher } from '../../language/launch.ts'
 import type { Capabilities, CodeAction, CompletionItem, Diagnostic } from '../../language/protocol.ts'
@@ -18,7 +20,6 @@ import type { BranchWork } from '../branches/branch-work.ts'
 import type { Abilities, LanguageState, Problem } from '../contract/language.ts'
 import type { News } from '../contract/news.ts'
 import { decodeText } from '../reading/text.ts'
-import { join } from 'node:path'
 
 /** Typed text is told to the servers after this many milliseconds, or before the next question. */
 const TYPED_DELAY_MS = 10

@@ -2,13 +2,14 @@
  * The language servers of all branches of a repository. They run only where the user has switched them on for the
  * repository; one starts with the first file of its language that a window shows in a branch, and ends when it is idle.
  */
-import type { Path } from '../../../core/git/repository.ts'
+
 import { Failure } from '../../../core/failure.ts'
+import type { Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { Approvals } from '../../ai/approvals.ts'
 import { isSwitchedOn, switchTo } from '../../ai/switches.ts'
 import { IN_CONTAINER, type Launcher } from '../../language/launch.ts'
-import { serverFor, type ServerName } from '../../language/servers.ts'
+import { type ServerName, serverFor } from '../../language/servers.ts'
 import type { WorkInProgressVfs } from '../../vfs.ts'
 import type { BranchWork } from '../branches/branch-work.ts'
 import type { LanguageState, Problem } from '../contract/language.ts'
@@ -110,7 +111,7 @@ export class Languages implements AsyncDisposable {
   /** Takes notice of news that the desk sends to windows. */
   hear(news: News): void {
     if (this.#branches.size === 0) return
-    if (news.say === 'renamed') return this.#renamed(news.branch, news.to)
+    if (news.say === 'renamed') this.#renamed(news.branch, news.to)
     if (!('branch' in news) || news.branch === undefined) return
     const running = this.#branches.get(news.branch)
     if (!running) return
@@ -146,7 +147,8 @@ export class Languages implements AsyncDisposable {
   async #open(branch: string): Promise<BranchServers> {
     const { state, config, say, work } = this.options
     const opened = await work(branch)
-    const shown = () => new Set([...this.options.shown()].flatMap(({ at, path }) => isIn(at, opened.name) ? [path] : []))
+    const shown = () =>
+      new Set([...this.options.shown()].flatMap(({ at, path }) => (isIn(at, opened.name) ? [path] : [])))
     return new BranchServers(opened, { state, approvals: new Approvals(config), launcher: this.#launcher, say, shown })
   }
 

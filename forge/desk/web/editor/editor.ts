@@ -25,6 +25,8 @@ import { findPanel } from './find-panel.tsx'
 import { goToLine, keepFocus, selectLines } from './gutter-clicks.ts'
 import { byteForm, refusedText } from './refused-text.ts'
 
+/** The completion without a language server: on request. */
+export const WORD_COMPLETION: Extension = autocompletion({ activateOnTyping: false })
 /** The extension used when lines are not wrapped. */
 export const NOT_WRAPPED: Extension = []
 /** The extensions with which typing an opening bracket or quote adds the closing one, and without. */
@@ -43,6 +45,10 @@ export class Adjustable {
   readonly brackets = new Compartment()
   /** The gutter with the commits of the lines. */
   readonly blame = new Compartment()
+  /** Which completions are offered, and when. */
+  readonly completion = new Compartment()
+  /** The tools of a language server. */
+  readonly server = new Compartment()
   /** Extensions of some files only, such as the conflicts of a merge. */
   readonly more = new Compartment()
 }
@@ -110,7 +116,8 @@ export function editorExtensions(settings: EditorSettings): Extension {
     bracketMatching(),
     adjustable.brackets.of(settings.closesBrackets ? CLOSING : NOT_CLOSING),
     adjustable.indentation.of(settings.indentation),
-    autocompletion({ activateOnTyping: false }),
+    adjustable.completion.of(WORD_COMPLETION),
+    adjustable.server.of([]),
     indentOnInput(),
     findPanel,
     coloured,

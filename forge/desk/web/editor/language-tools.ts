@@ -10,8 +10,24 @@ import {
   pickedCompletion,
 } from '@codemirror/autocomplete'
 import { type Diagnostic, lintGutter, setDiagnostics } from '@codemirror/lint'
-import { type EditorState, type Extension, StateEffect, StateField, type Text, type TransactionSpec } from '@codemirror/state'
-import { type EditorView, hoverTooltip, keymap, showTooltip, type Tooltip, ViewPlugin, type ViewUpdate } from '@codemirror/view'
+import {
+  type ChangeSet,
+  type EditorState,
+  type Extension,
+  StateEffect,
+  StateField,
+  type Text,
+  type TransactionSpec,
+} from '@codemirror/state'
+import {
+  type EditorView,
+  hoverTooltip,
+  keymap,
+  showTooltip,
+  type Tooltip,
+  ViewPlugin,
+  type ViewUpdate,
+} from '@codemirror/view'
 import type {
   Abilities,
   Completed,
@@ -29,6 +45,12 @@ const SIGNATURE_DELAY_MS = 120
 const WORD = /[\p{L}\p{N}_$]*/u
 const ONLY_WORD = /^[\p{L}\p{N}_$]*$/u
 
+/** Elements, and a function that removes what keeps them up to date. */
+export interface Rendered {
+  dom: HTMLElement
+  destroy: () => void
+}
+
 /** The questions to the server about one file. Each resolves to nothing where it can't be answered. */
 export interface LanguageQuestions {
   complete: (
@@ -36,11 +58,14 @@ export interface LanguageQuestions {
     prefix: string,
     trigger: string | undefined,
   ) => Promise<{ list: number; items: Completed[]; isIncomplete: boolean } | undefined>
-  details: (list: number, item: number) => Promise<{ documentation?: string; detail?: string; changes: TextChange[] } | undefined>
+  details: (
+    list: number,
+    item: number,
+  ) => Promise<{ documentation?: string; detail?: string; changes: TextChange[] } | undefined>
   hover: (position: TextPosition) => Promise<{ markdown: string; range?: TextRange | undefined } | undefined>
   signatures: (position: TextPosition) => Promise<Signature[]>
   /** Renders Markdown of the server, which is untrusted. */
-  render: (markdown: string) => HTMLElement
+  render: (markdown: string) => Rendered
 }
 
 /** The position of an offset, as language servers count. */
@@ -68,11 +93,17 @@ export function changesOf(doc: Text, changes: readonly TextChange[]): Transactio
   return isWrong ? undefined : placed
 }
 
-/** The transaction that shows problems in a text. */
-export function showProblems(state: EditorState, problems: readonly Problem[]): TransactionSpec {
+/** The transaction that shows problems, which were found in `doc`; `typed`: the changes from there to the state. */
+export function showProblems(
+  state: EditorState,
+  doc: Text,
+  typed: readonly ChangeSet[],
+  problems: readonly Problem[],
+): TransactionSpec {
+  const moved = (offset: number, side: 1 | -1) => typed.reduce((at, change) => change.mapPos(at, side), offset)
   const diagnostics = problems.map(({ range, severity, message, source, isUnused }): Diagnostic => {
-    const from = offsetAt(state.doc, range.start)
-    const to = Math.max(from, offsetAt(state.doc, range.end))
+    const from = Math.min(moved(offsetAt(doc, range.start), 1), state.doc.length)
+    const to = Math.min(Math.max(from, moved(offsetAt(doc, range.end), -1)), state.doc.length)
     return { from, to, severity, message, source, ...(isUnused && { markClass: 'cm-unused' }) }
   })
   return setDiagnostics(state, diagnostics)
@@ -181,7 +212,7 @@ function hoverTip(
   { render }: LanguageQuestions,
 ): Tooltip {
   const pos = range ? Math.min(at, offsetAt(doc, range.start)) : at
-  return { pos, end: at, above: true, create: () => ({ dom: render(markdown) }) }
+  return { pos, end: at, above: true, create: () => render(markdown) }
 }
 
 // --- What is shown at the cursor: signatures, and what is known of a name
@@ -231,12 +262,12 @@ export async function showSignatures(view: EditorView, questions: LanguageQuesti
   const found = await questions.signatures(positionAt(doc, head))
   if (view.state.doc !== doc) return false
   const tip: Tooltip | null =
-    found.length === 0 ? null : { pos: head, above: true, create: () => ({ dom: signatureBox(found, questions) }) }
+    found.length === 0 ? null : { pos: head, above: true, create: () => signatureBox(found, questions) }
   view.dispatch({ effects: showTip.of(tip) })
   return tip !== null
 }
 
-function signatureBox([first, ...others]: readonly Signature[], { render }: LanguageQuestions): HTMLElement {
+function signatureBox([first, ...others]: readonly Signature[], { render }: LanguageQuestions): Rendered {
   const box = document.createElement('div')
   box.className = 'cm-signature'
   box.setAttribute('role', 'status')
@@ -253,8 +284,9 @@ function signatureBox([first, ...others]: readonly Signature[], { render }: Lang
     more.textContent = ` +${others.length}`
     box.append(more)
   }
-  if (documentation !== undefined && documentation !== '') box.append(render(documentation))
-  return box
+  const about = documentation === undefined || documentation === '' ? undefined : render(documentation)
+  if (about) box.append(about.dom)
+  return { dom: box, destroy: () => about?.destroy() }
 }
 
 function signatureTools({ signsAfter }: Abilities, questions: LanguageQuestions): Extension {
@@ -283,4 +315,3 @@ function signatureTools({ signsAfter }: Abilities, questions: LanguageQuestions)
     },
   )
 }
-

@@ -1,8 +1,10 @@
 /** Actions on the name at the cursor: its definition, and the lines that mention it. */
+import type { OpenFile } from '../editor/open-file.ts'
 import { attempt } from '../page/actions.ts'
 import type { NamedPlace } from '../page/palette-mode.ts'
 import type { Page, Tab } from '../page/state.ts'
 import type { Actions } from '../ui/action.ts'
+import { placesByServer } from './language.ts'
 import { openLine } from './open-line.ts'
 
 /** The file that is shown, in its tab. */
@@ -11,6 +13,44 @@ export interface ShownFile {
   tab: Tab
   path: string
 }
+
+/** The name at the cursor of an open file. */
+interface AskedName extends ShownFile {
+  file: OpenFile
+  name: string
+}
+
+type Wanted = 'definitions' | 'mentions'
+
+/** `how`: how the places were found, as it is said behind the title of the list; '' if they are exact. */
+interface FoundPlaces {
+  places: NamedPlace[]
+  isCut: boolean
+  how: string
+}
+
+/** Finds places of a name; undefined where it can't answer. */
+type PlaceSource = (asked: AskedName, wanted: Wanted) => Promise<FoundPlaces | undefined>
+
+/** The places by the name alone, in the files of the branch or commit with their drafts. */
+const byName: PlaceSource = async ({ page, tab, path, name }, wanted) => {
+  const found = await page.connection.ask('named places', { at: tab.at, path, name })
+  return { places: found[wanted], isCut: found.isCut, how: ', by name' }
+}
+
+/** The places that a language server knows, where one runs for the file. */
+const byServer: PlaceSource = async ({ page, tab, path, file, name }, wanted) => {
+  const of = wanted === 'definitions' ? 'definitions' : 'references'
+  const found = await placesByServer(page, tab, path, file, of)
+  if (!found) return undefined
+  if (found.places.length > 0) return { places: found.places, isCut: found.isCut, how: '' }
+  const [outside] = found.outside
+  if (outside === undefined) return undefined
+  throw new Error(`${name} is defined outside of this branch, in ${outside}.`)
+}
+
+/** Where places of a name are asked for, the most precise source first: the first that can answer does. */
+const SOURCES: readonly PlaceSource[] = [byServer, byName]
 
 const isText = ({ page, tab, path }: ShownFile): boolean =>
   tab.path === path && page.files.find(tab.at, path)?.file.value?.kind === 'text'
@@ -33,7 +73,7 @@ export const codeActions = {
 } satisfies Actions<ShownFile>
 
 /** Asks for the places of the name at the cursor. A single definition is shown at once; several places are listed. */
-async function find({ page, tab, path }: ShownFile, wanted: 'definitions' | 'mentions'): Promise<void> {
+async function find({ page, tab, path }: ShownFile, wanted: Wanted): Promise<void> {
   const file = page.files.find(tab.at, path)
   const name = file?.nameAtCursor()
   const topic = 'named places'
@@ -46,8 +86,7 @@ async function find({ page, tab, path }: ShownFile, wanted: 'definitions' | 'men
     async () => {
       // The desk answers by what it has: what was typed last has to be there.
       await file.sent()
-      const found = await page.connection.ask('named places', { at: tab.at, path, name })
-      const places: NamedPlace[] = found[wanted]
+      const { places, isCut, how } = await placesOf({ page, tab, path, file, name }, wanted)
       const [first, ...others] = places
       if (!first) {
         const title = wanted === 'definitions' ? `No definition of ${name} was found` : `${name} was not found`
@@ -58,10 +97,18 @@ async function find({ page, tab, path }: ShownFile, wanted: 'definitions' | 'men
         await openLine(page, tab, first.path, first.line, first.ranges[0])
         return
       }
-      const title = wanted === 'definitions' ? `Definitions of ${name}` : `References to ${name}, by name`
-      page.named.value = { tab, title: found.isCut ? `${title}: the first ${places.length}` : title, places }
+      const title = `${wanted === 'definitions' ? 'Definitions of' : 'References to'} ${name}${how}`
+      page.named.value = { tab, title: isCut ? `${title}: the first ${places.length}` : title, places }
       page.palette.value = 'named'
     },
     { topic },
   )
+}
+
+async function placesOf(asked: AskedName, wanted: Wanted): Promise<FoundPlaces> {
+  for (const source of SOURCES) {
+    const found = await source(asked, wanted)
+    if (found) return found
+  }
+  return { places: [], isCut: false, how: '' }
 }
