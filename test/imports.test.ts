@@ -9,7 +9,15 @@ const ROOT = join(import.meta.dir, '..')
 
 /** Folders that all folders of the desk's server may import. */
 const GROUND = [
-  ...['core', 'core/git', 'core/formats', 'forge', 'forge/code', 'forge/ai', 'forge/formats', 'forge/language'],
+  'core',
+  'core/git',
+  'core/formats',
+  'forge',
+  'forge/code',
+  'forge/ai',
+  'forge/formats',
+  'forge/forklift',
+  'forge/language',
 ]
 /** The folders of the desk's server, from the lowest layer up: each may import those before it. */
 const DESK_ROOMS = [
@@ -66,6 +74,8 @@ const FLOORS: Record<string, readonly string[]> = {
   'forge/ai': ['forge', 'forge/code', 'core', 'core/git'],
   'forge/language': ['forge', 'forge/ai', 'core', 'core/git'],
   'forge/formats': ['core/formats'],
+  // What the agent of a run of Forklift left behind, taken over by the desk and by the tasks.
+  'forge/forklift': ['forge', 'core', 'core/git', 'core/formats'],
   ...Object.fromEntries(deskRooms),
   // The page knows of the server only the contract, and how a window proves its access.
   ...Object.fromEntries(pageRooms),
@@ -82,6 +92,7 @@ const FLOORS: Record<string, readonly string[]> = {
     'forge/code',
     'forge/ai',
     'forge/formats',
+    'forge/forklift',
     'core',
     'core/git',
     'core/formats',

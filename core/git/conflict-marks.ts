@@ -12,7 +12,7 @@ import { run } from './run.ts'
  * Lines outside of conflicts, or a conflict: the lines of each side and of the common ancestor. `lines` has the markers
  * too.
  */
-type MarkedPart = { same: string } | { ours: string; base: string; theirs: string; lines: string }
+export type MarkedPart = { same: string } | { ours: string; base: string; theirs: string; lines: string }
 
 /** The length of conflict markers that git uses by default. */
 export const USUAL_MARK_LENGTH = 7

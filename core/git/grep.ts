@@ -120,6 +120,24 @@ export async function findText(
   }
 }
 
+/**
+ * As {@link findText}, for an expression of this program's own, which is not validated first. It has to mean the same
+ * as a Perl and as an extended regular expression.
+ */
+export async function findExpression(
+  repository: Repository,
+  question: Pick<TextQuestion, 'tree' | 'words' | 'matchCase'>,
+  options: TextOptions,
+): Promise<{ isCut: boolean }> {
+  const search = { ...question, isRegex: true }
+  try {
+    return await findText(repository, { ...search, dialect: '-P' }, options)
+  } catch (error) {
+    if (!(error instanceof GitError && /perl|pcre/i.test(error.stderr))) throw error
+    return await findText(repository, { ...search, dialect: '-E' }, options)
+  }
+}
+
 /** Passes matches on: the first ones at once, later ones in batches. */
 class Gathering {
   #matches: GrepMatch[] = []

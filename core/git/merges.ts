@@ -22,6 +22,8 @@ type TreeMergeOptions = {
   base?: Oid
   /** Reads objects, in the same repository; undefined: a git process is started for it. */
   objects?: Objects
+  /** Whether conflict markers also have the lines of the merge base (git's style zdiff3). */
+  withBase?: boolean
 }
 
 /**
@@ -33,19 +35,19 @@ export async function mergeTrees(
   repository: Repository,
   ours: Oid,
   theirs: Oid,
-  { base, objects }: TreeMergeOptions = {},
+  { base, objects, withBase = false }: TreeMergeOptions = {},
 ): Promise<MergedTree> {
   await using own = objects ? undefined : openObjects(repository)
   const reading = objects ?? (own as Objects)
   const sides: Sides = base === undefined ? [ours, theirs] : await commitsOnto(reading, base, [ours, theirs])
   await using nowhere = await openAttributesPlace(repository, new Map())
-  const { met, ...merge } = await mergeAsItIs(nowhere, sides)
+  const { met, ...merge } = await mergeAsItIs(nowhere, sides, withBase)
   // Attributes only matter for paths that both sides changed; reading them in all folders would take longer.
   if (met.length === 0) return merge
   const attributes = await attributesFor(reading, ours, met)
   if (attributes.size === 0) return merge
   await using place = await openAttributesPlace(repository, attributes)
-  const { met: _, ...settled } = await mergeAsItIs(place, sides)
+  const { met: _, ...settled } = await mergeAsItIs(place, sides, withBase)
   return settled
 }
 
@@ -208,8 +210,9 @@ async function withFiles<Result>(
   }
 }
 
-async function mergeAsItIs(where: Where, [ours, theirs]: Sides): Promise<Met> {
-  const args = ['merge-tree', '--write-tree', '--messages', '-z', ours, theirs]
+async function mergeAsItIs(where: Where, [ours, theirs]: Sides, withBase: boolean): Promise<Met> {
+  const style = withBase ? ['-c', 'merge.conflictStyle=zdiff3'] : []
+  const args = [...style, 'merge-tree', '--write-tree', '--messages', '-z', ours, theirs]
   const { code, stdout, stderr } = await run(where, args, { ok: [0, 1] })
   // Exit code 1 means conflicts, but also that an argument is not a commit: only the former prints a tree's id.
   if (code === 1 && stdout.length === 0) throw new GitError('merge-tree', code, stderr, '')

@@ -1,27 +1,15 @@
 /**
  * What the user has approved to run: by content, never by name alone, so that changed content needs a new approval.
- * Approvals are stored in the branch's tree, where anyone with push access can write. So each counts only with a
- * signature by this user's key, which is kept outside any repository: entries that came with a stranger's branch
- * approve nothing.
+ * Approvals are stored in git, where anyone with push access can write. So each counts only with a signature by this
+ * machine's key, or by one that the user trusts (`forge trust`), all kept outside any repository: entries that came with
+ * a stranger's branch approve nothing.
  */
-import {
-  createHash,
-  createPrivateKey,
-  createPublicKey,
-  generateKeyPairSync,
-  type KeyObject,
-  randomUUID,
-  sign,
-  verify,
-} from 'node:crypto'
-import { chmod, link, mkdir, open, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { createHash } from 'node:crypto'
 import * as v from 'valibot'
-import { Failure } from '../../core/failure.ts'
 import { oidOf } from '../../core/git/objects.ts'
 import type { Format, Oid } from '../../core/git/repository.ts'
-import { visible } from '../../core/text.ts'
 import type { WorkInProgressVfs } from '../vfs.ts'
+import { type Purpose, SigningKeys } from './signing-keys.ts'
 
 /** The path of the approvals in a tree. */
 export const APPROVALS = '.forge/approved_tools.json'
@@ -56,9 +44,9 @@ const Entry = v.object({
   name: v.pipe(v.string(), v.nonEmpty(), v.maxLength(4096)),
   blob: v.pipe(v.string(), v.regex(/^([0-9a-f]{40}|[0-9a-f]{64})$/)),
   sha256: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
-  /** The hash of the public key that signed this approval. Entries of other users' keys are kept. */
-  key: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
-  signature: v.pipe(v.string(), v.base64(), v.maxLength(100)),
+  /** The fingerprint of the key that signed this approval. Entries of other users' keys are kept. */
+  key: v.pipe(v.string(), v.regex(/^SHA256:[\w+/]{43}$/)),
+  signature: v.pipe(v.string(), v.base64(), v.maxLength(600)),
 })
 type Entry = v.InferOutput<typeof Entry>
 
@@ -73,30 +61,38 @@ const File = v.object({ version: v.literal(1), approvals: v.pipe(v.array(Entry),
 /** At most this many bytes of approvals; a larger file was not written by this program and is ignored. */
 const MAX_APPROVALS_BYTES = 2 << 20
 
-/** Looks up and writes approvals, with a signing key in a folder outside any repository. */
+/** At most this many signatures about a subject that claim to be of one key are verified. */
+const MAX_CLAIMS = 8
+
+/** The keys that count: their fingerprints, this machine's first, and whether one of them has signed a subject. */
+export type Counting = {
+  names: string[]
+  hasSigned: (subject: Subject, format: Format, approval: SignedApproval) => boolean
+}
+
+/** The purpose of the signature of a subject. */
+const purposeOf = (kind: Subject['kind']): Purpose => (kind === 'verdict' ? 'result' : 'approval')
+
+/** Looks up and writes approvals, with the keys in a folder outside any repository. */
 export class Approvals {
-  readonly #path: string
-  readonly #folder: string
+  readonly #keys: SigningKeys
 
   /** @param folder The user's configuration folder of the forge. The key is created there when it is first needed. */
   constructor(folder: string) {
-    this.#folder = folder
-    this.#path = join(folder, 'approvals.key')
+    this.#keys = new SigningKeys(folder)
   }
 
   /**
-   * Tells whether a subject is approved. Without a key, nothing is. Throws a {@link Failure} where the key can't be
+   * Tells whether a subject is approved. Without a key, nothing is. Throws a {@link Failure} where a key can't be
    * used.
    */
   async look(vfs: WorkInProgressVfs, subject: Subject): Promise<ApprovalState> {
     const entries = (await readEntries(vfs)).filter(it => isAbout(it, subject))
     if (entries.length === 0) return { state: 'new' }
-    const key = await this.#readKey()
-    if (!key) return { state: 'new' }
-    const mine = signedBy(key, entries)
+    const counting = await this.#verified(entries, subject.kind)
     const { sha256 } = signedOf(vfs.objects.repository.format, subject)
-    if (mine.some(entry => entry.sha256 === sha256)) return { state: 'approved' }
-    const [last] = mine
+    if (counting.some(entry => entry.sha256 === sha256)) return { state: 'approved' }
+    const [last] = counting
     return last ? { state: 'changed', before: last.blob } : { state: 'new' }
   }
 
@@ -114,79 +110,37 @@ export class Approvals {
 
   /** Signs an approval of what the user has seen. The caller stores it; {@link isSigned} checks it. */
   async sign(subject: Subject, format: Format): Promise<SignedApproval> {
-    const key = (await this.#readKey()) ?? (await this.#makeKey())
     const signed = signedOf(format, subject)
-    return { ...signed, key: idOf(key), signature: sign(null, bytesOf(signed), key).toString('base64') }
+    return { ...signed, ...(await this.#keys.sign(bytesOf(signed), purposeOf(subject.kind))) }
   }
 
-  /** Tells whether one of `approvals` was signed by this user for this very content. Without a key, none was. */
+  /** Tells whether one of `approvals` was signed for this very content, by a key that counts. */
   async isSigned(subject: Subject, format: Format, approvals: readonly SignedApproval[]): Promise<boolean> {
-    const about = approvals.filter(it => isAbout(it, subject))
-    if (about.length === 0) return false
-    const key = await this.#readKey()
     const { sha256 } = signedOf(format, subject)
-    return key !== undefined && signedBy(key, about).some(entry => entry.sha256 === sha256)
+    const about = approvals.filter(it => isAbout(it, subject) && it.sha256 === sha256)
+    return about.length > 0 && (await this.#verified(about, subject.kind)).length > 0
   }
 
-  /** The hash of this user's public key, as approvals name it; undefined where there is no key yet. */
+  /** The keys that count for a kind of subject. */
+  async counting(kind: Subject['kind']): Promise<Counting> {
+    const keys = await this.#keys.counting(purposeOf(kind))
+    const hasSigned = (subject: Subject, format: Format, approval: SignedApproval): boolean =>
+      isAbout(approval, subject) &&
+      approval.sha256 === signedOf(format, subject).sha256 &&
+      keys.hasSigned(approval, bytesOf(approval))
+    return { names: keys.names, hasSigned }
+  }
+
+  /** The fingerprint of this machine's key; undefined where there is no key yet. */
   async keyName(): Promise<string | undefined> {
-    const key = await this.#readKey()
-    return key && idOf(key)
+    return await this.#keys.ownName()
   }
 
-  async #readKey(): Promise<KeyObject | undefined> {
-    const pem = await this.#readKeyFile()
-    if (pem === undefined) return undefined
-    try {
-      const key = createPrivateKey(pem)
-      if (key.asymmetricKeyType === 'ed25519') return key
-    } catch {
-      // Fall through: the message below says what to do, and must quote nothing of the file.
-    }
-    throw new Failure(`${this.#words} is no key for approvals: move it away, and what you approved is asked again.`)
-  }
-
-  async #readKeyFile(): Promise<string | undefined> {
-    const file = await open(this.#path, 'r').catch((error: NodeJS.ErrnoException) => {
-      if (error.code === 'ENOENT') return undefined
-      throw new Failure(`${this.#words} can't be read (${error.code}): check its owner, or move it away.`)
-    })
-    if (!file) return undefined
-    try {
-      const { mode, uid } = await file.stat()
-      // Whoever can read the key can approve anything in this user's name.
-      if (mode & 0o077 || (process.getuid && uid !== process.getuid()))
-        throw new Failure(`${this.#words} can be read by others: move it away, and what you approved is asked again.`)
-      return await file.readFile('utf8')
-    } finally {
-      await file.close()
-    }
-  }
-
-  /** Creates the key. Another process may do so at the same time: then the first one's is used. */
-  async #makeKey(): Promise<KeyObject> {
-    const { privateKey } = generateKeyPairSync('ed25519')
-    const draft = `${this.#path}.${randomUUID()}`
-    try {
-      await mkdir(this.#folder, { recursive: true, mode: 0o700 })
-      await writeFile(draft, privateKey.export({ type: 'pkcs8', format: 'pem' }), {
-        mode: 0o600,
-        flag: 'wx',
-        flush: true,
-      })
-      await chmod(draft, 0o600)
-      await link(draft, this.#path)
-    } catch (error) {
-      const { code } = error as NodeJS.ErrnoException
-      if (code !== 'EEXIST') throw new Failure(`${this.#words} can't be written (${code}): check its folder.`)
-    } finally {
-      await rm(draft, { force: true })
-    }
-    return (await this.#readKey()) ?? privateKey
-  }
-
-  get #words(): string {
-    return visible(this.#path)
+  async #verified(entries: readonly Entry[], kind: Subject['kind']): Promise<Entry[]> {
+    const keys = await this.#keys.counting(purposeOf(kind))
+    // A hostile file may have any number that claim to be signed by one key: at most one is needed.
+    const claimed = [...Map.groupBy(entries, ({ key }) => key)].flatMap(([, of]) => of.slice(0, MAX_CLAIMS))
+    return claimed.filter(entry => keys.hasSigned(entry, bytesOf(entry)))
   }
 }
 
@@ -214,19 +168,3 @@ function signedOf(format: Format, { kind, scope, name, content }: Subject): Sign
 /** The bytes that are signed: the fields in this order, encoded so that none can run into the next. */
 const bytesOf = ({ kind, scope, name, blob, sha256 }: Signed): Buffer =>
   Buffer.from(JSON.stringify(['forge approval 1', kind, scope, name, blob, sha256]))
-
-const idOf = (key: KeyObject): string =>
-  createHash('sha256')
-    .update(createPublicKey(key).export({ type: 'spki', format: 'der' }))
-    .digest('hex')
-
-/**
- * Entries that this key signed. A hostile file may have any number that claim to be signed by it: only a few are
- * verified, and at most one is needed.
- */
-function signedBy(key: KeyObject, entries: Entry[]): Entry[] {
-  const id = idOf(key)
-  const open = createPublicKey(key)
-  const claimed = entries.filter(entry => entry.key === id).slice(0, 8)
-  return claimed.filter(entry => verify(null, bytesOf(entry), open, Buffer.from(entry.signature, 'base64')))
-}

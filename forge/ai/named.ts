@@ -2,10 +2,10 @@
  * Finds the files that the user's message is about: where its names are defined, and files named by its words, so that
  * the model's first call can read the right ones.
  */
-import { findText, type GrepMatch, textSearch } from '../../core/git/grep.ts'
+import { findExpression, type GrepMatch } from '../../core/git/grep.ts'
 import type { Objects } from '../../core/git/objects.ts'
-import type { Oid, Path } from '../../core/git/repository.ts'
-import { listFiles } from '../../core/git/trees.ts'
+import { fields, type Oid, type Path, type Repository } from '../../core/git/repository.ts'
+import { GitError, run } from '../../core/git/run.ts'
 import { isTest } from './languages.ts'
 
 /** A line, from 1, that defines a name. */
@@ -39,18 +39,20 @@ export async function definitionsIn(
 ): Promise<Definition[]> {
   const { names, isCode } = namesIn(text)
   if (names.length === 0) return []
-  const boundary = '[^A-Za-z0-9_]'
-  const words = `(^|${boundary})(${KEYWORDS})[*]?[ \t]+([(][^)]*[)][ \t]*)?(${names.join('|')})(${boundary}|$)`
+  const words = `\\b(${KEYWORDS})[*]?[ \t]+([(][^)]*[)][ \t]*)?(${names.join('|')})\\b`
   const matches: GrepMatch[] = []
   const { repository } = objects
-  const search = await textSearch(repository, { tree, words, isRegex: true, matchCase: true })
-  const { isCut } = await findText(repository, search, {
-    signal,
-    onFound: found => matches.push(...found),
-    seconds: SEARCH_TIMEOUT_S,
-    most: MAX_MATCHES,
-    besides: ['.forge'],
-  })
+  const { isCut } = await findExpression(
+    repository,
+    { tree, words, matchCase: true },
+    {
+      signal,
+      onFound: found => matches.push(...found),
+      seconds: SEARCH_TIMEOUT_S,
+      most: MAX_MATCHES,
+      besides: ['.forge'],
+    },
+  )
   // What a search found before a time limit varies, and the result must be the same for the same tree.
   if (isCut) return []
   const defined = new RegExp(
@@ -87,6 +89,8 @@ function namesIn(text: string): { names: string[]; isCode: (name: string) => boo
 const MAX_FILES = 20
 /** In a repository with more files, none are found by their names. */
 const MAX_LISTED_FILES = 200_000
+/** At most this many bytes of the list of files are read. */
+const MAX_LISTED_BYTES = 64 << 20
 /** A word that can be the name of a file. Words of three letters count only in capitals. */
 const FILE_WORD = /[A-Za-z][A-Za-z0-9_.-]{3,60}|\b[A-Z][A-Z0-9]{2}\b/g
 /** Common words that are also names of many files: in a message, such a word hardly ever means a file. */
@@ -112,18 +116,29 @@ export async function filesNamed(objects: Objects, { tree, text }: { tree: Oid; 
   const words = new Set((text.slice(0, MAX_TEXT_CHARS).match(FILE_WORD) ?? []).map(plainName))
   for (const word of COMMON_WORDS) words.delete(word)
   if (words.size === 0) return []
-  const { files, cut } = await listFiles(objects, tree, { limit: MAX_LISTED_FILES })
-  if (cut) return []
+  const paths = await pathsIn(objects.repository, tree)
   const isNamed = (path: Path): boolean => {
     const name = path.slice(path.lastIndexOf('/') + 1)
     const stem = name.replace(/(?<=.)\.[^.]*$/, '')
     return [name, stem, stem.replace(/^test_|[._-](?:test|tests|spec)$/, '')].some(it => words.has(plainName(it)))
   }
-  return files
-    .map(({ path }) => path)
+  return paths
     .filter(path => !path.startsWith('.forge/') && isNamed(path))
     .sort()
     .slice(0, MAX_FILES)
+}
+
+/** All paths of files in a tree; none where there are very many, or git does not list them in time. */
+async function pathsIn(repository: Repository, tree: Oid): Promise<Path[]> {
+  const args = ['ls-tree', '-r', '-z', '--name-only', tree]
+  const bounds = { seconds: SEARCH_TIMEOUT_S, memory: Number.POSITIVE_INFINITY, output: MAX_LISTED_BYTES }
+  try {
+    const paths = fields((await run(repository, args, { bounds })).stdout)
+    return paths.length > MAX_LISTED_FILES ? [] : paths
+  } catch (error) {
+    if (error instanceof GitError && error.ending.bound) return []
+    throw error
+  }
 }
 
 /** A name in lower case without separators. */

@@ -152,6 +152,10 @@ const SettingsSchema = v.strictObject({
   FORGE_TURN_CHECKS: v.optional(OnOff, 'on'),
   /** Whether runs of tasks learn from earlier ones. */
   FORGE_LESSONS: v.optional(OnOff, 'on'),
+  /** Which part of a run's work this machine's own worker serves, or that it has none; by default all. */
+  FORGE_WORKER: v.optional(v.picklist(['models', 'checks', 'none'], 'must be models, checks or none')),
+  /** The path of a key file: what Temporal's server stores is encrypted with it. */
+  FORGE_PAYLOAD_KEY: v.optional(v.string()),
   FORGE_PRICES: v.optional(Prices, ''),
   FORGE_BATCH: v.optional(v.picklist(['0', '1', 'work', 'all'], 'must be 0, 1 (the same as work) or all')),
   FORGE_BATCH_HOURS: v.optional(Hours, '25'),
@@ -220,6 +224,19 @@ export class Settings {
     return TIERS.slice(TIERS.indexOf(tier) + 1).find(it => this.modelsOf(it).join() !== own)
   }
 
+  /** The same settings with other models for some tiers. */
+  withModels(models: Partial<Record<Tier, readonly string[]>>): Settings {
+    const { classification, summarization, generation, reasoning } = models
+    const parsed = {
+      ...this.#parsed,
+      ...(classification && { FORGE_TIER_CLASSIFICATION: [...classification] }),
+      ...(summarization && { FORGE_TIER_SUMMARIZATION: [...summarization] }),
+      ...(generation && { FORGE_TIER_GENERATION: [...generation] }),
+      ...(reasoning && { FORGE_TIER_REASONING: [...reasoning] }),
+    }
+    return new Settings(parsed, this.file, this.#named)
+  }
+
   get limits(): TurnLimits {
     const { FORGE_TURN_STEPS: steps, FORGE_TURN_MINUTES: minutes, FORGE_TURN_COST: cost } = this.#parsed
     return { steps, seconds: minutes * 60, cost }
@@ -233,6 +250,16 @@ export class Settings {
   /** Whether runs of tasks are given lessons of earlier ones, and add to them. */
   get learns(): boolean {
     return this.#parsed.FORGE_LESSONS
+  }
+
+  /** What this machine's own worker serves; undefined for all, `none` where it starts none by itself. */
+  get worker(): 'models' | 'checks' | 'none' | undefined {
+    return this.#parsed.FORGE_WORKER
+  }
+
+  /** The file with the keys that encrypt what Temporal's server stores; undefined where nothing is encrypted. */
+  get payloadKey(): string | undefined {
+    return this.#parsed.FORGE_PAYLOAD_KEY
   }
 
   /**

@@ -1,5 +1,5 @@
 /** The parts of a text that an editor can fold, by its syntax. */
-import type { Tree, TreeCursor } from '@vscode/tree-sitter-wasm'
+import type { Node, Tree, TreeCursor } from '@vscode/tree-sitter-wasm'
 import type { TextRange } from './facts.ts'
 
 /** At most this many nodes are visited, and this many folds are given. */
@@ -41,12 +41,12 @@ function goToNext(cursor: TreeCursor): boolean {
   return true
 }
 
-/** The fold of the node at a cursor, which has several lines. */
+/** The fold of the node at a cursor. */
 function foldAt(cursor: TreeCursor, lines: readonly string[]): TextRange | undefined {
   const { startPosition: start, endPosition: end, nodeType: type } = cursor
-  if (end.row <= start.row || !cursor.nodeIsNamed) return undefined
-  const lengthOf = (row: number): number => (lines[row] ?? '').replace(/\r$/, '').length
-  if (/comment/.test(type)) return [start.row + 1, lengthOf(start.row), end.row + 1, end.column]
+  if (!cursor.nodeIsNamed) return undefined
+  if (end.row === start.row) return BLOCKS.test(type) ? blockFold(cursor.currentNode, lines) : undefined
+  if (/comment/.test(type)) return [start.row + 1, lengthOf(lines, start.row), end.row + 1, end.column]
   const { currentNode: node } = cursor
   const [first, last] = [node.firstChild, node.lastChild]
   if (first && last && last.startPosition.row > first.endPosition.row) {
@@ -54,13 +54,19 @@ function foldAt(cursor: TreeCursor, lines: readonly string[]): TextRange | undef
     if (OPENING.has(first.type) && CLOSING.has(last.type))
       return [opened.row + 1, opened.column, closed.row + 1, closed.column]
     // A block that begins in the middle of a line, as after `do`, is folded from the end of that line, too.
-    if (ENDS.has(last.type)) return [start.row + 1, lengthOf(start.row), closed.row + 1, closed.column]
+    if (ENDS.has(last.type)) return [start.row + 1, lengthOf(lines, start.row), closed.row + 1, closed.column]
   }
-  if (!BLOCKS.test(type) || (first && OPENING.has(first.type))) return undefined
-  const header = node.previousSibling && !node.previousSibling.isNamed ? node.previousSibling.endPosition : start
-  if (header.row >= end.row) return undefined
+  return BLOCKS.test(type) && !(first && OPENING.has(first.type)) ? blockFold(node, lines) : undefined
+}
+
+/** The fold of a block without brackets: from the end of the line above it to its own end. */
+function blockFold(node: Node, lines: readonly string[]): TextRange | undefined {
+  const { startPosition: start, endPosition: end, previousSibling: before } = node
+  const header = before && !before.isNamed ? before.endPosition.row : start.row
   // The last line of a block may be followed by empty ones that are part of it.
   let row = end.column === 0 ? end.row - 1 : end.row
-  while (row > header.row && (lines[row] ?? '').trim() === '') row--
-  return row > header.row ? [header.row + 1, lengthOf(header.row), row + 1, lengthOf(row)] : undefined
+  while (row > header && (lines[row] ?? '').trim() === '') row--
+  return row > header ? [header + 1, lengthOf(lines, header), row + 1, lengthOf(lines, row)] : undefined
 }
+
+const lengthOf = (lines: readonly string[], row: number): number => (lines[row] ?? '').replace(/\r$/, '').length

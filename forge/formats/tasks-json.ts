@@ -40,6 +40,16 @@ export type Reference = v.InferOutput<typeof Reference>
 export const StartedRun = v.object({ run: RunId, notes: v.array(text) })
 export type StartedRun = v.InferOutput<typeof StartedRun>
 
+const Models = v.optional(v.array(text))
+/** The models that a run was asked for with, by tier; for other tiers it takes those of the settings. */
+export const TierModels = v.object({
+  classification: Models,
+  summarization: Models,
+  generation: Models,
+  reasoning: Models,
+})
+export type TierModels = v.InferOutput<typeof TierModels>
+
 export const RunState = v.picklist([
   'planning',
   'approving',
@@ -148,6 +158,7 @@ export const ShownRun = v.object({
   tasks: v.array(v.object({ ...TaskStatus.entries, unchecked })),
   wish: text,
   limits: Limits,
+  models: v.optional(TierModels),
   /** Title and summary of the plan, where there is one. */
   title: v.optional(text),
   summary: v.optional(text),

@@ -12,10 +12,11 @@ import type {
   Spent,
   TaskId,
   TaskState,
+  TierModels,
   WrittenLine,
 } from '../formats/tasks-json.ts'
 
-export type { LimitName, Limits, Reference, RunId, RunState, RunStatus, Spent, TaskId, TaskState }
+export type { LimitName, Limits, Reference, RunId, RunState, RunStatus, Spent, TaskId, TaskState, TierModels }
 
 /** The id of a commit, tree or blob, in hex. */
 export type Oid = string
@@ -37,6 +38,7 @@ export type StepKind =
   | 'summarise'
   | 'check plan'
   | 'extract'
+  | 'classify'
 
 /** How a step can end, as the model says in its answer. */
 export type Signal =
@@ -89,9 +91,16 @@ export type Constructed = {
 export type Sent = { answer: Reference; model: string; spent: Spent; wasThere: boolean }
 /**
  * A parsed answer. Without `parsed` it could not be read: `words` says why in short, `evidence` in full. `isConfused`:
- * its signal is not one of {@link Signal}.
+ * its signal is not one of {@link Signal}; then `unclear` is what a model is shown that says which one was meant, where
+ * there is such a model.
  */
-export type Received = { parsed?: Reference; words: string; isConfused?: boolean; evidence?: Reference }
+export type Received = {
+  parsed?: Reference
+  words: string
+  isConfused?: boolean
+  evidence?: Reference
+  unclear?: Reference
+}
 /**
  * The result of applying an answer: a commit where it changed files; `words` and `evidence` where it can't be applied.
  */
@@ -114,6 +123,8 @@ export type StepResult = {
   steps?: Reference[]
   /** For a review: whether the reviewer accepts what it was shown. */
   isGood?: boolean
+  /** For the kind `classify`: the signal that was meant; undefined where that can't be told. */
+  meant?: Signal
   /** For the kinds `plan`, and `check plan` where the plan has to change: the proposed plan, as `lintPlan` takes it. */
   plan?: Reference
   /** With the outcome `success`: what the step wants to find out before it is done, a list of {@link SubAgent}. */
@@ -135,7 +146,8 @@ export interface StepActivities {
    * limit (its first detail) would be exceeded, never retryable. Its message is a sentence for the user.
    */
   send(input: StepPlace & Constructed): Promise<Sent>
-  receive(input: StepPlace & { kind: StepKind; answer: Reference }): Promise<Received>
+  /** Parses the answer. `meant`: the signal to read in place of one that is unknown. */
+  receive(input: StepPlace & { kind: StepKind; answer: Reference; meant?: Signal }): Promise<Received>
   /** Applies edits to `base` and commits them on the attempt's ref, or stores an artifact. */
   serialize(input: StepPlace & { kind: StepKind; base: Oid; key: string; parsed: Reference }): Promise<Serialized>
   /** Decides how the step ended, and writes a line about it into the journal. */
@@ -260,6 +272,8 @@ export type TaskShape = {
   isAlone: boolean
   /** A hash of the task's part of the plan: its definition, and the assertions that it claims. */
   hash: string
+  /** The kind of the task's steps: of a merge in parts, they resolve conflicts. Undefined: they change files. */
+  kind?: 'resolve'
 }
 
 /** A plan accepted by the linter, or the first complaints about it, as sentences; `report` has all of them. */
@@ -334,6 +348,8 @@ export type RunInput = {
   run: RunId
   /** What the user wants. `plan`: a plan to use from the start. */
   wish: Reference
+  /** What the repository has on the words of the wish, for planners; undefined: the worker searches it. */
+  wished?: Reference
   plan?: Reference
   base: Oid
   limits: Limits
@@ -345,6 +361,8 @@ export type RunInput = {
   atMost: number
   /** Which of the run's requests are sent in batches: those of tasks, or all, the planner's too; undefined: none. */
   batch?: 'work' | 'all' | undefined
+  /** The models of tiers for this run, in order of preference; for other tiers those of the settings. */
+  models?: TierModels | undefined
   /**
    * After more events than this the run continues with a new history; undefined: a default far below the server's
    * limit.
@@ -411,9 +429,10 @@ export interface RunActivities {
 export interface LessonActivities {
   /**
    * Counts for each lesson whether it helped, and stores the run's failures and the user's answers, from which a step
-   * of kind extract draws lessons. Without `about` there is nothing to learn from.
+   * of kind extract draws lessons. Without `about` there is nothing to learn from. `inBatch`: the run's requests were
+   * sent in batches.
    */
-  gatherLessons(input: { run: RunId }): Promise<{ about?: Reference[]; base: Oid }>
+  gatherLessons(input: { run: RunId }): Promise<{ about?: Reference[]; base: Oid; inBatch?: boolean }>
   /**
    * Adds the lessons of an answer, as far as they may be kept. Without an answer, only the outcomes of the run's
    * lessons are counted.

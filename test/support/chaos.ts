@@ -91,7 +91,7 @@ export async function verifyNothingIsLeft(world: TasksWorld): Promise<void> {
   expect(remains.filter(name => !/^temporary: (?:attributes|conflict|merge)-\w{6}$/.test(name))).toEqual([])
   const refs = (await world.git('for-each-ref', '--format=%(refname)')).split('\n')
   const known =
-    /^refs\/(heads\/main|heads\/forge\/[^/]+\/result|forge\/runs\/[^/]+\/(store|(steps|attempts|done)\/.*))$/
+    /^refs\/(heads\/main|heads\/forge\/[^/]+\/result|forge\/id|forge\/runs\/[^/]+\/(store|(steps|attempts|done)\/.*))$/
   expect(refs.filter(ref => !known.test(ref))).toEqual([])
   expect(await world.git('fsck', '--full', '--no-dangling', '--no-progress')).toBe('')
 }

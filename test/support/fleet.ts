@@ -3,13 +3,13 @@
  * as root a network namespace of its own. They share a Temporal server, a model, and a bare repository over git's
  * protocol, which each reaches through doors of its own, that a test can shut.
  */
-import { copyFile, mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
+import { mkdir, mkdtemp, realpath, rm, symlink, writeFile } from 'node:fs/promises'
 import { connect, createServer, type Server, type Socket } from 'node:net'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { openObjects } from '../../core/git/objects.ts'
 import { openRepository, type Repository } from '../../core/git/repository.ts'
-import { Approvals } from '../../forge/ai/approvals.ts'
+import { PURPOSES, SigningKeys } from '../../forge/ai/signing-keys.ts'
 import type { WrittenLine } from '../../forge/formats/tasks-json.ts'
 import { readJournal } from '../../forge/tasks/runs/journal.ts'
 import { RunStore } from '../../forge/tasks/runs/store.ts'
@@ -33,6 +33,8 @@ export type FleetOptions = {
   delay?: number
   /** Whether each machine gets a network of its own. */
   hasOwnNetworks?: boolean
+  /** Whether the clone of each machine is on a disk of its own, of some megabytes; only root can do that. */
+  hasSmallDisks?: boolean
   env?: Environment
 }
 
@@ -104,6 +106,8 @@ export class Machine implements AsyncDisposable {
     readonly doors: { temporal: Door; hub: Door; model: Door },
     /** The network namespace; undefined where it has none of its own. */
     readonly network: Network | undefined,
+    /** The folder of the disk of its own that has the clone, if there is one. */
+    readonly disk: string | undefined,
     readonly repository: Repository,
   ) {}
 
@@ -169,6 +173,14 @@ export class Machine implements AsyncDisposable {
     await writeFile(this.env.CLOCK_FILE ?? '', String(milliseconds))
   }
 
+  /** Fills the disk with the machine's clone, or with false makes room again. */
+  async fillDisk(isFull: boolean): Promise<void> {
+    if (!this.disk) throw new Error(`${this.name} has no disk of its own`)
+    const ballast = join(this.disk, 'ballast')
+    if (isFull) await tryRun('dd', 'if=/dev/zero', `of=${ballast}`, 'bs=4k')
+    else await rm(ballast, { force: true })
+  }
+
   git = (...args: string[]): Promise<string> => gitWith(this.folder, args)
 
   /** The journal of a run, as git on this machine has it. */
@@ -182,8 +194,12 @@ export class Machine implements AsyncDisposable {
     await endAtOnce(this.env)
     for (const door of Object.values(this.doors)) await door[Symbol.asyncDispose]()
     if (this.network) await tryRun('ip', 'netns', 'del', this.network.name)
+    if (this.disk) await tryRun('umount', '--lazy', this.disk)
   }
 }
+
+/** The size of a machine's disk of its own. */
+const DISK_MEGABYTES = 48
 
 type Network = { name: string; link: string }
 
@@ -204,6 +220,7 @@ export class Fleet implements AsyncDisposable {
     script,
     delay = 20,
     hasOwnNetworks = false,
+    hasSmallDisks = false,
     env = {},
   }: FleetOptions = {}): Promise<Fleet> {
     const root = await realpath(await mkdtemp(join(tmpdir(), 'forge-fleet-')))
@@ -216,7 +233,6 @@ export class Fleet implements AsyncDisposable {
     await commit(hub, 'main', files, { message: 'Begin' })
     const daemon = await serveGit(join(root, 'git'))
     const bridge = hasOwnNetworks ? await makeBridge() : undefined
-    const key = await makeKey(root)
     const machines: Machine[] = []
     const end = async () => {
       await Promise.all(machines.map(machine => machine[Symbol.asyncDispose]()))
@@ -234,7 +250,10 @@ export class Fleet implements AsyncDisposable {
         model: { host: '127.0.0.1', port: Number(new URL(modelUrl(model)).port) },
       }
       for (let at = 0; at < count; at++)
-        machines.push(await makeMachine(root, { at, to, model, namespace: temporal.namespace, key, bridge, env }))
+        machines.push(
+          await makeMachine(root, { at, to, model, namespace: temporal.namespace, bridge, hasSmallDisks, env }),
+        )
+      await trustEachOther(root, count)
     } catch (error) {
       await end()
       throw error
@@ -302,27 +321,30 @@ async function serveGit(folder: string): Promise<{ port: number; kill: () => voi
   }
 }
 
-/** A key of the user, which all machines of a test have. */
-async function makeKey(root: string): Promise<string> {
-  const folder = join(root, 'key')
-  const subject = { kind: 'command', scope: '', name: 'any', content: Buffer.from('') } as const
-  await new Approvals(folder).sign(subject, 'sha1')
-  return join(folder, 'approvals.key')
+/** Lets the keys of all machines count on each of them. */
+async function trustEachOther(root: string, count: number): Promise<void> {
+  const names = Array.from({ length: count }, (_, at) => nameOf(at))
+  const keysOf = (name: string) => new SigningKeys(join(root, name, 'config/forge'))
+  const lines = await Promise.all(names.map(name => keysOf(name).ownLine()))
+  for (const [at, name] of names.entries())
+    for (const [other, line] of lines.entries()) if (other !== at) await keysOf(name).trust(line, PURPOSES)
 }
+
+const nameOf = (at: number): string => `machine-${at + 1}`
 
 type MachineOptions = {
   at: number
   to: Record<'temporal' | 'hub' | 'model', { host: string; port: number }>
   model: ModelServer
   namespace: string
-  key: string
   bridge: Bridge | undefined
+  hasSmallDisks: boolean
   env: Environment
 }
 
 async function makeMachine(root: string, options: MachineOptions): Promise<Machine> {
-  const { at, to, model, namespace, key, bridge, env } = options
-  const name = `machine-${at + 1}`
+  const { at, to, model, namespace, bridge, hasSmallDisks, env } = options
+  const name = nameOf(at)
   const own = join(root, name)
   await mkdir(own)
   const home = await homeIn(own)
@@ -337,7 +359,6 @@ async function makeMachine(root: string, options: MachineOptions): Promise<Machi
   await mkdir(join(own, 'tmp'))
   await symlink(DOCKER, join(own, 'bin/docker'))
   await mkdir(join(own, 'config/forge'), { recursive: true })
-  await copyFile(key, join(own, 'config/forge/approvals.key'))
   await writeFile(join(own, 'home/.gitconfig'), '[user]\n\tname = Max\n\temail = max@notes.example\n')
   const settings = Object.entries(model.environment('openai')).map(([setting, value]) => {
     const door = value?.replace(new URL(modelUrl(model)).host, `${host}:${doors.model.port}`)
@@ -360,10 +381,22 @@ async function makeMachine(root: string, options: MachineOptions): Promise<Machi
     ...env,
   }
   // Each clone is at a path of its own.
-  const folder = join(own, 'work', String(at), 'notes')
+  const disk = join(own, 'work')
+  await mkdir(disk)
+  if (hasSmallDisks) await sh('mount', '-t', 'tmpfs', '-o', `size=${DISK_MEGABYTES}m`, 'tmpfs', disk)
+  const folder = join(disk, String(at), 'notes')
   await gitWith(root, ['clone', '--quiet', `git://${host}:${doors.hub.port}/hub.git`, folder])
   await gitWith(folder, ['config', 'forge.hub', 'origin'])
-  return new Machine(name, own, folder, all, doors, network, await openRepository(folder))
+  return new Machine(
+    name,
+    own,
+    folder,
+    all,
+    doors,
+    network,
+    hasSmallDisks ? disk : undefined,
+    await openRepository(folder),
+  )
 }
 
 // --- Networks

@@ -26,6 +26,7 @@ import type { RunInput, RunStatus } from '../../forge/tasks/contract.ts'
 import { withAttempts } from '../../forge/tasks/engine/client.ts'
 import { ONE_PARTITION } from '../../forge/tasks/engine/server.ts'
 import type { forgeRun } from '../../forge/tasks/flows/run.ts'
+import { PARTS, queueOfPart } from '../../forge/tasks/run/queues.ts'
 import { type Overrides, type Script, ScriptedActivities } from './flow-activities.ts'
 
 const INSTALLED = join(import.meta.dir, '../../.tools/temporal/temporal')
@@ -117,8 +118,8 @@ let hosts = 0
 export class FlowHost {
   readonly queue = `queue-${process.pid}-${++hosts}`
   readonly run = `run-${hosts}`
-  #worker: Worker | undefined
-  #working: Promise<void> | undefined
+  #workers: Worker[] = []
+  #working: Promise<unknown> | undefined
   #handle: WorkflowHandle<typeof forgeRun> | undefined
 
   constructor(
@@ -128,22 +129,23 @@ export class FlowHost {
 
   /** Starts the worker. */
   async begin(): Promise<void> {
-    this.#worker = await Worker.create({
+    const options = {
       connection: this.server.native,
-      taskQueue: this.queue,
-      workflowBundle: this.server.bundle,
       activities: this.activities.functions(),
       maxCachedWorkflows: 200,
       maxHeartbeatThrottleInterval: '200 milliseconds',
       defaultHeartbeatThrottleInterval: '200 milliseconds',
       shutdownForceTime: '2 seconds',
-    })
-    this.#working = this.#worker.run()
+    } as const
+    const own = { ...options, taskQueue: this.queue, workflowBundle: this.server.bundle }
+    const ofParts = PARTS.map(part => ({ ...options, taskQueue: queueOfPart(this.queue, part) }))
+    this.#workers = await Promise.all([own, ...ofParts].map(it => Worker.create(it)))
+    this.#working = Promise.all(this.#workers.map(worker => worker.run()))
   }
 
   /** Stops the worker; the runs stay where they are. */
   async end(): Promise<void> {
-    this.#worker?.shutdown()
+    for (const worker of this.#workers) worker.shutdown()
     await this.#working?.catch(error => {
       // A busy machine may need longer than `shutdownForceTime`: the worker has ended all the same.
       if (!(error instanceof GracefulShutdownPeriodExpiredError)) throw error

@@ -11,6 +11,7 @@ import { Slots } from '../../forge/tasks/checks/slots.ts'
 import { type ValidationMeans, type ValidationReport, validate } from '../../forge/tasks/checks/validate.ts'
 import type { Validated } from '../../forge/tasks/contract.ts'
 import { Plan } from '../../forge/tasks/plan/schema.ts'
+import { RunStore } from '../../forge/tasks/runs/store.ts'
 import { makePlace, type Place } from './repository.ts'
 
 const PERSON: CommitIdentity = { name: 'A', email: 'a@b', date: { seconds: 0, zone: '+0000' } }
@@ -62,7 +63,10 @@ export async function makeJudge(): Promise<Judge> {
   const run = join(state, 'runs/r')
   await mkdir(run, { recursive: true })
   const slots = new Slots(place.repository, state)
-  const approved = new ApprovedCommands(new Approvals(join(place.folder, 'config')), run, place.repository, 'r')
+  const approved = new ApprovedCommands(
+    new Approvals(join(place.folder, 'config')),
+    new RunStore(place.objects, '20261122-judge-abcd'),
+  )
   await approved.approveAll()
   const means: ValidationMeans = {
     objects: place.objects,

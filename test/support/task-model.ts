@@ -15,6 +15,7 @@ export type StepWord =
   | 'summarise'
   | 'check plan'
   | 'extract'
+  | 'classify'
 
 /** A step as the model gets it. */
 export type AskedStep = {
@@ -84,6 +85,8 @@ export class TaskModel implements AsyncDisposable {
   private readonly works = new Map<string, Work>()
   /** The answer to requests for lessons, which name no piece of work; by default no lesson is learned. */
   learns: AnswerTo = () => undefined
+  /** The answer to requests about an unknown signal, which name no work; by default it can't be told what was meant. */
+  classifies: AnswerTo = () => undefined
 
   private constructor(readonly server: ModelServer) {}
 
@@ -122,7 +125,11 @@ export class TaskModel implements AsyncDisposable {
       return { calls: callsOf(says('success', 'In short.', { text: 'It went as it went.' })) }
     if (asked.kind === 'extract') {
       const learned = (await this.learns(asked)) ?? says('success', 'Nothing new.', { lessons: [] })
-      return { calls: callsOf(learned as object) }
+      return isTurn(learned as object) ? (learned as { turn: Turn }).turn : { calls: callsOf(learned as object) }
+    }
+    if (asked.kind === 'classify') {
+      const told = (await this.classifies(asked)) ?? says('success', 'It could be anything.', { meant: 'unclear' })
+      return typeof told === 'string' ? { text: told } : { calls: callsOf(told) }
     }
     if (!work) return { status: 400, words: 'The scripted model knows no such work.' }
     this.heard.get(name)?.push(asked)
@@ -142,6 +149,7 @@ const KINDS: Record<string, StepWord> = {
   'a text': 'artifact',
   'a summary': 'summarise',
   lessons: 'extract',
+  'how did a step end?': 'classify',
   'a review': 'review',
   'bring two changes together': 'resolve',
   'is the plan still right?': 'check plan',

@@ -4,6 +4,7 @@ import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client, type Connection } from '@temporalio/client'
+import { namespaceOf } from '../../forge/tasks/engine/client.ts'
 import { connectTo, endOurServer, type OpenServer, openServer } from '../../forge/tasks/engine/engine.ts'
 import { sendSignal } from '../../forge/tasks/engine/processes.ts'
 import { findRunning, openServerPlace } from '../../forge/tasks/engine/server.ts'
@@ -63,10 +64,13 @@ export async function endAtOnce(env: Environment): Promise<void> {
   await endOurServer(env)
 }
 
-/** Starts a server. Disposing ends it, and all workers that were started with its environment. */
-export async function startTemporal(): Promise<TestTemporal> {
+/**
+ * Starts a server. Disposing ends it, and all workers that were started with its environment, to which `variables` are
+ * added.
+ */
+export async function startTemporal(variables: Environment = {}): Promise<TestTemporal> {
   const folder = await realpath(await mkdtemp(join(tmpdir(), 'forge-temporal-')))
-  const env = await homeIn(folder)
+  const env = { ...(await homeIn(folder)), ...variables }
   const end = async () => {
     await endAtOnce(env)
     await rm(folder, { recursive: true, force: true })
@@ -74,7 +78,7 @@ export async function startTemporal(): Promise<TestTemporal> {
   try {
     const server = await openServer(env, { start: true })
     const connection = await connectTo(server)
-    const client = new Client({ connection, namespace: server.namespace })
+    const client = new Client({ connection, ...namespaceOf(server) })
     const close = async () => {
       await connection.close()
       await end()

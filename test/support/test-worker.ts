@@ -1,5 +1,6 @@
 /** A worker in the test's own process, with the test's own activities. */
 import { hostWorker } from '../../forge/tasks/engine/worker.ts'
+import type { Part } from '../../forge/tasks/run/queues.ts'
 import type { TestTemporal } from './temporal.ts'
 
 export type TestWorker = AsyncDisposable & {
@@ -15,14 +16,21 @@ export type TestWorker = AsyncDisposable & {
 type Activities = Record<string, (input: never) => Promise<unknown>>
 
 /** `queue`: by default a new one. */
-type Options = { bundle: string; activities?: Activities; queue?: string }
+type Options = {
+  bundle: string
+  activities?: Activities
+  queue?: string
+  parts?: Part[]
+  runsFlows?: boolean
+  version?: string
+}
 
 let count = 0
 
 /** Starts a worker; disposing ends it. */
 export async function workOn(
   { server, env }: TestTemporal,
-  { bundle, activities = {}, queue = `test-${process.pid}-${count++}` }: Options,
+  { bundle, activities = {}, queue = `test-${process.pid}-${count++}`, ...more }: Options,
 ): Promise<TestWorker> {
   const [end, drain] = [new AbortController(), new AbortController()]
   const log: string[] = []
@@ -31,6 +39,7 @@ export async function workOn(
     server,
     queue,
     bundle,
+    ...more,
     activities: { ask: async () => 'answered', ...activities },
     env,
     signal: end.signal,

@@ -24,6 +24,18 @@
 (preproc_def name: (identifier) @name) @definition.macro
 (preproc_function_def name: (identifier) @name) @definition.macro
 (translation_unit (declaration declarator: (init_declarator declarator: (_) @declarator)) @definition.variable)
+(translation_unit (declaration declarator: [
+  (identifier) @name
+  (array_declarator) @declarator
+  (pointer_declarator declarator: [(identifier) (pointer_declarator)]) @declarator
+]) @definition.variable)
+(preproc_ifdef (declaration declarator: [(identifier) @name (init_declarator declarator: (_) @declarator)]) @definition.variable)
+(preproc_if (declaration declarator: [(identifier) @name (init_declarator declarator: (_) @declarator)]) @definition.variable)
+(preproc_else (declaration declarator: [(identifier) @name (init_declarator declarator: (_) @declarator)]) @definition.variable)
+(namespace_definition body: (declaration_list (declaration declarator: [
+  (identifier) @name
+  (init_declarator declarator: (_) @declarator)
+]) @definition.variable))
 
 [(identifier) (type_identifier) (field_identifier) (namespace_identifier)] @reference
 

@@ -2,6 +2,10 @@
 (function_definition name: (identifier) @name) @definition.function
 (class_definition name: (identifier) @name) @definition.class
 (module (expression_statement (assignment left: (identifier) @name) @definition.variable))
+(module (expression_statement (assignment left: (pattern_list (identifier) @name)) @definition.variable))
+(module (if_statement consequence: (block (expression_statement (assignment left: (identifier) @name) @definition.variable))))
+(module (if_statement alternative: (else_clause body: (block (expression_statement (assignment left: (identifier) @name) @definition.variable)))))
+(module (try_statement body: (block (expression_statement (assignment left: (identifier) @name) @definition.variable))))
 (class_definition body: (block (expression_statement (assignment left: (identifier) @name) @definition.field)))
 
 (identifier) @reference

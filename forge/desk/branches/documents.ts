@@ -106,7 +106,7 @@ export class Document {
  * Parses a change from a page: a list with a number for each run of characters kept, or a number of characters replaced
  * and the lines instead of them.
  */
-function changeFrom(json: unknown, length: number): ChangeSet {
+export function changeFrom(json: unknown, length: number): ChangeSet {
   if (!Array.isArray(json) || !json.every(isSection)) throw notAnEdit()
   const kept = json.reduce<number>((sum, section) => sum + (typeof section === 'number' ? section : section[0]), 0)
   if (kept !== length) throw notAnEdit()
@@ -137,7 +137,7 @@ const MAX_EDITED_LINES = 2_000
  * The change from one text to another, by line: unchanged lines keep their position, so that a concurrent edit stays in
  * its line, even if conflict markers are inserted around it.
  */
-function changeBetween(before: string, after: string): ChangeSet {
+export function changeBetween(before: string, after: string): ChangeSet {
   const hunks = diffArrays(linesOf(before), linesOf(after), { maxEditLength: MAX_EDITED_LINES })
   if (!hunks) return ChangeSet.of(replacement(0, before, after), before.length)
   const changes: ChangeSpec[] = []

@@ -12,6 +12,7 @@ import { closeFile, isSamePlace, openFile } from './places.ts'
 import { pathsNow } from './renamed-files.ts'
 import { replaceInFiles } from './replace-in-files.ts'
 import { shownOperations } from './undo.ts'
+import { addUnsentText } from './unsent-text.ts'
 
 /** At most this many operations in one reply. */
 const MAX_OPERATIONS = 500
@@ -40,6 +41,14 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
       const taken = (await work(branch)).edit(path, version, edits)
       // The edits reach all windows as news.
       return taken.accepted ? { accepted: true } : taken
+    },
+    async 'add unsent text'({ branch: before, since, ...typed }) {
+      const branch = await branches.nameNow(before)
+      const [path = typed.path] =
+        since === undefined ? [] : await pathsNow(branches, branch, { since, paths: [typed.path] })
+      // The commit of the old path would show the renamed file as a new one.
+      const from = path === typed.path ? since : undefined
+      return { branch, path, ...(await addUnsentText(await work(branch), { ...typed, path, since: from })) }
     },
     save: async ({ branch, paths, message }) => ({ commit: await save(await work(branch), paths, message) }),
     'save parts': async ({ branch, parts, message }) => ({

@@ -38,13 +38,15 @@ export async function pathsNow(
 async function renamesSince({ room }: OpenBranches, branch: string, since: Oid): Promise<Renamed[]> {
   const renames: Renamed[] = []
   let [name, count] = [branch, 0]
+  // Drafts on the commit may include a rename: what came before its first successor counts, too.
+  let isAtStart = false
   for await (const operation of room.operations.newestFirst()) {
     if (++count > MAX_OPERATIONS_READ) break
     const head = operation.refs.find(({ ref }) => ref === headRef(name))
     const isHere = head !== undefined || operation.refs.some(({ ref }) => ref === draftsRef(name))
-    if (head?.after === since) break
+    if (head && (isAtStart || head.after === since)) break
     if (isHere) renames.unshift(...operation.renamed)
-    if (head?.before === since) break
+    isAtStart ||= head?.before === since
     const renaming = renamedBy(operation)
     if (renaming?.to === name) name = renaming.from
   }

@@ -1,11 +1,15 @@
 /** The chats of a repository's branches: the user's actions in them, and reading them. */
 import { join } from 'node:path'
+import { Failure } from '../../../core/failure.ts'
 import type { RefName } from '../../../core/git/refs.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
+import { visiblePath } from '../../../core/text.ts'
 import type { Recorded } from '../../operations.ts'
 import { headRef } from '../branches/branches.ts'
 import type { OpenBranches } from '../branches/open-branches.ts'
 import { reverse } from '../branches/undo.ts'
+import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
+import { decodeText } from '../reading/text.ts'
 import { Ai, type AiOptions } from './ai.ts'
 import { Choices } from './choices.ts'
 import { Conversations } from './conversations.ts'
@@ -70,6 +74,21 @@ export class Chat implements AsyncDisposable {
   /** Switches commands of AIs on or off. They run only in the container. */
   async allowCommands(isAllowed: boolean): Promise<void> {
     await this.ai.tools.allowCommands(isAllowed)
+  }
+
+  /** Gives a file's text, with its draft, as the formatters of the branch's FORGE.md leave it. Changes nothing. */
+  async format(branch: string, path: Path): Promise<string> {
+    const work = await this.branches.work(branch)
+    const vfs = await work.vfs()
+    const { signal } = this.branches.room.objects.repository
+    const bytes = await this.ai.tools.format(vfs, {
+      path,
+      limit: MAX_EDITABLE_BYTES,
+      signal: signal ?? new AbortController().signal,
+    })
+    const decoded = bytes.length <= MAX_EDITABLE_BYTES ? decodeText(bytes) : undefined
+    if (!decoded) throw new Failure(`The formatter made of ${visiblePath(path)} what can't be edited.`)
+    return decoded.text
   }
 
   #sayBranch(branch: string): void {

@@ -109,6 +109,23 @@ export class TurnTools implements AsyncDisposable {
     return async (signal, only) => await runChecks(this.state, forge, { vfs, signal, ...(only && { only }) })
   }
 
+  /**
+   * Gives the bytes of a file as the formatters of FORGE.md leave it, at most `limit` + 1 of them. Throws a Failure where
+   * that is not possible.
+   */
+  async format(
+    vfs: WorkInProgressVfs,
+    { path, limit, signal }: { path: Path; limit: number; signal: AbortSignal },
+  ): Promise<Buffer> {
+    const [{ readForgeMd }, { formatFile }] = await Promise.all([
+      import('../../ai/forge-md.ts'),
+      import('../../ai/format-file.ts'),
+    ])
+    const none = { prepare: [], mend: [] }
+    const listed = vfs.base === undefined ? none : await readForgeMd(vfs.objects, vfs.base)
+    return await formatFile(this.state, listed, { vfs, path, limit, signal })
+  }
+
   async #commandTools(signal: AbortSignal, checksAfterTurn: boolean): Promise<readonly Tool[]> {
     const { isAllowed, why } = await this.commands(signal)
     if (!isAllowed || why !== undefined) return []

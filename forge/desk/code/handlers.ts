@@ -1,4 +1,4 @@
-/** Answers the page's questions about code: where a name is defined and mentioned in a branch or commit. */
+/** Answers the page's questions about code: where names are defined and mentioned, and how a file is built. */
 import { findText, type GrepMatch, textSearch } from '../../../core/git/grep.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Path } from '../../../core/git/repository.ts'
@@ -6,18 +6,22 @@ import { entryAt, type FileEntry } from '../../../core/git/trees.ts'
 import type { CodeFacts } from '../../code/facts.ts'
 import { grammarOf } from '../../code/languages.ts'
 import { CodeReader } from '../../code/reader.ts'
-import type { Vfs } from '../../vfs.ts'
-import type { codeQuestions, DefinitionPlace } from '../contract/code.ts'
+import { type Vfs, WorkInProgressVfs } from '../../vfs.ts'
+import type { codeQuestions, DefinitionPlace, FileStructure, LineRange } from '../contract/code.ts'
 import type { Answer, Fields } from '../contract/contract.ts'
 import type { Handlers } from '../contract/question.ts'
 import type { At } from '../contract/values.ts'
 import { readingPlace } from '../reading/place.ts'
 import type { Window } from '../server/window.ts'
+import { structureOf } from './structure.ts'
+import { SymbolIndex } from './symbol-index.ts'
 
 /** At most this many lines with a name are read. */
 const MAX_LINES = 2000
 /** At most this many files with a name are parsed for one question. */
 const MAX_FILES = 400
+/** A larger text, in bytes, has no structure: the editor does not colour it either. */
+const MAX_TEXT_BYTES = 1 << 20
 
 export type CodeOptions = {
   /** The files of a branch with its drafts, or those of a commit. */
@@ -31,6 +35,7 @@ type NamedFile = { path: Path; lines: readonly GrepMatch[]; facts: CodeFacts }
 
 export class Code implements Disposable {
   #opened: CodeReader | undefined
+  #symbols: SymbolIndex | undefined
 
   constructor(
     readonly objects: Objects,
@@ -39,6 +44,45 @@ export class Code implements Disposable {
 
   readonly handlers: Handlers<typeof codeQuestions, Window> = {
     'named places': fields => this.#namedPlaces(fields),
+    'file structure': fields => this.#fileStructure(fields),
+    'syntax around': async ({ at, path, ranges }) => {
+      const text = await this.#textOf(await this.options.vfsAt(at), path)
+      const around = text === undefined ? undefined : await this.#reader.around(path, text, ranges)
+      return (around ?? []).map(list => list.map((range): LineRange => [...range]))
+    },
+    'find symbol': async ({ at, words, count }) => {
+      const { tree } = await readingPlace(this.objects, await this.options.vfsAt(at))
+      return await this.#index.find(tree, words, count)
+    },
+  }
+
+  async #fileStructure({ at, path }: Fields<'file structure'>): Promise<FileStructure> {
+    const files = await this.options.vfsAt(at)
+    this.#readAhead(files)
+    const text = await this.#textOf(files, path)
+    return text === undefined ? { symbols: [], folds: [] } : await structureOf(this.#reader, path, text)
+  }
+
+  /** Reads the saved files of a branch in the background, so that its symbols are found at once later. */
+  async #readAhead(files: Vfs): Promise<void> {
+    const commit = files instanceof WorkInProgressVfs ? files.base : undefined
+    if (commit === undefined) return
+    try {
+      const tree = await this.objects.info(`${commit}^{tree}`)
+      if (tree) await this.#index.warm(tree.oid)
+    } catch {
+      // The search itself says what is wrong.
+    }
+  }
+
+  /** The text of a file; undefined for a binary or large one, or where there is none. */
+  async #textOf(files: Vfs, path: Path): Promise<string | undefined> {
+    const entry = await files.entryAt(path)
+    if (!entry?.mode.startsWith('100')) return undefined
+    const bytes = await files.readFile(path)
+    if (bytes.length > MAX_TEXT_BYTES || bytes.subarray(0, 8192).includes(0)) return undefined
+    // The page shows a text without its byte order mark.
+    return bytes.toString('utf8').replace(/^\ufeff/, '')
   }
 
   async #namedPlaces({ at, path, name }: Fields<'named places'>): Promise<Answer<'named places'>> {
@@ -85,21 +129,26 @@ export class Code implements Disposable {
     return this.#opened
   }
 
+  get #index(): SymbolIndex {
+    this.#symbols ??= new SymbolIndex(this.objects, this.#reader)
+    return this.#symbols
+  }
+
   [Symbol.dispose](): void {
+    this.#symbols?.[Symbol.dispose]()
     this.#opened?.[Symbol.dispose]()
   }
 }
 
 const isDeclaration = ({ kind }: DefinitionPlace): boolean => kind === 'declaration'
 
-/** The definitions of a name in a file, at the first line of each that has the name. */
-function definitionsIn({ path, lines, facts }: NamedFile, name: string): DefinitionPlace[] {
-  return facts.definitions.flatMap((definition): DefinitionPlace[] => {
-    if (definition.name !== name || definition.kind === 'impl') return []
-    const line = lines.find(({ line }) => line >= definition.start && line <= definition.end)
-    if (!line) return []
-    return [{ path, line: line.line, ranges: line.ranges, text: definition.signature, kind: definition.kind }]
-  })
+/** The definitions of a name in a file. */
+function definitionsIn({ path, facts }: NamedFile, name: string): DefinitionPlace[] {
+  return facts.definitions
+    .filter(definition => definition.name === name && definition.kind !== 'impl')
+    .map(({ line, column, signature: text, kind }): DefinitionPlace => {
+      return { path, line, ranges: [[column, column + name.length]], text, kind }
+    })
 }
 
 /** Whether the name is in the code of a file, and not only in its comments and strings. */

@@ -64,6 +64,9 @@ export const File = v.variant('kind', [
 ])
 export type File = v.InferOutput<typeof File>
 
+/** What a file's bytes have and its text does not: see {@link File}. */
+export const Form = v.object({ lineEnd: v.picklist(['LF', 'CRLF', 'mixed']), bom: v.boolean() })
+
 /** An edit of @codemirror/collab: the client's id, and a ChangeSet as JSON. */
 export const Edit = v.object({ client: v.string(), changes: v.unknown() })
 export type Edit = v.InferOutput<typeof Edit>
@@ -114,6 +117,23 @@ export const branchQuestions = {
   edit: question(
     { branch: Branch, path: Path, version: Count, edits: v.array(Edit) },
     v.object({ accepted: v.boolean(), refused: v.optional(v.string()) }),
+  ),
+  /**
+   * Adds text to a draft that was typed while the desk could not be reached. `since`: the commit of the branch at that
+   * time; `start`: a text that the desk had; `steps`: changes (ChangeSets as JSON) that lead from each text to the next
+   * one, the last of them to all that was typed. A file that has changed otherwise is merged with it, or gets a
+   * conflict. The reply has the present names of the branch and the file.
+   */
+  'add unsent text': repeatable(
+    {
+      branch: Branch,
+      path: Path,
+      since: v.optional(Oid),
+      start: v.string(),
+      steps: v.pipe(v.array(v.unknown()), v.nonEmpty(), v.maxLength(1_000)),
+      ...Form.entries,
+    },
+    v.object({ branch: Branch, path: Path, isConflict: v.boolean() }),
   ),
   /** Commits drafts. No commit if nothing has changed. */
   save: question({ branch: Branch, paths: Paths, message: v.optional(v.string()) }, SaveResult),

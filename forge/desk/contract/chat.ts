@@ -156,6 +156,11 @@ export const chatQuestions = {
   'approve tool': question({ branch: Branch, path: Path, oid: Oid, isApproved: v.boolean() }, Nothing),
   'allow commands': repeatable({ isAllowed: v.boolean() }, Nothing),
   /**
+   * Gives a file's text, with its draft, as the formatters that the branch's FORGE.md lists leave it. They run in the
+   * container, if commands are allowed. Nothing is changed.
+   */
+  'format file': repeatable({ branch: Branch, path: Path }, v.object({ text: v.string() })),
+  /**
    * Asks the AI to resolve the open conflicts of some files or all; `only`: the index of one open conflict in a file,
    * from 0.
    */

@@ -38,10 +38,17 @@ export const Layout = v.object({
       at: At,
       files: v.array(v.object({ path: Path, top: Count, cursor: Count })),
       active: v.optional(Path),
-      /** The file in the other half of a split, and whether that is the right one. */
-      split: v.optional(v.object({ path: Path, isRight: v.boolean() })),
+      /**
+       * The file in the other half of a split, and whether that is the right one; its scroll position and cursor there,
+       * if the file is in both halves.
+       */
+      split: v.optional(
+        v.object({ path: Path, isRight: v.boolean(), top: v.optional(Count), cursor: v.optional(Count) }),
+      ),
       /** The pinned files. */
       pinned: v.optional(v.array(Path)),
+      /** The file in the preview tab. */
+      previewed: v.optional(Path),
       folders: v.array(v.string()),
     }),
   ),

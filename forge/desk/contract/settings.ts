@@ -20,7 +20,9 @@ export const SETTINGS = {
   'editor.tabSize': v.pipe(number(1, 16), v.integer()),
   'editor.wordWrap': v.boolean(),
   'editor.closeBrackets': v.boolean(),
+  'editor.stickyScroll': v.boolean(),
   'editor.blame': v.boolean(),
+  'editor.previewTab': v.boolean(),
 } as const
 export type SettingKey = keyof typeof SETTINGS
 

@@ -79,6 +79,8 @@ export const Run = v.object({
   state: RunState,
   words: v.string(),
   wish: v.string(),
+  /** The models that the run was asked for with, a line for each of their tiers; undefined where it has none. */
+  models: v.optional(v.array(v.string())),
   /** The plan's title, if there is a plan. */
   title: v.optional(v.string()),
   /** The plan's summary, if there is a plan. */
@@ -203,6 +205,19 @@ export const TasksWord = v.variant('tell', [
 ])
 export type TasksWord = v.InferOutput<typeof TasksWord>
 
+/** The tiers of models, from high to low. */
+export const TIERS = ['reasoning', 'generation', 'summarization', 'classification'] as const
+export type Tier = (typeof TIERS)[number]
+
+const byTier = <Value>(value: Value) => ({
+  reasoning: value,
+  generation: value,
+  summarization: value,
+  classification: value,
+})
+/** A model's name, or several with commas. `forge` checks it. */
+const Model = v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(500), v.regex(/^[^\p{Cc}]*$/u))
+
 /** A run to start. `cost`: its budget in US dollars; forge's default if undefined. */
 const newRun = {
   wish: v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(200_000)),
@@ -212,6 +227,8 @@ const newRun = {
   atMost: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000)),
   /** Whether the requests of the work are sent in batches. */
   isBatched: v.boolean(),
+  /** The models to ask in this run, by tier; for other tiers those of the settings. */
+  models: v.optional(v.partial(v.object(byTier(Model)))),
 }
 
 const task = v.optional(TaskId)

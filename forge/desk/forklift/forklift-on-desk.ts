@@ -19,16 +19,17 @@ import { listRefs } from '../../../core/git/refs.ts'
 import { asBytes, asText, fields, isOid, type Oid } from '../../../core/git/repository.ts'
 import { run as runGit } from '../../../core/git/run.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
+import { bringStart, takeOver } from '../../forklift/takeover.ts'
 import { newMergingBranch } from '../branches/branch-operations.ts'
 import { branchOfRef, HEADS } from '../branches/branches.ts'
 import type { OpenBranches } from '../branches/open-branches.ts'
+import { conflictRows } from '../conflicts/conflicts.ts'
 import type { ForkliftRun, Forklift as Told } from '../contract/forklift.ts'
 import type { News } from '../contract/news.ts'
 import { mergeSourceInto } from '../steps/merge.ts'
 import { waitForPerson } from '../steps/perform.ts'
 import type { Stop } from '../steps/plan.ts'
 import { endOfRun, letterOf, pullRequestOf, readRuns, wordsOfRun } from './forklift-runs.ts'
-import { bringStart, takeOver } from './forklift-takeover.ts'
 
 type Environment = Record<string, string | undefined>
 
@@ -188,7 +189,8 @@ export class ForkliftOnDesk {
         words,
         state: { does: 'merge', message, todo: [] },
       }
-      const taken = await takeOver(this.objects, run, stop)
+      const marked = await conflictRows(this.objects, merge, { ours: start, theirs: source.commit, words })
+      const taken = await takeOver(this.objects, run, { ...marked, words })
       await waitForPerson(held, {
         ...{ stop, ours: start, kind: 'open run', does: `go on with Forklift's run of ${stampOf(run.path)}` },
         forklift: { run: basename(run.path), ...(letter !== undefined && { stuck: letter }) },

@@ -324,7 +324,7 @@ export async function makeQuickFix(asked: Asked, list: number, fix: number): Pro
 
 export async function format(
   asked: Asked,
-  { tabSize, usesSpaces }: Pick<Fields<'format file'>, 'tabSize' | 'usesSpaces'>,
+  { tabSize, usesSpaces }: Pick<Fields<'format by server'>, 'tabSize' | 'usesSpaces'>,
 ): Promise<Proposed> {
   const { servers, path } = asked
   const server = await servers.serverOf(path)

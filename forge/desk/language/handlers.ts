@@ -41,6 +41,6 @@ export function languageHandlers(languages: Languages): Handlers<typeof language
     'rename symbol': async fields => await renameSymbol(await asked(fields), fields.position, fields.name),
     'quick fixes': async fields => await quickFixes(await asked(fields), fields.range),
     'make quick fix': async fields => await makeQuickFix(await asked(fields), fields.list, fields.fix),
-    'format file': async fields => await format(await asked(fields), fields),
+    'format by server': async fields => await format(await asked(fields), fields),
   }
 }

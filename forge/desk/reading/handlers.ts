@@ -240,7 +240,7 @@ export class Reading implements AsyncDisposable {
         found([], true, isCut)
       } catch (error) {
         found([], true, true)
-        if (!signal.aborted) window.tell({ say: 'notice', words: errorInWords(error), isBad: true })
+        if (!signal.aborted) window.tell({ say: 'notice', topic: 'find text', words: errorInWords(error), isBad: true })
       } finally {
         window.endFinding(search)
       }

@@ -108,13 +108,14 @@ export class Tasks {
    * Starts a run, which the end of the desk does not stop; its plan waits for approval. Throws a {@link Failure} with
    * the message of `forge` if nothing was started.
    */
-  async start({ wish, base, cost, atMost, isBatched }: Fields<'start run'>): Promise<Answer<'start run'>> {
+  async start({ wish, base, cost, atMost, isBatched, models = {} }: Fields<'start run'>): Promise<Answer<'start run'>> {
     const options = [
       `--base=refs/heads/${asText(base)}`,
       ...limitsOf(cost === undefined ? {} : { cost }),
       `--at-most=${atMost}`,
       // The user's own setting (FORGE_BATCH) is not used, as the page shows a choice.
       isBatched ? '--batch' : '--no-batch',
+      ...Object.entries(models).map(([tier, names]) => `--model=${tier}=${names}`),
     ]
     return await inFile(wish, async file =>
       toldStart(await this.#call(['run', '--detach', '--json', ...options, file], ACT_TIMEOUT_MS)),

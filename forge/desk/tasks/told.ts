@@ -25,6 +25,7 @@ import {
   type RunTask,
   type TaskDetail,
   type TaskState,
+  TIERS,
 } from '../contract/tasks.ts'
 
 /**
@@ -100,6 +101,7 @@ export function toldRun(lines: readonly string[]): Run {
     state: told.state,
     words: withoutCommands(line(told.words)),
     wish: page(told.wish),
+    models: told.models && modelsOf(told.models),
     title: told.title && line(told.title),
     summary: told.summary && page(told.summary),
     contract: contract.map(it => ({ ...it, says: line(it.says), how: line(it.how) })),
@@ -116,6 +118,9 @@ export function toldRun(lines: readonly string[]): Run {
     began: told.began === undefined ? undefined : told.began / 1000,
   }
 }
+
+const modelsOf = (models: NonNullable<ShownRun['models']>): string[] =>
+  TIERS.flatMap(tier => (models[tier] ? [line(`${tier}: ${models[tier].join(', ')}`)] : []))
 
 const taskOf = (task: ShownRun['tasks'][number]): RunTask => ({
   id: task.id,

@@ -6,11 +6,11 @@ import type { Repository } from '../../../core/git/repository.ts'
 import { openState } from '../../../core/state.ts'
 import { Approvals } from '../../ai/approvals.ts'
 import { hasBatches } from '../../ai/batches/services.ts'
+import { NetworkPermission } from '../../ai/network.ts'
 import { openModel } from '../../ai/providers.ts'
-import { readSettings, type Settings } from '../../ai/settings.ts'
+import { readSettings } from '../../ai/settings.ts'
 import { openSummaries } from '../../ai/summaries.ts'
 import { ApprovedCommands } from '../checks/approved.ts'
-import { NetworkPermission } from '../../ai/network.ts'
 import { checksInWords, programsOf } from '../checks/programs.ts'
 import { readyMadeIn } from '../checks/ready-made.ts'
 import { Slots } from '../checks/slots.ts'
@@ -18,8 +18,7 @@ import { validate } from '../checks/validate.ts'
 import { Verdicts } from '../checks/verdicts.ts'
 import { openCodeMap } from '../context/map.ts'
 import { wishedInWords } from '../context/wished.ts'
-import type { Activities, RunId } from '../contract.ts'
-import { repositoryIdOf } from '../engine/repository-id.ts'
+import type { Activities } from '../contract.ts'
 import { evaluationsForPlanners } from '../evaluation/results.ts'
 import { SharedRuns } from '../hub/shared-runs.ts'
 import { readPlaybooks } from '../lessons/playbooks.ts'
@@ -72,11 +71,7 @@ export async function makeActivities({
   const slots = new Slots(repository, state)
   const approvals = new Approvals(join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge'))
   const network = new NetworkPermission(approvals, state, repository)
-  const id = shared && (await repositoryIdOf(repository))
-  const approved = (run: RunId, folder: string) => {
-    const signatures = id === undefined ? undefined : { store: new RunStore(objects, run), id }
-    return new ApprovedCommands(approvals, folder, repository, run, signatures)
-  }
+  const approved = (store: RunStore) => new ApprovedCommands(approvals, store)
   const opened = activitiesOf({
     objects,
     settings,
@@ -86,7 +81,7 @@ export async function makeActivities({
     // Temporal retries failed requests; retries in the client would multiply with those.
     openModel: name => openModel(name, settings, { again: {} }),
     check: checkOf({ objects, slots, approved, shared, network }),
-    lint: lintOf({ objects, settings, state, network }),
+    lint: lintOf({ objects, state, network }),
     facts: factsOf({ objects, state, network, env }),
     // Any process that can reach the server can submit, signal and complete anything, so only signed facts count.
     approved,
@@ -109,31 +104,32 @@ export async function makeActivities({
 type CheckSources = {
   objects: Objects
   slots: Slots
-  approved: (run: RunId, folder: string) => ApprovedCommands
+  approved: (store: RunStore) => ApprovedCommands
   shared: SharedRuns | undefined
   network: NetworkPermission
 }
 
 /** The check of an attempt: commands that the user has approved run in the container. */
 function checkOf({ objects, slots, approved, shared, network }: CheckSources): AttemptCheck {
-  return async ({ run, folder, ...means }, attempt) => {
+  return async ({ run, ...means }, attempt) => {
+    const approvals = approved(new RunStore(objects, run))
     const unapproved = async (commands: readonly string[]) => {
-      const missing = await approved(run, folder).missing(commands)
+      const missing = await approvals.missing(commands)
       if (missing.length === 0 || !shared) return missing
       // The user may have approved them on another machine.
       await shared.of(run).fetch()
-      return await approved(run, folder).missing(commands)
+      return await approvals.missing(commands)
     }
     return await validate({ ...means, objects, slots, unapproved, hasNetwork: await network.isGiven() }, attempt)
   }
 }
 
-type LintSources = { objects: Objects; settings: Settings; state: string; network: NetworkPermission }
+type LintSources = { objects: Objects; state: string; network: NetworkPermission }
 
 /** Lints plans. Finds out anew each time which checks can be run, since the image may be built while a plan is made. */
 const lintOf =
-  ({ objects, settings, state, network }: LintSources): Lint =>
-  async (plan, input) => {
+  ({ objects, state, network }: LintSources): Lint =>
+  async (plan, { settings, ...input }) => {
     const made = plan.tasks.flatMap(({ objective }) => objective.outputs)
     const [programs, readyMade, hasNetwork, { lessons }] = await Promise.all([
       programsOf(state, AbortSignal.timeout(IMAGE_CHECK_TIMEOUT_MS)).catch(() => undefined),
@@ -155,7 +151,7 @@ const lintOf =
     })
   }
 
-type FactSources = Pick<LintSources, 'objects' | 'state' | 'network'> & { env: Environment }
+type FactSources = LintSources & { env: Environment }
 
 /**
  * Collects what a planner is told besides the wish and the files: possible checks, statistics of earlier runs, and what
@@ -175,7 +171,7 @@ const factsOf =
       // Statistics are optional: an unreadable run does not stop the planning.
       statsForPlanners(objects, names).catch(() => undefined),
       evaluationsForPlanners(objects).catch(() => undefined),
-      wishedInWords(objects, base, wish).catch(() => ''),
+      wish === undefined ? '' : wishedInWords(objects, base, wish).catch(() => ''),
     ])
     return [
       ...(stats === undefined ? [] : [{ kind: 'stats' as const, text: stats }]),

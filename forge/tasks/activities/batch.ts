@@ -96,6 +96,10 @@ export class BatchWork implements BatchActivities {
     if (sent) return { is: 'there', sent }
     const records = new BatchRecords(store)
     if ((await records.failureOf(input.key)) !== undefined) return { is: 'now' }
+    if (run.budget) {
+      await this.#sayNow(run, 'no batches by a hub', 'Requests are sent now: with a hub there are no batches.')
+      return { is: 'now' }
+    }
     const { batches } = await this.means.model(input.model)
     if (!batches || this.#without.has(input.model)) {
       await this.#sayNow(
@@ -413,6 +417,7 @@ export class BatchWork implements BatchActivities {
     try {
       const answer = await batches.answer(asked, result.body)
       const usage = withCost(answer.usage, batchPriceOf(model, this.means.settings))
+      this.means.count(model, { sent: 'batch', usage })
       if (answer.end === 'length' && request.output < asked.output) {
         run.ledger.settleBatched(key, usage, 0)
         throw new ModelError('cut', 'its answer was longer than the budget had room for')

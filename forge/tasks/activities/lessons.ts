@@ -12,6 +12,7 @@ import { counted, type Lesson, LessonId, relearned, sameness } from '../lessons/
 import { lessonNamedBy } from '../lessons/pinned.ts'
 import { changePlaybooks, type Playbooks, readPlaybooks } from '../lessons/playbooks.ts'
 import { whyRefused } from '../lessons/verify.ts'
+import { readDecisions } from '../runs/decisions.ts'
 import { findDone } from '../runs/done.ts'
 import { listRuns } from '../runs/folder.ts'
 import { readJournal } from '../runs/journal.ts'
@@ -19,7 +20,6 @@ import { readLastStatus } from '../runs/plans.ts'
 import { RunStore } from '../runs/store.ts'
 import type { AnswerOf } from '../steps/answers.ts'
 import type { Means, OpenRun } from './means.ts'
-import { Decision } from './run.ts'
 import { evidenceInWords } from './task.ts'
 
 /** At most this many failed tasks and answers are told to the model. */
@@ -37,10 +37,10 @@ const FORGE = { name: 'Forge', email: 'forge@localhost.invalid' }
 export class LessonWork implements LessonActivities {
   constructor(private readonly means: Means) {}
 
-  async gatherLessons({ run }: { run: RunId }): Promise<{ about?: Reference[]; base: Oid }> {
+  async gatherLessons({ run }: { run: RunId }): Promise<{ about?: Reference[]; base: Oid; inBatch?: boolean }> {
     const opened = await this.means.run(run)
     const { store } = opened
-    const { base } = await this.means.stored(store)
+    const { base, batch } = await this.means.stored(store)
     const lines = await readJournal(store)
     const [failures, answers] = await Promise.all([this.#failures(opened, lines, base), this.#answers(opened, lines)])
     if (failures === '' && answers === '') {
@@ -49,13 +49,14 @@ export class LessonWork implements LessonActivities {
     }
     const { lessons } = await readPlaybooks(this.means.objects)
     const known = lessons.map(({ id, title, says }) => `${id}: ${title}\n${says}`).join('\n\n')
-    const told = [
+    const texts = [
       ['failures', failures],
       ['asked and answered', answers],
       ['lessons kept', known],
     ] as const
-    const about = told.filter(([, text]) => text !== '')
-    return { base, about: await Promise.all(about.map(([kind, text]) => store.put(kind, this.means.clean(text)))) }
+    const about = texts.filter(([, text]) => text !== '')
+    const told = await Promise.all(about.map(([kind, text]) => store.put(kind, this.means.clean(text))))
+    return { base, about: told, ...(batch && { inBatch: true }) }
   }
 
   async keepLessons({ run, parsed }: { run: RunId; parsed?: Reference }): Promise<void> {
@@ -188,9 +189,8 @@ export class LessonWork implements LessonActivities {
 
   /** What people were asked and have answered. */
   async #answers({ store, approved }: OpenRun, lines: readonly WrittenLine[]): Promise<string> {
-    const decisions = (await store.all('decisions')).map(bytes => v.parse(Decision, JSON.parse(bytes.toString())))
     const told: string[] = []
-    for (const { kind, task, count, answer } of decisions.sort((a, b) => a.count - b.count)) {
+    for (const { kind, task, count, answer } of await readDecisions(store)) {
       if (kind !== 'answer' || told.length === MAX_TOLD) continue
       // Skip an answer that the user's command has not signed, as everywhere: it may be someone else's.
       if (approved && !(await approved.hasAnswer(task, answer.oid))) continue

@@ -1,8 +1,9 @@
 /** The means of activities: repository, models, and the stores of runs, opened once and closed together. */
+import { AsyncLocalStorage } from 'node:async_hooks'
 import { statSync } from 'node:fs'
 import { join } from 'node:path'
 import { Context } from '@temporalio/activity'
-import { ApplicationFailure } from '@temporalio/common'
+import { ApplicationFailure, type MetricMeter } from '@temporalio/common'
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { whyFull } from '../../../core/full-disk.ts'
@@ -22,14 +23,17 @@ import type { ApprovedCommands } from '../checks/approved.ts'
 import type { Judged } from '../checks/validate.ts'
 import type { Verdicts } from '../checks/verdicts.ts'
 import type { CodeMap } from '../context/map.ts'
-import type { Limits, Oid, Reference, RunId, Standing, TaskId } from '../contract.ts'
+import type { Limits, Oid, Reference, RunId, Spent, Standing, TaskId } from '../contract.ts'
+import { type Budgets, temporalBudgets } from '../engine/budgets.ts'
 import type { Collectors } from '../engine/collectors.ts'
+import { type CountedRequest, countRequest } from '../engine/metrics.ts'
 import { HubTrouble } from '../hub/remote.ts'
 import type { SharedRuns } from '../hub/shared-runs.ts'
 import type { PriceOf } from '../plan/estimate.ts'
 import type { PlannedShape } from '../plan/lint.ts'
 import { Plan, type Task } from '../plan/schema.ts'
 import { widensOf } from '../plan/widens.ts'
+import type { Purse } from '../run/purse.ts'
 import { Ledger } from '../runs/budget.ts'
 import { BRANCHES, openRunFolder, runsFolder } from '../runs/folder.ts'
 import { Journal } from '../runs/journal.ts'
@@ -49,13 +53,15 @@ export type Surroundings = {
   heartbeat: (details?: unknown) => void
   /** Which try of the activity this is, from 1. */
   attempt?: number
+  /** When the server has scheduled it, in milliseconds since 1970 by its clock. */
+  scheduled?: number
+  /** For metrics; without it, nothing is counted. */
+  meter?: MetricMeter
 }
 
-/** The run's functions and folder that its checks use. */
+/** The run's functions that its checks use. */
 export type CheckMeans = {
   run: RunId
-  /** The run's folder. */
-  folder: string
   keep: (kind: string, text: string) => Promise<Reference>
   commitMended: (head: Oid, changes: ReadonlyMap<Path, TreeChange>) => Promise<Oid>
   signal: AbortSignal
@@ -69,18 +75,28 @@ export type AttemptCheck = (
 
 /**
  * Lints a plan: gives what the flow needs to know of its tasks, or a sentence for each complaint. `standing`: the
- * progress of the tasks of `before`, the previous plan. `inBatch`: whether the work is sent in batches. `notes`:
- * sentences for the journal.
+ * progress of the tasks of `before`, the previous plan. `inBatch`: whether the work is sent in batches. `settings`: those
+ * of the run. `notes`: sentences for the journal.
  */
 export type Lint = (
   plan: Plan,
-  input: { tree: Oid; limits: Limits; standing: readonly Standing[]; before?: Plan; inBatch?: boolean },
+  input: {
+    tree: Oid
+    limits: Limits
+    standing: readonly Standing[]
+    before?: Plan
+    inBatch?: boolean
+    settings: Settings
+  },
 ) => Promise<{ tasks: PlannedShape[]; complaints: string[]; notes?: string[] }>
 
-/** Collects facts for a planner besides the files: for a run with this base and wish. */
+/**
+ * Collects facts for a planner besides the files, for a run with this base. `wish`: its words are searched in the
+ * repository; undefined where that has been done.
+ */
 export type PlannerFacts = (
   base: Oid,
-  wish: string,
+  wish: string | undefined,
 ) => Promise<{ kind: 'checks' | 'stats' | 'evaluated' | 'wished'; text: string }[]>
 
 export type ActivityOptions = {
@@ -96,7 +112,7 @@ export type ActivityOptions = {
   lint: Lint
   facts?: PlannerFacts
   /** Opens what the user has signed for a run. Without this function, signatures are not checked. */
-  approved?: (run: RunId, folder: string) => ApprovedCommands
+  approved?: (store: RunStore) => ApprovedCommands
   /** Opens the signed results of a run's checks and reviews; without this function, none are signed. */
   verdicts?: (store: RunStore) => Verdicts
   summaries?: Summaries
@@ -107,6 +123,8 @@ export type ActivityOptions = {
   openGate?: () => Gate
   /** The hub by which other machines work on the same runs; undefined where there is none. */
   shared?: SharedRuns | undefined
+  /** With a hub: the budgets that all machines share; by default those of the Temporal server of the activity. */
+  budgets?: Budgets
 }
 
 /** A run that is open in this process. `inode` tells its folder from a later one at the same path. */
@@ -119,6 +137,8 @@ export type OpenRun = {
   troubles: Troubles
   approved?: ApprovedCommands | undefined
   verdicts?: Verdicts | undefined
+  /** With a hub: the budget that all machines share, which decides in place of the ledger. */
+  budget?: Budgets | undefined
 }
 
 const inodeOf = (folder: string): number | undefined => statSync(folder, { throwIfNoEntry: false })?.ino
@@ -145,6 +165,8 @@ export class Means implements Disposable {
   readonly #maintenance: Maintenance
   #written = 0
   #user: Promise<CommitIdentity> | undefined
+  /** The time of the activity that calls, in milliseconds since 1970 by the server's clock. */
+  readonly #time = new AsyncLocalStorage<number>()
 
   constructor(readonly options: ActivityOptions) {
     this.objects = options.objects
@@ -181,6 +203,11 @@ export class Means implements Disposable {
     const { objects, temporary } = this.objects.repository
     const runs = await runsFolder(this.objects.repository, this.options.env)
     return [join(runs, run), objects, temporary]
+  }
+
+  /** Calls `work`, whose lines in a journal of several machines have this time. */
+  at<Result>(time: number | undefined, work: () => Promise<Result>): Promise<Result> {
+    return time === undefined ? work() : this.#time.run(time, work)
   }
 
   /** Calls `work`, and keeps the run's store, journal and ledger open until it has ended. */
@@ -227,6 +254,12 @@ export class Means implements Disposable {
     this.options.shared?.of(run).moved(ref, to)
   }
 
+  /** Counts a request to a model that has ended, for metrics. */
+  count(model: string, request: Omit<CountedRequest, 'model' | 'provider'>): void {
+    const { meter } = this.surroundings()
+    if (meter) countRequest(meter, { ...request, model, provider: providerOf(model) ?? '' })
+  }
+
   /** Blacks out known keys and whatever looks like a secret. */
   clean(text: string): string {
     return blackOut(text, this.settings.secrets)
@@ -239,18 +272,31 @@ export class Means implements Disposable {
     throw new Failure(`The run ${store.run} has not begun in this repository.`)
   }
 
+  /** The settings, with the models that a run was asked for with. */
+  async settingsOf(store: RunStore): Promise<Settings> {
+    const models = (await readStoredRun(store))?.models
+    return models ? this.settings.withModels(models) : this.settings
+  }
+
   async plan(store: RunStore, reference: Reference): Promise<Plan> {
     return v.parse(Plan, await store.readJson(reference))
   }
 
-  /** What a new plan allows beyond `before`, the approved one, as sentences. */
-  widens(before: Plan, plan: Plan, done: readonly TaskId[]): string[] {
-    const { settings } = this
+  /** What a new plan of a run with these settings allows beyond `before`, the approved one, as sentences. */
+  widens(settings: Settings, before: Plan, plan: Plan, done: readonly TaskId[]): string[] {
     const priceOfTier: PriceOf = tier => {
       const [name] = settings.modelsOf(tier)
       return name === undefined ? undefined : priceOf(name, settings)
     }
     return widensOf(before, plan, { priceOf: priceOfTier, reviewersOf: tier => reviewersOf(settings, tier), done })
+  }
+
+  /** What the requests of a run have used, over all machines. */
+  async spent(run: RunId): Promise<Spent> {
+    const { ledger, budget } = await this.run(run)
+    const own = ledger.spent()
+    const purse = await budget?.used(run)
+    return purse ? { ...own, requests: purse.requests, cost: spentIn(purse) } : own
   }
 
   /** Starts `git maintenance` in the background. */
@@ -304,21 +350,29 @@ export class Means implements Disposable {
     const store = new RunStore(objects, run, now, () => this.#wrote())
     const folder = await openRunFolder(objects.repository, run, this.options.env)
     const paid = async () => (await store.all('answers')).map(parseStoredAnswer)
-    const ledger = await Ledger.open(folder, { paid })
-    const journal = await Journal.open({ store, folder, secrets: settings.secrets, now })
-    const approved = this.options.approved?.(run, folder)
+    const ledger = await Ledger.open(folder, { paid, isShared: this.options.shared !== undefined })
+    // Where several machines write, their clocks differ: the time is that of the server.
+    const time = this.options.shared ? () => this.#time.getStore() ?? now() : now
+    const journal = await Journal.open({ store, folder, secrets: settings.secrets, now: time })
+    const approved = this.options.approved?.(store)
     const verdicts = this.options.verdicts?.(store)
     const troubles = new Troubles(folder)
-    const opened = { store, folder, inode: inodeOf(folder), journal, ledger, troubles, approved, verdicts }
+    const budget = this.options.shared && (this.options.budgets ?? temporalBudgets)
+    const opened = { store, folder, inode: inodeOf(folder), journal, ledger, troubles, approved, verdicts, budget }
     this.#open.add(opened)
     return opened
   }
 }
 
+/** The cost of what was used; of requests under way, what is set aside does not count. */
+const spentIn = ({ cost, open }: Purse): number => Math.max(0, cost - open.reduce((sum, it) => sum + it.cost, 0))
+
 function currentSurroundings(): Surroundings {
   const context = Context.current()
-  const { cancellationSignal, info } = context
-  return { signal: cancellationSignal, heartbeat: details => context.heartbeat(details), attempt: info.attempt }
+  const { cancellationSignal, info, metricMeter: meter } = context
+  const { attempt, currentAttemptScheduledTimestampMs: scheduled } = info
+  const heartbeat = (details?: unknown) => context.heartbeat(details)
+  return { signal: cancellationSignal, heartbeat, attempt, scheduled, meter }
 }
 
 /**
@@ -331,16 +385,19 @@ export const FULL_DISK = 'FullDisk'
 
 /**
  * Wraps an activity of a run. Expected failures are not retried: they become a sentence for the user. All others
- * (git's, a full disk) are left to Temporal's retries. No error contains a secret.
+ * (git's, a full disk) are left to Temporal's retries. No error contains a secret. `at`: the time of the flow, where it
+ * says so (flows/effects.ts).
  */
 export function guarded<Input extends { run: RunId }, Output>(
   means: Means,
   work: (input: Input) => Promise<Output>,
   needs?: HubNeeds,
-): (input: Input) => Promise<Output> {
-  return async input => {
+): (input: Input & { at?: number }) => Promise<Output> {
+  return async ({ at, ...rest }) => {
+    const input = rest as unknown as Input
     try {
-      return await means.using(input.run, () => withHub(means, input, () => work(input), needs))
+      const time = at ?? means.surroundings().scheduled
+      return await means.at(time, () => means.using(input.run, () => withHub(means, input, () => work(input), needs)))
     } catch (error) {
       if (error instanceof HubTrouble)
         throw ApplicationFailure.create({ message: means.clean(error.message), type: 'HubTrouble' })

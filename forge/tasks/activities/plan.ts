@@ -1,10 +1,11 @@
 /** Lints a proposed plan: gives what the flow needs to know of it, or the complaints. */
 import * as v from 'valibot'
 import { hashOfPart } from '../checks/verdicts.ts'
-import type { Linted, List, Oid, PlanActivities, Reference, RunId } from '../contract.ts'
+import type { Linted, List, Oid, PlanActivities, Reference, RunId, TaskId } from '../contract.ts'
 import { planChanges } from '../plan/changes.ts'
 import { complaintsOf } from '../plan/file.ts'
 import { Plan } from '../plan/schema.ts'
+import { mergedBy } from '../runs/merging.ts'
 import type { RunStore } from '../runs/store.ts'
 import { brief } from './brief.ts'
 import { allItems, keepItems } from './lists.ts'
@@ -23,6 +24,7 @@ export class PlanWork implements PlanActivities {
     if (!read.success) return await refused(store, complaintsOf(proposed(json)))
     const plan = read.output
     const { limits, batch } = await this.means.stored(store)
+    const settings = await this.means.settingsOf(store)
     const before = await planThatHolds(store)
     const standing = input.standing ? v.parse(StandingList, await allItems(store, input.standing)) : []
     const {
@@ -35,17 +37,20 @@ export class PlanWork implements PlanActivities {
       standing,
       before,
       inBatch: batch !== undefined,
+      settings,
     })
     if (complaints.length > 0) return await refused(store, complaints)
     for (const words of notes) await journal.note({ run: input.run, id: `notes ${words}`, what: 'notes', words })
     const frozen = standing.filter(({ is }) => is !== 'stopped').map(({ id }) => id)
-    const shapes = tasks.map(shape => ({ ...shape, hash: hashOfPart(plan, shape.id) }))
+    const merged = await mergedBy(this.means.objects, input.base)
+    const kind = (id: TaskId) => merged?.parts.some(({ task }) => task === id) && { kind: 'resolve' as const }
+    const shapes = tasks.map(shape => ({ ...shape, hash: hashOfPart(plan, shape.id), ...kind(shape.id) }))
     return {
       plan: await store.put('plan', `${JSON.stringify(plan, undefined, 2)}\n`),
       tasks: await keepItems(store, 'shapes', shapes),
       complaints: [],
       changes: before ? planChanges(before, plan).slice(0, MAX_SENTENCES).map(brief) : [],
-      widens: before ? this.means.widens(before, plan, frozen).slice(0, MAX_SENTENCES).map(brief) : [],
+      widens: before ? this.means.widens(settings, before, plan, frozen).slice(0, MAX_SENTENCES).map(brief) : [],
     }
   }
 }

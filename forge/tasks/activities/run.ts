@@ -25,8 +25,10 @@ import type {
 } from '../contract.ts'
 import { pinLessons } from '../lessons/pinned.ts'
 import { type Plan, TIERS } from '../plan/schema.ts'
+import { type Decision, readDecisions } from '../runs/decisions.ts'
 import { findDone, hideDone } from '../runs/done.ts'
 import { resultRef } from '../runs/folder.ts'
+import { judgeMerge, mergedBy } from '../runs/merging.ts'
 import { readLastStatus, readStoredRun, type StoredRun } from '../runs/plans.ts'
 import { missingPrice } from '../runs/prices.ts'
 import { type Escalation, keepEscalation, reportAsMarkdown } from '../runs/report.ts'
@@ -39,14 +41,6 @@ import { allItems, keepItems } from './lists.ts'
 import type { Means } from './means.ts'
 import { planThatHolds } from './plan.ts'
 import { evidenceInWords, signGathering, type TaskEffects, withReport } from './task.ts'
-
-export const Decision = v.object({
-  kind: v.picklist(['approval', 'answer']),
-  task: v.string(),
-  count: v.number(),
-  answer: v.object({ kind: v.string(), oid: v.string() }),
-})
-export type Decision = v.InferOutput<typeof Decision>
 
 const Results = v.array(v.object({ task: v.string(), head: v.string() }))
 
@@ -63,7 +57,8 @@ export class RunWork implements RunActivities {
   ) {}
 
   async begin(input: RunInput): Promise<Remembered> {
-    const { objects, settings, now } = this.means
+    const { objects, now } = this.means
+    const settings = input.models ? this.means.settings.withModels(input.models) : this.means.settings
     // Fail here, before any money is spent, where the git identity is missing.
     await readIdentity(objects.repository, 'AUTHOR')
     const models = TIERS.flatMap(tier => settings.modelsOf(tier))
@@ -76,7 +71,7 @@ export class RunWork implements RunActivities {
     const { store, approved, verdicts } = await this.means.run(input.run)
     if (approved && !(await approved.hasAsked(input)))
       throw new Failure(
-        `You have not asked for ${input.run} with these limits in this repository: see forge run and forge resume.`,
+        `You have not asked for ${input.run} with these limits in this repository: see forge run and forge resume.${await approved.ofStrangers()}`,
       )
     const before = await readStoredRun(store)
     const { learns } = settings
@@ -133,17 +128,20 @@ export class RunWork implements RunActivities {
   }
 
   /** Stores what planners are told besides files. Errors are ignored: a plan can be made without it, only less well. */
-  async #facts({ base, wish }: RunInput, store: RunStore): Promise<Reference[]> {
-    const facts = (await this.means.options.facts?.(base, await store.readText(wish))) ?? []
+  async #facts({ base, wish, wished }: RunInput, store: RunStore): Promise<Reference[]> {
+    const found = wished && (await store.readText(wished))
+    const others = await this.means.options.facts?.(base, found === undefined ? await store.readText(wish) : undefined)
+    const facts = [...(others ?? []), ...(found ? [{ kind: 'wished', text: found }] : [])]
     return await Promise.all(facts.map(({ kind, text }) => store.put(kind, this.means.clean(text))))
   }
 
   async note({ run, lines }: { run: RunId; lines: NewJournalLine[] }): Promise<void> {
-    const { journal } = await this.means.run(run)
+    const { journal, budget } = await this.means.run(run)
     for (const line of lines) {
       await journal.note({ ...line, run, words: await this.#withAnswer(line, run) })
       if (line.task !== undefined || !ENDS.includes(line.what)) continue
       if (line.what === 'done') await hideDone(this.means.objects, run)
+      await budget?.end(run)
       this.means.packRun(run)
       this.means.tidyUp()
     }
@@ -193,7 +191,7 @@ export class RunWork implements RunActivities {
     const isTaken = async () => ((await approved?.hasAll()) || (await this.#isWithin(run, plan))) && (await isPlanned())
     if (approved && !(await approved.hasPlan(plan)) && !(await isTaken()))
       throw new Failure(
-        `A plan of ${run} was approved, but not by you: forge stop ${run} ends it, and a new run begins afresh.`,
+        `A plan of ${run} was approved, but not by you: forge stop ${run} ends it, and a new run begins afresh.${await approved.ofStrangers()}`,
       )
     await verdicts?.sign({ fact: 'approved', run, plan: hash })
   }
@@ -204,7 +202,8 @@ export class RunWork implements RunActivities {
     const before = await planThatHolds(store)
     if (!before) return false
     const isApproved = !verdicts || (await verdicts.has({ fact: 'approved', run, plan: hashOfPart(before, undefined) }))
-    return isApproved && this.means.widens(before, plan, []).length === 0
+    if (!isApproved) return false
+    return this.means.widens(await this.means.settingsOf(store), before, plan, []).length === 0
   }
 
   async #verifyAnswered({ run, task, answer }: { run: RunId } & PersonAnswer): Promise<void> {
@@ -222,7 +221,7 @@ export class RunWork implements RunActivities {
     status: RunStatus
     resume?: string
   }): Promise<Reference> {
-    const { store, folder, ledger } = await this.means.run(input.run)
+    const { store, folder } = await this.means.run(input.run)
     const plan = input.plan && (await this.means.plan(store, input.plan))
     const state = input.status.tasks.find(({ id }) => id === input.task)
     // A question that was just asked is not yet in the status.
@@ -230,7 +229,11 @@ export class RunWork implements RunActivities {
     const failures = input.evidence.filter(it => !isQuestion(it))
     const evidence = await Promise.all(failures.map(it => evidenceInWords(store, it)))
     const escalation: Escalation = {
-      status: { ...input.status, tasks: inShort(input.status.tasks, input.task), spent: ledger.spent() },
+      status: {
+        ...input.status,
+        tasks: inShort(input.status.tasks, input.task),
+        spent: await this.means.spent(input.run),
+      },
       words: this.means.clean(input.words),
       // Failures with the same evidence are listed once.
       evidence: [...new Set(evidence.map(text => this.means.clean(text)))],
@@ -251,10 +254,11 @@ export class RunWork implements RunActivities {
   }
 
   async rest(status: RunStatus): Promise<void> {
-    const { store, ledger } = await this.means.run(status.run)
+    const { store } = await this.means.run(status.run)
     // The ledger, which counts all requests, also has the costs that the workflow is not told: of answers that broke
     // off, and of requests lost in a crash.
-    await store.set('status.json', `${JSON.stringify({ ...status, spent: ledger.spent() })}\n`)
+    const spent = await this.means.spent(status.run)
+    await store.set('status.json', `${JSON.stringify({ ...status, spent })}\n`)
   }
 
   async finish(input: {
@@ -280,13 +284,27 @@ export class RunWork implements RunActivities {
     const head = gathered.commit
     const ref = resultRef(run)
     await this.means.setRef(run, ref, head, { message: 'forge: all results' })
+    const against = await this.#judged(base, head, store)
+    if (against) return against
     const validated = await this.tasks.checked(store, { run, attempt: 1 }, ref, { plan, base, head })
     if (!validated.isGood) return validated
     const heldBefore = await this.#heldBefore({ store, verdicts }, plan, results)
     const finished = { ...validated, ...(heldBefore.length > 0 && { heldBefore }) }
     if (!(await this.#hasOpenQuestions(plan, results, validated.head))) return finished
     const asks = await store.put('asks', questionsInWords(plan))
-    return { ...finished, review: { asks, count: reviewersOf(this.means.settings, REVIEW_TIER), tier: REVIEW_TIER } }
+    const count = reviewersOf(await this.means.settingsOf(store), REVIEW_TIER)
+    return { ...finished, review: { asks, count, tier: REVIEW_TIER } }
+  }
+
+  /** Judges the result of a run that resolves a merge as Forklift's are; undefined where nothing is against it. */
+  async #judged(base: Oid, head: Oid, store: RunStore): Promise<Finished | undefined> {
+    const { objects } = this.means
+    const merged = await mergedBy(objects, base)
+    const refusals = merged ? await judgeMerge(objects, { ...merged, result: head }) : []
+    const [first] = refusals
+    if (first === undefined) return undefined
+    const report = await store.put('complaints', this.means.clean(refusals.join('\n')))
+    return { isGood: false, head, report, words: brief(this.means.clean(`the judge of merges refuses it: ${first}`)) }
   }
 
   /** Assertions whose command passed before their task began, as the worker found out when it checked the task. */
@@ -343,10 +361,8 @@ const isQuestion = ({ kind }: Reference): boolean => kind === 'question'
 
 /** The decisions of the user, as kept in git. The last approved plan is the current one. */
 async function remembered(store: RunStore): Promise<Omit<Remembered, 'facts'>> {
-  const decisions = (await store.all('decisions')).map(bytes => v.parse(Decision, JSON.parse(bytes.toString())))
-  const answers = decisions
+  const answers = (await readDecisions(store))
     .filter(({ kind }) => kind === 'answer')
-    .sort((a, b) => a.count - b.count)
     .map(({ task, count, answer }) => ({ task, count, answer }))
   const plan = await store.get('plan.json')
   return {

@@ -6,7 +6,9 @@
 import { createHash } from 'node:crypto'
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common'
 import { Failure } from '../../../core/failure.ts'
+import { commit } from '../../../core/git/commits.ts'
 import { oidOf } from '../../../core/git/objects.ts'
+import { writeTree } from '../../../core/git/trees.ts'
 import { many, visible } from '../../../core/text.ts'
 import { tokensIn } from '../../ai/fence.ts'
 import { withCost } from '../../ai/price.ts'
@@ -24,27 +26,39 @@ import type {
   Reference,
   Sent,
   Serialized,
+  Signal,
   StepActivities,
   StepInput,
   StepPlace,
   StepResult,
 } from '../contract.ts'
+import type { Budgets } from '../engine/budgets.ts'
 import { withModelSpan } from '../engine/spans.ts'
 import { lessonReference, pinnedLessons } from '../lessons/pinned.ts'
+import { emptyPurse, type Purse, type Used } from '../run/purse.ts'
 import { NOTHING_SPENT } from '../run/state.ts'
-import { OutOfBudget, type Reservation } from '../runs/budget.ts'
+import { type AskedBudget, type Ledger, OutOfBudget, outOfBudget, type Reservation } from '../runs/budget.ts'
 import { attemptRef } from '../runs/folder.ts'
+import { type MergePart, mergedBy } from '../runs/merging.ts'
 import { readStoredRun } from '../runs/plans.ts'
 import { isAssumed, missingPrice, priceOf, requestEstimateOf } from '../runs/prices.ts'
 import type { RunStore } from '../runs/store.ts'
 import { parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'
-import type { AnswerOf, FileEdit, LookCall } from '../steps/answers.ts'
+import type { AnswerOf, FileEdit, LookCall, Resolution } from '../steps/answers.ts'
 import { applyAll } from '../steps/apply.ts'
 import { commitOn, findStep, stepMessage } from '../steps/commits.ts'
 import { lookAtAll } from '../steps/look.ts'
 import { isMaterial, questionsInWords } from '../steps/prompts.ts'
 import { readAnswer } from '../steps/receive.ts'
-import { buildRequest, modelFor, parseRequest, type StoredRequest, thinkingFor } from '../steps/request.ts'
+import {
+  buildRequest,
+  type Merging,
+  modelFor,
+  parseRequest,
+  type StoredRequest,
+  thinkingFor,
+} from '../steps/request.ts'
+import { applyResolutions, conflictsLeft } from '../steps/resolutions.ts'
 import { brief } from './brief.ts'
 import type { Gate } from './gate.ts'
 import { keepItems } from './lists.ts'
@@ -68,17 +82,19 @@ export class StepWork implements StepActivities {
   /** Requests under way in this process, by run and key: equal ones are sent once. */
   readonly #sending = new Map<string, Promise<Sent>>()
   /** Answers that could not be stored since the disk was full, by run and key. The next try stores them. */
-  readonly #unkept = new Map<string, { answer: ModelAnswer; reservation: Reservation }>()
+  readonly #unkept = new Map<string, { answer: ModelAnswer; reservation: Paid }>()
 
   constructor(private readonly means: Means) {}
 
   async construct(input: StepInput): Promise<Constructed> {
-    const { objects, settings, options } = this.means
+    const { objects, options } = this.means
     const { store, journal, verdicts } = await this.means.run(input.run)
+    const settings = await this.means.settingsOf(store)
     const name = modelFor(settings, input.tier, input.choice)
     const { window } = await this.means.model(name)
     const pinned = (await readStoredRun(store))?.lessons
     const from = input.kind === 'review' ? await this.#beganAt(input) : undefined
+    const merging = await this.#mergingIn(input, store)
     const { bytes, key, tokens, leftOut, prompt, lessons } = await buildRequest(input, {
       objects,
       store,
@@ -87,6 +103,7 @@ export class StepWork implements StepActivities {
       summaries: options.summaries,
       map: options.map,
       from,
+      merging,
       lessons: await pinnedLessons(store, pinned),
     })
     const asked = `${name} for the step ${input.step} (${input.kind}), as its tier is ${input.tier}.`
@@ -141,16 +158,34 @@ export class StepWork implements StepActivities {
     }
   }
 
-  async receive(input: StepPlace & { kind: StepInput['kind']; answer: Reference }): Promise<Received> {
-    const { store } = await this.means.run(input.run)
+  async receive(input: StepPlace & { kind: StepInput['kind']; answer: Reference; meant?: Signal }): Promise<Received> {
+    const { store, journal } = await this.means.run(input.run)
     const stored = parseStoredAnswer(await store.read(input.answer))
-    const read = readAnswer(input.kind, stored)
+    const read = readAnswer(input.kind, stored, input.meant)
     const words = brief(this.means.clean(read.inShort ?? read.words))
     if (!read.parsed) {
       const evidence = await store.put('complaints', this.means.clean(read.words))
-      return { words, evidence, ...(read.isConfused && { isConfused: true }) }
+      if (!read.isConfused) return { words, evidence }
+      const isAsked = input.kind !== 'classify' && (await this.#canClassify(store))
+      const unclear = isAsked ? await store.put('unclear', this.means.clean(read.unclear ?? '')) : undefined
+      return { words, evidence, isConfused: true, ...(unclear && { unclear }) }
     }
-    return { parsed: await store.putJson('parsed', read.parsed), words }
+    const parsed = await store.putJson('parsed', read.parsed)
+    if (input.meant === undefined) return { parsed, words }
+    const line = { ...lineOf(input), id: `${input.step} meant ${input.answer.oid.slice(0, 12)}`, what: 'meant' }
+    const { run, kind, meant } = input
+    await journal.note({ ...line, run, words: `Its signal is unknown, and is taken as ${meant}.`, why: WHY_MEANT })
+    // Plans and verdicts are signed, and that only as their model has answered: it is asked once more.
+    if (meant !== 'success' || !SIGNED.includes(kind)) return { parsed, words }
+    const complaint = `The signal of the answer is unknown. Send the same answer again with the signal "success".`
+    return { words: complaint, evidence: await store.put('complaints', complaint) }
+  }
+
+  /** Whether a model can be asked which signal an answer meant. */
+  async #canClassify(store: RunStore): Promise<boolean> {
+    const settings = await this.means.settingsOf(store)
+    const [name] = settings.modelsOf('classification')
+    return name !== undefined && settings.missing(name) === undefined
   }
 
   async serialize(
@@ -164,6 +199,8 @@ export class StepWork implements StepActivities {
       return { artifact: await store.put('looked', await this.#lookedAt(input.base, parsed.looks)) }
     if ('text' in parsed) return { artifact: await store.put('artifact', parsed.text) }
     if (!('edits' in parsed)) return {}
+    const merging = 'conflicts' in parsed ? await this.#mergingIn(input, store) : undefined
+    if (merging && 'conflicts' in parsed) return await this.#resolve(input, parsed, merging.part)
     return await this.#commit(input, parsed)
   }
 
@@ -272,10 +309,8 @@ export class StepWork implements StepActivities {
       const pass = await gate.enter(signal)
       // The user may have raised the limits meanwhile.
       const { limits: now } = await this.means.stored(run.store)
-      const reservation = this.#reserve(run, input, stored, now, {
-        isWhole: isCut,
-        onRefusal: () => gate.leave(pass, { how: 'other' }),
-      })
+      const options = { isWhole: isCut, onRefusal: () => gate.leave(pass, { how: 'other' }) }
+      const reservation = await this.#reserve(run, input, stored, now, options)
       if (reservation === 'wait') {
         await run.ledger.settled(signal)
         continue
@@ -284,12 +319,12 @@ export class StepWork implements StepActivities {
       isCut = answer.end === 'length' && reservation.output < stored.request.output
       if (!isCut) return await this.#keep(run, input, answer, reservation)
       // The answer was cut at the reserved length: ask again with the longest one allowed.
-      run.ledger.settle(reservation, withCost(answer.usage, priceOf(input.model, this.means.settings)))
+      await this.#settle(run, reservation, withCost(answer.usage, priceOf(input.model, this.means.settings)))
     }
   }
 
   /** The stored answer of a request; undefined where there is none. */
-  async findAnswer({ store, ledger }: OpenRun, input: SendInput): Promise<Sent | undefined> {
+  async findAnswer({ store, ledger, budget }: OpenRun, input: SendInput): Promise<Sent | undefined> {
     const { key, step } = input
     const oid = await store.find('answers', key)
     if (oid === undefined) return undefined
@@ -297,6 +332,7 @@ export class StepWork implements StepActivities {
     const stored = parseStoredAnswer(await store.read({ kind: 'answer', oid }))
     const { model, usage } = stored
     ledger.settleKnown(key, usage, stored.saved)
+    await budget?.settle(store.run, { key }, usedBy(usage))
     // The cost counts for the step that sent the request, also when that is repeated; other steps get the answer for
     // free.
     const spent = stored.step === step ? spentOf(usage) : NOTHING_SPENT
@@ -306,13 +342,13 @@ export class StepWork implements StepActivities {
   /**
    * Reserves budget for a request. Gives 'wait' where the budget may suffice once the requests under way are settled.
    */
-  #reserve(
-    { ledger }: OpenRun,
+  async #reserve(
+    { store, ledger, budget }: OpenRun,
     { key, model, kind, tier }: SendInput,
     { request }: StoredRequest,
     limits: Limits,
     { isWhole, onRefusal }: { isWhole: boolean; onRefusal: () => void },
-  ): Reservation | 'wait' {
+  ): Promise<Paid | 'wait'> {
     const { tools, system, messages, output } = request
     const { settings } = this.means
     const input = tokensIn(JSON.stringify([tools, system, messages]))
@@ -328,7 +364,9 @@ export class StepWork implements StepActivities {
         price,
         isAssumed: isAssumed(model, settings),
       }
-      const reservation = ledger.reserve(asked, limits, { isWhole })
+      const reservation = budget
+        ? await reserveShared(budget, { store, ledger, asked, limits, isWhole })
+        : ledger.reserve(asked, limits, { isWhole })
       if (reservation === 'wait') onRefusal()
       return reservation
     } catch (error) {
@@ -363,8 +401,9 @@ export class StepWork implements StepActivities {
       const isBusy = trouble?.trouble === 'rate' || trouble?.trouble === 'overloaded'
       const { retryAfter } = trouble ?? {}
       gate.leave(pass, isBusy ? { how: 'busy', retryAfter } : { how: 'other' })
-      run.ledger.settle(reservation, this.#usedBy(name, request, trouble))
+      await this.#settle(run, reservation, this.#usedBy(name, request, trouble))
       if (!trouble) throw error
+      this.means.count(name, { sent: 'now', error: trouble.trouble })
       const failure = failureOf(trouble, gate)
       await this.#tellTrouble(run, name, failure)
       throw failure
@@ -408,20 +447,27 @@ export class StepWork implements StepActivities {
    * Stores the answer first, then its cost: a crash in between loses nothing that was paid for. An answer that can't be
    * stored is kept in memory for the next try.
    */
-  async #keep(
-    { store, ledger }: OpenRun,
-    input: SendInput,
-    answer: ModelAnswer,
-    reservation: Reservation,
-  ): Promise<Sent> {
+  async #keep(run: OpenRun, input: SendInput, answer: ModelAnswer, reservation: Paid): Promise<Sent> {
     const { model, key } = input
     const usage = withCost(answer.usage, priceOf(model, this.means.settings))
     const stored = storedAnswer(input, { ...answer, usage })
     this.#unkept.set(idOf(input), { answer, reservation })
-    const oid = await store.keep('answers', key, this.#hidden(JSON.stringify(stored)))
-    ledger.settle(reservation, usage, this.#assumedCost(model, usage))
+    const oid = await run.store.keep('answers', key, this.#hidden(JSON.stringify(stored)))
+    await this.#settle(run, reservation, usage, this.#assumedCost(model, usage))
+    this.means.count(model, { sent: 'now', usage })
     this.#unkept.delete(idOf(input))
     return { answer: { kind: 'answer', oid }, model, spent: spentOf(usage), wasThere: false }
+  }
+
+  /** Replaces what was set aside for a request by what it has used; without usage, only the request is counted. */
+  async #settle(
+    { store, ledger, budget }: OpenRun,
+    reservation: Paid,
+    usage: Usage | undefined,
+    assumed = 0,
+  ): Promise<void> {
+    ledger.settle(reservation, usage, assumed)
+    if (reservation.shared !== undefined) await budget?.settle(store.run, { id: reservation.shared }, usedBy(usage))
   }
 
   /** The cost of a request by an assumed price; 0 where the price is known. */
@@ -450,10 +496,7 @@ export class StepWork implements StepActivities {
     if (found.commit !== undefined && found.parent === base) return { commit: found.commit }
     const { signal } = this.means.surroundings()
     const applied = await applyAll(objects, base, parsed.edits, signal)
-    if (!applied.files) {
-      const { store } = await this.means.run(input.run)
-      return { words: brief(applied.inShort), evidence: await store.put('complaints', this.means.clean(applied.words)) }
-    }
+    if (!applied.files) return await this.#refused(input.run, applied.inShort, applied.words)
     const who = await this.means.user(Math.floor(this.means.now() / 1000))
     const message = stepMessage(this.means.clean(parsed.words), input, key)
     const made = await commitOn(objects, { base, changes: applied.files.changes, message, who })
@@ -461,6 +504,49 @@ export class StepWork implements StepActivities {
     if (made === base) return { commit: base }
     await this.means.setRef(input.run, ref, made, { message: `forge: ${input.step}` })
     return { commit: made }
+  }
+
+  /** As {@link #commit}, with resolutions of conflicts, which come before the edits. */
+  async #resolve(
+    input: StepPlace & { kind: StepInput['kind']; base: Oid; key: string },
+    parsed: { words: string; edits: readonly FileEdit[]; conflicts: readonly Resolution[] },
+    part: MergePart,
+  ): Promise<Serialized> {
+    const { objects } = this.means
+    const { base, key } = input
+    const ref = this.#refFor(input)
+    const found = await findStep(objects, (await objects.info(ref))?.oid, input, key)
+    if (found.commit !== undefined && found.parent === base) return { commit: found.commit }
+    const resolved = await applyResolutions(objects, base, part, parsed.conflicts)
+    if (!resolved.changes)
+      return await this.#refused(input.run, 'The resolutions fit no conflicts.', resolved.complaints.join('\n'))
+    const between = await writeTree(objects, base, resolved.changes)
+    const { signal } = this.means.surroundings()
+    const applied = await applyAll(objects, between, parsed.edits, signal)
+    if (!applied.files) return await this.#refused(input.run, applied.inShort, applied.words)
+    const tree = await writeTree(objects, between, applied.files.changes)
+    const left = await conflictsLeft(objects, tree, part)
+    if (left !== undefined) return await this.#refused(input.run, 'Conflicts of the part are not resolved.', left)
+    const who = await this.means.user(Math.floor(this.means.now() / 1000))
+    const message = stepMessage(this.means.clean(parsed.words), input, key)
+    // Also where no file changes: a choice may be what git has left.
+    const made = await commit(objects, { tree, parents: [base], message, author: who, committer: who })
+    await this.means.setRef(input.run, ref, made, { message: `forge: ${input.step}` })
+    return { commit: made }
+  }
+
+  async #refused(run: StepInput['run'], inShort: string, words: string): Promise<Serialized> {
+    const { store } = await this.means.run(run)
+    return { words: brief(inShort), evidence: await store.put('complaints', this.means.clean(words)) }
+  }
+
+  /** The part of a merge that a step of a task is about; undefined in a run that resolves no merge. */
+  async #mergingIn({ task, kind }: Pick<StepInput, 'task' | 'kind'>, store: RunStore): Promise<Merging | undefined> {
+    if (task === undefined || (kind !== 'resolve' && kind !== 'review')) return undefined
+    const base = (await readStoredRun(store))?.base
+    const merged = base === undefined ? undefined : await mergedBy(this.means.objects, base)
+    const part = merged?.parts.find(it => it.task === task)
+    return merged && part && { merged, part }
   }
 
   /**
@@ -487,7 +573,8 @@ export class StepWork implements StepActivities {
    * which is judged later.
    */
   #refFor({ run, task, attempt, step, kind }: StepPlace & { kind: StepInput['kind'] }): string {
-    if (kind === 'implement' && task !== undefined) return attemptRef(run, task, attempt)
+    const isWork = kind === 'implement' || (kind === 'resolve' && !step.startsWith(`${task}/${attempt}/resolve/`))
+    if (isWork && task !== undefined) return attemptRef(run, task, attempt)
     return `${RUNS}${run}/steps/${createHash('sha256').update(step).digest('hex').slice(0, 20)}`
   }
 
@@ -499,14 +586,55 @@ export class StepWork implements StepActivities {
   }
 }
 
+/** Why a signal is taken for another one, for the journal. */
+const WHY_MEANT = 'A model of the tier classification was asked, with the words of the answer.'
+
 type Asking = {
   model: Model
   run: OpenRun
   gate: Gate
   pass: Awaited<ReturnType<Gate['enter']>>
-  reservation: Reservation
+  reservation: Paid
   signal: AbortSignal
 }
+
+/** A reservation in this machine's ledger. `shared`: its name in the budget of all machines. */
+type Paid = Reservation & { shared?: string }
+
+/**
+ * Asks the budget that several machines share. What it grants is recorded in this machine's ledger too, which decides
+ * nothing then, but learns how long answers are. Throws {@link OutOfBudget}.
+ */
+async function reserveShared(
+  budget: Budgets,
+  {
+    store,
+    ledger,
+    asked,
+    limits,
+    isWhole,
+  }: { store: RunStore; ledger: Ledger; asked: AskedBudget; limits: Limits; isWhole: boolean },
+): Promise<Paid | 'wait'> {
+  const rooms = ledger.roomsFor(asked, { isWhole })
+  const { id, granting } = await budget.reserve(store.run, { key: asked.key, rooms, limits }, () => knownIn(store))
+  if (granting.is === 'wait') return 'wait'
+  if (granting.is === 'beyond') throw outOfBudget(granting)
+  const room = rooms.find(({ output }) => output === granting.output)
+  if (!room) throw new Error('The budget has granted what was not asked for')
+  return { ...ledger.open(asked, room), shared: id }
+}
+
+/** What git knows that the run has used, for a budget that has to begin again. */
+async function knownIn(store: RunStore): Promise<Purse> {
+  const used = (await store.all('answers')).map(bytes => usedBy(parseStoredAnswer(bytes).usage))
+  const sumOf = (name: keyof Used) => used.reduce((sum, it) => sum + it[name], 0)
+  return { ...emptyPurse(), requests: used.length, tokens: sumOf('tokens'), cost: sumOf('cost') }
+}
+
+const usedBy = (usage: Usage | undefined): Used => ({
+  tokens: (usage?.input ?? 0) + (usage?.output ?? 0),
+  cost: usage?.cost ?? 0,
+})
 
 /** The number of the last try of a request. */
 const LAST_TRY = TRIES.passing
@@ -588,6 +716,7 @@ async function more(store: RunStore, parsed: AnswerOf<StepInput['kind']>): Promi
   if (parsed.signal === 'blocked_on_sibling') return { sibling: parsed.sibling }
   if (parsed.signal !== 'success') return {}
   if ('plan' in parsed && parsed.plan) return { plan: await store.putJson('plan', parsed.plan) }
+  if ('meant' in parsed) return parsed.meant === 'unclear' ? {} : { meant: parsed.meant }
   if ('verdict' in parsed) return { isGood: parsed.verdict === 'good' }
   if ('steps' in parsed) {
     const steps = parsed.steps.map(({ does, files }) => store.putJson('step', { text: does, files }))

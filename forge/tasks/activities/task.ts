@@ -124,10 +124,9 @@ export class TaskEffects implements TaskActivities {
     { plan, task, base, head }: Parameters<AttemptCheck>[1],
   ): Promise<Validated> {
     const { signal, heartbeat } = this.means.surroundings()
-    const { folder, verdicts } = await this.means.run(place.run)
+    const { verdicts } = await this.means.run(place.run)
     const means: CheckMeans = {
       run: place.run,
-      folder,
       keep: (kind, text) => store.put(kind, this.means.clean(text)),
       commitMended: (from, changes) => this.#commitMended(place, ref, from, changes),
       signal,

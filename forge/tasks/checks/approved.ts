@@ -1,98 +1,163 @@
 /**
  * What the user has approved for a run: its wish, base and limits, its plan, its commands, the answers. Neither a
  * workflow's input nor a plan or file of the repository can claim that: what counts is a signature by a key kept
- * outside of all of them.
+ * outside of all of them. The signatures lie in the run's store, so they come along to other machines.
  */
-import { join } from 'node:path'
-import type { Repository } from '../../../core/git/repository.ts'
-import type { Approvals } from '../../ai/approvals.ts'
-import { type SharedSignatures, Signatures, type Signed } from '../../ai/signatures.ts'
+import * as v from 'valibot'
+import { type Approvals, SignedApproval, type Subject } from '../../ai/approvals.ts'
 import type { Oid, RunId, RunInput, TaskId } from '../contract.ts'
+import { repositoryIdOf } from '../engine/repository-id.ts'
 import type { Plan } from '../plan/schema.ts'
+import type { RunStore } from '../runs/store.ts'
 
 /** The part of a run's input that the user signs. */
-type AskedRun = Pick<RunInput, 'wish' | 'plan' | 'base' | 'limits'>
+type AskedRun = Pick<RunInput, 'wish' | 'plan' | 'base' | 'limits' | 'models'>
 
 /** A digest of a plan's content. */
 export const hashOfPlan = (plan: Plan): string => sha256(JSON.stringify(plan))
 
 const sha256 = (text: string): string => new Bun.CryptoHasher('sha256').update(text).digest('hex')
 
-/** The approvals of one run, in its folder. */
-export class ApprovedCommands {
-  readonly #signatures: Signatures
+/** A statement to sign: what it is about (`name`), and its text. */
+type Signed = { name: string; words: string }
 
-  /** @param folder The run's folder. `shared`: where other machines have them from, with a hub. */
+const ReadApproval = v.pipe(v.string(), v.parseJson(), SignedApproval)
+
+/** The approvals of one run. They are bound to the repository's id, and count in all its clones. */
+export class ApprovedCommands {
   constructor(
-    approvals: Approvals,
-    folder: string,
-    repository: Repository,
-    readonly run: RunId,
-    shared?: SharedSignatures,
-  ) {
-    this.#signatures = new Signatures(approvals, join(folder, 'approved.json'), repository, shared)
+    readonly approvals: Approvals,
+    readonly store: RunStore,
+  ) {}
+
+  get run(): RunId {
+    return this.store.run
   }
 
   /** Signs commands that the user has seen. */
   async approve(commands: readonly string[]): Promise<void> {
-    await this.#signatures.add(commands.map(command => this.#check(command)))
+    await this.#add(commands.map(command => this.#check(command)))
   }
 
   /** Signs that all plans and commands of this run are approved, later ones too (`--yes`). */
   async approveAll(): Promise<void> {
-    await this.#signatures.add([this.#everything])
+    await this.#add([this.#everything])
   }
 
-  /** Signs the wish, base and limits of the run. */
+  /** Signs the wish, base, limits and models of the run. */
   async approveAsking(asked: AskedRun): Promise<void> {
-    await this.#signatures.add([this.#asking(asked)])
+    await this.#add([this.#asking(asked)])
   }
 
-  /** Whether the user has asked for this run, with exactly this wish, base and limits. */
+  /** Whether the user has asked for this run, with exactly this wish and base, and these limits and models. */
   async hasAsked(asked: AskedRun): Promise<boolean> {
-    return await this.#signatures.has(this.#asking(asked))
+    return await this.#has(this.#asking(asked))
   }
 
   /** Signs a plan that the user has seen. */
   async approvePlan(plan: Plan): Promise<void> {
-    await this.#signatures.add([this.#plan(plan)])
+    await this.#add([this.#plan(plan)])
   }
 
   /** Whether the user has seen and approved this plan. */
   async hasPlan(plan: Plan): Promise<boolean> {
-    return await this.#signatures.has(this.#plan(plan))
+    return await this.#has(this.#plan(plan))
   }
 
   /** Whether the user has approved all plans and commands in advance. */
   async hasAll(): Promise<boolean> {
-    return await this.#signatures.has(this.#everything)
+    return await this.#has(this.#everything)
   }
 
   /** Signs the user's answer to a task, or with '' to the run. */
   async signAnswer(task: TaskId | '', answer: Oid): Promise<void> {
-    await this.#signatures.add([this.#answer(task, answer)])
+    await this.#add([this.#answer(task, answer)])
   }
 
   async hasAnswer(task: TaskId | '', answer: Oid): Promise<boolean> {
     // An answer to the run as a whole may be for the task that stopped it.
     const either = [this.#answer(task, answer), this.#answer('', answer)]
-    return (await this.#signatures.missing(either)).length < 2
+    return (await this.#missing(either)).length < 2
   }
 
   /** The commands that are not approved, each once. */
   async missing(commands: readonly string[]): Promise<string[]> {
-    const missing = await this.#signatures.missing([...new Set(commands)].map(command => this.#check(command)))
-    if (missing.length === 0 || (await this.#signatures.has(this.#everything))) return []
+    const missing = await this.#missing([...new Set(commands)].map(command => this.#check(command)))
+    if (missing.length === 0 || (await this.#has(this.#everything))) return []
     return missing.map(({ words }) => words)
+  }
+
+  /**
+   * A sentence about keys that have signed approvals of this run and do not count here; '' where there is none. It
+   * follows the sentence that says what is missing.
+   */
+  async ofStrangers(): Promise<string> {
+    const [known, counting] = await Promise.all([this.#known(), this.approvals.counting('command')])
+    const stranger = known.find(({ key }) => !counting.names.includes(key))?.key
+    return stranger === undefined
+      ? ''
+      : ` It has approvals by a key that does not count on this machine (${stranger}): forge trust adds it.`
+  }
+
+  /** What is stored. What can't be read approves nothing: the user is asked again. */
+  async #known(): Promise<SignedApproval[]> {
+    const contents = await this.store.all('approvals')
+    return contents.flatMap(bytes => {
+      const parsed = v.safeParse(ReadApproval, bytes.toString())
+      return parsed.success ? [parsed.output] : []
+    })
+  }
+
+  async #add(signed: readonly Signed[]): Promise<void> {
+    const { format } = this.#repository
+    const scope = await this.#scope()
+    const missing = await this.#missing(signed)
+    const approvals = await Promise.all(missing.map(one => this.approvals.sign(subjectOf(one, scope), format)))
+    // The key and the signature are parts of the name, since a stored approval is never overwritten.
+    const nameOf = (one: SignedApproval) => [one.key, one.name, one.sha256, one.signature].join(' ')
+    await Promise.all(approvals.map(one => this.store.keep('approvals', nameOf(one), JSON.stringify(one))))
+  }
+
+  async #has(one: Signed): Promise<boolean> {
+    return (await this.#missing([one])).length === 0
+  }
+
+  /** Those of `wanted` that were not signed. Throws a {@link Failure} where the user's keys can't be used. */
+  async #missing(wanted: readonly Signed[]): Promise<Signed[]> {
+    const [known, scope, counting] = await Promise.all([
+      this.#known(),
+      this.#scope(),
+      this.approvals.counting('command'),
+    ])
+    const byName = Map.groupBy(known, ({ name }) => name)
+    const isSigned = (one: Signed) => {
+      const about = byName.get(one.name) ?? []
+      return about.some(approval => counting.hasSigned(subjectOf(one, scope), this.#repository.format, approval))
+    }
+    return wanted.filter(one => !isSigned(one))
+  }
+
+  /** A command's effect depends on the files beside it, so an approval is bound to the repository. */
+  async #scope(): Promise<string> {
+    return await repositoryIdOf(this.#repository)
+  }
+
+  get #repository() {
+    return this.store.objects.repository
   }
 
   #check(command: string): Signed {
     return { name: `a check of ${this.run}`, words: command }
   }
 
-  #asking({ wish, plan, base, limits }: AskedRun): Signed {
-    const given = Object.entries(limits).filter(([, value]) => value !== undefined)
-    const words = JSON.stringify([wish.oid, plan?.oid ?? '', base, given.sort(([a], [b]) => (a < b ? -1 : 1))])
+  #asking({ wish, plan, base, limits, models }: AskedRun): Signed {
+    const sorted = (fields: object) =>
+      Object.entries(fields)
+        .filter(([, value]) => value !== undefined)
+        .sort(([a], [b]) => (a < b ? -1 : 1))
+    // Runs of versions without models of their own are signed without them.
+    const chosen = models ? [sorted(models)] : []
+    const words = JSON.stringify([wish.oid, plan?.oid ?? '', base, sorted(limits), ...chosen])
     return { name: `the asking for ${this.run}`, words }
   }
 
@@ -108,3 +173,10 @@ export class ApprovedCommands {
     return { name: `all of ${this.run}`, words: 'every command' }
   }
 }
+
+const subjectOf = ({ name, words }: Signed, scope: string): Subject => ({
+  kind: 'command',
+  scope,
+  name,
+  content: Buffer.from(words),
+})

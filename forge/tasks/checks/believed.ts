@@ -1,6 +1,6 @@
 /**
- * Tells whether this user's own worker has checked a result: by a chain of its signatures from the run's base to the
- * result. Branches, the journal and the server's word do not count.
+ * Tells whether a worker of this user's has checked a result: by a chain of signatures of keys that count, from the run's
+ * base to the result. Branches, the journal and the server's word do not count.
  */
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, TaskId } from '../contract.ts'
@@ -45,13 +45,13 @@ export class Believed {
   }
 
   #whyNothing(about: readonly FactOf<'checked'>[]): string {
-    const { facts, hasKey, ofOthers } = this.known
+    const { facts, hasKey, strangers } = this.known
     if (about.some(({ isGood }) => isGood)) return 'it was checked by another plan than the one that holds'
     if (about.length > 0) return 'its checks failed'
-    if (facts.length > 0 || ofOthers === 0) return 'there is no signature of yours for its checks'
-    const whose = 'approvals.key in ~/.config/forge'
-    if (!hasKey) return `the key that its checks were signed with is gone (${whose})`
-    return `its checks were signed with another key than yours, which may have been made anew (${whose})`
+    const [stranger] = strangers
+    if (facts.length > 0 || stranger === undefined) return 'there is no signature of yours for its checks'
+    if (!hasKey) return 'the key that its checks were signed with is gone (signing_key in ~/.config/forge)'
+    return `its checks were signed with a key that does not count here (${stranger}): forge trust adds that of another machine`
   }
 
   #commandsOf(task: TaskId | undefined, { base, from, isWhole }: FactOf<'checked'>): Promise<string> {

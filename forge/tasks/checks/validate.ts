@@ -9,9 +9,10 @@ import { asBytes, asText, type Oid, type Path } from '../../../core/git/reposito
 import { entryAt, type TreeChange } from '../../../core/git/trees.ts'
 import { many, short, visible, visibleLines, visiblePath } from '../../../core/text.ts'
 import { runClosed, whyNoContainer } from '../../ai/closed-container.ts'
-import { readForgeMd } from '../../ai/forge-md.ts'
+import { type ForgeMd, readForgeMd } from '../../ai/forge-md.ts'
 import type { Reference, Validated } from '../contract.ts'
 import type { Plan, Task } from '../plan/schema.ts'
+import { type MergedRun, mergedBy } from '../runs/merging.ts'
 import { boundaryOf, findViolations, findViolationsOfAll } from './boundaries.ts'
 import { nameOfCheck } from './check-name.ts'
 import { type Finding, findingsIn, newFindings } from './findings.ts'
@@ -184,7 +185,8 @@ async function writtenIn(
 // --- Which checks
 
 async function commandsOf(objects: Objects, { plan, task, base, head, isWhole }: Attempt) {
-  const forge = await readForgeMd(objects, base)
+  const merged = await mergedBy(objects, base)
+  const forge = await projectChecks(objects, base, merged, task !== undefined && !isWhole)
   const tasks = isWhole ? tasksIn(plan, task) : task ? [task] : []
   const asked = tasks.flatMap(({ validation }) => validation.checks)
   const names = asked.filter((it): it is ReadyMade => typeof it === 'string' && !TEXT_CHECKS.includes(it))
@@ -200,8 +202,25 @@ async function commandsOf(objects: Objects, { plan, task, base, head, isWhole }:
     (command): Wanted => ({ command, seconds: SECONDS.usual, onlyNew: true }),
   )
   const commands = [...new Map([...lenient, ...strict].map(it => [it.command, it])).values()]
-  const mend = isWhole ? [] : [...forge.mend, ...ready.flatMap(it => it.mend)]
+  // A merge has only the lines of its sides, and of its resolutions.
+  const mend = isWhole || merged ? [] : [...forge.mend, ...ready.flatMap(it => it.mend)]
   return { commands, prepare: forge.prepare, mend }
+}
+
+/**
+ * The repository's own checks. Of a merge, they are those of the branch that is merged into, and run on the whole
+ * result: while another part has conflict markers, they would fail.
+ */
+async function projectChecks(
+  objects: Objects,
+  base: Oid,
+  merged: MergedRun | undefined,
+  isPart: boolean,
+): Promise<Pick<ForgeMd, 'checks' | 'prepare' | 'mend'>> {
+  if (!merged) return await readForgeMd(objects, base)
+  if (isPart) return { checks: [], prepare: [], mend: [] }
+  const own = await readForgeMd(objects, merged.ours)
+  return { ...own, checks: [...new Set([...own.checks, ...merged.checks])] }
 }
 
 /** The commands that a plan will run at a commit, for the user to see before approving it. */
@@ -403,7 +422,8 @@ async function lookAgain(
   if (again.exitCode === 0 && !again.wasStopped)
     return resultOf(command, first, 'flaky', `${howIt(first)}, and ended well when it was run again`)
   if (!onlyNew) return resultOf(command, again, 'bad', howIt(again))
-  await using before = await room.slot.beside(base)
+  // A merge's own base has conflict markers: what counts is what fails on the branch that is merged into.
+  await using before = await room.slot.beside((await mergedBy(means.objects, base))?.ours ?? base)
   await new CheckRoom(means, before, prepare).begin()
   const atBase = await runIn(means, before, wanted)
   if (atBase.exitCode === 0) return resultOf(command, again, 'bad', howIt(again))

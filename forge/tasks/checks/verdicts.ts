@@ -1,11 +1,11 @@
 /**
- * Facts that the user's own worker has found out about a run's commits, each signed with the user's key and kept in the
- * run's store. Any process that can reach the Temporal server can make the worker check anything and can report
+ * Facts that a worker of the user's has found out about a run's commits, each signed with the key of its machine and kept
+ * in the run's store. Any process that can reach the Temporal server can make the worker check anything and can report
  * anything; but what was checked, and with which result, only the worker writes here. So a fact names everything that
  * it depends on.
  */
 import * as v from 'valibot'
-import { type Approvals, SignedApproval, type Subject } from '../../ai/approvals.ts'
+import { type Approvals, type Counting, SignedApproval, type Subject } from '../../ai/approvals.ts'
 import type { RunId, TaskId } from '../contract.ts'
 import type { Plan } from '../plan/schema.ts'
 import type { RunStore } from '../runs/store.ts'
@@ -65,8 +65,8 @@ export type FactOf<Kind extends Fact['fact']> = Extract<Fact, { fact: Kind }>
 const Stored = v.object({ words: v.pipe(v.string(), v.maxLength(200_000)), signature: SignedApproval })
 const ReadFact = v.pipe(v.string(), v.parseJson(), Fact)
 
-/** The facts with a valid signature. `ofOthers`: how many have signatures of other keys. */
-export type BelievedFacts = { facts: Fact[]; hasKey: boolean; ofOthers: number }
+/** The facts with a valid signature. `strangers`: the fingerprints of keys that signed others and do not count. */
+export type BelievedFacts = { facts: Fact[]; hasKey: boolean; strangers: string[] }
 
 /** Signs the facts of one run (see {@link Fact}), and looks up the signed ones. */
 export class Verdicts {
@@ -84,32 +84,40 @@ export class Verdicts {
     await this.store.keep('verdicts', nameOf(signature.key, words), JSON.stringify({ words, signature }))
   }
 
-  /** Whether exactly this fact is signed by this user. */
+  /** Whether exactly this fact is signed by a key that counts. */
   async has(fact: Fact): Promise<boolean> {
-    const key = await this.approvals.keyName()
-    if (key === undefined) return false
     const words = wordsOf(fact)
-    const oid = await this.store.find('verdicts', nameOf(key, words))
-    if (oid === undefined) return false
-    const stored = read(await this.store.read({ kind: 'verdict', oid }))
-    return stored?.words === words && (await this.#isSigned(stored))
+    const counting = await this.approvals.counting('verdict')
+    for (const key of counting.names) {
+      const oid = await this.store.find('verdicts', nameOf(key, words))
+      const stored = oid === undefined ? undefined : read(await this.store.read({ kind: 'verdict', oid }))
+      if (stored?.words === words && this.#isSigned(stored, counting)) return true
+    }
+    return false
   }
 
   async all(): Promise<BelievedFacts> {
-    const [contents, key] = await Promise.all([this.store.all('verdicts'), this.approvals.keyName()])
+    const [contents, own, counting] = await Promise.all([
+      this.store.all('verdicts'),
+      this.approvals.keyName(),
+      this.approvals.counting('verdict'),
+    ])
+    const { names } = counting
     const stored = contents.flatMap(bytes => read(bytes) ?? [])
-    const own = stored.filter(({ signature }) => signature.key === key)
+    const trusted = stored.filter(({ signature }) => names.includes(signature.key))
     const facts: Fact[] = []
-    for (const one of own) {
-      if (!(await this.#isSigned(one))) continue
+    for (const one of trusted) {
+      if (!this.#isSigned(one, counting)) continue
       const fact = v.safeParse(ReadFact, one.words)
       if (fact.success && fact.output.run === this.store.run) facts.push(fact.output)
     }
-    return { facts, hasKey: key !== undefined, ofOthers: stored.length - own.length }
+    const others = stored.filter(({ signature }) => !names.includes(signature.key))
+    const strangers = [...new Set(others.map(({ signature }) => signature.key))]
+    return { facts, hasKey: own !== undefined, strangers }
   }
 
-  #isSigned({ words, signature }: v.InferOutput<typeof Stored>): Promise<boolean> {
-    return this.approvals.isSigned(subjectOf(this.store.run, words), this.#format, [signature])
+  #isSigned({ words, signature }: v.InferOutput<typeof Stored>, counting: Counting): boolean {
+    return counting.hasSigned(subjectOf(this.store.run, words), this.#format, signature)
   }
 
   get #format() {

@@ -10,12 +10,10 @@ import type { ShownPlan } from '../../formats/tasks-json.ts'
 import { ApprovedCommands } from '../checks/approved.ts'
 import { commandsOfPlan } from '../checks/validate.ts'
 import type { Reference, RunId, TaskId } from '../contract.ts'
-import { repositoryIdOf } from '../engine/repository-id.ts'
 import { planChanges } from '../plan/changes.ts'
 import { type PriceOf, planEstimateOf } from '../plan/estimate.ts'
 import type { Plan } from '../plan/schema.ts'
 import { planInFull, showPlan } from '../plan/show.ts'
-import { openRunFolder } from '../runs/folder.ts'
 import { readPlan, readRunInput } from '../runs/plans.ts'
 import { batchPriceOf, priceOf } from '../runs/prices.ts'
 import { reviewersOf } from '../steps/request.ts'
@@ -27,11 +25,8 @@ import { openStore, type RunPlace } from './place.ts'
 
 /** Opens the user's signed approvals of a run's commands, plans and answers. */
 export async function openApproved(place: RunPlace, run: RunId, { env }: CommandContext): Promise<ApprovedCommands> {
-  const folder = await openRunFolder(place.repository, run, env)
   const config = join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')
-  const isShared = (await place.hub()) !== undefined
-  const shared = isShared ? { store: openStore(place, run), id: await repositoryIdOf(place.repository) } : undefined
-  return new ApprovedCommands(new Approvals(config), folder, place.repository, run, shared)
+  return new ApprovedCommands(new Approvals(config), openStore(place, run))
 }
 
 /** A plan with all that the user has to see before approving it. */
@@ -53,11 +48,12 @@ export async function lookAtPlan(
   context: CommandContext,
 ): Promise<LookedAt> {
   const store = openStore(place, run)
-  const [plan, { base, limits, batch }, settings] = await Promise.all([
+  const [plan, { base, limits, batch, models = {} }, own] = await Promise.all([
     readPlan(store, reference),
     readRunInput(store),
     readSettings(context.env),
   ])
+  const settings = own.withModels(models)
   const priceOfTier: PriceOf = tier => {
     const [name] = settings.modelsOf(tier)
     return name === undefined ? undefined : priceOf(name, settings)

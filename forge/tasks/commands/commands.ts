@@ -59,6 +59,7 @@ const COMMANDS: Record<string, Entry> = {
   },
   playbooks: { usage: '', words: 'show and edit what runs have learned', load: () => import('./playbooks.ts') },
   land: { usage: 'RUN [TASK]', words: 'review and merge what passed', load: () => import('./land.ts') },
+  trust: { usage: '[KEY]', words: 'say which keys of other machines count', load: () => import('./trust.ts') },
   worker: {
     usage: '',
     words: 'work on the runs of this repository, until it is ended',

@@ -3,6 +3,7 @@
  * branch, all or nothing. The original commits are kept.
  */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
+import type { MergeInParts } from '../../../core/formats/merge-in-parts.ts'
 import {
   type Checkout,
   followBranch,
@@ -22,8 +23,10 @@ import type { ShownLanding } from '../../formats/tasks-json.ts'
 import { KEPT, Operations } from '../../operations.ts'
 import type { RunId } from '../contract.ts'
 import { findDone, findResult } from '../runs/done.ts'
-import { judgeMerge, mergedBy, type Sides } from '../runs/merging.ts'
+import { judgeMerge, type MergedRun, mergedBy } from '../runs/merging.ts'
 import { readPlan, readRunInput } from '../runs/plans.ts'
+import { howMade, partsDone } from '../runs/resolved.ts'
+import { openApproved } from './approval.ts'
 import { checkHere, openBelieved } from './checked.ts'
 import type { CommandContext } from './context.ts'
 import { doubtsOf } from './doubts.ts'
@@ -55,8 +58,9 @@ commit, which is judged as Forklift's are.
  * What is landed. `name`: of the result's branch. `isBranch`: whether that branch exists; a task's is gone once the run
  * has a combined result. `merged`: what a run of forge resolve merges: its commit has two parents.
  */
-type Landing = Landed & { name: string; isBranch: boolean; merged: Sides | undefined }
-type Target = { ref: RefName; name: string; tip: Oid }
+type Landing = Landed & { name: string; isBranch: boolean; merged: MergedRun | undefined }
+/** `isNew`: the branch is made, at `tip`. */
+type Target = { ref: RefName; name: string; tip: Oid; isNew?: boolean }
 
 const OPTIONS = {
   onto: { type: 'string' },
@@ -82,7 +86,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     for (const line of scriptLines(landing.plan, landing.task)) context.out(line)
     return EXIT.done
   }
-  const target = await findTarget(place, values.onto)
+  const target = await findTarget(place, values.onto, landing)
   const tree = await mergedTree(place, landing, target)
   if (values.json) {
     context.out(JSON.stringify(await inFull(place, landing, { target, tree, context })))
@@ -107,8 +111,9 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     context.out('Nothing was merged.')
     return EXIT.stuck
   }
-  const { to, followed } = await land(place, landing, { target, tree, why })
+  const { to, followed } = await land(place, landing, { target, tree, why }, context)
   context.out(`Merged into ${visible(target.name)} as ${to.slice(0, 12)}.`)
+  if (landing.merged?.forklift) context.out(`To open the pull request: forklift --publish ${target.name}`)
   context.out(`To undo: ${undoOf(place, target, to, followed)}`)
   return EXIT.done
 }
@@ -162,12 +167,27 @@ async function findLanding(place: RunPlace, run: RunId, task: string | undefined
     )
   const { base } = await readRunInput(store)
   const merged = await mergedBy(place.objects, base)
+  if (merged && merged.left.length > 0)
+    throw new Failure(
+      `${many(merged.left.length, 'conflict')} of this merge can only be resolved by you: forge resolve --open ${run} keeps what is done, and the desk (forge) goes on from there.`,
+    )
   if (merged !== undefined && task !== undefined)
     throw new Failure(`A part of a merge is not landed by itself: forge land ${run} lands all of it.`)
   return { run, task, ...found, base, plan, merged }
 }
 
-async function findTarget({ repository, objects }: RunPlace, onto: string | undefined): Promise<Target> {
+async function findTarget(
+  { repository, objects }: RunPlace,
+  onto: string | undefined,
+  { merged }: Landing,
+): Promise<Target> {
+  // The merge of a run of Forklift gets a branch of its own, like one that the desk opens.
+  if (onto === undefined && merged?.forklift) {
+    const name = `forklift-${merged.forklift.stamp}`
+    const ref: RefName = `refs/heads/${name}`
+    const tip = (await objects.info(ref))?.oid
+    return { ref, name, tip: tip ?? merged.ours, ...(tip === undefined && { isNew: true }) }
+  }
   const ref = onto === undefined ? (await readHead(repository)).ref : `refs/heads/${asBytes(onto)}`
   if (!ref?.startsWith('refs/heads/'))
     throw new Failure('No branch is checked out here: say with --onto which one it goes to.')
@@ -234,6 +254,7 @@ async function land(
   place: RunPlace,
   landing: Landing,
   { target, tree, why }: { target: Target; tree: Oid; why?: string },
+  context: CommandContext,
 ): Promise<{ to: Oid; followed: Checkout | undefined }> {
   const { repository, objects } = place
   const checkouts = await listCheckouts(repository, await mainFolder(repository))
@@ -248,7 +269,7 @@ async function land(
   const to = await commit(objects, {
     tree,
     parents: landing.merged === undefined ? [target.tip] : [target.tip, landing.merged.theirs],
-    message: landingMessage(landing, why),
+    message: landingMessage(landing, why, await howResolved(place, landing, context)),
     sign: await wantsSigning(repository),
   })
   if (landing.merged !== undefined) await verifyMerge(objects, { target, theirs: landing.merged.theirs, to })
@@ -256,7 +277,7 @@ async function land(
   const kept: RefName = `${KEPT}${name}-${landing.tip.slice(0, 8)}`
   const there = (await objects.info(kept))?.oid
   const moves = [
-    { ref: target.ref, from: target.tip, to },
+    { ref: target.ref, from: target.isNew ? undefined : target.tip, to },
     { ref: kept, from: there, to: landing.tip },
   ]
   // Recorded like the desk's operations, so that the desk's Undo takes it back.
@@ -275,6 +296,19 @@ async function land(
       )
   }
   return { to, followed: on[0] }
+}
+
+/** How a merge was made in parts; undefined for another run. */
+async function howResolved(
+  place: RunPlace,
+  { run, merged }: Landing,
+  context: CommandContext,
+): Promise<MergeInParts | undefined> {
+  if (!merged || merged.parts.length === 0) return undefined
+  const store = openStore(place, run)
+  const approved = await openApproved(place, run, context)
+  const done = await partsDone(place.objects, store, merged)
+  return await howMade(store, merged, done, (task, answer) => approved.hasAnswer(task, answer))
 }
 
 /** Judges a merge commit as Forklift's are. Throws a {@link Failure} with what speaks against it. */
@@ -301,6 +335,7 @@ const quoted = (folder: string): string =>
 
 /** The command that undoes the merge: with the files, where the branch is checked out. */
 function undoOf({ repository }: RunPlace, target: Target, to: Oid, followed: Checkout | undefined): string {
+  if (target.isNew) return `git update-ref -d ${target.ref} ${to}`
   if (!followed) return `git update-ref ${target.ref} ${target.tip} ${to}`
   const isHere = followed.folder === repository.workTree
   return `git ${isHere ? '' : `-C ${quoted(followed.folder)} `}reset --keep ${target.tip.slice(0, 12)}`

@@ -1,4 +1,5 @@
 /** What the user sees before merging, and the commit message of the merge. */
+import { type MergeInParts, mergeInPartsLine } from '../../../core/formats/merge-in-parts.ts'
 import { read } from '../../../core/git/run.ts'
 import { many, reflow, short, visible, visibleLines, wrap } from '../../../core/text.ts'
 import { MAX_CHECK_NAME, nameOfCheck } from '../checks/check-name.ts'
@@ -6,6 +7,7 @@ import type { BelievedFacts } from '../checks/verdicts.ts'
 import type { Oid, RunId, TaskId } from '../contract.ts'
 import { contractOf, type Plan, type Task } from '../plan/schema.ts'
 import { readJournal } from '../runs/journal.ts'
+import type { MergedRun } from '../runs/merging.ts'
 import { journalStory } from '../runs/story.ts'
 import { openStore, type RunPlace } from './place.ts'
 
@@ -132,8 +134,18 @@ const BODY_COLUMNS = 72
 /** At most this many assertions are listed; with more, the message lists the tasks. */
 const MAX_POINTS = 10
 
+/** The message of a merge that was made in parts. */
+export const mergedMessage = (run: RunId, { name, into }: MergedRun, how: MergeInParts): string =>
+  `${short(visible(`Merge ${name} into ${into}`), BODY_COLUMNS)}
+
+Resolved in ${many(how.parts, 'part')}: ${many(how.files, 'file')} in conflict.
+
+Forge-Run: ${run}
+${mergeInPartsLine(how)}
+`
+
 /** The commit message. `why`: the reason that the result counts as not checked, where it is landed anyway. */
-export function landingMessage({ run, task, plan, tip }: Landed, why: string | undefined): string {
+export function landingMessage({ run, task, plan, tip }: Landed, why: string | undefined, how?: MergeInParts): string {
   const of = plan.tasks.find(({ id }) => id === task)
   const points = claimedBy(plan, of).map(({ says }) => says)
   const told = points.length > 0 && points.length <= MAX_POINTS ? points : plan.tasks.map(({ title }) => title)
@@ -147,6 +159,7 @@ export function landingMessage({ run, task, plan, tip }: Landed, why: string | u
     ...(task === undefined ? [] : [`Forge-Task: ${task}`]),
     `Forge-Landed: ${tip}`,
     ...(why === undefined ? [] : [`Forge-Unchecked: ${why}`]),
+    ...(how ? [mergeInPartsLine(how)] : []),
   ]
   const title = short(visible((of?.title ?? plan.title).replace(/\s+/g, ' ')), BODY_COLUMNS)
   return `${title}\n\n${body.trim()}\n\n${trailers.join('\n')}\n`

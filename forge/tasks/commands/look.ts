@@ -5,7 +5,7 @@
 import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
 import type { RunId, RunStatus, TaskState } from '../contract.ts'
-import { OtherVersion, type WorkflowStanding } from '../engine/client.ts'
+import { NoAnswer, OtherVersion, type WorkflowStanding } from '../engine/client.ts'
 import { Ledger, type Sending } from '../runs/budget.ts'
 import { runsFolder } from '../runs/folder.ts'
 import { readLastStatus, readStoredRun } from '../runs/plans.ts'
@@ -43,7 +43,17 @@ export const hasEnded = ({ state }: RunStatus): boolean => ['done', 'failed', 's
  * answer.
  */
 export async function lookAtRun(server: RunServer, store: RunStore, env: Environment): Promise<Looked> {
-  return await withLocal(await lookAtServer(server, store), store, env)
+  const looked = await lookAtServer(server, store)
+  return await withLocal(await withUnserved(looked, server), store, env)
+}
+
+/** Adds to the status of a run that works which parts of its work wait, as no machine serves them. */
+async function withUnserved(looked: Looked, server: RunServer): Promise<Looked> {
+  const { status } = looked
+  if (!status || !WORKING.includes(status.state)) return looked
+  const unserved = await server.unserved()
+  if (unserved.length === 0) return looked
+  return { ...looked, status: { ...status, words: [status.words, ...unserved].filter(Boolean).join(' ') } }
 }
 
 /**
@@ -57,7 +67,7 @@ async function withLocal(looked: Looked, store: RunStore, env: Environment): Pro
   const ledger = Ledger.look(folder)
   const { batch } = ledger ?? {}
   const hasBatches = batch && (batch.out > 0 || batch.answered > 0)
-  const seen: Seen = { ...status, ...(ledger && { spent: ledger.spent }), ...(hasBatches && { batch }) }
+  const seen: Seen = { ...status, ...(ledger?.spent && { spent: ledger.spent }), ...(hasBatches && { batch }) }
   if (!WORKING.includes(status.state)) return { ...looked, status: seen }
   const now = Date.now()
   const [troubles, stored] = await Promise.all([readTroubles(folder, now), readStoredRun(store).catch(() => undefined)])
@@ -83,7 +93,14 @@ async function lookAtServer(server: RunServer, store: RunStore): Promise<Looked>
   // This machine's idle worker may have ended: then none answers queries for a resting run.
   if (standing.is === 'open' && last && isResting(last) && !hasEnded(last) && !(await server.hasWorker()))
     return { isUnderWay: true, status: last }
-  if (standing.is === 'open') return { isUnderWay: true, status: await server.status(run) }
+  if (standing.is === 'open') {
+    const status = await server.status(run).catch(async error => {
+      // Without a worker that goes on with runs, none answers either.
+      const [words] = error instanceof NoAnswer ? await server.unserved() : []
+      throw words === undefined ? error : new NoAnswer(words)
+    })
+    return { isUnderWay: true, status }
+  }
   if (!last || hasEnded(last)) return { isUnderWay: false, status: last }
   // A run stores its status in git before it ends, unless the disk was full: then the server is asked for it.
   const own = standing.is === 'completed' ? await server.status(run).catch(() => undefined) : undefined

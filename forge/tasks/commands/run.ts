@@ -9,9 +9,12 @@ import { read, run as runGit } from '../../../core/git/run.ts'
 import { many, short, visible, visiblePath } from '../../../core/text.ts'
 import { hasBatches } from '../../ai/batches/services.ts'
 import { whyNoContainer } from '../../ai/closed-container.ts'
-import { readSettings, type Settings, TIERS } from '../../ai/settings.ts'
+import { blackOut } from '../../ai/secrets.ts'
+import { providerOf, readSettings, type Settings, TIERS } from '../../ai/settings.ts'
 import type { StartedRun } from '../../formats/tasks-json.ts'
-import type { Limits, Oid, RunId, RunInput, RunStatus } from '../contract.ts'
+import { wishedInWords } from '../context/wished.ts'
+import type { Limits, Oid, RunId, RunInput, RunStatus, TierModels } from '../contract.ts'
+import { loadClient } from '../engine/engine.ts'
 import { isPlan, parsePlanFile as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
 import type { Plan } from '../plan/schema.ts'
 import { newRunId, runsFolder } from '../runs/folder.ts'
@@ -27,7 +30,7 @@ import { openPlace, openStore, type RunPlace } from './place.ts'
 import { openRunServer } from './server.ts'
 
 const USAGE =
-  'forge run TASK.md|PLAN|"text" [--base BRANCH] [--plan|--detach] [--yes] [--batch] [--budget DOLLARS] [--at-most N]'
+  'forge run TASK.md|PLAN|"text" [--base BRANCH] [--plan|--detach] [--yes] [--batch] [--model TIER=NAME] [--budget DOLLARS] [--at-most N]'
 
 export const HELP = `${USAGE}
 
@@ -48,6 +51,7 @@ Plans a large piece of work, asks you, works, checks, and leaves a branch that o
   --requests N        how many requests may be sent (default: 200 where prices are not known)
   --minutes N         how long it may work
   --at-most N         tasks at the same time (default: 4)
+  --model TIER=NAME   the model of a tier for this run, or several with commas; once for each tier
   --network           let all checks of this repository reach the network, from now on; asks first
   --no-network        take that back
 
@@ -80,6 +84,7 @@ const OPTIONS = {
   batch: { type: 'boolean' },
   'batch-all': { type: 'boolean' },
   'no-batch': { type: 'boolean' },
+  model: { type: 'string', multiple: true },
   network: { type: 'boolean' },
   'no-network': { type: 'boolean' },
 } as const
@@ -92,28 +97,32 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     throw new Failure('There is no terminal to ask on: use --yes, --plan or --detach.', EXIT.usage)
   if (values.network && values['no-network']) throw wrong('Either --network or --no-network', USAGE)
   if (values['no-batch'] && (values.batch || values['batch-all'])) throw wrong('Either --batch or --no-batch', USAGE)
+  const models = modelsFrom(values.model ?? [])
+  const checking = verifyCanWork(context, values.plan === true, models)
+  checking.catch(() => undefined)
   await using place = await openPlace(context)
   const base = await findBase(place, values.base)
   const wish = await readWish(positionals[0] ?? '', context)
-  const settings = await verifyCanWork(context, values.plan === true)
+  // Processes of git and docker, which run while the client is loaded: that takes this process a fifth of a second.
+  const searching = wishedInWords(place.objects, base, wish.text).catch(() => '')
+  loadClient().catch(() => undefined)
+  const settings = await checking
   const isSure = values.yes === true
   if (values.network) await settleNetwork(place, { wish: 'give', isSure }, context)
   if (values['no-network']) await settleNetwork(place, { wish: 'take back', isSure }, context)
   // The program that reads the JSON shows the warnings, too.
   const notes: string[] = []
   const warned = values.json ? { ...context, err: (words: string) => void notes.push(words) } : context
-  const options = runOptionsFrom(base, { values, settings }, warned)
+  const options = { ...runOptionsFrom(base, { values, settings }, warned), ...(models && { models }) }
   if (values.base === undefined || (values.detach && (await readHead(place.repository)).oid === base))
     await sayUncommitted(place, { base, word: positionals[0] ?? '' }, warned)
-  return await beginRun(
-    place,
-    { wish, options, ...(values.detach && { detached: { json: values.json, notes } }) },
-    context,
-  )
+  const detached = values.detach && { json: values.json, notes }
+  const wished = searching.then(text => blackOut(text, settings.secrets))
+  return await beginRun(place, { wish, wished, options, ...(detached && { detached }) }, context)
 }
 
 /** What is known of a run before its wish and its plan are stored. */
-type RunOptions = Omit<RunInput, 'run' | 'wish' | 'plan'>
+type RunOptions = Omit<RunInput, 'run' | 'wish' | 'wished' | 'plan'>
 /** The options of a command that begins a run. */
 type RunValues = Values & BatchValues & { yes?: boolean; plan?: boolean; 'at-most'?: string }
 
@@ -135,6 +144,8 @@ export function runOptionsFrom(
 
 type Beginning = {
   wish: Wish
+  /** What the repository has on the words of the wish. Never rejects. */
+  wished?: Promise<string>
   options: RunOptions
   /** Where the run is not followed. `json`: its name and the warnings are printed as JSON. */
   detached?: { json: boolean | undefined; notes: string[] }
@@ -143,12 +154,12 @@ type Beginning = {
 /** Begins a run and, unless it is detached, follows it. Gives the exit code. Throws a {@link Failure} if it can't. */
 export async function beginRun(
   place: RunPlace,
-  { wish, options, detached }: Beginning,
+  { wish, wished, options, detached }: Beginning,
   context: CommandContext,
 ): Promise<ExitCode> {
   const run = newRunId(wish.plan?.title ?? wish.text, new Date())
   await using server = await openRunServer(place, context, { start: true })
-  const input = await prepare(place, run, wish, options, context)
+  const input = await prepare(place, run, { wish, ...(wished && { wished }), options }, context)
   if (!detached?.json) context.err(`Run ${run}`)
   await server.submit(input)
   if (detached) {
@@ -171,6 +182,24 @@ const sayStarted = (run: RunId, isApproved: boolean): string =>
   isApproved
     ? `Started: forge attach ${run} shows it, forge stop ${run} ends it.`
     : `Started: its plan will wait for you. forge attach ${run} shows it and asks, forge stop ${run} ends it.`
+
+/** Reads `TIER=NAME[,NAME …]`. Undefined where nothing is chosen. Throws a {@link Failure} of wrong usage. */
+function modelsFrom(given: readonly string[]): TierModels | undefined {
+  if (given.length === 0) return undefined
+  const models: TierModels = {}
+  for (const text of given) {
+    const [, word = '', list = ''] = /^([a-z]+)=(.+)$/.exec(text) ?? []
+    const tier = TIERS.find(it => it === word)
+    const names = list.split(',').map(name => name.trim())
+    if (!tier || models[tier] || !names.every(name => providerOf(name) !== undefined))
+      throw new Failure(
+        `--model wants a tier (${TIERS.join(', ')}), each once, and a model's name: generation=openai/NAME.`,
+        EXIT.usage,
+      )
+    models[tier] = [...new Set(names)]
+  }
+  return models
+}
 
 type BatchValues = { batch?: boolean; 'batch-all'?: boolean; 'no-batch'?: boolean }
 
@@ -285,15 +314,26 @@ function unreadable(word: string, error: NodeJS.ErrnoException): never {
 
 /**
  * Verifies, before anything is paid, that there are models to ask and a container engine for the checks. Gives the
- * settings.
+ * settings, with the models that were chosen for the run.
  */
-export async function verifyCanWork({ env, signal }: CommandContext, onlyPlan: boolean): Promise<Settings> {
-  const settings = await readSettings(env)
+export async function verifyCanWork(
+  { env, signal }: CommandContext,
+  onlyPlan: boolean,
+  models: TierModels = {},
+): Promise<Settings> {
+  const settings = (await readSettings(env)).withModels(models)
   const [planner] = settings.modelsOf('reasoning')
-  const missing = settings.missing(planner)
+  const { worker } = settings
+  // What this machine's worker does not serve, others do.
+  const [asksModels, runsChecks] = [
+    worker === undefined || worker === 'models',
+    worker === undefined || worker === 'checks',
+  ]
+  const asked = asksModels ? [planner, ...Object.values(models).flat()] : []
+  const missing = asked.map(name => settings.missing(name)).find(Boolean)
   if (missing) throw new Failure(missing)
   // Planning alone needs no container engine, as it runs nothing.
-  const why = onlyPlan ? undefined : await whyNoContainer(signal)
+  const why = onlyPlan || !runsChecks ? undefined : await whyNoContainer(signal)
   if (why) throw new Failure(`Nothing was begun, and nothing is paid: checks need ${why}`)
   return settings
 }
@@ -305,16 +345,19 @@ export async function verifyCanWork({ env, signal }: CommandContext, onlyPlan: b
 async function prepare(
   place: RunPlace,
   run: RunId,
-  wish: Wish,
-  options: RunOptions,
+  { wish, wished: searching, options }: Pick<Beginning, 'wish' | 'wished' | 'options'>,
   context: CommandContext,
 ): Promise<RunInput> {
   const { repository } = place
   try {
     const store = openStore(place, run)
-    const reference = await store.put('wish', wish.text)
-    const plan = wish.plan && (await store.putJson('plan', wish.plan))
-    const input = { run, wish: reference, plan, ...options }
+    const found = await searching
+    const [reference, plan, wished] = await Promise.all([
+      store.put('wish', wish.text),
+      wish.plan && store.putJson('plan', wish.plan),
+      found === undefined ? undefined : store.put('wished', found),
+    ])
+    const input = { run, wish: reference, plan, ...(wished && { wished }), ...options }
     const approved = await openApproved(place, run, context)
     await approved.approveAsking(input)
     if (options.isApproved) await approved.approveAll()

@@ -3,6 +3,7 @@ import { Failure } from '../../../core/failure.ts'
 import type { RunId, RunInput, RunStatus, RunUpdates } from '../contract.ts'
 import { forgetRun, standingOf, startRun, statusOfRun, updateRun, type WorkflowStanding } from '../engine/client.ts'
 import { openEngine } from '../engine/engine.ts'
+import { unservedIn } from '../engine/unserved.ts'
 import { ensureWorker, findWorker, openWorkerPlace } from '../engine/workers.ts'
 import { HubTrouble } from '../hub/remote.ts'
 import type { CommandContext } from './context.ts'
@@ -21,6 +22,8 @@ export type RunServer = AsyncDisposable & {
   standing: (run: RunId) => Promise<WorkflowStanding>
   /** Whether a worker may answer for a run: one of this machine, or any on a shared server. */
   hasWorker: () => Promise<boolean>
+  /** A sentence for each part of the work that waits as no machine serves it. */
+  unserved: () => Promise<string[]>
   /** Ends the run on the server only, so that it can be submitted again. */
   forget: (run: RunId) => Promise<void>
 }
@@ -58,9 +61,24 @@ export async function openRunServer(
       await startRun(client, queue, input)
       await ensure()
     },
+    unserved: once(() => unservedIn(client, queue)),
     forget: run => forgetRun(client, run, 'It is submitted again.'),
     standing: run => standingOf(client, run),
     [Symbol.asyncDispose]: engine.close,
+  }
+}
+
+/** Milliseconds for which the answer about queues counts. */
+const UNSERVED_MS = 3000
+
+/** Asks at most once in UNSERVED_MS, as a followed run is looked at several times a second. */
+function once(ask: () => Promise<string[]>): () => Promise<string[]> {
+  let [last, answer] = [Number.NEGATIVE_INFINITY, Promise.resolve<string[]>([])]
+  return () => {
+    if (performance.now() - last < UNSERVED_MS) return answer
+    last = performance.now()
+    answer = ask()
+    return answer
   }
 }
 

@@ -2,8 +2,9 @@
 import { join } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible, visibleLines } from '../../../core/text.ts'
+import { TIERS } from '../../ai/settings.ts'
 import type { ShownPlan, ShownRun, ShownTask } from '../../formats/tasks-json.ts'
-import type { Oid, RunStatus, TaskId } from '../contract.ts'
+import type { Oid, RunInput, RunStatus, TaskId, TierModels } from '../contract.ts'
 import { writePlan } from '../plan/file.ts'
 import { contractOf } from '../plan/schema.ts'
 import { findDone, findResult } from '../runs/done.ts'
@@ -75,7 +76,7 @@ async function inFull(
   status: RunStatus,
   unchecked: ReadonlyMap<TaskId | '', string>,
 ): Promise<ShownRun> {
-  const { limits } = await readRunInput(store)
+  const { limits, models } = await readRunInput(store)
   const plan = status.plan && (await readPlan(store, status.plan))
   return {
     ...status,
@@ -83,6 +84,7 @@ async function inFull(
     unchecked: unchecked.get(''),
     wish: await readWish(store),
     limits,
+    ...(models && { models }),
     title: plan?.title,
     summary: plan?.summary,
     contract: plan && contractOf(plan),
@@ -138,6 +140,9 @@ type Shown = { unchecked: ReadonlyMap<TaskId | '', string>; context: CommandCont
 async function showRun(store: RunStore, status: RunStatus, { unchecked, context }: Shown): Promise<void> {
   const wish = await readWish(store)
   context.out(`Wish: ${visible(wish.split('\n', 1)[0] ?? '')}`)
+  // A run whose input can't be read has a status all the same.
+  const { models } = await readRunInput(store).catch((): Partial<RunInput> => ({}))
+  if (models) context.out(`Models of this run: ${modelsInWords(models)}`)
   const columns = columnsOf(context)
   const look = { width: columns, height: 10_000, hasColours: false }
   for (const line of drawTree(status, look)) context.out(line)
@@ -155,6 +160,12 @@ async function showRun(store: RunStore, status: RunStatus, { unchecked, context 
   for (const line of await questionsOf(store, status, columns)) context.out(line)
   if (endsWithSteps(status)) for (const line of nextSteps(status)) context.out(line)
 }
+
+/** The chosen models, by tier from high to low. */
+const modelsInWords = (models: TierModels): string =>
+  TIERS.toReversed()
+    .flatMap(tier => (models[tier] ? [`${tier} ${models[tier].map(visible).join(', ')}`] : []))
+    .join('; ')
 
 const endsWithSteps = ({ state }: RunStatus): boolean =>
   ['approving', 'asks', 'paused', 'out of budget', 'failed', 'stopped', 'unreachable'].includes(state)

@@ -2,7 +2,7 @@
 import { EXIT, type ExitCode } from '../../../core/failure.ts'
 import { openRepository, type Repository } from '../../../core/git/repository.ts'
 import { many, visible } from '../../../core/text.ts'
-import { openRuns } from '../engine/client.ts'
+import { namespaceOf, openRuns } from '../engine/client.ts'
 import { connectTo, endOurServer, type OpenServer, openServer } from '../engine/engine.ts'
 import { queueOf } from '../engine/repository-id.ts'
 import { endWorker, ensureWorker, findWorker, findWorkers, openWorkerPlace } from '../engine/workers.ts'
@@ -43,6 +43,10 @@ export async function runUp(argv: string[], { cwd, env, out, err }: CommandConte
     return EXIT.done
   }
   const worker = await ensureWorker(repository, env, { server, queue: await queueOf(repository) })
+  if (!worker) {
+    out('No worker: FORGE_WORKER=none.')
+    return EXIT.done
+  }
   out(`The worker of ${visible(worker.folder)}: process ${worker.process.pid}`)
   return EXIT.done
 }
@@ -82,7 +86,7 @@ async function runsUnderWay(server: OpenServer, repository: Repository | undefin
     const { Client } = await import('@temporalio/client')
     const connection = await connectTo(server)
     await using _ = closing(connection)
-    const client = new Client({ connection, namespace: server.namespace })
+    const client = new Client({ connection, ...namespaceOf(server) })
     return await openRuns(client, repository && (await queueOf(repository)))
   } catch {
     // A server that does not answer is ended all the same.

@@ -3,30 +3,40 @@ import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { openObjects } from '../../../core/git/objects.ts'
 import { openRepository, type Repository } from '../../../core/git/repository.ts'
 import { visible } from '../../../core/text.ts'
+import { whyNoContainer } from '../../ai/closed-container.ts'
 import { blackOut } from '../../ai/secrets.ts'
 import { readSettings } from '../../ai/settings.ts'
-import { openRuns } from '../engine/client.ts'
+import { namespaceOf, openRuns } from '../engine/client.ts'
 import { connectTo, type OpenServer, openServer } from '../engine/engine.ts'
 import { IdleWatch } from '../engine/idle.ts'
 import { queueOf } from '../engine/repository-id.ts'
 import { logTo, openWorkerPlace, WorkerClaim } from '../engine/workers.ts'
+import { PARTS, type Part } from '../run/queues.ts'
 import { readLastStatus } from '../runs/plans.ts'
 import { RunStore } from '../runs/store.ts'
 import type { CommandContext } from './context.ts'
 import { isResting } from './look.ts'
-import { parse } from './options.ts'
+import { parse, wrong } from './options.ts'
 
-export const HELP = `forge worker: works on the runs of this repository, until it is ended.
+const USAGE = 'forge worker [--only models|checks]'
+
+export const HELP = `${USAGE}: works on the runs of this repository, until it is ended.
 
 A run starts a worker by itself where there is none, and that one ends when there was nothing to do for 15 minutes. This one stays in the foreground: for a machine that does nothing
 else, or to see what a worker says. The models' keys are read from the environment and from forge.env.
+
+  --only models   asks models and goes on with runs, and runs no checks: for a machine without docker
+  --only checks   runs checks alone: for a machine without the models' keys
+
+FORGE_WORKER=models, checks or none in forge.env says the same of the worker that forge run starts.
 
 Ctrl-C ends it within seconds; what was under way is done again by the next worker. Asked by SIGUSR2, it takes nothing
 new, finishes what it does, and ends.`
 
 export async function runCommand(argv: string[], context: CommandContext): Promise<ExitCode> {
-  const options = { detached: { type: 'boolean' } } as const
-  const { detached } = parse(argv, { options, usage: 'forge worker', words: [0, 0] }).values
+  const options = { detached: { type: 'boolean' }, only: { type: 'string' } } as const
+  const { detached, only: asked } = parse(argv, { options, usage: USAGE, words: [0, 0] }).values
+  if (asked !== undefined && !isPart(asked)) throw wrong('--only wants models or checks', USAGE)
   const { cwd, env, out, signal } = context
   const repository = await openRepository(cwd)
   const place = await openWorkerPlace(repository, env)
@@ -54,7 +64,10 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
       if (detached) idle.begin()
       log(`Works on the runs of ${visible(cwd)}, by the Temporal server at ${visible(server.address)}.`)
     }
-    await runWorker({ repository, server, queue, env, signal, drain: ending, log, onReady, idle })
+    const only = asked ?? (await partOf(env))
+    await verifyPart(only, context)
+    const isShared = server.running === undefined
+    await runWorker({ repository, only, isShared, server, queue, env, signal, drain: ending, log, onReady, idle })
     log(drain.aborted ? 'Drained: a newer worker is there.' : quit.signal.aborted ? ENDED_IDLE : 'Ended.')
   } catch (error) {
     if (!detached || signal.aborted) throw error
@@ -67,13 +80,31 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
 
 const ENDED_IDLE = 'Ended, as there was nothing to do: the next command that needs a worker starts one.'
 
+const isPart = (word: string): word is Part => (PARTS as readonly string[]).includes(word)
+
+/** The part of the work that the settings give this machine; undefined for all. */
+async function partOf(env: CommandContext['env']): Promise<Part | undefined> {
+  const { worker } = await readSettings(env)
+  return worker === 'none' ? undefined : worker
+}
+
+/** Verifies that this machine has what a part of the work needs, which a worker with that part alone is for. */
+async function verifyPart(only: Part | undefined, { env, signal }: CommandContext): Promise<void> {
+  if (only === undefined) return
+  const settings = await readSettings(env)
+  const missing = only === 'models' ? settings.missing(settings.modelsOf('generation')[0]) : undefined
+  if (missing) throw new Failure(missing)
+  const why = only === 'checks' ? await whyNoContainer(signal) : undefined
+  if (why) throw new Failure(`The worker did not begin: checks need ${why}`)
+}
+
 /** Whether a queue has a run under way that may continue without the user. */
 async function hasWorkingRuns(repository: Repository, server: OpenServer, queue: string): Promise<boolean> {
   const { Client } = await import('@temporalio/client')
   const connection = await connectTo(server)
   const objects = openObjects(repository)
   try {
-    const open = await openRuns(new Client({ connection, namespace: server.namespace }), queue)
+    const open = await openRuns(new Client({ connection, ...namespaceOf(server) }), queue)
     const last = await Promise.all(open.map(run => readLastStatus(new RunStore(objects, run))))
     return last.some(status => !status || !isResting(status))
   } finally {

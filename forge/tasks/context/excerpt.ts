@@ -11,6 +11,8 @@ export type Excerpting = {
   /** Names in the task, which say what matters in the file. */
   names: ReadonlySet<string>
   readInterface: ReadInterface
+  /** Whether conflict markers, and lines around them, are shown before all else. */
+  conflicts?: boolean
   /** The most bytes for a whole file. `parts`: the most bytes for the parts of a longer one. */
   whole: number
   parts: number
@@ -42,14 +44,14 @@ export async function excerptInWords(
   path: Path,
   said: string,
   bytes: Buffer,
-  { names, readInterface, whole, parts }: Excerpting,
+  { names, readInterface, conflicts = false, whole, parts }: Excerpting,
 ): Promise<{ text: string; isWhole: boolean }> {
   const isText = !bytes.subarray(0, 8192).includes(0)
   if (bytes.length <= whole || !isText) return { text: fileInWords(path, said, bytes, whole), isWhole: true }
   const lines = bytes.toString().replaceAll('\r\n', '\n').split('\n').map(cutLine)
   if (lines.at(-1) === '') lines.pop()
   const { offers } = await readInterface(path, lines.join('\n'))
-  const kept = chosenLines(lines, offers, { names, most: parts })
+  const kept = chosenLines(lines, offers, { names, most: parts, marked: conflicts ? conflictsIn(lines) : [] })
   const pieces: string[] = []
   for (let at = 0; at < lines.length; ) {
     const isShown = kept.has(at)
@@ -81,16 +83,34 @@ function gapWords(offers: readonly Offer[], from: number, to: number): string {
   return `${head}; they define:\n${fenced(list.join('\n'))}${more}`
 }
 
+type Range = [from: number, to: number]
+
+/** Lines shown before and after a conflict. */
+const LINES_AROUND_CONFLICT = 15
+
+/** The conflicts in a file, each with lines around it. */
+function conflictsIn(lines: readonly string[]): Range[] {
+  const ranges: Range[] = []
+  let from: number | undefined
+  for (const [at, line] of lines.entries()) {
+    if (/^<{7}( |$)/.test(line)) from ??= at
+    if (from === undefined || !/^>{7}( |$)/.test(line)) continue
+    ranges.push([Math.max(0, from - LINES_AROUND_CONFLICT), Math.min(lines.length, at + 1 + LINES_AROUND_CONFLICT)])
+    from = undefined
+  }
+  return ranges
+}
+
 /** The lines to show, by index from 0: the most important first, until there is no more room. */
 function chosenLines(
   lines: readonly string[],
   offers: readonly Offer[],
-  { names, most }: { names: ReadonlySet<string>; most: number },
+  { names, most, marked }: { names: ReadonlySet<string>; most: number; marked: readonly Range[] },
 ): Set<number> {
   const kind = offers.length > 0 ? 'code' : 'text'
   const head = Math.min(HEAD_LINES[kind], lines.length)
   const top = kind === 'code' ? topOf(lines) : 0
-  const ranges: [from: number, to: number][] = [[top, Math.min(top + head, lines.length)]]
+  const ranges: Range[] = [...marked, [top, Math.min(top + head, lines.length)]]
   for (const { name, at, end } of offers) if (names.has(name)) ranges.push(definitionAt(lines, at, end))
   ranges.push([Math.max(0, lines.length - TAIL_LINES[kind]), lines.length])
   const telling = [...names].filter(looksLikeCode)

@@ -105,6 +105,7 @@ const MAX_WIDER: Record<StepKind, number> = {
   resolve: 0,
   summarise: 0,
   extract: 0,
+  classify: 0,
 }
 const MAX_RELATED = 3000
 const MAX_FOUND = 24_000
@@ -117,6 +118,8 @@ const SHOWN = {
   write: { whole: 12 << 10, parts: 16 << 10 },
   text: { whole: 8 << 10, parts: 8 << 10 },
   changelog: { whole: 3 << 10, parts: 6 << 10 },
+  /** Files with conflicts: all of these have to be seen, with lines around them. */
+  conflicts: { whole: 24 << 10, parts: 160 << 10 },
   read: { whole: 8 << 10, parts: 8 << 10 },
   named: { whole: MAX_FILE_BYTES, parts: MAX_FILE_BYTES },
 }
@@ -128,7 +131,7 @@ const README = 'README.md'
 const MAX_README = 1500
 
 /** Whether a kind of step needs files; others work only with texts. */
-const needsFiles = (kind: StepKind): boolean => kind !== 'summarise' && kind !== 'extract'
+const needsFiles = (kind: StepKind): boolean => !['summarise', 'extract', 'classify'].includes(kind)
 
 /** The order of parts in the request: those that most steps share come first. */
 const PLACES = ['run', 'instructions', 'project', 'interfaces', 'files', 'facts', 'lessons', 'about', 'now'] as const
@@ -205,6 +208,7 @@ const URGENT = new Set([
   'failures',
   'asked and answered',
   'lessons kept',
+  'unclear',
 ])
 
 /** Kinds of texts that are the same for each request of a planner. */
@@ -340,6 +344,7 @@ function shownOf(path: Path, { kind, task, files = [], whole = [] }: Packing): {
   const isSubject = !task || kind === 'resolve'
   if (isSubject && files.map(pathOf).includes(path)) return SHOWN.named
   if (!task || kind === 'review' || !mayWrite(path, task)) return SHOWN.read
+  if (kind === 'resolve') return SHOWN.conflicts
   // For a new entry in a long text, its top, its end and the named lines are enough; in a changelog, little more than
   // its top.
   if (!/\.(?:md|markdown|rst|adoc|txt)$/i.test(path)) return SHOWN.write
@@ -375,7 +380,12 @@ async function offerFile(
         room.leftOut.push(`${visiblePath(path)} (${size}, of which parts are sent)`)
       }
       const readInterface = readInterfaceBy(packing.map?.code)
-      const { text } = await excerptInWords(path, said, found.bytes, { names, readInterface, ...shown })
+      const { text } = await excerptInWords(path, said, found.bytes, {
+        names,
+        readInterface,
+        conflicts: packing.kind === 'resolve',
+        ...shown,
+      })
       room.offer('files', clean(text), visiblePath(path))
     }
   }

@@ -1,5 +1,6 @@
 /** Talks to a Temporal server, and turns its failures into sentences. */
-import type { Client, Connection, WorkflowHandle } from '@temporalio/client'
+import type { Client, Connection, TLSConfig, WorkflowHandle } from '@temporalio/client'
+import type { ProtoFailure } from '@temporalio/common'
 import { Failure } from '../../../core/failure.ts'
 import { firstLine, visible } from '../../../core/text.ts'
 import type { AttemptStatus, RunStatus } from '../contract.ts'
@@ -36,10 +37,19 @@ const RETENTION = 30 * 24 * 3600
 /** The address of a server and the credentials for it. */
 export type Server = Omit<TheirServer, 'kind'>
 
+/** A repository's task queue on a server. */
+export type QueuePlace = { server: Pick<Server, 'namespace' | 'converter'>; queue: string }
+
+/** What a client and a worker of a server have in common: the namespace, and how data for it is converted. */
+export const namespaceOf = ({ namespace, converter }: Pick<Server, 'namespace' | 'converter'>) => ({
+  namespace,
+  ...(converter && { dataConverter: converter }),
+})
+
 /** Connects to a server. @throws Failure where none answers, it is no Temporal server, or it refuses access. */
 export async function connect(server: Server): Promise<Connection> {
   try {
-    await reach(server.address)
+    await reach(server)
     const { Connection } = await import('@temporalio/client')
     const { tls, apiKey, metadata } = server.options
     const options = { ...(tls !== undefined && { tls }), ...(apiKey && { apiKey }), ...(metadata && { metadata }) }
@@ -50,25 +60,39 @@ export async function connect(server: Server): Promise<Connection> {
 }
 
 /**
- * Opens a connection to the server as a test, and fails at once if the port is closed or does not answer: Temporal's
- * client would retry until its timeout. Tests nothing where a proxy is configured.
+ * Opens a connection to the server as a test, with TLS where that is configured, and fails at once if the port is
+ * closed, does not answer or its certificate is refused: Temporal's client would retry until its timeout, and not give
+ * the reason. Tests nothing where a proxy is configured.
  */
-async function reach(address: string): Promise<void> {
+async function reach({ address, options }: Server): Promise<void> {
   const [, host, port] = /^(?:\w+:\/\/\/?)?\[?([^\]/]+?)\]?:(\d+)$/.exec(address) ?? []
   if (!host || !port || PROXIES.some(name => process.env[name])) return
-  const { connect: dial } = await import('node:net')
+  const [{ connect: dial, isIP }, { connect: dialTls }] = await Promise.all([import('node:net'), import('node:tls')])
+  const place = { host, port: Number(port), timeout: REACH_TIMEOUT_MS }
+  const tls = options.tls === true ? {} : options.tls || undefined
+  const servername = tls?.serverNameOverride ?? host
+  if (tls && isIP(servername))
+    throw new Failure(
+      `The address of the Temporal server is a number (${visible(address)}), to which TLS gives no name: set the name of its certificate as TEMPORAL_TLS_SERVER_NAME.`,
+    )
   await new Promise<void>((resolve, reject) => {
-    const socket = dial({ host, port: Number(port), timeout: REACH_TIMEOUT_MS })
+    const socket = tls ? dialTls({ ...place, servername, ALPNProtocols: ['h2'], ...certificatesOf(tls) }) : dial(place)
     const end = (error?: Error) => {
       socket.destroy()
       if (error) reject(error)
       else resolve()
     }
-    socket.once('connect', () => end())
+    socket.once(tls ? 'secureConnect' : 'connect', () => end())
     socket.once('timeout', () => end(new Error(NOT_IN_TIME)))
     socket.once('error', end)
   })
 }
+
+/** The certificates for a connection, in the terms of Node's TLS. */
+const certificatesOf = ({ serverRootCACertificate: ca, clientCertPair: pair }: TLSConfig) => ({
+  ...(ca && { ca: Buffer.from(ca) }),
+  ...(pair && { cert: Buffer.from(pair.crt), key: Buffer.from(pair.key) }),
+})
 
 const NOT_IN_TIME = 'no answer in time'
 
@@ -284,11 +308,18 @@ async function reasonOfEnd(client: Client, run: string): Promise<string> {
     .withDeadline(Date.now() + ANSWER_MS, () => client.workflowService.getWorkflowExecutionHistoryReverse(request))
     .then(({ history }) => history?.events?.[0])
     .catch(() => undefined)
+  const failure = last?.workflowExecutionFailedEventAttributes?.failure
   const reason =
-    last?.workflowExecutionTerminatedEventAttributes?.reason ??
-    last?.workflowExecutionFailedEventAttributes?.failure?.message ??
-    ''
+    last?.workflowExecutionTerminatedEventAttributes?.reason ?? (failure && (await messageOf(client, failure))) ?? ''
   return visible(firstLine(reason)).slice(0, 300)
+}
+
+/** The message of a failure on the server; its own is in the data that can be encrypted. */
+async function messageOf(client: Client, failure: ProtoFailure): Promise<string> {
+  const { decodeOptionalFailureToOptionalError } = await import('@temporalio/common/lib/internal-non-workflow')
+  const decoded = decodeOptionalFailureToOptionalError(client.options.loadedDataConverter, failure)
+  const error = await decoded.catch((reason: Error) => reason)
+  return error?.message ?? ''
 }
 
 /** The unfinished runs of these workflow types, of one queue or of all. */
@@ -360,7 +391,9 @@ function codeOf(error: unknown): number | undefined {
   return undefined
 }
 
-/** The message of the innermost error, which tells most. */
+/** The message of the innermost error, which tells most, for a sentence. */
+export const serverReason = (error: unknown): string => reasonOf(error)
+
 function reasonOf(error: unknown): string {
   let reason = ''
   for (let at = error; at instanceof Error; at = at.cause) reason = at.message
@@ -368,6 +401,7 @@ function reasonOf(error: unknown): string {
 }
 
 export function serverErrorInWords(error: unknown, { address, namespace }: Server): Failure {
+  if (error instanceof Failure) return error
   const where = visible(address)
   const code = codeOf(error)
   // The library words its timeouts differently by where they come from, so they all get the same reason.
@@ -380,7 +414,7 @@ export function serverErrorInWords(error: unknown, { address, namespace }: Serve
       `The Temporal server at ${where} has no namespace ${visible(namespace)}: set TEMPORAL_NAMESPACE, or create it.`,
     )
   if (code === UNIMPLEMENTED) return new Failure(`What answers at ${where} is no Temporal server (${reason}).`)
-  if (/ssl|tls|certificate|wrong version number|secure/i.test(reason))
+  if (/ssl|tls|certificate|wrong version number|secure|altnames/i.test(reason))
     return new Failure(
       `No secure connection to the Temporal server at ${where} (${reason}): check TEMPORAL_TLS and its certificates.`,
     )

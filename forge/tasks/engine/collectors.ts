@@ -5,6 +5,7 @@
 import { Context } from '@temporalio/activity'
 import { ApplicationFailure, WorkflowNotFoundError } from '@temporalio/common'
 import type { CollectorInput, GivenRequest, RunId } from '../contract.ts'
+import { ownQueueOf } from '../run/queues.ts'
 
 /** A request that a collector may have, identified by its run and its key. */
 type Held = { run: RunId; key: string }
@@ -30,7 +31,7 @@ export const temporalCollectors: Collectors = {
     const { client, info } = Context.current()
     const options = {
       workflowId: idOf(info.taskQueue, input.model),
-      taskQueue: info.taskQueue,
+      taskQueue: ownQueueOf(info.taskQueue),
       args: [input],
       signal: 'enlist',
       signalArgs: [given],
@@ -63,7 +64,7 @@ export const temporalCollectors: Collectors = {
   },
 }
 
-const idOf = (queue: string, model: string): string => `forge-batch-${queue}-${model}`
+const idOf = (queue: string, model: string): string => `forge-batch-${ownQueueOf(queue)}-${model}`
 
 /** Ignores that a collector has ended, since it then has no requests to withdraw. Throws any other error. */
 function ignoreEnded(error: unknown): void {

@@ -1,6 +1,7 @@
 /** The daily round of a repository, as a schedule of the server: it learns from runs that were not learned from. */
 import { Client, ScheduleAlreadyRunning, ScheduleOverlapPolicy } from '@temporalio/client'
 import type { NativeConnection } from '@temporalio/worker'
+import { namespaceOf, type QueuePlace } from './client.ts'
 
 /** The id of a repository's schedule. */
 export const scheduleOf = (queue: string): string => `${queue}-lessons`
@@ -9,11 +10,8 @@ export const scheduleOf = (queue: string): string => `${queue}-lessons`
  * Makes the repository's schedule on the Temporal server, unless it exists: once a day, lessons are learned from ended
  * runs. If no worker runs at that time, the workflow waits for the next worker.
  */
-export async function ensureDailyRound(
-  connection: NativeConnection,
-  { namespace, queue }: { namespace: string; queue: string },
-): Promise<void> {
-  const { schedule } = new Client({ connection, namespace })
+export async function ensureDailyRound(connection: NativeConnection, { server, queue }: QueuePlace): Promise<void> {
+  const { schedule } = new Client({ connection, ...namespaceOf(server) })
   try {
     await schedule.create({
       scheduleId: scheduleOf(queue),

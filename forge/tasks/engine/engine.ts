@@ -7,7 +7,8 @@ import type { Client, Connection } from '@temporalio/client'
 import { Failure } from '../../../core/failure.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { visible } from '../../../core/text.ts'
-import { CONNECT_TIMEOUT_MS, connect, prepareNamespace, type Server, type Warning } from './client.ts'
+import { CONNECT_TIMEOUT_MS, connect, namespaceOf, prepareNamespace, type Server, type Warning } from './client.ts'
+import { openConverter } from './encryption.ts'
 import { findConfigured, findServer } from './find.ts'
 import { queueOf } from './repository-id.ts'
 import {
@@ -50,6 +51,9 @@ type OpenOptions = {
   say?: (line: string) => void
 }
 
+/** Loads Temporal's client, which takes a quarter of a second. */
+export const loadClient = () => import('@temporalio/client')
+
 /**
  * Opens the engine for a repository. @throws Failure where there is no server, it does not answer, or a worker does not
  * start.
@@ -60,7 +64,7 @@ export async function openEngine(
   { start, say = () => undefined }: OpenOptions,
 ): Promise<Engine> {
   // Load the client while the server starts.
-  const loaded = import('@temporalio/client')
+  const loaded = loadClient()
   loaded.catch(() => undefined)
   const server = await openServer(env, { start, say })
   const queue = await queueOf(repository)
@@ -74,7 +78,7 @@ export async function openEngine(
     const telemetry = await startTelemetry(env, say)
     const { Client } = await loaded
     const interceptors = { workflow: telemetry.client }
-    const client = new Client({ connection, namespace: server.namespace, interceptors })
+    const client = new Client({ connection, ...namespaceOf(server), interceptors })
     const close = async () => {
       await telemetry[Symbol.asyncDispose]()
       await connection.close()
@@ -87,7 +91,12 @@ export async function openEngine(
 }
 
 /** Finds the server, or with `start` starts our own. */
-export async function openServer(
+export async function openServer(env: Environment, options: OpenOptions & { ui?: boolean }): Promise<OpenServer> {
+  const [server, converter] = await Promise.all([findOrStart(env, options), openConverter(env)])
+  return { ...server, converter }
+}
+
+async function findOrStart(
   env: Environment,
   { start, say = () => undefined, ui = false }: OpenOptions & { ui?: boolean },
 ): Promise<OpenServer> {

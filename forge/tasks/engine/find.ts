@@ -5,6 +5,7 @@
 import { constants } from 'node:fs'
 import { access, readdir, stat } from 'node:fs/promises'
 import { delimiter, isAbsolute, join } from 'node:path'
+import type { DataConverter } from '@temporalio/common'
 import type { ClientConnectConfig } from '@temporalio/envconfig'
 import { Failure } from '../../../core/failure.ts'
 import { xdgFolder } from '../../../core/folders.ts'
@@ -20,6 +21,8 @@ export type TheirServer = {
   address: string
   namespace: string
   options: Pick<ClientConnectConfig['connectionOptions'], 'tls' | 'apiKey' | 'metadata'>
+  /** Encrypts what the server stores, where the user has switched that on. */
+  converter?: DataConverter
 }
 
 /** Where `make demo-tasks` and `make test` install the program, so that it is not downloaded twice. */

@@ -7,6 +7,7 @@ import { ApplicationFailure } from '@temporalio/activity'
 import { Client, WorkflowNotFoundError } from '@temporalio/client'
 import type { NativeConnection } from '@temporalio/worker'
 import * as v from 'valibot'
+import { namespaceOf, type QueuePlace } from './client.ts'
 import { isProcessAlive, markOf, ProcessMark } from './processes.ts'
 
 const PREFIX = 'forge worker '
@@ -20,18 +21,16 @@ export async function ownIdentity(): Promise<string> {
 }
 
 /** Whether a worker's identity belongs to a process of this machine that has ended. */
-async function isDead(identity: string): Promise<boolean> {
+export async function isDead(identity: string): Promise<boolean> {
   if (!identity.startsWith(PREFIX)) return false
   const parsed = v.safeParse(Identity, identity.slice(PREFIX.length))
   return parsed.success && parsed.output.host === hostname() && !(await isProcessAlive(parsed.output.process))
 }
 
 /** Reports the activities of dead workers as failed, so that the server repeats them; gives how many. */
-export async function giveBackLeftBehind(
-  connection: NativeConnection,
-  { namespace, queue }: { namespace: string; queue: string },
-): Promise<number> {
-  const client = new Client({ connection, namespace })
+export async function giveBackLeftBehind(connection: NativeConnection, { server, queue }: QueuePlace): Promise<number> {
+  const { namespace } = server
+  const client = new Client({ connection, ...namespaceOf(server) })
   let count = 0
   const running = client.workflow.list({ query: `TaskQueue = '${queue}' AND ExecutionStatus = 'Running'` })
   for await (const { workflowId, runId } of running) {

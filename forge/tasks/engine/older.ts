@@ -10,14 +10,12 @@ import { openObjects } from '../../../core/git/objects.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { readRunInput } from '../runs/plans.ts'
 import { RunStore } from '../runs/store.ts'
-import { forgetRun, openRuns, RUN_TYPE, startRun } from './client.ts'
+import { forgetRun, namespaceOf, openRuns, type QueuePlace, RUN_TYPE, startRun } from './client.ts'
 import { scheduleOf } from './daily.ts'
 import { formerQueuesOf } from './repository-id.ts'
 
 /** The workflow types of earlier versions, whose flows began with other steps. */
 const OLDER_TYPES = ['run']
-
-type Place = { namespace: string; queue: string }
 
 /**
  * Submits runs of earlier versions again, also those on a queue that the repository had before. Gives their ids.
@@ -25,9 +23,9 @@ type Place = { namespace: string; queue: string }
 export async function moveOlder(
   connection: NativeConnection,
   repository: Repository,
-  { namespace, queue }: Place,
+  { server, queue }: QueuePlace,
 ): Promise<string[]> {
-  const client = new Client({ connection, namespace })
+  const client = new Client({ connection, ...namespaceOf(server) })
   const former = await formerQueuesOf(repository)
   const open = await Promise.all([
     openRuns(client, queue, OLDER_TYPES),

@@ -6,17 +6,27 @@
 import { readFile } from 'node:fs/promises'
 import { basename } from 'node:path'
 import { pathToFileURL } from 'node:url'
+import type { DataConverter } from '@temporalio/common'
 import { historyFromJSON } from '@temporalio/common/lib/proto-utils.js'
 import { DefaultLogger, Runtime, Worker } from '@temporalio/worker'
 
 /** A recorded history, with the id of its workflow, as its children's ids begin with that. */
 type RecordedHistory = { workflowId: string; history: unknown }
 
-/** Gives a sentence for each history that does not fit; empty where all do. */
-export async function replay(histories: readonly RecordedHistory[], bundle: string): Promise<string[]> {
+/** Gives a sentence for each history that does not fit; empty where all do. `converter`: decrypts their data. */
+export async function replay(
+  histories: readonly RecordedHistory[],
+  bundle: string,
+  converter?: DataConverter,
+): Promise<string[]> {
   beQuiet()
   const complaints: string[] = []
-  const options = { workflowBundle: { codePath: bundle }, sinks: { exporter: { export: { fn: () => undefined } } } }
+  const dataConverter = converter && { dataConverter: converter }
+  const options = {
+    workflowBundle: { codePath: bundle },
+    ...dataConverter,
+    sinks: { exporter: { export: { fn: () => undefined } } },
+  }
   const given = histories.map(({ workflowId, history }) => ({ workflowId, history: historyFromJSON(history) }))
   for await (const { workflowId, error } of Worker.runReplayHistories(options, given))
     if (error) complaints.push(`${workflowId}: ${error.message.split('\n')[0]}`)

@@ -6,17 +6,28 @@
 
 import { trace } from '@opentelemetry/api'
 import { ApplicationFailure, asyncLocalStorage, type Context } from '@temporalio/activity'
-import { type ActivityInterceptors, DefaultLogger, NativeConnection, Runtime, Worker } from '@temporalio/worker'
+import {
+  type ActivityInterceptors,
+  DefaultLogger,
+  type MetricsExporterConfig,
+  NativeConnection,
+  Runtime,
+  Worker,
+} from '@temporalio/worker'
 import { Failure } from '../../../core/failure.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { firstLine, visible } from '../../../core/text.ts'
 import { makeActivities } from '../activities/activities.ts'
 import { FULL_DISK, TRIES } from '../activities/means.ts'
-import { ensureBundle } from './bundle.ts'
-import { type Server, serverErrorInWords } from './client.ts'
+import { ACTIVITIES_OF, PARTS, type Part, queueOfPart } from '../run/queues.ts'
+import { ensureBundle, flowsVersion } from './bundle.ts'
+import { namespaceOf, type Server, serverErrorInWords, serverReason } from './client.ts'
 import { ensureDailyRound } from './daily.ts'
+import { Deployments, type Version, versionOf, whyNoDeployments } from './deployments.ts'
+import { isEncrypting, verifyKey } from './encryption.ts'
 import type { IdleWatch } from './idle.ts'
 import { giveBackLeftBehind, ownIdentity } from './left-behind.ts'
+import { metricsOf } from './metrics.ts'
 import { moveOlder } from './older.ts'
 import { SignsOfLife } from './signs-of-life.ts'
 import { startTelemetry, type Telemetry } from './telemetry.ts'
@@ -38,6 +49,16 @@ type WorkerOptions = {
   onReady: () => Promise<void> | void
   /** Called when the worker is ready for work, with its connection; errors are logged. */
   onBegun?: (connection: NativeConnection) => Promise<void>
+  /**
+   * The parts of the work for which the worker has a queue each. Without it, one queue has all activities.
+   */
+  parts?: readonly Part[]
+  /** Whether the worker runs workflows; by default it does. */
+  runsFlows?: boolean
+  /**
+   * The version of the workflows, for servers with workers of several versions; without it, the worker has none.
+   */
+  version?: string
   /** The path of a bundle; by default that of the current sources. */
   bundle?: string
   /** Counts the running activities, so that an idle worker can be ended. */
@@ -55,28 +76,49 @@ const STICKY_TIMEOUT = '5 seconds'
 /** The longest time for draining. */
 const DRAIN_TIMEOUT = '15 minutes'
 
-/** Runs the worker of a repository, with the real activities, until it is asked to end or drain. */
+/**
+ * Runs the worker of a repository, with the real activities, until it is asked to end or drain. `only`: the part of the
+ * work that it serves; without it, all. Workflows run where models are asked: their settings are there. `isShared`:
+ * whether other machines may have workers on the server.
+ */
 export async function runWorker({
   repository,
+  only,
+  isShared,
   ...options
-}: { repository: Repository } & Omit<WorkerOptions, 'activities' | 'onBegun'>): Promise<void> {
+}: { repository: Repository; only?: Part | undefined; isShared: boolean } & Omit<
+  WorkerOptions,
+  'activities' | 'onBegun' | 'parts' | 'runsFlows' | 'version'
+>): Promise<void> {
   await using opened = await makeActivities({ repository, env: options.env })
   const onBegun = async (connection: NativeConnection): Promise<void> => {
-    const place = { namespace: options.server.namespace, queue: options.queue }
+    const { server, queue } = options
+    const place = { server, queue }
     const { shared, learns } = opened
     // A worker that was killed may have had answers that were paid for and not pushed.
     shared?.pushLeft().catch(error => options.log(`What is left here is not on the hub yet (${String(error)}).`))
+    if (only === 'checks') return
     if (learns) await ensureDailyRound(connection, place)
     const moved = await moveOlder(connection, repository, place)
     if (moved.length > 0) options.log(`Goes on with runs that another version of Forge has begun: ${moved.join(', ')}.`)
   }
-  await hostWorker({ ...options, activities: opened.activities, onBegun })
+  const parts = only === undefined ? PARTS : [only]
+  // On this machine's own server, the next worker takes the place of the one before.
+  const version = isShared ? { version: await flowsVersion() } : {}
+  await hostWorker({
+    ...options,
+    activities: opened.activities,
+    onBegun,
+    parts,
+    runsFlows: only !== 'checks',
+    ...version,
+  })
 }
 
 /** Runs a worker with any activities. Throws a Failure where the server or the bundle is not available. */
 export async function hostWorker(options: WorkerOptions): Promise<void> {
   const { server, log, env } = options
-  installRuntime(log)
+  installRuntime(log, metricsOf(env))
   await using telemetry = await startTelemetry(env, log)
   const { tls, apiKey, metadata } = server.options
   const given = { ...(tls !== undefined && { tls }), ...(apiKey && { apiKey }), ...(metadata && { metadata }) }
@@ -86,24 +128,38 @@ export async function hostWorker(options: WorkerOptions): Promise<void> {
   const last = new AbortController()
   using signs = new SignsOfLife()
   try {
-    const bundle = options.bundle ?? (await ensureBundle())
+    const bundle = options.bundle ?? (await ensureBundle(isEncrypting(server.converter)))
+    await verifyKey(connection, options)
     const means = { telemetry, signs, last: last.signal }
     const settings = { identity: await ownIdentity(), ...settingsOf({ ...options, bundle }, means) }
-    const worker = await Worker.create({ connection, ...settings }).catch(error => {
-      throw inTheWay(error, server)
-    })
+    const deployed = await deploymentOf(connection, options)
+    const isNew = deployed !== undefined && !(await deployed.deployments.isKnown())
+    const workers = await Promise.all(
+      queuesOf(options, settings, deployed?.version).map(of =>
+        Worker.create({ connection, ...settings, ...of }).catch(error => {
+          throw inTheWay(error, server)
+        }),
+      ),
+    )
+    const ending = AbortSignal.any([options.signal, options.drain])
     const onReady = async () => {
+      if (deployed) {
+        // New runs have to find a version, so the worker is not ready before.
+        await deployed.deployments.takeOver({ isNew }).catch(error => {
+          throw new Failure(`The worker's version could not be made known to the server (${serverReason(error)}).`)
+        })
+        void deployed.deployments.keepMoving(bundle, { signal: ending, log })
+      }
       await options.onReady()
-      const { namespace } = server
       options.onBegun?.(connection).catch(error => log(`Runs of another version stay as they are (${String(error)}).`))
-      giveBackLeftBehind(connection, { namespace, queue: options.queue }).then(
+      giveBackLeftBehind(connection, { server, queue: options.queue }).then(
         count =>
           count > 0 && log(`Does again what a worker was doing when it was killed (${count} of its activities).`),
         // If this fails, the server notices the dead worker by itself, a little later.
         () => undefined,
       )
     }
-    await workUntilAsked(worker, { ...options, onReady }, last)
+    await workUntilAsked(workers, { ...options, onReady }, last)
   } finally {
     // Fails while a worker is still ending; the connection then ends with the process.
     await connection.close().catch(() => undefined)
@@ -114,10 +170,11 @@ export async function hostWorker(options: WorkerOptions): Promise<void> {
  * Installs the library's runtime, which is possible once in a process. Its messages go to the log; it does not handle
  * signals.
  */
-function installRuntime(log: (line: string) => void): void {
+function installRuntime(log: (line: string) => void, metrics: MetricsExporterConfig | undefined): void {
   try {
     const logger = new DefaultLogger('WARN', ({ level, message, meta }) => log(`${level} ${message}${reasonIn(meta)}`))
-    Runtime.install({ logger, shutdownSignals: [], telemetryOptions: { logging: { forward: {}, filter: 'ERROR' } } })
+    const telemetryOptions = { logging: { forward: {}, filter: 'ERROR' }, ...(metrics && { metrics }) }
+    Runtime.install({ logger, shutdownSignals: [], telemetryOptions })
   } catch (error) {
     if (!(error instanceof Error) || error.name !== 'IllegalStateError') throw error
   }
@@ -139,7 +196,7 @@ function settingsOf(
   { telemetry, signs, last }: { telemetry: Telemetry; signs: SignsOfLife; last: AbortSignal },
 ) {
   return {
-    namespace: server.namespace,
+    ...namespaceOf(server),
     taskQueue: queue,
     workflowBundle: { codePath: bundle },
     activities,
@@ -167,11 +224,56 @@ function settingsOf(
   }
 }
 
-async function workUntilAsked(worker: Worker, options: WorkerOptions, last: AbortController): Promise<void> {
+/** The versions of a worker's queue; undefined where it has none, or the server lacks them, which is told. */
+async function deploymentOf(
+  connection: NativeConnection,
+  { server, queue, version: buildId, runsFlows = true, log }: WorkerOptions,
+): Promise<{ version: Version; deployments: Deployments } | undefined> {
+  if (buildId === undefined || !runsFlows) return undefined
+  const why = await whyNoDeployments(connection, server.namespace)
+  if (why !== undefined) {
+    log(why)
+    return undefined
+  }
+  const version = versionOf(queue, buildId)
+  return { version, deployments: new Deployments(connection, { server, queue }, version) }
+}
+
+/** What the workers of one process differ in: one for the repository's own queue, and one for each part of the work. */
+function queuesOf(
+  { queue, activities, parts = [], runsFlows = true }: WorkerOptions,
+  { workflowBundle }: { workflowBundle: { codePath: string } },
+  version: Version | undefined,
+) {
+  const named = activities as Record<string, unknown>
+  const workerDeploymentOptions = version && {
+    version,
+    useWorkerVersioning: true as const,
+    defaultVersioningBehavior: 'PINNED' as const,
+  }
+  const own = { taskQueue: queue, workflowBundle, activities, ...(version && { workerDeploymentOptions }) }
+  const ofParts = parts.map(part => ({
+    taskQueue: queueOfPart(queue, part),
+    workflowBundle: undefined,
+    activities: Object.fromEntries(ACTIVITIES_OF[part].map(name => [name, named[name]])),
+  }))
+  return [...(runsFlows ? [own] : []), ...ofParts]
+}
+
+async function workUntilAsked(
+  workers: readonly Worker[],
+  options: WorkerOptions,
+  last: AbortController,
+): Promise<void> {
   const { signal, drain, onReady, log } = options
-  const running = worker.run()
+  const running = Promise.all(workers.map(worker => worker.run()))
   const left = Promise.withResolvers<void>()
-  const stop = () => worker.getState() === 'RUNNING' && worker.shutdown()
+  const isRunning = () => workers.every(worker => worker.getState() === 'RUNNING')
+  const stop = () => {
+    for (const worker of workers) if (worker.getState() === 'RUNNING') worker.shutdown()
+  }
+  // If one of them fails, the others must not go on alone.
+  running.catch(stop)
   const end = () => {
     stop()
     setTimeout(() => last.abort(), MERCY).unref()
@@ -181,7 +283,7 @@ async function workUntilAsked(worker: Worker, options: WorkerOptions, last: Abor
   if (drain.aborted) stop()
   signal.addEventListener('abort', end, { once: true })
   drain.addEventListener('abort', stop, { once: true })
-  if (worker.getState() === 'RUNNING') await onReady()
+  if (isRunning()) await onReady()
   const hasEnded = await Promise.race([running.then(() => true), left.promise.then(() => false)])
   running.catch(() => undefined)
   if (!hasEnded) log('What was under way did not end in time: the next worker does it again.')

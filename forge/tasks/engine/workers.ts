@@ -12,7 +12,7 @@ import { xdgFolder } from '../../../core/folders.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { Claim, openFolder, openState, readJson, writeJson } from '../../../core/state.ts'
 import { visible } from '../../../core/text.ts'
-import { settingsFile } from '../../ai/settings.ts'
+import { readSettings, settingsFile } from '../../ai/settings.ts'
 import type { Server } from './client.ts'
 import { endProcess, isProcessAlive, markOf, ProcessMark, sendSignal, sleep, startDetached } from './processes.ts'
 import { codeVersion } from './versions.ts'
@@ -82,14 +82,17 @@ export async function findWorkers(env: Environment): Promise<WorkerRecord[]> {
 
 /**
  * Ensures that a worker serves a repository. One with older code is drained and replaced; so is one that polls another
- * server, or was started with other settings, unless this environment only lacks some of the worker's settings. @throws
- * Failure where it does not start.
+ * server, or was started with other settings, unless this environment only lacks some of the worker's settings. Gives
+ * undefined where the settings say that this machine has none. @throws Failure where it does not start.
  */
 export async function ensureWorker(
   repository: Repository,
   env: Environment,
   { server, queue }: { server: Server; queue: string },
-): Promise<WorkerRecord> {
+): Promise<WorkerRecord | undefined> {
+  // Unreadable settings are reported by the first activity that needs them.
+  const settings = await readSettings(env).catch(() => undefined)
+  if (settings?.worker === 'none') return undefined
   const place = await openWorkerPlace(repository, env)
   const wanted = await describe(env, { server, queue })
   const there = await findWorker(place)

@@ -167,7 +167,8 @@ class Attempt {
    */
   async #change(doing: string, name: string, base: Oid, about: Reference | undefined): Promise<Oid> {
     await this.#reached(doing)
-    const result = await this.#need(name, { kind: 'implement', base, about: about ? [about] : [] })
+    const { kind = 'implement' } = this.input.shape
+    const result = await this.#need(name, { kind, base, about: about ? [about] : [] })
     return result.commit ?? base
   }
 

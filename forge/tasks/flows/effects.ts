@@ -8,8 +8,10 @@ import {
   type LocalActivityOptions,
   proxyActivities,
   proxyLocalActivities,
+  workflowInfo,
 } from '@temporalio/workflow'
 import type { Activities } from '../contract.ts'
+import { type ACTIVITIES_OF, type Part, queueOfPart } from '../run/queues.ts'
 
 /**
  * The most attempts of an activity that are lost with killed workers; fewer for model requests, since a lost one may be
@@ -70,35 +72,46 @@ const AT_ONCE: LocalActivityOptions = {
 
 /** Activities that may take seconds: they are not local ones, so that the workflow can answer queries meanwhile. */
 type Slow = 'construct' | 'begin' | 'lintPlan' | 'gatherLessons' | 'unlearned'
-type Checking = 'validate' | 'finish'
+type Checking = (typeof ACTIVITIES_OF)['checks'][number]
 /** Activities of a collector (the workflow that gathers requests into batches), which call a provider's batch API. */
-type Batching = 'submitBatch' | 'lookAtBatch' | 'cancelBatch' | 'collectBatch' | 'failBatch'
+type Batching = Exclude<(typeof ACTIVITIES_OF)['models'][number], 'send'>
 
 export const slow = proxyActivities<Pick<Activities, Slow>>(SHORT)
-export const sending = proxyActivities<Pick<Activities, 'send'>>(SENDING)
+export const sending = onQueueOf<Pick<Activities, 'send'>>('models', SENDING)
 /** A cancellation waits until it is certain whether a collector has the request, so that it can be withdrawn there. */
 export const enlisting = proxyActivities<Pick<Activities, 'enlist'>>({
   ...SHORT,
   cancellationType: ActivityCancellationType.WAIT_CANCELLATION_COMPLETED,
 })
-export const batching = proxyActivities<Pick<Activities, Batching>>(SENDING)
-export const checking = proxyActivities<Pick<Activities, Checking>>(CHECKING)
+export const batching = onQueueOf<Pick<Activities, Batching>>('models', SENDING)
+export const checking = onQueueOf<Pick<Activities, Checking>>('checks', CHECKING)
 export const atOnce = inTurn(
   proxyLocalActivities<Omit<Activities, Slow | Checking | Batching | 'send' | 'enlist'>>(AT_ONCE),
 )
 
+/** Activities on the queue of a part of the work; its name is known only while a workflow runs. */
+function onQueueOf<All extends object>(part: Part, options: ActivityOptions): All {
+  return new Proxy({} as All, {
+    get: (_, name) => {
+      const taskQueue = queueOfPart(workflowInfo().taskQueue, part)
+      return Reflect.get(proxyActivities({ ...options, taskQueue }), name)
+    },
+  })
+}
+
 /**
  * Runs activities of a flow one at a time. Several local activities at once may end in another order, or in other
  * groups, when a history is replayed (github.com/temporalio/sdk-python/issues/1578 and 1881), and a flow that decides
- * by that order would differ.
+ * by that order would differ. Each gets the time of the flow as the field `at` of its input, which is the server's: by
+ * it, the journals of several machines are in one order.
  */
 function inTurn<All extends object>(activities: All): All {
   let before: Promise<unknown> = Promise.resolve()
   return new Proxy(activities, {
     get: (all, name: keyof All & string) => {
-      const begin = all[name] as (...args: unknown[]) => Promise<unknown>
-      return (...args: unknown[]) => {
-        const result = before.then(() => begin(...args))
+      const begin = all[name] as (input: object) => Promise<unknown>
+      return (input: object) => {
+        const result = before.then(() => begin({ ...input, at: Date.now() }))
         before = result.catch(() => undefined)
         return result
       }

@@ -3,6 +3,7 @@
  * the names `run`, `task`, `step` and `fanOut`; see engine/older.ts for runs that they began.
  */
 export { forgeAttempt } from './attempt.ts'
+export { forgeBudget } from './budget.ts'
 export { forgeBatch } from './collector.ts'
 export { forgeFanOut } from './fan-out.ts'
 export { forgeLearn, forgeLessons } from './learn.ts'

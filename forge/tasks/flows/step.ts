@@ -5,7 +5,7 @@
  */
 
 import { type ChildWorkflowHandle, startChild, workflowInfo } from '@temporalio/workflow'
-import type { List, Reference, Spent, StepInput, StepPlace } from '../contract.ts'
+import type { List, Received, Reference, Spent, StepInput, StepPlace } from '../contract.ts'
 import { added, NOTHING_SPENT } from '../run/state.ts'
 import type { Batched } from './batched.ts'
 import { atOnce, sending, slow } from './effects.ts'
@@ -19,8 +19,11 @@ import { failureOf } from './troubles.ts'
  */
 export type StepMeans = { held: Holding; fanOuts: Set<ChildWorkflowHandle<FanOutFlow>>; batched?: Batched }
 
-/** The suffixes of the ids of a repeated step: after its sub-agents' findings, and after a faulty answer. */
-export const [AGAIN, MENDED] = ['again', 'mended']
+/**
+ * The suffixes of the ids of further requests of a step: after its sub-agents' findings, after a faulty answer, and
+ * about an answer whose signal is unknown.
+ */
+export const [AGAIN, MENDED, SIGNAL] = ['again', 'mended', 'signal']
 
 /**
  * Runs a step: asks a model. If it wants sub-agents, runs these and asks again with their findings. Each of these two
@@ -51,7 +54,8 @@ async function askOrMend(input: StepInput, means: StepMeans): Promise<StepEnd> {
 }
 
 /** Runs the five activities of a step. */
-async function ask(input: StepInput, { batched }: StepMeans): Promise<StepEnd> {
+async function ask(input: StepInput, means: StepMeans): Promise<StepEnd> {
+  const { batched } = means
   const place = stepPlaceOf(input)
   let spent = NOTHING_SPENT
   try {
@@ -59,7 +63,11 @@ async function ask(input: StepInput, { batched }: StepMeans): Promise<StepEnd> {
     const asked = { ...place, ...constructed }
     const sent = input.inBatch && batched ? await batched.send(asked) : await sending.send(asked)
     spent = sent.spent
-    const received = await atOnce.receive({ ...place, kind: input.kind, answer: sent.answer })
+    const read = await atOnce.receive({ ...place, kind: input.kind, answer: sent.answer })
+    const { received, spent: more } = read.unclear
+      ? await classified(input, means, read, sent.answer)
+      : { received: read }
+    if (more) spent = added(spent, more)
     const { parsed } = received
     const serialized =
       parsed && (await atOnce.serialize({ ...place, kind: input.kind, base: input.base, key: constructed.key, parsed }))
@@ -68,6 +76,26 @@ async function ask(input: StepInput, { batched }: StepMeans): Promise<StepEnd> {
   } catch (error) {
     return stepEndOf(error, spent)
   }
+}
+
+/**
+ * Asks a model of the classification tier which signal an answer meant whose own one is unknown, and reads the answer
+ * with that. Where it can't be told or asked, the answer stays unreadable, which stops the run.
+ */
+async function classified(
+  input: StepInput,
+  means: StepMeans,
+  received: Received,
+  answer: Reference,
+): Promise<{ received: Received; spent: Spent }> {
+  const { unclear, ...unread } = received
+  if (!unclear) return { received, spent: NOTHING_SPENT }
+  const place = { ...input, step: `${input.step}/${SIGNAL}`, choice: 0, depth: 0, inBatch: false, about: [unclear] }
+  const end = await ask({ ...place, kind: 'classify', tier: 'classification' }, means)
+  const meant = end.halt ? undefined : end.result.meant
+  if (!meant) return { received: unread, spent: end.spent }
+  const again = await atOnce.receive({ ...stepPlaceOf(input), kind: input.kind, answer, meant })
+  return { received: again, spent: end.spent }
 }
 
 /** Runs the sub-agents, or says that no level is left for them, and asks again. */

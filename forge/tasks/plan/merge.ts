@@ -1,41 +1,40 @@
 /** The plan of a merge in parts: a task for each group of files in conflict, made without a planner. */
 import { many } from '../../../core/text.ts'
-import type { Plan } from './schema.ts'
+import type { MergeDescription, MergePart } from '../runs/merging.ts'
+import type { Check, Plan } from './schema.ts'
 
-/** At most this many files are in a task: about as many as one model keeps in sight. */
-const MAX_FILES = 8
 const CHECK_SECONDS = 60
 
-/**
- * Gives the plan. `files`: those with conflict markers at the run's base, at least one. Their names are taken as globs, so
- * they must have no pattern in them.
- */
-export function planOfMerge(title: string, files: readonly string[]): Plan {
-  const groups = groupsOf(files)
+/** Gives the plan. The names of the files are taken as globs, so they must have no pattern in them. */
+export function planOfMerge(title: string, { parts, left }: Pick<MergeDescription, 'parts' | 'left'>): Plan {
+  const files = parts.reduce((sum, part) => sum + filesOf(part).length, 0)
+  const yours =
+    left.length > 0 ? ` ${many(left.length, 'conflict')} can't be resolved so, and will be left for you.` : ''
   return {
     title,
-    summary: `${title}: ${many(files.length, 'file')} with git's conflict markers, resolved in ${many(groups.length, 'part')}. Each part keeps what both sides meant.`,
-    contract: groups.map((group, at) => ({
+    summary: `${title}: ${many(files, 'file')} in conflict, resolved in ${many(parts.length, 'part')}. Each part keeps what both sides meant.${yours}`,
+    contract: parts.map((part, at) => ({
       id: `A${at + 1}`,
-      says: `No conflict markers are left in part ${at + 1} (${many(group.length, 'file')}).`,
-      how: { kind: 'command', command: markersCheck(group), seconds: CHECK_SECONDS },
+      says:
+        part.texts.length > 0 ? saysOfTexts(part, at) : `In part ${at + 1}, each conflict has the side that is right.`,
+      how:
+        part.texts.length > 0
+          ? { kind: 'command', ...(checksOf(part)[0] as Check) }
+          : { kind: 'review', question: 'Is the right side taken for each conflict without markers?' },
     })),
-    tasks: groups.map((group, at) => ({
-      id: `part-${at + 1}`,
-      title: `Resolve part ${at + 1} of ${groups.length}`,
+    tasks: parts.map((part, at) => ({
+      id: part.task,
+      title: `Resolve part ${at + 1} of ${parts.length}`,
       objective: {
-        behaviour:
-          'These files have conflict markers of git, from a merge. Replace each conflict, from its <<<<<<< to its ' +
-          '>>>>>>>, by text that keeps what both sides meant. Change nothing outside of the conflicts, unless the ' +
-          `resolution needs it in the same file.\n\n${group.join('\n')}`,
-        outputs: group,
-        acceptance: ['No conflict markers are left.', "Both sides' changes are there, or one includes the other."],
+        behaviour: behaviourOf(part),
+        outputs: [],
+        acceptance: ['No conflict is left.', "Both sides' changes are there, or one includes the other."],
       },
       claims: [`A${at + 1}`],
-      boundaries: { write: group, never: [] },
-      context: { files: group, tests: [], documents: [] },
+      boundaries: { write: filesOf(part), never: [] },
+      context: { files: part.texts, tests: [], documents: [] },
       validation: {
-        checks: [],
+        checks: checksOf(part).slice(1),
         reviews: ['Does each resolved conflict keep what both sides of the merge meant?'],
       },
       depends_on: [],
@@ -46,22 +45,39 @@ export function planOfMerge(title: string, files: readonly string[]): Plan {
   }
 }
 
-/** Files of one folder stay together, as do neighbouring folders while there is room. */
-function groupsOf(files: readonly string[]): string[][] {
-  const folders = [...Map.groupBy([...files].sort(), path => path.slice(0, path.lastIndexOf('/') + 1)).values()]
-  const groups: string[][] = []
-  for (const folder of folders)
-    for (let at = 0; at < folder.length; at += MAX_FILES) {
-      const part = folder.slice(at, at + MAX_FILES)
-      const last = groups.at(-1)
-      if (last && last.length + part.length <= MAX_FILES) last.push(...part)
-      else groups.push(part)
-    }
-  return groups
+const filesOf = ({ texts, choices }: MergePart): string[] => [...texts, ...choices.flatMap(({ paths }) => paths)]
+
+const saysOfTexts = ({ texts }: MergePart, at: number): string =>
+  `No conflict markers are left in part ${at + 1} (${many(texts.length, 'file')}).`
+
+function behaviourOf({ texts, choices }: MergePart): string {
+  const marked =
+    'These files have conflict markers of git, from a merge. Replace each conflict, from its <<<<<<< to its >>>>>>>, ' +
+    'by text that keeps what both sides meant. Change nothing outside of the conflicts, unless the resolution needs ' +
+    `it in the same file.\n\n${texts.join('\n')}`
+  const unmarked = `For these conflicts, which have no markers, choose what is right:\n\n${choices
+    .map(({ id, kind, paths }) => `${id} (${kind}): ${paths.join(', ')}`)
+    .join('\n')}`
+  const words = [texts.length > 0 && marked, choices.length > 0 && unmarked].filter(Boolean).join('\n\n')
+  return words.length <= MAX_BEHAVIOUR ? words : `${words.slice(0, MAX_BEHAVIOUR).toWellFormed()} …`
 }
 
-const markersCheck = (group: readonly string[]): string =>
-  `! grep -nE '^(<<<<<<<|>>>>>>>) ' ${group.map(quoted).join(' ')}`
+/** A plan's schema allows 8000 characters. */
+const MAX_BEHAVIOUR = 7900
+
+/** At most this many characters of names are in a command: a plan's schema allows 2000 of all. */
+const MAX_NAMES = 1800
+
+/** The commands that look for conflict markers: one, or several where the names are long. */
+function checksOf({ texts }: MergePart): Check[] {
+  const lists: string[] = []
+  for (const name of texts.map(quoted)) {
+    const last = lists.at(-1)
+    if (last !== undefined && last.length + name.length < MAX_NAMES) lists[lists.length - 1] = `${last} ${name}`
+    else lists.push(name)
+  }
+  return lists.map(names => ({ command: `! grep -nE '^(<<<<<<<|>>>>>>>) ' ${names}`, seconds: CHECK_SECONDS }))
+}
 
 const quoted = (path: string): string => {
   const safe = path.startsWith('-') ? `./${path}` : path

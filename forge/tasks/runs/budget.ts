@@ -13,6 +13,7 @@ import type { Usage } from '../../ai/request.ts'
 import type { Price } from '../../ai/settings.ts'
 import type { InBatches } from '../../formats/tasks-json.ts'
 import type { LimitName, Limits, Spent, StepKind } from '../contract.ts'
+import { type Beyond, type Room, whyBeyond } from '../run/purse.ts'
 import { type RequestEstimate, requestEstimateOf } from './prices.ts'
 
 /** A run has reached a limit; the message says which, as a sentence. */
@@ -72,6 +73,7 @@ const FIRST_OUTPUTS: Partial<Record<string, number>> = {
   review: 4_000,
   summarise: 4_000,
   extract: 2_000,
+  classify: 500,
 } satisfies Partial<Record<StepKind, number>>
 const FIRST_OUTPUT = 8_000
 /** An estimate uses at most this many of the last answers of one kind and tier, and needs at least this many. */
@@ -116,8 +118,6 @@ export type Sending = { count: number; since: number }
 
 type Sums = { requests: number; input: number; output: number; tokens: number; cost: number }
 type Open = { id: number; owner: string; at: number; cost: number; batch: number }
-/** The limit that a request would exceed, and by what, as the end of a sentence. */
-type Beyond = { limit: LimitName; words: string }
 
 /** The ledger of one run, which any number of processes may have open. Dispose it to close it. */
 export class Ledger implements Disposable {
@@ -130,19 +130,27 @@ export class Ledger implements Disposable {
 
   /**
    * Opens the ledger in a run's folder. A missing one is rebuilt from the answers in git, which `paid` gives. It does
-   * not count minutes: the run has a clock that stops while the user is asked.
+   * not count minutes: the run has a clock that stops while the user is asked. `isShared`: other machines work on the run
+   * too, so that this ledger does not have all of its requests.
    */
-  static async open(folder: string, { paid }: { paid: () => Promise<PaidAnswer[]> }): Promise<Ledger> {
+  static async open(
+    folder: string,
+    { paid, isShared = false }: { paid: () => Promise<PaidAnswer[]>; isShared?: boolean },
+  ): Promise<Ledger> {
     const database = new Database(join(folder, 'ledger.sqlite'), { create: true })
     database.exec(`PRAGMA busy_timeout = ${LOCK_TIMEOUT_MS}; PRAGMA journal_mode = WAL; PRAGMA synchronous = NORMAL`)
     addTables(database)
     const ledger = new Ledger(database)
     if (ledger.#fact('complete') === undefined) ledger.#rebuild(await paid())
+    if (isShared) ledger.#set('shared')
     return ledger
   }
 
-  /** Reads the ledger in a run's folder without changing it; undefined where there is none on this machine. */
-  static look(folder: string): { spent: Spent; sending: Sending; batch: InBatches } | undefined {
+  /**
+   * Reads the ledger in a run's folder without changing it; undefined where there is none on this machine. `spent`:
+   * undefined where other machines work on the run too.
+   */
+  static look(folder: string): { spent: Spent | undefined; sending: Sending; batch: InBatches } | undefined {
     const path = join(folder, 'ledger.sqlite')
     if (!existsSync(path)) return undefined
     try {
@@ -159,7 +167,8 @@ export class Ledger implements Disposable {
         ...(out.length > 0 && { since: Math.min(...out.map(({ at }) => at)) }),
         ...ledger.#batched(),
       }
-      return { spent: ledger.spent(), sending, batch }
+      const isShared = ledger.#fact('shared') !== undefined
+      return { spent: isShared ? undefined : ledger.spent(), sending, batch }
     } catch {
       // The file may be gone or broken: then the caller uses other sources.
       return undefined
@@ -173,19 +182,34 @@ export class Ledger implements Disposable {
    */
   reserve(asked: AskedBudget, limits: Limits, { isWhole = false } = {}): Reservation | 'wait' {
     return this.#together(() => {
-      const { input, output, isAssumed } = asked
-      const price = isAssumed && asked.price ? this.#loweredPrice(asked.model, asked.price) : asked.price
-      const usual = isWhole ? output : Math.min(output, this.#usualOutput(asked))
       let beyond: Beyond | undefined
-      for (const room of new Set([output, usual])) {
-        const estimate = requestEstimateOf({ input, output: room }, price)
-        beyond = this.#whyBeyond(estimate, room, limits)
-        if (!beyond) return { id: this.#insertOpen(asked, estimate, room), output: room }
+      for (const room of this.roomsFor(asked, { isWhole })) {
+        beyond = whyBeyond(this.#sums(), room, limits)
+        if (!beyond) return this.open(asked, room)
       }
       if (!beyond) throw new Error('A request has room for no answer')
       if (beyond.limit !== 'requests' && this.#open().some(isUnderWay)) return 'wait'
-      throw new OutOfBudget(beyond.words, beyond.limit)
+      throw outOfBudget(beyond)
     })
+  }
+
+  /**
+   * What a request may use, as estimates: with the longest answer that it allows, and, unless `isWhole`, with one of the
+   * usual length.
+   */
+  roomsFor(asked: AskedBudget, { isWhole = false } = {}): Room[] {
+    const { input, output, isAssumed } = asked
+    const price = isAssumed && asked.price ? this.#loweredPrice(asked.model, asked.price) : asked.price
+    const usual = isWhole ? output : Math.min(output, this.#usualOutput(asked))
+    return [...new Set([output, usual])].map(room => ({
+      output: room,
+      ...requestEstimateOf({ input, output: room }, price),
+    }))
+  }
+
+  /** Records that a request may be sent and use this much. */
+  open(asked: AskedBudget, room: Room): Reservation {
+    return { id: this.#insertOpen(asked, room, room.output), output: room.output }
   }
 
   /** Waits until a request may have been settled, by any process. Throws the signal's reason. */
@@ -286,28 +310,6 @@ export class Ledger implements Disposable {
     for (const resolve of this.#waiting.splice(0)) resolve()
   }
 
-  #whyBeyond(estimate: RequestEstimate, output: number, limits: Limits): Beyond | undefined {
-    const { requests, tokens, cost } = this.#sums()
-    if (limits.requests !== undefined && requests + 1 > limits.requests)
-      return { limit: 'requests', words: `It has sent ${many(requests, 'request')}, which is the limit of this run.` }
-    const answer = `with an answer of up to ${many(output, 'token')}`
-    if (limits.tokens !== undefined && tokens + estimate.tokens > limits.tokens)
-      return {
-        limit: 'tokens',
-        words:
-          `It has used ${many(tokens, 'token')}, and the next request, ${answer}, could take it beyond ` +
-          `${many(limits.tokens, 'token')}, which is the limit of this run.`,
-      }
-    if (limits.cost !== undefined && cost + estimate.cost > limits.cost)
-      return {
-        limit: 'cost',
-        words:
-          `It has spent ${dollars(cost)}, and the next request, ${answer}, may cost ${dollars(estimate.cost)}: that ` +
-          `would take it beyond $${limits.cost.toFixed(2)}, which is the limit of this run.`,
-      }
-    return undefined
-  }
-
   /** An output length that nearly all answers of this kind and tier stay below, in tokens. */
   #usualOutput({ kind, tier }: AskedBudget): number {
     const query = `SELECT output FROM requests WHERE settled = 1 AND output > 0 AND kind = ? AND tier = ?
@@ -376,12 +378,16 @@ export class Ledger implements Disposable {
     return this.#database.query<{ value: number }, [string]>('SELECT value FROM facts WHERE name = ?').get(name)?.value
   }
 
+  #set(fact: string): void {
+    this.#database.query('INSERT OR REPLACE INTO facts (name, value) VALUES (?, ?)').run(fact, 1)
+  }
+
   #rebuild(paid: readonly PaidAnswer[]): void {
     this.#together(() => {
       // Another process may have rebuilt the table first.
       if (this.#fact('complete') !== undefined) return
       for (const answer of paid) this.#insert(answer)
-      this.#database.query('INSERT INTO facts (name, value) VALUES (?, ?)').run('complete', 1)
+      this.#set('complete')
     })
   }
 
@@ -398,6 +404,27 @@ export class Ledger implements Disposable {
   /** Runs `work` in a transaction that excludes other processes. */
   #together<Value>(work: () => Value): Value {
     return this.#database.transaction(work).immediate()
+  }
+}
+
+/** The error for a request that would exceed a limit, in a sentence. */
+export function outOfBudget({ limit, used, most, room }: Beyond): OutOfBudget {
+  const answer = `with an answer of up to ${many(room.output, 'token')}`
+  switch (limit) {
+    case 'requests':
+      return new OutOfBudget(`It has sent ${many(used, 'request')}, which is the limit of this run.`, limit)
+    case 'tokens':
+      return new OutOfBudget(
+        `It has used ${many(used, 'token')}, and the next request, ${answer}, could take it beyond ` +
+          `${many(most, 'token')}, which is the limit of this run.`,
+        limit,
+      )
+    case 'cost':
+      return new OutOfBudget(
+        `It has spent ${dollars(used)}, and the next request, ${answer}, may cost ${dollars(room.cost)}: that ` +
+          `would take it beyond $${most.toFixed(2)}, which is the limit of this run.`,
+        limit,
+      )
   }
 }
 

@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { Oid } from '../../../core/formats/values.ts'
-import { Limits, Reference, type RunStatus } from '../../formats/tasks-json.ts'
+import { Limits, Reference, type RunStatus, TierModels } from '../../formats/tasks-json.ts'
 import type { RunInput } from '../contract.ts'
 import { Plan } from '../plan/schema.ts'
 import type { RunStore } from './store.ts'
@@ -10,6 +10,7 @@ import type { RunStore } from './store.ts'
 const StoredRunSchema = v.object({
   run: v.string(),
   wish: Reference,
+  wished: v.optional(Reference),
   plan: v.optional(Reference),
   base: Oid,
   limits: Limits,
@@ -17,6 +18,7 @@ const StoredRunSchema = v.object({
   onlyPlan: v.boolean(),
   atMost: v.pipe(v.number(), v.integer(), v.minValue(1)),
   batch: v.optional(v.picklist(['work', 'all'])),
+  models: v.optional(TierModels),
   began: v.number(),
   facts: v.optional(v.array(Reference)),
   lessons: v.optional(Reference),

@@ -6,12 +6,12 @@
  *   answers/a/b/REST    an answer by its request's key
  *   journal/a/b/REST    a line of the journal by the hash of its id
  *   decisions/a/b/REST  a decision of the user, by the hash of what it is about
- *   verdicts/a/b/REST   what the user's own worker found out, signed, by the hash of the key's name and the fact
+ *   verdicts/a/b/REST   what a worker of the user's found out, signed, by the hash of the key's name and the fact
+ *   approvals/a/b/REST  what the user has approved, signed (checks/approved.ts)
  *   batches/a/b/REST    the state of requests in batches (batch-records.ts), by the hash of the record's name
  *   run.json plan.json  the run as the user requested it, and the current plan
  *   status.json         the status of the run when it last rested or continued
  *   escalations/a/b/REST  the data of a report to the user, by the hash of the report's id
- *   approvals/a/b/REST  with a hub: a signature of the user, by the hash of its key and of what is signed
  *   refs/a/b/REST       with a hub: the commit and the name of a ref of the run (hub/shared-runs.ts)
  *
  * All but the three JSON files and the refs are written once: a second writer gets the existing file. So nothing depends on the
@@ -30,7 +30,7 @@ import type { Oid, Reference, RunId } from '../contract.ts'
 import { storeRef, verifyRunId } from './folder.ts'
 
 /** Folders whose files are never overwritten. */
-type Once = 'answers' | 'journal' | 'decisions' | 'escalations' | 'verdicts' | 'batches' | 'approvals'
+type Once = 'answers' | 'journal' | 'decisions' | 'escalations' | 'verdicts' | 'approvals' | 'batches'
 /** Files that are overwritten. */
 type Last = 'run.json' | 'plan.json' | 'status.json'
 

@@ -8,6 +8,7 @@ import type { Signal, StepKind } from '../contract.ts'
 import { AUDIENCES, MAX_LESSON } from '../lessons/lesson.ts'
 import { Plan, TIERS } from '../plan/schema.ts'
 import { DOMAINS } from '../runs/domains.ts'
+import { TAKES } from '../runs/merging.ts'
 
 const Words = (most: number) => v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(most))
 const Path = v.pipe(v.string(), v.nonEmpty(), v.maxLength(1000))
@@ -70,6 +71,30 @@ const Outline = v.object({
 const edits = v.pipe(v.array(FileEdit), v.maxLength(500))
 /** With `fan_out`, nothing is changed yet: the step is asked again with its sub-agents' findings. */
 const Change = { signal: success, words }
+/** Resolutions of conflicts that have an id: M1 for one with markers, C1 for one without. */
+const Resolutions = v.pipe(
+  v.array(
+    v.object({
+      id: v.pipe(v.string(), v.regex(/^[MC][0-9]{1,6}$/, 'must be M or C and a number')),
+      take: v.optional(
+        v.pipe(
+          v.picklist(TAKES),
+          v.description('A side as it is; both, ours first; or that nothing stays. Of C1 …: one of the choices told.'),
+        ),
+      ),
+      text: v.optional(
+        v.pipe(
+          v.string(),
+          v.maxLength(200_000),
+          v.description('In place of `take`, for M1 …: what replaces all from <<<<<<< to >>>>>>>.'),
+        ),
+      ),
+    }),
+  ),
+  v.maxLength(2000),
+  v.description('One for each conflict with an id. Leave it out where conflicts have none.'),
+)
+export type Resolution = v.InferOutput<typeof Resolutions>[number]
 const Text = { signal: success, words, text: v.pipe(v.string(), v.maxLength(200_000)) }
 const Review = v.object({
   signal: success,
@@ -121,6 +146,20 @@ const Extract = v.object({
     v.description('None where nothing was learned that holds for other tasks.'),
   ),
 })
+/** Which signal an answer meant whose own one is unknown. */
+const Classify = v.object({
+  signal: success,
+  words,
+  meant: v.picklist([
+    'success',
+    'failure_retryable',
+    'failure_terminal',
+    'new_tasks_discovered',
+    'blocked_on_human',
+    'blocked_on_sibling',
+    'unclear',
+  ] satisfies (Signal | 'unclear')[]),
+})
 const PlanAnswer = v.object({ signal: success, words, plan: Plan })
 const CheckPlan = v.object({
   signal: success,
@@ -133,6 +172,15 @@ const WITH_EDITS = v.variant('signal', [
   v.object({ ...Change, edits: v.optional(edits, []), fan_out: v.optional(fan_out, []) }),
   ...ENDS,
 ])
+const WITH_RESOLUTIONS = v.variant('signal', [
+  v.object({
+    ...Change,
+    edits: v.optional(edits, []),
+    conflicts: v.optional(Resolutions, []),
+    fan_out: v.optional(fan_out, []),
+  }),
+  ...ENDS,
+])
 const WITH_TEXT = v.variant('signal', [v.object({ ...Text, fan_out: v.optional(fan_out, []) }), ...ENDS])
 
 /** The schema of each kind's answer. */
@@ -140,12 +188,13 @@ export const ANSWERS = {
   plan: v.variant('signal', [PlanAnswer, ...ENDS]),
   outline: v.variant('signal', [Outline, ...ENDS]),
   implement: WITH_EDITS,
-  resolve: WITH_EDITS,
+  resolve: WITH_RESOLUTIONS,
   artifact: WITH_TEXT,
   summarise: WITH_TEXT,
   review: v.variant('signal', [Review, ...ENDS]),
   'check plan': v.variant('signal', [CheckPlan, ...ENDS]),
   extract: v.variant('signal', [Extract, ...ENDS]),
+  classify: v.variant('signal', [Classify, ...ENDS]),
 } as const satisfies Record<StepKind, v.GenericSchema>
 
 /** A planner's answer that reads files first, instead of giving a plan. */
@@ -180,6 +229,7 @@ export const SIGNALS: Record<StepKind, readonly Signal[]> = {
   review: ['success', 'failure_retryable'],
   summarise: ['success', 'failure_retryable'],
   extract: ['success'],
+  classify: ['success'],
 }
 
 /** Kinds whose models may ask for more files, and are then asked again. */
@@ -194,11 +244,12 @@ export function offeredSchema(kind: StepKind, { subAgents }: { subAgents: boolea
     'check plan': CheckPlan,
     outline: Outline,
     implement: change,
-    resolve: change,
+    resolve: v.object({ ...Change, conflicts: v.optional(Resolutions) }),
     artifact: text,
     summarise: v.object(Text),
     review: Review,
     extract: Extract,
+    classify: Classify,
   }
   const ends = ENDS.filter(({ entries }) => SIGNALS[kind].includes(entries.signal.literal)).map(end =>
     end.entries.signal.literal === 'failure_retryable' && !MAY_NEED.includes(kind)

@@ -7,17 +7,17 @@ import { Failure } from '../../../core/failure.ts'
 import { many, short, visible } from '../../../core/text.ts'
 import { parseJson } from '../../ai/json.ts'
 import type { CallBlock, ModelAnswer } from '../../ai/request.ts'
-import type { StepKind } from '../contract.ts'
-import { ANSWERS, type AnswerOf, type FileEdit, type LookAnswer } from './answers.ts'
+import type { Signal, StepKind } from '../contract.ts'
+import { ANSWERS, type AnswerOf, type FileEdit, type LookAnswer, SIGNALS as OFFERED } from './answers.ts'
 import { ANSWER_NAME, EDITING_NAMES, editsOfCall, isPlanning, mayEdit, READING_NAMES } from './tools.ts'
 
 /**
  * A parsed answer, or why it is invalid. `inShort`: the reason without content of the answer. `isConfused`: its signal
- * is unknown, so that the user has to look.
+ * is unknown, so that a model is asked what it meant (`unclear` is what that is shown), or the user has to look.
  */
 type ReadAnswer<Kind extends StepKind> =
   | { parsed: AnswerOf<Kind>; words: string; inShort?: never }
-  | { parsed?: never; words: string; inShort: string; isConfused: boolean }
+  | { parsed?: never; words: string; inShort: string; isConfused: boolean; unclear?: string }
 
 const SIGNALS = [
   'success',
@@ -38,8 +38,11 @@ export const MAX_LOOKS = 12
 
 type Sent = Pick<ModelAnswer, 'blocks' | 'end'>
 
-/** Parses an answer to a step of a kind. */
-export function readAnswer<Kind extends StepKind>(kind: Kind, answer: Sent): ReadAnswer<Kind> {
+/**
+ * Parses an answer to a step of a kind. `meant`: read in place of an unknown signal, where the kind has it; an answer
+ * with a known signal is parsed as it is.
+ */
+export function readAnswer<Kind extends StepKind>(kind: Kind, answer: Sent, meant?: Signal): ReadAnswer<Kind> {
   if (answer.end === 'length') return noAnswer(CUT)
   const calls = answer.blocks.filter((block): block is CallBlock => block.type === 'call')
   const answers = calls.filter(({ name }) => name === ANSWER_NAME)
@@ -64,11 +67,16 @@ export function readAnswer<Kind extends StepKind>(kind: Kind, answer: Sent): Rea
       `The arguments of ${ANSWER_NAME} are no JSON object (${short(visible(JSON.stringify(sent)), 80)}).`,
       `The arguments of ${ANSWER_NAME} are no JSON object.`,
     )
-  return readParts(kind, withoutStrings(wanted), edits)
+  return readParts(kind, withoutStrings(wanted), edits, meant)
 }
 
 /** Parses the answer itself, and the editing calls beside it. */
-function readParts<Kind extends StepKind>(kind: Kind, whole: object, calls: readonly CallBlock[]): ReadAnswer<Kind> {
+function readParts<Kind extends StepKind>(
+  kind: Kind,
+  whole: object,
+  calls: readonly CallBlock[],
+  meant?: Signal,
+): ReadAnswer<Kind> {
   const parsed = v.safeParse(ANSWERS[kind], whole)
   if (!parsed.success) {
     const { signal } = whole as { signal?: unknown }
@@ -76,8 +84,10 @@ function readParts<Kind extends StepKind>(kind: Kind, whole: object, calls: read
       const places = parsed.issues.slice(0, MAX_COMPLAINTS).map(placeOf)
       return noAnswer(complaintsAbout(parsed.issues), `The answer does not fit its schema: ${places.join(', ')}.`)
     }
+    if (meant && OFFERED[kind].includes(meant)) return readParts(kind, { ...whole, signal: meant }, calls)
     const words = `It ended with the signal ${JSON.stringify(short(visible(signal), 60))}, which is unknown.`
-    return { words: `${words} It is one of ${SIGNALS.join(', ')}.`, inShort: words, isConfused: true }
+    const unclear = unclearWords(signal, whole)
+    return { words: `${words} It is one of ${SIGNALS.join(', ')}.`, inShort: words, isConfused: true, unclear }
   }
   const { output } = parsed
   const why = 'verdict' in output ? contradictionIn(output) : undefined
@@ -102,6 +112,22 @@ function readParts<Kind extends StepKind>(kind: Kind, whole: object, calls: read
   const all = { ...output, edits: [...edits, ...output.edits] }
   return { parsed: all as AnswerOf<Kind>, words: output.words }
 }
+
+/** At most this many characters of an answer's own words are shown to the model that says what its signal meant. */
+const MAX_UNCLEAR = 4000
+
+/** An answer's unknown signal, its words, and the names of its other fields that every answer may have. */
+function unclearWords(signal: string, whole: object): string {
+  const fields = new Map(Object.entries(whole))
+  const asText = (value: unknown): string => (typeof value === 'string' ? value : (JSON.stringify(value) ?? ''))
+  const told = UNCLEAR_FIELDS.filter(name => fields.has(name)).map(name => {
+    return `${name}: ${short(asText(fields.get(name)), MAX_UNCLEAR)}`
+  })
+  return [`signal: ${short(visible(signal), 200)}`, ...told].join('\n')
+}
+
+/** The fields of an answer that say how its step ended. */
+const UNCLEAR_FIELDS = ['words', 'question', 'sibling', 'discovered', 'needs']
 
 /** Why a verdict contradicts itself: it is good, but a question was answered with no. Undefined where it does not. */
 function contradictionIn({

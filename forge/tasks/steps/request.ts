@@ -16,12 +16,14 @@ import { ModelError, type Request, type Thinking } from '../../ai/request.ts'
 import { providerOf, type Settings } from '../../ai/settings.ts'
 import type { Summaries } from '../../ai/summaries.ts'
 import type { CodeMap } from '../context/map.ts'
+import { mergeWords } from '../context/merge-words.ts'
 import { packContext } from '../context/pack.ts'
 import type { Oid, Reference, StepInput, StepKind, Tier } from '../contract.ts'
 import { lessonsFor, lessonsToName } from '../lessons/choose.ts'
 import type { Lesson } from '../lessons/lesson.ts'
 import { REVIEWERS } from '../plan/estimate.ts'
 import { Plan, type Task } from '../plan/schema.ts'
+import type { MergedRun, MergePart } from '../runs/merging.ts'
 import type { RunStore } from '../runs/store.ts'
 import { type About, PROMPT_VERSIONS } from './prompts.ts'
 import { toolsFor } from './tools.ts'
@@ -36,6 +38,7 @@ const ANSWER_TOKENS: Record<StepKind, number> = {
   outline: 8_000,
   summarise: 8_000,
   extract: 4_000,
+  classify: 1_000,
   review: 8_000,
 }
 /** The thinking effort by tier, where the user has not set it. */
@@ -114,6 +117,9 @@ function makerOf(name: string): string | undefined {
 export const reviewersOf = (settings: Settings, tier: Tier): number =>
   new Set(settings.modelsOf(tier).map(makerOf)).size > 1 ? REVIEWERS : 1
 
+/** A part of a merge, and the merge. */
+export type Merging = { merged: MergedRun; part: MergePart }
+
 type RequestSources = {
   objects: Objects
   store: RunStore
@@ -124,6 +130,8 @@ type RequestSources = {
   map?: CodeMap
   /** For a review: the commit from which its attempt began. */
   from?: Oid
+  /** The part of a merge that the step's task resolves. */
+  merging?: Merging | undefined
   /** The lessons that are pinned for the run. */
   lessons?: readonly Lesson[]
 }
@@ -146,12 +154,13 @@ type BuiltRequest = {
  * request is larger than the model's window.
  */
 export async function buildRequest(input: StepInput, sources: RequestSources): Promise<BuiltRequest> {
-  const { objects, store, model, secrets, summaries, map, from, lessons: pinned = [] } = sources
+  const { objects, store, model, secrets, summaries, map, from, merging, lessons: pinned = [] } = sources
   const { kind, attempt, depth, base } = input
   const tree = (await objects.info(`${base}^{tree}`))?.oid
   if (!tree) throw new Failure(`The commit ${base.slice(0, 12)} is not in this repository any more.`)
   const { plan, task, about, files } = await gatherAbout(input, store)
   const changed = from === undefined ? [] : (await changedFiles(objects.repository, from, base)).flat()
+  if (merging) about.push({ kind: 'conflict', text: await mergeWords(objects, merging.merged, merging.part) })
   if (from !== undefined) about.push({ kind: 'diff', text: await changeSince(objects, from, base) })
   const lessons = lessonsFor({ kind, tier: input.tier, task, texts: about.map(({ text }) => text) }, pinned)
   const { thinking } = model
@@ -173,7 +182,10 @@ export async function buildRequest(input: StepInput, sources: RequestSources): P
     whole: await namedFiles(objects, tree, about),
     changed,
     subAgents,
-    forgeMd: await readForgeMd(objects, base),
+    // The checks of a merge run on the whole of it, not on a part.
+    forgeMd: merging
+      ? { ...(await readForgeMd(objects, merging.merged.ours)), checks: [] }
+      : await readForgeMd(objects, base),
     window: model.window,
     output,
     tools,
@@ -237,7 +249,7 @@ const WithWords = v.looseObject({
 /** Kinds of texts that are always plain text: JSON of a person or a model must not be taken for this program's own. */
 const PLAIN: readonly string[] = [
   ...['plan', 'wish', 'answer', 'question', 'artifact', 'report', 'complaints'],
-  ...['failures', 'asked and answered', 'lessons kept'],
+  ...['failures', 'asked and answered', 'lessons kept', 'unclear'],
 ]
 
 /** A stored text in readable form: of JSON, the sentences in it. */

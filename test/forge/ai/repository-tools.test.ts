@@ -1,6 +1,5 @@
 /** The repository's own tools, and the approval that each needs. */
 import { afterAll, afterEach, beforeEach, expect, setDefaultTimeout, test } from 'bun:test'
-import { generateKeyPairSync } from 'node:crypto'
 import { chmod, readdir, rename, rm, stat, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { APPROVALS, Approvals, type Subject } from '../../../forge/ai/approvals.ts'
@@ -262,8 +261,8 @@ test('a file of approvals that is broken approves nothing, and is replaced', asy
 test('without the key nothing is approved any more; one that is not alone is not used', async () => {
   const vfs = await workOn({ 'tools/mend.ts': toolOf('mend') })
   await approve(vfs)
-  const key = join(config, 'approvals.key')
-  expect([(await stat(key)).mode & 0o777, await readdir(config)]).toEqual([0o600, ['approvals.key']])
+  const key = join(config, 'signing_key')
+  expect([(await stat(key)).mode & 0o777, (await readdir(config)).sort()]).toEqual([0o600, ['signing_key']])
   await chmod(key, 0o644)
   expect(await refusedBy(stateOf(vfs))).toThrow('can be read by others')
   await chmod(key, 0o600)
@@ -272,13 +271,19 @@ test('without the key nothing is approved any more; one that is not alone is not
   await approve(vfs)
   expect(await stateOf(vfs)).toBe('approved')
   await rename(`${key}.away`, key)
-  await writeFile(key, 'no key')
-  expect(await refusedBy(stateOf(vfs))).toThrow('is no key for approvals')
-  const rsa = generateKeyPairSync('rsa', { modulusLength: 2048 }).privateKey
-  await writeFile(key, rsa.export({ type: 'pkcs8', format: 'pem' }))
-  expect(await refusedBy(stateOf(vfs))).toThrow('is no key for approvals')
+  for (const text of ['no key', await keyOf('rsa'), await keyOf('ed25519', 'a passphrase')]) {
+    await writeFile(key, text)
+    expect(await refusedBy(stateOf(vfs))).toThrow('is no signing key of Forge')
+  }
   await rm(key)
 })
+
+/** A private key of ssh-keygen, of this type. */
+async function keyOf(type: string, passphrase = ''): Promise<string> {
+  const path = join(place.folder, `key-${type}-${passphrase.length}`)
+  await Bun.$`ssh-keygen -q -t ${type} -N ${passphrase} -f ${path}`
+  return await Bun.file(path).text()
+}
 
 test('two that need the key at the same time make one', async () => {
   const subject = (name: string): Subject => ({ kind: 'command', scope: 's', name, content: Buffer.from('x') })
@@ -287,7 +292,7 @@ test('two that need the key at the same time make one', async () => {
   await Promise.all(works.map((vfs, at) => new Approvals(config).approve(vfs, subject(`c${at}`))))
   const keys = await Promise.all(works.map(async vfs => (await entriesOf(vfs))[0]?.key))
   expect(new Set(keys).size).toBe(1)
-  expect(await readdir(config)).toEqual(['approvals.key'])
+  expect((await readdir(config)).sort()).toEqual(['signing_key'])
 })
 
 // --- A run

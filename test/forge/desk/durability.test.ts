@@ -2,35 +2,52 @@
 import { expect, test } from 'bun:test'
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { isDeepStrictEqual as isDeepEqual } from 'node:util'
 import { openObjects } from '../../../core/git/objects.ts'
 import { openRepository } from '../../../core/git/repository.ts'
 import { materializedIn, WorkInProgressVfs } from '../../../forge/vfs.ts'
-import { ask, edit, holdDrafts, makeDesk, PERSON, textOf } from '../../support/desk.ts'
-import { PLAIN, tryGit } from '../../support/git.ts'
+import { ask, type Desk, edit, holdDrafts, makeDesk, PERSON, textOf } from '../../support/desk.ts'
+import { commit, PLAIN, tryGit } from '../../support/git.ts'
 import { randomFrom } from '../../support/random.ts'
 import { refusedBy } from '../../support/refusals.ts'
 import { until } from '../../support/repository.ts'
 import { shortest } from '../../support/times.ts'
+import { FIRST_FILES, kindOf, statesUntil } from './file-steps.ts'
 
 const TYPIST = join(import.meta.dir, 'typist.ts')
+const MOVER = join(import.meta.dir, 'file-mover.ts')
+/**
+ * The most typing, in milliseconds, that a kill may lose here. Drafts are written within a second, which a test of its
+ * own checks, but all of that is late on a busy machine.
+ */
+const MAX_LOST_MS = 2_500
 
-/** Starts a desk that types, kills it with its child processes, and returns when each number was typed. */
-async function typeUntilKilled(words: string[], milliseconds: number) {
-  const child = Bun.spawn([process.execPath, TYPIST, ...words], {
+/**
+ * Runs a script, kills it this many milliseconds after its first line, and returns its lines, with the time at which
+ * each arrived, and that of the kill.
+ */
+async function runUntilKilled(script: string, words: string[], milliseconds: number) {
+  const child = Bun.spawn([process.execPath, script, ...words], {
     env: { ...process.env, ...PLAIN, ...PERSON },
     stdout: 'pipe',
     stderr: 'pipe',
   })
-  const typed: { number: number; at: number }[] = []
+  const said: { line: string; at: number }[] = []
   let rest = ''
+  let killed = Number.POSITIVE_INFINITY
+  const kill = () => {
+    killed = performance.now()
+    child.kill('SIGKILL')
+  }
   for await (const piece of child.stdout) {
     const lines = (rest + Buffer.from(piece).toString()).split('\n')
     rest = lines.pop() ?? ''
-    if (typed.length === 0) setTimeout(() => child.kill('SIGKILL'), milliseconds)
-    for (const line of lines) typed.push({ number: Number(line), at: performance.now() })
+    if (said.length === 0) setTimeout(kill, milliseconds)
+    for (const line of lines) said.push({ line, at: performance.now() })
   }
   await child.exited
-  return { typed, killed: performance.now() }
+  if (child.signalCode !== 'SIGKILL') throw new Error(await new Response(child.stderr).text())
+  return { said, killed }
 }
 
 test('after kill -9 at any moment, at most the last second of typing is lost', async () => {
@@ -41,14 +58,63 @@ test('after kill -9 at any moment, at most the last second of typing is lost', a
   for (let round = 0; round < 4; round++) {
     // In every second round the desk also saves now and then; in the others only drafts are written.
     const words = [desk.path, join(desk.folder, 'state'), String(first), round % 2 === 0 ? '' : 'and saves']
-    const { typed, killed } = await typeUntilKilled(words, 200 + random.below(2500))
+    const { said, killed } = await runUntilKilled(TYPIST, words, 200 + random.below(5_000))
     const work = await desk.restart()
     const numbers = (await textOf(work, 'main', 'a.txt'))?.split('\n').filter(Boolean).map(Number) ?? []
     // Each number once, in order, from the first: none is missing in between.
     expect(numbers).toEqual(numbers.map((_, at) => at + 1))
-    const certain = typed.filter(({ at }) => at < killed - 1000).at(-1)?.number ?? 0
+    const certain = Number(said.findLast(({ at }) => at < killed - MAX_LOST_MS)?.line ?? 0)
     expect(numbers.length).toBeGreaterThanOrEqual(certain)
     first = numbers.length + 1
+    await work[Symbol.asyncDispose]()
+  }
+  await desk.git('fsck', '--strict', '--no-dangling')
+}, 120_000)
+
+/** The texts of a commit's files by their paths, without those that were committed from outside. */
+async function filesIn(desk: Desk, commit: string): Promise<Record<string, string>> {
+  const paths = (await desk.git('ls-tree', '-r', '--name-only', commit)).split('\n').filter(Boolean)
+  const texts = await Promise.all(
+    paths
+      .filter(path => !path.startsWith('outside'))
+      .map(async path => [path, (await tryGit(desk.path, ['show', `${commit}:${path}`])).stdout] as const),
+  )
+  return Object.fromEntries(texts)
+}
+
+test('after kill -9 at any moment, new, renamed, moved, deleted and saved files are as after one of the last steps', async () => {
+  await using desk = await makeDesk({ files: FIRST_FILES, bare: true })
+  await desk.work[Symbol.asyncDispose]()
+  const random = randomFrom(Date.now())
+  let from = 1
+  let outside = 0
+  for (let round = 0; round < 5; round++) {
+    const words = [desk.path, join(desk.folder, 'state'), String(from)]
+    const { said, killed } = await runUntilKilled(MOVER, words, random.below(3_000))
+    // In every second round another program commits before the desk is back: the drafts are merged onto that commit.
+    if (round % 2 === 1) {
+      outside++
+      await commit(desk.path, 'main', { [`outside${outside}.txt`]: 'from outside\n' })
+    }
+    const work = await desk.restart()
+    await work.look()
+    const drafts = 'refs/forge/drafts/main'
+    const hasDrafts = (await tryGit(desk.path, ['rev-parse', '-q', '--verify', drafts])).code === 0
+    const [shown, saved] = [await filesIn(desk, hasDrafts ? drafts : 'main'), await filesIn(desk, 'main')]
+    const numberOf = (line: string | undefined) => Number(line?.split(' ')[1] ?? from - 1)
+    const [begun, typed] = [numberOf(said.findLast(({ line }) => line.startsWith('begin'))?.line), killed - MAX_LOST_MS]
+    // Typed text may be lost for a second, all else not once the desk has answered.
+    const certain = said.findLast(({ line, at }) => {
+      return line.startsWith('done') && (at < typed || kindOf(numberOf(line)) !== 'type')
+    })
+    const possible = statesUntil(begun).slice(numberOf(certain?.line))
+    const reached = possible.findLastIndex(state => isDeepEqual(state, { shown, saved }))
+    if (reached < 0)
+      throw new Error(`The files are as after none of the last steps: ${JSON.stringify({ shown, saved })}`)
+    from = numberOf(certain?.line) + reached + 1
+    for (const [path, text] of Object.entries(shown)) expect(await textOf(work, 'main', path)).toBe(text)
+    for (let number = 1; number <= outside; number++)
+      expect(await textOf(work, 'main', `outside${number}.txt`)).toBe('from outside\n')
     await work[Symbol.asyncDispose]()
   }
   await desk.git('fsck', '--strict', '--no-dangling')

@@ -1,7 +1,7 @@
 /** All actions of the desk: the commands of the palette and the keys, and the tables that docs/desk.md shows. */
 import { chatActions } from '../chat/chat-commands.ts'
 import { EDITOR_KEYS } from '../editor/editor-keys.ts'
-import { codeActions } from '../files/code-actions.ts'
+import { codeActions, symbolActions } from '../files/code-actions.ts'
 import { fileActions, folderActions } from '../files/file-actions.ts'
 import { languageActions } from '../files/language-actions.ts'
 import { searchActions } from '../files/search-actions.ts'
@@ -54,6 +54,7 @@ function tabCommands(page: Page, tab: Tab): Command[] {
     ...(path === undefined ? [] : commandsWith(languageActions, { page, tab, path })),
     ...(path === undefined ? [] : commandsWith(fileActions, { page, tab, path })),
     ...(path === undefined ? [] : commandsWith(codeActions, { page, tab, path })),
+    ...commandsWith(symbolActions, about),
     ...commandsWith(reviewActions, tab),
     ...commandsWith(commentActions, about),
     ...commandsWith(searchActions, about),
@@ -81,7 +82,7 @@ export type Listed = Pick<Action<never>, 'label' | 'keys' | 'otherKeys' | 'listK
 /** All actions, grouped by the part of the page in which they apply. */
 export const TABLES: readonly { title: string; tables: readonly Record<string, Listed>[] }[] = [
   { title: 'Everywhere', tables: [findActions, deskActions, forkliftActions] },
-  { title: 'The tab of a branch or commit', tables: [tabActions, paneActions] },
+  { title: 'The tab of a branch or commit', tables: [tabActions, paneActions, symbolActions] },
   { title: 'A branch', tables: [branchTabActions, folderActions, branchActions, publishActions] },
   { title: 'A file', tables: [fileActions, codeActions] },
   { title: 'A file with a language server', tables: [languageActions] },

@@ -4,7 +4,7 @@ import { ChatEnd, LOCKED, turnSign } from '../chat/turn-sign.tsx'
 import { draftsOf, hasDraft, isAtWork, isInConflict } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Pane, paneKey, type Tab, usePage } from '../page/state.ts'
-import { tabActions } from '../page/tab-actions.ts'
+import { keepOpen, tabActions } from '../page/tab-actions.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
@@ -76,11 +76,16 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
   const hasDot = pane.kind === 'file' && hasDraft(page, tab.at, pane.path)
   const isOpenConflict =
     pane.kind === 'file' && isInConflict(page, tab) && tab.merging.file(pane.path)?.state === 'open'
+  const isPreviewed = tab.isPreviewed(pane)
   const folder = pane.kind === 'file' ? tellingFolder(pane.path, pathsIn(tab)) : ''
   const icon = isOpenConflict ? 'clash' : iconOf(pane)
   const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
   const isLocked = pane.kind === 'file' && isAtWork(page, branch)
   const sign = pane.kind === 'chat' ? turnSign(page, branch) : isLocked ? LOCKED : undefined
+  // An edited file stays open.
+  useEffect(() => {
+    if (hasDot && pane.kind === 'file') tab.keepOpen(pane.path)
+  }, [tab, pane, hasDot])
   useEffect(() => {
     if (isSelected) element.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
   }, [isSelected])
@@ -89,7 +94,7 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
       type="button"
       ref={element}
       role="tab"
-      class={`tab ${pane.kind === 'chat' ? 'pinned' : ''} ${isLocked ? 'locked' : ''}`}
+      class={`tab ${pane.kind === 'chat' ? 'pinned' : ''} ${isLocked ? 'locked' : ''} ${isPreviewed ? 'preview-tab' : ''}`}
       aria-selected={isSelected}
       tabIndex={isSelected ? 0 : -1}
       draggable={pane.kind !== 'chat'}
@@ -114,6 +119,7 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
         else if (event.detail > 0) page.showHere(tab, pane)
         else tab.show(pane)
       }}
+      onDblClick={() => keepOpen({ page, tab, pane })}
       onAuxClick={event => {
         if (event.button === 1) page.closePane(tab, pane)
       }}
@@ -134,6 +140,7 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
       {folder === '' ? null : <bdi class="cut folder">{readable(folder)}</bdi>}
       {isOpenConflict ? <span class="vh">, in conflict</span> : null}
       {tab.isPinned(pane) ? <span class="vh">, pinned</span> : null}
+      {isPreviewed ? <span class="vh">, preview</span> : null}
       {hasDot ? <span class="vh">, draft</span> : null}
       {sign ? <span class="vh">, {sign.words}</span> : null}
       {pane.kind === 'chat' ? <ChatEnd sign={sign} /> : <TabEnd hasDot={hasDot} dotWords="unsaved draft" sign={sign} />}

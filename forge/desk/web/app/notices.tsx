@@ -197,19 +197,22 @@ function disconnected(page: Page): Notice | undefined {
   const hasBegun = page.desk.value !== undefined
   if (!isLost.value || !(hasBegun || isLockedOut.value)) return undefined
   const folder = page.desk.value?.folder ?? 'the folder of your repository'
+  const kept = page.unsent.isOnlyHere.value
+    ? 'The browser’s storage is full: what you type is kept in this window alone, so leave it open.'
+    : 'What you type is kept in this browser, also if you load the page again, and sent when the desk is back.'
   if (isLockedOut.value) {
     return {
       tone: 'warn',
       title: 'This window is no longer signed in to the desk',
       words:
         `Run forge again in ${folder} and open the address that it prints in another tab of this browser: ` +
-        'this window then goes on by itself. What you type here is kept until then.',
+        `this window then goes on by itself. ${kept}`,
     }
   }
   return {
     tone: 'warn',
     title: 'The desk does not answer',
-    words: `What you type is kept in this window and sent when it is back. If it was ended, run forge again in ${folder}.`,
+    words: `${kept} If it was ended, run forge again in ${folder}.`,
   }
 }
 

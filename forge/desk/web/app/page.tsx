@@ -142,10 +142,12 @@ function keepLayoutAtEnd(page: Page): void {
   window.addEventListener('pagehide', () => page.keepLayout(true))
 }
 
-/** Asks for confirmation before the window is closed while typed text has not reached the server. */
+/** Asks for confirmation before the window is closed while typed text is nowhere else. */
 function guardTyping(page: Page): void {
   window.addEventListener('beforeunload', event => {
-    if (page.files.all().some(file => file.isUnsettled || file.hasRefusedText)) event.preventDefault()
+    page.unsent.keepAll()
+    const isOnlyHere = page.unsent.isOnlyHere.peek() || page.files.all().some(file => file.hasRefusedText)
+    if (isOnlyHere) event.preventDefault()
   })
 }
 

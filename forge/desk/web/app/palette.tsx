@@ -8,9 +8,10 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import type { CodeSymbol } from '../editor/symbols.ts'
-import { openLine } from '../files/open-line.ts'
+import { openFile, openLine } from '../files/open-line.ts'
 import { newBranch } from '../page/actions.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
+import { findActions } from '../page/desk-actions.ts'
 import type { NamedPlace, PaletteMode } from '../page/palette-mode.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { useFoundCommits } from '../review/found-commits.ts'
@@ -28,7 +29,8 @@ interface Option {
   icon: ComponentChildren
   words: ComponentChildren
   end?: ComponentChildren
-  run: () => void
+  /** `isClick`: by a click instead of by Enter. */
+  run: (isClick: boolean) => void
   /** For an option that continues the input: the text that it puts into the field, instead of closing the palette. */
   types?: string
 }
@@ -66,7 +68,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
   const close = () => {
     page.palette.value = undefined
   }
-  const run = (option: Option | undefined) => {
+  const run = (option: Option | undefined, isClick = false) => {
     if (!option) return
     if (option.types !== undefined) {
       words.value = option.types
@@ -75,7 +77,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
     }
     dialog.current?.close()
     close()
-    option.run()
+    option.run(isClick)
   }
 
   // A layout effect: letters typed right after the palette's key are meant for the field.
@@ -178,17 +180,19 @@ function optionId(key: string): string {
 
 /** Whether the palette lists one kind of things only, without prefixes for others. */
 function isNarrowMode(mode: PaletteMode): boolean {
-  return mode === 'files' || mode === 'symbols' || mode === 'named'
+  return mode === 'files' || mode === 'symbols' || mode === 'branch symbols' || mode === 'named'
 }
 
 function placeholderOf(mode: PaletteMode): string {
   if (mode === 'named') return 'Part of a path or of a line'
   if (mode === 'symbols') return 'Name of a function, a class or a heading'
+  if (mode === 'branch symbols') return 'Name of a function or a class in any file'
   return mode === 'files' ? 'Search files by name' : 'Search commands, branches, files and commits'
 }
 
 function noneWords(mode: PaletteMode, words: string): string {
   if (mode === 'symbols' && words === '') return 'No symbols in this file'
+  if (mode === 'branch symbols' && words.trim() === '') return 'Type a part of a name'
   if (words.startsWith(':')) return 'Type the number of a line'
   return 'No results'
 }
@@ -223,7 +227,7 @@ function PaletteFoot() {
 interface OptionGroupProps {
   group: Group
   current: Option | undefined
-  run: (option: Option) => void
+  run: (option: Option, isClick: boolean) => void
 }
 
 function OptionGroup({ group, current, run }: OptionGroupProps) {
@@ -246,7 +250,7 @@ function OptionGroup({ group, current, run }: OptionGroupProps) {
           tabIndex={-1}
           aria-selected={option.key === current?.key}
           onMouseDown={event => event.preventDefault()}
-          onClick={() => run(option)}
+          onClick={() => run(option, true)}
         >
           {option.icon}
           <span class="cut">{option.words}</span>
@@ -270,20 +274,29 @@ function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Grou
   const { name, place } = placeIn(words)
   const { options: files, isWaiting } = useFiles(page, name, wantsFiles, place)
   const { options: commits, isWaiting: isFinding } = useCommits(page, words, wantsCommits)
-  const loads = fileHere(page)?.languageLoads.value
-  const symbols = useMemo(() => (mode === 'symbols' ? (fileHere(page)?.allSymbols() ?? []) : []), [page, mode, loads])
+  const isOfFile = mode === 'symbols'
+  const file = isOfFile ? fileHere(page) : undefined
+  const told = file?.structures.value
+  const symbols = useMemo(() => file?.allSymbols() ?? [], [file, told])
+  const ofBranch = useBranchSymbols(page, typed.trim(), mode === 'branch symbols')
   // Until the branches are known, the words can't be told apart from the name of a new branch.
   if (!page.desk.value) return { groups: [], isWaiting: true }
-  if (prefix === ':' && mode !== 'symbols') {
+  if (prefix === ':' && !isOfFile && mode !== 'branch symbols') {
     const options = lineOptions(page, words)
     return { groups: [{ title: 'Line', options }].filter(hasOptions), isWaiting: false }
   }
   if (mode === 'named') {
     return { groups: [namedGroup(page, words)].filter(hasOptions), isWaiting: false }
   }
-  if (mode === 'symbols') {
+  if (mode === 'branch symbols') {
+    return {
+      groups: [{ title: ofBranch.title, options: ofBranch.options }].filter(hasOptions),
+      isWaiting: ofBranch.isWaiting,
+    }
+  }
+  if (isOfFile) {
     const options = symbolOptions(page, symbols, typed.trim())
-    return { groups: [{ title: 'Symbols', options }].filter(hasOptions), isWaiting: false }
+    return { groups: [{ title: 'Symbols', options }].filter(hasOptions), isWaiting: told === 0 }
   }
   if (mode === 'files') return { groups: [{ title: 'Files', options: files }].filter(hasOptions), isWaiting }
   const isAlone = prefix !== undefined
@@ -313,12 +326,14 @@ function best<T>(list: T[], words: string, nameOf: (item: T) => string, limit: n
 
 function commandOptions(page: Page, words: string, isAlone: boolean): Option[] {
   const limit = isAlone ? MAX_LISTED : MAX_SHOWN_PER_GROUP
-  return best<Command>(commandsOf(page), words, ({ words }) => words, limit).map(({ item, name }) => ({
+  // The palette itself is open already.
+  const commands = commandsOf(page).filter(({ keys }) => keys !== findActions.find.keys)
+  return best<Command>(commands, words, ({ words }) => words, limit).map(({ item, name }) => ({
     key: `command ${item.words}`,
     icon: <Icon name={item.icon} />,
     words: name,
     end: <KeysOf command={item} />,
-    run: item.run,
+    run: () => item.run(),
   }))
 }
 
@@ -377,7 +392,7 @@ function symbolOptions(page: Page, symbols: CodeSymbol[], words: string): Option
   const path = tab?.path
   if (!tab || path === undefined) return []
   return best(symbols, words, ({ name }) => withoutTricks(name), MAX_SYMBOLS).map(({ item, name }) => ({
-    key: `symbol ${item.from}`,
+    key: `symbol ${item.at}`,
     icon: <Icon name="list" />,
     words: (
       <bdi>
@@ -385,11 +400,60 @@ function symbolOptions(page: Page, symbols: CodeSymbol[], words: string): Option
         {name}
       </bdi>
     ),
+    end: <span class="meta">{item.kind}</span>,
     run: () => {
-      page.files.find(tab.at, path)?.goToPlace(item.from)
+      page.files.find(tab.at, path)?.goToPlace(item.at)
       tab.edit(path)
     },
   }))
+}
+
+/** The pause before the symbols of a branch are asked for again, while files are still being read, in milliseconds. */
+const ASK_AGAIN_MS = 700
+
+/** The definitions in all files of the tab that match some words. While files are being read, more are added. */
+function useBranchSymbols(
+  page: Page,
+  words: string,
+  isWanted: boolean,
+): { title: string; options: Option[]; isWaiting: boolean } {
+  const tab = page.tab.value
+  const find = async (at: At) => {
+    const asked = { at, words: words.slice(0, 400), count: MAX_SYMBOLS }
+    return { words, ...(await page.connection.ask('find symbol', asked)) }
+  }
+  const round = useSignal(0)
+  const ask = tab && isWanted ? () => find(tab.at) : undefined
+  const { value: found } = useServerValue(ask, [page, tab, words, isWanted, round.value]).latest
+  const left = isWanted ? (found?.left ?? 0) : 0
+  useEffect(() => {
+    if (left === 0) return undefined
+    const timer = setTimeout(() => {
+      round.value++
+    }, ASK_AGAIN_MS)
+    return () => clearTimeout(timer)
+  }, [found, left])
+  const title = left > 0 ? `Symbols by name (${plural(left, 'file')} still to be read)` : 'Symbols by name'
+  if (!tab || !isWanted || words === '') return { title, options: [], isWaiting: false }
+  const options = (found?.symbols ?? []).map(({ path, name, kind, container, line, column }, index) => ({
+    key: `symbol ${index} ${path} ${line} ${column}`,
+    icon: <Icon name="list" />,
+    words: (
+      <>
+        <bdi>
+          <WithMark text={withoutTricks(name)} words={words} />
+        </bdi>{' '}
+        <bdi class="meta">{withoutTricks(container)}</bdi>
+      </>
+    ),
+    end: (
+      <bdi class="meta cut">
+        {kind} · {`${readable(path)}:${line}`}
+      </bdi>
+    ),
+    run: () => openLine(page, tab, path, line, [column, column + name.length]),
+  }))
+  return { title, options, isWaiting: found?.words !== words || (options.length === 0 && left > 0) }
 }
 
 /** The places of a name, as found for the action that opened the palette. */
@@ -402,7 +466,7 @@ function namedGroup(page: Page, words: string): Group {
     icon: <Icon name="list" />,
     words: <bdi class="mono">{withoutTricks(item.text.trim())}</bdi>,
     end: <bdi class="meta">{`${readable(item.path)}:${item.line}`}</bdi>,
-    run: () => openLine(page, tab, item.path, item.line, item.ranges[0]),
+    run: (isClick: boolean) => openLine(page, tab, item.path, item.line, item.ranges[0], isClick),
   }))
   return { title, options }
 }
@@ -437,10 +501,16 @@ function placeIn(words: string): { name: string; place?: LinePlace } {
   return { name: name.trim(), place: { line: Number(line), column: Math.max(0, Number(column) - 1) } }
 }
 
-/** Shows a file, at a place in it where one is given. */
-async function openAt(page: Page, tab: Tab, path: string, place: LinePlace | undefined): Promise<void> {
-  if (place) await openLine(page, tab, path, place.line, [place.column, place.column])
-  else tab.edit(path)
+/** Shows a file, at a place in it where one is given. `isPreview`: in the preview tab. */
+async function openAt(
+  page: Page,
+  tab: Tab,
+  path: string,
+  place: LinePlace | undefined,
+  isPreview: boolean,
+): Promise<void> {
+  if (place) await openLine(page, tab, path, place.line, [place.column, place.column], isPreview)
+  else openFile(page, tab, path, isPreview)
 }
 
 /** The options for files whose path matches some words. Until the answer arrives, those for the previous words stay. */
@@ -463,7 +533,7 @@ function useFiles(
     icon: <Icon name="file" />,
     words: <FoundFile path={path} ranges={ranges} />,
     end: place ? <span class="meta">{`line ${place.line}`}</span> : null,
-    run: () => openAt(page, tab, path, place),
+    run: (isClick: boolean) => openAt(page, tab, path, place, isClick),
   }))
   return { options, isWaiting: found?.words !== words }
 }

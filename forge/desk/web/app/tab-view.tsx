@@ -87,7 +87,7 @@ function Halves({ tab }: { tab: Tab }) {
   const other = tab.otherPane
   const shown = (
     <Boundary part="What stands here" about={tab.active.value}>
-      <Content tab={tab} pane={tab.pane} />
+      <Content tab={tab} pane={tab.pane} isActive={true} />
     </Boundary>
   )
   if (!other) return shown
@@ -96,12 +96,10 @@ function Halves({ tab }: { tab: Tab }) {
   const width = panes.widthOf('split')
   const beside = (
     <Boundary part="The other half" about={paneKey(other)}>
-      <Content tab={tab} pane={other} />
+      <Content tab={tab} pane={other} isActive={false} />
     </Boundary>
   )
-  const activate = () => {
-    if (tab.otherPane) tab.show(tab.otherPane)
-  }
+  const activate = () => tab.toOtherHalf()
   return (
     <div class="halves" style={width === undefined ? {} : { '--w-split': `${width}px` }}>
       <section key="left" class="half" aria-label="Left half" onFocusIn={isRight ? undefined : activate}>
@@ -121,13 +119,20 @@ function Halves({ tab }: { tab: Tab }) {
   )
 }
 
-function Content({ tab, pane }: { tab: Tab; pane: Pane }) {
+interface ContentProps {
+  tab: Tab
+  pane: Pane
+  /** Whether the pane is in the half with the focus; always if the editor is not split. */
+  isActive: boolean
+}
+
+function Content({ tab, pane, isActive }: ContentProps) {
   const page = usePage()
   switch (pane.kind) {
     case 'chat':
       return page.desk.value?.isEmpty ? <FirstCommit tab={tab} /> : <ChatView tab={tab} />
     case 'file':
-      return <EditorPane key={pane.path} tab={tab} path={pane.path} />
+      return <EditorPane key={pane.path} tab={tab} path={pane.path} isActive={isActive} />
     case 'review':
       return (
         <ReviewPane tab={tab}>

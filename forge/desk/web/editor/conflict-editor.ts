@@ -3,7 +3,6 @@
  * line above it with Undo; the rest of the file can be edited. Markers can't be edited: a conflict is resolved only by
  * choosing.
  */
-import { undo } from '@codemirror/commands'
 import {
   type EditorState,
   EditorState as EditorStates,
@@ -29,6 +28,7 @@ import {
   settling,
   wordsOfSettled,
 } from './conflict-regions.ts'
+import { undoIn } from './two-views.ts'
 
 export interface ConflictSettings {
   path: string
@@ -449,7 +449,7 @@ class SettledWidget extends Block {
       leave: () => view.focus(),
       undo: () => {
         view.focus()
-        undo(view)
+        undoIn(view)
       },
     })
   }

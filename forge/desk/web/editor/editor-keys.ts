@@ -16,6 +16,8 @@ export const EDITOR_KEYS = {
   indent: { label: 'Indent the line', keys: 'Ctrl+]' },
   outdent: { label: 'Outdent the line', keys: 'Ctrl+[' },
   comment: { label: 'Toggle comment', keys: 'Ctrl+/' },
+  expandSelection: { label: 'Expand selection', keys: 'Alt+Shift+ArrowRight' },
+  shrinkSelection: { label: 'Shrink selection', keys: 'Alt+Shift+ArrowLeft' },
   fold: { label: 'Fold', keys: 'Ctrl+Shift+[' },
   unfold: { label: 'Unfold', keys: 'Ctrl+Shift+]' },
   complete: { label: 'Complete the word', keys: 'Ctrl+Space' },

@@ -21,9 +21,12 @@ import type { Form } from '../../contract/editable-text.ts'
 import type { EditorConfig } from '../../contract/reading.ts'
 import { coloured } from '../ui/code-style.ts'
 import { changeMarks } from './change-marks.ts'
+import { definitionLink } from './definition-link.ts'
 import { findPanel } from './find-panel.tsx'
 import { goToLine, keepFocus, selectLines } from './gutter-clicks.ts'
 import { byteForm, refusedText } from './refused-text.ts'
+import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
+import { isStructureNew, structured } from './symbols.ts'
 
 /** The completion without a language server: on request. */
 export const WORD_COMPLETION: Extension = autocompletion({ activateOnTyping: false })
@@ -43,12 +46,18 @@ export class Adjustable {
   /** The width of a tab, and what the Tab key inserts. */
   readonly indentation = new Compartment()
   readonly brackets = new Compartment()
+  /** The lines at the top that stay in view. */
+  readonly sticky = new Compartment()
   /** The gutter with the commits of the lines. */
   readonly blame = new Compartment()
   /** Which completions are offered, and when. */
   readonly completion = new Compartment()
   /** The tools of a language server. */
   readonly server = new Compartment()
+  /** The history of undo. Of two views of a file, only the first has one. */
+  readonly history = new Compartment()
+  /** What is done after each update. */
+  readonly listener = new Compartment()
   /** Extensions of some files only, such as the conflicts of a merge. */
   readonly more = new Compartment()
 }
@@ -59,6 +68,11 @@ export interface EditorSettings {
   isReadOnly: boolean
   isWrapped: boolean
   closesBrackets: boolean
+  hasStickyLines: boolean
+  /** Called for a click on a name with Ctrl held, and for the keys that expand and shrink the selection. */
+  onDefinition: () => void
+  onExpand: (view: EditorView) => void
+  onShrink: (view: EditorView) => void
   indentation: Extension
   /** The line ends and the byte order mark of the file; undefined if it is read-only. */
   form: Form | undefined
@@ -88,6 +102,16 @@ function shownCharacter(code: number, words: string | null): HTMLElement {
   return sign
 }
 
+/** The keys of VS Code. On a Mac, Alt with the arrows selects words. */
+const EXPAND_KEYS = { key: 'Shift-Alt-ArrowRight', mac: 'Ctrl-Shift-Cmd-ArrowRight' }
+const SHRINK_KEYS = { key: 'Shift-Alt-ArrowLeft', mac: 'Ctrl-Shift-Cmd-ArrowLeft' }
+
+/** A command that always handles its key. */
+const ran = (act: (view: EditorView) => void) => (view: EditorView) => {
+  act(view)
+  return true
+}
+
 export function editorExtensions(settings: EditorSettings): Extension {
   const { adjustable } = settings
   return [
@@ -102,17 +126,23 @@ export function editorExtensions(settings: EditorSettings): Extension {
     settings.saved === undefined
       ? gutter({ class: 'cm-marks', renderEmptyElements: true, domEventHandlers: { mousedown: goToLine } })
       : changeMarks(settings.saved),
-    foldGutter({ domEventHandlers: { mousedown: keepFocus } }),
+    structured(),
+    foldGutter({
+      domEventHandlers: { mousedown: keepFocus },
+      foldingChanged: ({ startState, state }) => isStructureNew(startState, state),
+    }),
     highlightSpecialChars({ render: shownCharacter }),
     highlightActiveLine(),
     selectionShown,
     highlightActiveLineGutter(),
     highlightSelectionMatches(),
-    history(),
+    adjustable.history.of(history()),
     drawSelection(),
     dropCursor(),
-    rectangularSelection(),
-    crosshairCursor(),
+    rectangularSelection({ eventFilter: event => event.altKey && event.shiftKey && event.button === 0 }),
+    crosshairCursor({ key: 'Alt' }),
+    definitionLink(settings.onDefinition),
+    adjustable.sticky.of(settings.hasStickyLines ? STICKY_LINES : NO_STICKY_LINES),
     bracketMatching(),
     adjustable.brackets.of(settings.closesBrackets ? CLOSING : NOT_CLOSING),
     adjustable.indentation.of(settings.indentation),
@@ -127,6 +157,8 @@ export function editorExtensions(settings: EditorSettings): Extension {
     adjustable.readOnly.of(EditorState.readOnly.of(settings.isReadOnly)),
     adjustable.wrapping.of(settings.isWrapped ? EditorView.lineWrapping : NOT_WRAPPED),
     keymap.of([
+      { ...EXPAND_KEYS, run: ran(settings.onExpand) },
+      { ...SHRINK_KEYS, run: ran(settings.onShrink) },
       ...closeBracketsKeymap,
       ...defaultKeymap,
       // Without CodeMirror's command to go to a line: the palette does that.

@@ -6,6 +6,7 @@
 import { collab, getClientID, getSyncedVersion, receiveUpdates, sendableUpdates } from '@codemirror/collab'
 import { indentUnit } from '@codemirror/language'
 import { diff } from '@codemirror/merge'
+import { closeSearchPanel, searchPanelOpen } from '@codemirror/search'
 import {
   ChangeSet,
   EditorSelection,
@@ -56,8 +57,11 @@ import {
   showProblems,
   tips,
 } from './language-tools.ts'
-import { byteForm, refuse, refusedTextOf } from './refused-text.ts'
-import { type CodeSymbol, definitionAt, symbolsAt, symbolsOf } from './symbols.ts'
+import { byteForm, isAboutRefusedText, refuse, refusedTextOf } from './refused-text.ts'
+import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
+import { type CodeSymbol, definitionAt, setStructure, symbolsAt, symbolsOf } from './symbols.ts'
+import { SyntaxSelection } from './syntax-selection.ts'
+import { repeatIn, type TwoViews, undoOfTwoViews } from './two-views.ts'
 
 type TextFile = Extract<File, { kind: 'text' }>
 
@@ -69,10 +73,14 @@ const TELL_TIMEOUT_MS = 2_000
 const SEND_AGAIN_MS = 2_000
 /** Milliseconds from the end of an input method's composition until CodeMirror has processed it: it waits 50 ms. */
 const COMPOSITION_END_MS = 100
+/** The server writes confirmed edits within a second. This is longer, in milliseconds. */
+const WRITTEN_MS = 5_000
 /** The indentation of a text is detected in its first characters. */
 const MAX_DETECTED_CHARS = 20_000
 /** At most this many characters in the edits of one message; a single edit may have more. */
 const MAX_CHARACTERS_SENT = 1 << 20
+/** The symbols of a text are asked for after this many milliseconds without an edit. */
+const STRUCTURE_DELAY_MS = 300
 /** A longer word, in characters, is no name. */
 const MAX_NAME_CHARS = 400
 
@@ -85,10 +93,32 @@ export interface Cursor {
   column: number
 }
 
+/** A scroll position in pixels, and the cursor's place in the text. */
+export interface Place {
+  top: number
+  cursor: number
+}
+
+/** The place in a file; `other`: that in the other half of a split, if the file is in both. */
+export interface Position extends Place {
+  other?: Place
+}
+
 export interface EditorChoices {
   nonce: string
   isWrapped: Signal<boolean>
   settings: ReadonlySignal<SettingValues>
+  /** Called when text was typed that the server does not have yet, and when it has all of it. */
+  onTyped: (file: OpenFile) => void
+}
+
+/** Text that the server has not confirmed, with the texts before it, each as a change of the one before. */
+export interface Unsent {
+  form: Form
+  /** The oldest text. */
+  start: string
+  /** Changes as JSON (see ChangeSet): the last one leads to the text with all that was typed. */
+  steps: unknown[]
 }
 
 export class OpenFile {
@@ -104,8 +134,8 @@ export class OpenFile {
   readonly cursor = signal<Cursor>({ line: 1, column: 1 })
   /** Increases when the text has changed. */
   readonly edits = signal(0)
-  /** Increases when the file's language was loaded, from which on its symbols are known. */
-  readonly languageLoads = signal(0)
+  /** Increases when the server has told the symbols of the text. */
+  readonly structures = signal(0)
   /** The functions, classes or headings around the cursor, the outermost first. */
   readonly symbols = signal<CodeSymbol[]>([])
   /** The commit of the cursor's line in a blame; undefined for an unsaved line, null without a blame. */
@@ -123,6 +153,12 @@ export class OpenFile {
   state: EditorState | undefined
   /** Keys typed while the file was loading. */
   #early = ''
+  /** Called for a click on a name with Ctrl held; the cursor is at the name. */
+  onDefinition: (() => void) | undefined
+  readonly #selecting = new SyntaxSelection()
+  /** The value of {@link edits} for which the symbols were asked last. */
+  #structuredEdits = -1
+  #structureTimer: ReturnType<typeof setTimeout> | undefined
 
   readonly #connection: Connection
   readonly #choices: EditorChoices
@@ -133,9 +169,20 @@ export class OpenFile {
   #conflictWanted: 1 | -1 | undefined
   #blame: LineCommits | undefined
   #view: EditorView | undefined
+  /** The second view, while the file is in both halves of a split. */
+  #second: EditorView | undefined
+  /** The view that had the focus last. */
+  #here: EditorView | undefined
+  /** The scroll position of the second view, in pixels. */
+  #secondTop = 0
+  /** From the last session, if the file was in both halves: the places in the half with the focus and in the other. */
+  #kept: { here?: Place; other?: Place }
+  /** The place of the view with the focus, until it is known whether the other view is closed with it. */
+  #left: { selection: EditorSelection; top: number } | undefined
   /** The server's text according to all that was received. */
   #confirmed = Text.empty
-  #earlier: Text[] = []
+  /** The texts before that, the oldest first, each with the change that leads from it to the next, and when it did. */
+  #earlier: { text: Text; next: ChangeSet; until: number }[] = []
   #isSending = false
   /** The server refused the edits: nothing is sent until something changes. */
   #isRefused = false
@@ -164,13 +211,9 @@ export class OpenFile {
   /** Additional extensions, with the key that identifies them. */
   #more: { key: string; extension: Extension } = { key: '', extension: [] }
 
-  constructor(
-    connection: Connection,
-    choices: EditorChoices,
-    at: At,
-    path: string,
-    position: { top: number; cursor: number },
-  ) {
+  constructor(connection: Connection, choices: EditorChoices, at: At, path: string, position: Position) {
+    const { other, ...here } = position
+    this.#kept = other ? { here, other } : {}
     this.top = position.top
     this.#firstCursor = position.cursor
     this.#connection = connection
@@ -186,6 +229,8 @@ export class OpenFile {
   /** Follows a rename. `isAfterBreak`: the connection broke, so nothing is sent before the file is loaded. */
   moveTo(path: string, isAfterBreak: boolean): void {
     this.#path = path
+    this.#structuredEdits = -1
+    this.#askStructureLater()
     if (!isAfterBreak) this.sendAgain()
     if (this.state && this.state.doc.length < MAX_COLOURED_LENGTH) this.#colour()
   }
@@ -252,7 +297,7 @@ export class OpenFile {
       const updates = edits.slice(known).map(({ client, changes }) => {
         return { clientID: client, changes: ChangeSet.fromJSON(changes) }
       })
-      for (const { changes } of updates) this.#confirm(changes.apply(this.#confirmed))
+      for (const { changes } of updates) this.#confirm(changes.apply(this.#confirmed), changes)
       this.dispatch(receiveUpdates(this.state, updates))
     } catch {
       // The edits do not fit this text: the file is loaded again.
@@ -302,6 +347,19 @@ export class OpenFile {
     return this.state !== undefined && sendableUpdates(this.state).length > 0
   }
 
+  /** The text that has not reached the server, for the browser to keep; undefined for none. */
+  get unsent(): Unsent | undefined {
+    if (!this.isUnsettled || !this.#form) return undefined
+    const typed = sendableUpdates(this.state as EditorState)
+    const all = typed.reduce((change, { changes }) => change.compose(changes), ChangeSet.empty(this.#confirmed.length))
+    // After a crash the server has one of the texts of the last moments before it.
+    const last = this.#earlier.at(-1)?.until ?? 0
+    const earlier = this.#earlier.filter(({ until }) => until > last - WRITTEN_MS)
+    const start = earlier[0]?.text ?? this.#confirmed
+    const steps = [...earlier.map(({ next }) => next), all]
+    return { form: this.#form, start: start.toString(), steps: steps.map(step => step.toJSON()) }
+  }
+
   dispatch(spec: TransactionSpec): void {
     if (this.#view) {
       this.#view.dispatch(spec)
@@ -314,20 +372,79 @@ export class OpenFile {
     this.#say()
   }
 
-  /** Attaches the view that shows this file's state. */
-  show(view: EditorView): void {
-    this.#view = view
+  /**
+   * Makes a view of this file. A second one, in the other half of a split, begins where the first one is. `isHere`:
+   * whether it is in the half with the focus.
+   */
+  makeView(parent: HTMLElement, isHere: boolean): EditorView {
+    const state = this.state as EditorState
+    const kept = this.#kept[isHere ? 'here' : 'other']
+    delete this.#kept[isHere ? 'here' : 'other']
+    const selection = kept ? { anchor: Math.min(kept.cursor, state.doc.length) } : state.selection
+    const isSecond = this.#view !== undefined
+    const top = kept?.top ?? this.top
+    const shown = state.update({ selection, effects: isSecond ? this.#asSecond() : [] }).state
+    const view = new EditorView({ parent, state: shown })
+    if (isSecond) {
+      this.#second = view
+      this.#secondTop = top
+      if (searchPanelOpen(view.state)) closeSearchPanel(view)
+    } else {
+      this.#view = view
+      this.state = view.state
+      this.top = top
+      this.#wrap(this.#choices.isWrapped.peek())
+    }
+    if (isHere) this.lookAt(view)
     this.#goToWantedConflict()
-    this.#wrap(this.#choices.isWrapped.peek())
-    const { top } = this
+    this.#askStructureLater(0)
     // The view starts at the top.
-    if (top === 0) return
-    view.requestMeasure({
-      read: () => {},
-      write: () => {
-        view.scrollDOM.scrollTop = top
-      },
+    if (top > 0) {
+      view.requestMeasure({
+        read: () => {},
+        write: () => {
+          view.scrollDOM.scrollTop = top
+        },
+      })
+    }
+    return view
+  }
+
+  /** What turns the first view's state into that of the second one. */
+  #asSecond(): StateEffect<unknown>[] {
+    const { history, collaboration, listener } = this.#adjustable
+    const listen = EditorView.updateListener.of(update => {
+      if (this.#view) repeatIn(this.#view, update, isAboutRefusedText)
+      if (update.selectionSet) this.#say()
     })
+    return [history.reconfigure([]), collaboration.reconfigure([]), listener.reconfigure(listen)]
+  }
+
+  /** Records which of two views has the focus: the cursor and actions are those of that view. */
+  lookAt(view: EditorView): void {
+    this.#here = view
+    this.#say()
+  }
+
+  /** Both views, while the file is in both halves of a split. */
+  get #both(): TwoViews | undefined {
+    return this.#view && this.#second && { first: this.#view, second: this.#second }
+  }
+
+  /** The state of the view that had the focus last. */
+  get #hereState(): EditorState | undefined {
+    return this.#second && this.#here === this.#second ? this.#second.state : this.state
+  }
+
+  #dispatchHere(spec: TransactionSpec): void {
+    if (this.#second && this.#here === this.#second) this.#second.dispatch(spec)
+    else this.dispatch(spec)
+  }
+
+  /** Changes the configuration of all views. */
+  #reconfigure(effects: StateEffect<unknown> | readonly StateEffect<unknown>[]): void {
+    this.dispatch({ effects })
+    this.#second?.dispatch({ effects })
   }
 
   /** Keeps a key typed while the file is loading. Returns whether it was kept. */
@@ -348,25 +465,58 @@ export class OpenFile {
     this.dispatch({ ...this.state.replaceSelection(text), userEvent: 'input.type', scrollIntoView: true })
   }
 
-  hide(): void {
+  /** Removes a view, which is then destroyed. The second view takes the place of the first one. */
+  hide(view: EditorView): void {
+    const { first, second } = this.#both ?? {}
+    if (first && second) {
+      if (view === this.#here) this.#leave(view)
+      if (view === first) this.#promote(second)
+      this.#second = undefined
+      this.#here = this.#view
+      return
+    }
     this.#view = undefined
+    this.#here = undefined
+    if (!this.#left || !this.state) return
+    this.state = this.state.update({ selection: this.#left.selection }).state
+    this.top = this.#left.top
+  }
+
+  /** If both views are removed at once, the place of the one with the focus is kept. */
+  #leave(view: EditorView): void {
+    this.#left = { selection: view.state.selection, top: view === this.#second ? this.#secondTop : this.top }
+    queueMicrotask(() => {
+      this.#left = undefined
+    })
+  }
+
+  /** Makes the second view the first one: it gets the history, and sends changes. */
+  #promote(second: EditorView): void {
+    const { selection } = second.state
+    const place = second.scrollSnapshot()
+    this.#view = second
+    this.top = this.#secondTop
+    second.setState((this.state as EditorState).update({ selection }).state)
+    this.state = second.state
+    second.dispatch({ effects: place })
   }
 
   /**
-   * Records the scroll position. Read on scrolling rather than on leaving, where it would force a layout of the next
-   * view.
+   * Records the scroll position of a view. Read on scrolling rather than on leaving, where it would force a layout of
+   * the next view.
    */
-  scrolled(): void {
-    if (this.#view) this.top = Math.round(this.#view.scrollDOM.scrollTop)
+  scrolled(view: EditorView): void {
+    const top = Math.round(view.scrollDOM.scrollTop)
+    if (view === this.#second) this.#secondTop = top
+    else if (view === this.#view) this.top = top
   }
 
-  focus(): void {
-    this.#view?.focus()
-  }
-
-  /** The scroll position and cursor, to restore after a restart. */
-  get position(): { top: number; cursor: number } {
-    return { top: this.top, cursor: this.state?.selection.main.head ?? 0 }
+  /** The scroll positions and cursors, to restore after a restart. */
+  get position(): Position {
+    const first = { top: this.top, cursor: this.state?.selection.main.head ?? 0 }
+    if (!this.#second) return first
+    const second = { top: this.#secondTop, cursor: this.#second.state.selection.main.head }
+    return this.#here === this.#second ? { ...second, other: first } : { ...first, other: second }
   }
 
   /** Shows the commits beside the lines (`open`: shows one of them); undefined hides them. */
@@ -374,7 +524,7 @@ export class OpenFile {
     this.#blame = blame && lineCommits(blame)
     if (!this.state) return
     const shown = this.#blame ? blameGutter(this.#blame, open) : []
-    this.dispatch({ effects: this.#adjustable.blame.reconfigure(shown) })
+    this.#reconfigure(this.#adjustable.blame.reconfigure(shown))
   }
 
   /** Gives the editor the tools of a language server; undefined takes them away, with the problems. */
@@ -386,7 +536,7 @@ export class OpenFile {
     this.#hasServer = server !== undefined
     if (!server) this.#showProblems([])
     const { server: tooling, completion: completing } = this.#adjustable
-    this.dispatch({ effects: [tooling.reconfigure(tools), completing.reconfigure(completion)] })
+    this.#reconfigure([tooling.reconfigure(tools), completing.reconfigure(completion)])
   }
 
   /** Whether the editor has the tools of a language server. */
@@ -409,11 +559,18 @@ export class OpenFile {
     this.problemCounts.value = { errors: count('error'), warnings: count('warning') }
     const typed = sendableUpdates(this.state).map(({ changes }) => changes)
     this.dispatch(showProblems(this.state, this.#confirmed, typed, problems))
+    this.#second?.dispatch(showProblems(this.#second.state, this.#confirmed, typed, problems))
   }
 
   /** Runs a command of the editor, such as going to the next problem. */
   run(command: (view: EditorView) => unknown): void {
-    if (this.#view) command(this.#view)
+    const view = this.#second && this.#here === this.#second ? this.#second : this.#view
+    if (view) command(view)
+  }
+
+  /** The state of the view in the half with the focus. */
+  get stateHere(): EditorState | undefined {
+    return this.#hereState
   }
 
   /** The width of a tab, and whether the Tab key inserts spaces. */
@@ -446,7 +603,7 @@ export class OpenFile {
     const file = this.file.peek()
     if (!this.state || file?.kind !== 'text' || this.state.readOnly === this.#isReadOnly(file)) return
     const readOnly = EditorState.readOnly.of(this.#isReadOnly(file))
-    this.dispatch({ effects: this.#adjustable.readOnly.reconfigure(readOnly) })
+    this.#reconfigure(this.#adjustable.readOnly.reconfigure(readOnly))
   }
 
   #isReadOnly(file: TextFile): boolean {
@@ -459,7 +616,7 @@ export class OpenFile {
     const { doc } = this.state
     const { from, length } = doc.line(Math.max(1, Math.min(line, doc.lines)))
     const [start, end] = (range ?? [0, 0]).map(at => from + Math.min(at, length)) as [number, number]
-    this.dispatch({
+    this.#dispatchHere({
       selection: { anchor: start, head: end },
       effects: EditorView.scrollIntoView(start, { y: 'center' }),
     })
@@ -468,16 +625,17 @@ export class OpenFile {
   goToPlace(at: number): void {
     if (!this.state) return
     const anchor = Math.min(at, this.state.doc.length)
-    this.dispatch({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: 'center' }) })
+    this.#dispatchHere({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: 'center' }) })
   }
 
   /** The name that is selected or at the cursor; undefined where there is none. */
   nameAtCursor(): string | undefined {
-    if (!this.state) return undefined
-    const { from, to, head } = this.state.selection.main
-    const word = from === to ? this.state.wordAt(head) : { from, to }
+    const state = this.#hereState
+    if (!state) return undefined
+    const { from, to, head } = state.selection.main
+    const word = from === to ? state.wordAt(head) : { from, to }
     if (!word || word.to - word.from > MAX_NAME_CHARS) return undefined
-    const name = this.state.sliceDoc(word.from, word.to)
+    const name = state.sliceDoc(word.from, word.to)
     return /^[\p{L}\p{N}_$]+$/u.test(name) ? name : undefined
   }
 
@@ -486,14 +644,14 @@ export class OpenFile {
     if (!this.state || key === this.#more.key) return
     if (this.#isHeldBack('extension', () => this.extend(key, make))) return
     this.#more = { key, extension: make() }
-    this.dispatch({ effects: this.#adjustable.more.reconfigure(this.#more.extension) })
+    this.#reconfigure(this.#adjustable.more.reconfigure(this.#more.extension))
     this.#say()
     this.#goToWantedConflict()
   }
 
   /** Goes to the next or previous conflict, as soon as the editor shows conflicts. */
   goToConflict(by: 1 | -1): void {
-    const view = this.#view
+    const view = this.#here ?? this.#view
     const isShown = view !== undefined && conflictsOf(view.state).open.length > 0
     this.#conflictWanted = isShown ? undefined : by
     if (isShown) moveToConflict(view, by)
@@ -505,7 +663,7 @@ export class OpenFile {
     if (by !== undefined) requestAnimationFrame(() => this.goToConflict(by))
   }
 
-  /** All functions, classes or headings of the file. */
+  /** All functions, classes or headings of the file, as far as the server has told them. */
   allSymbols(): CodeSymbol[] {
     return this.state ? symbolsOf(this.state) : []
   }
@@ -515,7 +673,7 @@ export class OpenFile {
    * of the function. Undefined if there is no function, or if none of the lines is saved.
    */
   linesInCommit(of: 'selection' | 'function'): { from: number; to: number; name?: string } | undefined {
-    const { state } = this
+    const state = this.#hereState
     if (!state) return undefined
     const { main } = state.selection
     const around = of === 'function' ? definitionAt(state, main.head) : undefined
@@ -533,19 +691,35 @@ export class OpenFile {
 
   /** Discards the changes at the selected lines. Returns whether there are any. */
   discardChanges(): boolean {
-    const edit = this.state && !this.state.readOnly ? discardChanges(this.state) : undefined
-    if (edit) this.dispatch(edit)
+    const state = this.#hereState
+    const edit = state && !state.readOnly ? discardChanges(state) : undefined
+    if (edit) this.#dispatchHere(edit)
     return edit !== undefined
   }
 
+  /** The text as it is shown; undefined if the file is no text or not loaded. */
+  get text(): Text | undefined {
+    return this.state?.doc
+  }
+
+  /** Replaces the text by one edit of the parts that differ. Returns false if it is not `before` any more. */
+  replaceText(before: Text, text: string): boolean {
+    if (!this.state?.doc.eq(before) || this.state.readOnly) return false
+    const changes = changesBetween(before, textOf(text))
+    if (!changes.empty) this.dispatch({ changes, userEvent: 'input.format' })
+    return true
+  }
+
   goToNextChange(): void {
-    const change = this.state && nextChange(this.state)
-    if (change) this.dispatch(change)
+    const state = this.#hereState
+    const change = state && nextChange(state)
+    if (change) this.#dispatchHere(change)
   }
 
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#retry)
+    clearTimeout(this.#structureTimer)
     if (this.#connection.isUp.peek()) this.#connection.ask('close', { at: this.at, path: this.path }).catch(() => {})
   }
 
@@ -567,6 +741,10 @@ export class OpenFile {
           isReadOnly,
           isWrapped: this.#choices.isWrapped.peek(),
           closesBrackets: this.#choices.settings.peek()['editor.closeBrackets'] ?? true,
+          hasStickyLines: this.#choices.settings.peek()['editor.stickyScroll'] ?? true,
+          onDefinition: () => this.onDefinition?.(),
+          onExpand: view => this.#expand(view),
+          onShrink: view => this.#selecting.shrink(view),
           indentation: this.#indentation(file.text),
           form: this.at.kind === 'commit' ? undefined : this.#form,
           collaboration: this.#collaboration(file.version),
@@ -578,12 +756,19 @@ export class OpenFile {
             setTimeout(() => this.#afterComposition(), COMPOSITION_END_MS)
           },
         }),
-        EditorView.updateListener.of(update => {
-          this.state = update.state
-          if (update.docChanged) this.edits.value++
-          if (update.docChanged || update.selectionSet || update.transactions.length > 0) this.#say()
-          if (update.docChanged) this.#typed()
-        }),
+        undoOfTwoViews(() => this.#both),
+        this.#adjustable.listener.of(
+          EditorView.updateListener.of(update => {
+            this.state = update.state
+            if (this.#second) repeatIn(this.#second, update, isAboutRefusedText)
+            if (update.docChanged) this.edits.value++
+            if (update.docChanged || update.selectionSet || update.transactions.length > 0) this.#say()
+            if (update.docChanged) {
+              this.#typed()
+              this.#askStructureLater()
+            }
+          }),
+        ),
       ],
     })
     if (file.text.length < MAX_COLOURED_LENGTH) this.#colour()
@@ -617,20 +802,52 @@ export class OpenFile {
     const effects: StateEffect<unknown>[] = []
     if (after.facet(indentUnit) + after.tabSize !== before) effects.push(indentation.reconfigure(wanted))
     if (brackets.get(this.state) !== closing) effects.push(brackets.reconfigure(closing))
-    if (effects.length > 0) this.dispatch({ effects })
+    const sticky = (this.#choices.settings.peek()['editor.stickyScroll'] ?? true) ? STICKY_LINES : NO_STICKY_LINES
+    if (this.#adjustable.sticky.get(this.state) !== sticky) effects.push(this.#adjustable.sticky.reconfigure(sticky))
+    if (effects.length > 0) this.#reconfigure(effects)
   }
 
   async #colour(): Promise<void> {
     const language = await loadLanguage(this.path)
-    if (!language) this.dispatch({ effects: this.#adjustable.language.reconfigure([]) })
-    else this.dispatch({ effects: this.#adjustable.language.reconfigure(language) })
-    this.languageLoads.value++
+    this.#reconfigure(this.#adjustable.language.reconfigure(language ?? []))
+  }
+
+  #askStructureLater(delayMs = STRUCTURE_DELAY_MS): void {
+    clearTimeout(this.#structureTimer)
+    this.#structureTimer = setTimeout(() => this.#askStructure(), delayMs)
+  }
+
+  /** Asks for the symbols and folds of the text, unless it has them. */
+  async #askStructure(): Promise<void> {
+    const isLarge = !this.state || this.state.doc.length > MAX_COLOURED_LENGTH
+    if (isLarge || this.#isClosed || this.edits.peek() === this.#structuredEdits) return
+    const { at, path } = this
+    try {
+      await this.sent()
+      const edits = this.edits.peek()
+      const structure = await this.#connection.ask('file structure', { at, path })
+      // After another edit, it is asked for again.
+      if (this.#isClosed || edits !== this.edits.peek() || path !== this.path) return
+      this.#structuredEdits = edits
+      this.#reconfigure(setStructure.of(structure))
+      this.structures.value++
+    } catch {
+      // Without an answer, what was known of the text before stays; after the next edit it is asked for again.
+    }
+  }
+
+  #expand(view: EditorView): void {
+    const { at, path } = this
+    this.#selecting.expand(view, async ranges => {
+      await this.sent()
+      return await this.#connection.ask('syntax around', { at, path, ranges })
+    })
   }
 
   #wrap(isWrapped: boolean): void {
     const { wrapping } = this.#adjustable
     const wanted = isWrapped ? EditorView.lineWrapping : NOT_WRAPPED
-    if (this.state && wrapping.get(this.state) !== wanted) this.dispatch({ effects: wrapping.reconfigure(wanted) })
+    if (this.state && wrapping.get(this.state) !== wanted) this.#reconfigure(wrapping.reconfigure(wanted))
   }
 
   #collaboration(startVersion: number) {
@@ -649,7 +866,7 @@ export class OpenFile {
       this.#form = { lineEnd: file.lineEnd, bom: file.bom }
       effects.push(this.#adjustable.form.reconfigure(byteForm.of(this.#form)))
     }
-    this.dispatch({ effects })
+    this.#reconfigure(effects)
     if (this.at.kind === 'commit') return
     const theirs = textOf(file.text)
     const isAsKnown = file.version === getSyncedVersion(state) && theirs.eq(this.#confirmed)
@@ -676,7 +893,7 @@ export class OpenFile {
         filter: false,
       })
     }
-    this.#confirm(theirs)
+    if (!theirs.eq(this.#confirmed)) this.#confirm(theirs, changesBetween(this.#confirmed, theirs))
     this.#awaited = version
     this.#isSending = false
     this.dispatch({ effects: this.#adjustable.collaboration.reconfigure(this.#collaboration(version)) })
@@ -701,7 +918,7 @@ export class OpenFile {
 
   /** Whether the server already had the text `theirs` before: then it has lost the edits made after that. */
   #hadBefore(theirs: Text): boolean {
-    return this.#confirmed.eq(theirs) || this.#earlier.some(text => text.eq(theirs))
+    return this.#confirmed.eq(theirs) || this.#earlier.some(({ text }) => text.eq(theirs))
   }
 
   /** Whether the server's text is the confirmed text with the first of the unconfirmed edits, one or several. */
@@ -714,8 +931,9 @@ export class OpenFile {
     return false
   }
 
-  #confirm(text: Text): void {
-    this.#earlier.push(this.#confirmed)
+  /** Records the server's text. `change`: how it came from the one before. */
+  #confirm(text: Text, change: ChangeSet): void {
+    this.#earlier.push({ text: this.#confirmed, next: change, until: Date.now() })
     if (this.#earlier.length > MAX_EARLIER_TEXTS) this.#earlier.shift()
     this.#confirmed = text
   }
@@ -725,6 +943,7 @@ export class OpenFile {
     const pending = sendableUpdates(this.state)
     if (pending.length === 0) {
       this.#isOneByOne = false
+      this.#choices.onTyped(this)
       for (const { resolve } of this.#waiting.splice(0)) resolve()
       return
     }
@@ -799,7 +1018,7 @@ export class OpenFile {
    * action of the same kind replaces it.
    */
   #isHeldBack(kind: 'text' | 'extension' | 'refusal' | 'server', act: () => void): boolean {
-    if (!this.#view?.composing) return false
+    if (!this.#view?.composing && !this.#second?.composing) return false
     this.#held.set(kind, act)
     return true
   }
@@ -813,6 +1032,7 @@ export class OpenFile {
 
   /** After an edit: sends it at once, or after a delay together with refused ones. */
   #typed(): void {
+    if (this.at.kind === 'branch' && !this.#isAdopting && this.isUnsettled) this.#choices.onTyped(this)
     if (!this.#isRefused || !this.isUnsettled) this.#push()
     else this.#later(SEND_AGAIN_MS, () => this.sendAgain())
   }
@@ -848,14 +1068,15 @@ export class OpenFile {
     const { value: shown } = this.file
     const isNewPath = shown?.kind === 'text' && shown.isNewPath === true
     this.isDraft.value = this.at.kind === 'branch' && (isNewPath || isDifferent(this.state))
-    const { head } = this.state.selection.main
-    const line = this.state.doc.lineAt(head)
-    const cursor = { line: lineInFile(this.state, line.number), column: head - line.from + 1 }
+    const here = this.#hereState ?? this.state
+    const { head } = here.selection.main
+    const line = here.doc.lineAt(head)
+    const cursor = { line: lineInFile(here, line.number), column: head - line.from + 1 }
     const was = this.cursor.peek()
     if (was.line !== cursor.line || was.column !== cursor.column) this.cursor.value = cursor
     this.conflicts.value = conflictsOf(this.state)
-    this.blamed.value = this.#blame ? commitOfLine(this.state, this.#blame, line.number) : null
-    const symbols = symbolsAt(this.state, head)
+    this.blamed.value = this.#blame ? commitOfLine(here, this.#blame, line.number) : null
+    const symbols = symbolsAt(here, head)
     const isSame =
       symbols.map(({ name }) => name).join('\0') ===
       this.symbols

@@ -36,6 +36,9 @@ const size = StateField.define<number>({
 export const refuse = StateEffect.define<RefusedText>()
 const dismiss = StateEffect.define<RefusedText>()
 
+/** Whether an effect adds or removes a box with refused text. */
+export const isAboutRefusedText = (effect: StateEffect<unknown>): boolean => effect.is(refuse) || effect.is(dismiss)
+
 const refusedTexts = StateField.define<readonly RefusedText[]>({
   create: () => [],
   update(texts, transaction) {

@@ -1,198 +1,151 @@
 /**
- * The symbols of a file (functions, classes, headings), from the editor's syntax tree. Without a tree, a file has none.
+ * The symbols of a file (functions, classes, headings) and what can be folded in it, as the desk's server finds them.
+ * While the text is edited, they move with it, until the server has answered for the new text.
  */
-import { ensureSyntaxTree, syntaxTree } from '@codemirror/language'
-import type { EditorState } from '@codemirror/state'
-
-type SyntaxNode = ReturnType<typeof syntaxTree>['topNode']
+import { codeFolding, foldService } from '@codemirror/language'
+import {
+  type EditorState,
+  type Extension,
+  RangeSet,
+  RangeValue,
+  StateEffect,
+  StateField,
+  type Text,
+} from '@codemirror/state'
+import type { FileStructure, LineRange } from '../../contract/code.ts'
 
 export interface CodeSymbol {
   name: string
-  /** The symbol's offset in the text. */
-  from: number
+  kind: string
   /** The number of symbols that contain this one. */
   depth: number
+  /** The offset of the symbol's first line in the text, and of the end of its last one. */
+  from: number
+  to: number
+  /** The offset of its name. */
+  at: number
 }
 
-/** At most this many symbols are listed. */
-const MAX_SYMBOLS = 5_000
-/** At most this many nodes are visited to find the headings above a position. */
-const MAX_NODES = 20_000
-const MAX_NAME_LENGTH = 80
-/** The time limit for parsing a text for its symbols, in milliseconds. */
-const PARSE_TIMEOUT_MS = 200
+/** Symbols that are parts of others, and too small to have a history of their own. */
+const SMALL = /^(?:variable|constant|field|heading|key)$/
 
-/** The types of nodes that are symbols, by the names in the languages' grammars. */
-const SYMBOLS = new Set([
-  // JavaScript, TypeScript, Java, PHP
-  'FunctionDeclaration',
-  'ClassDeclaration',
-  'MethodDeclaration',
-  'ConstructorDeclaration',
-  'InterfaceDeclaration',
-  'TypeAliasDeclaration',
-  'EnumDeclaration',
-  'NamespaceDeclaration',
-  'TraitDeclaration',
-  // Python, C, C++, PHP
-  'FunctionDefinition',
-  'ClassDefinition',
-  'ClassSpecifier',
-  'StructSpecifier',
-  'EnumSpecifier',
-  'NamespaceDefinition',
-  // Rust
-  'FunctionItem',
-  'StructItem',
-  'EnumItem',
-  'TraitItem',
-  'ImplItem',
-  'ModItem',
-  // Go
-  'FunctionDecl',
-  'MethodDecl',
-  'TypeSpec',
-])
-const NAMES = new Set([
-  'VariableDefinition',
-  'PropertyDefinition',
-  'PrivatePropertyDefinition',
-  'TypeDefinition',
-  'VariableName',
-  'Definition',
-  'DefName',
-  'FieldName',
-  'BoundIdentifier',
-  'TypeIdentifier',
-  'Identifier',
-  'FieldIdentifier',
-  'QualifiedIdentifier',
-  'Name',
-])
-/** Nodes between a symbol and its name. */
-const AROUND_NAMES = new Set(['FunctionDeclarator', 'PointerDeclarator', 'ReferenceDeclarator'])
-const BODIES = new Set(['ArrowFunction', 'FunctionExpression', 'ClassExpression'])
-const HEADING = /^(?:ATX|Setext)Heading([1-6])$/
+class SymbolRange extends RangeValue {
+  constructor(
+    readonly name: string,
+    readonly kind: string,
+    readonly depth: number,
+    /** The offset of the name from the start of the symbol's first line. */
+    readonly nameAfter: number,
+  ) {
+    super()
+  }
+}
+
+class Fold extends RangeValue {}
+const FOLD = new Fold()
+
+interface Structure {
+  symbols: RangeSet<SymbolRange>
+  folds: RangeSet<Fold>
+}
+
+/** Sets the symbols and folds of the text, as the server gave them for it. */
+export const setStructure = StateEffect.define<FileStructure>()
+
+const NO_STRUCTURE: Structure = { symbols: RangeSet.empty, folds: RangeSet.empty }
+
+const structure = StateField.define<Structure>({
+  create: () => NO_STRUCTURE,
+  update(value, transaction) {
+    let next = value
+    if (transaction.docChanged) {
+      next = { symbols: value.symbols.map(transaction.changes), folds: value.folds.map(transaction.changes) }
+    }
+    for (const effect of transaction.effects) {
+      if (effect.is(setStructure)) next = placed(effect.value, transaction.newDoc)
+    }
+    return next
+  },
+})
+
+/** The structure of a text in offsets. Places that the text does not have are moved into it. */
+function placed({ symbols, folds }: FileStructure, doc: Text): Structure {
+  const symbolRanges = symbols.map(({ name, kind, depth, line, column, start, end }) => {
+    const from = offsetOf(doc, start, 0)
+    const to = Math.max(from, offsetOf(doc, end, Number.POSITIVE_INFINITY))
+    return new SymbolRange(name, kind, depth, offsetOf(doc, line, column) - from).range(from, to)
+  })
+  const foldRanges = folds.flatMap(fold => {
+    const { from, to } = rangeOf(doc, fold)
+    return from < to ? [FOLD.range(from, to)] : []
+  })
+  return { symbols: RangeSet.of(symbolRanges, true), folds: RangeSet.of(foldRanges, true) }
+}
+
+/** A range of lines and columns in offsets. */
+export function rangeOf(doc: Text, [line, column, toLine, toColumn]: LineRange): { from: number; to: number } {
+  return { from: offsetOf(doc, line, column), to: offsetOf(doc, toLine, toColumn) }
+}
+
+/** The line, from 1, and the column of an offset. */
+export function placeOf(doc: Text, at: number): [line: number, column: number] {
+  const { number, from } = doc.lineAt(at)
+  return [number, at - from]
+}
+
+function offsetOf(doc: Text, line: number, column: number): number {
+  const { from, length } = doc.line(Math.max(1, Math.min(line, doc.lines)))
+  return from + Math.max(0, Math.min(column, length))
+}
+
+/** The extension that keeps the structure, and folds by it; without it, by the language of the editor. */
+export function structured(): Extension {
+  return [structure, foldService.of(foldFrom), codeFolding()]
+}
+
+/** Whether two states have different symbols and folds. */
+export function isStructureNew(before: EditorState, after: EditorState): boolean {
+  return before.field(structure, false) !== after.field(structure, false)
+}
+
+/** The largest fold that begins in a line and ends after it. */
+function foldFrom(state: EditorState, lineStart: number, lineEnd: number): { from: number; to: number } | null {
+  let largest: { from: number; to: number } | null = null
+  state.field(structure, false)?.folds.between(lineStart, lineEnd, (from, to) => {
+    if (from < lineStart || to <= lineEnd) return
+    if (!largest || to > largest.to) largest = { from, to }
+  })
+  return largest
+}
 
 /** The symbols around a position, the outermost first. */
 export function symbolsAt(state: EditorState, at: number): CodeSymbol[] {
-  const tree = syntaxTree(state)
-  // Between two nodes, the position belongs to the more deeply nested one.
-  const [before, after] = [around(state, tree.resolveInner(at, -1)), around(state, tree.resolveInner(at, 1))]
-  const all = [...headingsAbove(state, tree.topNode, at), ...(after.length > before.length ? after : before)]
-  return all.map((symbol, depth) => ({ ...symbol, depth }))
-}
-
-/** The innermost function, class or type around a position, with its end; not a heading. */
-export function definitionAt(state: EditorState, at: number): (CodeSymbol & { to: number }) | undefined {
-  const tree = syntaxTree(state)
-  for (const side of [1, -1] as const) {
-    for (let node: SyntaxNode | null = tree.resolveInner(at, side); node; node = node.parent) {
-      const name = nameOf(state, node)
-      if (name !== undefined) return { name, from: node.from, to: node.to, depth: 0 }
-    }
-  }
-  return undefined
-}
-
-function around(state: EditorState, innermost: SyntaxNode): CodeSymbol[] {
   const found: CodeSymbol[] = []
-  for (let node: SyntaxNode | null = innermost; node; node = node.parent) {
-    const name = nameOf(state, node)
-    if (name !== undefined) found.unshift({ name, from: node.from, depth: 0 })
-  }
-  return found
-}
-
-/** All symbols of a text in their order, as far as it could be parsed in time. */
-export function symbolsOf(state: EditorState): CodeSymbol[] {
-  const tree = ensureSyntaxTree(state, state.doc.length, PARSE_TIMEOUT_MS) ?? syntaxTree(state)
-  const found: CodeSymbol[] = []
-  let depth = 0
-  const open: SyntaxNode[] = []
-  tree.iterate({
-    enter: ({ node }) => {
-      if (found.length >= MAX_SYMBOLS) return false
-      const level = levelOf(node)
-      const name = level === undefined ? nameOf(state, node) : headingOf(state, node)
-      if (name === undefined) return true
-      found.push({ name, from: node.from, depth: level === undefined ? depth : level - 1 })
-      if (level === undefined) {
-        open.push(node)
-        depth++
-      }
-      return true
-    },
-    leave: ({ from, to, type }) => {
-      const last = open.at(-1)
-      if (last?.from !== from || last.to !== to || last.type !== type) return
-      open.pop()
-      depth--
-    },
+  state.field(structure, false)?.symbols.between(at, at, (from, to, value) => {
+    found.push(symbolOf(from, to, value))
   })
-  return found
+  found.sort((one, other) => one.depth - other.depth || one.at - other.at)
+  // Of several beside each other in one line, the last one that begins before the position.
+  return found.filter((symbol, index) => {
+    const beside = found.filter(({ depth }) => depth === symbol.depth)
+    const chosen = beside.findLast(other => other.at <= at) ?? beside[0]
+    return chosen === found[index]
+  })
 }
 
-/** The name of a node that is a symbol. */
-function nameOf(state: EditorState, node: SyntaxNode): string | undefined {
-  if (node.name === 'VariableDeclaration') {
-    return holds(node, BODIES) ? textOf(state, childIn(node, NAMES)) : undefined
-  }
-  if (!SYMBOLS.has(node.name)) return undefined
-  // An impl has no name: its whole head is used, such as `impl Display for Lease`.
-  if (node.name === 'ImplItem') return short(state.sliceDoc(node.from, node.lastChild?.from ?? node.to))
-  return textOf(state, childIn(node, NAMES) ?? nameWithin(node))
+/** The innermost function, class or type around a position. */
+export function definitionAt(state: EditorState, at: number): CodeSymbol | undefined {
+  return symbolsAt(state, at).findLast(({ kind }) => !SMALL.test(kind))
 }
 
-/** The node of a function's name, which in C is nested inside the declarator. */
-function nameWithin(node: SyntaxNode): SyntaxNode | undefined {
-  let declarator = childIn(node, AROUND_NAMES)
-  while (declarator) {
-    const name = childIn(declarator, NAMES)
-    if (name) return name
-    declarator = childIn(declarator, AROUND_NAMES)
-  }
-  return undefined
-}
-
-function childIn(node: SyntaxNode, names: ReadonlySet<string>): SyntaxNode | undefined {
-  for (let child = node.firstChild; child; child = child.nextSibling) if (names.has(child.name)) return child
-  return undefined
-}
-
-function holds(node: SyntaxNode, names: ReadonlySet<string>): boolean {
-  return childIn(node, names) !== undefined
-}
-
-function textOf(state: EditorState, node: SyntaxNode | undefined): string | undefined {
-  return node && short(state.sliceDoc(node.from, Math.min(node.to, node.from + MAX_NAME_LENGTH)))
-}
-
-function short(text: string): string {
-  return text.replace(/\s+/g, ' ').trim().slice(0, MAX_NAME_LENGTH)
-}
-
-function levelOf({ name }: SyntaxNode): number | undefined {
-  const level = HEADING.exec(name)?.[1]
-  return level === undefined ? undefined : Number(level)
-}
-
-function headingOf(state: EditorState, node: SyntaxNode): string {
-  const line = state.doc.lineAt(node.from).text.slice(0, 2 * MAX_NAME_LENGTH)
-  return short(line.replace(/^\s*#+\s*/, '').replace(/\s+#+\s*$/, ''))
-}
-
-/** The headings of the sections around a position. */
-function headingsAbove(state: EditorState, top: SyntaxNode, at: number): CodeSymbol[] {
-  if (top.name !== 'Document') return []
+/** All symbols of a text in their order. */
+export function symbolsOf(state: EditorState): CodeSymbol[] {
   const found: CodeSymbol[] = []
-  let highest = Number.POSITIVE_INFINITY
-  let node = top.childBefore(at + 1)
-  for (let steps = 0; node && steps < MAX_NODES && highest > 1; steps++, node = node.prevSibling) {
-    const level = levelOf(node)
-    if (level === undefined || level >= highest) continue
-    highest = level
-    found.unshift({ name: headingOf(state, node), from: node.from, depth: 0 })
-  }
-  return found
+  const cursor = state.field(structure, false)?.symbols.iter()
+  for (; cursor?.value; cursor.next()) found.push(symbolOf(cursor.from, cursor.to, cursor.value))
+  return found.sort((one, other) => one.from - other.from || one.depth - other.depth || one.at - other.at)
+}
+
+function symbolOf(from: number, to: number, { name, kind, depth, nameAfter }: SymbolRange): CodeSymbol {
+  return { name, kind, depth, from, to, at: Math.min(to, from + nameAfter) }
 }

@@ -72,6 +72,18 @@ export const codeActions = {
   },
 } satisfies Actions<ShownFile>
 
+/** The symbols of all files of a tab. */
+export const symbolActions = {
+  goToBranchSymbol: {
+    label: 'Go to symbol in the branch…',
+    keys: 'Alt+Shift+L',
+    icon: 'list',
+    run: ({ page }) => {
+      page.palette.value = 'branch symbols'
+    },
+  },
+} satisfies Actions<{ page: Page; tab: Tab }>
+
 /** Asks for the places of the name at the cursor. A single definition is shown at once; several places are listed. */
 async function find({ page, tab, path }: ShownFile, wanted: Wanted): Promise<void> {
   const file = page.files.find(tab.at, path)

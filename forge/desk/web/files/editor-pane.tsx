@@ -1,6 +1,6 @@
 /** A file: text in the editor, an image, or a sentence that describes its content. */
 
-import { EditorView } from '@codemirror/view'
+import type { EditorView } from '@codemirror/view'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { File } from '../../contract/branches.ts'
 import type { BlamedCommit } from '../../contract/reading.ts'
@@ -18,12 +18,20 @@ import { placeOfMenu } from '../ui/menu-content.ts'
 import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { ActionIcon, Button, Empty, Waiting } from '../ui/words.tsx'
+import { codeActions } from './code-actions.ts'
 import { fileActions, linesMenu } from './file-actions.ts'
 import { restoreFiles } from './file-dialogs.ts'
 import { useLanguage } from './language.ts'
 import { LanguageLine } from './language-line.tsx'
 
-export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
+interface EditorPaneProps {
+  tab: Tab
+  path: string
+  /** Whether the pane is in the half with the focus; always if the editor is not split. */
+  isActive: boolean
+}
+
+export function EditorPane({ tab, path, isActive }: EditorPaneProps) {
   const page = usePage()
   const file = page.files.open(tab.at, path, tab.positions.get(path))
   const shown = file.file.value
@@ -47,9 +55,9 @@ export function EditorPane({ tab, path }: { tab: Tab; path: string }) {
       {whole && !isTyped ? null : <Problem file={file} />}
       {whole && merging ? <WholeConflict tab={tab} sides={whole} known={merging} isTyped={isTyped} /> : null}
       {whole && !isTyped ? null : shown ? (
-        <Content tab={tab} file={file} shown={shown} />
+        <Content tab={tab} file={file} shown={shown} isActive={isActive} />
       ) : (
-        <NotYet tab={tab} file={file} />
+        <NotYet tab={tab} file={file} isActive={isActive} />
       )}
     </>
   )
@@ -104,10 +112,15 @@ function Crumbs({ tab, file, blameProblem }: CrumbsProps) {
   )
 }
 
-function NotYet({ tab, file }: { tab: Tab; file: OpenFile }) {
+interface ShownFileProps {
+  tab: Tab
+  file: OpenFile
+  isActive: boolean
+}
+
+function NotYet({ tab, file, isActive }: ShownFileProps) {
   const page = usePage()
   // If the editor is split, typed keys go to the half with the focus.
-  const isActive = tab.path === file.path
   const canType =
     isActive && file.problem.value === undefined && tab.at.kind === 'branch' && !isAtWork(page, tab.at.branch)
   const box = usePlace<HTMLDivElement>(...(isActive ? (['coming'] as const) : []))
@@ -238,10 +251,10 @@ function Problem({ file }: { file: OpenFile }) {
   )
 }
 
-function Content({ tab, file, shown }: { tab: Tab; file: OpenFile; shown: File }) {
+function Content({ tab, file, shown, isActive }: ShownFileProps & { shown: File }) {
   switch (shown.kind) {
     case 'text':
-      return <TextWithPreview tab={tab} file={file} />
+      return <TextWithPreview tab={tab} file={file} isActive={isActive} />
     case 'image':
       return <Picture path={file.path} image={shown} />
     case 'other':
@@ -258,14 +271,14 @@ function Content({ tab, file, shown }: { tab: Tab; file: OpenFile; shown: File }
   }
 }
 
-function TextWithPreview({ tab, file }: { tab: Tab; file: OpenFile }) {
+function TextWithPreview({ tab, file, isActive }: ShownFileProps) {
   const page = usePage()
   const kind = previewKindOf(file.path)
   const isPreviewed = kind !== undefined && page.isPreviewed.value
   // The editor stays the same element, so that it keeps its state when the preview comes or goes.
   return (
     <div class={isPreviewed ? 'beside' : 'alone'}>
-      <TextEditor tab={tab} file={file} />
+      <TextEditor tab={tab} file={file} isActive={isActive} />
       {isPreviewed ? <LazyPreview file={file} kind={kind} /> : null}
     </div>
   )
@@ -322,21 +335,25 @@ function selectClicked(view: EditorView, { clientY }: MouseEvent): void {
   if (!isSelected) view.dispatch({ selection: { anchor: from }, userEvent: 'select.pointer' })
 }
 
-function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
+function TextEditor({ tab, file, isActive }: ShownFileProps) {
   const page = usePage()
   const isLocked = tab.at.kind === 'branch' && isAtWork(page, tab.at.branch)
   const box = useRef<HTMLDivElement>(null)
+  const shown = useRef<EditorView | undefined>(undefined)
+  const isFocused = useRef(isActive)
+  isFocused.current = isActive
 
   useLayoutEffect(() => {
     if (!box.current || !file.state) return undefined
-    const view = new EditorView({ parent: box.current, state: file.state })
-    file.show(view)
+    const view = file.makeView(box.current, isFocused.current)
+    shown.current = view
     const isFree = document.activeElement === document.body || document.activeElement === null
-    if (isFree && tab.path === file.path) view.focus()
+    if (isFree && isFocused.current) view.focus()
     const keep = () => {
-      file.scrolled()
+      file.scrolled(view)
       page.keepLayout()
     }
+    file.onDefinition = () => codeActions.goToDefinition.run({ page, tab, path: file.path })
     view.scrollDOM.addEventListener('scroll', keep, { passive: true })
     view.dom.addEventListener('contextmenu', event => {
       if (!(event.target instanceof Element && event.target.closest('.cm-gutters'))) return
@@ -345,14 +362,15 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
       page.openMenu(linesMenu(page, tab, file.path), placeOfMenu(event, view.dom), view.contentDOM)
     })
     return () => {
-      file.hide()
+      shown.current = undefined
+      file.hide(view)
       view.destroy()
     }
   }, [file, page, tab])
 
-  // If the editor is split, actions focus the half that had the focus last.
-  const isActive = tab.path === file.path
+  // If the editor is split, actions apply to the half that had the focus last.
   useLayoutEffect(() => {
+    if (isActive && shown.current) file.lookAt(shown.current)
     const content = box.current?.querySelector<HTMLElement>('.cm-content')
     return isActive && content ? page.places.add(content, ['editor']) : undefined
   }, [file, page, isActive])
@@ -362,7 +380,7 @@ function TextEditor({ tab, file }: { tab: Tab; file: OpenFile }) {
   useLayoutEffect(() => {
     if (isCovered || !isActive || wanted <= tab.focusGiven) return
     tab.focusGiven = wanted
-    file.focus()
+    shown.current?.focus()
     // A dialog that closes returns the focus to the element that had it before: ask for the focus again after that.
     page.wantFocus()
   }, [page, tab, file, wanted, isCovered, isActive])

@@ -140,7 +140,7 @@ function TreeRows({ tab }: { tab: Tab }) {
         else if (
           !runOn(page, tab, row, event) &&
           !extendBy(page, event, tab, rows, active) &&
-          !moveBy(event, tab, rows, active)
+          !moveBy(page, event, tab, rows, active)
         )
           return
         event.preventDefault()
@@ -219,7 +219,7 @@ function extendBy(page: Page, event: KeyboardEvent, tab: Tab, rows: TreeRow[], a
 }
 
 /** Handles a key pressed in the tree. Returns whether the tree has used the key. */
-function moveBy(event: KeyboardEvent, tab: Tab, rows: TreeRow[], active: number): boolean {
+function moveBy(page: Page, event: KeyboardEvent, tab: Tab, rows: TreeRow[], active: number): boolean {
   if (event.altKey || event.ctrlKey || event.metaKey) return false
   const row = rows[active]
   const moves: Record<string, number> = {
@@ -234,7 +234,7 @@ function moveBy(event: KeyboardEvent, tab: Tab, rows: TreeRow[], active: number)
   if (next !== undefined) select(tab, rows, next)
   else if (event.key === 'ArrowRight' && row) openOrEnter(tab, rows, row, active)
   else if (event.key === 'ArrowLeft' && row) closeOrLeave(tab, rows, row, active)
-  else if (event.key === ' ' && row) activate(tab, row)
+  else if (event.key === ' ' && row) activate(page, tab, row)
   else return event.key.length === 1 && find(tab, rows, active, event.key)
   return true
 }
@@ -268,10 +268,11 @@ function find(tab: Tab, rows: TreeRow[], active: number, letter: string): boolea
   return index >= 0
 }
 
-function activate(tab: Tab, row: TreeRow): void {
+/** Opens or closes a folder, or shows a file in the preview tab. The focus stays in the explorer. */
+function activate(page: Page, tab: Tab, row: TreeRow): void {
   tab.tree.pick(row.path)
   if (row.kind === 'folder') tab.tree.toggle(row.path)
-  else tab.show({ kind: 'file', path: row.path })
+  else page.preview(tab, row.path)
 }
 
 interface RowProps {
@@ -319,7 +320,12 @@ function ExplorerRow({ tab, row, index, drag }: RowProps) {
         if (isMore(event)) openMenu(page, tab, row, event)
         else if (event.shiftKey) tree.extendTo(row.path)
         else if (event.ctrlKey || event.metaKey) tree.toggleChosen(row.path)
-        else activate(tab, row)
+        // The second click of a double click opens nothing more.
+        else if (row.kind === 'folder' || event.detail < 2) activate(page, tab, row)
+      }}
+      onDblClick={event => {
+        if (row.kind !== 'folder' && !isMore(event) && !event.shiftKey && !event.ctrlKey && !event.metaKey)
+          tab.edit(row.path)
       }}
     >
       <Twist row={row} />

@@ -1,7 +1,7 @@
 /** Actions on a file or folder, in a tab or the explorer. */
 
 import { copy } from '../page/actions.ts'
-import { branchOf, draftsAt, hasDraft } from '../page/branch-facts.ts'
+import { branchOf, draftsAt, hasDraft, isMerging } from '../page/branch-facts.ts'
 import { findActions } from '../page/desk-actions.ts'
 import type { Page, Tab } from '../page/state.ts'
 import type { TreeRow } from '../page/tree.ts'
@@ -13,6 +13,7 @@ import { plural } from '../ui/times.ts'
 import { deleteFiles, discard, newFile, newFolder, renameFile, restoreFiles } from './file-dialogs.ts'
 import { moveTo } from './file-moves.ts'
 import { chooseFiles, download } from './file-transfers.ts'
+import { formatFile } from './format-file.ts'
 
 /** A file or folder of a tab; `row`: its row, if the explorer lists it. */
 export interface OneFile {
@@ -109,6 +110,7 @@ export const fileActions = {
   goToSymbol: {
     label: 'Go to symbol…',
     keys: 'Alt+L',
+    otherKeys: 'Ctrl+Shift+O',
     icon: 'list',
     isPossible: isShown,
     run: ({ page }) => {
@@ -173,6 +175,15 @@ export const fileActions = {
     icon: 'clock',
     isPossible: isShownText,
     run: about => showLineHistory(about, 'function'),
+  },
+  format: {
+    label: 'Format the file',
+    inPalette: about => `Format ${nameOf(about)}`,
+    keys: 'Alt+Shift+F',
+    icon: 'list',
+    isPossible: about =>
+      isShownText(about) && isInBranch(about) && !isMerging(about.page, about.tab) && !about.page.isGone(about.tab.at),
+    run: about => formatFile(about.page, about.tab, about.path),
   },
   discardChange: {
     label: 'Discard this change',

@@ -89,6 +89,7 @@ export function renameFile(page: Page, tab: Tab, path: string): void {
       const to = toName(words)
       await settle(page, branch, [path])
       await page.connection.ask('move', { branch, moves: [{ from: path, to }] })
+      tab.tree.reveal(to)
     },
   }
 }

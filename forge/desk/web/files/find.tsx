@@ -14,7 +14,7 @@ import { visible } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { Button, IconButton, Path, Toggle } from '../ui/words.tsx'
-import { openLine } from './open-line.ts'
+import { openFile, openLine } from './open-line.ts'
 import { chosenHits, replaceHits, searchActions } from './search-actions.ts'
 
 const ROW_HEIGHT = 24
@@ -223,10 +223,10 @@ function Results({ tab, rows }: { tab: Tab; rows: Row[] }) {
   const { search } = tab
   const active = useSignal(1)
   const list = usePlace<HTMLDivElement>('list')
-  const open = (row: Row | undefined) => {
-    if (row?.kind === 'file') tab.edit(row.path)
-    else if (row?.kind === 'hit') openLine(page, tab, row.hit.path, row.hit.line, [row.hit.from, row.hit.to])
-    else if (row) openLine(page, tab, row.match.path, row.match.line, row.match.ranges[0])
+  const open = (row: Row | undefined, isPreview = false) => {
+    if (row?.kind === 'file') openFile(page, tab, row.path, isPreview)
+    else if (row?.kind === 'hit') openLine(page, tab, row.hit.path, row.hit.line, [row.hit.from, row.hit.to], isPreview)
+    else if (row) openLine(page, tab, row.match.path, row.match.line, row.match.ranges[0], isPreview)
   }
   return (
     <VirtualList
@@ -268,7 +268,7 @@ function Results({ tab, rows }: { tab: Tab; rows: Row[] }) {
             onClick={event => {
               active.value = index
               if (event.target instanceof Element && event.target.closest('.choose')) toggleRow(search, row)
-              else open(row)
+              else open(row, true)
             }}
           >
             {isChosen === undefined ? null : (

@@ -81,7 +81,7 @@ export const languageActions = {
     run: about => offerFixes(about),
   },
   format: {
-    label: 'Format the file',
+    label: 'Format by the language server',
     keys: 'Ctrl+Alt+Shift+F',
     icon: 'wrap',
     isPossible: can('formats'),
@@ -167,8 +167,9 @@ async function listProblems({ page, tab }: ShownFile): Promise<void> {
 function atCursor(about: ShownFile) {
   const file = fileOf(about)
   const { at, path } = { at: about.tab.at, path: about.path }
-  if (!file?.state || at.kind !== 'branch') return undefined
-  const { doc, selection } = file.state
+  const state = file?.stateHere
+  if (!file || !state || at.kind !== 'branch') return undefined
+  const { doc, selection } = state
   const { from, to, head } = selection.main
   const range = { start: positionAt(doc, from), end: positionAt(doc, to) }
   return { file, ask: { branch: at.branch, path }, position: positionAt(doc, head), range }
@@ -254,7 +255,7 @@ async function format(about: ShownFile): Promise<void> {
     async () => {
       await file.sent()
       const lasts = untilMore(page)
-      const proposed = await page.connection.ask('format file', { ...ask, ...file.indentation })
+      const proposed = await page.connection.ask('format by server', { ...ask, ...file.indentation })
       if (proposed.edits === 0) page.tell({ topic: TOPIC, title: 'The file is formatted already' })
       else take(about, file, proposed, { lasts })
     },

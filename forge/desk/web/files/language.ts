@@ -122,7 +122,7 @@ export async function placesByServer(
   of: 'definitions' | 'references',
 ) {
   const language = file.language.peek()
-  const { state } = file
+  const { stateHere: state } = file
   if (tab.at.kind !== 'branch' || language?.is !== 'ready' || !state) return undefined
   if (!(of === 'definitions' ? language.can.defines : language.can.refers)) return undefined
   const position = positionAt(state.doc, state.selection.main.head)

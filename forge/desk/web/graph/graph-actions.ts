@@ -26,7 +26,9 @@ export const graphActions = {
     keys: 'Alt+G',
     listKeys: '/',
     icon: 'search',
-    run: ({ graph }) => {
+    run: ({ graph, places }) => {
+      // In a narrow window the whole commit covers the list, and the field above it.
+      if (places.find('home')?.offsetParent === null) graph.panes.isCommitLarge.value = false
       graph.isFinding.value = true
     },
   },

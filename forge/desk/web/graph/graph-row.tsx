@@ -1,7 +1,15 @@
 /** A row of the graph: the labels at its commit, its subject, its author and age. The lanes are drawn beside it. */
 import type { GraphRow } from '../../contract/graph.ts'
 import { runOfBranch } from '../page/branches-of-runs.ts'
-import { foldLabels, KINDS, type Label, labelWords, type ShownLabel, shortName } from '../page/graph-labels.ts'
+import {
+  foldLabels,
+  isShortLabel,
+  KINDS,
+  type Label,
+  labelWords,
+  type ShownLabel,
+  shortName,
+} from '../page/graph-labels.ts'
 import { usePage } from '../page/state.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
@@ -20,7 +28,8 @@ interface Props {
 
 export function Row({ row, index, total, labels, isSelected, isFound }: Props) {
   const { oid, parents, subject, author, committed, model, abandoned } = row
-  const isDetached = usePage().graph.refs.value?.detached === oid
+  const { graph } = usePage()
+  const isDetached = graph.refs.value?.detached === oid
   const branch = labels.find(label => label.kind === 'branch')
   const look = [parents.length > 1 ? 'merge' : '', abandoned === undefined ? '' : 'lost', isFound ? 'found' : '']
   return (
@@ -44,7 +53,7 @@ export function Row({ row, index, total, labels, isSelected, isFound }: Props) {
                 HEAD
               </span>
             ) : null}
-            {foldLabels(labels).map(shown => (
+            {foldLabels(labels, graph.labelRoom.value).map(shown => (
               <ShownLabelAt key={'label' in shown ? shown.label.ref : shown.words} shown={shown} />
             ))}
             {abandoned ? (
@@ -98,7 +107,7 @@ function LabelAt({ label, remotes }: { label: Label; remotes: readonly string[] 
   if (label.kind !== 'branch') {
     return (
       <span
-        class={`label ${label.kind === 'tag' ? 'tagged' : 'remote'}`}
+        class={`label ${label.kind === 'tag' ? 'tagged' : 'remote'} ${isShortLabel(label) ? 'short' : ''}`}
         data-ref={label.ref}
         title={labelWords(label)}
       >
@@ -113,7 +122,12 @@ function LabelAt({ label, remotes }: { label: Label; remotes: readonly string[] 
   const outlook = dragged ? drag.outlooks.value.get(name) : undefined
   const isSource = dragged?.source.branch === name
   const look = outlook ? outlookLook(outlook) : undefined
-  const looks = [isSource ? 'from' : '', look?.label ?? '', drag.over.value === name ? 'over' : '']
+  const looks = [
+    isShortLabel(label) ? 'short' : '',
+    isSource ? 'from' : '',
+    look?.label ?? '',
+    drag.over.value === name ? 'over' : '',
+  ]
   return (
     <span class={`label ${looks.join(' ')}`} data-ref={ref} data-branch={name} title={titleOf(name, remotes)}>
       {look ? (

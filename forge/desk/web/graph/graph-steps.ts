@@ -11,6 +11,7 @@ import type { Page } from '../page/state.ts'
 import { openRevert } from '../review/history-actions.ts'
 import type { NamedCommit } from '../review/parts-actions.ts'
 import { readable, shortId, toName, withoutTricks } from '../ui/names.ts'
+import { byVersion } from '../ui/versions.ts'
 import { branchSource, buttonOf, commitSource, explain, stepOf, titleInto, WAYS, type Way } from './step-ways.ts'
 
 /** Opens the dialog of steps for a source that was dropped on the branch `onto`, or for which the branch was chosen. */
@@ -86,7 +87,7 @@ function sourcesFor(page: Page, branch: string): (Omit<Choice, 'run'> & { source
       return { key: ref, icon: 'cloud' as const, words, source: { commit: tip, words } }
     }),
   )
-  const tags = (refs?.tags ?? []).map(({ ref, name, tip }) => {
+  const tags = byVersion(refs?.tags ?? []).map(({ ref, name, tip }) => {
     return { key: ref, icon: 'tag' as const, words: name, source: { commit: tip, words: name } }
   })
   return [...local, ...remote, ...tags]
@@ -167,7 +168,7 @@ function pickCommit(page: Page, branch: string, from: Source): void {
     },
     error => {
       page.dialog.value = undefined
-      page.complain(error)
+      page.complain(error, { topic: STEP_TOPIC })
     },
   )
   page.dialog.value = {
@@ -366,5 +367,5 @@ export async function push(page: Page, branch: string): Promise<void> {
 }
 
 export function stopStep(page: Page): void {
-  page.connection.ask('stop step', {}).catch(error => page.complain(error))
+  page.connection.ask('stop step', {}).catch(error => page.complain(error, { topic: STEP_TOPIC }))
 }

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useRef } from 'preact/hooks'
 import type { Preview, Step } from '../../contract/steps.ts'
+import { STEP_TOPIC } from '../merging/after-step.ts'
 import type { DialogContent, StepWay } from '../page/dialog-content.ts'
 import { saveAll } from '../page/saving.ts'
 import { usePage } from '../page/state.ts'
@@ -208,7 +209,7 @@ export function StepDialog({ content, close }: Props) {
               words="Stop"
               look="stop"
               onClick={() => {
-                page.connection.ask('stop step', {}).catch(error => page.complain(error))
+                page.connection.ask('stop step', {}).catch(error => page.complain(error, { topic: STEP_TOPIC }))
                 // Without the fetch there is nothing to preview.
                 if (!fetch.isDone) close()
               }}

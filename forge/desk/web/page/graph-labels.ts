@@ -10,7 +10,10 @@ export type Label =
   | { kind: 'remote'; ref: string; name: string; tip: string; remote: string }
   | { kind: 'tag'; ref: string; name: string; tip: string }
 
-/** All labels by commit. Local branches come first: the checked out one before the others, those of runs last. */
+/**
+ * All labels by commit. Local branches come first: the checked out one and the default branch before the others, those
+ * of runs last.
+ */
 export function labelsOf(
   branches: readonly BranchInfo[],
   refs: Refs | undefined,
@@ -34,8 +37,14 @@ export function labelsOf(
   return labels
 }
 
-const rankOf = (label: Label): number =>
-  label.kind === 'branch' && label.isHead ? 0 : runOfBranch(label.name) === undefined ? 1 : 2
+/** The usual names of a default branch, which is shown where not all labels fit. */
+const TRUNKS = new Set(['main', 'master', 'trunk', 'develop'])
+
+function rankOf(label: Label): number {
+  if (label.kind === 'branch' && label.isHead) return 0
+  if (TRUNKS.has(label.name)) return 1
+  return runOfBranch(label.name) === undefined ? 2 : 3
+}
 
 /**
  * An entry of a row: a label, with the remotes that have the same branch at the same commit, or several folded labels.
@@ -44,12 +53,37 @@ export type ShownLabel = { label: Label; remotes: string[] } | { folded: Label[]
 
 /** At most this many labels at a commit are shown; above that, the rest is folded. */
 const MAX_LABELS = 3
+/** The width of a label without its name, the average width of a letter, and the width of a count, in pixels. */
+const [LABEL_FRAME, LETTER, COUNT] = [40, 6.5, 40]
+/** The least width of a label that is cut, in pixels: enough to tell its name. */
+const MIN_CUT_LABEL = 118
+/** The width of the label of several branches of runs, in pixels. */
+const RUNS = 80
+
+/** The width that a label needs at least, in pixels (an estimate): a short one is never cut. */
+function leastWidthOf(label: Label): number {
+  return Math.min(MIN_CUT_LABEL, LABEL_FRAME + LETTER * shortName(label.name).length)
+}
+
+/** Whether a label is short enough to be shown whole. */
+export const isShortLabel = (label: Label): boolean => leastWidthOf(label) < MIN_CUT_LABEL
+
+/** The number of labels that are shown in this width, in pixels: at least one. */
+function countThatFit(labels: readonly Label[], room: number): number {
+  const widths = labels.map(leastWidthOf)
+  const most = labels.length > MAX_LABELS ? MAX_LABELS - 1 : MAX_LABELS
+  for (let count = Math.min(most, labels.length); count > 1; count--) {
+    const needed = widths.slice(0, count).reduce((sum, width) => sum + width, count < labels.length ? COUNT : 0)
+    if (needed <= room) return count
+  }
+  return Math.min(1, labels.length)
+}
 
 /**
  * Folds the labels of a commit to what fits in a row. A remote branch joins the local one of its name. Branches of runs
- * are folded, except the checked out one and those with a waiting merge.
+ * are folded, except the checked out one and those with a waiting merge. `room`: the width for all labels, in pixels.
  */
-export function foldLabels(labels: readonly Label[]): ShownLabel[] {
+export function foldLabels(labels: readonly Label[], room = Number.POSITIVE_INFINITY): ShownLabel[] {
   const locals = new Set(labels.flatMap(label => (label.kind === 'branch' ? [label.name] : [])))
   const localOf = (label: Label) => (label.kind === 'remote' ? label.name.slice(label.remote.length + 1) : label.name)
   const isOfRun = (label: Label) =>
@@ -57,7 +91,8 @@ export function foldLabels(labels: readonly Label[]): ShownLabel[] {
   const runs = labels.filter(isOfRun)
   const own = labels.filter(label => !isOfRun(label) && !(label.kind === 'remote' && locals.has(localOf(label))))
   const [only] = runs
-  const shown = own.slice(0, own.length > MAX_LABELS ? MAX_LABELS - 1 : MAX_LABELS).map((label): ShownLabel => {
+  const taken = runs.length === 0 ? 0 : runs.length === 1 && only ? leastWidthOf(only) : RUNS
+  const shown = own.slice(0, countThatFit(own, room - taken)).map((label): ShownLabel => {
     const same = label.kind === 'branch' ? labels.filter(it => it.kind === 'remote' && localOf(it) === label.name) : []
     return { label, remotes: same.flatMap(it => (it.kind === 'remote' ? [it.remote] : [])) }
   })

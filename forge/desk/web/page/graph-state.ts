@@ -34,6 +34,17 @@ const [NARROWEST, WIDEST] = [44, 132]
 const LANES_WITH_ROOM = 6
 /** The share of the rows whose lanes must fit in the column. */
 const ROWS_WITH_LANES_SHARE = 0.75
+/** The width of the other columns of a list at least this wide, in pixels: see graph.css. */
+const COLUMNS = [
+  [980, 324],
+  [560, 172],
+  [0, 70],
+] as const
+/** The labels of a row take at most this width, and half of the subject's, in pixels: see graph.css. */
+const MAX_LABELS_WIDTH = 420
+const LABEL_ROOM_STEP = 20
+/** The topic of a notice that the refs could not be loaded. */
+const REFS = 'refs'
 /** The largest share of the list's width that the lanes may take. */
 const MAX_LANES_SHARE = 1 / 3
 /** The gap between the last lane and the text, in pixels. */
@@ -48,7 +59,8 @@ interface Chunk {
 interface Desk {
   readonly connection: Connection
   readonly desk: ReadonlySignal<DeskInfo | undefined>
-  complain: (error: unknown) => void
+  complain: (error: unknown, about?: { topic: string }) => void
+  solved: (topic: string) => void
 }
 
 export class GraphState {
@@ -96,6 +108,13 @@ export class GraphState {
   readonly columnWidth = computed(() => Math.min(this.mostLanesWidth.value, this.#neededWidth.value))
   /** The width of the list of commits, in pixels. */
   readonly listWidth = signal(1000)
+  /** The width for the labels of a row, in pixels, in steps, so that rows are not drawn anew at each pixel. */
+  readonly labelRoom = computed(() => {
+    const width = this.listWidth.value
+    const [, columns = 0] = COLUMNS.find(([from]) => width >= from) ?? []
+    const subject = width - this.columnWidth.value - columns
+    return Math.floor(Math.min(subject / 2, MAX_LABELS_WIDTH) / LABEL_ROOM_STEP) * LABEL_ROOM_STEP
+  })
   /** The largest width of the lanes, in pixels: beyond it the text would have too little room. */
   readonly mostLanesWidth = computed(() => Math.max(NARROWEST, this.listWidth.value * MAX_LANES_SHARE))
 
@@ -187,8 +206,9 @@ export class GraphState {
     if (this.refs.peek() && this.#isBegun && !this.#isStale) return this.refs.peek()
     try {
       this.refs.value = withoutHeads(await this.#page.connection.ask('refs', {}))
+      this.#page.solved(REFS)
     } catch (error) {
-      this.#page.complain(error)
+      this.#page.complain(error, { topic: REFS })
     }
     return this.refs.peek()
   }

@@ -1,7 +1,7 @@
 import type { Match } from '../../contract/reading.ts'
 
 /** The modes of the palette: which lists it starts with. */
-export type PaletteMode = 'all' | 'files' | 'branches' | 'symbols' | 'line' | 'named'
+export type PaletteMode = 'all' | 'files' | 'branches' | 'symbols' | 'branch symbols' | 'line' | 'named'
 
 /** A place of a name: its line, the ranges of the name there, and a text that is shown for it. */
 export type NamedPlace = Pick<Match, 'path' | 'line' | 'text' | 'ranges'>

@@ -120,10 +120,22 @@ export const DESCRIBED: Record<SettingKey, Described> = {
     control: 'switch',
     usual: true,
   },
+  'editor.stickyScroll': {
+    label: 'Sticky scroll',
+    words: 'Whether the first lines of the functions and classes around the top of the editor stay in view.',
+    control: 'switch',
+    usual: true,
+  },
   'editor.blame': {
     label: 'Blame',
     words: 'Whether new windows show the commit of each line.',
     control: 'switch',
     usual: false,
+  },
+  'editor.previewTab': {
+    label: 'Preview tab',
+    words: 'Whether a single click opens files in one tab, in italics. An edit, a double click or Enter keeps it open.',
+    control: 'switch',
+    usual: true,
   },
 }

@@ -7,7 +7,7 @@ import type { DeskInfo, Layout } from '../../contract/desk.ts'
 import type { News } from '../../contract/news.ts'
 import { pathAfter } from '../../contract/paths.ts'
 import type { At } from '../../contract/values.ts'
-import { OpenFile } from '../editor/open-file.ts'
+import { OpenFile, type Position } from '../editor/open-file.ts'
 import { FocusPlaces } from '../ui/focus.ts'
 import type { MenuContent, Offer } from '../ui/menu-content.ts'
 import { Connection } from '../ui/socket.ts'
@@ -25,6 +25,7 @@ import { TextSearch } from './search.ts'
 import { Settings } from './settings.ts'
 import { TasksState } from './tasks-state.ts'
 import { Tree } from './tree.ts'
+import { UnsentTexts } from './unsent-texts.ts'
 import { keepInWindow, keptInWindow } from './window-layout.ts'
 
 /** Lines of a file in its last commit, from 1, both included. `words`: their name, such as `lines 3 to 5 of a.ts`. */
@@ -62,9 +63,11 @@ export class Tab {
   readonly split: Signal<{ key: string; isRight: boolean } | undefined>
   /** The paths of the pinned files, whose tabs come first. */
   readonly pinned: Signal<ReadonlySet<string>>
+  /** The path of the file in the preview tab, which the next file opened by a single click replaces. */
+  readonly previewed: Signal<string | undefined>
   readonly active: Signal<string>
   /** The scroll position and cursor of each file in the last session. */
-  readonly positions: ReadonlyMap<string, { top: number; cursor: number }>
+  readonly positions: ReadonlyMap<string, Position>
   /** Increases when the editor should get the focus. */
   readonly focusWanted = signal(0)
   /** The last value of `focusWanted` that has been acted upon. */
@@ -83,15 +86,13 @@ export class Tab {
     this.composer = new ComposerState(place)
     this.#messageKey = `commit message in ${place}`
     this.#message = signal(keptInBrowser(this.#messageKey) || undefined)
-    this.positions = new Map((kept?.files ?? []).map(({ path, top, cursor }) => [path, { top, cursor }]))
+    this.positions = keptPositions(kept)
     this.panes = signal<Pane[]>([CHAT, ...(kept?.files ?? []).map(({ path }): Pane => ({ kind: 'file', path }))])
     this.active = signal(kept?.active === undefined ? 'chat' : paneKey({ kind: 'file', path: kept.active }))
     const split = kept?.split
-    const isSplit = split !== undefined && split.path !== kept?.active
-    this.split = signal(
-      isSplit ? { key: paneKey({ kind: 'file', path: split.path }), isRight: split.isRight } : undefined,
-    )
+    this.split = signal(split && { key: paneKey({ kind: 'file', path: split.path }), isRight: split.isRight })
     this.pinned = signal(new Set(kept?.pinned))
+    this.previewed = signal(kept?.previewed)
     if (kept?.active !== undefined) this.tree.selected.value = kept.active
   }
 
@@ -131,9 +132,19 @@ export class Tab {
 
   /** Shows a pane in the half with the focus, or moves the focus to the half that shows it. */
   #activate(key: string): void {
+    if (this.active.peek() === key) return
+    if (this.split.peek()?.key === key) this.toOtherHalf()
+    else this.active.value = key
+  }
+
+  /** Makes the other half of a split the one with the focus. */
+  toOtherHalf(): void {
     const split = this.split.peek()
-    if (split?.key === key) this.split.value = { key: this.active.peek(), isRight: !split.isRight }
-    this.active.value = key
+    if (!split) return
+    batch(() => {
+      this.split.value = { key: this.active.peek(), isRight: !split.isRight }
+      this.active.value = split.key
+    })
   }
 
   /** The pane in the half without the focus; undefined if the editor is not split. */
@@ -142,17 +153,18 @@ export class Tab {
     return key === undefined ? undefined : this.panes.value.find(pane => paneKey(pane) === key)
   }
 
-  /**
-   * Splits the editor: the shown pane stays on the left; on the right, with the focus, is the last other file, or else
-   * the chat.
-   */
+  /** What a split would show in the right half: the shown file once more; of other panes, the last file. */
+  get nextHalf(): Pane | undefined {
+    const { pane } = this
+    return pane.kind === 'file' ? pane : this.panes.value.findLast(({ kind }) => kind === 'file')
+  }
+
+  /** Splits the editor: the shown pane stays on the left, and the right half gets the focus. */
   splitRight(): void {
-    const key = this.active.peek()
-    const files = this.panes.peek().filter(pane => pane.kind === 'file' && paneKey(pane) !== key)
-    const next = files.at(-1) ?? CHAT
-    if (paneKey(next) === key) return
+    const next = this.nextHalf
+    if (!next) return
     batch(() => {
-      this.split.value = { key, isRight: false }
+      this.split.value = { key: this.active.peek(), isRight: false }
       this.active.value = paneKey(next)
       this.focusWanted.value++
     })
@@ -163,13 +175,17 @@ export class Tab {
     if (pane.kind === 'chat' || pane === before) return
     const others = this.panes.peek().filter(other => other !== pane)
     const at = before === undefined ? others.length : Math.max(1, others.indexOf(before))
-    this.panes.value = this.#inOrder(others.toSpliced(at, 0, pane))
+    batch(() => {
+      this.panes.value = this.#inOrder(others.toSpliced(at, 0, pane))
+      if (pane.kind === 'file') this.keepOpen(pane.path)
+    })
   }
 
   pin(path: string): void {
     const pinned = new Set(this.pinned.peek())
     if (!pinned.delete(path)) pinned.add(path)
     batch(() => {
+      this.keepOpen(path)
       this.pinned.value = pinned
       this.panes.value = this.#inOrder(this.panes.peek())
     })
@@ -187,7 +203,41 @@ export class Tab {
   /** Shows a file and focuses its editor. */
   edit(path: string): void {
     this.show({ kind: 'file', path })
+    this.keepOpen(path)
     this.focusWanted.value++
+  }
+
+  /**
+   * Shows a file in the preview tab, or in its own tab if it has one. Returns the path of the file that the preview tab
+   * showed before, if its tab is gone with that.
+   */
+  preview(path: string): string | undefined {
+    const pane: Pane = { kind: 'file', path }
+    const panes = this.panes.peek()
+    const previous = this.previewed.peek()
+    const index = panes.findIndex(other => other.kind === 'file' && other.path === previous)
+    const isOpen = panes.some(other => paneKey(other) === paneKey(pane))
+    // A file in the other half of a split stays there.
+    const isReplaced = index >= 0 && this.split.peek()?.key !== paneKey({ kind: 'file', path: previous ?? '' })
+    batch(() => {
+      if (!isOpen) {
+        this.panes.value = isReplaced ? panes.with(index, pane) : [...panes, pane]
+        this.previewed.value = path
+      }
+      this.show(pane)
+    })
+    return !isOpen && isReplaced ? previous : undefined
+  }
+
+  isPreviewed(pane: Pane): boolean {
+    return pane.kind === 'file' && this.previewed.value === pane.path
+  }
+
+  /** Makes the preview tab of a file an ordinary tab. Returns whether it was the preview tab. */
+  keepOpen(path: string): boolean {
+    if (this.previewed.peek() !== path) return false
+    this.previewed.value = undefined
+    return true
   }
 
   /** Shows the search in all files and focuses its field. */
@@ -208,6 +258,8 @@ export class Tab {
       const split = this.split.peek()
       if (other && split) this.split.value = { ...split, key: paneKey(moved(other)) }
       this.pinned.value = new Set([...this.pinned.peek()].map(path => pathAfter(renamed, path) ?? path))
+      const previewed = this.previewed.peek()
+      if (previewed !== undefined) this.previewed.value = pathAfter(renamed, previewed) ?? previewed
       const panes = this.panes.peek().map(moved)
       // A pane of the new path may have been open already: one of the two is removed.
       this.panes.value = panes.filter((pane, at) => panes.findIndex(it => paneKey(it) === paneKey(pane)) === at)
@@ -224,12 +276,23 @@ export class Tab {
     batch(() => {
       const panes = this.panes.peek().toSpliced(index, 1)
       this.panes.value = panes
+      if (pane.kind === 'file') this.keepOpen(pane.path)
       const split = this.split.peek()
-      if (this.active.peek() === key)
-        this.active.value = split?.key ?? paneKey(panes[index] ?? panes[index - 1] ?? CHAT)
+      const rest = split && split.key !== key ? split.key : paneKey(panes[index] ?? panes[index - 1] ?? CHAT)
+      if (this.active.peek() === key) this.active.value = rest
       if (split && [key, this.active.peek()].includes(split.key)) this.split.value = undefined
     })
   }
+}
+
+/** The places in the files of a kept tab; of a file in both halves of a split, both. */
+function keptPositions(kept: Layout['tabs'][number] | undefined): Map<string, Position> {
+  const { files = [], split, active } = kept ?? {}
+  const { top, cursor } = split ?? {}
+  const other = split?.path === active && top !== undefined && cursor !== undefined ? { top, cursor } : undefined
+  return new Map(
+    files.map(({ path, ...place }) => [path, { ...place, ...(other && path === active && { other }) }] as const),
+  )
 }
 
 export interface NoticeAction {
@@ -275,6 +338,8 @@ export class Page {
   readonly connection = new Connection()
   readonly places = new FocusPlaces()
   readonly files: OpenFiles
+  /** What was typed and is not confirmed by the server. */
+  readonly unsent = new UnsentTexts(this)
   readonly desk = signal<DeskInfo | undefined>(undefined)
   readonly tabs = signal<Tab[]>([])
   /** The index of the shown tab; or REPOSITORY, TASKS or UNDECIDED. */
@@ -325,7 +390,8 @@ export class Page {
 
   /** `nonce`: the value that the content security policy requires of style elements added by scripts. */
   constructor(readonly nonce: string) {
-    const choices = { nonce, isWrapped: this.isWrapped, settings: this.settings.values }
+    const onTyped = (file: OpenFile) => this.unsent.changed(file)
+    const choices = { nonce, isWrapped: this.isWrapped, settings: this.settings.values, onTyped }
     this.files = new OpenFiles((at, path, position) => new OpenFile(this.connection, choices, at, path, position))
     this.connection.onNews = news => this.#hear(news)
     this.connection.onUp = () => this.#begin()
@@ -333,6 +399,7 @@ export class Page {
 
   /** Connects. Waits for the embedded answers, if there are any, so that they are shown first. */
   async start(): Promise<void> {
+    this.unsent.start()
     const isBrought = this.connection.start()
     this.#wide.addEventListener('change', ({ matches }) => {
       this.isWide.value = matches
@@ -389,6 +456,18 @@ export class Page {
 
   wantFocus(): void {
     this.focusWanted.value++
+  }
+
+  /**
+   * Shows a file as a single click does: in the preview tab, or in a tab of its own if the user has switched that off.
+   */
+  preview(tab: Tab, path: string): void {
+    if (this.settings.values.peek()['editor.previewTab'] === false) {
+      tab.show({ kind: 'file', path })
+      return
+    }
+    const closed = tab.preview(path)
+    if (closed !== undefined) this.files.close(tab.at, closed)
   }
 
   close(tab: Tab): void {
@@ -521,6 +600,7 @@ export class Page {
     }
     if (!isFirst) await this.#followRenames(tips)
     for (const file of this.files.all()) if (!isFirst || file.isFromBeforeBreak) file.ask(true)
+    this.unsent.takeOver()
     if (isFirst) return
     for (const tab of this.tabs.peek()) {
       tab.tree.refresh()
@@ -649,6 +729,7 @@ export class Page {
         this.#fileIn(news.branch, news.path)?.take(news.file)
         return
       case 'saved':
+        this.solved('save', news.branch)
         this.saved(news.branch, news.commit, news.drafts)
         return
       case 'checkout follows':
@@ -658,6 +739,8 @@ export class Page {
         this.onLeftBehind(news)
         return
       case 'found':
+        // A failure is told after the results found before it.
+        this.solved('find text')
         for (const tab of this.tabs.peek()) tab.search.receive(news)
         return
       case 'turn':
@@ -711,6 +794,7 @@ export class Page {
     tab?.tree.refreshSoon()
     tab?.conversation.touch()
     tab?.merging.touch()
+    this.unsent.branchChanged(branch)
     this.#touch(branch)
   }
 
@@ -750,6 +834,7 @@ export class Page {
       tab.active.value
       tab.split.value
       tab.pinned.value
+      tab.previewed.value
       tab.tree.open.value
     }
     this.active.value
@@ -780,20 +865,26 @@ export class Page {
     const paths = tab.panes.peek().flatMap(pane => (pane.kind === 'file' ? [pane.path] : []))
     const key = tab.active.peek()
     const active = paths.find(path => paneKey({ kind: 'file', path }) === key)
+    const positionOf = (path: string) => this.files.find(tab.at, path)?.position ?? tab.positions.get(path)
     const files = paths.map(path => {
-      const position = this.files.find(tab.at, path)?.position ?? tab.positions.get(path)
-      return { path, ...(position ?? { top: 0, cursor: 0 }) }
+      const { top = 0, cursor = 0 } = positionOf(path) ?? {}
+      return { path, top, cursor }
     })
     const split = tab.split.peek()
     const other = paths.find(path => paneKey({ kind: 'file', path }) === split?.key)
+    const otherPlace = other !== undefined && other === active ? positionOf(other)?.other : undefined
     const pinned = [...tab.pinned.peek()].filter(path => paths.includes(path))
+    const previewed = paths.find(path => path === tab.previewed.peek())
     return {
       at: tab.at,
       files,
       folders: [...tab.tree.open.peek()],
       ...(active === undefined ? {} : { active }),
-      ...(split && other !== undefined && active !== undefined && { split: { path: other, isRight: split.isRight } }),
+      ...(split &&
+        other !== undefined &&
+        active !== undefined && { split: { path: other, isRight: split.isRight, ...otherPlace } }),
       ...(pinned.length > 0 && { pinned }),
+      ...(previewed !== undefined && { previewed }),
     }
   }
 }

@@ -35,7 +35,8 @@ export interface Previewed {
 /** The parts of the page that a drag uses. */
 interface Desk {
   readonly connection: Connection
-  complain: (error: unknown) => void
+  complain: (error: unknown, about?: { topic: string }) => void
+  solved: (topic: string) => void
 }
 
 export class StepDrag {
@@ -91,8 +92,9 @@ export class StepDrag {
           if (outlook) all.set(branch, outlook)
         }
         this.outlooks.value = all
+        this.#page.solved('outlooks')
       } catch (error) {
-        if (this.#source === source) this.#page.complain(error)
+        if (this.#source === source) this.#page.complain(error, { topic: 'outlooks' })
         return
       }
     }

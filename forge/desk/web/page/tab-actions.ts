@@ -1,6 +1,6 @@
 /** Actions on the tab of a branch or a commit, and on its panes. */
 import type { Actions } from '../ui/action.ts'
-import { named, readable, shortId } from '../ui/names.ts'
+import { baseName, named, readable, shortId } from '../ui/names.ts'
 import { copy, newBranch, type Start } from './actions.ts'
 import { showsConflicts } from './branch-facts.ts'
 import { compareWith } from './comparing.ts'
@@ -78,7 +78,7 @@ export const tabActions = {
     label: 'Split right',
     keys: 'Ctrl+\\',
     icon: 'columns',
-    isPossible: ({ tab }) => tab.split.value === undefined && tab.panes.value.length > 1,
+    isPossible: ({ tab }) => tab.split.value === undefined && tab.nextHalf !== undefined,
     run: ({ tab }) => tab.splitRight(),
   },
   otherHalf: {
@@ -87,7 +87,9 @@ export const tabActions = {
     icon: 'move',
     isPossible: ({ tab }) => tab.otherPane !== undefined,
     run: ({ page, tab }) => {
-      if (tab.otherPane) page.showHere(tab, tab.otherPane)
+      tab.toOtherHalf()
+      if (tab.path === undefined) page.wantFocus()
+      else tab.focusWanted.value++
     },
   },
   joinHalves: {
@@ -193,6 +195,14 @@ export const paneActions = {
       if (pane.kind === 'file') tab.pin(pane.path)
     },
   },
+  keepOpen: {
+    label: 'Keep the tab open',
+    inMenu: 'Keep open',
+    keys: 'Ctrl+Alt+K',
+    icon: 'check',
+    isPossible: ({ tab, pane }) => tab.isPreviewed(pane),
+    run: about => keepOpen(about),
+  },
   closeOthers: {
     label: 'Close other file tabs',
     inMenu: 'Close others',
@@ -202,6 +212,12 @@ export const paneActions = {
     run: ({ page, tab, pane }) => page.closeOtherPanes(tab, pane),
   },
 } satisfies Actions<InPane>
+
+/** Makes a preview tab an ordinary one, and says so to screen readers. */
+export function keepOpen({ page, tab, pane }: InPane): void {
+  if (pane.kind !== 'file' || !tab.keepOpen(pane.path)) return
+  page.spoken.value = `${readable(baseName(pane.path))} stays open`
+}
 
 function moveBy({ tab, pane }: InPane, by: 1 | -1): void {
   const panes = tab.panes.peek()

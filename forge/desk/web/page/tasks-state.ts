@@ -2,7 +2,7 @@
 import { batch, computed, signal } from '@preact/signals'
 import type { Fields } from '../../contract/contract.ts'
 import type { News } from '../../contract/news.ts'
-import type { JournalLine, Landing, Run, Runs, ShownPlan, TaskDetail } from '../../contract/tasks.ts'
+import type { JournalLine, Landing, Run, Runs, ShownPlan, TaskDetail, Tier } from '../../contract/tasks.ts'
 import type { Connection } from '../ui/socket.ts'
 
 /** Delay between two polls, in milliseconds: while a run is active, while none is, and after an error. */
@@ -24,8 +24,10 @@ export interface NewRun {
   dollars: string
   atMost: string
   isBatched: boolean
+  /** The names of models as typed, by tier; '' for those of the settings. */
+  models: Partial<Record<Tier, string>>
 }
-const BLANK: NewRun = { wish: '', dollars: '', atMost: '4', isBatched: false }
+const BLANK: NewRun = { wish: '', dollars: '', atMost: '4', isBatched: false, models: {} }
 
 export class TasksState {
   readonly runs = signal<Runs | undefined>(undefined)

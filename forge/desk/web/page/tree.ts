@@ -99,11 +99,15 @@ export class Tree {
 
   /** Opens the folders above a file and selects it. */
   reveal(path: string): void {
+    this.#openAbove(path)
+    this.pick(path)
+    this.load()
+  }
+
+  #openAbove(path: string): void {
     const above = foldersAbove(path)
     const open = this.open.peek()
     if (above.some(folder => !open.has(folder))) this.open.value = new Set([...open, ...above])
-    this.pick(path)
-    this.load()
   }
 
   /** Filters the tree by words in the path: an empty text shows all files, undefined ends the filter. */
@@ -171,10 +175,15 @@ export class Tree {
     return rows.filter(({ path }) => !foldersAbove(path).some(folder => chosen.has(folder)))
   }
 
-  /** Follows the rename of a file or folder: it stays open and selected. */
+  /** Follows the rename of a file or folder: it stays open, selected and in view, also in another folder. */
   rename(renamed: { from: string; to: string }): void {
     this.open.value = new Set([...this.open.peek()].map(folder => pathAfter(renamed, folder)))
-    this.selected.value = pathAfter(renamed, this.selected.peek())
+    const [before, after] = [this.selected.peek(), pathAfter(renamed, this.selected.peek())]
+    this.selected.value = after
+    if (after !== before) {
+      this.#openAbove(after)
+      this.load()
+    }
     this.chosen.value = new Set([...this.chosen.peek()].map(path => pathAfter(renamed, path)))
   }
 

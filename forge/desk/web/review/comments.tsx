@@ -59,6 +59,9 @@ export function OtherComments({ tab }: { tab: Tab }) {
   )
 }
 
+/** The topic of notices that a comment could not be written. */
+const COMMENT = 'comment'
+
 interface BoxProps {
   tab: Tab
   comment: Comment
@@ -71,8 +74,11 @@ function CommentBox({ tab, comment, isElsewhere = false }: BoxProps) {
   const { id, commit, path, line, text, words, author, time, isResolved } = comment
   const change = (ask: () => Promise<unknown>) =>
     ask().then(
-      () => tab.review.comments.refresh(),
-      error => page.complain(error),
+      () => {
+        page.solved(COMMENT, branchOf(tab))
+        return tab.review.comments.refresh()
+      },
+      error => page.complain(error, { topic: COMMENT, branch: branchOf(tab) }),
     )
   const resolve = () =>
     change(() => page.connection.ask('resolve comment', { commit, comment: id, isResolved: !isResolved }))
@@ -139,9 +145,10 @@ function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text:
       const fields = { path, side, line, text: text.slice(0, MAX_LINE_CHARS), words }
       await page.connection.ask('comment', { at: tab.at, ...fields })
       close()
+      page.solved(COMMENT, branchOf(tab))
       await review.comments.refresh()
     } catch (error) {
-      page.complain(error)
+      page.complain(error, { topic: COMMENT, branch: branchOf(tab) })
     }
   }
   return (

@@ -1,5 +1,6 @@
 /** The dialog that starts a run of the tasks: the wish, where it begins, and what it may cost. */
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { TIERS, type Tier } from '../../contract/tasks.ts'
 import { draftsOf } from '../page/branch-facts.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
 import { type Page, TASKS, usePage } from '../page/state.ts'
@@ -91,6 +92,7 @@ export function NewRunDialog({ close }: { close: () => void }) {
             />
             Send in batches: at half the price, but an answer may take a day
           </label>
+          <ModelFields id={id} models={typed.models} change={models => change({ models })} />
           {base !== undefined && drafts.length > 0 ? (
             <p class="step-warning">
               <Icon name="alert" />
@@ -118,6 +120,44 @@ export function NewRunDialog({ close }: { close: () => void }) {
   )
 }
 
+/** A field for the model of each tier. They are folded unless one is set. */
+function ModelFields({
+  id,
+  models,
+  change,
+}: {
+  id: string
+  models: NewRun['models']
+  change: (models: NewRun['models']) => void
+}) {
+  return (
+    <details class="new-run-models" open={Object.values(models).some(Boolean)}>
+      <summary>Models for this run</summary>
+      {TIERS.map(tier => (
+        <div class="row" key={tier}>
+          <label for={`${id}-${tier}`}>{TIER_WORDS[tier]}</label>
+          <input
+            id={`${id}-${tier}`}
+            class="field grow"
+            autocomplete="off"
+            spellcheck={false}
+            placeholder="Default (provider/name sets another one)"
+            value={models[tier] ?? ''}
+            onInput={event => change({ ...models, [tier]: event.currentTarget.value })}
+          />
+        </div>
+      ))}
+    </details>
+  )
+}
+
+const TIER_WORDS: Record<Tier, string> = {
+  reasoning: 'Reasoning',
+  generation: 'Generation',
+  summarization: 'Summarization',
+  classification: 'Classification',
+}
+
 /** The branches at which a run can begin: all except those of runs. */
 const basesOf = (page: Page): string[] =>
   splitByRun(page.desk.value?.branches ?? [])
@@ -137,7 +177,7 @@ function baseOf(page: Page, { base }: NewRun, branches: readonly string[]): stri
 async function start(page: Page, base: string | undefined, close: () => void): Promise<void> {
   const { tasks } = page
   if (tasks.isStarting.peek()) return
-  const { wish, dollars, atMost, isBatched } = tasks.newRun.peek()
+  const { wish, dollars, atMost, isBatched, models: typed } = tasks.newRun.peek()
   const amount = dollars.trim().replace(/^\$/, '')
   const wrong = whyWrong({ wish, base, amount, atMost: atMost.trim() })
   tasks.newRunProblem.value = wrong
@@ -145,7 +185,9 @@ async function start(page: Page, base: string | undefined, close: () => void): P
   tasks.isStarting.value = true
   try {
     const cost = amount === '' ? {} : { cost: Number(amount) }
-    const fields = { wish, base, ...cost, atMost: Number(atMost), isBatched }
+    const chosen = Object.entries(typed).filter(([, name]) => name.trim() !== '')
+    const models = chosen.length > 0 ? { models: Object.fromEntries(chosen) } : {}
+    const fields = { wish, base, ...cost, atMost: Number(atMost), isBatched, ...models }
     const { run, notes } = await page.connection.ask('start run', fields)
     tasks.forgetNewRun()
     close()

@@ -64,6 +64,11 @@ function OfRun({ run, tasks }: { run: Run; tasks: TasksState }) {
       <Section title="Description">
         <Told class="prose" text={run.wish} />
       </Section>
+      {run.models === undefined ? null : (
+        <Section title="Models of this run">
+          <List items={run.models} />
+        </Section>
+      )}
       {run.summary === undefined || run.state === 'approving' ? null : (
         <Section title="Plan">
           <Told class="prose" text={run.summary} />

@@ -2,9 +2,14 @@
 
 const IS_MAC = navigator.platform.startsWith('Mac')
 
+/** Whether Ctrl is held, or the command key on a Mac. */
+export function isCommandKey(event: KeyboardEvent | MouseEvent): boolean {
+  return IS_MAC ? event.metaKey : event.ctrlKey
+}
+
 /** The keys of an event. Letters and digits are read by position, since Alt produces other characters. */
 export function keysOf(event: KeyboardEvent): string {
-  const isCommand = IS_MAC ? event.metaKey : event.ctrlKey
+  const isCommand = isCommandKey(event)
   const parts = [isCommand ? 'Ctrl' : '', event.altKey ? 'Alt' : '', event.shiftKey ? 'Shift' : '', nameOf(event)]
   return parts.filter(part => part !== '').join('+')
 }

@@ -3,7 +3,8 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { ask, type Desk, makeDesk } from '../../../support/desk.ts'
+import { ask, type Desk, edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { refusedBy } from '../../../support/refusals.ts'
 import { until } from '../../../support/repository.ts'
 import { modelsOf, type Script, ScriptedModel, write } from '../../../support/scripted-model.ts'
 
@@ -62,5 +63,38 @@ test('no check runs if commands are not allowed, or the setting turns checks off
     expect(await desk.git('show', 'HEAD:a.txt')).toBe('tow')
     const tools = JSON.stringify(model.requests[0]?.tools)
     expect([tools.includes('run_command'), tools.includes('FORGE.md')]).toEqual([isAllowed, false])
+  }
+}, 60_000)
+
+const MENDED = {
+  'FORGE.md': '# Checks\n\n- mend: `sed -i s/tow/two/ a.txt b.txt`\n',
+  'a.txt': 'one\r\n',
+  'b.txt': 'tow\n',
+}
+
+test('a file is formatted by the command of FORGE.md, with its draft, and nothing is changed by that', async () => {
+  await using desk = await makeDesk({ files: MENDED })
+  const file = { branch: 'main', path: 'a.txt' }
+  await (await edit(desk.work, 'main', 'a.txt')).type('tow\n')
+  expect(await refusedBy(ask(desk.work, 'format file', file))).toThrow('Commands are switched off')
+  await ask(desk.work, 'allow commands', { isAllowed: true })
+  expect(await ask(desk.work, 'format file', file)).toEqual({ text: 'one\ntwo\n' })
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('one\ntow\n')
+  expect(await textOf(desk.work, 'main', 'b.txt')).toBe('tow\n')
+}, 60_000)
+
+test('a formatter that is missing, fails, or leaves a link in the place of a folder is said', async () => {
+  const commands: [command: string, why: string][] = [
+    ['', 'No formatter is known: add one to FORGE.md'],
+    ['echo no such rule >&2; exit 3', 'ended with 3: no such rule'],
+    ['rm a/a.txt', 'The formatter left no file a/a.txt'],
+    ['rm -r a; mkdir b; echo secret > b/a.txt; ln -s b a', 'The formatter left no file a/a.txt'],
+    [String.raw`printf "\\0" > a/a.txt`, "what can't be edited"],
+  ]
+  for (const [command, why] of commands) {
+    const listed = command === '' ? '' : `- mend: \`${command}\`\n`
+    await using desk = await makeDesk({ files: { 'FORGE.md': `# Checks\n\n${listed}`, 'a/a.txt': 'one\n' } })
+    await ask(desk.work, 'allow commands', { isAllowed: true })
+    expect(await refusedBy(ask(desk.work, 'format file', { branch: 'main', path: 'a/a.txt' }))).toThrow(why)
   }
 }, 60_000)

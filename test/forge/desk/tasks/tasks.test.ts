@@ -44,11 +44,12 @@ test('a run is started with the wish in a file, so that none of it is an option'
   const tasks = await open({ FORGE_SAYS: JSON.stringify({ run: RUN, notes: ['Said.'] }) })
   const typed = { wish: '--yes', base: 'main', atMost: 2 }
   expect(await tasks.start({ ...typed, cost: 2.5, isBatched: true })).toEqual({ run: RUN, notes: ['Said.'] })
-  await tasks.start({ ...typed, isBatched: false })
+  await tasks.start({ ...typed, isBatched: false, models: { generation: 'openai/one,openai/two' } })
   const [first = [], second = []] = await called()
+  const MODEL = '--model=generation=openai/one,openai/two'
   const start = ['run', '--detach', '--json', '--base=refs/heads/main']
   expect(first).toEqual([...start, '--budget=2.50', '--at-most=2', '--batch', expect.stringMatching(/^\//)])
-  expect(second).toEqual([...start, '--at-most=2', '--no-batch', expect.stringMatching(/^\//)])
+  expect(second).toEqual([...start, '--at-most=2', '--no-batch', MODEL, expect.stringMatching(/^\//)])
 })
 
 describe('the output of forge', () => {

@@ -14,6 +14,7 @@ const template = templateWith({
     'backoff.ts': '// About backoff.\nexport function backoff(tries: number): number {\n  return 2 ** tries\n}\n',
     'one.py': 'class One:\n    def close(self):\n        pass\n',
     'remark.ts': '// See backoff.\nexport const other = 1\n',
+    'deep.ts': `export class Deep {\n  next(at: number): number {\n    return [\n      at,\n${'      1,\n'.repeat(100)}    ].length\n  }\n}\n`,
     'two.go': 'package two\n\nfunc close() {\n}\n',
   },
 })
@@ -54,7 +55,7 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
   test('that is defined twice lets one choose, by its path', async () => {
     await openAtLine(4)
     await page.keyboard.press('F12')
-    await page.getByRole('group', { name: 'Definitions of close' }).waitFor()
+    await page.getByRole('group', { name: 'Definitions of close, by name' }).waitFor()
     expect(await page.getByRole('option').count()).toBe(2)
     await palette().fill('two.go')
     await until(async () => (await page.getByRole('option').count()) === 1)
@@ -99,6 +100,88 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
     await palette().fill('export function')
     await page.keyboard.press('Enter')
     await showsFile('backoff.ts')
+  })
+
+  test('is a link to its definition while Ctrl is held', async () => {
+    await openAtLine(1)
+    const name = page.locator('.cm-line').nth(2).getByText('backoff')
+    await page.keyboard.down('Control')
+    await name.hover({ position: { x: 10, y: 5 } })
+    await page.locator('.cm-definition-link').getByText('backoff').waitFor()
+    await page.keyboard.up('Control')
+    await until(async () => (await page.locator('.cm-definition-link').count()) === 0)
+    await name.click({ modifiers: ['Control'], position: { x: 10, y: 5 } })
+    await showsFile('backoff.ts')
+    await until(async () => (await selected()) === 'backoff')
+  })
+
+  test('is found among the symbols of its file and of the branch, in drafts, too', async () => {
+    await page.getByRole('treeitem', { name: 'one.py' }).click()
+    await showsFile('one.py')
+    await editor().click()
+    await page.keyboard.press('Alt+l')
+    await page.getByRole('option', { name: 'close' }).waitFor()
+    const own = await page.getByRole('option').allInnerTexts()
+    expect(own.map(text => text.replace(/\s+/g, ' ').trim())).toEqual(['One class', 'close method'])
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Control+End')
+    await page.keyboard.type('def closest(): pass\n')
+    await page.keyboard.press('Alt+Shift+l')
+    await page.keyboard.type('clos')
+    const group = page.getByRole('group', { name: 'Symbols by name' })
+    await group.getByRole('option', { name: 'closest' }).waitFor()
+    const found = await page.getByRole('option').allInnerTexts()
+    expect(found.map(text => text.replace(/\s+/g, ' ').trim())).toEqual([
+      'close One method · one.py:2',
+      'close function · two.go:3',
+      'closest function · one.py:4',
+    ])
+    await palette().fill('close two')
+    await until(async () => (await page.getByRole('option').count()) === 0)
+    await palette().fill('two close')
+    await until(async () => (await page.getByRole('option').count()) === 1)
+    await page.keyboard.press('Enter')
+    await showsFile('two.go')
+    await until(async () => (await selected()) === 'close')
+  })
+
+  test('has a path above the editor, lines that stay in view, and a block around it that folds and is selected', async () => {
+    await page.getByRole('treeitem', { name: 'deep.ts' }).click()
+    await showsFile('deep.ts')
+    await editor().click()
+    await page.keyboard.press('Control+g')
+    await page.keyboard.type('60')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'In Deep, next: go to another symbol' }).waitFor()
+    const sticky = page.locator('.cm-sticky-line')
+    await until(async () => (await sticky.count()) === 2)
+    expect((await sticky.allInnerTexts()).map(text => text.replace(/\s+/g, ' ').trim())).toEqual([
+      '1 export class Deep {',
+      '2 next(at: number): number {',
+    ])
+    await page.keyboard.press('End')
+    await page.keyboard.press('ArrowLeft')
+    const lengths: number[] = []
+    for (const key of ['ArrowRight', 'ArrowRight', 'ArrowRight', 'ArrowLeft']) {
+      const before = (await selected())?.length
+      await page.keyboard.press(`Alt+Shift+${key}`)
+      await until(async () => (await selected())?.length !== before)
+      lengths.push((await selected())?.trim().split('\n').length ?? 0)
+    }
+    const [first = 0, second = 0, third = 0, back = 0] = lengths
+    expect([first, back]).toEqual([1, second])
+    expect(second).toBeGreaterThan(1)
+    expect(third).toBeGreaterThanOrEqual(second)
+    await sticky.first().click()
+    await until(async () => (await sticky.count()) === 0)
+    await page.keyboard.press('Control+Shift+BracketLeft')
+    await page.locator('.cm-foldPlaceholder').waitFor()
+    const folded = await page.locator('.cm-line').allInnerTexts()
+    expect(folded.map(text => text.trim())).toEqual(['export class Deep {…}', ''])
+    await desk.ask({ ask: 'set setting', key: 'editor.stickyScroll', value: false })
+    await page.keyboard.press('Control+Shift+BracketRight')
+    await page.keyboard.press('Control+End')
+    await until(async () => (await page.locator('.cm-sticky').count()) === 0)
   })
 
   test('is found in a commit as it was there', async () => {

@@ -31,6 +31,8 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await page.keyboard.press('F2')
     await answer('Rename README.md', 'docs/README.md')
     await files().getByRole('tab', { name: 'README.md , draft', selected: true }).waitFor()
+    // The explorer shows the file where it is now: its new folder is open, and it is selected.
+    await row('README.md , renamed').and(page.locator('[aria-selected="true"]')).waitFor()
     await page.keyboard.press('Alt+n')
     await answer('New file', 'docs/new.md')
     await files().getByRole('tab', { name: 'new.md , draft', selected: true }).waitFor()

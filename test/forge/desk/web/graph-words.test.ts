@@ -1,7 +1,7 @@
 /** Names and messages in the graph: the order of tags, folded labels, and rewrapped messages. */
 import { describe, expect, test } from 'bun:test'
 import type { BranchInfo } from '../../../../forge/desk/contract/branches.ts'
-import { foldLabels, type Label, shortName } from '../../../../forge/desk/web/page/graph-labels.ts'
+import { foldLabels, type Label, labelsOf, shortName } from '../../../../forge/desk/web/page/graph-labels.ts'
 import { joinWrappedLines } from '../../../../forge/desk/web/ui/reflow.ts'
 import { byVersion } from '../../../../forge/desk/web/ui/versions.ts'
 
@@ -36,8 +36,8 @@ describe('labels at one commit', () => {
   const remote = (name: string): Label => {
     return { kind: 'remote', ref: `refs/remotes/origin/${name}`, name: `origin/${name}`, tip: 'a', remote: 'origin' }
   }
-  const words = (labels: Label[]) =>
-    foldLabels(labels).map(shown =>
+  const words = (labels: Label[], room?: number) =>
+    foldLabels(labels, room).map(shown =>
       'label' in shown ? [shown.label.name, ...shown.remotes].join(' & ') : `${shown.words}: ${shown.folded.length}`,
     )
 
@@ -59,6 +59,23 @@ describe('labels at one commit', () => {
     const many = ['a', 'b', 'c', 'd'].map(name => branch(name))
     expect(words(many)).toEqual(['a', 'b', '+2: 2'])
     expect(words(many.slice(1))).toEqual(['b', 'c', 'd'])
+  })
+
+  test('as many are shown as fit with their names, and a short name is never cut for a long one', () => {
+    const long = 'dependabot/a-rather-long-name-of-a-branch'
+    const some = [branch('main', true), branch(long), branch('x')]
+    expect(words(some, 400)).toEqual(['main', long, 'x'])
+    expect(words(some, 230)).toEqual(['main', long, '+1: 1'])
+    expect(words(some, 150)).toEqual(['main', '+2: 2'])
+    expect(words([branch(long), ...some.slice(2)], 40)).toEqual([long, '+1: 1'])
+    const runs = ['docs/1', 'docs/2'].map(name => branch(`forge/20261120-add-tests/${name}`))
+    expect(words([branch('main', true), branch(long), ...runs], 200)).toEqual(['main', '2 of runs: 2', '+1: 1'])
+  })
+
+  test('the default branch comes before others, also where none is checked out', () => {
+    const info = (name: string): BranchInfo => ({ name, tip: 'a', drafts: [] }) as never
+    const at = labelsOf([info('a'), info('forge/20261120-add-tests/result'), info('main')], undefined, undefined)
+    expect(at.get('a')?.map(({ name }) => name)).toEqual(['main', 'a', 'forge/20261120-add-tests/result'])
   })
 })
 

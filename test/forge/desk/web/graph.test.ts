@@ -159,6 +159,11 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
   test('what can be done is in the palette, too', async () => {
     await open()
     await page.keyboard.press('Control+k')
+    await page
+      .getByRole('option', { name: /Open a branch/ })
+      .first()
+      .waitFor()
+    expect(await page.getByRole('option', { name: /Command palette/ }).count()).toBe(0)
     await page.keyboard.type('>push same-docs')
     await page.keyboard.press('Enter')
     await page.getByText('No remote to push to').waitFor()
@@ -280,6 +285,13 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await until(async () => (await commit.getByRole('heading').first().textContent()) !== first)
     await page.keyboard.press('Escape')
     await page.getByRole('complementary', { name: 'Refs' }).waitFor()
+    // In a narrow window it covers the list, and a search in all commits shows that again.
+    await page.setViewportSize({ width: 800, height: 700 })
+    await page.keyboard.press('o')
+    await page.locator('.graph-list').waitFor({ state: 'hidden' })
+    await page.keyboard.press('Alt+g')
+    await page.locator('.graph-list').waitFor()
+    await page.getByRole('textbox', { name: 'Find a commit' }).waitFor()
   })
 
   test('what was selected stays so when a commit comes above it', async () => {

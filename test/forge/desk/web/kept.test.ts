@@ -19,7 +19,10 @@ describe.skipIf(!hasBrowser)('what was typed and asked for', () => {
   beforeAll(async () => {
     browser = await openBrowser()
     const files = { 'a.txt': 'one\n' }
-    desk = await openRealDesk({ built: await builtPage(), branches: { main: files, other: files, third: files } })
+    const lines = { 'a.txt': 'one\ntwo\nthree\nfour\nfive\n' }
+    const away = { 'away-1': lines, 'away-2': lines, 'away-3': lines, 'away-4': lines, 'away-5': lines }
+    const branches = { main: files, other: files, third: files, ...away }
+    desk = await openRealDesk({ built: await builtPage(), branches })
   })
   afterAll(async () => {
     await browser?.[Symbol.asyncDispose]()
@@ -98,5 +101,95 @@ describe.skipIf(!hasBrowser)('what was typed and asked for', () => {
     await until(async () => (await desk.show('other', 'a.txt')) === 'while away one\n')
     expect(await page.getByText('is not open').count()).toBe(0)
     expect(await page.getByText('not accepted').count()).toBe(0)
+  })
+
+  const draftIs = (branch: string, text: string) =>
+    until(async () => (await desk.show(`refs/forge/drafts/${branch}`, 'a.txt')) === text)
+  const kept = () => page.evaluate(() => Object.keys(localStorage).filter(key => key.startsWith('unsent text of ')))
+  /** Kills the desk, types, and loads the page again, which fails without the desk. */
+  const typeAndReloadWithoutDesk = async (typed: string) => {
+    await desk.kill()
+    await page.getByText('The desk does not answer').waitFor()
+    await page.keyboard.type(typed)
+    await page.reload().catch(() => undefined)
+  }
+  const startAndOpen = async () => {
+    await desk.start()
+    await page.goto(desk.address)
+  }
+
+  test('what is typed after kill -9 of the desk survives a reload without it, and the browser then forgets it', async () => {
+    await openFile(page, 'away-1', 'a.txt')
+    await page.keyboard.type('typed ')
+    // Killed at once: the desk has written none or some of this.
+    await until(async () => page.sent.some(({ ask }) => ask === 'edit'))
+    await typeAndReloadWithoutDesk('without it ')
+    await startAndOpen()
+    await draftIs('away-1', 'typed without it one\ntwo\nthree\nfour\nfive\n')
+    await page.locator('.toast').getByText('Added to a.txt in away-1').waitFor()
+    await page.locator('.cm-line').getByText('typed without it one').waitFor()
+    expect(await kept()).toEqual([])
+  })
+
+  test('a commit made meanwhile is merged with it', async () => {
+    await openFile(page, 'away-2', 'a.txt')
+    await typeAndReloadWithoutDesk('typed ')
+    await desk.commit('away-2', { 'a.txt': 'one\ntwo\nthree\nfour\nother\n' })
+    await startAndOpen()
+    await draftIs('away-2', 'typed one\ntwo\nthree\nfour\nother\n')
+    expect(await kept()).toEqual([])
+  })
+
+  test('a commit that changed the same line makes a draft conflict of it, which keeps both', async () => {
+    await openFile(page, 'away-3', 'a.txt')
+    await typeAndReloadWithoutDesk('typed ')
+    await desk.commit('away-3', { 'a.txt': 'other\ntwo\nthree\nfour\nfive\n' })
+    await startAndOpen()
+    await page.getByText('resolve the conflicts, then save').waitFor()
+    const conflict = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
+    await conflict.getByText('typed one').waitFor()
+    await conflict.getByText('other', { exact: true }).waitFor()
+    expect(await desk.show('away-3', 'a.txt')).toBe('other\ntwo\nthree\nfour\nfive\n')
+    await conflict.getByRole('button', { name: /^Both/ }).click()
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.show('away-3', 'a.txt')).includes('typed one'))
+    expect(await desk.show('away-3', 'a.txt')).toContain('other')
+  })
+
+  test('of two windows that are closed without the desk, the next one sends what was typed in both', async () => {
+    const second = await visit(browser.context, desk)
+    await openFile(second, 'away-4', 'a.txt')
+    await second.keyboard.press('Control+End')
+    await openFile(page, 'away-4', 'a.txt')
+    await desk.kill()
+    for (const window of [page, second]) {
+      await window.getByText('The desk does not answer').waitFor()
+      await window.keyboard.type('typed ')
+      await window.close({ runBeforeUnload: true })
+    }
+    await desk.start()
+    page = await visit(browser.context, desk)
+    await draftIs('away-4', 'typed one\ntwo\nthree\nfour\nfive\ntyped ')
+    expect(await kept()).toEqual([])
+  })
+
+  test('nothing typed stays in the browser once the desk has it; with its storage full the page asks before it goes', async () => {
+    await openFile(page, 'away-5', 'a.txt')
+    await page.keyboard.type('password ')
+    await draftIs('away-5', 'password one\ntwo\nthree\nfour\nfive\n')
+    expect(await page.evaluate(() => JSON.stringify(localStorage))).not.toContain('password')
+    await page.evaluate(() => localStorage.setItem('full', 'x'.repeat(5 * (1 << 20) - 2_000)))
+    await desk.kill()
+    await page.getByText('What you type is kept in this browser').waitFor()
+    await page.keyboard.insertText('y'.repeat(4_000))
+    await page.getByText('kept in this window alone').waitFor()
+    const asked = page.waitForEvent('dialog')
+    await page.evaluate(() => {
+      setTimeout(() => location.reload())
+    })
+    await (await asked).dismiss()
+    await page.evaluate(() => localStorage.removeItem('full'))
+    await desk.start()
+    await until(async () => (await desk.show('refs/forge/drafts/away-5', 'a.txt')).includes('yyyy'))
   })
 })

@@ -39,7 +39,7 @@ describe.skipIf(!hasBrowser)('a desk that shows what matters', () => {
 
   test('the tab that is shown and that of the chat stay in view when the window gets narrower', async () => {
     await openBranch(page, 'tabs')
-    for (const name of NAMES) await page.getByRole('treeitem', { name: `${name}.py` }).click()
+    for (const name of NAMES) await page.getByRole('treeitem', { name: `${name}.py` }).dblclick()
     const tabs = page.getByRole('tablist', { name: 'Files' })
     const isInView = async (name: string) => {
       const [list, tab] = await Promise.all([tabs.boundingBox(), tabs.getByRole('tab', { name }).boundingBox()])

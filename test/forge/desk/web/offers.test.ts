@@ -156,7 +156,7 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     const goAway = await canGoAway()
     await openFile(page, 'away', 'a.txt')
     await page.getByRole('treeitem', { name: 'src' }).click()
-    await page.getByRole('treeitem', { name: 'c.txt' }).click()
+    await page.getByRole('treeitem', { name: 'c.txt' }).dblclick()
     await page.getByRole('tab', { name: 'c.txt', selected: true }).waitFor()
     await page.getByRole('tab', { name: 'a.txt' }).click()
     await page.getByRole('textbox', { name: 'Editor' }).click()

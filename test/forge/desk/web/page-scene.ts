@@ -106,9 +106,10 @@ export async function openPage(context: BrowserContext, desk: PageDesk): Promise
   const troubles: string[] = []
   page.on('pageerror', error => troubles.push(String(error)))
   page.on('console', message => {
-    const isExpected = /WebSocket connection to|ERR_CONNECTION_REFUSED|ERR_EMPTY_RESPONSE|status of (401|502)/.test(
-      message.text(),
-    )
+    const isExpected =
+      /WebSocket connection to|ERR_CONNECTION_(REFUSED|RESET)|ERR_EMPTY_RESPONSE|status of (401|502)/.test(
+        message.text(),
+      )
     if (message.type() === 'error' && !isExpected) troubles.push(message.text())
   })
   await page.goto(desk.url)

@@ -34,7 +34,7 @@ export async function openBranch(page: Page, branch: string): Promise<void> {
 
 /** Opens a file of the shown branch with the cursor at its start. */
 export async function openBeside(page: Page, path: string): Promise<void> {
-  await page.getByRole('treeitem', { name: path }).click()
+  await page.getByRole('treeitem', { name: path }).dblclick()
   await page.getByRole('tab', { name: path, selected: true }).waitFor()
   await page.getByRole('textbox', { name: 'Editor' }).click()
   await page.keyboard.press('Control+Home')

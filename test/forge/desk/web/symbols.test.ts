@@ -1,57 +1,108 @@
-/** The symbols of files, in languages with a syntax tree. */
-import { expect, test } from 'bun:test'
+/** The symbols of a file in the editor: those around a place, and how they move while the text is edited. */
+import { afterAll, beforeAll, expect, test } from 'bun:test'
+import { foldable } from '@codemirror/language'
 import { EditorState } from '@codemirror/state'
-import { symbolsAt, symbolsOf } from '../../../../forge/desk/web/editor/symbols.ts'
-import { loadLanguage } from '../../../../forge/desk/web/ui/languages.ts'
+import { asBytes } from '../../../../core/git/repository.ts'
+import { CodeReader } from '../../../../forge/code/reader.ts'
+import { structureOf } from '../../../../forge/desk/code/structure.ts'
+import {
+  definitionAt,
+  setStructure,
+  structured,
+  symbolsAt,
+  symbolsOf,
+} from '../../../../forge/desk/web/editor/symbols.ts'
+import { makePlace, type Place } from '../../../support/repository.ts'
+
+let place: Place
+let code: CodeReader
+beforeAll(async () => {
+  place = await makePlace()
+  code = new CodeReader(place.objects, place.folder)
+})
+afterAll(async () => {
+  code[Symbol.dispose]()
+  await place[Symbol.asyncDispose]()
+})
 
 async function stateOf(path: string, doc: string): Promise<EditorState> {
-  const language = await loadLanguage(path)
-  return EditorState.create({ doc, extensions: language ? [language] : [] })
+  const state = EditorState.create({ doc, extensions: structured() })
+  const structure = await structureOf(code, asBytes(path), doc)
+  return state.update({ effects: setStructure.of(structure) }).state
 }
 
 const TEXTS: Record<string, { text: string; symbols: string[] }> = {
   'a.ts': {
-    text: 'export class Keeper {\n  async keep(): Promise<void> {}\n  #hidden() {}\n}\nconst f = () => 1\nconst n = 1\ninterface I { a: 1 }\ntype T = 1\nfunction g() {}\n',
-    symbols: ['Keeper', '  keep', '  #hidden', 'f', 'I', 'T', 'g'],
+    text: 'export class Keeper {\n  async keep(): Promise<void> {}\n  #hidden() {}\n}\nconst f = () => 1\nconst n = 1\ninterface I { a(): 1 }\ntype T = 1\nfunction g() {}\n',
+    symbols: ['Keeper', '  keep', '  #hidden', 'f', 'n', 'I', '  a', 'T', 'g'],
   },
   'a.py': { text: 'class A:\n    def b(self):\n        pass\n\ndef c():\n    pass\n', symbols: ['A', '  b', 'c'] },
   'a.rs': {
     text: 'struct A;\nimpl Display for A {\n    fn fmt(&self) {}\n}\nfn main() {}\n',
     symbols: ['A', 'impl Display for A', '  fmt', 'main'],
   },
-  'a.go': {
-    text: 'package a\n\ntype T struct {\n}\n\nfunc (t T) M() {\n}\n\nfunc main() {\n}\n',
-    symbols: ['T', 'M', 'main'],
+  'a.rb': { text: 'module A\n  def b\n  end\nend\n', symbols: ['A', '  b'] },
+  run: { text: '#!/bin/sh\nstart() {\n  :\n}\n', symbols: ['start'] },
+  'a.md': {
+    text: '---\ntitle: a\n---\n\n# One\n\n```sh\n# no heading\n```\n\n## Two ##\n\nThree\n---\n',
+    symbols: ['One', '  Two', '  Three'],
   },
-  'A.java': { text: 'class A {\n  A() {}\n  void b() {}\n}\n', symbols: ['A', '  A', '  b'] },
-  'a.cpp': {
-    text: 'namespace n {\nclass A {\n  int *b() { return 0; }\n};\n}\nint main() { return 0; }\n',
-    symbols: ['n', '  A', '    b', 'main'],
-  },
-  'a.md': { text: '# One\n\ntext\n\n## Two ##\n\nThree\n---\n', symbols: ['One', '  Two', '  Three'] },
+  'a.json': { text: '{\n  "a": {\n    "b": 1\n  },\n  "c": 2\n}\n', symbols: ['a', '  b', 'c'] },
+  'a.yml': { text: 'on:\n  push: 1\njobs:\n  - name: x\n', symbols: ['on', '  push', 'jobs', '  name'] },
+  'a.toml': { text: 'name = 1\n[tool]\nlevel = 2\n', symbols: ['name', 'tool', '  level'] },
   'a.txt': { text: '# not a heading\n', symbols: [] },
 }
 
-for (const [path, { text, symbols }] of Object.entries(TEXTS)) {
-  test(`the symbols of ${path}`, async () => {
-    const found = symbolsOf(await stateOf(path, text))
-    expect(found.map(({ name, depth }) => '  '.repeat(depth) + name)).toEqual(symbols)
-  })
-}
+test.each(Object.entries(TEXTS))('the symbols of %s', async (path, { text, symbols }) => {
+  const found = symbolsOf(await stateOf(path, text))
+  expect(found.map(({ name, depth }) => '  '.repeat(depth) + name)).toEqual(symbols)
+})
 
-test('those around a place are from the outside in', async () => {
-  const state = await stateOf('a.ts', TEXTS['a.ts']?.text ?? '')
-  symbolsOf(state)
-  const at = (words: string) => symbolsAt(state, state.doc.toString().indexOf(words)).map(({ name }) => name)
-  expect(at('Promise')).toEqual(['Keeper', 'keep'])
-  expect(at('async keep')).toEqual(['Keeper', 'keep'])
-  expect(at('const n')).toEqual([])
+test('those around a place are from the outside in, also after edits above and beside it', async () => {
+  const text = TEXTS['a.ts']?.text ?? ''
+  const state = await stateOf('a.ts', text)
+  const names = (of: EditorState, words: string) =>
+    symbolsAt(of, of.doc.toString().indexOf(words)).map(({ name }) => name)
+  expect(names(state, 'Promise')).toEqual(['Keeper', 'keep'])
+  expect(names(state, '() => 1')).toEqual(['f'])
+  expect(definitionAt(state, text.indexOf('Promise'))?.name).toBe('keep')
+  expect(definitionAt(state, text.indexOf('const n'))).toBeUndefined()
+  const edited = state.update({
+    changes: [
+      { from: 0, insert: '// Above.\n\n' },
+      { from: text.indexOf('{}'), insert: '/* beside */ ' },
+    ],
+  }).state
+  expect(names(edited, 'Promise')).toEqual(['Keeper', 'keep'])
+  expect(symbolsOf(edited).find(({ name }) => name === '#hidden')?.at).toBe(edited.doc.toString().indexOf('#hidden'))
+})
+
+test('of several symbols in one line, the one at the place is around it', async () => {
+  const state = await stateOf('a.ts', 'const one = 1, two = 2\n')
+  expect(symbolsAt(state, 8).map(({ name }) => name)).toEqual(['one'])
+  expect(symbolsAt(state, 18).map(({ name }) => name)).toEqual(['two'])
 })
 
 test('the headings around a place are those of its section', async () => {
   const text = '# One\n\n## Two\n\na\n\n## Three\n\nb\n\n# Four\n\nc\n'
   const state = await stateOf('a.md', text)
-  symbolsOf(state)
   const at = (words: string) => symbolsAt(state, text.indexOf(words)).map(({ name }) => name)
   expect([at('a\n'), at('b\n'), at('c\n')]).toEqual([['One', 'Two'], ['One', 'Three'], ['Four']])
+})
+
+test.each([
+  ['a.ts', 'function a(\n  b: 1,\n) {\n  return [\n    1,\n  ]\n}\n', [1, 4], ['  b: 1,', '1,']],
+  ['a.py', 'def a():\n    b()\n\nc()\n', [1], ['b()']],
+  ['a.rb', 'def a\n  b\nend\n', [1], ['b']],
+  ['a.sh', 'if a; then\n  b\nfi\n', [1], ['b']],
+  ['a.go', '/* one\n   two */\nfunc a() {\n\tb()\n}\n', [1, 3], ['two */', 'b()']],
+])('what can be folded in %s begins in its lines', async (path, text, lines, inside) => {
+  const state = await stateOf(path, text)
+  const folds = Array.from({ length: state.doc.lines }, (_, at) => state.doc.line(at + 1)).flatMap(line => {
+    const fold = foldable(state, line.from, line.to)
+    return fold ? [{ line: line.number, text: state.sliceDoc(fold.from, fold.to) }] : []
+  })
+  expect(folds.map(({ line }) => line)).toEqual(expect.arrayContaining(lines))
+  for (const [at, words] of inside.entries())
+    expect(folds.find(({ line }) => line === lines[at])?.text).toContain(words.trim())
 })

@@ -1,11 +1,12 @@
 /** The user's signatures count for that run, repository and user, and for the exact text only. */
 import { expect, test } from 'bun:test'
-import { cp, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { openRepository } from '../../../../core/git/repository.ts'
 import { Approvals } from '../../../../forge/ai/approvals.ts'
+import { SigningKeys } from '../../../../forge/ai/signing-keys.ts'
 import { ApprovedCommands } from '../../../../forge/tasks/checks/approved.ts'
 import type { Limits } from '../../../../forge/tasks/contract.ts'
+import { RunStore } from '../../../../forge/tasks/runs/store.ts'
+import { git } from '../../../support/git.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
 
 const LIMITS = { depth: 3, cost: 5 }
@@ -17,25 +18,27 @@ const asked = (limits: Limits) => ({
 })
 const COMMAND = 'grep -q done a.txt'
 
-/** The approvals of a run, for a user with settings in a separate folder. */
-async function approvalsOf(place: Place, run = 'one', person = 'pia'): Promise<ApprovedCommands> {
-  const folder = folderOf(place, run)
-  await mkdir(folder, { recursive: true })
-  return new ApprovedCommands(new Approvals(join(place.folder, person)), folder, place.repository, run)
-}
-const folderOf = (place: Place, run: string) => join(place.folder, 'runs', run)
-const fileOf = (place: Place, run: string) => join(folderOf(place, run), 'approved.json')
+const ID_REF = 'refs/forge/id'
+const RUN = '20261122-one-abcd'
+const OTHER_RUN = '20261122-two-abcd'
 
-type Stored = { version: number; approvals: Record<string, string>[] }
-/** Changes the stored file of approvals. */
-async function rewrite(place: Place, run: string, change: (stored: Stored) => unknown): Promise<void> {
-  const stored = JSON.parse(await readFile(fileOf(place, run), 'utf8')) as Stored
-  await writeFile(fileOf(place, run), JSON.stringify(change(stored) ?? stored))
+/** The approvals of a run, for a user with settings in a separate folder. */
+const approvalsOf = (place: Place, run = RUN, person = 'pia'): ApprovedCommands =>
+  new ApprovedCommands(new Approvals(join(place.folder, person)), new RunStore(place.objects, run))
+
+type Stored = Record<string, string>
+/** The stored approvals of a run, in no order. */
+const storedOf = async (place: Place, run = RUN): Promise<Stored[]> =>
+  (await new RunStore(place.objects, run).all('approvals')).map(bytes => JSON.parse(bytes.toString()))
+/** Stores more approvals in a run, as a process could that writes to the repository. */
+async function plant(place: Place, run: string, approvals: readonly unknown[]): Promise<void> {
+  const store = new RunStore(place.objects, run)
+  await Promise.all(approvals.map((one, at) => store.keep('approvals', `planted ${at}`, JSON.stringify(one))))
 }
 
 async function signed() {
   const place = await makePlace()
-  const one = await approvalsOf(place)
+  const one = approvalsOf(place)
   await one.approve([COMMAND])
   await one.approveAsking(asked(LIMITS))
   return { ...place, place, one }
@@ -60,64 +63,69 @@ test('what was signed is approved, and nothing that differs in a single sign', a
 test('an approval that is copied to another run counts for nothing there', async () => {
   await using it = await signed()
   await it.one.approveAll()
-  const two = await approvalsOf(it.place, 'two')
-  await cp(fileOf(it.place, 'one'), fileOf(it.place, 'two'))
+  const two = approvalsOf(it.place, OTHER_RUN)
+  await plant(it.place, OTHER_RUN, await storedOf(it.place))
   expect(await it.one.missing([COMMAND, 'any'])).toEqual([])
   expect(await two.missing([COMMAND, 'any'])).toEqual([COMMAND, 'any'])
   expect(await two.hasAsked(asked(LIMITS))).toBe(false)
 })
 
-test('nor in another repository, also one that is a copy of it', async () => {
+test('nor in another repository; in a clone that shares the id, it counts', async () => {
   await using it = await signed()
   await it.one.approveAll()
-  const copy = join(it.folder, 'copy.git')
-  await cp(it.path, copy, { recursive: true })
-  const approvals = new Approvals(join(it.folder, 'pia'))
-  const there = new ApprovedCommands(approvals, folderOf(it.place, 'one'), await openRepository(copy), 'one')
+  await using other = await makePlace()
+  await plant(other, RUN, await storedOf(it.place))
+  const there = new ApprovedCommands(new Approvals(join(it.folder, 'pia')), new RunStore(other.objects, RUN))
   expect(await there.missing([COMMAND, 'any'])).toEqual([COMMAND, 'any'])
   expect(await there.hasAsked(asked(LIMITS))).toBe(false)
+  await git(other.path, 'update-ref', '-d', ID_REF)
+  await git(other.path, 'fetch', '--quiet', it.path, `${ID_REF}:${ID_REF}`)
+  expect(await there.missing([COMMAND, 'any'])).toEqual([])
 })
 
-test('another person’s approval counts for nothing, whatever it says of whose it is', async () => {
+test('another person’s approval counts only once their key is trusted, whatever it says of whose it is', async () => {
   await using it = await signed()
-  const others = await approvalsOf(it.place, 'one', 'oleg')
+  const others = approvalsOf(it.place, RUN, 'oleg')
   // The other user, Oleg, first has no key, then one of his own.
   expect(await others.missing([COMMAND])).toEqual([COMMAND])
   await others.approve(['mine'])
   expect(await others.missing([COMMAND, 'mine'])).toEqual([COMMAND])
   expect(await it.one.missing([COMMAND, 'mine'])).toEqual(['mine'])
+  const [hers] = (await storedOf(it.place)).filter(({ name }) => name?.startsWith('the asking'))
+  const [his] = (await storedOf(it.place)).filter(({ key }) => key !== hers?.key)
+  expect(await it.one.ofStrangers()).toContain(`(${his?.key}): forge trust adds it.`)
   // Oleg's approval is changed to name Pia's key, but still has his signature.
-  await rewrite(it.place, 'one', ({ approvals }) => {
-    const [hers, , his] = approvals
-    if (hers && his) his.key = hers.key ?? ''
-  })
+  await plant(it.place, RUN, [{ ...his, key: hers?.key }])
   expect(await it.one.missing([COMMAND, 'mine'])).toEqual(['mine'])
+
+  const [hersToo, key] = [
+    new SigningKeys(join(it.folder, 'pia')),
+    await new SigningKeys(join(it.folder, 'oleg')).ownLine(),
+  ]
+  await hersToo.trust(key, ['result'])
+  expect(await it.one.missing(['mine'])).toEqual(['mine'])
+  await hersToo.trust(key, ['approval', 'result'])
+  expect(await it.one.missing(['mine'])).toEqual([])
+  await hersToo.distrust(his?.key ?? '')
+  expect(await it.one.missing(['mine'])).toEqual(['mine'])
 })
 
 test.each([
-  ['other content under the same signature', ({ approvals }: Stored) => relabel(approvals, { content: 'id' })],
-  ['another name under the same signature', ({ approvals }: Stored) => relabel(approvals, { name: 'all of one' })],
-  ['an empty signature', ({ approvals }: Stored) => relabel(approvals, { signature: '' })],
-  ['a signature of zeros', ({ approvals }: Stored) => relabel(approvals, { signature: 'A'.repeat(86).concat('==') })],
-  ['no list at all', () => ({ version: 1 })],
-  ['another version', (stored: Stored) => ({ ...stored, version: 2 })],
-  ['more than anybody signs', ({ approvals }: Stored) => ({ version: 1, approvals: Array(5001).fill(approvals[0]) })],
-])('a file with %s approves nothing new', async (_, change) => {
+  ['other content under the same signature', (one: Stored) => relabel(one, { content: 'id' })],
+  ['another name under the same signature', (one: Stored) => relabel(one, { name: `all of ${RUN}` })],
+  ['an empty signature', (one: Stored) => relabel(one, { content: 'id', signature: '' })],
+  ['a signature of zeros', (one: Stored) => relabel(one, { content: 'id', signature: 'A'.repeat(200) })],
+  ['no fields at all', () => ({ version: 1 })],
+])('an approval with %s approves nothing', async (_, change) => {
   await using it = await signed()
-  await rewrite(it.place, 'one', change)
+  const [one] = (await storedOf(it.place)).filter(({ name }) => name?.startsWith('a check'))
+  await plant(it.place, RUN, [change(one ?? {}), 'no object', []])
   expect(await it.one.missing(['id', 'every command'])).toEqual(['id', 'every command'])
-})
-
-/** Changes fields of the first approval: sets its `sha256` to the hash of `content`, and the others as given. */
-function relabel(approvals: Stored['approvals'], { content, ...fields }: Record<string, string>): void {
-  const sha256 = content === undefined ? undefined : new Bun.CryptoHasher('sha256').update(content).digest('hex')
-  Object.assign(approvals[0] ?? {}, fields, sha256 && { sha256 })
-}
-
-test('what can’t be read is asked again, and signing works after that', async () => {
-  await using it = await signed()
-  await writeFile(fileOf(it.place, 'one'), '{"version": 1, "approvals": [')
-  expect(await it.one.missing([COMMAND])).toEqual([COMMAND])
-  await it.one.approve([COMMAND])
   expect(await it.one.missing([COMMAND])).toEqual([])
 })
+
+/** An approval with other fields: its `sha256` is the hash of `content`, the others are as given. */
+function relabel(one: Stored, { content, ...fields }: Record<string, string>): Stored {
+  const sha256 = content === undefined ? undefined : new Bun.CryptoHasher('sha256').update(content).digest('hex')
+  return { ...one, ...fields, ...(sha256 && { sha256 }) }
+}

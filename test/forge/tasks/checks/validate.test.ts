@@ -10,7 +10,7 @@ import { Approvals } from '../../../../forge/ai/approvals.ts'
 import { ApprovedCommands } from '../../../../forge/tasks/checks/approved.ts'
 import { slotsFor } from '../../../../forge/tasks/checks/slots.ts'
 import { commandsOfPlan } from '../../../../forge/tasks/checks/validate.ts'
-import { commit, type Files } from '../../../support/git.ts'
+import { commit, type Files, git } from '../../../support/git.ts'
 import { type Judge, makeJudge, planOf } from '../../../support/judge.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import type { Place } from '../../../support/repository.ts'
@@ -208,8 +208,9 @@ test('no command has a network, and with the person’s word all have it', async
 
 test('commands without approval do not run: the person is asked, and a signature of another key is none', async () => {
   const [base, head] = await attempt({ a: '1' }, { a: '2' })
-  const strangers = new ApprovedCommands(new Approvals(join(place.folder, 'other')), judging.run, place.repository, 'r')
-  await Bun.write(join(judging.run, 'approved.json'), '')
+  const { store } = judging.approved
+  await git(place.path, 'update-ref', '-d', store.ref)
+  const strangers = new ApprovedCommands(new Approvals(join(place.folder, 'other')), store)
   await strangers.approveAll()
   const command = `touch ${join(place.folder, 'ran')}`
   const asked = await judge(base, head, { checks: [{ command }] })

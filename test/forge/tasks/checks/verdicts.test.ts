@@ -2,6 +2,7 @@
 import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { Approvals } from '../../../../forge/ai/approvals.ts'
+import { SigningKeys } from '../../../../forge/ai/signing-keys.ts'
 import { Believed } from '../../../../forge/tasks/checks/believed.ts'
 import { hashOfCommands } from '../../../../forge/tasks/checks/validate.ts'
 import { type Fact, hashOfPart, Verdicts } from '../../../../forge/tasks/checks/verdicts.ts'
@@ -117,11 +118,19 @@ test('checks that failed, other commands and another plan are told apart', async
   expect(await all.whyNot(undefined, result)).toBe('it was checked by another plan than the one that holds')
 })
 
-test('another user’s signatures, another run’s and words that were changed count for nothing', async () => {
+test('a key that is not trusted, another run’s signatures and words that were changed count for nothing', async () => {
   const store = newRun()
   const facts = await honest(store.run)
   const theirs = await believed(store, facts, { by: 'them' })
-  expect(await theirs.whyNot(undefined, result)).toStartWith('its checks were signed with another key than yours')
+  const strange = 'its checks were signed with a key that does not count here (SHA256:'
+  expect(await theirs.whyNot(undefined, result)).toStartWith(strange)
+  const keys = (who: string) => new SigningKeys(join(place.folder, 'config', who))
+  const theirKey = await keys('them').ownLine()
+  await keys('me').trust(theirKey, ['approval'])
+  expect(await (await believed(store, [])).whyNot(undefined, result)).toStartWith(strange)
+  await keys('me').trust(theirKey, ['result'])
+  expect(await (await believed(store, [])).whyNot(undefined, result)).toBeUndefined()
+  await keys('me').distrust(theirKey)
   expect((await believed(store, await honest('20261122-another'))).known.facts).toEqual([])
   const [first] = facts
   if (!first) throw new Error('There is no fact')

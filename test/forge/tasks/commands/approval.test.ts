@@ -1,9 +1,10 @@
 /** Only commands that the user has seen and signed run, whatever a file, a model or another person says meanwhile. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
-import { cp, readFile, writeFile } from 'node:fs/promises'
+import { readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { openObjects } from '../../../../core/git/objects.ts'
 import { openRepository } from '../../../../core/git/repository.ts'
-import { openRunFolder } from '../../../../forge/tasks/runs/folder.ts'
+import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { done, planOf, says, task, write } from '../../../support/task-model.ts'
 import { runIn, TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
@@ -18,7 +19,6 @@ describe.skipIf(hasNoTemporal)('a command', () => {
   }, LONG)
   afterAll(() => scene[Symbol.asyncDispose](), LONG)
 
-  const folderOf = async (run: string) => await openRunFolder(await openRepository(scene.folder), run, scene.env)
   const commit = async (...args: string[]) =>
     await scene.git('-c', 'user.name=You', '-c', 'user.email=you@forge.example', 'commit', '--quiet', ...args)
   const ran = async () => await readFile(join(scene.temporal.folder, 'ran'), 'utf8').catch(() => '')
@@ -144,7 +144,9 @@ describe.skipIf(hasNoTemporal)('a command', () => {
       scene.model.knows('unsigned', { tasks: [task('a', { checks: [{ command: running('unsigned') }] })] })
       const { run, code } = await atTerminal('unsigned', 'l')
       expect(code).toBe(4)
-      await cp(join(await folderOf(approved), 'approved.json'), join(await folderOf(run), 'approved.json'))
+      await using objects = openObjects(await openRepository(scene.folder))
+      const [from, to] = [new RunStore(objects, approved), new RunStore(objects, run)]
+      for (const copied of await from.all('approvals')) await to.keep('approvals', copied.toString(), copied)
       const handle = scene.temporal.client.workflow.getHandle(`forge-run-${run}`)
       const { plan } = await handle.query<{ plan: unknown }>('status')
       await handle.executeUpdate('approve', { args: [plan] })

@@ -295,7 +295,7 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
   )
 
   describe('what was not checked by the user’s own worker', () => {
-    const key = () => join(scene.temporal.folder, 'config/forge/approvals.key')
+    const key = () => join(scene.temporal.folder, 'config/forge/signing_key')
     const away = () => rename(key(), `${key()}.away`)
     const back = async () => {
       await rm(key(), { force: true })
@@ -311,7 +311,7 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
         await reset()
         await away()
         try {
-          const gone = 'the key that its checks were signed with is gone (approvals.key in ~/.config/forge)'
+          const gone = 'the key that its checks were signed with is gone (signing_key in ~/.config/forge)'
           const { code, err, out } = await land('--yes')
           expect({ code, err }).toEqual({ code: 1, err: refused(gone) })
           expect(out).toContain('What is to be true, and was not checked by you:')
@@ -323,11 +323,19 @@ describe.skipIf(hasNoTemporal)('forge land', () => {
             { kind: 'command', scope: '', name: '', content: Buffer.of() },
             'sha1',
           )
-          expect((await land('--yes')).err).toBe(
-            refused(
-              'its checks were signed with another key than yours, which may have been made anew (approvals.key in ~/.config/forge)',
-            ),
+          const { err: other } = await land('--yes')
+          expect(other).toMatch(
+            /as its checks were signed with a key that does not count here \(SHA256:[\w+/]{43}\): forge trust/,
           )
+          // The first key is trusted as that of another machine: what was checked there counts.
+          const first = `${key()}.away`
+          const publicKey = await Bun.$`ssh-keygen -y -f ${first}`.text()
+          expect(await scene.forge(['trust', '--only', 'results', publicKey])).toMatchObject({ code: 0, err: '' })
+          expect((await land('--json')).out).not.toContain('unchecked')
+          const [, name = ''] = /\((SHA256:.*?)\)/.exec(other) ?? []
+          expect((await scene.forge(['trust'])).out).toContain(`(${name}), for only results`)
+          expect((await scene.forge(['trust', '--remove', name])).out).toStartWith('Not trusted any more: ')
+          expect((await land('--yes')).err).toBe(other)
           expect(await scene.git('rev-parse', 'main')).toBe(base)
         } finally {
           await back()

@@ -7,7 +7,7 @@ import { TaskScene } from '../../../support/tasks.ts'
 
 let scene: TaskScene
 beforeAll(async () => {
-  scene = await TaskScene.open({ FORGE_LESSONS: 'on' })
+  scene = await TaskScene.open({ FORGE_LESSONS: 'on', FORGE_BATCH_WINDOW: '0.4' })
   // A rule of the repository that no model can read from its files.
   await writeFile(join(scene.folder, 'rule.sh'), `test "$(tail -n 1 "$1" | cksum)" = '3961981216 15'\n`)
   await commitAll('Add the rule')
@@ -162,3 +162,43 @@ test('lessons are shown, edited, removed, and offered for a FORK.md', async () =
   expect((await scene.forge(['playbooks', 'remove', 'harbour-of-notes', 'say-pending'])).code).toBe(0)
   expect((await scene.forge(['playbooks'])).out).toStartWith('Nothing is learned in this repository yet')
 }, 60_000)
+
+const failsOnce = ({ kind, task: id, isAgain }: AskedStep) =>
+  kind === 'implement' ? done('Write.', write(`${id}.txt`, isAgain ? 'done\n' : 'no\n')) : undefined
+
+test('what a run in batches has learned comes from a batch, too', async () => {
+  scene.model.learns = () => says('success', 'One.', { lessons: [lesson('of-a-batch', 'Notes say done.')] })
+  const before = await refNow()
+  const { batches } = scene.model.server
+  const { code } = await scene.run('sandbar', { tasks: [task('spit')], answer: failsOnce }, ['--batch'])
+  expect(code).toBe(0)
+  expect((await learned(before)).map(({ id }) => id)).toEqual(['of-a-batch'])
+  const lines = batches.lines.map(({ body }) => body)
+  expect(lines.filter(line => line.includes('# Your task: lessons'))).toHaveLength(1)
+  expect((await scene.forge(['playbooks', 'remove', 'of-a-batch'])).code).toBe(0)
+}, 120_000)
+
+test('where no model answers at the end of a run, the schedule of the server learns from it', async () => {
+  const asked = Promise.withResolvers<void>()
+  scene.model.learns = () => {
+    asked.resolve()
+    return { turn: { status: 401, words: 'The key is wrong.' } }
+  }
+  const { code, run } = await scene.run('headland', { tasks: [task('cape')], answer: failsOnce })
+  expect(code).toBe(0)
+  await asked.promise
+  const before = await refNow()
+  scene.model.learns = () => says('success', 'One.', { lessons: [lesson('of-the-day', 'Notes say done.')] })
+  const { schedule } = scene.temporal.client
+  const found = await Array.fromAsync(schedule.list())
+  const daily = schedule.getHandle(found[0]?.scheduleId ?? '')
+  expect((await daily.describe()).spec.intervals?.map(({ every }) => every)).toEqual([86_400_000])
+  const every = (interval: string | number) =>
+    daily.update(({ spec: _, ...rest }) => ({ ...rest, spec: { intervals: [{ every: interval as number }] } }))
+  await every(1000)
+  try {
+    expect(await learned(before)).toMatchObject([{ id: 'of-the-day', from: [run] }])
+  } finally {
+    await every('1 day')
+  }
+}, 120_000)

@@ -43,7 +43,7 @@ describe.skipIf(hasNoTemporal)('forge resolve', () => {
       const edits = settled(() => 'ours\ntheirs\n')
       scene.model.knows('Merge other', {
         tasks: [],
-        answer: ({ kind, text }) => (kind === 'implement' ? done('Keep both.', ...edits(text)) : undefined),
+        answer: ({ kind, text }) => (kind === 'resolve' ? done('Keep both.', ...edits(text)) : undefined),
       })
       const { code, err, out } = await scene.forge(['resolve', 'other', '--yes'])
       expect({ code, out: code === 0 ? '' : out + err }).toEqual({ code: 0, out: '' })
@@ -72,7 +72,7 @@ describe.skipIf(hasNoTemporal)('forge resolve', () => {
       scene.model.knows('Merge other', {
         tasks: [],
         answer: ({ kind, text, task, isAgain }) => {
-          if (kind !== 'implement') return undefined
+          if (kind !== 'resolve') return undefined
           if (task !== 'part-2' || isAgain) return done('Keep both.', ...good(text))
           wrong++
           return done('Keep both.', ...bad(text))
@@ -88,17 +88,18 @@ describe.skipIf(hasNoTemporal)('forge resolve', () => {
   )
 
   test(
-    'lands no merge that the judge refuses, such as one with markers in comments, and not elsewhere or one part alone',
+    'asks where the judge refuses the merge, as with markers in comments, and lands none, nor elsewhere or one part alone',
     async () => {
       const edits = settled(() => '# <<<<<<< ours\nours\n# =======\ntheirs\n# >>>>>>> theirs\n')
       scene.model.knows('Merge other', {
         tasks: [],
-        answer: ({ kind, text }) => (kind === 'implement' ? done('Keep both.', ...edits(text)) : undefined),
+        answer: ({ kind, text }) => (kind === 'resolve' ? done('Keep both.', ...edits(text)) : undefined),
       })
       const { code, err } = await scene.forge(['resolve', 'other', '--yes'])
-      expect(code).toBe(0)
+      expect(code).toBe(4)
       const run = runIn(err)
-      const landed = await scene.forge(['land', run, '--yes'])
+      expect((await scene.status(run)).words).toContain('the judge of merges refuses it: Conflict markers were left in')
+      const landed = await scene.forge(['land', run, '--yes', '--anyway'])
       expect(landed.code).toBe(1)
       expect(landed.err).toStartWith(
         'Nothing was merged, as the judge of merges refuses it: Conflict markers were left in',
@@ -109,20 +110,43 @@ describe.skipIf(hasNoTemporal)('forge resolve', () => {
       expect(elsewhere.code).toBe(1)
       expect(elsewhere.err).toContain('This merge was begun on another branch than deleted')
       expect(await scene.git('rev-parse', 'main')).toBe(ours)
+      await scene.forge(['stop', run])
     },
     LONG,
   )
 
-  test('begins nothing where nothing is in conflict, or where a file has no markers', async () => {
-    const none = await scene.forge(['resolve', 'main', '--yes'])
-    expect(none).toEqual({
+  test(
+    'lets a model choose where one side has deleted a file, and asks again where it makes no choice',
+    async () => {
+      let asked = ''
+      scene.model.knows('Merge deleted', {
+        tasks: [],
+        answer: ({ kind, text, task }) => {
+          if (kind !== 'resolve') return undefined
+          asked += text
+          const ids = [...text.matchAll(/^(C\d+) \(modify\/delete\)$/gm)].map(([, id = '']) => id)
+          if (task === 'part-1' && !text.includes('has no resolution')) return done('Undecided.')
+          const take = (id: string) => ({ id, take: id === 'C3' ? 'deleted' : 'ours' })
+          return { ...done('Keep most of it.'), conflicts: ids.map(take) }
+        },
+      })
+      const { code, err, out } = await scene.forge(['resolve', 'deleted', '--yes'])
+      expect({ code, out: code === 0 ? '' : out + err }).toEqual({ code: 0, out: '' })
+      expect(asked).toContain('C1 has no resolution: take one of ours, deleted.')
+      const landed = await scene.forge(['land', runIn(err), '--yes'])
+      expect({ code: landed.code, err: landed.err }).toEqual({ code: 0, err: '' })
+      expect(await scene.git('ls-tree', '--name-only', 'main:src')).not.toContain('2.txt')
+      expect(await scene.git('show', 'main:src/3.txt')).toBe('first\nours\nlast')
+      await scene.git('reset', '--quiet', '--hard', ours)
+    },
+    LONG,
+  )
+
+  test('begins nothing where nothing is in conflict', async () => {
+    expect(await scene.forge(['resolve', 'main', '--yes'])).toEqual({
       code: 1,
       out: '',
       err: 'Nothing is in conflict: git merge main does it by itself.\n',
     })
-    const { code, err } = await scene.forge(['resolve', 'deleted', '--yes'])
-    expect(code).toBe(1)
-    expect(err).toContain("10 files can't be settled in parts")
-    expect(err).toContain('src/0.txt')
   })
 })

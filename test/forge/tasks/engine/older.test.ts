@@ -47,7 +47,8 @@ describe.skipIf(hasNoTemporal)('a run of an older version', () => {
       await begin('other', 'other-queue'),
     ]
     const { namespace } = temporal
-    expect(await moveOlder(connection, place.repository, { namespace, queue: QUEUE })).toEqual(['known'])
+    const queuePlace = { server: { namespace }, queue: QUEUE }
+    expect(await moveOlder(connection, place.repository, queuePlace)).toEqual(['known'])
     const client = new Client({ connection, namespace })
     // The latest workflow with this id.
     const now = await client.workflow.getHandle(workflowIdOf('known')).describe()
@@ -60,7 +61,7 @@ describe.skipIf(hasNoTemporal)('a run of an older version', () => {
     for (const handle of [unknown, elsewhere]) expect((await handle.describe()).status.name).toBe('RUNNING')
     // The next worker moves nothing: only the unknown run is left, which can't be moved.
     await until(async () => !(await openRuns(client, QUEUE, ['run'])).includes('known'))
-    expect(await moveOlder(connection, place.repository, { namespace, queue: QUEUE })).toEqual([])
+    expect(await moveOlder(connection, place.repository, queuePlace)).toEqual([])
   }, 60_000)
 
   test('is found on the queue that was named after the path of the repository, and goes on in the new one', async () => {
@@ -78,7 +79,7 @@ describe.skipIf(hasNoTemporal)('a run of an older version', () => {
     await until(async () => (await listed()).length === 1)
     const queue = await queueOf(place.repository)
     expect(queue).toMatch(/^forge\/[0-9a-f]{20}$/)
-    expect(await moveOlder(connection, place.repository, { namespace, queue })).toEqual(['by-path'])
+    expect(await moveOlder(connection, place.repository, { server: { namespace }, queue })).toEqual(['by-path'])
     const now = await client.workflow.getHandle(workflowIdOf('by-path')).describe()
     expect([now.type, now.status.name, now.taskQueue]).toEqual(['forgeRun', 'RUNNING', queue])
     expect((await client.workflow.getHandle(collector).describe()).status.name).toBe('TERMINATED')

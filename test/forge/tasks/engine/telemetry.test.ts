@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base'
 import { writeBundle } from '../../../../forge/tasks/engine/bundle.ts'
+import { isMeasured, metricsOf } from '../../../../forge/tasks/engine/metrics.ts'
 import { isTraced, TellsFailures } from '../../../../forge/tasks/engine/telemetry.ts'
 import { TraceReceiver } from '../../../doubles/otlp.ts'
 import { hasNoTemporal, startTemporal, type TestTemporal } from '../../../support/temporal.ts'
@@ -31,6 +32,7 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     const [answer] = await traced({
       OTEL_EXPORTER_OTLP_ENDPOINT: receiver.url,
       OTEL_EXPORTER_OTLP_PROTOCOL: 'http/json',
+      OTEL_METRICS_EXPORTER: 'none',
     })
     expect(answer).toBe('SECRET-ANSWER')
     expect(new Set(receiver.paths)).toEqual(new Set(['/v1/traces']))
@@ -65,6 +67,37 @@ describe.skipIf(hasNoTemporal)('a run', () => {
       receiver.spans.filter(({ name }) => name === 'RunActivity:ask').map(it => it.attributes['forge.task']),
     ).toEqual(['one', 'one'])
     expect(receiver.span('RunWorkflow:forgeRun').attributes['forge.run']).toMatch(/^traced-/)
+    expect(receiver.bodies.join()).not.toContain('SECRET')
+  }, 60_000)
+
+  test('is measured: slots, waits, and the requests to models with their tokens and cost', async () => {
+    await using receiver = new TraceReceiver()
+    await traced({
+      OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: `${receiver.url}/v1/metrics`,
+      OTEL_EXPORTER_OTLP_HEADERS: 'x-team=a%20b,x-other=1',
+      OTEL_METRIC_EXPORT_INTERVAL: '200',
+    })
+    expect(new Set(receiver.paths)).toEqual(new Set(['/v1/metrics']))
+    expect([receiver.headers[0]?.get('x-team'), receiver.headers[0]?.get('x-other')]).toEqual(['a b', '1'])
+    const model = { 'gen_ai.provider.name': 'anthropic', 'gen_ai.request.model': 'a-model' }
+    const told = (name: string) => receiver.points.get(name)?.map(({ value, attributes }) => ({ value, ...attributes }))
+    expect(told('forge_model_requests')).toEqual(
+      expect.arrayContaining([
+        expect.objectContaining({ value: 1, sent: 'now', 'error.type': 'overloaded', ...model }),
+        expect.objectContaining({ value: 1, sent: 'now', ...model }),
+      ]),
+    )
+    const tokens = told('forge_model_tokens')?.map(it => [
+      (it as Record<string, unknown>)['gen_ai.token.type'],
+      it.value,
+    ])
+    expect(Object.fromEntries(tokens ?? [])).toEqual({ input: 10, cache_read: 2, output: 34 })
+    expect(told('forge_model_cost')).toEqual([expect.objectContaining({ value: 0.25, sent: 'now', ...model })])
+    expect(told('temporal_worker_task_slots_available')).toContainEqual(
+      expect.objectContaining({ worker_type: 'ActivityWorker', task_queue: 'traced' }),
+    )
+    expect(receiver.resource).toMatchObject({ 'service.name': 'forge' })
+    expect(told('temporal_activity_schedule_to_start_latency')).not.toEqual([])
     expect(receiver.bodies.join()).not.toContain('SECRET')
   }, 60_000)
 
@@ -110,4 +143,26 @@ test.each([
   [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318', OTEL_SDK_DISABLED: 'true' }, false],
 ])('with %p, traces are asked for: %p', (env, isAsked) => {
   expect(isTraced(env)).toBe(isAsked)
+})
+
+test.each([
+  [{}, false],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318' }, true],
+  [{ OTEL_METRICS_EXPORTER: 'otlp' }, true],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318', OTEL_METRICS_EXPORTER: 'none' }, false],
+  [{ OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: 'http://collector:4318/v1/traces' }, false],
+  [{ OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318', OTEL_SDK_DISABLED: 'true' }, false],
+])('with %p, metrics are asked for: %p', (env, isAsked) => {
+  expect(isMeasured(env)).toBe(isAsked)
+})
+
+test('metrics go to the address that the variables name, by HTTP or gRPC', () => {
+  const sentTo = (env: Record<string, string>) => (metricsOf(env) as { otel: object }).otel
+  const endpoint = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4318/' }
+  expect(sentTo(endpoint)).toMatchObject({ url: 'http://collector:4318/v1/metrics', http: true })
+  const grpc = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://collector:4317', OTEL_EXPORTER_OTLP_PROTOCOL: 'grpc' }
+  expect(sentTo(grpc)).toMatchObject({ url: 'http://collector:4317', http: false })
+  expect(() => metricsOf({ OTEL_EXPORTER_OTLP_ENDPOINT: 'key@collector' })).toThrow(
+    'OTEL_EXPORTER_OTLP_ENDPOINT is no http or https address: correct it, or set OTEL_METRICS_EXPORTER=none.',
+  )
 })

@@ -2,8 +2,10 @@
  * A run with the whole engine in one process, as OpenTelemetry's own variables require: traced-run.ts ADDRESS BUNDLE.
  * The activity's model is fake.
  */
+import { metricMeter } from '@temporalio/activity'
 import { Client } from '@temporalio/client'
 import { connect, startRun } from '../../../../forge/tasks/engine/client.ts'
+import { countRequest } from '../../../../forge/tasks/engine/metrics.ts'
 import { withModelSpan } from '../../../../forge/tasks/engine/spans.ts'
 import { startTelemetry } from '../../../../forge/tasks/engine/telemetry.ts'
 import { hostWorker } from '../../../../forge/tasks/engine/worker.ts'
@@ -19,7 +21,13 @@ async function ask({ run, task }: Place): Promise<string> {
   const request = { operation: 'chat', provider: 'anthropic', model: 'a-model', maxTokens: 100, run, task } as const
   return await withModelSpan(request, async tell => {
     requests++
-    if (requests === 1) throw new Error('The model said: SECRET-WORDS')
+    const counted = { model: 'a-model', provider: 'anthropic', sent: 'now' } as const
+    if (requests === 1) {
+      countRequest(metricMeter, { ...counted, error: 'overloaded' })
+      throw new Error('The model said: SECRET-WORDS')
+    }
+    const usage = { input: 12, output: 34, cacheRead: 2, cacheWrite: 0, cost: 0.25 }
+    countRequest(metricMeter, { ...counted, usage })
     tell({ model: 'a-model-2', input: 12, output: 34, finish: 'stop' })
     return 'SECRET-ANSWER'
   })

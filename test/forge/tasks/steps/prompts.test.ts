@@ -28,10 +28,11 @@ const WORDS: Record<StepKind, Record<number, string>> = {
   implement: { 2: '3f87029050ba' },
   artifact: { 2: '33ac9be07c75' },
   review: { 3: 'a548025162ae' },
-  resolve: { 2: '55267010f790' },
+  resolve: { 3: '4526aff6e93d' },
   summarise: { 2: '8d413308aafe' },
   'check plan': { 4: '94c16ef7abb8' },
   extract: { 1: 'b8e5aa35ea4e' },
+  classify: { 1: '13bb2c0bd23a' },
 }
 
 describe.each(KINDS)('to %s,', kind => {

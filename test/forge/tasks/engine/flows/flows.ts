@@ -40,3 +40,12 @@ export async function waits(): Promise<string> {
 export async function long(place: Place): Promise<string> {
   return await activities.wait(place)
 }
+
+/** Fails, as its activity does at its only attempt. */
+export async function fails(place: Place): Promise<string> {
+  const { ask } = proxyActivities<{ ask(place: Place): Promise<string> }>({
+    startToCloseTimeout: '5 minutes',
+    retry: { maximumAttempts: 1 },
+  })
+  return await ask(place)
+}

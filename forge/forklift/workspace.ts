@@ -4,13 +4,13 @@
  */
 import { lstat, mkdir, readdir, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
-import type { Objects } from '../../../core/git/objects.ts'
-import { asBytes, asText, fields, type Oid, type Path } from '../../../core/git/repository.ts'
-import { run } from '../../../core/git/run.ts'
-import { openScratch } from '../../../core/git/scratch.ts'
-import { type FileEntry, isSafeName, listFiles } from '../../../core/git/trees.ts'
-import { DISABLED, readUntrusted } from '../../../core/untrusted.ts'
-import { verifyPath } from '../../vfs.ts'
+import type { Objects } from '../../core/git/objects.ts'
+import { asBytes, asText, fields, type Oid, type Path } from '../../core/git/repository.ts'
+import { run } from '../../core/git/run.ts'
+import { openScratch } from '../../core/git/scratch.ts'
+import { type FileEntry, isSafeName, listFiles } from '../../core/git/trees.ts'
+import { DISABLED, readUntrusted } from '../../core/untrusted.ts'
+import { verifyPath } from '../vfs.ts'
 
 /** At most this many bytes of a file are taken over; a larger one is left. */
 export const MAX_TAKEN_FILE_BYTES = 2 << 20

@@ -3,26 +3,39 @@
  * workspace. The workspace is hostile: git never runs in it, objects are checked, and files are read as untrusted.
  */
 import { join } from 'node:path'
-import { Failure } from '../../../core/failure.ts'
-import { type RecordedRun, STUCK_FILE, workspaceOf } from '../../../core/formats/forklift-run.ts'
-import { TooLarge } from '../../../core/git/bounds.ts'
-import { isAncestor } from '../../../core/git/commits.ts'
-import { markedPartsOf, marksLeft, USUAL_MARK_LENGTH } from '../../../core/git/conflict-marks.ts'
-import { type Objects, openObjects } from '../../../core/git/objects.ts'
-import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
-import { GitError, run } from '../../../core/git/run.ts'
-import { openScratch, type Scratch } from '../../../core/git/scratch.ts'
-import { entryAt, type TreeChange, verifyFewChanges, writeTree } from '../../../core/git/trees.ts'
-import { many, visible, visiblePath } from '../../../core/text.ts'
-import { readUntrusted, takeBranch } from '../../../core/untrusted.ts'
-import { isOfForge } from '../branches/forge-folder.ts'
-import { conflictRows } from '../conflicts/conflicts.ts'
-import type { ConflictRow } from '../conflicts/merging-commits.ts'
-import type { Stop } from '../steps/plan.ts'
-import { MAX_TAKEN_FILE_BYTES, unix, Workspace } from './forklift-workspace.ts'
+import { Failure } from '../../core/failure.ts'
+import { type RecordedRun, STUCK_FILE, workspaceOf } from '../../core/formats/forklift-run.ts'
+import { TooLarge } from '../../core/git/bounds.ts'
+import { isAncestor } from '../../core/git/commits.ts'
+import { markedPartsOf, marksLeft, USUAL_MARK_LENGTH } from '../../core/git/conflict-marks.ts'
+import { type Objects, openObjects } from '../../core/git/objects.ts'
+import { isOid, type Oid, type Path } from '../../core/git/repository.ts'
+import { GitError, run } from '../../core/git/run.ts'
+import { openScratch, type Scratch } from '../../core/git/scratch.ts'
+import { entryAt, type TreeChange, verifyFewChanges, writeTree } from '../../core/git/trees.ts'
+import { many, visible, visiblePath } from '../../core/text.ts'
+import { readUntrusted, takeBranch } from '../../core/untrusted.ts'
+import { MAX_TAKEN_FILE_BYTES, unix, Workspace } from './workspace.ts'
 
 /** Files of Forklift and its agent that are not part of a merge. */
 const LETTERS: readonly Path[] = [STUCK_FILE, 'FORK.md']
+
+/** A conflict of the merge. */
+export type TakenRow = {
+  path: Path
+  /** The paths of the files that are resolved together. */
+  paths: readonly Path[]
+  /** The file's own path, where git has renamed it since a side has something else there. */
+  original?: Path | undefined
+  /** `text`: with conflict markers in lines; `mode`: only the mode is in conflict; or another word. */
+  kind: string
+  /** The length of the conflict markers, in characters; git's usual one if undefined. */
+  mark?: number | undefined
+  /** The number of conflicts in the file. */
+  all: number
+}
+/** The merge that the run was about, as this program has made it, and the names of the sides in its markers. */
+export type TakenMerge = { rows: readonly TakenRow[]; tree: Oid; words: { ours: string; theirs: string } }
 
 type TakenOver = {
   /** The tree with the resolutions. */
@@ -54,11 +67,10 @@ export async function bringStart(objects: Objects, { path, metadata }: RecordedR
 }
 
 /** The agent's resolutions of a merge; undefined if there are none to take over. */
-export async function takeOver(objects: Objects, run: RecordedRun, stop: Stop): Promise<TakenOver | undefined> {
-  const { merge, words, theirs, ours } = stop
-  const { rows, tree } = await conflictRows(objects, merge, { ours, theirs, words })
+export async function takeOver(objects: Objects, run: RecordedRun, merge: TakenMerge): Promise<TakenOver | undefined> {
+  const { tree } = merge
   try {
-    return (await committed(objects, run, tree)) ?? (await leftBehind(objects, run, stop, rows, tree))
+    return (await committed(objects, run, tree)) ?? (await leftBehind(objects, run, merge))
   } catch (error) {
     if (!(error instanceof Failure || error instanceof TooLarge || error instanceof GitError)) throw error
     const why = visible(error.message).replace(/ Nothing was pushed\.$/, '')
@@ -116,9 +128,7 @@ async function bringObjects({ repository }: Objects, scratch: Scratch, commit: O
 async function leftBehind(
   objects: Objects,
   { path, metadata }: RecordedRun,
-  { words }: Stop,
-  rows: readonly ConflictRow[],
-  tree: Oid,
+  { words, rows, tree }: TakenMerge,
 ): Promise<TakenOver | undefined> {
   const folder = workspaceOf({ path })
   const begun = await readUntrusted(join(folder, '.git/MERGE_HEAD'), 100)
@@ -144,7 +154,8 @@ async function leftBehind(
   return { result, ...(said !== undefined && { left: said }) }
 }
 
-const isLetter = (path: Path): boolean => LETTERS.includes(path) || isOfForge(path)
+/** Whether a path is of the programs themselves: a branch's own folder .forge, or a letter. */
+const isLetter = (path: Path): boolean => LETTERS.includes(path) || /^\.forge(\/|$)/.test(path)
 
 /** At most this many files are named in a sentence. */
 const MAX_NAMED_FILES = 5
@@ -176,8 +187,8 @@ type Settled = TreeChange | { bytes: Buffer }
  */
 async function settledText(
   workspace: Workspace,
-  { path, mark, all }: ConflictRow,
-  words: Stop['words'],
+  { path, mark, all }: TakenRow,
+  words: TakenMerge['words'],
 ): Promise<Map<Path, Settled> | 'left'> {
   const found = await workspace.read(path)
   if (found.is !== 'file') return 'left'
@@ -209,7 +220,7 @@ async function settledText(
 async function settledOther(
   objects: Objects,
   workspace: Workspace,
-  { paths, original, kind }: ConflictRow,
+  { paths, original, kind }: TakenRow,
   tree: Oid,
 ): Promise<Map<Path, Settled> | 'left'> {
   // Git renamed the file because of the conflict: in the workspace it has another name than here, so it is not taken

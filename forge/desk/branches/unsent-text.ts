@@ -1,0 +1,124 @@
+/**
+ * Adds text to a draft that was typed while the desk could not be reached, and that the browser kept while its page was
+ * closed or loaded again.
+ */
+import { Text } from '@codemirror/state'
+import { Failure } from '../../../core/failure.ts'
+import { type Objects, oidOf } from '../../../core/git/objects.ts'
+import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
+import { visiblePath } from '../../../core/text.ts'
+import { verifyPath } from '../../vfs.ts'
+import type { Form } from '../contract/editable-text.ts'
+import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
+import { encode } from '../reading/text.ts'
+import type { BranchWork } from './branch-work.ts'
+import { changeBetween, changeFrom } from './documents.ts'
+import { mergeDrafts } from './draft-merges.ts'
+import { type Drafts, draftsOf, entryIn, entryInTip } from './drafts.ts'
+
+/** A text as it was typed. */
+export type UnsentText = {
+  path: Path
+  /** The commit of the branch when it was typed; undefined before the first one. */
+  since?: Oid | undefined
+  /** A text that the desk had: the newest one that it has surely written. */
+  start: string
+  /** Changes as JSON that lead from each text to the next, the last of them to all that was typed. */
+  steps: readonly unknown[]
+} & Form
+
+interface Texts {
+  /** The texts before the last change, the oldest first. */
+  before: readonly Text[]
+  typed: Text
+}
+
+/** The client id of these edits. */
+const CLIENT = 'unsent text'
+/** How often the edit is made for a newer version of the file, before the two are merged. */
+const MAX_TRIES = 3
+
+/**
+ * Adds the text to the file's draft, and writes that. If the file is not as it was before the text was typed, the two
+ * are merged; where that is impossible, both are kept as a draft conflict. Adding a text again changes nothing.
+ *
+ * @returns Whether the file is in conflict.
+ * @throws A {@link Failure}, without any effect, if the branch can't be edited now or no text file can have the text.
+ */
+export async function addUnsentText(work: BranchWork, typed: UnsentText): Promise<{ isConflict: boolean }> {
+  work.verifyFree()
+  const texts = textsOf(typed)
+  if (!(await isTypedAgain(work, typed.path, texts))) await merge(work, typed, texts)
+  // The browser forgets the text once it is told, so that the draft has to be in the repository.
+  await work.write()
+  return { isConflict: work.conflictPaths.includes(typed.path) }
+}
+
+/** All texts that the file had. */
+function textsOf({ start, steps }: UnsentText): Texts {
+  const texts = [Text.of(start.split('\n'))]
+  for (const step of steps) {
+    const before = texts.at(-1) as Text
+    texts.push(changeFrom(step, before.length).apply(before))
+  }
+  return { before: texts.slice(0, -1), typed: texts.at(-1) as Text }
+}
+
+/**
+ * Makes the edit in a file that has one of the texts from before it. Returns false, without any effect, for any other
+ * file.
+ */
+async function isTypedAgain(work: BranchWork, path: Path, { before, typed }: Texts): Promise<boolean> {
+  for (let tries = 1; tries <= MAX_TRIES; tries++) {
+    const file = await work.open(path)
+    try {
+      if (file.kind !== 'text' || file.readOnly !== undefined) return false
+      const now = Text.of(file.text.split('\n'))
+      if (now.eq(typed)) return true
+      if (!before.some(text => text.eq(now))) return false
+      const changes = changeBetween(file.text, typed.toString()).toJSON()
+      const taken = work.edit(path, file.version, [{ client: CLIENT, changes }])
+      if (taken.accepted) return true
+      if (taken.refused !== undefined) throw new Failure(taken.refused)
+    } finally {
+      await work.close(path)
+    }
+  }
+  return false
+}
+
+async function merge(work: BranchWork, typed: UnsentText, { before: [start], typed: end }: Texts): Promise<void> {
+  const text = end.toString()
+  const bytes = encode(text, typed)
+  if (text.includes('\0') || !text.isWellFormed() || bytes.length > MAX_EDITABLE_BYTES)
+    throw new Failure(`${visiblePath(typed.path)} can’t have this text: it is too large, or no text in UTF-8.`)
+  await work.inOneGo(
+    async held => {
+      const { objects } = work.room
+      const [before, after] = await draftsWith(objects, work.drafts, typed, [String(start), text])
+      await held.becomeSoon(await mergeDrafts(objects, before, after, work.drafts))
+    },
+    { isMerging: true },
+  )
+}
+
+/** Drafts with each of these texts, from the commit at which it was typed. */
+async function draftsWith(
+  objects: Objects,
+  now: Drafts,
+  typed: UnsentText,
+  texts: readonly [string, string],
+): Promise<[Drafts, Drafts]> {
+  const { path, since } = typed
+  const { format } = objects.repository
+  const known = since !== undefined && isOid(format, since) ? await objects.info(`${since}^{commit}`) : undefined
+  const tip = known?.oid ?? now.tip
+  const entry = (await entryIn(objects, now, path)) ?? (await entryInTip(objects, tip, path))
+  if (!entry) verifyPath(path)
+  const [start, ours] = texts.map(text => {
+    const bytes = encode(text, typed)
+    const oid = oidOf(format, { type: 'blob', bytes })
+    return draftsOf(tip, new Map([[path, { mode: entry?.mode ?? '100644', oid, bytes }]]))
+  })
+  return [start as Drafts, ours as Drafts]
+}

@@ -1,0 +1,17 @@
+/** The decisions of the user about a run, as they are kept in git. */
+import * as v from 'valibot'
+import type { RunStore } from './store.ts'
+
+const Decision = v.object({
+  kind: v.picklist(['approval', 'answer']),
+  task: v.string(),
+  count: v.number(),
+  answer: v.object({ kind: v.string(), oid: v.string() }),
+})
+export type Decision = v.InferOutput<typeof Decision>
+
+/** All decisions, in the order in which their questions were asked. Throws where one is malformed. */
+export async function readDecisions(store: RunStore): Promise<Decision[]> {
+  const all = (await store.all('decisions')).map(bytes => v.parse(Decision, JSON.parse(bytes.toString())))
+  return all.sort((a, b) => a.count - b.count)
+}

@@ -1,0 +1,188 @@
+/** Two clones of a repository and their hub: what one has written of a run is in the other, whoever was first. */
+import { afterEach, beforeEach, expect, test } from 'bun:test'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { type Objects, openObjects } from '../../../../core/git/objects.ts'
+import { openRepository, type Repository } from '../../../../core/git/repository.ts'
+import { formerQueuesOf, queueOf } from '../../../../forge/tasks/engine/repository-id.ts'
+import { HubTrouble } from '../../../../forge/tasks/hub/remote.ts'
+import { SharedRuns } from '../../../../forge/tasks/hub/shared-runs.ts'
+import { doneRef, resultRef } from '../../../../forge/tasks/runs/folder.ts'
+import { RunStore } from '../../../../forge/tasks/runs/store.ts'
+import { setRef } from '../../../../forge/tasks/steps/commits.ts'
+import { bare, commit, git, gitWith, PLAIN } from '../../../support/git.ts'
+import { makeFolder } from '../../../support/repository.ts'
+
+type Clone = { path: string; repository: Repository; objects: Objects; runs: SharedRuns }
+
+const RUN = '20261124-write-notes-aaaaa'
+
+let folder: Awaited<ReturnType<typeof makeFolder>>
+let hub = ''
+let clones: Clone[] = []
+let base = ''
+
+beforeEach(async () => {
+  folder = await makeFolder()
+  hub = await bare(join(folder.path, 'hub.git'), 'main')
+  base = await commit(hub, 'main', { 'a.txt': 'a\n' })
+  clones = [await clone('one'), await clone('two')]
+})
+afterEach(async () => {
+  for (const { objects, runs } of clones) {
+    runs[Symbol.dispose]()
+    await objects[Symbol.asyncDispose]()
+  }
+  await folder[Symbol.asyncDispose]()
+})
+
+async function clone(name: string): Promise<Clone> {
+  const path = join(folder.path, name)
+  await gitWith(folder.path, ['clone', '--quiet', hub, path])
+  await git(path, 'config', 'forge.hub', 'origin')
+  const repository = await openRepository(path, { env: PLAIN })
+  const objects = openObjects(repository)
+  const runs = await SharedRuns.open(objects)
+  if (!runs) throw new Error('There is no hub')
+  return { path, repository, objects, runs }
+}
+
+function both(): [Clone, Clone] {
+  const [one, two] = clones
+  if (!one || !two) throw new Error('There are no clones')
+  return [one, two]
+}
+
+const storeOf = ({ objects }: Clone) => new RunStore(objects, RUN)
+
+test('what one machine keeps of a run, another one reads after a fetch, with the commits and names of its refs', async () => {
+  const [one, two] = both()
+  const store = storeOf(one)
+  const answer = await store.keep('answers', 'a'.repeat(64), 'an answer')
+  const made = await commit(one.path, 'work', { 'a.txt': 'b\n' })
+  await setRef(one.objects, doneRef(RUN, 'alpha'), made, { message: '' })
+  one.runs.of(RUN).moved(doneRef(RUN, 'alpha'), made)
+  one.runs.of(RUN).carry([base])
+  await one.runs.of(RUN).push()
+  await two.runs.of(RUN).fetch()
+  await two.runs.of(RUN).nameRefs()
+  expect(await storeOf(two).find('answers', 'a'.repeat(64))).toBe(answer)
+  expect(await git(two.path, 'rev-parse', `forge/${RUN}/alpha/done`)).toBe(made)
+  // The hub has one ref for the run, however many tasks there are.
+  expect(await git(hub, 'for-each-ref', '--format=%(refname)', 'refs/forge')).toBe(`refs/forge/runs/${RUN}/store`)
+  // A result of all is a branch there too, and the tasks' results are no branches any more.
+  await setRef(one.objects, resultRef(RUN), made, { message: '' })
+  one.runs.of(RUN).moved(resultRef(RUN), made)
+  await one.runs.of(RUN).push()
+  expect(await git(hub, 'rev-parse', `forge/${RUN}/result`)).toBe(made)
+  const third = await clone('three')
+  clones.push(third)
+  expect(await third.runs.fetchAll()).toEqual([RUN])
+  await third.runs.of(RUN).nameRefs()
+  const names = await git(third.path, 'for-each-ref', '--format=%(refname)', 'refs/heads/forge', 'refs/forge/runs')
+  expect(names.split('\n')).toEqual([
+    `refs/forge/runs/${RUN}/done/alpha`,
+    `refs/forge/runs/${RUN}/store`,
+    `refs/heads/forge/${RUN}/result`,
+  ])
+})
+
+test('two machines that write at the same time lose nothing, and the first answer to a request stays', async () => {
+  const [one, two] = both()
+  await storeOf(one).put('wish', 'Write notes')
+  await one.runs.of(RUN).push()
+  await two.runs.of(RUN).fetch()
+  const key = 'b'.repeat(64)
+  const write = async (it: Clone, name: string) => {
+    for (let at = 0; at < 8; at++) {
+      await storeOf(it).keep('journal', `${name} ${at}`, `${name} ${at}`)
+      await storeOf(it).keep('answers', key, `by ${name}`)
+      await it.runs.of(RUN).push()
+    }
+  }
+  await Promise.all([write(one, 'one'), write(two, 'two')])
+  await Promise.all(clones.map(({ runs }) => runs.of(RUN).fetch()))
+  const [tip, ...others] = await Promise.all(
+    clones.map(({ path }) => git(path, 'rev-parse', `refs/forge/runs/${RUN}/store`)),
+  )
+  expect(others).toEqual([tip as string])
+  for (const it of clones) {
+    const lines = (await storeOf(it).all('journal')).map(String).sort()
+    expect(lines).toEqual(['one', 'two'].flatMap(name => Array.from({ length: 8 }, (_, at) => `${name} ${at}`)))
+    const oid = (await storeOf(it).find('answers', key)) ?? ''
+    expect((await storeOf(it).readText({ kind: 'answer', oid })).startsWith('by ')).toBe(true)
+  }
+  expect(await git(hub, 'fsck', '--full', '--no-dangling', '--no-progress')).toBe('')
+})
+
+test('a hub that refuses or is away is told as a sentence, and gets everything afterwards', async () => {
+  const [one, two] = both()
+  await storeOf(one).put('wish', 'Write notes')
+  await mkdir(join(hub, 'hooks'), { recursive: true })
+  const hook = join(hub, 'hooks/pre-receive')
+  await writeFile(hook, '#!/bin/sh\nexit 1\n', { mode: 0o755 })
+  const refused = await one.runs
+    .of(RUN)
+    .push()
+    .catch(error => error)
+  expect(refused).toBeInstanceOf(HubTrouble)
+  expect(refused.message).toBe('The hub origin refuses what this run writes (pre-receive hook declined).')
+  await rm(hook)
+  await one.runs.of(RUN).push()
+  await git(two.path, 'remote', 'set-url', 'origin', join(folder.path, 'nowhere.git'))
+  const away = await two.runs
+    .of(RUN)
+    .fetch()
+    .catch(error => error)
+  expect(away).toBeInstanceOf(HubTrouble)
+  expect(away.message).toMatch(/^The hub origin can't be used: .*nowhere\.git/)
+  await git(two.path, 'remote', 'set-url', 'origin', hub)
+  await two.runs.of(RUN).fetch()
+  expect((await storeOf(two).all('journal')).length).toBe(0)
+  expect(await git(two.path, 'rev-parse', `refs/forge/runs/${RUN}/store`)).toBe(
+    await git(one.path, 'rev-parse', `refs/forge/runs/${RUN}/store`),
+  )
+})
+
+test('names of refs from the hub that are not of this run are ignored', async () => {
+  const [one, two] = both()
+  await storeOf(one).put('wish', 'Write notes')
+  for (const ref of ['refs/heads/main', 'refs/heads/forge/another/result', `refs/forge/runs/${RUN}/../../x`, 'HEAD'])
+    one.runs.of(RUN).moved(ref, base)
+  one.runs.of(RUN).moved(`refs/heads/forge/${RUN}/a/done`, base)
+  await one.runs.of(RUN).push()
+  const before = await git(two.path, 'for-each-ref', '--format=%(refname)')
+  await two.runs.of(RUN).fetch()
+  await two.runs.of(RUN).nameRefs()
+  const after = await git(two.path, 'for-each-ref', '--format=%(refname)')
+  const added = after.split('\n').filter(name => !before.split('\n').includes(name))
+  expect(added).toEqual([
+    `refs/forge/hub/runs/${RUN}`,
+    `refs/forge/runs/${RUN}/store`,
+    `refs/heads/forge/${RUN}/a/done`,
+  ])
+})
+
+test('clones get one id from their hub, also where each had its own before', async () => {
+  const [one, two] = both()
+  for (const { path } of clones) await git(path, 'config', '--unset', 'forge.hub')
+  const own = await Promise.all(clones.map(({ repository }) => queueOf(repository)))
+  expect(new Set(own).size).toBe(2)
+  for (const { path } of clones) await git(path, 'config', 'forge.hub', 'origin')
+  const shared = await Promise.all(clones.map(({ repository }) => queueOf(repository)))
+  expect(new Set(shared).size).toBe(1)
+  // The one whose id was not taken still knows the queue on which its runs may be.
+  const [, ...former] = (await Promise.all([one, two].map(({ repository }) => formerQueuesOf(repository)))).flatMap(
+    ([, ...ids]) => ['', ...ids],
+  )
+  expect(former.filter(Boolean)).toEqual(own.filter(queue => queue !== shared[0]))
+  // From then on the hub is not asked.
+  for (const { path } of clones) await git(path, 'remote', 'set-url', 'origin', join(folder.path, 'nowhere.git'))
+  expect(await queueOf(one.repository)).toBe(shared[0] as string)
+})
+
+test('a wrong setting of the hub says what to do', async () => {
+  const [one] = both()
+  await git(one.path, 'config', 'forge.hub', '--upload-pack=x')
+  expect(SharedRuns.open(one.objects)).rejects.toThrow('which is no remote of this repository: git remote add NAME URL')
+})
