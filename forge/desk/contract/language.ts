@@ -159,5 +159,8 @@ export const languageQuestions = {
     v.object({ list: Count, fixes: v.array(v.object({ fix: Count, title: v.string() })) }),
   ),
   'make quick fix': question({ ...InFile, list: Count, fix: Count }, Proposed),
-  'format by server': question({ ...InFile, tabSize: v.pipe(Count, v.maxValue(32)), usesSpaces: v.boolean() }, Proposed),
+  'format by server': question(
+    { ...InFile, tabSize: v.pipe(Count, v.maxValue(32)), usesSpaces: v.boolean() },
+    Proposed,
+  ),
 }

@@ -181,7 +181,12 @@ test('a quick fix and a format are edits of the file, for its editor', async () 
   expect(fixes).toEqual([{ fix: 0, title: 'Mend wrong' }])
   const made = await scene.ask<Answer<'make quick fix'>>({ ask: 'make quick fix', ...A, list, fix: 0 })
   expect(made.changes).toEqual([{ range: { start: range.start, end: { line: 1, character: 9 } }, text: 'right' }])
-  const formatted = await scene.ask<Answer<'format by server'>>({ ask: 'format by server', ...A, tabSize: 2, usesSpaces: true })
+  const formatted = await scene.ask<Answer<'format by server'>>({
+    ask: 'format by server',
+    ...A,
+    tabSize: 2,
+    usesSpaces: true,
+  })
   expect(formatted.changes).toHaveLength(1)
 })
 
