@@ -12,8 +12,8 @@ export const GRACE_SECONDS = 10
 /** The exit code of `docker run` when docker could not start the container. */
 export const NOT_STARTED = 125
 
-/** A folder of the host, and its path in the container. */
-export type Mount = { source: string; target: string }
+/** A folder of the host, and its path in the container. `isReadOnly`: the container can't write there. */
+export type Mount = { source: string; target: string; isReadOnly?: boolean }
 
 /** The image that untrusted programs run in, built by `make image`. */
 export const IMAGE = 'forklift/kitchen-sink:latest'
@@ -52,7 +52,10 @@ export const AGENT_USER = 2_100_000_001
 export function mountFlags(mounts: Mount[]): string[] {
   // The value of --mount is a line of CSV: a comma in a path needs quotes.
   const field = (text: string) => (/[",]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text)
-  return mounts.flatMap(({ source, target }) => ['--mount', `type=bind,${field(`source=${source}`)},target=${target}`])
+  return mounts.flatMap(({ source, target, isReadOnly = false }) => [
+    '--mount',
+    `type=bind,${field(`source=${source}`)},target=${target}${isReadOnly ? ',readonly' : ''}`,
+  ])
 }
 
 export type Container = {
@@ -102,8 +105,11 @@ export async function runToItsEnd(container: Container, start: () => ProcessProm
   return { wasStopped: end === undefined, exitCode: last.exitCode, seconds: gone() }
 }
 
-/** Starts a process that removes the container when this process ends (its standard input closes) or hangs. */
-function removeWhenAlone(name: string, seconds: number): ProcessPromise {
+/**
+ * Starts a process that removes the container when this process ends (its standard input closes), or after `seconds`.
+ * A line written to its standard input ends it.
+ */
+export function removeWhenAlone(name: string, seconds: number): ProcessPromise {
   return shellIn({ cwd: '/' }, { nothrow: true, stdio: ['pipe', 'ignore', 'ignore'] })`
     read -r -t ${seconds} || for attempt in 1 2 3 4 5 6 7 8 9; do docker rm --force ${name} || true; sleep 1; done`
 }

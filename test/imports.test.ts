@@ -17,10 +17,23 @@ const GROUND = [
   'forge/ai',
   'forge/formats',
   'forge/forklift',
+  'forge/language',
 ]
 /** The folders of the desk's server, from the lowest layer up: each may import those before it. */
 const DESK_ROOMS = [
-  ...['contract', 'refs.ts', 'not-fetched.ts', 'server', 'reading', 'code', 'branches', 'graph', 'conflicts', 'steps'],
+  ...[
+    'contract',
+    'refs.ts',
+    'not-fetched.ts',
+    'server',
+    'reading',
+    'code',
+    'branches',
+    'language',
+    'graph',
+    'conflicts',
+    'steps',
+  ],
   ...['merging', 'chat', 'forklift', 'tasks'],
 ].map(name => `forge/desk/${name}`)
 
@@ -59,6 +72,7 @@ const FLOORS: Record<string, readonly string[]> = {
   'forklift.ts': ['forklift', 'harness/agents', 'core', 'core/git', 'core/formats'],
   'forge/code': ['forge', 'core', 'core/git'],
   'forge/ai': ['forge', 'forge/code', 'core', 'core/git'],
+  'forge/language': ['forge', 'forge/ai', 'core', 'core/git'],
   'forge/formats': ['core/formats'],
   // What the agent of a run of Forklift left behind, taken over by the desk and by the tasks.
   'forge/forklift': ['forge', 'core', 'core/git', 'core/formats'],

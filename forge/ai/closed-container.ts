@@ -47,11 +47,15 @@ export async function findImage(signal: AbortSignal): Promise<string | undefined
   return exitCode === 0 ? firstLine(stdout) : undefined
 }
 
-/** Variables that docker's client would set in a container by itself. Their values may contain a password. */
-const PROXIES = ['HTTP_PROXY', 'HTTPS_PROXY', 'FTP_PROXY', 'NO_PROXY', 'ALL_PROXY'].flatMap(name => [
-  name,
-  name.toLowerCase(),
-])
+/**
+ * Variables that docker's client would set in a container by itself, each empty. Their values may contain a password.
+ */
+export const NO_PROXIES: Readonly<Record<string, string>> = Object.fromEntries(
+  ['HTTP_PROXY', 'HTTPS_PROXY', 'FTP_PROXY', 'NO_PROXY', 'ALL_PROXY'].flatMap(name => [
+    [name, ''],
+    [name.toLowerCase(), ''],
+  ]),
+)
 
 /**
  * Runs a command until it ends, its time is over or the signal comes; the container is removed then. The folder is
@@ -65,7 +69,7 @@ export async function runClosed(
 ): Promise<ClosedEnd> {
   const [uid, gid] = await giveToContainer(folder)
   const name = `forge-command-${randomUUID()}`
-  const env = ['HOME=/tmp', 'TERM=dumb', 'NO_COLOR=1', 'CI=1', ...PROXIES.map(proxy => `${proxy}=`)]
+  const env = { HOME: '/tmp', TERM: 'dumb', NO_COLOR: '1', CI: '1', ...NO_PROXIES }
   const flags = [
     ['--pull', 'never', '--name', name, '--label', `forge=${name}`],
     CLOSED_LOCK,
@@ -80,7 +84,7 @@ export async function runClosed(
     ],
     mountFlags([{ source: folder, target: '/workspace' }, ...mounts]),
     ['--workdir', '/workspace', '--entrypoint', '/bin/bash'],
-    env.flatMap(it => ['--env', it]),
+    Object.entries(env).flatMap(([key, value]) => ['--env', `${key}=${value}`]),
   ].flat()
   const sh = shellIn({ cwd: '/' }, { nothrow: true })
   // Only the beginning and end of the output are kept, in memory as well as on disk.

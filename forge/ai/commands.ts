@@ -3,8 +3,7 @@
  * a copy of the branch's files in a locked-down container without network. Nothing of them runs on this machine itself,
  * and the files that a command leaves are read as untrusted.
  */
-import { randomUUID } from 'node:crypto'
-import { mkdir, opendir, rename, rm, stat, writeFile } from 'node:fs/promises'
+import { mkdir, opendir, stat } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
 import { NOT_STARTED } from '../../core/container.ts'
@@ -15,6 +14,7 @@ import { readUntrusted } from '../../core/untrusted.ts'
 import { materializedIn, removeLeftBehind, type WorkInProgressVfs } from '../vfs.ts'
 import { openAll, runClosed, whyNoContainer } from './closed-container.ts'
 import { CHECKS_RUN } from './desk-words.ts'
+import { isSwitchedOn, switchTo } from './switches.ts'
 import type { Tool, ToolResult } from './tool.ts'
 import { takeTrial, trialOf, verifyMayBeWritten } from './trial.ts'
 
@@ -36,25 +36,11 @@ const Sent = v.object({
 
 // --- Whether there are commands at all
 
-/**
- * The file whose existence switches commands on. It is in the desk's state folder, since the repository's own settings
- * are untrusted.
- */
-const switchIn = (state: string): string => join(state, 'commands-are-on')
-
 /** Whether the user has switched commands on, for the repository of this state folder. */
-export async function areCommandsOn(state: string): Promise<boolean> {
-  const found = await stat(switchIn(state)).catch(() => undefined)
-  return found?.isFile() === true
-}
+export const areCommandsOn = (state: string): Promise<boolean> => isSwitchedOn(state, 'commands-are-on')
 
 /** Switches commands on or off. Throws where the state folder is not writable. */
-export async function switchCommands(state: string, isOn: boolean): Promise<void> {
-  if (!isOn) return await rm(switchIn(state), { force: true })
-  const draft = `${switchIn(state)}.${randomUUID()}`
-  await writeFile(draft, '', { mode: 0o600, flag: 'wx' })
-  await rename(draft, switchIn(state))
-}
+export const switchCommands = (state: string, isOn: boolean): Promise<void> => switchTo(state, 'commands-are-on', isOn)
 
 /** Removes files that commands of a killed process have left in a state folder, unreadable ones included. */
 export async function removeLeftCommands(state: string): Promise<void> {

@@ -7,6 +7,7 @@ import { headIn } from '../../core/git/checkouts.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
 import type { Oid, Repository } from '../../core/git/repository.ts'
 import { run } from '../../core/git/run.ts'
+import type { Launcher } from '../language/launch.ts'
 import { Operations } from '../operations.ts'
 import { branchOfRef, HEADS } from './branches/branches.ts'
 import { originsIn } from './branches/draft-renames.ts'
@@ -59,6 +60,8 @@ export type DeskOptions = {
   forklift?: ForkliftOptions
   /** How to start the commands of the tasks; undefined: the page does not offer tasks. */
   tasks?: CommandOptions
+  /** How language servers are started. Default: in the locked container. */
+  languageServers?: Launcher
   /** Called with a line for the terminal. */
   log: (words: string) => void
 }
@@ -126,10 +129,13 @@ export class Desk implements AsyncDisposable {
   }
 
   async #open(): Promise<void> {
-    const { state, config, models, forklift } = this.options
+    const { state, config, models, forklift, languageServers } = this.options
     await this.#userSettings.begin()
     const onNews = (news: News) => this.#say(news)
-    this.#opened = await openWork(this.repository, { state, config, models, onNews })
+    this.#opened = await openWork(this.repository, {
+      ...{ state, config, models, languageServers, onNews },
+      shown: () => [...this.#windows].flatMap(({ shown }) => shown),
+    })
     if (forklift) this.#forklift = new ForkliftOnDesk(this.objects, this.#work.branches, forklift, onNews)
   }
 
@@ -201,6 +207,7 @@ export class Desk implements AsyncDisposable {
     // The graph is told before the news is sent, since windows ask as soon as they receive it.
     if (isOfRefs) this.#graph.touch()
     if (news.say === 'renamed file') for (const window of this.#windows) window.renamed(news)
+    this.#opened?.languages.hear(news)
     this.#tell(news)
     if (news.say === 'notice') this.options.log(news.words)
     // The desk's state lists how far each branch is ahead or behind, so it is sent again when refs move.

@@ -11,6 +11,7 @@ import type { RefName } from '../../core/git/refs.ts'
 import type { Oid, Path, Repository } from '../../core/git/repository.ts'
 import { visiblePath } from '../../core/text.ts'
 import { allOf } from '../../core/together.ts'
+import type { Launcher } from '../language/launch.ts'
 import { Operations, type Recorded, type RefFilter } from '../operations.ts'
 import { materializedIn, removeLeftBehind } from '../vfs.ts'
 import { renameBranch, restoreBranch } from './branches/branch-operations.ts'
@@ -37,6 +38,8 @@ import { type Models, NO_MODELS } from './chat/models.ts'
 import type { BranchInfo, branchQuestions } from './contract/branches.ts'
 import type { News } from './contract/news.ts'
 import type { Handlers } from './contract/question.ts'
+import type { At } from './contract/values.ts'
+import { LazyLanguages } from './language/lazy.ts'
 import { mergingHandlers } from './merging/handlers.ts'
 import { Mergings } from './merging/mergings.ts'
 import { keepRefsPrivate } from './private-refs.ts'
@@ -56,6 +59,10 @@ type WorkOptions = {
   config?: string | undefined
   /** The models for turns; without them everything but the chat works. */
   models?: Models | undefined
+  /** The files that windows show, for language servers. Default: none. */
+  shown?: (() => Iterable<{ at: At; path: Path }>) | undefined
+  /** How language servers are started. Default: in the locked container. */
+  languageServers?: Launcher | undefined
 }
 
 /** Opens the work on a repository, with the drafts in it. The caller must close it. */
@@ -86,6 +93,7 @@ export class Work implements AsyncDisposable {
   readonly branches: OpenBranches
   readonly #watch: Watch
   #chat: Chat | undefined
+  #languages: LazyLanguages | undefined
   /** Steps on refs: merges, rebases, pushes and the like. */
   readonly steps: Steps
   /** The waiting merges. */
@@ -124,9 +132,27 @@ export class Work implements AsyncDisposable {
     return this.#chat
   }
 
+  /** The language servers of all branches. */
+  get languages(): LazyLanguages {
+    if (!this.#languages) throw new Error('The work has not begun yet')
+    return this.#languages
+  }
+
   /** Opens the branches that have drafts or turns, and starts watching for changes by other programs. */
-  async begin({ state, config = state, models = NO_MODELS }: WorkOptions): Promise<void> {
-    this.#chat = await Chat.open(this.branches, { state, config, models })
+  async begin({
+    state,
+    config = state,
+    models = NO_MODELS,
+    shown = () => [],
+    languageServers: launcher,
+  }: WorkOptions): Promise<void> {
+    const languages = new LazyLanguages({
+      ...{ state, config, shown, launcher },
+      say: this.#room.say,
+      work: branch => this.branches.work(branch),
+    })
+    this.#languages = languages
+    this.#chat = await Chat.open(this.branches, { state, config, models, languages })
     await this.#watch.begin()
     const [refs, heads] = await Promise.all([
       tipsBelowEach(this.#repository, [HEADS, DRAFTS, MERGING, TURNS, RENAMING]),
@@ -213,6 +239,7 @@ export class Work implements AsyncDisposable {
       ...stepHandlers(this.steps),
       ...mergingHandlers(this.mergings),
       ...chatHandlers(this.chat, this.mergings),
+      ...this.languages.handlers,
     }
   }
 
@@ -371,6 +398,7 @@ export class Work implements AsyncDisposable {
     try {
       // Edits are written even if ending the chat fails.
       await this.#endChat()
+      await this.#languages?.[Symbol.asyncDispose]().catch(error => this.#complain(error))
       await this.flush()
     } finally {
       const works = await this.branches.all()

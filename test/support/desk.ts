@@ -10,6 +10,7 @@ import type { Answer, Fields } from '../../forge/desk/contract/contract.ts'
 import type { News } from '../../forge/desk/contract/news.ts'
 import { Window } from '../../forge/desk/server/window.ts'
 import { openWork, type Work } from '../../forge/desk/work.ts'
+import type { Launcher } from '../../forge/language/launch.ts'
 import { gitWith, PLAIN } from './git.ts'
 import { makeFolder } from './repository.ts'
 
@@ -45,6 +46,8 @@ export type DeskOptions = {
   env?: Record<string, string>
   /** The models that turns ask. */
   models?: Models
+  /** How language servers are started. */
+  languageServers?: Launcher
 }
 
 export async function makeDesk({
@@ -53,6 +56,7 @@ export async function makeDesk({
   format = 'sha1',
   env = PERSON,
   models,
+  languageServers,
 }: DeskOptions = {}): Promise<Desk> {
   const { path: folder, ...rest } = await makeFolder()
   const path = join(folder, 'repository')
@@ -65,7 +69,8 @@ export async function makeDesk({
   const opened: Work[] = []
   const open = async (said: News[], state: string) => {
     const repository = await openRepository(path, { env: { ...PLAIN, ...env } })
-    const work = await openWork(repository, { state: join(folder, state), onNews: it => said.push(it), models })
+    const options = { state: join(folder, state), models, languageServers }
+    const work = await openWork(repository, { ...options, onNews: it => said.push(it) })
     opened.push(work)
     return work
   }

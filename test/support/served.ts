@@ -35,7 +35,7 @@ export type TestDesk = AsyncDisposable & {
   window: () => Promise<TestWindow>
 }
 
-export type TestDeskOptions = Pick<DeskOptions, 'models' | 'forklift' | 'tasks'> & {
+export type TestDeskOptions = Pick<DeskOptions, 'models' | 'forklift' | 'tasks' | 'languageServers'> & {
   /** The folder of the built page, for a browser. By default, a minimal page. */
   built?: string
   /** The folder of the desk's state. By default a new one, which is removed with the desk. */

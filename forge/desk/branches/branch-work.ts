@@ -381,6 +381,11 @@ export class BranchWork {
     return taken
   }
 
+  /** The text of an open file as it is typed, and its version; undefined for a file that is not open or no text. */
+  textOf(path: Path): { text: string; version: number } | undefined {
+    return this.#files.textOf(path)
+  }
+
   /** The current files of the branch with all drafts. */
   async vfs(): Promise<WorkInProgressVfs> {
     return await this.brieflyLocked(async () => {

@@ -84,6 +84,12 @@ export class OpenFiles {
     return taken
   }
 
+  /** The text of an open file as it is typed, and its version; undefined for a file that is not open or no text. */
+  textOf(path: Path): { text: string; version: number } | undefined {
+    const { document } = this.#files.get(path) ?? {}
+    return document && { text: document.text, version: document.version }
+  }
+
   /** The bytes of a file with edits, and marks it as collected: later edits apply on top. */
   take(path: Path): Buffer | undefined {
     this.#typed.delete(path)

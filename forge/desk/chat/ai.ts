@@ -3,6 +3,7 @@ import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Session } from '../../ai/session.ts'
 import type { Summaries } from '../../ai/summaries.ts'
+import type { LazyLanguages } from '../language/lazy.ts'
 import type { Choices } from './choices.ts'
 import type { Models } from './models.ts'
 import { TurnTools } from './turn-tools.ts'
@@ -13,6 +14,7 @@ export type AiOptions = {
   /** The folder of the user's settings for the forge. */
   config: string
   models: Models
+  languages: LazyLanguages
 }
 
 export class Ai implements AsyncDisposable {
@@ -23,7 +25,7 @@ export class Ai implements AsyncDisposable {
     readonly objects: Objects,
     readonly options: AiOptions,
   ) {
-    this.tools = new TurnTools(options.config, options.state)
+    this.tools = new TurnTools(options.config, options.state, options.languages)
   }
 
   get models(): Models {

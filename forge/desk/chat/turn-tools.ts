@@ -13,6 +13,7 @@ import type { Tool, ToolContext, ToolResult } from '../../ai/tool.ts'
 import type { TurnMeans } from '../../ai/turn.ts'
 import type { WorkInProgressVfs } from '../../vfs.ts'
 import type { Approval } from '../contract/chat.ts'
+import type { LazyLanguages } from '../language/lazy.ts'
 
 /** The folder of a repository's tools. */
 const FOLDER: Path = 'tools'
@@ -34,6 +35,8 @@ export class TurnTools implements AsyncDisposable {
     readonly config: string,
     /** The desk's state folder for the repository. It stores whether the user lets the AI run commands. */
     readonly state: string,
+    /** The language servers, which the tool `diagnostics` asks. */
+    readonly languages: LazyLanguages,
   ) {}
 
   /** The tools that are available in any repository. */
@@ -45,13 +48,22 @@ export class TurnTools implements AsyncDisposable {
 
   /**
    * All tools of a turn, always in the same order, and the errors of invalid ones. `vfs`: the files with the
-   * repository's tools.
+   * repository's tools. `branch`: the branch of the turn.
    */
   async of(
     vfs: WorkInProgressVfs,
-    { signal, questions, checksAfterTurn }: { signal: AbortSignal; questions: ToolQuestions; checksAfterTurn: boolean },
+    {
+      branch,
+      signal,
+      questions,
+      checksAfterTurn,
+    }: { branch: string; signal: AbortSignal; questions: ToolQuestions; checksAfterTurn: boolean },
   ): Promise<{ tools: readonly Tool[]; broken: string[] }> {
-    const own = [...(await this.builtIn()), ...(await this.#commandTools(signal, checksAfterTurn))]
+    const own = [
+      ...(await this.builtIn()),
+      ...(await this.#commandTools(signal, checksAfterTurn)),
+      ...(await this.#languageTools(branch)),
+    ]
     if ((await vfs.listFiles(FOLDER)).length === 0) return { tools: own, broken: [] }
     this.#ofRepository ??= this.#open()
     const { tools } = await this.#ofRepository
@@ -120,6 +132,13 @@ export class TurnTools implements AsyncDisposable {
     if (this.#commands?.checksAfterTurn !== checksAfterTurn)
       this.#commands = { tool: await this.#openCommands(checksAfterTurn), checksAfterTurn }
     return [this.#commands.tool]
+  }
+
+  /** The tool `diagnostics`, where language servers are on: a longer list of tools is not in a provider's cache. */
+  async #languageTools(branch: string): Promise<readonly Tool[]> {
+    if (!(await this.languages.canRun())) return []
+    const { diagnosticsTool } = await import('../../ai/diagnostics-tool.ts')
+    return [diagnosticsTool((vfs, paths, signal) => this.languages.problemsIn(branch, vfs, paths, signal))]
   }
 
   async #openCommands(checksAfterTurn: boolean): Promise<Tool> {

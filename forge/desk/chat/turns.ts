@@ -254,7 +254,7 @@ export class Turns implements AsyncDisposable {
     const { work, live, control, now, questions } = turn
     const { limits, clean, checksAfterTurn } = this.ai.models
     const check = checksAfterTurn ? await this.ai.tools.checksOf(vfs) : undefined
-    const options = { signal: control.signal, questions, checksAfterTurn: check !== undefined }
+    const options = { branch: work.name, signal: control.signal, questions, checksAfterTurn: check !== undefined }
     const { tools, broken } = await this.ai.tools.of(vfs, options)
     for (const words of broken) live.hear({ type: 'note', words })
     return await runTurn(session, {

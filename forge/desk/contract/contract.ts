@@ -11,6 +11,7 @@ import { commentQuestions } from './comments.ts'
 import { deskQuestions } from './desk.ts'
 import { forkliftQuestions } from './forklift.ts'
 import { graphQuestions } from './graph.ts'
+import { languageQuestions } from './language.ts'
 import { mergingQuestions } from './merging.ts'
 import type { FieldsOf, ReplyOf } from './question.ts'
 import { readingQuestions } from './reading.ts'
@@ -23,6 +24,7 @@ export const questions = {
   ...branchQuestions,
   ...readingQuestions,
   ...codeQuestions,
+  ...languageQuestions,
   ...commentQuestions,
   ...graphQuestions,
   ...stepQuestions,

@@ -3,6 +3,7 @@ import * as v from 'valibot'
 import { Edit, File } from './branches.ts'
 import { TurnNews } from './chat.ts'
 import { DeskInfo } from './desk.ts'
+import { LanguageState, Problem } from './language.ts'
 import { Match } from './reading.ts'
 import { UserSettings } from './settings.ts'
 import { Branch, Count, Oid, Path } from './values.ts'
@@ -35,6 +36,12 @@ export const News = v.variant('say', [
   say('checkout follows', { branch: Branch }),
   /** Matches of a search that is running. */
   say('found', { search: Count, matches: v.array(Match), isDone: v.boolean(), isCut: v.boolean() }),
+  /** The problems of an open file have changed: those in this version of its text. */
+  say('problems', { branch: Branch, path: Path, version: Count, problems: v.array(Problem) }),
+  /** The state of a language server has changed, of the files that it is for (by the ends of their names). */
+  say('language server', { branch: Branch, ends: v.array(v.string()), state: LanguageState }),
+  /** Language servers were switched on or off, or their state may have changed: pages ask again. */
+  say('language servers', {}),
   /** The progress of an AI's turn in a branch. */
   say('turn', { branch: Branch, news: TurnNews }),
   /** The output of git for a fetch or push in progress; without words, it has ended. */

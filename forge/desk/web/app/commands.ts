@@ -3,6 +3,7 @@ import { chatActions } from '../chat/chat-commands.ts'
 import { EDITOR_KEYS } from '../editor/editor-keys.ts'
 import { codeActions, symbolActions } from '../files/code-actions.ts'
 import { fileActions, folderActions } from '../files/file-actions.ts'
+import { languageActions } from '../files/language-actions.ts'
 import { searchActions } from '../files/search-actions.ts'
 import {
   forkliftActions,
@@ -55,6 +56,8 @@ function tabCommands(page: Page, tab: Tab): Command[] {
   const branch = branchOf(tab)
   const about = { page, tab }
   return [
+    // Before those of a file: F2 renames the symbol at the cursor where a language server can.
+    ...(path === undefined ? [] : commandsWith(languageActions, { page, tab, path })),
     ...(path === undefined ? [] : commandsWith(fileActions, { page, tab, path })),
     ...(path === undefined ? [] : commandsWith(codeActions, { page, tab, path })),
     ...commandsWith(symbolActions, about),
@@ -88,6 +91,7 @@ export const TABLES: readonly { title: string; tables: readonly Record<string, L
   { title: 'The tab of a branch or commit', tables: [tabActions, paneActions, symbolActions] },
   { title: 'A branch', tables: [branchTabActions, folderActions, branchActions, publishActions] },
   { title: 'A file', tables: [fileActions, codeActions] },
+  { title: 'A file with a language server', tables: [languageActions] },
   { title: 'The editor', tables: [EDITOR_KEYS] },
   { title: 'A review', tables: [reviewActions, commentActions] },
   { title: 'The history of a branch', tables: [historyActions] },

@@ -28,6 +28,8 @@ import { byteForm, refusedText } from './refused-text.ts'
 import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
 import { isStructureNew, structured } from './symbols.ts'
 
+/** The completion without a language server: on request. */
+export const WORD_COMPLETION: Extension = autocompletion({ activateOnTyping: false })
 /** The extension used when lines are not wrapped. */
 export const NOT_WRAPPED: Extension = []
 /** The extensions with which typing an opening bracket or quote adds the closing one, and without. */
@@ -48,6 +50,10 @@ export class Adjustable {
   readonly sticky = new Compartment()
   /** The gutter with the commits of the lines. */
   readonly blame = new Compartment()
+  /** Which completions are offered, and when. */
+  readonly completion = new Compartment()
+  /** The tools of a language server. */
+  readonly server = new Compartment()
   /** The history of undo. Of two views of a file, only the first has one. */
   readonly history = new Compartment()
   /** What is done after each update. */
@@ -140,7 +146,8 @@ export function editorExtensions(settings: EditorSettings): Extension {
     bracketMatching(),
     adjustable.brackets.of(settings.closesBrackets ? CLOSING : NOT_CLOSING),
     adjustable.indentation.of(settings.indentation),
-    autocompletion({ activateOnTyping: false }),
+    adjustable.completion.of(WORD_COMPLETION),
+    adjustable.server.of([]),
     indentOnInput(),
     findPanel,
     coloured,

@@ -21,6 +21,7 @@ import { EditorView } from '@codemirror/view'
 import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Edit, File } from '../../contract/branches.ts'
 import { type Form, insertedBy } from '../../contract/editable-text.ts'
+import type { Abilities, LanguageState, Problem, TextChange } from '../../contract/language.ts'
 import type { Blame, BlamedCommit, EditorConfig } from '../../contract/reading.ts'
 import type { SettingValues } from '../../contract/settings.ts'
 import type { At } from '../../contract/values.ts'
@@ -46,7 +47,23 @@ import {
   setSaved,
 } from './change-marks.ts'
 import { type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
-import { Adjustable, CLOSING, editorExtensions, indentationOf, NOT_CLOSING, NOT_WRAPPED } from './editor.ts'
+import {
+  Adjustable,
+  CLOSING,
+  editorExtensions,
+  indentationOf,
+  NOT_CLOSING,
+  NOT_WRAPPED,
+  WORD_COMPLETION,
+} from './editor.ts'
+import {
+  changesOf,
+  type LanguageQuestions,
+  languageTools,
+  serverCompletion,
+  showProblems,
+  tips,
+} from './language-tools.ts'
 import { byteForm, isAboutRefusedText, refuse, refusedTextOf } from './refused-text.ts'
 import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
 import { type CodeSymbol, definitionAt, setStructure, symbolsAt, symbolsOf } from './symbols.ts'
@@ -132,6 +149,12 @@ export class OpenFile {
   readonly blamed = signal<BlamedCommit | undefined | null>(null)
   /** In a branch with a waiting merge: the file's open and resolved conflicts. */
   readonly conflicts = signal<ConflictsOfFile>({ open: [], settled: [], strays: [], all: 0 })
+  /** The state of the file's language server; undefined where there is none for such files, or not asked yet. */
+  readonly language = signal<LanguageState | undefined>(undefined)
+  /** How many problems the language server has found, of errors and warnings. */
+  readonly problemCounts = signal({ errors: 0, warnings: 0 })
+  /** Increases when the server has opened the file for this window. */
+  readonly opens = signal(0)
   /** The scroll position, in pixels. */
   top: number
   state: EditorState | undefined
@@ -189,8 +212,9 @@ export class OpenFile {
    * What waits for the end of an input method's composition, by kind. Until then the text around it must stay, or the
    * editor loses the composition's place and breaks.
    */
-  readonly #held = new Map<'text' | 'extension' | 'refusal', () => void>()
+  readonly #held = new Map<'text' | 'extension' | 'refusal' | 'server', () => void>()
   #isLocked = false
+  #hasServer = false
   /** Additional extensions, with the key that identifies them. */
   #more: { key: string; extension: Extension } = { key: '', extension: [] }
 
@@ -228,6 +252,7 @@ export class OpenFile {
       if (this.#isClosed) return
       this.#openedAfterBreaks = this.#connection.breaks
       this.take(file, isAfterBreak)
+      this.opens.value++
     } catch (error) {
       if (error instanceof Disconnected) return
       const why = String((error as Error).message)
@@ -509,6 +534,72 @@ export class OpenFile {
     this.#reconfigure(this.#adjustable.blame.reconfigure(shown))
   }
 
+  /** Gives the editor the tools of a language server; undefined takes them away, with the problems. */
+  showServer(server: { can: Abilities; questions: LanguageQuestions } | undefined): void {
+    if (!server && !this.#hasServer) return
+    if (!this.state || this.#isHeldBack('server', () => this.showServer(server))) return
+    const tools = server ? [languageTools(server.can, server.questions), tips] : []
+    const completion = server?.can.completes ? serverCompletion(server.can, server.questions) : WORD_COMPLETION
+    this.#hasServer = server !== undefined
+    if (!server) this.#showProblems([])
+    const { server: tooling, completion: completing } = this.#adjustable
+    this.#reconfigure([tooling.reconfigure(tools), completing.reconfigure(completion)])
+  }
+
+  /** Whether the editor has the tools of a language server. */
+  get hasServer(): boolean {
+    return this.#hasServer
+  }
+
+  /** Shows the problems that a language server has found in a version of the text. */
+  takeProblems(version: number, problems: readonly Problem[]): void {
+    const { state } = this
+    if (!state || this.at.kind === 'commit' || this.language.peek()?.is !== 'ready') return
+    // The places are those of the server's text: what is typed since, and has not reached it, comes on top. Problems of
+    // an older text are replaced soon, and the editor moves the shown ones meanwhile.
+    if (version === getSyncedVersion(state)) this.#showProblems(problems)
+  }
+
+  #showProblems(problems: readonly Problem[]): void {
+    if (!this.state) return
+    const count = (wanted: Problem['severity']) => problems.filter(({ severity }) => severity === wanted).length
+    this.problemCounts.value = { errors: count('error'), warnings: count('warning') }
+    const typed = sendableUpdates(this.state).map(({ changes }) => changes)
+    this.dispatch(showProblems(this.state, this.#confirmed, typed, problems))
+    this.#second?.dispatch(showProblems(this.#second.state, this.#confirmed, typed, problems))
+  }
+
+  /** Runs a command of the editor, such as going to the next problem. */
+  run(command: (view: EditorView) => unknown): void {
+    const view = this.#second && this.#here === this.#second ? this.#second : this.#view
+    if (view) command(view)
+  }
+
+  /** The state of the view in the half with the focus. */
+  get stateHere(): EditorState | undefined {
+    return this.#hereState
+  }
+
+  /** The width of a tab, and whether the Tab key inserts spaces. */
+  get indentation(): { tabSize: number; usesSpaces: boolean } {
+    const unit = this.state?.facet(indentUnit) ?? '  '
+    return { tabSize: unit === '\t' ? (this.state?.tabSize ?? 4) : unit.length, usesSpaces: unit !== '\t' }
+  }
+
+  /**
+   * Makes changes that a language server proposed for a version of the text, as one step of Undo typing. Returns
+   * whether they fit: not if something was typed since.
+   */
+  makeChanges(version: number, changes: readonly TextChange[]): boolean {
+    const { state } = this
+    if (!state || state.readOnly || this.at.kind === 'commit') return false
+    if (version !== getSyncedVersion(state) || sendableUpdates(state).length > 0) return false
+    const made = changesOf(state.doc, changes)
+    if (!made) return false
+    this.dispatch({ changes: made, userEvent: 'input.proposed', scrollIntoView: true })
+    return true
+  }
+
   set isWrapped(isWrapped: boolean) {
     this.#wrap(isWrapped)
   }
@@ -651,6 +742,7 @@ export class OpenFile {
     this.#form = { lineEnd: file.lineEnd, bom: file.bom }
     this.#earlier = []
     this.#awaited = file.version
+    this.#hasServer = false
     this.#more = { key: '', extension: [] }
     const isReadOnly = this.#isReadOnly(file)
     this.state = EditorState.create({
@@ -942,7 +1034,7 @@ export class OpenFile {
    * Whether the user is composing text (by an input method). `act` is then run after the composition, unless a later
    * action of the same kind replaces it.
    */
-  #isHeldBack(kind: 'text' | 'extension' | 'refusal', act: () => void): boolean {
+  #isHeldBack(kind: 'text' | 'extension' | 'refusal' | 'server', act: () => void): boolean {
     if (!this.#view?.composing && !this.#second?.composing) return false
     this.#held.set(kind, act)
     return true

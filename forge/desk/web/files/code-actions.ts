@@ -4,6 +4,7 @@ import { attempt } from '../page/actions.ts'
 import type { NamedPlace } from '../page/palette-mode.ts'
 import type { Page, Tab } from '../page/state.ts'
 import type { Actions } from '../ui/action.ts'
+import { placesByServer } from './language.ts'
 import { openLine } from './open-line.ts'
 
 /** The file that is shown, in its tab. */
@@ -37,8 +38,19 @@ const byName: PlaceSource = async ({ page, tab, path, name }, wanted) => {
   return { places: found[wanted], isCut: found.isCut, how: ', by name' }
 }
 
+/** The places that a language server knows, where one runs for the file. */
+const byServer: PlaceSource = async ({ page, tab, path, file, name }, wanted) => {
+  const of = wanted === 'definitions' ? 'definitions' : 'references'
+  const found = await placesByServer(page, tab, path, file, of)
+  if (!found) return undefined
+  if (found.places.length > 0) return { places: found.places, isCut: found.isCut, how: '' }
+  const [outside] = found.outside
+  if (outside === undefined) return undefined
+  throw new Error(`${name} is defined outside of this branch, in ${outside}.`)
+}
+
 /** Where places of a name are asked for, the most precise source first: the first that can answer does. */
-const SOURCES: readonly PlaceSource[] = [byName]
+const SOURCES: readonly PlaceSource[] = [byServer, byName]
 
 const isText = ({ page, tab, path }: ShownFile): boolean =>
   tab.path === path && page.files.find(tab.at, path)?.file.value?.kind === 'text'

@@ -21,6 +21,8 @@ import { ActionIcon, Button, Empty, Waiting } from '../ui/words.tsx'
 import { codeActions } from './code-actions.ts'
 import { fileActions, linesMenu } from './file-actions.ts'
 import { restoreFiles } from './file-dialogs.ts'
+import { useLanguage } from './language.ts'
+import { LanguageLine } from './language-line.tsx'
 import { openLine } from './open-line.ts'
 
 interface EditorPaneProps {
@@ -37,6 +39,7 @@ export function EditorPane({ tab, path, isActive }: EditorPaneProps) {
   const merging = useMergingFile(tab, path)
   useConflicts({ tab, file }, merging)
   const blameProblem = useBlame(tab, file)
+  useLanguage(page, file)
   const sides = merging && tab.merging.files.value.get(path)
   const whole = merging?.state === 'open' && sides && sides.mark === undefined ? sides : undefined
   // The user can go on typing in a text draft, in the editor below the choice of a side. The editor stays the same
@@ -89,6 +92,7 @@ function Crumbs({ tab, file, blameProblem }: CrumbsProps) {
       <SymbolCrumbs file={file} />
       <BlameOfLine file={file} problem={blameProblem} />
       <span class="grow" />
+      {isText ? <LanguageLine tab={tab} file={file} /> : null}
       {branch && isAtWork(page, branch.name) ? <span class="meta">read-only while the AI works</span> : null}
       {branch && isText && added + deleted > 0 ? (
         <span class="opt-wide">

@@ -379,6 +379,8 @@ export class Page {
   readonly graph = new GraphState(this)
   #layoutTimer: ReturnType<typeof setTimeout> | undefined
   /** Whether the tabs of the last session are restored. */
+  /** Increases when language servers were switched on or off: files ask for theirs again. */
+  readonly languageSwitches = signal(0)
   #isRestored = false
   /** The desk's state from news that arrived while a question for it was under way. */
   #heardDesk: DeskInfo | undefined
@@ -708,6 +710,17 @@ export class Page {
       case 'renamed file':
         this.files.rename(news.branch, news)
         this.#tabOf(news.branch)?.rename(news)
+        return
+      case 'problems':
+        this.#fileIn(news.branch, news.path)?.takeProblems(news.version, news.problems)
+        return
+      case 'language server':
+        for (const file of this.files.of(news.branch))
+          if (file.language.peek() && news.ends.some(end => file.path.toLowerCase().endsWith(end)))
+            file.language.value = news.state
+        return
+      case 'language servers':
+        this.languageSwitches.value++
         return
       case 'edited':
         this.#fileIn(news.branch, news.path)?.receive(news.version, news.edits)

@@ -2,9 +2,9 @@
 import { expect, test } from 'bun:test'
 import { copyFile, mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
-import { Approvals } from '../../../../forge/ai/approvals.ts'
-import { NetworkPermission } from '../../../../forge/tasks/checks/network.ts'
-import { makePlace } from '../../../support/repository.ts'
+import { Approvals } from '../../../forge/ai/approvals.ts'
+import { NetworkPermission } from '../../../forge/ai/network.ts'
+import { makePlace } from '../../support/repository.ts'
 
 async function makePermissions() {
   const place = await makePlace()

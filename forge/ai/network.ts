@@ -3,8 +3,8 @@
  * signature of a key kept outside of it. Neither a plan, a workflow's input nor a file of the repository can allow it.
  */
 import { join } from 'node:path'
-import type { Repository } from '../../../core/git/repository.ts'
-import type { Approvals } from '../../ai/approvals.ts'
+import type { Repository } from '../../core/git/repository.ts'
+import type { Approvals } from './approvals.ts'
 import { Signatures } from './signatures.ts'
 
 const NETWORK = { name: 'the network of all checks', words: 'every address' }

@@ -1,9 +1,9 @@
 /** Signatures of the user in a file outside the repository, each for one statement about one repository. */
 import { isDeepStrictEqual } from 'node:util'
 import * as v from 'valibot'
-import type { Repository } from '../../../core/git/repository.ts'
-import { readJson, writeJson } from '../../../core/state.ts'
-import { type Approvals, SignedApproval, type Subject } from '../../ai/approvals.ts'
+import type { Repository } from '../../core/git/repository.ts'
+import { readJson, writeJson } from '../../core/state.ts'
+import { type Approvals, SignedApproval, type Subject } from './approvals.ts'
 
 const Stored = v.object({ version: v.literal(1), approvals: v.pipe(v.array(SignedApproval), v.maxLength(5000)) })
 

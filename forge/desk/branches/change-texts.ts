@@ -1,0 +1,116 @@
+/** Changes the texts of several files of a branch: drafts of all of them, by one operation. */
+import { Failure } from '../../../core/failure.ts'
+import { oidOf } from '../../../core/git/objects.ts'
+import type { Oid, Path } from '../../../core/git/repository.ts'
+import { entryAt } from '../../../core/git/trees.ts'
+import { visiblePath } from '../../../core/text.ts'
+import { allOf } from '../../../core/together.ts'
+import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
+import { whyFiltered } from '../reading/filters.ts'
+import { decodeText, encode, showWithoutText, whyReadOnly } from '../reading/text.ts'
+import type { BranchWork } from './branch-work.ts'
+import { contentIn, type DraftFile, type Drafts, entryIn, entryInTip, isSameDrafts, verifyNoClash } from './drafts.ts'
+
+/** A file to change. `change` gives its new text; undefined where the edits do not fit. `count`: how many edits. */
+export interface FileChange {
+  path: Path
+  count: number
+  change: (text: string) => string | undefined
+}
+
+/**
+ * Changes of texts. `tree`: the tree that they were made for. `words`: a description of the operation, for a number of
+ * changed files.
+ */
+export interface TextChanges {
+  tree: Oid
+  kind: string
+  words: (files: number) => string
+  files: readonly FileChange[]
+  /** The error for a file that has changed since. */
+  hasChanged: (path: Path) => Failure
+}
+
+/** A file that can't be edited, and why, as a sentence. */
+export interface Skipped {
+  path: Path
+  why: string
+}
+
+/**
+ * Changes the texts of files of a branch. The files become drafts, and the operation can be undone. Files that can't be
+ * edited are skipped.
+ *
+ * @returns The number of changed files and of edits, and the skipped files.
+ * @throws A {@link Failure}, without any effect, if a file has changed since the edits were made.
+ */
+export async function changeTexts(
+  work: BranchWork,
+  wanted: TextChanges,
+): Promise<{ files: number; edits: number; skipped: Skipped[] }> {
+  return await work.locked(async held => {
+    work.verifyFree()
+    work.verifyNotMerging()
+    await held.collect()
+    return await held.again(async () => {
+      // The operation's undo needs the drafts in the repository.
+      await held.writeDrafts()
+      verifyNoClash(
+        work.drafts,
+        wanted.files.map(({ path }) => path),
+      )
+      const made = await allOf(wanted.files.map(file => changedFile(work, wanted, file)))
+      const skipped = made.flatMap(file => ('why' in file ? [file] : []))
+      const changed = made.flatMap(file => ('why' in file ? [] : [file]))
+      const after = await withFiles(work, changed)
+      const edits = changed.reduce((sum, file) => sum + file.count, 0)
+      if (!isSameDrafts(after, work.drafts))
+        await held.become({ drafts: after }, { kind: wanted.kind, words: wanted.words(changed.length) })
+      return { files: changed.length, edits, skipped }
+    })
+  })
+}
+
+interface ChangedFile {
+  path: Path
+  file: NonNullable<DraftFile>
+  count: number
+}
+
+/** A file with its edits made; or why it can't be edited. */
+async function changedFile(
+  { room, drafts }: BranchWork,
+  { tree, hasChanged }: TextChanges,
+  { path, count, change }: FileChange,
+): Promise<ChangedFile | Skipped> {
+  const { objects, filters } = room
+  const [entry, before] = await Promise.all([entryIn(objects, drafts, path), entryAt(objects, tree, path)])
+  if (!entry || entry.oid !== before?.oid || entry.mode !== before.mode) throw hasChanged(path)
+  const content = await contentIn(objects, drafts, path, entry)
+  const filter = await filters.of(drafts.tip, path)
+  if (filter !== undefined) return { path, why: whyFiltered(path, filter) }
+  const decoded = content?.bytes && !showWithoutText(path, entry, content) ? decodeText(content.bytes) : undefined
+  if (!content || !decoded) return { path, why: `${visiblePath(path)} is not text in UTF-8, so it can’t be edited.` }
+  const tooLarge = whyReadOnly(path, content.size)
+  if (tooLarge !== undefined) return { path, why: tooLarge }
+  const text = change(decoded.text)
+  if (text === undefined) throw hasChanged(path)
+  if (text.includes('\0') || !text.isWellFormed())
+    throw new Failure('The replacement has a character that no text file can contain: nothing was replaced.')
+  const bytes = encode(text, decoded)
+  if (bytes.length > MAX_EDITABLE_BYTES)
+    return { path, why: `${visiblePath(path)} would have more than 2 MB, and is left as it is.` }
+  const oid = oidOf(objects.repository.format, { type: 'blob', bytes })
+  return { path, file: { mode: entry.mode, oid, bytes }, count }
+}
+
+/** The drafts with new content for some files. A file that is as it was saved is no draft. */
+async function withFiles({ room, drafts }: BranchWork, changed: readonly ChangedFile[]): Promise<Drafts> {
+  const saved = await allOf(changed.map(({ path }) => entryInTip(room.objects, drafts.tip, path)))
+  const files = new Map(drafts.files)
+  for (const [at, { path, file }] of changed.entries()) {
+    if (saved[at]?.oid === file.oid && saved[at]?.mode === file.mode) files.delete(path)
+    else files.set(path, file)
+  }
+  return { ...drafts, files }
+}

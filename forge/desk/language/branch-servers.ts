@@ -1,0 +1,479 @@
+/**
+ * The language servers of one branch: one for each language in use, all on one copy of the branch's files, which
+ * follows saves, drafts, and moves of the branch.
+ */
+
+import { join } from 'node:path'
+import { Failure } from '../../../core/failure.ts'
+import type { Path } from '../../../core/git/repository.ts'
+import type { Approvals } from '../../ai/approvals.ts'
+import { readForgeMd } from '../../ai/forge-md.ts'
+import { NetworkPermission } from '../../ai/network.ts'
+import { Signatures, type Signed } from '../../ai/signatures.ts'
+import { BranchCopy } from '../../language/branch-copy.ts'
+import type { Launcher } from '../../language/launch.ts'
+import type { Capabilities, CodeAction, CompletionItem, Diagnostic } from '../../language/protocol.ts'
+import { LanguageServer } from '../../language/server.ts'
+import { type ServerName, type ServerSpec, serverFor } from '../../language/servers.ts'
+import { materializedIn, type WorkInProgressVfs } from '../../vfs.ts'
+import type { BranchWork } from '../branches/branch-work.ts'
+import type { Abilities, LanguageState, Problem } from '../contract/language.ts'
+import type { News } from '../contract/news.ts'
+import { decodeText } from '../reading/text.ts'
+
+/** Typed text is told to the servers after this many milliseconds, or before the next question. */
+const TYPED_DELAY_MS = 10
+/** The copy follows the branch, and problems are told, after this many milliseconds, once for several changes. */
+const FOLLOW_DELAY_MS = 200
+const PROBLEMS_DELAY_MS = 50
+/** A server that has ended by itself is started again, unless that happened this often within the time. */
+const FAILURES = { most: 2, within: 5 * 60_000 }
+/** At most this many lists of completions and fixes are kept, for questions about their items. */
+const MAX_LISTS = 10
+
+export type BranchServersOptions = {
+  /** The desk's state folder for the repository. */
+  state: string
+  approvals: Approvals
+  launcher: Launcher
+  say: (news: News) => void
+  /** The files of the branch that windows show. */
+  shown: () => ReadonlySet<Path>
+}
+
+/** A server of the branch, or why there is none. */
+type Running = {
+  spec: ServerSpec
+  server: LanguageServer | undefined
+  state: LanguageState
+  /** Resolves when the server can be asked. Rejects with a {@link Failure}. */
+  ready: Promise<LanguageServer>
+  /** When it was used last. */
+  used: number
+}
+
+export class BranchServers implements AsyncDisposable {
+  readonly #running = new Map<ServerName, Running>()
+  readonly #failures = new Map<ServerName, number[]>()
+  #copy: Promise<{ copy: BranchCopy; trouble: string | undefined; unapproved: string[] }> | undefined
+  /** Work on the copy is done one after the other. */
+  #queue: Promise<unknown> = Promise.resolve()
+  readonly #typed = new Set<Path>()
+  readonly #withNews = new Set<Path>()
+  readonly #timers = new Map<'typed' | 'follow' | 'problems', ReturnType<typeof setTimeout>>()
+  readonly #end = new AbortController()
+  /** How many tasks use files that no window shows. */
+  #holders = 0
+  readonly #lists = new Map<number, readonly (CompletionItem | CodeAction)[]>()
+  #lastList = 0
+
+  constructor(
+    readonly work: BranchWork,
+    readonly options: BranchServersOptions,
+  ) {}
+
+  get branch(): string {
+    return this.work.name
+  }
+
+  /** When a running server was used last, by its language. */
+  get uses(): { name: ServerName; used: number; isOpen: boolean }[] {
+    return [...this.#running.values()].flatMap(({ spec, server, used }) =>
+      server ? [{ name: spec.name, used, isOpen: server.openPaths.length > 0 }] : [],
+    )
+  }
+
+  /** Whether no server runs or starts. */
+  get isIdle(): boolean {
+    return this.#running.size === 0 && this.#holders === 0
+  }
+
+  get isHeld(): boolean {
+    return this.#holders > 0
+  }
+
+  // --- Start and end
+
+  /** Begins to show a file to its server, which is started where none runs. */
+  understand(path: Path): LanguageState | undefined {
+    const found = serverFor(path)
+    if (!found) return undefined
+    const running = this.#running.get(found.spec.name) ?? this.#begin(found.spec)
+    running.used = Date.now()
+    this.#show(path)
+    return running.state
+  }
+
+  /** The server for a file, when it can be asked. Throws a {@link Failure} where there is none. */
+  async serverOf(path: Path): Promise<LanguageServer> {
+    const running = this.#running.get(serverFor(path)?.spec.name ?? 'typescript')
+    if (!running) throw new Failure('No language server runs for this file.')
+    running.used = Date.now()
+    const server = await running.ready
+    this.tellTyped()
+    return server
+  }
+
+  /** Starts the server of a file again, also where it ended too often. */
+  restart(path: Path): void {
+    const found = serverFor(path)
+    if (!found) return
+    this.#failures.delete(found.spec.name)
+    this.#stop(found.spec.name, 'It is started again.')
+    this.#begin(found.spec)
+    for (const shown of this.options.shown()) this.#show(shown)
+  }
+
+  /** Ends a server that nobody uses. It starts again with the next use. */
+  sleep(name: ServerName): void {
+    const running = this.#running.get(name)
+    if (!running) return
+    this.#sayNoProblems(running)
+    this.#stop(name, 'It was idle.')
+    this.#become(running, { is: 'idle', program: running.spec.program })
+  }
+
+  #stop(name: ServerName, why: string): void {
+    const running = this.#running.get(name)
+    this.#running.delete(name)
+    running?.server?.end(why)
+  }
+
+  #begin(spec: ServerSpec): Running {
+    const { program } = spec
+    const starting: LanguageState = { is: 'starting', program, words: 'Copies the files of the branch' }
+    const { promise, resolve, reject } = Promise.withResolvers<LanguageServer>()
+    const running: Running = { spec, server: undefined, state: starting, ready: promise, used: Date.now() }
+    promise.catch(() => undefined)
+    this.#running.set(spec.name, running)
+    this.#start(running).then(resolve, error => {
+      reject(error)
+      const words = error instanceof Failure ? error.message : `It did not start: ${String(error)}`
+      if (this.#running.get(spec.name) === running && running.state.is === 'starting')
+        this.#become(running, { is: 'ended', program, words })
+    })
+    this.#say(running)
+    return running
+  }
+
+  async #start(running: Running): Promise<LanguageServer> {
+    const { spec } = running
+    const { program } = spec
+    const { copy, trouble, unapproved } = await this.#copied(running)
+    if (this.#running.get(spec.name) !== running) throw new Failure('The language server is not needed any more.')
+    this.#become(running, { is: 'starting', program, words: 'Starts' })
+    const server = new LanguageServer(spec, this.options.launcher, copy.folder, {
+      onProblems: path => this.#problemsCame(path),
+      onEnd: why => this.#ended(running, why),
+    })
+    running.server = server
+    for (const path of this.options.shown()) this.#show(path)
+    const capabilities = await server.ready
+    const commands = unapproved
+    this.#become(running, {
+      is: 'ready',
+      program,
+      can: abilitiesOf(capabilities),
+      commands,
+      ...(trouble !== undefined && { words: trouble }),
+    })
+    return server
+  }
+
+  #ended(running: Running, why: string): void {
+    const { spec } = running
+    // A server that was ended on purpose is no longer in the list.
+    if (this.#running.get(spec.name) !== running) return
+    const now = Date.now()
+    const failures = [...(this.#failures.get(spec.name) ?? []), now].filter(at => now - at < FAILURES.within)
+    this.#failures.set(spec.name, failures)
+    this.#sayNoProblems(running)
+    running.server = undefined
+    if (failures.length > FAILURES.most) this.#become(running, { is: 'ended', program: spec.program, words: why })
+    else {
+      this.#running.delete(spec.name)
+      this.#begin(spec)
+    }
+  }
+
+  #become(running: Running, state: LanguageState): void {
+    running.state = state
+    this.#say(running)
+  }
+
+  #say({ spec, state }: Running): void {
+    this.options.say({ say: 'language server', branch: this.branch, ends: Object.keys(spec.files), state })
+  }
+
+  /** Removes the problems of a server that has ended from the windows. */
+  #sayNoProblems({ server }: Running): void {
+    for (const path of server?.openPaths ?? []) {
+      const typed = this.work.textOf(path)
+      if (typed) this.#sayProblems(path, typed.version, [])
+    }
+  }
+
+  // --- The copy
+
+  async #copied(running: Running) {
+    const begun = this.#copy ?? this.#queued(() => this.#makeCopy(running))
+    this.#copy = begun
+    begun.catch(() => {
+      if (this.#copy === begun) this.#copy = undefined
+    })
+    return await begun
+  }
+
+  async #makeCopy(running: Running) {
+    const { state, launcher } = this.options
+    const vfs = await this.work.vfs()
+    const copy = await BranchCopy.make(vfs, materializedIn(state), launcher)
+    const { commands, unapproved } = await this.#preparing(vfs)
+    let trouble: string | undefined
+    if (unapproved.length === 0 && commands.length > 0) {
+      const hasNetwork = await new NetworkPermission(this.options.approvals, state, this.#repository).isGiven()
+      for (const command of commands) {
+        if (trouble !== undefined) break
+        const { program } = running.spec
+        this.#become(running, { is: 'starting', program, words: `Prepares the files: ${command.slice(0, 100)}` })
+        trouble = await launcher.prepare(copy.folder, command, { hasNetwork, signal: this.#end.signal })
+      }
+    }
+    return { copy, trouble, unapproved }
+  }
+
+  get #repository() {
+    return this.work.room.objects.repository
+  }
+
+  get #signatures(): Signatures {
+    return new Signatures(this.options.approvals, join(this.options.state, 'prepare.json'), this.#repository)
+  }
+
+  /** The commands of FORGE.md that prepare the files, and those that the user has not approved. */
+  async #preparing(vfs: WorkInProgressVfs): Promise<{ commands: string[]; unapproved: string[] }> {
+    const commands = vfs.base === undefined ? [] : (await readForgeMd(vfs.objects, vfs.base)).prepare
+    if (commands.length === 0) return { commands, unapproved: [] }
+    const missing = await this.#signatures.missing(commands.map(preparing))
+    return { commands, unapproved: missing.map(({ words }) => words) }
+  }
+
+  /** Approves commands that the user has seen, and starts all servers again on prepared files. */
+  async approve(commands: readonly string[]): Promise<void> {
+    const { unapproved } = await this.#preparing(await this.work.vfs())
+    if (unapproved.join('\0') !== commands.join('\0'))
+      throw new Failure('FORGE.md has changed meanwhile: look at its commands again.')
+    await this.#signatures.add(commands.map(preparing))
+    const specs = [...this.#running.values()].map(({ spec }) => spec)
+    for (const { name } of specs) this.#stop(name, 'It is started again.')
+    await this.#dropCopy()
+    for (const spec of specs) this.#begin(spec)
+  }
+
+  async #dropCopy(): Promise<void> {
+    const made = this.#copy
+    this.#copy = undefined
+    await this.#queued(async () => await (await made?.catch(() => undefined))?.copy[Symbol.asyncDispose]())
+  }
+
+  async #queued<Result>(task: () => Promise<Result>): Promise<Result> {
+    const done = this.#queue.then(task)
+    this.#queue = done.catch(() => undefined)
+    return await done
+  }
+
+  /** Makes the copy, and the texts that servers know, as the branch is now. Gives its files. */
+  async follow(): Promise<WorkInProgressVfs> {
+    const vfs = await this.work.vfs()
+    await this.#followTo(vfs)
+    return vfs
+  }
+
+  async #followTo(vfs: WorkInProgressVfs): Promise<void> {
+    const made = this.#copy
+    if (!made) return
+    await this.#queued(async () => {
+      const { copy } = await made
+      const events = await copy.follow(vfs)
+      for (const { server } of this.#running.values()) server?.filesChanged(events)
+    })
+    this.tellTyped()
+  }
+
+  // --- News of the branch
+
+  /** A file was edited in a window, or has another text. */
+  edited(path: Path): void {
+    const found = serverFor(path)
+    if (!found) return
+    this.#typed.add(path)
+    this.#later('typed', TYPED_DELAY_MS, () => this.tellTyped())
+  }
+
+  /** The files of the branch have changed. */
+  changed(): void {
+    if (!this.#copy) return
+    this.#later('follow', FOLLOW_DELAY_MS, () => {
+      this.follow().catch(() => undefined)
+    })
+  }
+
+  /** Tells the servers what was typed since the last time. */
+  tellTyped(): void {
+    for (const path of this.#typed) this.#show(path)
+    this.#typed.clear()
+  }
+
+  /** Hides files from the servers that no window shows any more. */
+  reconcile(): void {
+    if (this.isHeld) return
+    const shown = this.options.shown()
+    for (const { server } of this.#running.values())
+      for (const path of server?.openPaths ?? []) if (!shown.has(path)) server?.hide(path)
+  }
+
+  /** Shows an open file to its server, as it is typed. */
+  #show(path: Path): void {
+    const found = serverFor(path)
+    if (!found) return
+    const running = this.#running.get(found.spec.name)
+    const typed = this.work.textOf(path)
+    if (!running?.server || !typed) return
+    running.used = Date.now()
+    running.server.show(path, typed.text, found.languageId)
+  }
+
+  // --- Problems
+
+  #problemsCame(path: Path): void {
+    this.#withNews.add(path)
+    this.#later('problems', PROBLEMS_DELAY_MS, () => {
+      this.tellTyped()
+      const shown = this.options.shown()
+      for (const changed of this.#withNews) {
+        const found = shown.has(changed) ? this.problemsOf(changed) : undefined
+        if (found) this.#sayProblems(changed, found.version, found.problems)
+      }
+      this.#withNews.clear()
+    })
+  }
+
+  #sayProblems(path: Path, version: number, problems: Problem[]): void {
+    this.options.say({ say: 'problems', branch: this.branch, path, version, problems })
+  }
+
+  /** The problems of an open file, and the version of its text. */
+  problemsOf(path: Path): { version: number; problems: Problem[] } | undefined {
+    const running = this.#running.get(serverFor(path)?.spec.name ?? 'typescript')
+    const typed = this.work.textOf(path)
+    if (!running?.server || !typed) return undefined
+    const problems = running.server.problemsOf(path).map(withoutRaw)
+    return { version: typed.version, problems }
+  }
+
+  /** The servers that run, for what they have found in all files. */
+  get servers(): LanguageServer[] {
+    return [...this.#running.values()].flatMap(({ server }) => (server ? [server] : []))
+  }
+
+  // --- Files that no window shows
+
+  /**
+   * Finds the problems of files as they are in `vfs`, which may be ahead of the branch. Gives the server's files by
+   * path, and the paths whose problems are not known in time.
+   */
+  async problemsIn(
+    vfs: WorkInProgressVfs,
+    paths: readonly Path[],
+    { timeout, signal }: { timeout: number; signal: AbortSignal },
+  ): Promise<{ found: Map<Path, Problem[]>; unknown: Path[] }> {
+    this.#holders++
+    const shownHere = new Set<Path>()
+    try {
+      const byServer = Map.groupBy(paths, path => serverFor(path)?.spec)
+      const found = new Map<Path, Problem[]>()
+      const unknown: Path[] = []
+      for (const [spec, all] of byServer) {
+        if (!spec) continue
+        const running = this.#running.get(spec.name) ?? this.#begin(spec)
+        running.used = Date.now()
+        const server = await running.ready
+        await this.#followTo(vfs)
+        for (const path of all) {
+          const text = await textIn(vfs, path)
+          const { languageId } = serverFor(path) ?? {}
+          if (text === undefined || languageId === undefined) continue
+          if (server.textOf(path) === undefined) shownHere.add(path)
+          server.show(path, text, languageId)
+        }
+        unknown.push(...(await server.settled(all, timeout, signal)))
+        signal.throwIfAborted()
+        for (const path of all) found.set(path, server.problemsOf(path).map(withoutRaw))
+      }
+      return { found, unknown }
+    } finally {
+      this.#holders--
+      for (const { server } of this.#running.values()) for (const path of shownHere) server?.hide(path)
+      this.changed()
+    }
+  }
+
+  // --- Lists
+
+  /** Keeps a list for questions about its items. Gives its number. */
+  keepList(items: readonly (CompletionItem | CodeAction)[]): number {
+    this.#lists.set(++this.#lastList, items)
+    for (const old of this.#lists.keys()) if (old <= this.#lastList - MAX_LISTS) this.#lists.delete(old)
+    return this.#lastList
+  }
+
+  listed(list: number, item: number): CompletionItem | CodeAction {
+    const found = this.#lists.get(list)?.[item]
+    if (!found) throw new Failure('This list is out of date: open it again.')
+    return found
+  }
+
+  #later(what: 'typed' | 'follow' | 'problems', delay: number, act: () => void): void {
+    if (this.#timers.has(what)) return
+    const timer = setTimeout(() => {
+      this.#timers.delete(what)
+      act()
+    }, delay)
+    this.#timers.set(what, timer)
+  }
+
+  async [Symbol.asyncDispose](): Promise<void> {
+    this.#end.abort(new Failure('The language servers have ended.'))
+    for (const timer of this.#timers.values()) clearTimeout(timer)
+    for (const name of [...this.#running.keys()]) this.#stop(name, 'The desk has ended it.')
+    await this.#dropCopy()
+  }
+}
+
+const withoutRaw = ({ raw: _, ...problem }: Diagnostic): Problem => problem
+
+/** A command that prepares files, as it is signed. */
+const preparing = (command: string): Signed => ({ name: 'preparing files for language servers', words: command })
+
+/** The text of a file; undefined where there is none. */
+export async function textIn(vfs: WorkInProgressVfs, path: Path): Promise<string | undefined> {
+  if (!(await vfs.fileExists(path))) return undefined
+  return decodeText(await vfs.readFile(path))?.text
+}
+
+function abilitiesOf(capabilities: Capabilities): Abilities {
+  const { completionProvider, signatureHelpProvider, renameProvider, codeActionProvider } = capabilities
+  const has = (provider: unknown) => provider !== undefined && provider !== null && provider !== false
+  return {
+    completes: has(completionProvider),
+    completesAfter: completionProvider?.triggerCharacters ?? [],
+    hovers: has(capabilities.hoverProvider),
+    signs: has(signatureHelpProvider),
+    signsAfter: signatureHelpProvider?.triggerCharacters ?? [],
+    defines: has(capabilities.definitionProvider),
+    refers: has(capabilities.referencesProvider),
+    renames: has(renameProvider),
+    fixes: has(codeActionProvider),
+    formats: has(capabilities.documentFormattingProvider),
+  }
+}

@@ -1,0 +1,110 @@
+/** A file with a language server, in a real browser: a double answers in place of the container. */
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { hasBrowser } from '../../../support/browser.ts'
+import { doubleLauncher } from '../../../support/language.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { type DeskPage, templateWith, until, withEachPage } from './page-scene.ts'
+
+// A busy machine renders slowly.
+setDefaultTimeout(120_000)
+
+const template = templateWith({
+  main: { 'a.py': 'def one():\n    wrong\n', 'b.py': 'one\none one\n', 'notes.md': 'None.\n' },
+})
+
+describe.skipIf(!hasBrowser)('a file with a language server', () => {
+  const languageServers = doubleLauncher()
+  let desk: PageDesk
+  let page: DeskPage
+  withEachPage(
+    each => {
+      desk = each.desk
+      page = each.page
+    },
+    { template, languageServers },
+  )
+
+  const editor = () => page.getByRole('textbox', { name: 'Editor' })
+  const problems = () => page.locator('.cm-lintRange-error')
+  const open = async (name = 'a.py') => {
+    await page.getByRole('treeitem', { name }).click()
+    await page.getByRole('tab', { name, selected: true }).waitFor()
+    await editor().click()
+  }
+  const turnOn = async () => {
+    languageServers.behaviour = 'good'
+    await open()
+    await page.getByRole('button', { name: 'Turn on language servers' }).click()
+    await problems().first().waitFor()
+    await editor().click()
+    await page.keyboard.press('Control+Home')
+  }
+
+  test('shows problems after it was switched on, and follows what is typed', async () => {
+    await turnOn()
+    await page.getByRole('button', { name: '1 error' }).waitFor()
+    await page.keyboard.press('Control+End')
+    await page.keyboard.type('wrong again')
+    await page.getByRole('button', { name: '2 errors' }).waitFor()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('F8')
+    await page.locator('.cm-diagnostic', { hasText: 'This is wrong.' }).first().waitFor()
+    await page.keyboard.press('Control+Alt+p')
+    await page.getByRole('group', { name: '2 problems' }).waitFor()
+  })
+
+  test('offers completions while one types, with what goes with them', async () => {
+    await turnOn()
+    await page.keyboard.press('Control+End')
+    await page.keyboard.type('wi')
+    await page.getByRole('option', { name: /^window/ }).waitFor()
+    await page.locator('.cm-completionInfo', { hasText: 'Opens a window.' }).waitFor()
+    await page.keyboard.press('Enter')
+    await desk.isText('main', 'a.py', text => text.includes('import'))
+    expect(await desk.textOf('main', 'a.py')).toBe('import window\ndef one():\n    wrong\nwindow')
+  })
+
+  test('renames a symbol in all files, which Undo takes back at once', async () => {
+    await turnOn()
+    for (let at = 0; at < 5; at++) await page.keyboard.press('ArrowRight')
+    await page.keyboard.press('F2')
+    await page.getByRole('textbox', { name: 'New name' }).fill('two')
+    await page.keyboard.press('Enter')
+    await page.getByText('Renamed one to two in 2 files').first().waitFor()
+    await desk.isText('main', 'b.py', 'two\ntwo two\n')
+    await page.keyboard.press('Control+Alt+z')
+    await desk.isText('main', 'b.py', 'one\none one\n')
+    await desk.isText('main', 'a.py', 'def one():\n    wrong\n')
+  })
+
+  test('makes a quick fix, which Ctrl+Z takes back', async () => {
+    await turnOn()
+    await page.keyboard.press('Control+.')
+    await page.getByRole('menuitem', { name: 'Mend wrong' }).click()
+    await desk.isText('main', 'a.py', 'def one():\n    right\n')
+    await editor().click()
+    await page.keyboard.press('Control+z')
+    await desk.isText('main', 'a.py', 'def one():\n    wrong\n')
+  })
+
+  test('shows what is known of a name as text: its HTML does nothing', async () => {
+    await turnOn()
+    for (let at = 0; at < 5; at++) await page.keyboard.press('ArrowRight')
+    await page.keyboard.press('Control+Alt+h')
+    const tip = page.locator('.cm-known')
+    await tip.waitFor()
+    expect(await tip.locator('strong').textContent()).toBe('one')
+    expect(await tip.textContent()).toContain('<img src=x')
+    expect(await tip.locator('img, script').count()).toBe(0)
+    expect(await page.evaluate(() => 'hacked' in window)).toBe(false)
+  })
+
+  test('leads by F12 to the definition that the server knows', async () => {
+    await turnOn()
+    await open('b.py')
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('F12')
+    await page.getByRole('tab', { name: 'a.py', selected: true }).waitFor()
+    await until(async () => (await page.evaluate(() => getSelection()?.toString())) === 'one')
+  })
+})
