@@ -829,6 +829,11 @@ export class OpenFile {
     this.#reconfigure(this.#adjustable.language.reconfigure(language ?? []))
   }
 
+  /** Resolves once the symbols and folds are those of the text, or can't be had. */
+  structured(): Promise<void> {
+    return this.#askStructure()
+  }
+
   #askStructureLater(delayMs = STRUCTURE_DELAY_MS): void {
     clearTimeout(this.#structureTimer)
     this.#structureTimer = setTimeout(() => this.#askStructure(), delayMs)

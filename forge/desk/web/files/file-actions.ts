@@ -245,8 +245,9 @@ export const fileActions = {
 } satisfies Actions<OneFile>
 
 /** Shows the commits that changed the selected lines, or the function around the cursor. */
-function showLineHistory(about: OneFile, of: 'selection' | 'function'): void {
+async function showLineHistory(about: OneFile, of: 'selection' | 'function'): Promise<void> {
   const { page, tab, path } = about
+  if (of === 'function') await fileOf(about)?.structured()
   const lines = fileOf(about)?.linesInCommit(of)
   if (!lines) {
     const title = of === 'function' ? 'No function with saved lines is at the cursor' : 'These lines are not saved yet'

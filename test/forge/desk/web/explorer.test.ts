@@ -149,6 +149,7 @@ describe.skipIf(!hasBrowser)('the explorer', () => {
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
     await page.locator('.crumbs .here').getByText('sweeper.ts').waitFor()
+    await page.locator('.cm-focused').waitFor()
     await field.fill('no such file at all')
     await tree().getByText('No matches').waitFor()
     await field.press('Escape')

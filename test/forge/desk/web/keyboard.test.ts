@@ -397,7 +397,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     await page.keyboard.press('Alt+l')
     await page.getByRole('option', { name: 'LeaseKeeper' }).waitFor()
     await page.keyboard.type('keep')
-    await page.getByRole('option', { name: 'keep', exact: true }).click()
+    await page.getByRole('option', { name: 'keep method', exact: true }).click()
     await page.getByRole('button', { name: 'In LeaseKeeper, keep: go to another symbol' }).waitFor()
     await page.locator('.cm-content:focus').waitFor()
     await page.keyboard.press('Control+Home')

@@ -173,6 +173,7 @@ describe.skipIf(!hasBrowser)('the layout', () => {
     await preview('e.txt').waitFor({ state: 'detached' })
     await row('d.txt').dblclick()
     await page.getByRole('tab', { name: 'd.txt', selected: true }).waitFor()
+    await page.locator('.cm-focused').waitFor()
     await page.keyboard.press('Alt+x')
     await page.keyboard.press('End')
     await page.keyboard.press('Space')
