@@ -189,7 +189,7 @@ async function measure(line: string) {
       unseen: found.unseen,
       tokens: Math.round(found.tokens.reduce((sum, it) => sum + it, 0) / Math.max(1, found.tokens.length)),
       most: Math.max(0, ...found.tokens),
-      differInParts: differs.filter(path => inParts.has(path) && !inAsked(path)).length,
+      differInParts: differs.filter(path => inParts.has(path) && !inAsked(path)),
       differAsked: differs.filter(inAsked).length,
       differElsewhere: differs.filter(path => !inParts.has(path) && !inAsked(path)),
       refusals: judged.refusals.map(it => it.slice(0, 160)),

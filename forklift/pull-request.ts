@@ -1,4 +1,5 @@
 /** Writes the text of a pull request from the review. Untrusted text is quoted so that it has no effect. */
+import { type MergeInParts, mergeInPartsIn, withoutMergeInParts } from '../core/formats/merge-in-parts.ts'
 import type { Path } from '../core/git/repository.ts'
 import type { MergeReview, ReviewedConflict, ReviewedEdit } from '../core/review.ts'
 import { harmless, many, reflow, short, visible, visibleLines, visiblePath } from '../core/text.ts'
@@ -220,15 +221,22 @@ function howMade(review: MergeReview, story: Story, size: Size): string {
   ].filter(Boolean)
   const byForklift = `Merged by Forklift${facts.length > 0 ? `: ${facts.join(', ')}` : ''}`
   const where = byHand ? `, on ${code(byHand)},` : ''
-  const maker = byHand === undefined ? byForklift : `Merged by hand${where} and judged by Forklift`
+  // What a commit says of itself is a claim, and only a person's own commits can have one.
+  const inParts = byHand === undefined ? undefined : mergeInPartsIn(words ?? '')
+  const byPerson = inParts
+    ? `Merged in parts${where} and judged by Forklift`
+    : `Merged by hand${where} and judged by Forklift`
+  const maker = byHand === undefined ? byForklift : byPerson
   const whose = byHand === undefined ? "The agent's own words, which nobody has checked" : 'What its commits say'
   const left = leftBehind.flatMap(address => webAddress(address) ?? [])
-  const said = words?.trim() && fence('text', reflow(words.slice(0, MAX_WORDS_CHARS), 100).join('\n'), size.words)
+  const quoted = inParts ? withoutMergeInParts(words ?? '') : words
+  const said = quoted?.trim() && fence('text', reflow(quoted.slice(0, MAX_WORDS_CHARS), 100).join('\n'), size.words)
   return [
     '### How this was made',
     story.fastForward
       ? "No agent was needed: this is upstream's own commit."
       : `${maker}. \`git show --remerge-diff\` of its commit shows all that git itself would not have.`,
+    inParts && partsInWords(inParts),
     rebased &&
       `${byHand === undefined ? 'The agent' : 'The branch'} rebased the fork; its files are here, its commits are not.`,
     ...notes.map(escapeMarkdown),
@@ -248,6 +256,23 @@ function lessonsFor({ lessons, originBranch }: Story, size: Size): string {
     `Written by models from failures and from answers of people. Lines that hold can go into \`FORK.md\` on ${code(originBranch)}, which the agent reads:`,
     fence('markdown', lessons, size.words),
   ].join('\n\n')
+}
+
+/** How a merge was made in parts: by which models, what was left for a person, and what one was asked. */
+function partsInWords({ parts, files, models, before, left, asked }: MergeInParts): string {
+  const by = models.map(({ model, parts: some }) => `${code(model)} (${many(some, 'part')})`)
+  const facts = [
+    `The ${many(files, 'file')} in conflict were resolved in ${many(parts, 'part')}${by.length > 0 ? `, by ${by.join(', ')}` : ''}.`,
+    before && `${many(before.conflicts, 'conflict')} had been resolved by an agent with ${code(before.model)}.`,
+    left > 0 && `${many(left, 'part')} or conflict${left === 1 ? ' was' : 's were'} left for a person.`,
+    asked.count === 0 ? 'No question was asked of a person.' : `A person was asked ${many(asked.count, 'question')}:`,
+  ]
+  const rows = asked.first.map(({ question, answer }) => `- ${code(question)} Answer: ${code(answer)}`)
+  const more = asked.count - asked.first.length
+  const rest = more > 0 && rows.length > 0 ? [`- and ${many(more, 'other question')}`] : []
+  return [`${facts.filter(Boolean).join(' ')} (The commit says so of itself.)`, [...rows, ...rest].join('\n')]
+    .filter(Boolean)
+    .join('\n\n')
 }
 
 function howToMerge({ buttons, fastForward, originBranch }: Story, format: PageFormat): string {

@@ -1,7 +1,7 @@
 /** The run directories: what each run was about, how it ended, and what has been paid for already. */
 import { access, constants, copyFile, link, mkdir, rm, writeFile } from 'node:fs/promises'
 import { networkInterfaces } from 'node:os'
-import { join } from 'node:path'
+import { basename, dirname, join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { EXIT, Failure } from '../core/failure.ts'
 import {
@@ -29,6 +29,7 @@ import { visible, visiblePath } from '../core/text.ts'
 import { version } from '../package.json'
 import type { Fork } from './fork.ts'
 import type { AgentSetup } from './settings.ts'
+import type { Report } from './terminal.ts'
 
 /** A run whose agent has ended. */
 export type FinishedRun = AgentRun & { agent: AgentEnd }
@@ -217,6 +218,26 @@ export async function describeRun(
     agent: agent.agent,
     timeLimitSeconds: seconds,
   }
+}
+
+/** With more files in conflict, or after so many runs that were out of time, a merge is said to be too large. */
+const TOO_LARGE = { files: 20, timeOuts: 2 }
+
+/** Says how a merge can be done that is too large for one agent: many files, or out of time twice at the same question. */
+export async function sayWhereItIsTooLarge({ path, metadata, agent }: FinishedRun, report: Report): Promise<void> {
+  const files = metadata.conflicts.length
+  const paths = await listRunDirectories(dirname(path), basename(path).slice(0, -16))
+  const others = (await readRunsOf(paths, metadata.origin)).filter(isByAgent).filter(it => it.path !== path)
+  const question = questionDigest(metadata)
+  const isSame = (run: AgentRun) => questionDigest(run.metadata) === question
+  const timeOuts = others.filter(run => isSame(run) && (run.outcome ?? run.agent)?.exitCode === EXIT.timedOut).length
+  const all = timeOuts + (agent.exitCode === EXIT.timedOut ? 1 : 0)
+  const isLarge = files > TOO_LARGE.files
+  if (!isLarge && all < TOO_LARGE.timeOuts) return
+  const what = isLarge
+    ? `${files} files in conflict are much for one agent`
+    : 'Time ran out on this merge more than once'
+  report.note(`${what}: forge resolve --forklift ${basename(path)} does it in parts.`)
 }
 
 /**

@@ -32,6 +32,7 @@ export async function verifyTheAgentEndedWell(scratch: Scratch, run: runs.Finish
   if (stuck !== undefined) await show(stuck, place, report)
   const left = (await hasFilledTheDisk(run)) && (await removeWhatTheAgentWrote(run))
   if (left) report.note(`Removing the agent's files took too long: rm -rf ${left}`)
+  if (stuck !== undefined || exitCode === EXIT.timedOut) await runs.sayWhereItIsTooLarge(run, report)
   if (exitCode === EXIT.timedOut)
     throw new Failure(`Time ran out (${clockFace(timeLimitSeconds)}): see ${place}.`, exitCode)
   if (stuck !== undefined)

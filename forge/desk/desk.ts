@@ -34,6 +34,7 @@ import { errorInWords, Window } from './server/window.ts'
 import { hooksOf } from './steps/warnings.ts'
 import type { CommandOptions } from './tasks/command.ts'
 import { tasksHandlers } from './tasks/handlers.ts'
+import { openMergeOf } from './tasks/merge-in-parts.ts'
 import { Tasks } from './tasks/tasks-on-desk.ts'
 import { openWork, type Work } from './work.ts'
 
@@ -298,7 +299,10 @@ export class Desk implements AsyncDisposable {
       ...this.#code.handlers,
       ...graphHandlers(this.#graph),
       ...forkliftHandlers(() => this.#theForklift),
-      ...tasksHandlers(() => this.#theTasks),
+      ...tasksHandlers(
+        () => this.#theTasks,
+        run => openMergeOf(this.objects, this.#work.branches, run),
+      ),
     }
   }
 

@@ -169,6 +169,8 @@ export const ShownRun = v.object({
   unchecked,
   /** When the current work began, in milliseconds since 1970. */
   began: v.optional(v.number()),
+  /** Whether the run resolves a merge, whose rest can be finished on the desk. */
+  merges: v.optional(v.boolean()),
 })
 export type ShownRun = v.InferOutput<typeof ShownRun>
 

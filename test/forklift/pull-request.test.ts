@@ -1,5 +1,6 @@
 /** The text of a pull request: what a reviewer reads, and that untrusted text in it has no effect. */
 import { expect, test } from 'bun:test'
+import { mergeInPartsLine } from '../../core/formats/merge-in-parts.ts'
 import type { MergeReview } from '../../core/review.ts'
 import type { PageFormat } from '../../forklift/host.ts'
 import { commitMessage, ledgerText, mergeBody, page, type Story } from '../../forklift/pull-request.ts'
@@ -397,4 +398,29 @@ test('on another host, the page is in the words and the format of that host', ()
   expect(bodyOf({}, { buttons: forbidden, format })).toContain('Settings, Merge requests, **Merge commit**')
   expect(bodyOf({}, { fastForward: true, format })).toContain('**Update fork**')
   expect(mergeBody('z'.repeat(19_900), OURS, format)).toBe('z'.repeat(19_900))
+})
+
+test('of a merge in parts, the page says by which models, what was left, and what was asked of a person', () => {
+  const how = mergeInPartsLine({
+    parts: 31,
+    files: 240,
+    models: [{ model: 'anthropic/one', parts: 30 }],
+    before: { model: 'agent-model', conflicts: 12 },
+    left: 1,
+    asked: { count: 1, first: [{ question: 'Which <b>side</b>, @someone?', answer: 'Ours: see #7' }] },
+  })
+  const body = bodyOf({}, { byHand: 'parts', words: `Merge upstream into main\n\nForge-Run: x\n${how}` })
+  expect(body).toContain('Merged in parts, on `parts`, and judged by Forklift.')
+  expect(body).toContain('The 240 files in conflict were resolved in 31 parts, by `anthropic/one` (30 parts).')
+  expect(body).toContain('12 conflicts had been resolved by an agent with `agent-model`.')
+  expect(body).toContain('1 part or conflict was left for a person.')
+  expect(body).toContain('A person was asked 1 question:')
+  expect(body).toContain('- `Which <b>side</b>, @someone?` Answer: `Ours: see #7`')
+  expect(body).not.toContain('Forge-Merge')
+  expect(unquoted(body)).not.toContain('@someone')
+  // An agent's words are not those of a person's commit, and a broken line says nothing.
+  expect(bodyOf({}, { words: how })).not.toContain('resolved in 31 parts')
+  expect(bodyOf({}, { byHand: 'mine', words: 'Forge-Merge: {"parts": "many"}' })).toContain(
+    'Merged by hand, on `mine`,',
+  )
 })

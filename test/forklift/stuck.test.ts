@@ -1,7 +1,7 @@
 /** An agent with questions: STUCK.md, what later runs remember of it, and hostile files in its place. */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { lstat, readFile, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { basename, join } from 'node:path'
 import { git, show } from '../support/git.ts'
 import { expectExit, makeWorld, type World } from '../support/world.ts'
 
@@ -239,4 +239,23 @@ test('a STUCK.md that is a link does not show a file of the host', async () => {
   const copy = join((await world.lastRun()).path, 'STUCK.md')
   expect((await lstat(copy)).isFile()).toBe(true)
   expect(await readFile(copy, 'utf8')).toBe('(STUCK.md is a link: it is not followed)')
+})
+
+test('says where a merge is too large for one agent: by many files, or out of time twice on the same', async () => {
+  const names = Array.from({ length: 21 }, (_, at) => `many/${at}.txt`)
+  const files = (word: string) => Object.fromEntries(names.map(name => [name, `${word}\n`]))
+  await using world = await makeWorld({ files: { fork: files('ours'), upstream: files('theirs') } })
+  await world.agent(STUCK)
+  const run = await stuck(world)
+  const name = basename((await world.lastRun()).path)
+  expect(run.stdout).toContain('22 files in conflict are much for one agent')
+  expect(run.stdout).toContain(`: forge resolve --forklift ${name} does it in parts.`)
+  await using small = await makeWorld()
+  await small.agent('exit 2')
+  const first = await small.run()
+  expectExit(first, 2)
+  expect(first.stdout).not.toContain('forge resolve')
+  const second = await small.run(['--retry'])
+  expectExit(second, 2)
+  expect(second.stdout).toContain('Time ran out on this merge more than once: forge resolve --forklift ')
 })

@@ -284,7 +284,7 @@ export class Fleet implements AsyncDisposable {
   }
 
   /** Waits for the end of a run, in milliseconds. Gives the state of its workflow. */
-  async ends(run: string, patience = 120_000): Promise<string> {
+  async ends(run: string, patience = 200_000): Promise<string> {
     const handle = this.temporal.client.workflow.getHandle(`forge-run-${run}`)
     for (const last = performance.now() + patience; performance.now() < last; await Bun.sleep(100)) {
       const { status } = await handle.describe()

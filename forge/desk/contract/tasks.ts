@@ -105,6 +105,8 @@ export const Run = v.object({
   unchecked: v.optional(v.string()),
   /** When the run's current work began, in seconds since 1970; undefined while it is not active. */
   began: v.optional(v.number()),
+  /** Whether the run resolves a merge in parts, so that a person can finish it on the desk. */
+  merges: v.optional(v.literal(true)),
 })
 export type Run = v.InferOutput<typeof Run>
 
@@ -237,7 +239,7 @@ const newRun = {
 
 const task = v.optional(TaskId)
 
-/** The requests of the page about tasks. All only read, except the last two, which start or change something. */
+/** The requests of the page about tasks. All only read, except the last four, which start or change something. */
 export const tasksQuestions = {
   /** A value that changes whenever the refs of runs do; cheap to ask for. */
   'tasks mark': repeatable({}, v.object({ mark: v.string() })),
@@ -252,6 +254,10 @@ export const tasksQuestions = {
   'tasks landing': repeatable({ run: RunId, task, onto: Branch }, Landing),
   /** Starts a run. The reply comes before its plan is made, with the warnings of `forge`. */
   'start run': question(newRun, StartedRun),
+  /** Starts a run that goes on with the merge of a run of Forklift, in parts; its plan waits for approval. */
+  'resolve in parts': question({ forklift: v.pipe(v.string(), v.regex(/^[\w.-]{1,300}$/)) }, StartedRun),
+  /** Opens the merge of a run as a branch in which it waits, with what is resolved, and returns the branch. */
+  'open merge': question({ run: RunId }, v.object({ branch: Branch })),
   /** Gives a run a command of the user. The reply has the output of `forge`, by line. */
   'tell tasks': question({ word: TasksWord }, v.object({ words: v.array(v.string()) })),
 }

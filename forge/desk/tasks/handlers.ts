@@ -4,8 +4,11 @@ import type { tasksQuestions } from '../contract/tasks.ts'
 import type { Window } from '../server/window.ts'
 import type { Tasks } from './tasks-on-desk.ts'
 
-/** `tasks`: returns the desk's tasks; throws if the desk was opened without. */
-export const tasksHandlers = (tasks: () => Tasks): Handlers<typeof tasksQuestions, Window> => ({
+/** `tasks`: returns the desk's tasks; throws if the desk was opened without. `openMerge`: opens what a run has kept. */
+export const tasksHandlers = (
+  tasks: () => Tasks,
+  openMerge: (run: string) => Promise<string>,
+): Handlers<typeof tasksQuestions, Window> => ({
   'tasks mark': () => tasks().mark(),
   'tasks runs': () => tasks().runs(),
   'tasks run': ({ run }) => tasks().run(run),
@@ -16,5 +19,10 @@ export const tasksHandlers = (tasks: () => Tasks): Handlers<typeof tasksQuestion
   'tasks lessons': () => tasks().lessons(),
   'tasks landing': fields => tasks().landing(fields),
   'start run': fields => tasks().start(fields),
+  'resolve in parts': fields => tasks().resolveInParts(fields),
+  'open merge': async ({ run }) => {
+    await tasks().keepMerge(run)
+    return { branch: await openMerge(run) }
+  },
   'tell tasks': async ({ word }) => ({ words: await tasks().tell(word) }),
 })

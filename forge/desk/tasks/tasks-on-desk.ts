@@ -122,6 +122,16 @@ export class Tasks {
     )
   }
 
+  /** Starts a run that resolves the merge of a run of Forklift in parts. */
+  async resolveInParts({ forklift }: Fields<'resolve in parts'>): Promise<Answer<'resolve in parts'>> {
+    return toldStart(await this.#call(['resolve', `--forklift=${forklift}`, '--detach', '--json'], ACT_TIMEOUT_MS))
+  }
+
+  /** Has the run keep what it has resolved of its merge, at a ref from which the desk opens it. */
+  async keepMerge(run: string): Promise<void> {
+    await this.#call(['resolve', '--open', run, '--json'], LOOK_TIMEOUT_MS)
+  }
+
   /** Sends an answer or a decision to a run. Returns the output of `forge`, by line. */
   async tell(word: TasksWord): Promise<string[]> {
     const lines =

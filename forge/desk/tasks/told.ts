@@ -116,6 +116,7 @@ export function toldRun(lines: readonly string[]): Run {
     hasResult: told.result !== undefined,
     unchecked: told.unchecked && line(told.unchecked),
     began: told.began === undefined ? undefined : told.began / 1000,
+    ...(told.merges && { merges: true as const }),
   }
 }
 

@@ -396,7 +396,7 @@ export function guarded<Input extends { run: RunId }, Output>(
   return async ({ at, ...rest }) => {
     const input = rest as unknown as Input
     try {
-      const time = at ?? means.surroundings().scheduled
+      const time = means.options.shared && (at ?? means.surroundings().scheduled)
       return await means.at(time, () => means.using(input.run, () => withHub(means, input, () => work(input), needs)))
     } catch (error) {
       if (error instanceof HubTrouble)

@@ -300,7 +300,7 @@ export class RunWork implements RunActivities {
   async #judged(base: Oid, head: Oid, store: RunStore): Promise<Finished | undefined> {
     const { objects } = this.means
     const merged = await mergedBy(objects, base)
-    const refusals = merged ? await judgeMerge(objects, { ...merged, result: head }) : []
+    const { refusals } = merged ? await judgeMerge(objects, { ...merged, result: head }) : { refusals: [] }
     const [first] = refusals
     if (first === undefined) return undefined
     const report = await store.put('complaints', this.means.clean(refusals.join('\n')))

@@ -1,9 +1,12 @@
 /** `forge doctor`: lists what a run needs, what is missing, and how to get it. */
+import { join } from 'node:path'
 import { IMAGE } from '../../../core/container.ts'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
+import { xdgFolder } from '../../../core/folders.ts'
 import { openRepository } from '../../../core/git/repository.ts'
-import { firstLine, visible } from '../../../core/text.ts'
+import { firstLine, many, visible } from '../../../core/text.ts'
 import { readSettings } from '../../ai/settings.ts'
+import { SigningKeys } from '../../ai/signing-keys.ts'
 import { connectTo } from '../engine/engine.ts'
 import { findConfigured, lookForServer } from '../engine/find.ts'
 import { addressOf, findRunning, NAMESPACE, openServerPlace } from '../engine/server.ts'
@@ -63,6 +66,7 @@ const CHECKS: [name: string, check: (context: Context) => Promise<Omit<Finding, 
   ['worker', checkWorker],
   ['models', checkModels],
   ['containers', checkContainers],
+  ['signing', checkSigning],
   ['traces', checkTraces],
 ]
 
@@ -124,6 +128,15 @@ async function checkContainers() {
   return image
     ? good(`Docker ${visible(version)}, with ${IMAGE}`)
     : missing(`Docker ${visible(version)}, without ${IMAGE}: make image in the folder of Forge`)
+}
+
+async function checkSigning({ env }: Context) {
+  if (!Bun.which('ssh-keygen'))
+    return missing('no ssh-keygen, by which approvals and results are signed: install OpenSSH')
+  const keys = new SigningKeys(join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge'))
+  const [name, { length }] = await Promise.all([keys.ownName(), keys.trusted()])
+  if (name === undefined) return optional('no key yet: the first approval makes one')
+  return good(`${name}${length > 0 ? `, and ${many(length, 'trusted key')} of other machines` : ''}`)
 }
 
 async function checkTraces({ env }: Context) {

@@ -138,7 +138,9 @@ async function inFull(
 async function beliefIn(place: RunPlace, landing: Landing, context: CommandContext): Promise<Belief> {
   const { task, tip } = landing
   const believed = await openBelieved(place, landing, context)
-  const doubts = await doubtsOf(place, landing, believed.known)
+  const { merged } = landing
+  const ofMerge = merged ? (await judgeMerge(place.objects, { ...merged, result: tip })).doubts : []
+  const doubts = [...(await doubtsOf(place, landing, believed.known)), ...ofMerge.map(visible)]
   return {
     why: await believed.whyNot(task, tip),
     isAffirmed: await believed.isAffirmed(task, tip),
@@ -316,7 +318,7 @@ async function verifyMerge(
   objects: Objects,
   { target, theirs, to }: { target: Target; theirs: Oid; to: Oid },
 ): Promise<void> {
-  const refusals = await judgeMerge(objects, { ours: target.tip, theirs, result: to })
+  const { refusals } = await judgeMerge(objects, { ours: target.tip, theirs, result: to })
   if (refusals.length === 0) return
   throw new Failure(`Nothing was merged, as the judge of merges refuses it: ${visible(refusals.join(' '))}`)
 }

@@ -3,7 +3,7 @@
  * of a run; its plan has a task for each group of files in conflict, and needs no planner. With `--forklift`, the merge
  * is that of a run of Forklift, with what its agent has resolved.
  */
-import { basename, join } from 'node:path'
+import { basename, join, resolve } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import {
   harnessStateOf,
@@ -133,7 +133,7 @@ async function findForkliftRun(
   { env, cwd }: CommandContext,
 ): Promise<RecordedRun> {
   if (word.includes('/')) {
-    const found = await readRun(join(cwd, word).startsWith(word) ? word : word.startsWith('/') ? word : join(cwd, word))
+    const found = await readRun(resolve(cwd, word))
     if (found) return found
     throw new Failure(`${visible(word)} is no directory of a run of Forklift.`)
   }

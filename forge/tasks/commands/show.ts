@@ -10,6 +10,7 @@ import { contractOf } from '../plan/schema.ts'
 import { findDone, findResult } from '../runs/done.ts'
 import { runsFolder } from '../runs/folder.ts'
 import { readJournal } from '../runs/journal.ts'
+import { mergedBy } from '../runs/merging.ts'
 import { readPlan, readRunInput, readWish } from '../runs/plans.ts'
 import { filesOutside, readEscalation } from '../runs/report.ts'
 import type { RunStore } from '../runs/store.ts'
@@ -77,12 +78,14 @@ async function inFull(
   status: RunStatus,
   unchecked: ReadonlyMap<TaskId | '', string>,
 ): Promise<ShownRun> {
-  const { limits, models } = await readRunInput(store)
+  const { limits, base, models } = await readRunInput(store)
+  const merged = await mergedBy(store.objects, base)
   const plan = status.plan && (await readPlan(store, status.plan))
   return {
     ...status,
     tasks: status.tasks.map(task => ({ ...task, unchecked: unchecked.get(task.id) })),
     unchecked: unchecked.get(''),
+    ...(merged && merged.parts.length > 0 && { merges: true }),
     wish: await readWish(store),
     limits,
     ...(models && { models }),

@@ -7,6 +7,7 @@ import { WithStartWorkflowOperation } from '@temporalio/client'
 import { ApplicationFailure, WorkflowNotFoundError } from '@temporalio/common'
 import type { RunId } from '../contract.ts'
 import type { Granting, Purse, Used, Wanted } from '../run/purse.ts'
+import { ownQueueOf } from '../run/queues.ts'
 
 /** The budgets of runs. */
 export interface Budgets {
@@ -48,7 +49,7 @@ export const temporalBudgets: Budgets = {
       }
       const startWorkflowOperation = new WithStartWorkflowOperation('forgeBudget', {
         workflowId: idOf(run),
-        taskQueue: info.taskQueue,
+        taskQueue: ownQueueOf(info.taskQueue),
         args: [{ run, purse: await known() }],
         workflowIdConflictPolicy: 'USE_EXISTING',
       })

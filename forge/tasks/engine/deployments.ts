@@ -94,7 +94,8 @@ export class Deployments {
 
   /**
    * Moves the open workflows whose version no machine has to this version, each if its history replays. Gives the ids of
-   * those that moved, and a sentence for each that can't.
+   * those that moved, and a sentence for each that can't. What a workflow would have begun last is not compared, as the
+   * history may end before that: it then fails with its next event, and `forge resume` submits the run again.
    */
   async moveStranded(bundle: string): Promise<{ moved: string[]; stays: string[] }> {
     const served = await this.#served()
@@ -105,7 +106,7 @@ export class Deployments {
       const pinned = await this.#pinnedTo(execution)
       if (pinned === undefined || pinned === this.own.buildId || served.has(pinned)) continue
       const history = await this.#client.workflow.getHandle(workflowId, runId).fetchHistory()
-      const recorded = { workflowId, history: withNextTask(JSON.parse(historyToJSON(history))) }
+      const recorded = { workflowId, history: JSON.parse(historyToJSON(history)) }
       const [complaint] = await replay([recorded], bundle, this.place.server.converter)
       if (complaint !== undefined) {
         stays.push(
@@ -188,33 +189,6 @@ export class Deployments {
       return undefined
     }
   }
-}
-
-type RecordedEvents = { events?: { eventId?: string; eventType?: string }[] }
-
-/**
- * A history with the beginning of a next workflow task, if it ends with a completed one: only then does a replay find that
- * the last task would have done something else than wait.
- */
-function withNextTask({ events = [] }: RecordedEvents): RecordedEvents {
-  const last = events.at(-1)
-  if (last?.eventType !== 'EVENT_TYPE_WORKFLOW_TASK_COMPLETED') return { events }
-  const id = Number(last.eventId)
-  const scheduled = { ...last, eventId: String(id + 1), eventType: 'EVENT_TYPE_WORKFLOW_TASK_SCHEDULED' }
-  const started = { ...last, eventId: String(id + 2), eventType: 'EVENT_TYPE_WORKFLOW_TASK_STARTED' }
-  return {
-    events: [
-      ...events,
-      withoutAttributes(scheduled, { workflowTaskScheduledEventAttributes: {} }),
-      withoutAttributes(started, { workflowTaskStartedEventAttributes: { scheduledEventId: String(id + 1) } }),
-    ],
-  }
-}
-
-/** An event with these attributes in place of those of a completed workflow task. */
-function withoutAttributes(event: object, attributes: object): object {
-  const { workflowTaskCompletedEventAttributes: _, ...rest } = event as Record<string, unknown>
-  return { ...rest, ...attributes }
 }
 
 function pause(milliseconds: number, signal: AbortSignal): Promise<void> {

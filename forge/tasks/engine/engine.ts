@@ -66,8 +66,7 @@ export async function openEngine(
   // Load the client while the server starts.
   const loaded = loadClient()
   loaded.catch(() => undefined)
-  const server = await openServer(env, { start, say })
-  const queue = await queueOf(repository)
+  const [server, queue] = await Promise.all([openServer(env, { start, say }), queueOf(repository)])
   const warn = ({ words, isCertain }: Warning) => {
     if (start && isCertain) say(words)
   }

@@ -190,7 +190,7 @@ export class SharedRun implements Disposable {
   /** Sets the run's refs here to the commits that the store names; a branch that is checked out stays. */
   async nameRefs(): Promise<void> {
     const { repository } = this.objects
-    const top = await entryAt(this.objects, `${this.#store}`, REFS).catch(() => undefined)
+    const top = await entryAt(this.objects, this.#store, REFS)
     if (!top) return
     const { files } = await listFiles(this.objects, top.oid, { limit: MAX_REFS })
     const named = await Promise.all(

@@ -10,6 +10,7 @@ import { many, visible } from '../../../core/text.ts'
 import { isOfTheForge } from '../../ai/model-files.ts'
 import { isCode } from '../../code/languages.ts'
 import type { Limits, Standing, TaskId, TaskShape } from '../contract.ts'
+import { mergedBy } from '../runs/merging.ts'
 import { type CommandRoom, whyNotRun } from './commands.ts'
 import { isDoneInOneStep, isReviewed, type PriceOf, planEstimateOf, REVIEWERS, type ReviewersOf } from './estimate.ts'
 import { distance, Files, isTestFile, speakOf, Writes } from './files.ts'
@@ -70,6 +71,7 @@ export async function lintPlan(plan: Plan, linting: Linting): Promise<LintedPlan
     // Tasks that may change package.json may change its scripts.
     scripts: writes.reach('package.json') ? undefined : scripts,
     graph: graphOf(plan.tasks),
+    isMerge: (await mergedBy(objects, tree)) !== undefined,
     standing: new Map(standing.map(({ id, is }) => [id, is])),
   }
   const complaints = new Set<string>()
@@ -150,6 +152,8 @@ type LintContext = {
   graph: TaskGraph
   /** The progress of the tasks that have begun; a task that is not in it is open. */
   standing: ReadonlyMap<TaskId, Standing['is']>
+  /** Whether the run resolves a merge: its plan is no planner's, and no test shows that a side is right. */
+  isMerge: boolean
 }
 
 /** Sentences about what is done differently from what a reader of the plan would expect. */
@@ -243,7 +247,7 @@ function meant(name: string, names: readonly string[]): string {
 }
 
 function* contract(context: LintContext): Generator<string> {
-  const { plan, linting, there, standing } = context
+  const { plan, linting, there, standing, isMerge } = context
   const known = new Set(plan.contract.map(({ id }) => id))
   const claimers = new Map<string, string[]>()
   for (const { id, claims } of plan.tasks) {
@@ -269,7 +273,7 @@ function* contract(context: LintContext): Generator<string> {
     yield* tooLong(`Assertion ${id}`, how, linting)
   }
   const canBeRun = there.test !== undefined && linting.canRun?.programs?.size !== 0
-  if (plan.contract.every(({ how }) => how.kind === 'review') && canBeRun)
+  if (!isMerge && plan.contract.every(({ how }) => how.kind === 'review') && canBeRun)
     yield `The contract has only reviews, though the repository has tests (${quote(there.test ?? '')}): let a command show at least the assertions that a test can show.`
 }
 

@@ -6,6 +6,8 @@ import { posix } from 'node:path'
 import type { Objects } from '../../../core/git/objects.ts'
 import { asBytes, asText, type Oid } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
+import type { FileEntry } from '../../../core/git/trees.ts'
+import type { CodeFacts } from '../../code/facts.ts'
 import type { CodeReader } from '../../code/reader.ts'
 import type { MergePart, Sides } from '../runs/merging.ts'
 import type { Conflicts } from './conflicts.ts'
@@ -142,7 +144,7 @@ async function linksByImports(
   const files = texts.flatMap(({ path, sides }) =>
     [sides.ours, sides.theirs].map(oid => ({ path: asBytes(path), mode: '100644', oid })),
   )
-  const facts = await code.factsOf(files)
+  const facts = await factsInTime(files, code)
   return facts.flatMap(({ imports }, at) => {
     const one = at >> 1
     const from = texts[one]?.path ?? ''
@@ -158,6 +160,19 @@ async function linksByImports(
         .map(other => ({ one, other, weight: WEIGHTS.import }))
     })
   })
+}
+
+/** Imports are read for at most this long, in milliseconds: parsing large files takes seconds each. */
+const MAX_PARSING_MS = 10_000
+/** So many files are parsed before it is looked whether there is time for more. */
+const FILES_AT_ONCE = 16
+
+async function factsInTime(files: readonly FileEntry[], code: CodeReader): Promise<CodeFacts[]> {
+  const until = performance.now() + MAX_PARSING_MS
+  const facts: CodeFacts[] = []
+  while (facts.length < files.length && performance.now() < until)
+    facts.push(...(await code.factsOf(files.slice(facts.length, facts.length + FILES_AT_ONCE))))
+  return facts
 }
 
 const withoutExtension = (path: string): string => path.replace(/(?<=[^/])\.\w+$/, '')

@@ -8,6 +8,7 @@ import { parseCommit } from '../../../core/git/commits.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { openScratch } from '../../../core/git/scratch.ts'
 import { review } from '../../../core/review.ts'
+import { many, short, visiblePath } from '../../../core/text.ts'
 import { TaskId } from '../../formats/tasks-json.ts'
 import type { Oid } from '../contract.ts'
 
@@ -90,16 +91,45 @@ export async function mergedBy(objects: Objects, base: Oid): Promise<MergedRun |
   return { ours, theirs, ...(described.success ? described.output : NOTHING) }
 }
 
-/** Judges a merge commit as Forklift's are. Gives the reasons against it, a sentence each. */
+/** What the judge of merges says, as sentences: what speaks against the merge, and what a person has to look at. */
+type Judgement = { refusals: string[]; doubts: string[] }
+
+/** At most this many characters of the names of files. */
+const MAX_NAMES = 300
+
+/** Judges a merge commit as Forklift's are. */
 export async function judgeMerge(
   { repository }: Objects,
   { ours, theirs, result }: Sides & { result: Oid },
-): Promise<string[]> {
+): Promise<Judgement> {
   await using scratch = await openScratch({
     parent: tmpdir(),
     borrowed: [repository.objects],
     format: repository.format,
   })
-  const { refusals } = await review(scratch, { origin: ours, start: ours, upstream: theirs, result })
-  return refusals
+  const judged = await review(scratch, { origin: ours, start: ours, upstream: theirs, result })
+  const whole = (side: string, taken: string) => {
+    const files = judged.conflicts.filter(({ resolution }) => resolution === taken).map(({ path }) => visiblePath(path))
+    return files.length === 0
+      ? []
+      : [`In ${many(files.length, 'file')}, all conflicts went to ${side}: ${short(files.join(', '), MAX_NAMES)}`]
+  }
+  const sides = [
+    ...whole('ours', "the fork's version"),
+    ...whole('theirs', "upstream's version"),
+    ...whole('neither, as it is deleted', 'deleted'),
+  ]
+  return { refusals: judged.refusals.map(named), doubts: [...judged.partial.map(named), ...sides] }
 }
+
+/** The names of the sides as the judge has them, and as the markers of a merge have them. */
+const NAMES: readonly [RegExp, string][] = [
+  [/\bThe fork's\b/g, 'Our'],
+  [/\bthe fork's\b/g, 'our'],
+  [/\b[Tt]he fork\b/g, 'ours'],
+  [/\bUpstream's\b/g, 'Their'],
+  [/\bupstream's\b/g, 'their'],
+  [/\b[Uu]pstream\b/g, 'theirs'],
+]
+
+const named = (sentence: string): string => NAMES.reduce((words, [name, side]) => words.replace(name, side), sentence)

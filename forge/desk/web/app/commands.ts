@@ -4,7 +4,13 @@ import { EDITOR_KEYS } from '../editor/editor-keys.ts'
 import { codeActions, symbolActions } from '../files/code-actions.ts'
 import { fileActions, folderActions } from '../files/file-actions.ts'
 import { searchActions } from '../files/search-actions.ts'
-import { forkliftActions, goOnWithRun, publishActions, runsToGoOnWith } from '../forklift/forklift-actions.ts'
+import {
+  forkliftActions,
+  goOnWithRun,
+  publishActions,
+  resolveRunInParts,
+  runsToGoOnWith,
+} from '../forklift/forklift-actions.ts'
 import { branchActions } from '../graph/branch-actions.ts'
 import { graphActions, graphListActions } from '../graph/graph-actions.ts'
 import { commitActions, sourceActions, sourceAt, stepActions } from '../graph/graph-menus.ts'
@@ -28,7 +34,7 @@ export function commandsOf(page: Page): Command[] {
     ...(tab ? tabCommands(page, tab) : viewCommands(page)),
     ...commandsWith(deskActions, page),
     ...commandsWith(forkliftActions, page),
-    ...runsToGoOnWith(page).map(about => commandOf(goOnWithRun, about)),
+    ...runsToGoOnWith(page).flatMap(about => [commandOf(goOnWithRun, about), commandOf(resolveRunInParts, about)]),
   ]
 }
 

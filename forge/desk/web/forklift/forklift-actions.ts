@@ -4,7 +4,7 @@ import type { Forklift } from '../../contract/forklift.ts'
 import { attempt } from '../page/actions.ts'
 import { branchOf, isMerging } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
-import type { Page, Tab } from '../page/state.ts'
+import { type Page, TASKS, type Tab } from '../page/state.ts'
 import type { Action, Actions } from '../ui/action.ts'
 import { withoutTricks } from '../ui/names.ts'
 import { ago } from '../ui/times.ts'
@@ -94,6 +94,28 @@ interface OneRun {
   page: Page
   run: Forklift['runs'][number]
 }
+
+/** Gives the merge of a run to the tasks, and shows the run that does it. */
+function resolveInParts(page: Page, forklift: string): Promise<void> {
+  return attempt(
+    page,
+    async () => {
+      const { run, notes } = await page.connection.ask('resolve in parts', { forklift })
+      page.active.value = TASKS
+      for (const title of notes) page.notify({ tone: 'plain', title: withoutTricks(title) })
+      page.tasks.showStarted(run)
+    },
+    { topic: TOPIC },
+  )
+}
+
+export const resolveRunInParts = {
+  label: 'Resolve in parts',
+  inPalette: ({ run: { words, started } }) =>
+    `Resolve Forklift’s run in parts: ${withoutTricks(words)}, ${ago(started)}`,
+  icon: 'merge',
+  run: ({ page, run: { run } }) => resolveInParts(page, run),
+} satisfies Action<OneRun>
 
 export const goOnWithRun = {
   label: 'Continue a run of Forklift',

@@ -148,6 +148,20 @@ function land(page: Page, about: About): void {
   page.dialog.value = { kind: 'landing', title: titleOf(about), ...wordsOf(about), ...tip }
 }
 
+/** Opens the merge of a run as a branch, with what is resolved, and shows that. */
+async function finishByHand(page: Page, { run }: About): Promise<void> {
+  await attempt(
+    page,
+    async () => {
+      const { branch } = await page.connection.ask('open merge', { run: run.run })
+      const tab = page.open({ kind: 'branch', branch })
+      await tab.merging.refresh()
+      page.wantFocus()
+    },
+    { topic: TOPIC },
+  )
+}
+
 const ENDED = ['done', 'failed', 'stopped']
 
 function canPause({ run, task }: About): boolean {
@@ -193,6 +207,13 @@ export const runActions = {
     keys: 'Alt+Shift+F',
     isPossible: hasResult,
     run: about => land(about.page, about),
+  },
+  finish: {
+    label: 'Finish by hand',
+    inPalette: of('Finish by hand:'),
+    icon: 'merge',
+    isPossible: ({ run, task }) => run.merges === true && !task,
+    run: about => finishByHand(about.page, about),
   },
   pause: {
     label: 'Pause',

@@ -9,9 +9,10 @@ import type { Page } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
 import { type OpenForge, openForge } from '../../../support/forge.ts'
+import { commit } from '../../../support/git.ts'
 import { until } from '../../../support/repository.ts'
-import { says, task, write } from '../../../support/task-model.ts'
-import { TaskScene } from '../../../support/tasks.ts'
+import { done, says, task, write } from '../../../support/task-model.ts'
+import { runIn, TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
 import { findings } from '../web/axe.ts'
 
@@ -233,5 +234,34 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     expect((await scene.forge(['playbooks', '--json'])).out).toBe('')
     await window.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
+  })
+
+  test('that resolves a merge in parts opens as a branch on the desk, with what is resolved', async () => {
+    const names = Array.from({ length: 10 }, (_, at) => `src/${at}.txt`)
+    const files = (word: string) => Object.fromEntries(names.map(name => [name, `first\n${word}\nlast\n`]))
+    const root = await scene.git('rev-parse', 'main')
+    const base = await commit(scene.folder, 'main', files('old'), { parents: [root] })
+    await commit(scene.folder, 'other', files('theirs'), { parents: [base] })
+    await commit(scene.folder, 'main', files('ours'), { parents: [base] })
+    await scene.git('reset', '--quiet', '--hard', 'main')
+    scene.model.knows('Merge other', {
+      tasks: [],
+      answer: ({ kind, text, task: id }) => {
+        if (kind !== 'resolve') return undefined
+        if (id === 'part-1') return says('blocked_on_human', 'Unclear.', { question: 'Which side?' })
+        const own = names.filter(name => new RegExp(`^${name}$`, 'm').test(text))
+        return done('Both.', ...own.map(name => write(name, 'first\nboth\nlast\n')))
+      },
+    })
+    const { err } = await scene.forge(['resolve', 'other', '--yes'])
+    const branch = `merge-${runIn(err)}`
+    await show('Merge other')
+    await runRegion().getByRole('button', { name: 'Finish by hand' }).click()
+    await window.getByRole('tab', { name: branch }).waitFor()
+    await window.getByText('src/0.txt').first().waitFor()
+    expect(await scene.git('show', `refs/forge/drafts/${branch}:src/9.txt`)).toBe('first\nboth\nlast')
+    expect(await scene.git('show', `refs/forge/drafts/${branch}:src/0.txt`)).toContain('<<<<<<<')
+    expect(await scene.git('log', '-1', '--format=%s', `refs/forge/merging/${branch}`)).toBe('Merging other into main')
+    expect(troubles).toEqual([])
   })
 })

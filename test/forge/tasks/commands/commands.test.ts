@@ -59,6 +59,7 @@ test('forge doctor says what is missing, and what to do about it', async () => {
     'worker',
     'models',
     'containers',
+    'signing',
     'traces',
   ])
   expect(lines[0]).toMatch(/^✓ git +2\.\d+$/)
@@ -66,7 +67,8 @@ test('forge doctor says what is missing, and what to do about it', async () => {
   expect(lines[2]).toMatch(/^✗ Temporal +FORGE_TEMPORAL_BIN is \/nowhere\/temporal, which is no program: /)
   expect(lines[3]).toMatch(/^- worker +no repository here$/)
   expect(lines[4]).toMatch(/^✗ models +To ask a model, set FORGE_MODEL /)
-  expect(lines[6]).toMatch(/^- traces +not sent: /)
+  expect(lines[6]).toMatch(/^- signing +no key yet: /)
+  expect(lines[7]).toMatch(/^- traces +not sent: /)
 })
 
 test('forge doctor --json says the same to a program', async () => {
@@ -83,7 +85,7 @@ test('forge doctor --json says the same to a program', async () => {
       { name: 'traces', state: 'optional', words: expect.stringContaining('not sent') },
     ]),
   )
-  expect(found).toHaveLength(7)
+  expect(found).toHaveLength(8)
 })
 
 test.each([

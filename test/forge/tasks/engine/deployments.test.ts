@@ -67,7 +67,12 @@ describe.skipIf(hasNoTemporal)('a new version of the worker', () => {
 
   test('goes on with a run whose version no machine has, if its history replays, and says of another why not', async () => {
     const { client, server } = temporal
-    const first = await workOn(temporal, { bundle, version: 'one' })
+    const first = await workOn(temporal, {
+      bundle,
+      version: 'one',
+      activities: asks('one'),
+      parts: ['models', 'checks'],
+    })
     const { queue } = first
     const fits = await begin(queue, 'fits', 'same')
     await begin(queue, 'breaks')

@@ -7,6 +7,6 @@ export { same }
 export async function forgeRun({ run }: { run: string }): Promise<string> {
   const waiting = waitFor('waits, changed')
   await sleep('1 millisecond')
-  const word = await waiting
-  return `changed, ${word}: ${await ask(run)}`
+  const said = await ask(run)
+  return `changed, ${await waiting}: ${said}`
 }

@@ -1,4 +1,4 @@
-/** A workflow that waits for an answer and then asks a model; and one that only waits, the same in both versions. */
+/** A workflow that asks a model and waits for an answer; and one that only waits, the same in both versions. */
 import { condition, defineQuery, defineUpdate, setHandler } from '@temporalio/workflow'
 import { sending } from '../../../../../forge/tasks/flows/effects.ts'
 
@@ -15,8 +15,9 @@ export async function waitFor(words: string): Promise<string> {
 export const ask = async (run: string): Promise<unknown> => await sending.send({ run, step: 'one' } as never)
 
 export async function forgeRun({ run }: { run: string }): Promise<string> {
-  const word = await waitFor('waits')
-  return `${word}: ${await ask(run)}`
+  const waiting = waitFor('waits')
+  const said = await ask(run)
+  return `${await waiting}: ${said}`
 }
 
 export async function same(): Promise<string> {
