@@ -7,6 +7,7 @@ import { Fleet, hasNetworks } from '../../support/fleet.ts'
 import { endure, type Kind } from '../../support/fleet-chaos.ts'
 import { notesOf, notesScript } from '../../support/fleet-model.ts'
 import { commit, git } from '../../support/git.ts'
+import { until } from '../../support/repository.ts'
 import { hasNoTemporal } from '../../support/temporal.ts'
 
 const MINUTES = 4 * 60_000
@@ -50,6 +51,11 @@ describe.skipIf(hasNoTemporal)('a run on several machines', () => {
       // The other machines have pushed what they made.
       expect(transfers()).toBeGreaterThan(before)
       const tree = await treeOf(fleet)
+      // The last lines of the journal are pushed soon after the run has ended.
+      await until(async () => {
+        await first.forge('show', run)
+        return (await first.journal(run)).some(({ id }) => id === 'finish/done')
+      })
       let ids: string[] | undefined
       for (const machine of machines) {
         expect(await machine.forge('show', run)).toMatchObject({ code: 0, err: '' })
@@ -90,11 +96,11 @@ describe.skipIf(hasNoTemporal)('a run on several machines', () => {
       const it = await make({ machines: 2 }, 100)
       const [first, second] = [it.machine(0), it.machine(1)]
       await Promise.all([first.work(), second.work()])
-      const run = await it.begin(first, ['--requests', '4'])
+      const run = await it.begin(first, ['--requests', '6'])
       const handle = it.temporal.client.workflow.getHandle(`forge-run-${run}`)
       const stateOf = async () => (await handle.query<{ state: string }>('status')).state
       for (let state = ''; state !== 'out of budget'; state = await stateOf()) await Bun.sleep(50)
-      expect(it.model.requests).toHaveLength(4)
+      expect(it.model.requests).toHaveLength(6)
       // The second machine has all of it from the hub.
       await first[Symbol.asyncDispose]()
       expect(await second.forge('resume', run, '--requests', '60')).toMatchObject({ code: 0, err: '' })

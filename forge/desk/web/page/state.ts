@@ -207,6 +207,11 @@ export class Tab {
     this.focusWanted.value++
   }
 
+  /** Called where an action moves the focus elsewhere: an editor that is still loading does not take it from there. */
+  dropWantedFocus(): void {
+    this.focusGiven = this.focusWanted.peek()
+  }
+
   /**
    * Shows a file in the preview tab, or in its own tab if it has one. Returns the path of the file that the preview tab
    * showed before, if its tab is gone with that.

@@ -48,7 +48,10 @@ export const tabActions = {
     otherKeys: 'Ctrl+Shift+E',
     icon: 'clash',
     isPossible: about => isAtConflicts(about),
-    run: ({ page }) => page.places.focus('conflicted files'),
+    run: ({ page, tab }) => {
+      tab.dropWantedFocus()
+      page.places.focus('conflicted files')
+    },
   },
   goToEditor: {
     label: 'Go to the editor',
@@ -139,6 +142,7 @@ export const tabActions = {
  * shown instead of a review, or else the chat.
  */
 export function showExplorer(page: Page, tab: Tab, act: () => unknown): void {
+  tab.dropWantedFocus()
   const { panes } = page.graph
   const isReview = tab.pane.kind === 'review'
   if (!isReview && panes.isSideShown.peek()) {

@@ -47,6 +47,7 @@ describe.skipIf(!hasBrowser)('a file with a language server', () => {
     await page.keyboard.type('wrong again')
     await page.getByRole('button', { name: '2 errors' }).waitFor()
     await page.keyboard.press('Control+Home')
+    await problems().nth(1).waitFor()
     await page.keyboard.press('F8')
     await page.locator('.cm-diagnostic', { hasText: 'This is wrong.' }).first().waitFor()
     await page.keyboard.press('Control+Alt+p')

@@ -13,7 +13,8 @@ async function importsOf(file: string): Promise<Set<string>> {
     if (files.has(path)) continue
     files.add(path)
     if (!/\.tsx?$/.test(path)) continue
-    const imports = transpiler.scanImports(await Bun.file(path).text()).map(it => it.path)
+    const text = (await Bun.file(path).text()).replace(/^#!.*/, '')
+    const imports = transpiler.scanImports(text).map(it => it.path)
     for (const name of imports) if (name.startsWith('.')) open.push(join(dirname(path), name))
   }
   return new Set([...files].map(path => relative(PROJECT, path)))
