@@ -1,5 +1,5 @@
 /** `forge run`: a wish becomes a plan, the plan becomes tasks, and their checked results become a branch. */
-import { readFile, stat, writeFile } from 'node:fs/promises'
+import { readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { join, resolve } from 'node:path'
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { whyFull } from '../../../core/full-disk.ts'
@@ -17,7 +17,7 @@ import type { Limits, Oid, RunId, RunInput, RunStatus, TierModels } from '../con
 import { loadClient } from '../engine/engine.ts'
 import { isPlan, parsePlanFile as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
 import type { Plan } from '../plan/schema.ts'
-import { newRunId, runsFolder } from '../runs/folder.ts'
+import { newRunId, openRunFolder, runsFolder } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
 import { usualLimits } from '../runs/prices.ts'
 import { pruneRun } from '../runs/pruning.ts'
@@ -65,6 +65,8 @@ Exit codes
 const DEFAULT_LIMITS = { tasks: 1000, depth: 3, atMost: 4 }
 /** Longer wishes, in bytes, are refused: long documents belong into the repository. */
 const MAX_WISH_BYTES = 256 << 10
+/** The size of the file that shows whether there is room on the disk of a run's folder. */
+const VERIFIED_BYTES = 64 << 10
 
 /** The options that limit a run, for each command that begins one. */
 export const LIMIT_OPTIONS = {
@@ -350,6 +352,7 @@ async function prepare(
 ): Promise<RunInput> {
   const { repository } = place
   try {
+    await verifyRoom(await openRunFolder(repository, run, context.env))
     const store = openStore(place, run)
     const found = await searching
     const [reference, plan, wished] = await Promise.all([
@@ -369,6 +372,13 @@ async function prepare(
     const full = await whyFull(error, [await runsFolder(repository, context.env), repository.objects])
     throw full === undefined ? error : new Failure(`Nothing has begun. ${full}`)
   }
+}
+
+/** Writes a small file into a run's folder and removes it, so that a full disk is known before anything is paid. */
+async function verifyRoom(folder: string): Promise<void> {
+  const path = join(folder, 'room')
+  await writeFile(path, Buffer.alloc(VERIFIED_BYTES))
+  await rm(path)
 }
 
 async function writePlan(place: RunPlace, { run, plan: made }: RunStatus, context: CommandContext): Promise<void> {
