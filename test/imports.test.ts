@@ -16,7 +16,7 @@ const GROUND = [
   'forge/code',
   'forge/ai',
   'forge/formats',
-  'forge/forklift',
+  'forge/taken-over',
   'forge/language',
 ]
 /** The folders of the desk's server, from the lowest layer up: each may import those before it. */
@@ -75,7 +75,7 @@ const FLOORS: Record<string, readonly string[]> = {
   'forge/language': ['forge', 'forge/ai', 'core', 'core/git'],
   'forge/formats': ['core/formats'],
   // What the agent of a run of Forklift left behind, taken over by the desk and by the tasks.
-  'forge/forklift': ['forge', 'core', 'core/git', 'core/formats'],
+  'forge/taken-over': ['forge', 'core', 'core/git', 'core/formats'],
   ...Object.fromEntries(deskRooms),
   // The page knows of the server only the contract, and how a window proves its access.
   ...Object.fromEntries(pageRooms),
@@ -92,7 +92,7 @@ const FLOORS: Record<string, readonly string[]> = {
     'forge/code',
     'forge/ai',
     'forge/formats',
-    'forge/forklift',
+    'forge/taken-over',
     'core',
     'core/git',
     'core/formats',
