@@ -220,7 +220,7 @@ export async function describeRun(
   }
 }
 
-/** With more files in conflict, or after so many runs that were out of time, a merge is said to be too large. */
+/** With more files in conflict, or after this number of runs out of time, a merge is called too large. */
 const TOO_LARGE = { files: 20, timeOuts: 2 }
 
 /** Says how a merge can be done that is too large for one agent: many files, or out of time twice at the same question. */

@@ -254,7 +254,7 @@ export const tasksQuestions = {
   'tasks landing': repeatable({ run: RunId, task, onto: Branch }, Landing),
   /** Starts a run. The reply comes before its plan is made, with the warnings of `forge`. */
   'start run': question(newRun, StartedRun),
-  /** Starts a run that goes on with the merge of a run of Forklift, in parts; its plan waits for approval. */
+  /** Starts a run that continues the merge of a run of Forklift in parts; its plan waits for approval. */
   'resolve in parts': question({ forklift: v.pipe(v.string(), v.regex(/^[\w.-]{1,300}$/)) }, StartedRun),
   /** Opens the merge of a run as a branch in which it waits, with what is resolved, and returns the branch. */
   'open merge': question({ run: RunId }, v.object({ branch: Branch })),

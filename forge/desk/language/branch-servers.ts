@@ -124,7 +124,7 @@ export class BranchServers implements AsyncDisposable {
     for (const shown of this.options.shown()) this.#show(shown)
   }
 
-  /** Ends a server that nobody uses. It starts again with the next use. */
+  /** Ends an idle server. The next request starts it again. */
   sleep(name: ServerName): void {
     const running = this.#running.get(name)
     if (!running) return
@@ -332,7 +332,7 @@ export class BranchServers implements AsyncDisposable {
       for (const path of server?.openPaths ?? []) if (!shown.has(path)) server?.hide(path)
   }
 
-  /** Shows an open file to its server, as it is typed. */
+  /** Sends the text of an open file to its server at each change. */
   #show(path: Path): void {
     const found = serverFor(path)
     if (!found) return
@@ -452,7 +452,7 @@ export class BranchServers implements AsyncDisposable {
 
 const withoutRaw = ({ raw: _, ...problem }: Diagnostic): Problem => problem
 
-/** A command that prepares files, as it is signed. */
+/** The signed form of a command that prepares files. */
 const preparing = (command: string): Signed => ({ name: 'preparing files for language servers', words: command })
 
 /** The text of a file; undefined where there is none. */

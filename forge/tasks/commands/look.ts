@@ -95,7 +95,7 @@ async function lookAtServer(server: RunServer, store: RunStore): Promise<Looked>
     return { isUnderWay: true, status: last }
   if (standing.is === 'open') {
     const status = await server.status(run).catch(async error => {
-      // Without a worker that goes on with runs, none answers either.
+      // Without a worker that continues runs, none answers either.
       const [words] = error instanceof NoAnswer ? await server.unserved() : []
       throw words === undefined ? error : new NoAnswer(words)
     })

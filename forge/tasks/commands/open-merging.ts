@@ -1,4 +1,4 @@
-/** `forge resolve --open`: keeps what a run has resolved of a merge at a ref, from which the desk goes on. */
+/** `forge resolve --open`: writes what a run has resolved of a merge to a ref, from which the desk continues. */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { commit } from '../../../core/git/commits.ts'
 import { asBytes, type Oid, type Path } from '../../../core/git/repository.ts'

@@ -101,7 +101,7 @@ export class SharedRuns implements Disposable {
   }
 }
 
-/** One run, as it is here and on the hub. */
+/** One run: its data in this repository and on the hub. */
 export class SharedRun implements Disposable {
   readonly #store: RefName
   readonly #there: RefName

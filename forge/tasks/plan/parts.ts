@@ -164,7 +164,7 @@ async function linksByImports(
 
 /** Imports are read for at most this long, in milliseconds: parsing large files takes seconds each. */
 const MAX_PARSING_MS = 10_000
-/** So many files are parsed before it is looked whether there is time for more. */
+/** The number of files that are parsed between two looks at the clock. */
 const FILES_AT_ONCE = 16
 
 async function factsInTime(files: readonly FileEntry[], code: CodeReader): Promise<CodeFacts[]> {

@@ -17,7 +17,7 @@ afterEach(() => rm(folder, { recursive: true, force: true }))
 const keysOf = (who: string) => new SigningKeys(join(folder, who))
 const at = (...path: string[]) => join(folder, ...path)
 
-/** Gives what ssh-keygen says of a signature, by the list of allowed signers of `who`. */
+/** Gives what ssh-keygen says of a signature by the allowed signers of one user. */
 async function verifiedBySsh(who: string, signature: Signature, principal: string, namespace: string) {
   const lines = signature.signature.replace(/.{70}/g, '$&\n')
   await writeFile(at('sig'), `-----BEGIN SSH SIGNATURE-----\n${lines}\n-----END SSH SIGNATURE-----\n`)

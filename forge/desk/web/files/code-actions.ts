@@ -22,7 +22,7 @@ interface AskedName extends ShownFile {
 
 type Wanted = 'definitions' | 'mentions'
 
-/** `how`: how the places were found, as it is said behind the title of the list; '' if they are exact. */
+/** `how`: how the places were found, shown behind the title of the list; '' if they are exact. */
 interface FoundPlaces {
   places: NamedPlace[]
   isCut: boolean

@@ -51,7 +51,7 @@ export function questionsAbout(page: Page, file: OpenFile): LanguageQuestions {
   }
 }
 
-/** Connects a shown file with its language server, as long as it is shown. */
+/** Connects a file with its language server while it is shown. */
 export function useLanguage(page: Page, file: OpenFile): void {
   useEffect(() => {
     const about = fileOfBranch(file)

@@ -1,4 +1,4 @@
-/** Two clones of a repository and their hub: what one has written of a run is in the other, whoever was first. */
+/** Two clones of a repository and their hub: what one has written of a run reaches the other, in any order. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
