@@ -55,7 +55,7 @@ const Description = v.object({
   forkMd: v.optional(Text),
   /**
    * The run of Forklift that is continued, with the time stamp in its name. `stuck`: the questions of its agent. `by`:
-   * its model, which has resolved so many conflicts (`settled`).
+   * its model. `settled`: the number of conflicts that it has resolved.
    */
   forklift: v.optional(v.object({ run: Text, stamp: Text, by: Text, settled: v.number(), stuck: v.optional(Text) })),
 })

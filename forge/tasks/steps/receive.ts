@@ -40,7 +40,7 @@ type Sent = Pick<ModelAnswer, 'blocks' | 'end'>
 
 /**
  * Parses an answer to a step of a kind. `meant`: read in place of an unknown signal, where the kind has it; an answer
- * with a known signal is parsed as it is.
+ * with a known signal is parsed unchanged.
  */
 export function readAnswer<Kind extends StepKind>(kind: Kind, answer: Sent, meant?: Signal): ReadAnswer<Kind> {
   if (answer.end === 'length') return noAnswer(CUT)
