@@ -4,6 +4,7 @@ import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
+import { childrenWith } from './repository.ts'
 
 const PROGRAM = process.env.CHROMIUM ?? '/usr/bin/chromium'
 
@@ -39,19 +40,24 @@ export interface BrowserOptions {
   colorScheme?: 'light' | 'dark'
   width?: number
   height?: number
+  /** The folder of the profile, which stays. By default a new one, which is removed with the browser. */
+  profile?: string
 }
 
 export interface OpenBrowser extends AsyncDisposable {
   context: BrowserContext
+  /** Kills the browser with SIGKILL, with all of its processes. */
+  kill: () => Promise<void>
 }
 
-/** Opens a browser with a profile of its own, which is removed with it. */
+/** Opens a browser. */
 export async function openBrowser({
   colorScheme = 'light',
   width = 1280,
   height = 800,
+  profile: kept,
 }: BrowserOptions = {}): Promise<OpenBrowser> {
-  const profile = await mkdtemp(join(tmpdir(), 'forge-browser-'))
+  const profile = kept ?? (await mkdtemp(join(tmpdir(), 'forge-browser-')))
   const context = await chromium.launchPersistentContext(profile, {
     executablePath: PROGRAM,
     args: FLAGS,
@@ -65,9 +71,15 @@ export async function openBrowser({
   if (SLOW > 1) context.on('page', page => slowDown(page))
   return {
     context,
+    async kill() {
+      const closed = new Promise(resolve => context.once('close', resolve))
+      // The browser leads a process group, in which its other processes are.
+      for (const pid of await childrenWith(profile)) process.kill(-pid, 'SIGKILL')
+      await closed
+    },
     async [Symbol.asyncDispose]() {
       await context.close()
-      await rm(profile, { recursive: true, force: true })
+      if (kept === undefined) await rm(profile, { recursive: true, force: true })
     },
   }
 }

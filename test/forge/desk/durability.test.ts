@@ -2,17 +2,16 @@
 import { expect, test } from 'bun:test'
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { isDeepStrictEqual as isDeepEqual } from 'node:util'
 import { openObjects } from '../../../core/git/objects.ts'
 import { openRepository } from '../../../core/git/repository.ts'
 import { materializedIn, WorkInProgressVfs } from '../../../forge/vfs.ts'
-import { ask, type Desk, edit, holdDrafts, makeDesk, PERSON, textOf } from '../../support/desk.ts'
+import { ask, edit, holdDrafts, makeDesk, PERSON, textOf } from '../../support/desk.ts'
 import { commit, PLAIN, tryGit } from '../../support/git.ts'
 import { randomFrom } from '../../support/random.ts'
 import { refusedBy } from '../../support/refusals.ts'
 import { until } from '../../support/repository.ts'
 import { shortest } from '../../support/times.ts'
-import { FIRST_FILES, kindOf, statesUntil } from './file-steps.ts'
+import { FIRST_FILES, filesOf, kindOf, stepThatLedTo } from './file-steps.ts'
 
 const TYPIST = join(import.meta.dir, 'typist.ts')
 const MOVER = join(import.meta.dir, 'file-mover.ts')
@@ -71,17 +70,6 @@ test('after kill -9 at any moment, at most the last second of typing is lost', a
   await desk.git('fsck', '--strict', '--no-dangling')
 }, 120_000)
 
-/** The texts of a commit's files by their paths, without those that were committed from outside. */
-async function filesIn(desk: Desk, commit: string): Promise<Record<string, string>> {
-  const paths = (await desk.git('ls-tree', '-r', '--name-only', commit)).split('\n').filter(Boolean)
-  const texts = await Promise.all(
-    paths
-      .filter(path => !path.startsWith('outside'))
-      .map(async path => [path, (await tryGit(desk.path, ['show', `${commit}:${path}`])).stdout] as const),
-  )
-  return Object.fromEntries(texts)
-}
-
 test('after kill -9 at any moment, new, renamed, moved, deleted and saved files are as after one of the last steps', async () => {
   await using desk = await makeDesk({ files: FIRST_FILES, bare: true })
   await desk.work[Symbol.asyncDispose]()
@@ -98,20 +86,18 @@ test('after kill -9 at any moment, new, renamed, moved, deleted and saved files 
     }
     const work = await desk.restart()
     await work.look()
-    const drafts = 'refs/forge/drafts/main'
-    const hasDrafts = (await tryGit(desk.path, ['rev-parse', '-q', '--verify', drafts])).code === 0
-    const [shown, saved] = [await filesIn(desk, hasDrafts ? drafts : 'main'), await filesIn(desk, 'main')]
+    const files = await filesOf(desk.path)
     const numberOf = (line: string | undefined) => Number(line?.split(' ')[1] ?? from - 1)
     const [begun, typed] = [numberOf(said.findLast(({ line }) => line.startsWith('begin'))?.line), killed - MAX_LOST_MS]
     // Typed text may be lost for a second, all else not once the desk has answered.
     const certain = said.findLast(({ line, at }) => {
       return line.startsWith('done') && (at < typed || kindOf(numberOf(line)) !== 'type')
     })
-    const possible = statesUntil(begun).slice(numberOf(certain?.line))
-    const reached = possible.findLastIndex(state => isDeepEqual(state, { shown, saved }))
-    if (reached < 0)
-      throw new Error(`The files are as after none of the last steps: ${JSON.stringify({ shown, saved })}`)
-    from = numberOf(certain?.line) + reached + 1
+    const reached = stepThatLedTo(files, numberOf(certain?.line), begun)
+    if (reached === undefined)
+      throw new Error(`The files are as after none of the last steps: ${JSON.stringify(files)}`)
+    from = reached + 1
+    const { shown } = files
     for (const [path, text] of Object.entries(shown)) expect(await textOf(work, 'main', path)).toBe(text)
     for (let number = 1; number <= outside; number++)
       expect(await textOf(work, 'main', `outside${number}.txt`)).toBe('from outside\n')

@@ -2,7 +2,9 @@
  * A sequence of edits, new files, renames, moves, deletions and saves, and what each leads to. The process that does
  * them and the test that kills it compute the same sequence from the same seed.
  */
+import { isDeepStrictEqual as isDeepEqual } from 'node:util'
 import { pathAfter } from '../../../forge/desk/contract/paths.ts'
+import { gitWith, tryGit } from '../../support/git.ts'
 import { randomFrom } from '../../support/random.ts'
 
 export type FileStep =
@@ -81,8 +83,32 @@ export function after(files: Files, step: FileStep): Files {
 const movedKeys = (record: Record<string, string>, moved: { from: string; to: string }): Record<string, string> =>
   Object.fromEntries(Object.entries(record).map(([path, value]) => [pathAfter(moved, path) ?? path, value]))
 
+/** The files of main in a repository: with its drafts, and in its last commit; without those committed from outside. */
+export async function filesOf(path: string): Promise<Pick<Files, 'shown' | 'saved'>> {
+  const drafts = 'refs/forge/drafts/main'
+  const hasDrafts = (await tryGit(path, ['rev-parse', '-q', '--verify', drafts])).code === 0
+  return { shown: await textsIn(path, hasDrafts ? drafts : 'main'), saved: await textsIn(path, 'main') }
+}
+
+/** The texts of a commit's files by their paths, without those that were committed from outside. */
+async function textsIn(path: string, commit: string): Promise<Record<string, string>> {
+  const paths = (await gitWith(path, ['ls-tree', '-r', '--name-only', commit])).split('\n').filter(Boolean)
+  const texts = await Promise.all(
+    paths
+      .filter(file => !file.startsWith('outside'))
+      .map(async file => [file, (await tryGit(path, ['show', `${commit}:${file}`])).stdout] as const),
+  )
+  return Object.fromEntries(texts)
+}
+
+/** The number of the last step from `from` to `to` that leads to these files; undefined if none does. */
+export function stepThatLedTo(files: Pick<Files, 'shown' | 'saved'>, from: number, to: number): number | undefined {
+  const found = statesUntil(to).findLastIndex(state => isDeepEqual(state, files))
+  return found < from ? undefined : found
+}
+
 /** What is shown and saved before the first step, and after each one until this number. */
-export function statesUntil(last: number): Pick<Files, 'shown' | 'saved'>[] {
+function statesUntil(last: number): Pick<Files, 'shown' | 'saved'>[] {
   let files = FIRST
   const states = [{ shown: files.shown, saved: files.saved }]
   for (let number = 1; number <= last; number++) {
