@@ -269,7 +269,8 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   test('the circle of a file, and Alt+A, give the AI all of it, or take it out', async () => {
     await open()
     const row = page.getByRole('treeitem', { name: 'worker.ts', exact: true })
-    expect(await row.getAttribute('aria-description')).toBe('its summary is in the AI’s context')
+    // The tree is shown before what the server says of the context.
+    await until(async () => (await row.getAttribute('aria-description')) === 'its summary is in the AI’s context')
     await row.locator('.ctx').click()
     await until(async () => (await row.getAttribute('aria-description')) === 'whole in the AI’s context')
     await page.getByText('5 files in full', { exact: true }).waitFor()
