@@ -241,8 +241,8 @@ const task = v.optional(TaskId)
 
 /** The requests of the page about tasks. All only read, except the last four, which start or change something. */
 export const tasksQuestions = {
-  /** A value that changes whenever the refs of runs do; cheap to ask for. */
-  'tasks mark': repeatable({}, v.object({ mark: v.string() })),
+  /** A value that changes whenever the refs of runs do, and the runs that have refs, newest first; cheap to ask for. */
+  'tasks mark': repeatable({}, v.object({ mark: v.string(), runs: v.array(RunId) })),
   'tasks runs': repeatable({}, Runs),
   'tasks run': repeatable({ run: RunId }, Run),
   'tasks plan': repeatable({ run: RunId }, ShownPlan),

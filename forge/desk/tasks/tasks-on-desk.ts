@@ -5,10 +5,12 @@
 import { mkdtemp, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { listRefs } from '../../../core/git/refs.ts'
 import { asText, type Repository } from '../../../core/git/repository.ts'
 import { visibleLines } from '../../../core/text.ts'
+import { RunId } from '../../formats/tasks-json.ts'
 import type { Answer, Fields } from '../contract/contract.ts'
 import type {
   CheckedPlan,
@@ -54,10 +56,15 @@ export class Tasks {
     readonly options: CommandOptions,
   ) {}
 
-  /** A digest of the refs of all runs, which changes whenever one of them does. */
-  async mark(): Promise<{ mark: string }> {
+  /** A digest of the refs of all runs, which changes whenever one of them does, and the names of these runs. */
+  async mark(): Promise<Answer<'tasks mark'>> {
     const refs = await listRefs(this.repository, [RUNS])
-    return { mark: digestOf(refs.map(({ name, oid }) => `${name} ${oid}`).join('\n')) }
+    const names = new Set(refs.map(({ name }) => name.slice(RUNS.length).split('/')[0] ?? ''))
+    return {
+      mark: digestOf(refs.map(({ name, oid }) => `${name} ${oid}`).join('\n')),
+      // The names begin with the date.
+      runs: [...names].filter(name => v.is(RunId, name)).toSorted((one, other) => (one < other ? 1 : -1)),
+    }
   }
 
   /** All runs. If the tasks can't be used at all, the list says why. */

@@ -10,11 +10,13 @@ import { resolveDrafts } from '../merging/merging-actions.ts'
 import { restoreBranch, showWhatCameIn } from '../page/actions.ts'
 import { conflictsIn, draftsOf } from '../page/branch-facts.ts'
 import { draftsElsewhere } from '../page/saving.ts'
-import { type Notice, type Page, type Tab, usePage } from '../page/state.ts'
+import { type Notice, type NoticeAction, type Page, type Tab, usePage } from '../page/state.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
+import { placeOfMenu } from '../ui/menu-content.ts'
 import { baseName, named, shortId, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { Button, IconButton } from '../ui/words.tsx'
+import { useToastPlace } from './toast-place.ts'
 
 /** At most this many file names in a sentence; above that, their number. */
 const MAX_NAMED_FILES = 3
@@ -88,6 +90,8 @@ export function Toast() {
     if (page.toast.peek() === notice) page.toast.value = undefined
   }
   const isHeld = useSignal(false)
+  const box = useRef<HTMLDivElement>(null)
+  useToastPlace(box, [notice, page.tab.value?.active.value, page.isDocked.value])
   useEffect(() => {
     if (isStale) dismiss()
   }, [isStale, notice])
@@ -100,6 +104,7 @@ export function Toast() {
   return (
     <div
       class="toast"
+      ref={box}
       onPointerEnter={() => {
         isHeld.value = true
       }}
@@ -134,9 +139,16 @@ interface LineProps {
   others?: { words: string; next: () => void }
 }
 
-/** One notice. All have the same height; longer text can be unfolded. */
+/** One notice. All have the same height; longer text can be unfolded, and a narrow window has some actions in a menu. */
 function Line({ shown: { notice, dismiss }, others }: LineProps) {
-  const { tone, title, words, actions } = notice
+  const page = usePage()
+  const { tone, title, words, actions = [] } = notice
+  const main = actions.find(({ isMain }) => isMain) ?? actions[0]
+  const rest = actions.filter(action => action !== main)
+  const choose = (action: NoticeAction) => {
+    if (!action.stays) dismiss?.()
+    action.run()
+  }
   const isQuiet = tone === 'plain' || tone === 'good'
   const isOpen = useSignal(false)
   const isCut = useSignal(false)
@@ -154,7 +166,7 @@ function Line({ shown: { notice, dismiss }, others }: LineProps) {
     return () => observer.disconnect()
   }, [title, words])
   return (
-    <div class={`notice ${tone} ${isOpen.value ? 'open' : ''}`} role={ROLES[tone]}>
+    <div class={`notice line ${tone} ${isOpen.value ? 'open' : ''}`} role={ROLES[tone]}>
       <Icon name={ICONS[tone]} size="m" />
       <div class={`text grow ${words ? '' : 'alone'}`} ref={text}>
         <p class={isQuiet ? '' : 'strong'}>{title}</p>
@@ -170,17 +182,34 @@ function Line({ shown: { notice, dismiss }, others }: LineProps) {
           }}
         />
       ) : null}
-      {(actions ?? []).map(action => (
+      {actions.map(action => (
         <Button
           key={action.words}
           words={action.words}
-          look={action.isMain ? 'main' : 'quiet'}
-          onClick={() => {
-            if (!action.stays) dismiss?.()
-            action.run()
-          }}
+          look={`${action.isMain ? 'main' : 'quiet'} ${action === main ? '' : 'rest'}`}
+          onClick={() => choose(action)}
         />
       ))}
+      {rest.length > 0 ? (
+        <button
+          type="button"
+          class="icon-button more"
+          aria-label="More actions"
+          aria-haspopup="menu"
+          title="More actions"
+          onClick={event => {
+            const { currentTarget: button } = event
+            const items = rest.map(action => ({
+              words: action.words,
+              icon: 'chevron-right' as const,
+              run: () => choose(action),
+            }))
+            page.openMenu({ title, groups: [items] }, placeOfMenu(event, button), button)
+          }}
+        >
+          <Icon name="more" />
+        </button>
+      ) : null}
       {others ? (
         <button type="button" class="button quiet small" title="Show the next notice" onClick={others.next}>
           {others.words}

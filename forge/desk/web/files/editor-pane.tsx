@@ -4,7 +4,7 @@ import type { EditorView } from '@codemirror/view'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { File } from '../../contract/branches.ts'
 import type { BlamedCommit } from '../../contract/reading.ts'
-import { blameWords, NOT_SAVED } from '../editor/blame-gutter.ts'
+import { blameWords } from '../editor/blame-gutter.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import { ConflictBar, useConflicts, useMergingFile, WholeConflict } from '../merging/merging-pane.tsx'
 import { branchOf, draftsOnServer, isAtWork } from '../page/branch-facts.ts'
@@ -173,14 +173,20 @@ function BlameOfLine({ file, problem }: { file: OpenFile; problem: string | unde
   const { value: commit } = file.blamed
   if (problem !== undefined) return <span class="is-bad cut">{problem}</span>
   if (commit === null) return null
-  if (commit === undefined) return <span class="meta">{NOT_SAVED}</span>
+  if (commit === undefined)
+    return (
+      <span class="crumb-blame meta">
+        <Icon name="commit" size="xs" />
+        This line is not saved
+      </span>
+    )
   const words = `${blameWords(commit)}: ${withoutTricks(commit.subject)}`
   const { previous } = commit
   return (
     <>
       <button
         type="button"
-        class="crumb-symbols cut"
+        class="crumb-blame crumb-symbols cut"
         aria-label={`This line: ${words}`}
         title={`${shortId(commit.oid)} ${words}`}
         onClick={() => openBlamed(page, file, commit, file.blamedLine)}

@@ -31,6 +31,11 @@ const BLANK: NewRun = { wish: '', dollars: '', atMost: '4', isBatched: false, mo
 
 export class TasksState {
   readonly runs = signal<Runs | undefined>(undefined)
+  /**
+   * The runs that have refs, newest first: known at once, while their states take a program on the server, which needs
+   * seconds on a busy machine. Undefined before the first answer.
+   */
+  readonly names = signal<string[] | undefined>(undefined)
   /** The name of the run that the user has chosen; `chosenTask`: that of one of its tasks. */
   readonly chosen = signal<string | undefined>(undefined)
   readonly chosenTask = signal<string | undefined>(undefined)
@@ -58,9 +63,12 @@ export class TasksState {
   readonly isStarting = signal(false)
   readonly state = computed(() => this.run.value?.tasks.find(({ id }) => id === this.chosenTask.value))
 
+  /** Whether there are no runs, as far as is known. */
+  readonly hasNone = computed(() => (this.runs.value?.runs ?? this.names.value)?.length === 0)
+
   /** Whether the view has content: a run, an empty list, or an error. */
   readonly isReady = computed(
-    () => this.run.value !== undefined || this.runs.value?.runs.length === 0 || this.problem.value !== undefined,
+    () => this.run.value !== undefined || this.hasNone.value || this.problem.value !== undefined,
   )
 
   readonly #connection: Connection
@@ -116,7 +124,8 @@ export class TasksState {
       this.isSlow.value = true
     }, SLOW_MS)
     try {
-      const { mark } = await this.#connection.ask('tasks mark', {})
+      const { mark, runs: names } = await this.#connection.ask('tasks mark', {})
+      this.names.value = names
       if (mark !== this.#mark || this.isBusy || this.#isOpen || this.runs.peek() === undefined) await this.refresh()
       this.#mark = mark
       this.problem.value = undefined

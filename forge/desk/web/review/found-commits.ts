@@ -14,6 +14,8 @@ const MAX_WORDS_LENGTH = 400
  */
 export function useFoundCommits(words: string, count: number): { commits: CommitRow[]; isWaiting: boolean } {
   const page = usePage()
+  // The commits of a branch that has just moved are found, too.
+  const tips = page.desk.value?.branches.map(({ name, tip }) => `${name} ${tip}`).join('\0')
   const find = async () => {
     const filter = { withAbandoned: false }
     const question = { filter, words: words.slice(0, MAX_WORDS_LENGTH), described: count }
@@ -22,7 +24,7 @@ export function useFoundCommits(words: string, count: number): { commits: Commit
   }
   const isSearched = words.length >= MIN_WORDS_LENGTH
   const settings = { delayMs: SEARCH_AFTER_MS }
-  const { value: found } = useServerValue(isSearched ? find : undefined, [page, words], settings).latest
+  const { value: found } = useServerValue(isSearched ? find : undefined, [page, words, tips], settings).latest
   if (!isSearched) return { commits: [], isWaiting: false }
   return found?.words === words ? { commits: found.commits, isWaiting: false } : { commits: [], isWaiting: true }
 }

@@ -21,7 +21,7 @@ import { shownRunActions } from './tasks-commands.ts'
 import { TasksDetail } from './tasks-detail.tsx'
 import { TaskGraphView } from './tasks-graph.tsx'
 import { WholePlan } from './tasks-plan.tsx'
-import { RUN_SIGNS, runSign, spentWords, TASK_SIGNS } from './tasks-words.tsx'
+import { RUN_SIGNS, runSign, type StateSign, spentWords, TASK_SIGNS } from './tasks-words.tsx'
 
 /** The view of the Tasks tab. `notices`: shown above the run. */
 export function TasksView({ tasks, notices }: { tasks: TasksState; notices: ComponentChildren }) {
@@ -29,19 +29,22 @@ export function TasksView({ tasks, notices }: { tasks: TasksState; notices: Comp
   useEffect(() => tasks.begin(), [tasks])
   const runs = tasks.runs.value
   const run = tasks.run.value
-  const hasRuns = runs !== undefined && runs.runs.length > 0
+  const isEmpty = tasks.hasNone.value
+  const names = tasks.names.value ?? []
+  const hasRuns = (runs?.runs ?? names).length > 0
+  const row = runs?.runs.find(known => known.run === tasks.chosen.value)
   return (
     <main class={`tasks ${hasRuns ? '' : 'none'}`}>
       {hasRuns ? (
         <Boundary part="The runs" about={runs}>
-          <RunList tasks={tasks} runs={runs.runs} />
+          <RunList tasks={tasks} runs={runs?.runs ?? names.map(name => ({ run: name }))} />
         </Boundary>
       ) : null}
       <section class="middle" aria-label="Run">
         {notices}
         <FailedLine problem={tasks.problem.value} again={() => tasks.lookSoon(0)} />
         {tasks.isSlow.value ? <Slow hasRuns={hasRuns} /> : null}
-        {runs && !hasRuns ? <NoRuns missing={runs.missing} /> : null}
+        {isEmpty ? <NoRuns missing={runs?.missing} /> : null}
         {run ? (
           <Boundary part="The run" about={run.run}>
             <RunHead run={run} tasks={tasks} />
@@ -54,9 +57,14 @@ export function TasksView({ tasks, notices }: { tasks: TasksState; notices: Comp
               </>
             )}
           </Boundary>
-        ) : runs === undefined || hasRuns ? (
-          tasks.problem.value === undefined && <Waiting words={page.connection.isUp.value ? 'Loading…' : ''} />
-        ) : null}
+        ) : isEmpty ? null : (
+          <>
+            {row ? <ComingRun row={row} /> : null}
+            {tasks.problem.value === undefined ? (
+              <Waiting words={page.connection.isUp.value ? 'Loading…' : ''} />
+            ) : null}
+          </>
+        )}
       </section>
       {run ? (
         <Boundary part="What is known of it" about={tasks.chosenTask.value}>
@@ -98,7 +106,10 @@ function NoRuns({ missing }: { missing: string | undefined }) {
 
 // --- The runs ---
 
-function RunList({ tasks, runs }: { tasks: TasksState; runs: RunRow[] }) {
+/** A run of the list; of one that is not loaded yet, the name alone. */
+type ListedRun = RunRow | { run: string }
+
+function RunList({ tasks, runs }: { tasks: TasksState; runs: ListedRun[] }) {
   const page = usePage()
   const chosen = tasks.chosen.value
   return (
@@ -130,7 +141,8 @@ function RunList({ tasks, runs }: { tasks: TasksState; runs: RunRow[] }) {
   )
 }
 
-function RunButton({ row, isChosen, choose }: { row: RunRow; isChosen: boolean; choose: () => void }) {
+function RunButton({ row, isChosen, choose }: { row: ListedRun; isChosen: boolean; choose: () => void }) {
+  const isLoaded = 'wish' in row
   const button = usePlace<HTMLButtonElement>(...(isChosen ? (['runs'] as const) : []))
   return (
     <button
@@ -138,11 +150,23 @@ function RunButton({ row, isChosen, choose }: { row: RunRow; isChosen: boolean; 
       type="button"
       class="run"
       aria-current={isChosen}
-      title={withoutTricks(row.wish)}
+      title={isLoaded ? withoutTricks(row.wish) : row.run}
       onClick={choose}
     >
-      <RunWords row={row} />
+      {isLoaded ? <RunWords row={row} /> : <NameOnly run={row.run} />}
     </button>
+  )
+}
+
+function NameOnly({ run }: { run: string }) {
+  return (
+    <>
+      <Icon name="dashed" />
+      <span class="name cut">{run}</span>
+      <span class="sub">
+        <span>loading…</span>
+      </span>
+    </>
   )
 }
 
@@ -168,13 +192,34 @@ function RunWords({ row }: { row: RunRow }) {
 
 // --- The shown run ---
 
+/** The head of a run of which only the row in the list is loaded. */
+function ComingRun({ row }: { row: RunRow }) {
+  return (
+    <header class="run-head">
+      <div class="row">
+        <h2 class="cut">{withoutTricks(row.wish) || row.run}</h2>
+        <StateTag sign={runSign(row)} />
+      </div>
+    </header>
+  )
+}
+
+function StateTag({ sign: { icon, tone, word } }: { sign: StateSign }) {
+  return (
+    <span class={`tag state-tag ${tone === 'is-warn' ? 'warn' : tone === 'is-bad' ? 'bad' : ''}`}>
+      <Icon name={icon} size="xs" tone={tone} />
+      {word}
+    </span>
+  )
+}
+
 function RunHead({ run, tasks }: { run: Run; tasks: TasksState }) {
   const page = usePage()
   const about = { page, tasks, run }
   const { land } = runActions
   const { editPlan } = shownRunActions
   const canLand = isPossible(land, about)
-  const { icon, tone, word } = RUN_SIGNS[run.state]
+  const { tone } = RUN_SIGNS[run.state]
   return (
     <header class="run-head">
       <div class="row">
@@ -191,10 +236,7 @@ function RunHead({ run, tasks }: { run: Run; tasks: TasksState }) {
           <Icon name="list" />
         </button>
         <h2 class="cut">{titleOf(about)}</h2>
-        <span class={`tag state-tag ${tone === 'is-warn' ? 'warn' : tone === 'is-bad' ? 'bad' : ''}`}>
-          <Icon name={icon} size="xs" tone={tone} />
-          {word}
-        </span>
+        <StateTag sign={RUN_SIGNS[run.state]} />
         <span class="grow" />
         {isPossible(editPlan, about) && tasks.editedRun.value !== run.run ? (
           <Button

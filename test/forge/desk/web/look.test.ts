@@ -62,13 +62,15 @@ describe.skipIf(!hasBrowser)('a desk that shows what matters', () => {
   })
 
   test('the age of a commit with a long subject stays on one line in the list to compare with', async () => {
-    await git(desk.path, 'branch', 'long', 'main')
-    await commit(desk.path, 'long', { 'long.txt': 'long\n' }, { message: `Long ${'and longer '.repeat(20)}` })
     await openBranch(page, 'topic')
     await page.keyboard.press('Alt+r')
     await page.getByRole('button', { name: /^against/ }).click()
     await page.getByRole('dialog').locator('input:focus').waitFor()
     await page.keyboard.type('and longer')
+    await page.getByRole('dialog').getByText('No results').waitFor()
+    // Made after the search: the commit is found once the desk knows it.
+    await git(desk.path, 'branch', 'long', 'main')
+    await commit(desk.path, 'long', { 'long.txt': 'long\n' }, { message: `Long ${'and longer '.repeat(20)}` })
     const age = page
       .getByRole('dialog')
       .getByRole('option', { name: /Long and longer/ })

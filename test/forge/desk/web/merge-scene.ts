@@ -65,9 +65,11 @@ const SETTLED: Record<string, Sides> = {
   'src/store/memory.ts': other(true),
   'src/index.ts': other(false),
 }
-/** Files that git merges by itself. */
+const SHARDS = '# Shards\n\nA shard has one lease at a time.\n'
+/** Files that git merges by itself: a new one, and one that theirs renamed. */
 const BY_GIT: Record<string, Sides> = {
-  'docs/shards.md': { base: null, ours: null, theirs: '# Shards\n' },
+  'docs/lanes.md': { base: SHARDS, ours: SHARDS, theirs: null },
+  'docs/shards.md': { base: null, ours: null, theirs: SHARDS },
   'src/shards.ts': { base: null, ours: null, theirs: 'export {}\n' },
 }
 

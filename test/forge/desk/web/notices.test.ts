@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { hasBrowser } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
-import { type DeskPage, showBranch, withEachPage } from './page-scene.ts'
+import { type DeskPage, showBranch, until, withEachPage } from './page-scene.ts'
 
 describe.skipIf(!hasBrowser)('a notice', () => {
   let desk: PageDesk
@@ -66,6 +66,17 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.mouse.move(600, 20)
     await page.clock.runFor(20_000)
     await done.waitFor({ state: 'detached' })
+    // It stands above the message field of the chat beside the editor.
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.keyboard.press('Alt+Shift+J')
+    const form = page.getByRole('form', { name: 'Message to the AI' })
+    await form.waitFor()
+    desk.proxy.say({ say: 'notice', words: 'It is written again.', isBad: false })
+    await done.waitFor()
+    await until(async () => {
+      const [toast, field] = [await page.locator('.toast').boundingBox(), await form.boundingBox()]
+      return toast !== null && field !== null && toast.y + toast.height <= field.y
+    })
   })
 
   test('of a failure stays until it is settled, where it belongs, and never on top of another one', async () => {
@@ -99,7 +110,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.locator('.notice').getByText('The search ended early').waitFor({ state: 'detached' })
   })
 
-  test('has its buttons within it where the window is narrow', async () => {
+  test('has its height where the window is narrow, too, with its main button in it and the others in a menu', async () => {
     await page.setViewportSize({ width: 800, height: 800 })
     await page.getByRole('treeitem', { name: 'README.md' }).click()
     await page.getByRole('tab', { name: 'README.md', selected: true }).waitFor()
@@ -109,8 +120,12 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     const button = await notice.getByRole('button', { name: 'Restore branch' }).boundingBox()
     const whole = await notice.boundingBox()
     if (!button || !whole) throw new Error('The notice is not shown.')
+    expect(whole.height).toBe(44)
     expect(button.y).toBeGreaterThanOrEqual(whole.y)
     expect(button.y + button.height).toBeLessThanOrEqual(whole.y + whole.height)
+    await notice.getByRole('button', { name: 'More actions' }).click()
+    await page.getByRole('menuitem', { name: 'Close the tab' }).click()
+    await notice.waitFor({ state: 'detached' })
   })
 
   test('is not needed where another window has renamed the branch: this one goes on under the new name', async () => {

@@ -215,6 +215,7 @@ export async function openTasksScene(
   const tasks = await TaskCommand.in(join(await makeScratch(), 'forge'), scene)
   const prepared = async (path: string) => {
     for (const run of runs) {
+      await git(path, 'update-ref', `refs/forge/runs/${run.run}/store`, 'main')
       if (run.hasResult) await commitResult(path, `forge/${run.run}/result`)
       for (const { id, tip } of run.run === RUN ? run.tasks : [])
         if (tip !== undefined) await commitResult(path, `forge/${run.run}/${id}/done`)
