@@ -56,13 +56,18 @@ type Running = SlotUser & {
   holders: number
 }
 
+/** The copy of the files, which is there at once, and what became of filling and preparing it. */
+type Copied = { copy: BranchCopy; prepared: Promise<Prepared> }
+/** Why a preparing command failed, and the commands that the user has not approved. */
+type Prepared = { trouble: string | undefined; unapproved: string[] }
+
 /** A server ends after this long without being used, in milliseconds: while a file of it is open, and otherwise. */
 export type IdleLimits = { open: number; closed: number }
 
 export class BranchServers implements AsyncDisposable {
   readonly #running = new Map<ServerName, Running>()
   readonly #failures = new Map<ServerName, number[]>()
-  #copy: Promise<{ copy: BranchCopy; trouble: string | undefined; unapproved: string[] }> | undefined
+  #copy: Promise<Copied> | undefined
   /** Work on the copy is done one after the other. */
   #queue: Promise<unknown> = Promise.resolve()
   readonly #typed = new Set<Path>()
@@ -180,14 +185,26 @@ export class BranchServers implements AsyncDisposable {
     const { spec } = running
     const { program } = spec
     await this.options.slots.take(running)
-    const { copy, trouble, unapproved } = await this.#copied(running)
-    if (this.#running.get(spec.name) !== running) throw new Failure('The language server is not needed any more.')
-    this.#become(running, { is: 'starting', program, words: 'Starts' })
+    const { copy, prepared } = await this.#copied(running)
+    this.#verifyNeeded(running)
+    const filesAreThere = Promise.withResolvers<void>()
+    // The program is loaded while the files are written.
     const server = new LanguageServer(spec, this.options.launcher, copy.folder, {
       onProblems: path => this.#problemsCame(path),
-      onEnd: why => this.#ended(running, why),
+      onEnd: why => {
+        if (running.server === server) this.#ended(running, why)
+      },
+      filesAreThere: filesAreThere.promise,
     })
     running.server = server
+    const { trouble, unapproved } = await prepared.catch(error => {
+      running.server = undefined
+      server.end('Its files can’t be written.')
+      throw error
+    })
+    this.#verifyNeeded(running)
+    this.#become(running, { is: 'starting', program, words: 'Starts' })
+    filesAreThere.resolve()
     for (const path of this.options.shown()) this.#show(path)
     const capabilities = await server.ready
     const commands = unapproved
@@ -199,6 +216,11 @@ export class BranchServers implements AsyncDisposable {
       ...(trouble !== undefined && { words: trouble }),
     })
     return server
+  }
+
+  #verifyNeeded(running: Running): void {
+    if (this.#running.get(running.spec.name) !== running)
+      throw new Failure('The language server is not needed any more.')
   }
 
   #ended(running: Running, why: string): void {
@@ -237,31 +259,48 @@ export class BranchServers implements AsyncDisposable {
 
   // --- The copy
 
-  async #copied(running: Running) {
-    const begun = this.#copy ?? this.#queued(() => this.#makeCopy(running))
+  async #copied(running: Running): Promise<Copied> {
+    const begun = this.#copy ?? this.#beginCopy(running)
     this.#copy = begun
-    begun.catch(() => {
+    const forget = () => {
       if (this.#copy === begun) this.#copy = undefined
-    })
+    }
+    begun.then(({ prepared }) => prepared).catch(forget)
     return await begun
   }
 
-  async #makeCopy(running: Running) {
+  async #beginCopy(running: Running): Promise<Copied> {
     const { state, launcher } = this.options
-    const vfs = await this.work.vfs()
-    const copy = await BranchCopy.make(vfs, materializedIn(state), launcher)
-    const { commands, unapproved } = await this.#preparing(vfs)
-    let trouble: string | undefined
-    if (unapproved.length === 0 && commands.length > 0) {
-      const hasNetwork = await new NetworkPermission(this.options.approvals, state, this.#repository).isGiven()
-      for (const command of commands) {
-        if (trouble !== undefined) break
-        const { program } = running.spec
-        this.#become(running, { is: 'starting', program, words: `Prepares the files: ${command.slice(0, 100)}` })
-        trouble = await launcher.prepare(copy.folder, command, { hasNetwork, signal: this.#end.signal })
+    const begun = Promise.withResolvers<BranchCopy>()
+    const prepared = this.#queued(async () => {
+      const vfs = await this.work.vfs()
+      const copy = await BranchCopy.begin(vfs, materializedIn(state), launcher)
+      begun.resolve(copy)
+      try {
+        await copy.filled
+        return await this.#prepare(vfs, copy.folder, running)
+      } catch (error) {
+        await copy[Symbol.asyncDispose]()
+        throw error
       }
+    })
+    prepared.catch(begun.reject)
+    return { copy: await begun.promise, prepared }
+  }
+
+  /** Runs the commands of FORGE.md that prepare the files, if all of them are approved. */
+  async #prepare(vfs: WorkInProgressVfs, folder: string, running: Running): Promise<Prepared> {
+    const { state, launcher } = this.options
+    const { commands, unapproved } = await this.#preparing(vfs)
+    if (unapproved.length > 0 || commands.length === 0) return { trouble: undefined, unapproved }
+    const hasNetwork = await new NetworkPermission(this.options.approvals, state, this.#repository).isGiven()
+    for (const command of commands) {
+      const { program } = running.spec
+      this.#become(running, { is: 'starting', program, words: `Prepares the files: ${command.slice(0, 100)}` })
+      const trouble = await launcher.prepare(folder, command, { hasNetwork, signal: this.#end.signal })
+      if (trouble !== undefined) return { trouble, unapproved }
     }
-    return { copy, trouble, unapproved }
+    return { trouble: undefined, unapproved }
   }
 
   get #repository() {

@@ -73,7 +73,9 @@ export class Languages implements AsyncDisposable {
     await switchTo(this.options.state, 'language-servers-are-on', isOn)
     this.#isOn = Promise.resolve(isOn)
     this.#check = undefined
-    if (!isOn) await this.#endAll()
+    // The first file will ask for this at once.
+    if (isOn) this.#whyMissing()
+    else await this.#endAll()
     this.options.say({ say: 'language servers' })
   }
 
