@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { Failure } from '../core/failure.ts'
 import { type CommitFields, commit } from '../core/git/commits.ts'
 import { type Objects, oidOf } from '../core/git/objects.ts'
-import type { Entry, Oid, Path } from '../core/git/repository.ts'
+import type { Entry, Oid, Path, Repository } from '../core/git/repository.ts'
 import { run } from '../core/git/run.ts'
 import { openScratch } from '../core/git/scratch.ts'
 import {
@@ -221,25 +221,43 @@ export class WorkInProgressVfs implements Vfs {
    * folder; {@link removeLeftBehind} removes those of killed processes.
    */
   async materialize(parent: string): Promise<{ folder: string } & AsyncDisposable> {
-    const { repository } = this.objects
-    const tree = await this.writeTree()
-    const { objects, format } = repository
-    const scratch = await openScratch({ parent, borrowed: [objects], format, signal: repository.signal })
+    const made = await this.beginToMaterialize(parent)
     try {
-      // Attributes of the repository must not change the content of files.
-      await mkdir(join(scratch.gitDir, 'info'))
-      await writeFile(
-        join(scratch.gitDir, 'info', 'attributes'),
-        '* -text -ident -filter !eol !working-tree-encoding\n',
-      )
-      if (tree !== emptyTree(format)) await run(scratch, ['read-tree', '--reset', '-u', tree])
-      // Only the files remain there: no repository, and no path to the user's objects.
-      await rm(scratch.gitDir, { recursive: true, force: true })
+      await made.filled
+      return made
     } catch (error) {
-      await scratch[Symbol.asyncDispose]()
+      await made[Symbol.asyncDispose]()
       throw error
     }
-    return { folder: scratch.cwd, [Symbol.asyncDispose]: () => scratch[Symbol.asyncDispose]() }
+  }
+
+  /**
+   * The same, for a caller that needs the folder before it has its files: it is there at once, and empty. `filled`
+   * resolves when it has all files, and only them. Disposing it waits for that.
+   */
+  async beginToMaterialize(parent: string): Promise<{ folder: string; filled: Promise<void> } & AsyncDisposable> {
+    const { objects, format, signal } = this.objects.repository
+    const scratch = await openScratch({ parent, borrowed: [objects], format, signal })
+    // Beside the scratch's repository: who sees the folder sees no path to the user's objects.
+    const folder = join(scratch.cwd, 'files')
+    await mkdir(folder)
+    const filled = this.#fill(scratch, folder)
+    filled.catch(() => undefined)
+    const end = async () => {
+      await filled.catch(() => undefined)
+      await scratch[Symbol.asyncDispose]()
+    }
+    return { folder, filled, [Symbol.asyncDispose]: end }
+  }
+
+  async #fill(scratch: Repository, folder: string): Promise<void> {
+    const tree = await this.writeTree()
+    // Attributes of the repository must not change the content of files.
+    await mkdir(join(scratch.gitDir, 'info'))
+    await writeFile(join(scratch.gitDir, 'info', 'attributes'), '* -text -ident -filter !eol !working-tree-encoding\n')
+    const where = { ...scratch, cwd: folder, env: { ...scratch.env, GIT_WORK_TREE: folder } }
+    if (tree !== emptyTree(scratch.format)) await run(where, ['read-tree', '--reset', '-u', tree])
+    await rm(scratch.gitDir, { recursive: true, force: true })
   }
 
   async entryAt(path: Path): Promise<Entry> {

@@ -26,15 +26,16 @@ type ClosedEnd = ContainerEnd & { output: string }
  */
 export async function whyNoContainer(signal: AbortSignal): Promise<string | undefined> {
   const sh = shellIn({ cwd: '/', signal }, { nothrow: true, timeout: '30s' })
-  const info = await sh`docker info --format ${'{{json .SecurityOptions}}'}`
+  const [info, image] = await Promise.all([
+    sh`docker info --format ${'{{json .SecurityOptions}}'}`,
+    sh`docker image inspect --format ${'{{.Id}}'} ${IMAGE}`,
+  ])
   signal.throwIfAborted()
   if (info.exitCode === 127) return 'docker, which is not installed: install Docker Engine or Docker Desktop.'
   if (info.exitCode !== 0 || !info.stdout.startsWith('['))
     return `docker, and its engine does not answer (${visible(firstLine(info.stderr))}): start it.`
   if (/name=(rootless|userns)/.test(info.stdout))
     return 'a docker engine that does not map user ids (rootless or userns-remap).'
-  const image = await sh`docker image inspect --format ${'{{.Id}}'} ${IMAGE}`
-  signal.throwIfAborted()
   if (image.exitCode !== 0) return `the image ${IMAGE}: make image.`
   return undefined
 }

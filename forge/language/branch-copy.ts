@@ -16,21 +16,28 @@ export type FileEvent = { path: Path; type: 1 | 2 | 3 }
 
 export class BranchCopy implements AsyncDisposable {
   #vfs: WorkInProgressVfs
+  /** Resolves when the folder has all files of the branch, which servers can read. */
+  readonly filled: Promise<void>
 
   private constructor(
     readonly folder: string,
     readonly owner: readonly [uid: number, gid: number],
     vfs: WorkInProgressVfs,
-    readonly made: AsyncDisposable,
+    readonly made: { filled: Promise<void> } & AsyncDisposable,
+    launcher: Launcher,
   ) {
     this.#vfs = vfs
+    this.filled = made.filled.then(async () => {
+      await launcher.own(folder)
+    })
+    this.filled.catch(() => undefined)
   }
 
-  /** Writes all files of a branch into a new folder below `parent`. */
-  static async make(vfs: WorkInProgressVfs, parent: string, launcher: Launcher): Promise<BranchCopy> {
-    const made = await vfs.materialize(parent)
+  /** Begins to write all files of a branch into a new folder below `parent`. */
+  static async begin(vfs: WorkInProgressVfs, parent: string, launcher: Launcher): Promise<BranchCopy> {
+    const made = await vfs.beginToMaterialize(parent)
     try {
-      return new BranchCopy(made.folder, await launcher.own(made.folder), vfs, made)
+      return new BranchCopy(made.folder, await launcher.own(made.folder), vfs, made, launcher)
     } catch (error) {
       await made[Symbol.asyncDispose]()
       throw error
@@ -42,7 +49,10 @@ export class BranchCopy implements AsyncDisposable {
     return this.#vfs
   }
 
-  /** Makes the files as they are in `vfs`. Gives the changed ones. The caller runs one call at a time. */
+  /**
+   * Makes the files as they are in `vfs`. Gives the changed ones. The caller runs one call at a time, and none before
+   * the folder is filled.
+   */
   async follow(vfs: WorkInProgressVfs): Promise<FileEvent[]> {
     const before = this.#vfs
     const paths = new Set([...before.changes.keys(), ...vfs.changes.keys()])
@@ -60,6 +70,7 @@ export class BranchCopy implements AsyncDisposable {
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    await this.filled.catch(() => undefined)
     await openAll(this.folder)
     await this.made[Symbol.asyncDispose]()
   }

@@ -39,6 +39,11 @@ export type ServerOptions = {
   onProblems: (path: Path) => void
   /** Called once when the server has ended or was ended; `why`: a sentence. */
   onEnd: (why: string) => void
+  /**
+   * Resolves when the folder has its files: the server is told of the folder then, while its program is loaded before.
+   * Default: the files are there.
+   */
+  filesAreThere?: Promise<void>
 }
 
 export class LanguageServer {
@@ -83,6 +88,7 @@ export class LanguageServer {
 
   async #start(): Promise<Capabilities> {
     try {
+      await this.options.filesAreThere
       const params = initializeParams(this.spec.initializationOptions)
       const options = { timeout: START_TIMEOUT_MS }
       const { capabilities } = await this.#connection.request('initialize', params, Initialized, options)

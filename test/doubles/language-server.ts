@@ -183,6 +183,8 @@ function hear({ id, method, params = {} }: { id?: number; method?: string; param
     if (behaviour === 'dying' && document.text?.includes('die')) process.exit(3)
     publish(document.uri)
     if (behaviour === 'flooding') flood(document.uri)
+    // As real servers do, which send what they find in parts.
+    if (behaviour === 'repeating') setInterval(() => publish(document.uri), 30)
   }
   if (id === undefined || method === undefined) return
   if (behaviour === 'hanging' && method !== 'initialize') return

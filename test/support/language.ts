@@ -4,7 +4,16 @@ import { type Launcher, startProcess } from '../../forge/language/launch.ts'
 
 const DOUBLE = join(import.meta.dir, '../doubles/language-server.ts')
 
-export type Behaviour = 'good' | 'html' | 'lying' | 'dying' | 'hanging' | 'flooding' | 'huge' | 'no protocol'
+export type Behaviour =
+  | 'good'
+  | 'repeating'
+  | 'html'
+  | 'lying'
+  | 'dying'
+  | 'hanging'
+  | 'flooding'
+  | 'huge'
+  | 'no protocol'
 
 export type TestLauncher = Launcher & {
   /** Each server that was started: its program and its folder. */

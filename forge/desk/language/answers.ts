@@ -76,7 +76,7 @@ export async function complete(
   fitting.sort((one, other) => {
     const starts = Number(startsWith(other, wanted)) - Number(startsWith(one, wanted))
     if (starts !== 0) return starts
-    return (one.sortText ?? one.label) < (other.sortText ?? other.label) ? -1 : 1
+    return compare(one.sortText ?? one.label, other.sortText ?? other.label)
   })
   const items = fitting.slice(0, MAX.completions)
   return {
@@ -85,6 +85,8 @@ export async function complete(
     isIncomplete: (found?.isIncomplete ?? false) || fitting.length > items.length,
   }
 }
+
+const compare = (one: string, other: string): number => (one < other ? -1 : one > other ? 1 : 0)
 
 /** Whether the characters of `words` are in a text, in their order. */
 function isIn(words: string, text: string): boolean {
@@ -193,8 +195,7 @@ export async function symbolPlaces(
   }
   places.sort(
     (one, other) =>
-      Number(other.path === path) - Number(one.path === path) ||
-      (one.path < other.path ? -1 : one.path > other.path ? 1 : one.line - other.line),
+      Number(other.path === path) - Number(one.path === path) || compare(one.path, other.path) || one.line - other.line,
   )
   return { places, outside: [...outside], isCut: (found?.length ?? 0) > places.length + outside.size }
 }
@@ -249,8 +250,7 @@ export async function allProblems(servers: BranchServers): Promise<ListedProblem
   }
   return listed.sort(
     (one, other) =>
-      RANKS[one.severity] - RANKS[other.severity] ||
-      (one.path < other.path ? -1 : one.path > other.path ? 1 : one.line - other.line),
+      RANKS[one.severity] - RANKS[other.severity] || compare(one.path, other.path) || one.line - other.line,
   )
 }
 

@@ -20,6 +20,7 @@ import type { BranchWork } from '../branches/branch-work.ts'
 import type { Abilities, LanguageState, Problem } from '../contract/language.ts'
 import type { News } from '../contract/news.ts'
 import { decodeText } from '../reading/text.ts'
+import type { Slots, SlotUser } from './slots.ts'
 
 /** Typed text is told to the servers after this many milliseconds, or before the next question. */
 const TYPED_DELAY_MS = 10
@@ -39,23 +40,34 @@ export type BranchServersOptions = {
   say: (news: News) => void
   /** The files of the branch that windows show. */
   shown: () => ReadonlySet<Path>
+  /** The slots that all branches share. */
+  slots: Slots
 }
 
 /** A server of the branch, or why there is none. */
-type Running = {
+type Running = SlotUser & {
   spec: ServerSpec
   server: LanguageServer | undefined
   state: LanguageState
   /** Resolves when the server can be asked. Rejects with a {@link Failure}. */
   ready: Promise<LanguageServer>
-  /** When it was used last. */
   used: number
+  /** How many tasks wait for its answers. */
+  holders: number
 }
+
+/** The copy of the files, which is there at once, and what became of filling and preparing it. */
+type Copied = { copy: BranchCopy; prepared: Promise<Prepared> }
+/** Why a preparing command failed, and the commands that the user has not approved. */
+type Prepared = { trouble: string | undefined; unapproved: string[] }
+
+/** A server ends after this long without being used, in milliseconds: while a file of it is open, and otherwise. */
+export type IdleLimits = { open: number; closed: number }
 
 export class BranchServers implements AsyncDisposable {
   readonly #running = new Map<ServerName, Running>()
   readonly #failures = new Map<ServerName, number[]>()
-  #copy: Promise<{ copy: BranchCopy; trouble: string | undefined; unapproved: string[] }> | undefined
+  #copy: Promise<Copied> | undefined
   /** Work on the copy is done one after the other. */
   #queue: Promise<unknown> = Promise.resolve()
   readonly #typed = new Set<Path>()
@@ -76,20 +88,9 @@ export class BranchServers implements AsyncDisposable {
     return this.work.name
   }
 
-  /** When a running server was used last, by its language. */
-  get uses(): { name: ServerName; used: number; isOpen: boolean }[] {
-    return [...this.#running.values()].flatMap(({ spec, server, used }) =>
-      server ? [{ name: spec.name, used, isOpen: server.openPaths.length > 0 }] : [],
-    )
-  }
-
   /** Whether no server runs or starts. */
   get isIdle(): boolean {
     return this.#running.size === 0 && this.#holders === 0
-  }
-
-  get isHeld(): boolean {
-    return this.#holders > 0
   }
 
   // --- Start and end
@@ -119,35 +120,59 @@ export class BranchServers implements AsyncDisposable {
     const found = serverFor(path)
     if (!found) return
     this.#failures.delete(found.spec.name)
-    this.#stop(found.spec.name, 'It is started again.')
+    const running = this.#running.get(found.spec.name)
+    if (running) this.#stop(running, 'It is started again.')
     this.#begin(found.spec)
     for (const shown of this.options.shown()) this.#show(shown)
   }
 
   /** Ends an idle server. The next request starts it again. */
-  sleep(name: ServerName): void {
-    const running = this.#running.get(name)
-    if (!running) return
+  #sleep(running: Running): void {
     this.#sayNoProblems(running)
-    this.#stop(name, 'It was idle.')
+    this.#stop(running, 'It was idle.')
     this.#become(running, { is: 'idle', program: running.spec.program })
   }
 
-  #stop(name: ServerName, why: string): void {
-    const running = this.#running.get(name)
-    this.#running.delete(name)
-    running?.server?.end(why)
+  /** Ends the servers that were not used for a while, and hides files from the others that no window shows. */
+  endIdle(limits: IdleLimits): void {
+    this.reconcile()
+    const shown = new Set([...this.options.shown()].map(path => serverFor(path)?.spec))
+    for (const running of [...this.#running.values()]) {
+      if (running.isHeld) continue
+      const isOpen = shown.has(running.spec)
+      if (Date.now() - running.used <= (isOpen ? limits.open : limits.closed)) continue
+      if (running.state.is !== 'ended') this.#sleep(running)
+      else if (!isOpen) this.#stop(running, 'It was idle.')
+    }
+  }
+
+  #stop(running: Running, why: string): void {
+    if (this.#running.get(running.spec.name) === running) this.#running.delete(running.spec.name)
+    this.options.slots.free(running)
+    running.server?.end(why)
   }
 
   #begin(spec: ServerSpec): Running {
+    if (this.#end.signal.aborted) throw new Failure('The language servers of this branch have ended.')
     const { program } = spec
-    const starting: LanguageState = { is: 'starting', program, words: 'Copies the files of the branch' }
     const { promise, resolve, reject } = Promise.withResolvers<LanguageServer>()
-    const running: Running = { spec, server: undefined, state: starting, ready: promise, used: Date.now() }
+    const running: Running = {
+      spec,
+      server: undefined,
+      state: { is: 'starting', program, words: 'Copies the files of the branch' },
+      ready: promise,
+      used: Date.now(),
+      holders: 0,
+      get isHeld() {
+        return running.holders > 0
+      },
+      giveUp: () => this.#sleep(running),
+    }
     promise.catch(() => undefined)
     this.#running.set(spec.name, running)
     this.#start(running).then(resolve, error => {
       reject(error)
+      this.options.slots.free(running)
       const words = error instanceof Failure ? error.message : `It did not start: ${String(error)}`
       if (this.#running.get(spec.name) === running && running.state.is === 'starting')
         this.#become(running, { is: 'ended', program, words })
@@ -159,14 +184,27 @@ export class BranchServers implements AsyncDisposable {
   async #start(running: Running): Promise<LanguageServer> {
     const { spec } = running
     const { program } = spec
-    const { copy, trouble, unapproved } = await this.#copied(running)
-    if (this.#running.get(spec.name) !== running) throw new Failure('The language server is not needed any more.')
-    this.#become(running, { is: 'starting', program, words: 'Starts' })
+    await this.options.slots.take(running)
+    const { copy, prepared } = await this.#copied(running)
+    this.#verifyNeeded(running)
+    const filesAreThere = Promise.withResolvers<void>()
+    // The program is loaded while the files are written.
     const server = new LanguageServer(spec, this.options.launcher, copy.folder, {
       onProblems: path => this.#problemsCame(path),
-      onEnd: why => this.#ended(running, why),
+      onEnd: why => {
+        if (running.server === server) this.#ended(running, why)
+      },
+      filesAreThere: filesAreThere.promise,
     })
     running.server = server
+    const { trouble, unapproved } = await prepared.catch(error => {
+      running.server = undefined
+      server.end('Its files can’t be written.')
+      throw error
+    })
+    this.#verifyNeeded(running)
+    this.#become(running, { is: 'starting', program, words: 'Starts' })
+    filesAreThere.resolve()
     for (const path of this.options.shown()) this.#show(path)
     const capabilities = await server.ready
     const commands = unapproved
@@ -180,6 +218,11 @@ export class BranchServers implements AsyncDisposable {
     return server
   }
 
+  #verifyNeeded(running: Running): void {
+    if (this.#running.get(running.spec.name) !== running)
+      throw new Failure('The language server is not needed any more.')
+  }
+
   #ended(running: Running, why: string): void {
     const { spec } = running
     // A server that was ended on purpose is no longer in the list.
@@ -189,6 +232,7 @@ export class BranchServers implements AsyncDisposable {
     this.#failures.set(spec.name, failures)
     this.#sayNoProblems(running)
     running.server = undefined
+    this.options.slots.free(running)
     if (failures.length > FAILURES.most) this.#become(running, { is: 'ended', program: spec.program, words: why })
     else {
       this.#running.delete(spec.name)
@@ -215,31 +259,48 @@ export class BranchServers implements AsyncDisposable {
 
   // --- The copy
 
-  async #copied(running: Running) {
-    const begun = this.#copy ?? this.#queued(() => this.#makeCopy(running))
+  async #copied(running: Running): Promise<Copied> {
+    const begun = this.#copy ?? this.#beginCopy(running)
     this.#copy = begun
-    begun.catch(() => {
+    const forget = () => {
       if (this.#copy === begun) this.#copy = undefined
-    })
+    }
+    begun.then(({ prepared }) => prepared).catch(forget)
     return await begun
   }
 
-  async #makeCopy(running: Running) {
+  async #beginCopy(running: Running): Promise<Copied> {
     const { state, launcher } = this.options
-    const vfs = await this.work.vfs()
-    const copy = await BranchCopy.make(vfs, materializedIn(state), launcher)
-    const { commands, unapproved } = await this.#preparing(vfs)
-    let trouble: string | undefined
-    if (unapproved.length === 0 && commands.length > 0) {
-      const hasNetwork = await new NetworkPermission(this.options.approvals, state, this.#repository).isGiven()
-      for (const command of commands) {
-        if (trouble !== undefined) break
-        const { program } = running.spec
-        this.#become(running, { is: 'starting', program, words: `Prepares the files: ${command.slice(0, 100)}` })
-        trouble = await launcher.prepare(copy.folder, command, { hasNetwork, signal: this.#end.signal })
+    const begun = Promise.withResolvers<BranchCopy>()
+    const prepared = this.#queued(async () => {
+      const vfs = await this.work.vfs()
+      const copy = await BranchCopy.begin(vfs, materializedIn(state), launcher)
+      begun.resolve(copy)
+      try {
+        await copy.filled
+        return await this.#prepare(vfs, copy.folder, running)
+      } catch (error) {
+        await copy[Symbol.asyncDispose]()
+        throw error
       }
+    })
+    prepared.catch(begun.reject)
+    return { copy: await begun.promise, prepared }
+  }
+
+  /** Runs the commands of FORGE.md that prepare the files, if all of them are approved. */
+  async #prepare(vfs: WorkInProgressVfs, folder: string, running: Running): Promise<Prepared> {
+    const { state, launcher } = this.options
+    const { commands, unapproved } = await this.#preparing(vfs)
+    if (unapproved.length > 0 || commands.length === 0) return { trouble: undefined, unapproved }
+    const hasNetwork = await new NetworkPermission(this.options.approvals, state, this.#repository).isGiven()
+    for (const command of commands) {
+      const { program } = running.spec
+      this.#become(running, { is: 'starting', program, words: `Prepares the files: ${command.slice(0, 100)}` })
+      const trouble = await launcher.prepare(folder, command, { hasNetwork, signal: this.#end.signal })
+      if (trouble !== undefined) return { trouble, unapproved }
     }
-    return { copy, trouble, unapproved }
+    return { trouble: undefined, unapproved }
   }
 
   get #repository() {
@@ -264,10 +325,10 @@ export class BranchServers implements AsyncDisposable {
     if (unapproved.join('\0') !== commands.join('\0'))
       throw new Failure('FORGE.md has changed meanwhile: look at its commands again.')
     await this.#signatures.add(commands.map(preparing))
-    const specs = [...this.#running.values()].map(({ spec }) => spec)
-    for (const { name } of specs) this.#stop(name, 'It is started again.')
+    const all = [...this.#running.values()]
+    for (const running of all) this.#stop(running, 'It is started again.')
     await this.#dropCopy()
-    for (const spec of specs) this.#begin(spec)
+    for (const { spec } of all) if (!this.#running.has(spec.name)) this.#begin(spec)
   }
 
   async #dropCopy(): Promise<void> {
@@ -326,10 +387,14 @@ export class BranchServers implements AsyncDisposable {
 
   /** Hides files from the servers that no window shows any more. */
   reconcile(): void {
-    if (this.isHeld) return
+    if (this.#holders > 0) return
     const shown = this.options.shown()
-    for (const { server } of this.#running.values())
-      for (const path of server?.openPaths ?? []) if (!shown.has(path)) server?.hide(path)
+    for (const running of this.#running.values())
+      for (const path of running.server?.openPaths ?? []) {
+        if (shown.has(path)) continue
+        running.server?.hide(path)
+        running.used = Date.now()
+      }
   }
 
   /** Sends the text of an open file to its server at each change. */
@@ -395,26 +460,39 @@ export class BranchServers implements AsyncDisposable {
       const unknown: Path[] = []
       for (const [spec, all] of byServer) {
         if (!spec) continue
-        const running = this.#running.get(spec.name) ?? this.#begin(spec)
-        running.used = Date.now()
-        const server = await running.ready
-        await this.#followTo(vfs)
-        for (const path of all) {
-          const text = await textIn(vfs, path)
-          const { languageId } = serverFor(path) ?? {}
-          if (text === undefined || languageId === undefined) continue
-          if (server.textOf(path) === undefined) shownHere.add(path)
-          server.show(path, text, languageId)
-        }
-        unknown.push(...(await server.settled(all, timeout, signal)))
-        signal.throwIfAborted()
-        for (const path of all) found.set(path, server.problemsOf(path).map(withoutRaw))
+        await this.#holding(spec, async server => {
+          await this.#followTo(vfs)
+          for (const path of all) {
+            const text = await textIn(vfs, path)
+            const { languageId } = serverFor(path) ?? {}
+            if (text === undefined || languageId === undefined) continue
+            if (server.textOf(path) === undefined) shownHere.add(path)
+            server.show(path, text, languageId)
+          }
+          unknown.push(...(await server.settled(all, timeout, signal)))
+          signal.throwIfAborted()
+          for (const path of all) found.set(path, server.problemsOf(path).map(withoutRaw))
+        })
       }
       return { found, unknown }
     } finally {
       this.#holders--
       for (const { server } of this.#running.values()) for (const path of shownHere) server?.hide(path)
       this.changed()
+    }
+  }
+
+  /** Runs a task with a server, which is started where it does not run, and not ended for another one meanwhile. */
+  async #holding(spec: ServerSpec, task: (server: LanguageServer) => Promise<void>): Promise<void> {
+    const running = this.#running.get(spec.name) ?? this.#begin(spec)
+    running.used = Date.now()
+    running.holders++
+    try {
+      await task(await running.ready)
+    } finally {
+      running.holders--
+      running.used = Date.now()
+      this.options.slots.look()
     }
   }
 
@@ -445,7 +523,7 @@ export class BranchServers implements AsyncDisposable {
   async [Symbol.asyncDispose](): Promise<void> {
     this.#end.abort(new Failure('The language servers have ended.'))
     for (const timer of this.#timers.values()) clearTimeout(timer)
-    for (const name of [...this.#running.keys()]) this.#stop(name, 'The desk has ended it.')
+    for (const running of [...this.#running.values()]) this.#stop(running, 'The desk has ended it.')
     await this.#dropCopy()
   }
 }

@@ -27,7 +27,7 @@ export function languageHandlers(languages: Languages): Handlers<typeof language
   return {
     'understand file': ({ branch, path }) => languages.understand(branch, path),
     'switch language servers': ({ isOn }) => languages.switchOn(isOn),
-    'restart language server': async ({ branch, path }) => (await languages.running(branch)).restart(path),
+    'restart language server': ({ branch, path }) => languages.restart(branch, path),
     'approve preparing': async ({ branch, commands }) => await (await languages.running(branch)).approve(commands),
     problems: async ({ branch, path }) =>
       (await languages.running(branch)).problemsOf(path) ?? { version: 0, problems: [] },

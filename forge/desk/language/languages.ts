@@ -9,19 +9,19 @@ import { visiblePath } from '../../../core/text.ts'
 import { Approvals } from '../../ai/approvals.ts'
 import { isSwitchedOn, switchTo } from '../../ai/switches.ts'
 import { IN_CONTAINER, type Launcher } from '../../language/launch.ts'
-import { type ServerName, serverFor } from '../../language/servers.ts'
+import { serverFor } from '../../language/servers.ts'
 import type { WorkInProgressVfs } from '../../vfs.ts'
 import type { BranchWork } from '../branches/branch-work.ts'
 import type { LanguageState, Problem } from '../contract/language.ts'
 import type { News } from '../contract/news.ts'
 import type { At } from '../contract/values.ts'
-import { BranchServers } from './branch-servers.ts'
+import { BranchServers, type IdleLimits } from './branch-servers.ts'
+import { Slots } from './slots.ts'
 
 /** How often idle servers are looked for, in milliseconds. */
 const LOOK_INTERVAL_MS = 15_000
-/** A server ends after this long without an open file, and without being used, in milliseconds. */
-const IDLE_MS = { closed: 2 * 60_000, open: 30 * 60_000 }
-/** At most this many servers run at a time. One more ends the one that was used least recently. */
+const IDLE_MS: IdleLimits = { closed: 2 * 60_000, open: 30 * 60_000 }
+/** At most this many servers start and run at a time. */
 const MAX_SERVERS = 8
 /** Whether servers can run here is looked up again after this many milliseconds; without an answer after the second. */
 const CHECK_VALID_MS = 60_000
@@ -40,19 +40,26 @@ export type LanguagesOptions = {
   shown: () => Iterable<{ at: At; path: Path }>
   /** How servers are started. Default: in the locked container. */
   launcher?: Launcher | undefined
+  idle?: IdleLimits
 }
 
 export class Languages implements AsyncDisposable {
-  readonly #branches = new Map<string, Promise<BranchServers>>()
+  /** By the work on a branch, whose name may change. */
+  readonly #branches = new Map<BranchWork, BranchServers>()
+  readonly #slots = new Slots(MAX_SERVERS)
   readonly #launcher: Launcher
   /** Whether the user has switched servers on, once it is known. */
   #isOn: Promise<boolean> | undefined
   #check: { at: number; words: Promise<string | undefined> } | undefined
   readonly #clock: ReturnType<typeof setInterval>
+  #hasEnded = false
 
   constructor(readonly options: LanguagesOptions) {
     this.#launcher = options.launcher ?? IN_CONTAINER
-    this.#clock = setInterval(() => this.#look(), LOOK_INTERVAL_MS)
+    this.#clock = setInterval(() => {
+      // A folder that can't be removed is removed with the next start of the desk.
+      this.look().catch(() => undefined)
+    }, LOOK_INTERVAL_MS)
     this.#clock.unref()
   }
 
@@ -66,7 +73,9 @@ export class Languages implements AsyncDisposable {
     await switchTo(this.options.state, 'language-servers-are-on', isOn)
     this.#isOn = Promise.resolve(isOn)
     this.#check = undefined
-    if (!isOn) await this.#endAll()
+    // The first file will ask for this at once.
+    if (isOn) this.#whyMissing()
+    else await this.#endAll()
     this.options.say({ say: 'language servers' })
   }
 
@@ -78,16 +87,23 @@ export class Languages implements AsyncDisposable {
     if (!(await this.isOn())) return { is: 'off', program }
     const missing = await this.#whyMissing()
     if (missing !== undefined) return { is: 'missing', program, words: missing }
-    const servers = await this.#of(branch)
-    this.#makeRoom(branch, found.spec.name)
-    return servers.understand(path)
+    const work = await this.options.work(branch)
+    // They may have been switched off meanwhile.
+    if (!(await this.isOn())) return { is: 'off', program }
+    return this.#of(work).understand(path)
   }
 
   /** The servers of a branch. Throws a {@link Failure} where none run. */
   async running(branch: string): Promise<BranchServers> {
-    const running = this.#branches.get(branch)
+    const running = this.#branches.get(await this.options.work(branch))
     if (!running) throw new Failure(`No language server runs for ${visiblePath(branch)}.`)
-    return await running
+    return running
+  }
+
+  /** Starts the server of a file again, also where it ended too often. */
+  async restart(branch: string, path: Path): Promise<void> {
+    const work = await this.options.work(branch)
+    if (await this.isOn()) this.#of(work).restart(path)
   }
 
   /** Whether servers are switched on, and can run here. */
@@ -104,52 +120,53 @@ export class Languages implements AsyncDisposable {
   ): Promise<{ found: Map<Path, Problem[]>; unknown: Path[] }> {
     const known = paths.filter(path => serverFor(path) !== undefined)
     if (known.length === 0) return { found: new Map(), unknown: [] }
-    const servers = await this.#of(branch)
-    return await servers.problemsIn(vfs, known, { timeout: PROBLEMS_TIMEOUT_MS, signal })
+    const work = await this.options.work(branch)
+    if (!(await this.isOn())) throw new Failure('Language servers are switched off.')
+    return await this.#of(work).problemsIn(vfs, known, { timeout: PROBLEMS_TIMEOUT_MS, signal })
   }
 
   /** Takes notice of news that the desk sends to windows. */
   hear(news: News): void {
-    if (this.#branches.size === 0) return
-    if (news.say === 'renamed') this.#renamed(news.branch, news.to)
     if (!('branch' in news) || news.branch === undefined) return
-    const running = this.#branches.get(news.branch)
+    const running = this.#named(news.branch)
     if (!running) return
     switch (news.say) {
       case 'edited':
       case 'replaced':
-        running.then(servers => servers.edited(news.path))
+        running.edited(news.path)
         break
       case 'branch':
       case 'saved':
-        running.then(servers => servers.changed())
+        running.changed()
         break
       case 'renamed file':
-        running.then(servers => servers.reconcile())
+        running.reconcile()
         break
     }
   }
 
-  #renamed(from: string, to: string): void {
-    const running = this.#branches.get(from)
-    if (!running) return
-    this.#branches.delete(from)
-    this.#branches.set(to, running)
+  #named(branch: string): BranchServers | undefined {
+    for (const servers of this.#branches.values()) if (servers.branch === branch) return servers
+    return undefined
   }
 
-  async #of(branch: string): Promise<BranchServers> {
-    const known = this.#branches.get(branch) ?? this.#open(branch)
-    this.#branches.set(branch, known)
-    known.catch(() => this.#branches.delete(branch))
-    return await known
-  }
-
-  async #open(branch: string): Promise<BranchServers> {
-    const { state, config, say, work } = this.options
-    const opened = await work(branch)
+  /**
+   * The servers of a branch, to be used at once: those without a server are removed from time to time. The work on a
+   * branch that was deleted and created again is another one, so the servers of the former end.
+   */
+  #of(work: BranchWork): BranchServers {
+    if (this.#hasEnded) throw new Failure('The desk has ended.')
+    for (const other of this.#branches.values())
+      if (other.branch === work.name && other.work !== work) this.#drop(other).catch(() => undefined)
+    const known = this.#branches.get(work)
+    if (known) return known
+    const { state, config, say } = this.options
     const shown = () =>
-      new Set([...this.options.shown()].flatMap(({ at, path }) => (isIn(at, opened.name) ? [path] : [])))
-    return new BranchServers(opened, { state, approvals: new Approvals(config), launcher: this.#launcher, say, shown })
+      new Set([...this.options.shown()].flatMap(({ at, path }) => (isIn(at, work.name) ? [path] : [])))
+    const options = { state, approvals: new Approvals(config), launcher: this.#launcher, say, shown }
+    const servers = new BranchServers(work, { ...options, slots: this.#slots })
+    this.#branches.set(work, servers)
+    return servers
   }
 
   async #whyMissing(): Promise<string | undefined> {
@@ -167,43 +184,27 @@ export class Languages implements AsyncDisposable {
     }
   }
 
-  // --- Idle servers
+  // --- The end
 
-  async #all(): Promise<BranchServers[]> {
-    const all = await Promise.allSettled(this.#branches.values())
-    return all.flatMap(it => (it.status === 'fulfilled' ? [it.value] : []))
-  }
-
-  async #look(): Promise<void> {
-    for (const servers of await this.#all()) {
-      servers.reconcile()
-      if (servers.isHeld) continue
-      for (const { name, used, isOpen } of servers.uses)
-        if (Date.now() - used > (isOpen ? IDLE_MS.open : IDLE_MS.closed)) servers.sleep(name)
+  /** Ends idle servers, as is done from time to time. */
+  async look(): Promise<void> {
+    for (const servers of [...this.#branches.values()]) {
+      servers.endIdle(this.options.idle ?? IDLE_MS)
       if (servers.isIdle) await this.#drop(servers)
     }
   }
 
   async #drop(servers: BranchServers): Promise<void> {
-    this.#branches.delete(servers.branch)
+    this.#branches.delete(servers.work)
     await servers[Symbol.asyncDispose]()
   }
 
-  /** Ends the server that was used least recently, where one more would be too many. */
-  async #makeRoom(branch: string, name: ServerName): Promise<void> {
-    const all = (await this.#all()).flatMap(servers => servers.uses.map(use => ({ servers, ...use })))
-    if (all.length < MAX_SERVERS || all.some(it => it.servers.branch === branch && it.name === name)) return
-    const [oldest] = all.sort((one, other) => one.used - other.used)
-    oldest?.servers.sleep(oldest.name)
-  }
-
   async #endAll(): Promise<void> {
-    const all = await this.#all()
-    this.#branches.clear()
-    await Promise.all(all.map(servers => servers[Symbol.asyncDispose]()))
+    await Promise.all([...this.#branches.values()].map(servers => this.#drop(servers)))
   }
 
   async [Symbol.asyncDispose](): Promise<void> {
+    this.#hasEnded = true
     clearInterval(this.#clock)
     await this.#endAll()
   }

@@ -9,7 +9,7 @@ import {
   type CompletionResult,
   pickedCompletion,
 } from '@codemirror/autocomplete'
-import { type Diagnostic, lintGutter, setDiagnostics } from '@codemirror/lint'
+import { type Diagnostic, forEachDiagnostic, lintGutter, setDiagnostics } from '@codemirror/lint'
 import {
   type ChangeSet,
   type EditorState,
@@ -93,21 +93,36 @@ export function changesOf(doc: Text, changes: readonly TextChange[]): Transactio
   return isWrong ? undefined : placed
 }
 
-/** The transaction that shows problems, which were found in `doc`; `typed`: the changes from there to the state. */
+/**
+ * The transaction that shows problems, which were found in `doc`; `typed`: the changes from there to the state. None
+ * where the same are shown: it would close the tip of a problem.
+ */
 export function showProblems(
   state: EditorState,
   doc: Text,
   typed: readonly ChangeSet[],
   problems: readonly Problem[],
-): TransactionSpec {
+): TransactionSpec | undefined {
   const moved = (offset: number, side: 1 | -1) => typed.reduce((at, change) => change.mapPos(at, side), offset)
   const diagnostics = problems.map(({ range, severity, message, source, isUnused }): Diagnostic => {
     const from = Math.min(moved(offsetAt(doc, range.start), 1), state.doc.length)
     const to = Math.min(Math.max(from, moved(offsetAt(doc, range.end), -1)), state.doc.length)
     return { from, to, severity, message, source, ...(isUnused && { markClass: 'cm-unused' }) }
   })
-  return setDiagnostics(state, diagnostics)
+  const shown: Diagnostic[] = []
+  forEachDiagnostic(state, (diagnostic, from, to) => shown.push({ ...diagnostic, from, to }))
+  const isSame = keysOf(shown) === keysOf(diagnostics)
+  return isSame ? undefined : setDiagnostics(state, diagnostics)
 }
+
+/** Problems as a text that is the same for the same ones in another order. */
+const keysOf = (diagnostics: readonly Diagnostic[]): string =>
+  diagnostics
+    .map(({ from, to, severity, message, source, markClass }) =>
+      JSON.stringify([from, to, severity, message, source, markClass]),
+    )
+    .sort()
+    .join()
 
 /** The editor's extensions while a language server answers. */
 export function languageTools(can: Abilities, questions: LanguageQuestions): Extension {

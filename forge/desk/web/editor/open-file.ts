@@ -565,8 +565,10 @@ export class OpenFile {
     const count = (wanted: Problem['severity']) => problems.filter(({ severity }) => severity === wanted).length
     this.problemCounts.value = { errors: count('error'), warnings: count('warning') }
     const typed = sendableUpdates(this.state).map(({ changes }) => changes)
-    this.dispatch(showProblems(this.state, this.#confirmed, typed, problems))
-    this.#second?.dispatch(showProblems(this.#second.state, this.#confirmed, typed, problems))
+    const shown = showProblems(this.state, this.#confirmed, typed, problems)
+    if (shown) this.dispatch(shown)
+    const second = this.#second && showProblems(this.#second.state, this.#confirmed, typed, problems)
+    if (second) this.#second?.dispatch(second)
   }
 
   /** Runs a command of the editor, such as going to the next problem. */

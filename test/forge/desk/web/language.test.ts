@@ -1,9 +1,9 @@
 /** A file with a language server, in a real browser: a double answers in place of the container. */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser } from '../../../support/browser.ts'
-import { doubleLauncher } from '../../../support/language.ts'
+import { type Behaviour, doubleLauncher } from '../../../support/language.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
-import { type DeskPage, templateWith, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, settled, templateWith, until, withEachPage } from './page-scene.ts'
 
 // A busy machine renders slowly.
 setDefaultTimeout(120_000)
@@ -31,8 +31,8 @@ describe.skipIf(!hasBrowser)('a file with a language server', () => {
     await page.getByRole('tab', { name, selected: true }).waitFor()
     await editor().click()
   }
-  const turnOn = async () => {
-    languageServers.behaviour = 'good'
+  const turnOn = async (behaviour: Behaviour = 'good') => {
+    languageServers.behaviour = behaviour
     await open()
     await page.getByRole('button', { name: 'Turn on language servers' }).click()
     await problems().first().waitFor()
@@ -52,6 +52,40 @@ describe.skipIf(!hasBrowser)('a file with a language server', () => {
     await page.locator('.cm-diagnostic', { hasText: 'This is wrong.' }).first().waitFor()
     await page.keyboard.press('Control+Alt+p')
     await page.getByRole('group', { name: '2 problems' }).waitFor()
+  })
+
+  test('shows the problem that F8 went to until one goes on, while the server tells the same again', async () => {
+    await turnOn('repeating')
+    await page.keyboard.press('F8')
+    const tip = page.locator('.cm-diagnostic', { hasText: 'This is wrong.' })
+    await tip.waitFor()
+    // As often as the desk tells the same problems until the tip would be closed.
+    await using window = await desk.desk.window()
+    await window.heard('problems')
+    window.news.splice(0)
+    await until(() => window.news.filter(({ say }) => say === 'problems').length >= 3)
+    await settled(page)
+    expect(await tip.count()).toBe(1)
+    await page.keyboard.press('Control+Home')
+    await tip.waitFor({ state: 'detached' })
+  })
+
+  test('shows the problems of two files side by side, each as it is typed in', async () => {
+    await turnOn()
+    await page.keyboard.press('Control+\\')
+    await page.getByRole('region', { name: 'Right half' }).locator('.cm-focused').waitFor()
+    await page.getByRole('treeitem', { name: 'b.py' }).click()
+    const half = (name: string) => page.getByRole('region', { name })
+    await half('Right half').locator('.cm-line', { hasText: 'one one' }).waitFor()
+    await half('Left half').getByRole('button', { name: '1 error' }).waitFor()
+    await half('Right half').getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+End')
+    await page.keyboard.type('wrong wrong')
+    await half('Right half').getByRole('button', { name: '2 errors' }).waitFor()
+    await half('Right half').locator('.cm-lintRange-error').nth(1).waitFor()
+    await half('Left half').getByRole('button', { name: '1 error' }).waitFor()
+    expect(await half('Left half').locator('.cm-lintRange-error').count()).toBe(1)
+    expect(languageServers.running).toBe(1)
   })
 
   test('offers completions while one types, with what goes with them', async () => {
