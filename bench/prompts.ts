@@ -41,7 +41,7 @@ const { builtInTools } = await load('forge/ai/built-in-tools.ts')
 const { prepareSession } = await load('forge/ai/opening.ts')
 const { requestFor } = await load('forge/ai/context.ts')
 const { newSession, withUser } = await load('forge/ai/session.ts')
-const { wishedInWords } = await load('forge/tasks/context/wished.ts').catch(() => ({ wishedInWords: undefined }))
+const { wishedInWords, definedInWords } = await load('forge/tasks/context/wished.ts').catch(() => ({}))
 
 /** A plan for a wish, by the files of the change that was accepted: a task for code with its tests, one for texts. */
 function planFor({ wish }: Wish, files: readonly string[]): Plan {
@@ -127,6 +127,7 @@ async function measure(wish: Wish, folder: string): Promise<Measured[]> {
       'checks',
       await checksInWords(objects, base, { hasNetwork: false, programs: new Map(PROGRAMS.map(it => [it, '1.2'])) }),
     ),
+    ...(definedInWords ? [await store.put('defined', await definedInWords(map.code, base, wish.wish))] : []),
     ...(wishedInWords ? [await store.put('wished', await wishedInWords(objects, base, wish.wish))] : []),
   ]
   const plan = await store.putJson('plan', planFor(wish, files))

@@ -49,13 +49,28 @@ export async function readTree(objects: Objects, treeish: string): Promise<TreeE
 
 /** Reads the entry at a path (any bytes) in a tree or commit; the tree itself for the empty path. */
 export async function entryAt(objects: Objects, treeish: string, path: Path): Promise<Entry> {
+  return (await entriesAt(objects, treeish, [path]))[0]
+}
+
+/** As {@link entryAt}, for several paths, in the same order: each folder is read once. */
+export async function entriesAt(objects: Objects, treeish: string, paths: readonly Path[]): Promise<Entry[]> {
   const root = await objects.info(`${treeish}^{tree}`)
-  let entry: Entry = root && { mode: '040000', oid: root.oid }
-  for (const name of path === '' ? [] : path.split('/')) {
-    if (!entry || !isFolder(entry)) return undefined
-    entry = (await readTree(objects, entry.oid)).find(it => it.name === name)
+  const folders = new Map<Oid, Promise<Map<string, TreeEntry>>>()
+  const entriesOf = (oid: Oid): Promise<Map<string, TreeEntry>> => {
+    const reading =
+      folders.get(oid) ?? readTree(objects, oid).then(all => new Map(all.map(entry => [entry.name, entry])))
+    folders.set(oid, reading)
+    return reading
   }
-  return entry && { mode: entry.mode, oid: entry.oid }
+  const read = async (path: Path): Promise<Entry> => {
+    let entry: Entry = root && { mode: '040000', oid: root.oid }
+    for (const name of path === '' ? [] : path.split('/')) {
+      if (!entry || !isFolder(entry)) return undefined
+      entry = (await entriesOf(entry.oid)).get(name)
+    }
+    return entry && { mode: entry.mode, oid: entry.oid }
+  }
+  return await Promise.all(paths.map(read))
 }
 
 /**

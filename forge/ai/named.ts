@@ -2,10 +2,13 @@
  * Finds the files that the user's message is about: where its names are defined, and files named by its words, so that
  * the model's first call can read the right ones.
  */
-import { findExpression, type GrepMatch } from '../../core/git/grep.ts'
+import { findExpression } from '../../core/git/grep.ts'
 import type { Objects } from '../../core/git/objects.ts'
 import { fields, type Oid, type Path, type Repository } from '../../core/git/repository.ts'
 import { GitError, run } from '../../core/git/run.ts'
+import type { CodeFacts } from '../code/facts.ts'
+import { CODE_FILES } from '../code/languages.ts'
+import type { CodeReader } from '../code/reader.ts'
 import { isTest } from './languages.ts'
 
 /** A line, from 1, that defines a name. */
@@ -22,48 +25,44 @@ const MAX_PLACES_PER_NAME = 4
 const SEARCH_TIMEOUT_S = 3
 /** Only this many characters of a text are read. */
 const MAX_TEXT_CHARS = 20_000
-const MAX_MATCHES = 2000
+/** At most this many lines with the names are read. */
+const MAX_LINES = 20_000
+/** Longer lines are cut to this many characters. */
+const MAX_LINE_CHARS = 200
+/** At most this many files with the names are parsed. Names in few files come first; one in too many is ignored. */
+const MAX_FILES_PARSED = 300
+/** This many files are parsed between two looks at the signal. */
+const FILES_AT_ONCE = 64
 
-/** Keywords that define the name after them, in many languages. */
-const KEYWORDS =
-  'def|class|function|func|fun|fn|const|let|var|val|type|interface|struct|enum|trait|module|namespace|macro|record|define'
+type Searched = { tree: Oid; text: string; signal: AbortSignal }
 
-/** Modifiers that may stand before a keyword of KEYWORDS. Any other word before it is a sign of prose. */
-const MODIFIERS =
-  '(?:(?:export|default|declare|async|abstract|static|final|public|private|protected|pub(?:[(][^)]*[)])?|unsafe|extern|inline|const|virtual|override|readonly|local|open|internal|sealed|data)\\s+)*'
-
-/** Finds the definitions of the names in a text, by patterns of their lines. The same tree gives the same result. */
-export async function definitionsIn(
-  objects: Objects,
-  { tree, text, signal }: { tree: Oid; text: string; signal: AbortSignal },
-): Promise<Definition[]> {
-  const { names, isCode } = namesIn(text)
-  if (names.length === 0) return []
-  const words = `\\b(${KEYWORDS})[*]?[ \t]+([(][^)]*[)][ \t]*)?(${names.join('|')})\\b`
-  const matches: GrepMatch[] = []
-  const { repository } = objects
-  const { isCut } = await findExpression(
-    repository,
-    { tree, words, matchCase: true },
-    {
-      signal,
-      onFound: found => matches.push(...found),
-      seconds: SEARCH_TIMEOUT_S,
-      most: MAX_MATCHES,
-      besides: ['.forge'],
-    },
+/**
+ * Finds the definitions of the names in a text, by the syntax of the files that have them. The same tree gives the same
+ * result.
+ */
+export async function definitionsIn(code: CodeReader, { tree, text, signal }: Searched): Promise<Definition[]> {
+  const words = wordsIn(text)
+  const files = await filesWith(code.objects.repository, { tree, words, signal })
+  const names = [...files].sort(
+    ([one, its], [other, others]) =>
+      Number(words.get(other)) - Number(words.get(one)) || its.size - others.size || (one < other ? -1 : 1),
   )
-  // What a search found before a time limit varies, and the result must be the same for the same tree.
-  if (isCut) return []
-  const defined = new RegExp(
-    `^\\s*${MODIFIERS}(?:${KEYWORDS})\\*?[ \\t]+(?:\\([^)]*\\)[ \\t]*)?(${names.join('|')})\\b`,
-  )
-  const definitions = matches.flatMap(({ path, line, text: found }): Definition[] => {
-    const name = defined.exec(found)?.[1]
-    // A plain word counts only as the name of a top-level definition outside of tests, since it may be no name at all.
-    const isMeant = name !== undefined && (isCode(name) || (/^\S/.test(found) && !isTest(path)))
-    return isMeant ? [{ name, path, line }] : []
-  })
+  const chosen = new Set<string>()
+  const paths = new Set<Path>()
+  for (const [name, its] of names) {
+    if (paths.union(its).size > MAX_FILES_PARSED) continue
+    chosen.add(name)
+    for (const path of its) paths.add(path)
+  }
+  const definitions: Definition[] = []
+  const sorted = [...paths].sort()
+  for (let from = 0; from < sorted.length; from += FILES_AT_ONCE) {
+    if (signal.aborted) return []
+    const facts = await code.factsAt(tree, sorted.slice(from, from + FILES_AT_ONCE))
+    for (const [path, its] of facts)
+      for (const { name, line } of definedIn(path, its, words))
+        if (chosen.has(name)) definitions.push({ name, path, line })
+  }
   return [...Map.groupBy(definitions, ({ name }) => name).values()]
     .filter(places => places.length <= MAX_PLACES_PER_NAME)
     .flat()
@@ -72,16 +71,61 @@ export async function definitionsIn(
 }
 
 /**
- * Words of a text that may be names, with those that look like code first. `isCode` tells whether a name can't be a
- * plain word.
+ * The definitions of these words in a file. A plain word counts only as the name of a top-level definition outside of
+ * tests, since it may be no name at all.
  */
-function namesIn(text: string): { names: string[]; isCode: (name: string) => boolean } {
+const definedIn = (path: Path, { definitions }: CodeFacts, words: Words): CodeFacts['definitions'] =>
+  definitions.filter(({ name, kind, inside }) => {
+    const isCode = words.get(name)
+    return kind !== 'impl' && (isCode || (isCode === false && inside === undefined && !isTest(path)))
+  })
+
+/** The words of a text that may be names. The value tells whether a word looks like code, and so is no plain word. */
+type Words = ReadonlyMap<string, boolean>
+
+/** At most MAX_NAMES words, those that look like code first. */
+function wordsIn(text: string): Words {
   const read = text.slice(0, MAX_TEXT_CHARS)
   const marked = new Set(read.match(/(?<=[.`])[A-Za-z_]\w{3,60}|[A-Za-z_]\w{3,60}(?=[(`])/g))
   const isCode = (word: string): boolean => /_|\d|[a-z][A-Z]/.test(word) || marked.has(word)
-  const words = new Set(read.match(/[A-Za-z_][A-Za-z0-9_]{3,60}/g))
-  const names = [...words].sort((a, b) => Number(isCode(b)) - Number(isCode(a))).slice(0, MAX_NAMES)
-  return { names, isCode }
+  const words = [...new Set(read.match(/[A-Za-z_][A-Za-z0-9_]{3,60}/g))].map(word => [word, isCode(word)] as const)
+  return new Map(words.sort(([, one], [, other]) => Number(other) - Number(one)).slice(0, MAX_NAMES))
+}
+
+/**
+ * The code files that have each of the words: a plain word only in a line that is not indented and begins with a word,
+ * as that of a top-level definition mostly does.
+ */
+async function filesWith(
+  repository: Repository,
+  { tree, words, signal }: Omit<Searched, 'text'> & { words: Words },
+): Promise<Map<string, Set<Path>>> {
+  const [plain, code] = [false, true].map(wanted => [...words.keys()].filter(word => words.get(word) === wanted))
+  const patterns = [
+    ...(code?.length ? [`\\b(${code.join('|')})\\b`] : []),
+    ...(plain?.length ? [`^[A-Za-z_@$].*\\b(${plain.join('|')})\\b`] : []),
+  ]
+  const found = new Map<string, Set<Path>>()
+  if (patterns.length === 0) return found
+  const { isCut } = await findExpression(
+    repository,
+    { tree, words: patterns.join('|'), matchCase: true },
+    {
+      signal,
+      onFound: matches => {
+        for (const { path, text } of matches)
+          for (const [word] of text.matchAll(/\w+/g))
+            if (words.has(word)) found.set(word, (found.get(word) ?? new Set()).add(path))
+      },
+      seconds: SEARCH_TIMEOUT_S,
+      most: MAX_LINES,
+      maxLineChars: MAX_LINE_CHARS,
+      pathspecs: CODE_FILES.map(name => `:(top,glob,icase)**/${name}`),
+      besides: ['.forge'],
+    },
+  )
+  // What a search found before a limit varies, and the result must be the same for the same tree.
+  return isCut ? new Map() : found
 }
 
 // --- Files named by words of a text ----------------------------------------------------------------------------------

@@ -8,7 +8,7 @@
 import { lastCommits } from '../../core/git/history.ts'
 import type { Objects } from '../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../core/git/repository.ts'
-import { isFolder, readTree, type TreeEntry } from '../../core/git/trees.ts'
+import { entriesAt } from '../../core/git/trees.ts'
 import { short, visible } from '../../core/text.ts'
 import { CHAT_PROMPT_VERSION } from './desk-words.ts'
 import { folderOf, foldersAbove } from './folders.ts'
@@ -119,13 +119,14 @@ export async function withOpening(session: Session, state: State, now: number): 
  */
 async function aboutMessage({
   objects,
+  summaries,
   tree,
   base,
   text,
   signal,
 }: State): Promise<Pick<Opening, 'names' | 'near' | 'subjects'>> {
   const [names, near, subjects] = await Promise.all([
-    text === undefined || !signal ? [] : definitionsIn(objects, { tree, text, signal }),
+    text === undefined || !signal ? [] : definitionsIn(summaries.code, { tree, text, signal }),
     text === undefined ? [] : filesNamed(objects, { tree, text }),
     base === undefined ? [] : lastSubjects(objects, base),
   ])
@@ -270,21 +271,7 @@ function instructionsFor({ left_out = [] }: Session, active: readonly Path[]): P
  * The blob at each path; undefined where there is no regular file (links and submodules have no content of their own).
  */
 async function oidsOf({ objects, tree }: State, paths: readonly Path[]): Promise<Map<Path, Oid | undefined>> {
-  const trees = new Map<Oid, Promise<Map<string, TreeEntry>>>()
-  // Each folder is read once for all files in it.
-  const entriesOf = (oid: Oid): Promise<Map<string, TreeEntry>> => {
-    const reading = trees.get(oid) ?? readTree(objects, oid).then(all => new Map(all.map(entry => [entry.name, entry])))
-    trees.set(oid, reading)
-    return reading
-  }
-  const oidAt = async (path: Path): Promise<Oid | undefined> => {
-    let entry: Entry = { mode: '040000', oid: tree }
-    for (const name of path.split('/')) {
-      if (!isFolder(entry) || !entry) return undefined
-      entry = (await entriesOf(entry.oid)).get(name)
-    }
-    return entry?.mode === '100644' || entry?.mode === '100755' ? entry.oid : undefined
-  }
-  const oids = await Promise.all(paths.map(oidAt))
-  return new Map(paths.map((path, at) => [path, oids[at]]))
+  const entries = await entriesAt(objects, tree, paths)
+  const isRegular = (entry: Entry) => entry?.mode === '100644' || entry?.mode === '100755'
+  return new Map(paths.map((path, at) => [path, isRegular(entries[at]) ? entries[at]?.oid : undefined]))
 }

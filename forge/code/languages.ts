@@ -1,6 +1,6 @@
 /** The languages with a grammar, by the names of their files, or by their first line. */
 import type { Path } from '../../core/git/repository.ts'
-import { isCodeByLines } from './line-names.ts'
+import { ENDINGS_BY_LINES, isCodeByLines } from './line-names.ts'
 
 /** The name of a grammar, as in the file names of its wasm and of its query. */
 export type GrammarName = (typeof GRAMMARS)[number]['name']
@@ -53,6 +53,12 @@ export function grammarOf(path: Path): GrammarName | undefined {
   const ending = /\.([A-Za-z0-9]+)$/.exec(name)?.[1]?.toLowerCase()
   return BY_NAME.get(name) ?? (ending === undefined ? undefined : BY_ENDING.get(ending))
 }
+
+/** The names of files with definitions that other files can use, as patterns for any folder and case. */
+export const CODE_FILES: readonly string[] = [
+  ...[...BY_ENDING.keys(), ...ENDINGS_BY_LINES].map(ending => `*.${ending}`),
+  ...BY_NAME.keys(),
+]
 
 /** Whether a file has definitions that other files can use, judged by its name. */
 export const isCode = (path: Path): boolean => grammarOf(path) !== undefined || isCodeByLines(path)

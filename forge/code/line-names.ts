@@ -107,26 +107,31 @@ const TOML: Rules = {
 const MAKEFILE: Rules = { patterns: [[/^(\w[\w./-]*) *:(?!=)/, 'key']] }
 const DOCKERFILE: Rules = { patterns: [[/^((?:FROM|ENTRYPOINT|CMD|EXPOSE) .+)/, 'key']] }
 
+const RULES: readonly (readonly [endings: string, rules: Rules])[] = [
+  ['vue svelte', COMPONENT],
+  ['kt kts scala', JVM],
+  ['swift', SWIFT],
+  ['css scss less', STYLES],
+  ['html htm xml svg', HTML],
+  ['md markdown mdx', MARKDOWN],
+  ['json jsonc json5', JSON_KEYS],
+  ['yml yaml', YAML],
+  ['toml ini cfg', TOML],
+  ['mk', MAKEFILE],
+  ['sql', SQL],
+  ['proto', PROTO],
+  ['lua', LUA],
+  ['ex exs', ELIXIR],
+  ['clj el lisp scm hs', { isCode: true, patterns: [] }],
+]
+
 const BY_ENDING: ReadonlyMap<string, Rules> = new Map(
-  (
-    [
-      ['vue svelte', COMPONENT],
-      ['kt kts scala', JVM],
-      ['swift', SWIFT],
-      ['css scss less', STYLES],
-      ['html htm xml svg', HTML],
-      ['md markdown mdx', MARKDOWN],
-      ['json jsonc json5', JSON_KEYS],
-      ['yml yaml', YAML],
-      ['toml ini cfg', TOML],
-      ['mk', MAKEFILE],
-      ['sql', SQL],
-      ['proto', PROTO],
-      ['lua', LUA],
-      ['ex exs', ELIXIR],
-      ['clj el lisp scm hs', { isCode: true, patterns: [] }],
-    ] as const
-  ).flatMap(([endings, rules]) => endings.split(' ').map(ending => [ending, rules] as const)),
+  RULES.flatMap(([endings, rules]) => endings.split(' ').map(ending => [ending, rules] as const)),
+)
+
+/** The endings of files without a grammar that have definitions which other files can use. */
+export const ENDINGS_BY_LINES: readonly string[] = [...BY_ENDING].flatMap(([ending, { isCode }]) =>
+  isCode ? [ending] : [],
 )
 
 function rulesOf(path: Path): Rules | undefined {

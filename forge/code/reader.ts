@@ -1,11 +1,15 @@
-/** Reads what is known of code files: parsed by tree-sitter, cached by blob id, so that each content is parsed once. */
+/**
+ * Reads what is known of code files: by tree-sitter, or by patterns of lines in a language without a grammar. Cached by
+ * blob id, so that each content is read once.
+ */
 import { join } from 'node:path'
 import { type Objects, oidOf } from '../../core/git/objects.ts'
-import type { Path } from '../../core/git/repository.ts'
-import type { FileEntry } from '../../core/git/trees.ts'
+import type { Oid, Path } from '../../core/git/repository.ts'
+import { entriesAt, type FileEntry } from '../../core/git/trees.ts'
 import { CacheFile } from '../cache-file.ts'
 import { type CodeFacts, NO_FACTS, type TextRange } from './facts.ts'
 import { type GrammarName, grammarOf, grammarOfText } from './languages.ts'
+import { factsByLines, lineLanguageOf } from './line-facts.ts'
 import { type Parsed, Parsers, type Wanted } from './parsers.ts'
 import { symbolLines } from './symbol-lines.ts'
 
@@ -59,22 +63,33 @@ export class CodeReader implements Disposable {
     return facts
   }
 
+  /** The facts of the files at some paths of a tree. Paths without a regular file there are left out. */
+  async factsAt(tree: Oid, paths: readonly Path[]): Promise<Map<Path, CodeFacts>> {
+    const entries = await entriesAt(this.objects, tree, paths)
+    const files = paths.flatMap((path, at): FileEntry[] => {
+      const entry = entries[at]
+      return entry?.mode.startsWith('100') ? [{ ...entry, path }] : []
+    })
+    const facts = await this.factsOf(files)
+    return new Map(files.map(({ path }, at) => [path, facts[at] ?? NO_FACTS]))
+  }
+
   /** The facts of a text, which may be in no blob, such as a draft. They are kept, too: most texts are read again. */
   async factsOfText(path: Path, text: string): Promise<CodeFacts> {
     const grammar = grammarOfText(path, text)
-    const key = grammar && this.#keyOfText(grammar, text)
-    if (!grammar || key === undefined) return NO_FACTS
+    const key = this.#keyOfText(languageOf(path, grammar), text)
+    if (key === undefined) return NO_FACTS
     const known = this.#known(key)
     if (known) return known
-    const parsed = await this.#parse(grammar, text, { kind: 'facts' }, this.#parsers)
-    if (parsed) this.#keep([{ key, facts: parsed.facts, isNew: true }])
-    return parsed?.facts ?? NO_FACTS
+    const facts = await this.#factsIn({ path, text, grammar }, this.#parsers)
+    if (facts) this.#keep([{ key, facts, isNew: true }])
+    return facts ?? NO_FACTS
   }
 
   /** The facts and folds of a text; undefined where it has no grammar, or is not parsed. */
   async structureOf(path: Path, text: string): Promise<Structure | undefined> {
     const grammar = grammarOfText(path, text)
-    const key = grammar && this.#keyOfText(grammar, text)
+    const key = this.#keyOfText(grammar, text)
     if (!grammar || key === undefined) return undefined
     const parsed = await this.#parse(grammar, text, { kind: 'structure' }, this.#parsers)
     if (parsed) this.#keep([{ key, facts: parsed.facts, isNew: true }])
@@ -111,18 +126,27 @@ export class CodeReader implements Disposable {
     this.#file[Symbol.dispose]()
   }
 
-  async #read({ path, oid }: FileEntry, { isBackground = false }: ReadOptions): Promise<Read> {
-    const grammar = grammarOf(path)
-    if (!grammar) return { key: undefined, facts: NO_FACTS, isNew: false }
-    const key = keyOf(oid, grammar)
+  async #read(file: FileEntry, { isBackground = false }: ReadOptions): Promise<Read> {
+    const key = symbolKey(file)
+    if (key === undefined) return { key: undefined, facts: NO_FACTS, isNew: false }
+    const { path, oid } = file
     const known = this.#known(key)
     if (known) return { key, facts: known, isNew: false }
     const object = await this.objects.read(oid, { limit: MAX_FILE_BYTES })
     const bytes = object?.bytes
     if (!bytes || bytes.subarray(0, 8192).includes(0)) return { key, facts: NO_FACTS, isNew: false }
     const parsers = isBackground ? this.#background : this.#parsers
-    const parsed = await this.#parse(grammar, bytes.toString('utf8'), { kind: 'facts' }, parsers)
-    return { key, facts: parsed?.facts ?? NO_FACTS, isNew: parsed !== undefined }
+    const facts = await this.#factsIn({ path, text: bytes.toString('utf8'), grammar: grammarOf(path) }, parsers)
+    return { key, facts: facts ?? NO_FACTS, isNew: facts !== undefined }
+  }
+
+  /** The facts of a text; undefined where no person wrote it, or its parsing was given up. */
+  async #factsIn(
+    { path, text, grammar }: { path: Path; text: string; grammar: GrammarName | undefined },
+    parsers: Parsers,
+  ): Promise<CodeFacts | undefined> {
+    if (grammar) return (await this.#parse(grammar, text, { kind: 'facts' }, parsers))?.facts
+    return isGenerated(text) ? undefined : factsByLines(path, text)
   }
 
   /** Parses a text; undefined where no person wrote it, or it was given up: it may be parsed the next time. */
@@ -131,9 +155,9 @@ export class CodeReader implements Disposable {
     return await parsers.parse({ grammar, text, wanted })
   }
 
-  #keyOfText(grammar: GrammarName, text: string): string | undefined {
-    if (text.length > MAX_FILE_BYTES) return undefined
-    return keyOf(oidOf(this.objects.repository.format, { type: 'blob', bytes: Buffer.from(text) }), grammar)
+  #keyOfText(language: string | undefined, text: string): string | undefined {
+    if (language === undefined || text.length > MAX_FILE_BYTES) return undefined
+    return keyOf(oidOf(this.objects.repository.format, { type: 'blob', bytes: Buffer.from(text) }), language)
   }
 
   #known(key: string): CodeFacts | undefined {
@@ -157,13 +181,15 @@ export class CodeReader implements Disposable {
   }
 }
 
-/** The key of a file's symbols; undefined where it has no grammar. */
+/** The key of a file's symbols; undefined where nothing is known of its language. */
 export function symbolKey({ path, oid }: FileEntry): string | undefined {
-  const grammar = grammarOf(path)
-  return grammar && keyOf(oid, grammar)
+  const language = languageOf(path, grammarOf(path))
+  return language && keyOf(oid, language)
 }
 
-const keyOf = (oid: string, grammar: GrammarName): string => `${oid} ${grammar}`
+const languageOf = (path: Path, grammar: GrammarName | undefined): string | undefined => grammar ?? lineLanguageOf(path)
+
+const keyOf = (oid: Oid, language: string): string => `${oid} ${language}`
 
 /** Whether a text has a line that no person wrote. */
 function isGenerated(text: string): boolean {

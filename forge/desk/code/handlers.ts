@@ -2,9 +2,7 @@
 import { findText, type GrepMatch, textSearch } from '../../../core/git/grep.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Path } from '../../../core/git/repository.ts'
-import { entryAt, type FileEntry } from '../../../core/git/trees.ts'
 import type { CodeFacts } from '../../code/facts.ts'
-import { grammarOf } from '../../code/languages.ts'
 import { CodeReader } from '../../code/reader.ts'
 import { type Vfs, WorkInProgressVfs } from '../../vfs.ts'
 import type { codeQuestions, DefinitionPlace, FileStructure, LineRange } from '../contract/code.ts'
@@ -106,19 +104,12 @@ export class Code implements Disposable {
   }
 
   async #filesOf(tree: string, found: readonly [Path, GrepMatch[]][]): Promise<NamedFile[]> {
-    const entries = await Promise.all(
-      found.map(async ([path]): Promise<FileEntry | undefined> => {
-        const entry = await entryAt(this.objects, tree, path)
-        return entry && { ...entry, path }
-      }),
+    const facts = await this.#reader.factsAt(
+      tree,
+      found.map(([path]) => path),
     )
-    const there = found.flatMap(([path, lines], index) => {
-      const entry = entries[index]
-      return entry ? [{ path, lines, entry }] : []
-    })
-    const facts = await this.#reader.factsOf(there.map(({ entry }) => entry))
-    return there.flatMap(({ path, lines }, index) => {
-      const known = facts[index]
+    return found.flatMap(([path, lines]) => {
+      const known = facts.get(path)
       return known ? [{ path, lines, facts: known }] : []
     })
   }
@@ -152,8 +143,8 @@ function definitionsIn({ path, facts }: NamedFile, name: string): DefinitionPlac
 }
 
 /** Whether the name is in the code of a file, and not only in its comments and strings. */
-function isMentionedIn({ path, facts }: NamedFile, name: string): boolean {
+function isMentionedIn({ facts }: NamedFile, name: string): boolean {
   // A file that was not parsed (no grammar, generated, too large) is judged by its text.
-  const isParsed = grammarOf(path) !== undefined && facts.references.length > 0
+  const isParsed = facts.references.length > 0
   return !isParsed || facts.references.includes(name) || facts.definitions.some(definition => definition.name === name)
 }

@@ -10,6 +10,7 @@ import { NetworkPermission } from '../../ai/network.ts'
 import { openModel } from '../../ai/providers.ts'
 import { readSettings } from '../../ai/settings.ts'
 import { openSummaries } from '../../ai/summaries.ts'
+import type { CodeReader } from '../../code/reader.ts'
 import { ApprovedCommands } from '../checks/approved.ts'
 import { checksInWords, programsOf } from '../checks/programs.ts'
 import { readyMadeIn } from '../checks/ready-made.ts'
@@ -17,7 +18,7 @@ import { Slots } from '../checks/slots.ts'
 import { validate } from '../checks/validate.ts'
 import { Verdicts } from '../checks/verdicts.ts'
 import { openCodeMap } from '../context/map.ts'
-import { wishedInWords } from '../context/wished.ts'
+import { definedInWords, wishedInWords } from '../context/wished.ts'
 import type { Activities } from '../contract.ts'
 import { evaluationsForPlanners } from '../evaluation/results.ts'
 import { SharedRuns } from '../hub/shared-runs.ts'
@@ -82,7 +83,7 @@ export async function makeActivities({
     openModel: name => openModel(name, settings, { again: {} }),
     check: checkOf({ objects, slots, approved, shared, network }),
     lint: lintOf({ objects, state, network }),
-    facts: factsOf({ objects, state, network, env }),
+    facts: factsOf({ objects, code: map.code, state, network, env }),
     // Any process that can reach the server can submit, signal and complete anything, so only signed facts count.
     approved,
     verdicts: store => new Verdicts(approvals, store),
@@ -151,32 +152,34 @@ const lintOf =
     })
   }
 
-type FactSources = LintSources & { env: Environment }
+type FactSources = LintSources & { code: CodeReader; env: Environment }
 
 /**
  * Collects what a planner is told besides the wish and the files: possible checks, statistics of earlier runs, and what
  * the repository has on the words of the wish.
  */
 const factsOf =
-  ({ objects, state, network, env }: FactSources): PlannerFacts =>
-  async (base, wish) => {
+  ({ objects, code, state, network, env }: FactSources): PlannerFacts =>
+  async (base, wish, { isSearched }) => {
     const [programs, hasNetwork, runs] = await Promise.all([
       programsOf(state, AbortSignal.timeout(IMAGE_CHECK_TIMEOUT_MS)).catch(() => undefined),
       network.isGiven(),
       listRuns(objects.repository, env),
     ])
     const names = runs.filter(({ isInGit }) => isInGit).map(({ run }) => run)
-    const [checks, stats, evaluated, wished] = await Promise.all([
+    const [checks, stats, evaluated, wished, defined] = await Promise.all([
       checksInWords(objects, base, { hasNetwork, programs }),
       // Statistics are optional: an unreadable run does not stop the planning.
       statsForPlanners(objects, names).catch(() => undefined),
       evaluationsForPlanners(objects).catch(() => undefined),
-      wish === undefined ? '' : wishedInWords(objects, base, wish).catch(() => ''),
+      isSearched ? '' : wishedInWords(objects, base, wish).catch(() => ''),
+      definedInWords(code, base, wish).catch(() => ''),
     ])
     return [
       ...(stats === undefined ? [] : [{ kind: 'stats' as const, text: stats }]),
       ...(evaluated === undefined ? [] : [{ kind: 'evaluated' as const, text: evaluated }]),
       { kind: 'checks', text: checks },
+      ...(defined === '' ? [] : [{ kind: 'defined' as const, text: defined }]),
       ...(wished === '' ? [] : [{ kind: 'wished' as const, text: wished }]),
     ]
   }

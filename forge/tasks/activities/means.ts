@@ -91,13 +91,14 @@ export type Lint = (
 ) => Promise<{ tasks: PlannedShape[]; complaints: string[]; notes?: string[] }>
 
 /**
- * Collects facts for a planner besides the files, for a run with this base. `wish`: its words are searched in the
- * repository; undefined where that has been done.
+ * Collects facts for a planner besides the files, for a run with this base and wish. `isSearched`: the command has
+ * searched the files and commits of the wish already, so those are left out.
  */
 export type PlannerFacts = (
   base: Oid,
-  wish: string | undefined,
-) => Promise<{ kind: 'checks' | 'stats' | 'evaluated' | 'wished'; text: string }[]>
+  wish: string,
+  options: { isSearched: boolean },
+) => Promise<{ kind: 'checks' | 'stats' | 'evaluated' | 'defined' | 'wished'; text: string }[]>
 
 export type ActivityOptions = {
   objects: Objects

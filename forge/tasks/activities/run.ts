@@ -130,7 +130,8 @@ export class RunWork implements RunActivities {
   /** Stores what planners are told besides files. Errors are ignored: a plan can be made without it, only less well. */
   async #facts({ base, wish, wished }: RunInput, store: RunStore): Promise<Reference[]> {
     const found = wished && (await store.readText(wished))
-    const others = await this.means.options.facts?.(base, found === undefined ? await store.readText(wish) : undefined)
+    const isSearched = found !== undefined
+    const others = await this.means.options.facts?.(base, await store.readText(wish), { isSearched })
     const facts = [...(others ?? []), ...(found ? [{ kind: 'wished', text: found }] : [])]
     return await Promise.all(facts.map(({ kind, text }) => store.put(kind, this.means.clean(text))))
   }

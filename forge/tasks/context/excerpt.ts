@@ -111,7 +111,7 @@ function chosenLines(
   const head = Math.min(HEAD_LINES[kind], lines.length)
   const top = kind === 'code' ? topOf(lines) : 0
   const ranges: Range[] = [...marked, [top, Math.min(top + head, lines.length)]]
-  for (const { name, at, end } of offers) if (names.has(name)) ranges.push(definitionAt(lines, at, end))
+  for (const offer of offers) if (names.has(offer.name)) ranges.push(definitionAt(lines, offer))
   ranges.push([Math.max(0, lines.length - TAIL_LINES[kind]), lines.length])
   const telling = [...names].filter(looksLikeCode)
   const mention = telling.length > 0 ? new RegExp(`\\b(?:${telling.map(escaped).join('|')})\\b`) : undefined
@@ -144,30 +144,11 @@ function topOf(lines: readonly string[]): number {
 
 const escaped = (name: string): string => name.replaceAll('$', '\\$')
 
-/**
- * A definition with the comment directly above it. Where its end is not known, it goes up to the next line that is not
- * indented more deeply.
- */
-function definitionAt(lines: readonly string[], at: number, end?: number): [from: number, to: number] {
+/** A definition with the comment directly above it. */
+function definitionAt(lines: readonly string[], { at, end }: Offer): [from: number, to: number] {
   let from = at
   while (from > 0 && at - from < 12 && /^\s*(?:@|#|\/\/|\/?\*|--|;)/.test(lines[from - 1] ?? '')) from--
-  const last = end ?? endByIndent(lines, at)
-  return [from, Math.min(last, at + MAX_DEFINITION_LINES)]
-}
-
-function endByIndent(lines: readonly string[], at: number): number {
-  const indentOf = (line: string): number => line.length - line.trimStart().length
-  const own = indentOf(lines[at] ?? '')
-  let to = at + 1
-  for (; to < lines.length && to - at < MAX_DEFINITION_LINES; to++) {
-    const line = lines[to] ?? ''
-    if (line.trim() === '' || indentOf(line) > own) continue
-    const isClosing = /^\s*(?:[)\]}]|end\b)/.test(line)
-    if (!isClosing) break
-    // A closing bracket may end the parameters: then a block follows.
-    if (!/[{:(]\s*$/.test(line)) return to + 1
-  }
-  return to
+  return [from, Math.min(end, at + MAX_DEFINITION_LINES)]
 }
 
 function withoutShortGaps(kept: ReadonlySet<number>, count: number): Set<number> {

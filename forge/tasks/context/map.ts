@@ -19,7 +19,7 @@ export type Near = { path: Path; isNext: boolean; lines: string[] }
  */
 export function openCodeMap(objects: Objects, { folder }: { folder: string }): CodeMap {
   const code = new CodeReader(objects, folder)
-  return new CodeMap(objects, code, new TagStore(objects, code, folder))
+  return new CodeMap(objects, code, new TagStore(code, folder))
 }
 
 /** The share of its weight that a file keeps as its score; the rest is passed on to the files that it refers to. */

@@ -85,7 +85,8 @@ export async function relatedTo(near: readonly Near[], relating: Relating): Prom
     if (found.some(it => it.path === path)) continue
     if (importedBy.length > 0 && count('importing') < MAX_IMPORTING) {
       const offered = importedBy.flatMap(it => offersOf(it).map(({ name }) => name))
-      const lines = usesIn(text, new Set(offered.filter(isTelling)), names)
+      const classes = interfaces.get(path)?.classes ?? new Set()
+      const lines = usesIn({ text, classes }, new Set(offered.filter(isTelling)), names)
       if (lines.length > 0) found.push({ path, how: 'importing', lines })
     }
   }
@@ -104,22 +105,23 @@ const NAME = /[A-Za-z_$][\w$]{2,60}/g
 
 /**
  * Lines that use one of `names`, without mere imports. Subclasses of a named class come first, since a change of it
- * affects them silently; then lines with a name from the task.
+ * affects them silently; then lines with a name from the task. `classes`: the indexes of the lines that name a class.
  */
-function usesIn(text: string, names: ReadonlySet<string>, wished: ReadonlySet<string>): string[] {
+function usesIn(
+  { text, classes }: { text: string; classes: ReadonlySet<number> },
+  names: ReadonlySet<string>,
+  wished: ReadonlySet<string>,
+): string[] {
   const lines = text.split('\n').flatMap((line, at) => {
     if (/^\s*(?:import|from|use|#include|export \{)\b/.test(line)) return []
     const used = (line.match(NAME) ?? []).filter(name => names.has(name))
     if (used.length === 0) return []
-    const rank = EXTENDS.test(line) ? 0 : used.some(name => wished.has(name)) ? 1 : 2
+    const rank = classes.has(at) ? 0 : used.some(name => wished.has(name)) ? 1 : 2
     return [{ at, rank, words: `${at + 1}: ${short(line.trim(), MAX_LINE)}` }]
   })
   const chosen = lines.toSorted((a, b) => a.rank - b.rank || a.at - b.at).slice(0, MAX_USES)
   return chosen.toSorted((a, b) => a.at - b.at).map(({ words }) => words)
 }
-
-/** A class with what it extends, in several languages. */
-const EXTENDS = /^\s*(?:[a-z]+ )*(?:class|interface|struct|trait|impl)\b.*(?:\(|<|:|\bextends\b|\bimplements\b|\bfor\b)/
 
 /** The files that usually change together with the files `own`. */
 export async function companionsOf({ objects, commit, own }: Relating): Promise<Companion[]> {

@@ -3,13 +3,11 @@
  * files are read in a moment; defining lines are read only where they are shown.
  */
 import { join } from 'node:path'
-import type { Objects } from '../../../core/git/objects.ts'
 import type { FileEntry } from '../../../core/git/trees.ts'
 import { CacheFile } from '../../cache-file.ts'
-import { NO_FACTS } from '../../code/facts.ts'
-import { grammarOf } from '../../code/languages.ts'
+import { type CodeFacts, NO_FACTS } from '../../code/facts.ts'
 import type { CodeReader } from '../../code/reader.ts'
-import { type Offer, offersAmong, offersByLines } from './offers.ts'
+import { offersAmong } from './offers.ts'
 
 /** Names as numbers by {@link numberOf}, sorted, without repetitions. */
 export type Tags = { defines: Uint32Array; refers: Uint32Array }
@@ -18,8 +16,6 @@ type DefinitionLine = { name: number; line: string }
 
 /** The version of how tags are computed: increase it whenever the same content gets other tags. */
 const VERSION = 3
-/** Larger files, in bytes, are ignored: they are generated. */
-const MAX_FILE_BYTES = 256 << 10
 const MAX_DEFINITIONS_PER_FILE = 400
 const MAX_REFERENCES_PER_FILE = 2000
 /** At most this many files are read at the same time. */
@@ -44,7 +40,6 @@ export class TagStore implements Disposable {
   readonly #file: CacheFile
 
   constructor(
-    readonly objects: Objects,
     readonly code: CodeReader,
     folder: string,
   ) {
@@ -58,7 +53,7 @@ export class TagStore implements Disposable {
     // Several files may have the same content.
     const missing = [...new Map(files.map((file, at) => [keys[at] ?? '', file]))].filter(([key]) => !known.has(key))
     for (let from = 0; from < missing.length; from += FILES_READ_AT_ONCE) {
-      const made = await Promise.all(missing.slice(from, from + FILES_READ_AT_ONCE).map(([, file]) => this.#make(file)))
+      const made = await this.#make(missing.slice(from, from + FILES_READ_AT_ONCE).map(([, file]) => file))
       for (const { key, tags } of made) known.set(key, tags)
       this.#keep(made)
     }
@@ -71,7 +66,8 @@ export class TagStore implements Disposable {
     const row = this.#file.try(database =>
       database.query<{ lines: string }, [string]>('SELECT lines FROM tags WHERE key = ?').get(key),
     )
-    return JSON.parse(row?.lines ?? (await this.#make(file)).lines) as DefinitionLine[]
+    const lines = row?.lines ?? (await this.#make([file]))[0]?.lines ?? '[]'
+    return JSON.parse(lines) as DefinitionLine[]
   }
 
   [Symbol.dispose](): void {
@@ -100,37 +96,25 @@ export class TagStore implements Disposable {
     })
   }
 
-  async #make(file: FileEntry): Promise<Made> {
-    const key = keyOf(file)
-    const { offers, names } = grammarOf(file.path) ? await this.#bySyntax(file) : await this.#byLines(file)
-    const lines = offers
-      .slice(0, MAX_DEFINITIONS_PER_FILE)
-      .map(({ name, line }): DefinitionLine => ({ name: numberOf(name), line }))
-    const refers = new Set<number>()
-    for (const name of names) {
-      if (refers.size >= MAX_REFERENCES_PER_FILE) break
-      if (NAME.test(name)) refers.add(numberOf(name))
-    }
-    const tags = { defines: sorted(lines.map(({ name }) => name)), refers: sorted(refers) }
-    return { key, tags, lines: JSON.stringify(lines) }
-  }
-
-  async #bySyntax(file: FileEntry): Promise<Names> {
-    const [facts = NO_FACTS] = await this.code.factsOf([file])
-    return { offers: offersAmong(facts), names: facts.references }
-  }
-
-  async #byLines({ path, oid }: FileEntry): Promise<Names> {
-    const object = await this.objects.read(oid, { limit: MAX_FILE_BYTES })
-    const bytes = object?.bytes
-    if (!bytes || bytes.subarray(0, 8192).includes(0)) return { offers: [], names: [] }
-    const text = bytes.toString('utf8')
-    return { offers: offersByLines(path, text), names: text.match(/[A-Za-z_$][\w$]{2,63}/g) ?? [] }
+  async #make(files: readonly FileEntry[]): Promise<Made[]> {
+    const facts = await this.code.factsOf(files)
+    return files.map((file, at) => madeOf(keyOf(file), facts[at] ?? NO_FACTS))
   }
 }
 
-/** The definitions that a file offers to other files, and all names in it. */
-type Names = { offers: readonly Offer[]; names: readonly string[] }
+function madeOf(key: string, facts: CodeFacts): Made {
+  const lines = offersAmong(facts)
+    .slice(0, MAX_DEFINITIONS_PER_FILE)
+    .map(({ name, line }): DefinitionLine => ({ name: numberOf(name), line }))
+  const refers = new Set<number>()
+  for (const name of facts.references) {
+    if (refers.size >= MAX_REFERENCES_PER_FILE) break
+    if (NAME.test(name)) refers.add(numberOf(name))
+  }
+  const tags = { defines: sorted(lines.map(({ name }) => name)), refers: sorted(refers) }
+  return { key, tags, lines: JSON.stringify(lines) }
+}
+
 /** Names of 3 to 64 characters: shorter ones occur everywhere, and do not tell where they are defined. */
 const NAME = /^[\p{L}_$][\p{L}\p{N}_$]{2,63}$/u
 

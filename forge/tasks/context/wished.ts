@@ -6,23 +6,22 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { short, visible, visiblePath } from '../../../core/text.ts'
 import { definitionsIn, filesNamed } from '../../ai/named.ts'
+import type { CodeReader } from '../../code/reader.ts'
 
 const MAX_COMMITS = 8
 
-/** What the search found, as lines for a planner; '' for nothing. The same commit and wish give the same text. */
+/**
+ * The files that git finds for a wish, and the last commits, as lines for a planner; '' for nothing. The same commit and
+ * wish give the same text.
+ */
 export async function wishedInWords(objects: Objects, base: Oid, wish: string): Promise<string> {
   const tree = (await objects.info(`${base}^{tree}`))?.oid
   if (tree === undefined) return ''
-  const [definitions, named, commits] = await Promise.all([
-    definitionsIn(objects, { tree, text: wish, signal: new AbortController().signal }),
+  const [named, commits] = await Promise.all([
     filesNamed(objects, { tree, text: wish }),
     lastCommits(objects.repository, base, { most: MAX_COMMITS }),
   ])
   const parts = [
-    definitions.length > 0 && [
-      'Definitions of its names:',
-      ...definitions.map(({ name, path, line }) => `- ${name}: ${visiblePath(path)}, line ${line}`),
-    ],
     named.length > 0 && ['Files of its names:', ...named.map(path => `- ${visiblePath(path)}`)],
     commits.length > 0 && [
       'The last commits:',
@@ -30,4 +29,14 @@ export async function wishedInWords(objects: Objects, base: Oid, wish: string): 
     ],
   ]
   return parts.flatMap(part => part || []).join('\n')
+}
+
+/**
+ * Where names of a wish are defined, as lines for a planner; '' for nowhere. The same commit and wish give the same text.
+ */
+export async function definedInWords(code: CodeReader, base: Oid, wish: string): Promise<string> {
+  const tree = (await code.objects.info(`${base}^{tree}`))?.oid
+  if (tree === undefined) return ''
+  const definitions = await definitionsIn(code, { tree, text: wish, signal: new AbortController().signal })
+  return definitions.map(({ name, path, line }) => `- ${name}: ${visiblePath(path)}, line ${line}`).join('\n')
 }

@@ -1,26 +1,42 @@
 /** The definitions of names in a message, which the first request of a conversation lists. */
 import { expect, test } from 'bun:test'
 import { definitionsIn, filesNamed } from '../../../forge/ai/named.ts'
+import { CodeReader } from '../../../forge/code/reader.ts'
 import { commit } from '../../support/git.ts'
 import { makePlace } from '../../support/repository.ts'
 
-test('names are found where a line defines them, and not in a sentence that has such words', async () => {
+/** The definitions of a message's names in files, each as `name path line`. */
+async function definitionsAmong(files: Record<string, string>, text: string): Promise<string[]> {
   await using place = await makePlace()
-  const head = await commit(place.path, 'main', {
+  using code = new CodeReader(place.objects, place.folder)
+  const head = await commit(place.path, 'main', files)
+  const tree = (await place.objects.info(`${head}^{tree}`))?.oid ?? ''
+  const found = await definitionsIn(code, { tree, text, signal: new AbortController().signal })
+  return found.map(({ name, path, line }) => `${name} ${path} ${line}`)
+}
+
+test('names are found where the syntax defines them, and not in comments, strings and calls', async () => {
+  const files = {
     'a.py': '@cached\nasync def read_tide(place):\n    pass\n\nclass Tide:\n    def height(self):\n        pass\n',
     'a.ts': 'export default async function readTide(): void {}\nexport const highWater = 1\n',
-    'a.go': 'func (t Tide) Height() int {\n',
+    'a.go': 'package sea\n\nfunc (t Tide) Height() int {\n\treturn 1\n}\n',
     'a.rs': 'pub(crate) async fn read_wind() {}\n',
-    'notes.md': 'This function does what the class with the name says.\n',
-  })
-  const text = 'read_tide and readTide with a Height, height() and read_wind: what does highWater of Tide say?'
-  const found = await definitionsIn(place.objects, {
-    tree: (await place.objects.info(`${head}^{tree}`))?.oid ?? '',
-    text,
-    signal: new AbortController().signal,
-  })
-  expect(found.map(({ name, path, line }) => `${name} ${path} ${line}`)).toEqual([
-    'Height a.go 1',
+    // No keyword is in front of these names.
+    'a.c': 'static char *\ntide_name(int at)\n{\n  return "class Tide";\n}\n',
+    'Sea.java': 'class Sea {\n  private final int lowWater = 0;\n  int tideAt(int hour) { return lowWater; }\n}\n',
+    'a.kt': 'fun tideTable(at: Int): Int = at\n',
+    'b.ts': '/*\nclass Tide is here\n*/\nconst text = `\nfunction readTide() {}\n`\nreadTide(text)\n',
+    'c.ts': 'function read() {\n  const highWater = 2\n  return highWater\n}\n',
+    'notes.md': 'This function does what the class with the name says.\nclass Tide\n',
+  }
+  const text = `read_tide and readTide with a Height, height() and read_wind: what does highWater of Tide say,
+    and \`tide_name\`, lowWater, tideAt and tideTable?`
+  expect(await definitionsAmong(files, text)).toEqual([
+    'lowWater Sea.java 2',
+    'tideAt Sea.java 3',
+    'tide_name a.c 2',
+    'Height a.go 3',
+    'tideTable a.kt 1',
     'read_tide a.py 2',
     'Tide a.py 5',
     'height a.py 6',
@@ -31,17 +47,11 @@ test('names are found where a line defines them, and not in a sentence that has 
 })
 
 test('a word that may be one of the sentence means neither a method nor what a test defines', async () => {
-  await using place = await makePlace()
-  const head = await commit(place.path, 'main', {
-    'src/again.ts': 'export const retry = 1\nclass A {\n  async function replace() {}\n}\n',
+  const files = {
+    'src/again.ts': 'export const retry = 1\nclass A {\n  async replace() {}\n}\n',
     'test/again.ts': 'const retry = 2\n',
-  })
-  const found = await definitionsIn(place.objects, {
-    tree: (await place.objects.info(`${head}^{tree}`))?.oid ?? '',
-    text: 'retry should replace what was there',
-    signal: new AbortController().signal,
-  })
-  expect(found).toEqual([{ name: 'retry', path: 'src/again.ts', line: 1 }])
+  }
+  expect(await definitionsAmong(files, 'retry should replace what was there')).toEqual(['retry src/again.ts 1'])
 })
 
 test('files are found by words that they are called by, with their tests, and not by words of any sentence', async () => {

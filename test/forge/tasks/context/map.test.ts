@@ -4,7 +4,7 @@ import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { asBytes } from '../../../../core/git/repository.ts'
 import { type CodeMap, openCodeMap } from '../../../../forge/tasks/context/map.ts'
-import { offersByLines } from '../../../../forge/tasks/context/offers.ts'
+import { offersAmong } from '../../../../forge/tasks/context/offers.ts'
 import { commit, type Files } from '../../../support/git.ts'
 import { makeFolder, makePlace, type Place } from '../../../support/repository.ts'
 
@@ -117,10 +117,13 @@ test('a name that many files define brings none of them near', async () => {
   expect(near.map(({ path }) => path)).toEqual(['src/page.ts'])
 })
 
-test('what a file without a grammar offers, by its lines', () => {
-  expect(offersByLines(asBytes('a.kt'), 'class Tide : Sea {\n    fun next(at: Int): Int {\n')).toEqual([
-    { name: 'Tide', line: 'class Tide : Sea', at: 0 },
-    { name: 'next', line: 'fun next(at: Int): Int', at: 1 },
+test('what a file without a grammar offers, by its lines', async () => {
+  const offersOf = async (path: string, text: string) => offersAmong(await map.code.factsOfText(asBytes(path), text))
+  expect(
+    await offersOf('a.kt', 'class Tide : Sea {\n    fun next(at: Int): Int {\n        return at\n    }\n}\n'),
+  ).toEqual([
+    { name: 'Tide', line: 'class Tide : Sea', at: 0, end: 5 },
+    { name: 'next', line: 'fun next(at: Int): Int', at: 1, end: 4 },
   ])
-  expect(offersByLines(asBytes('a.md'), '# A heading\n')).toEqual([])
+  expect(await offersOf('a.md', '# A heading\n')).toEqual([])
 })
