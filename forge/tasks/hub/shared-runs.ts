@@ -48,8 +48,8 @@ export class SharedRuns implements Disposable {
 
   /** Opens the hub of a repository; undefined where it has none. Throws a Failure where the setting is wrong. */
   static async open(objects: Objects): Promise<SharedRuns | undefined> {
-    const name = await findHub(objects.repository)
-    return name === undefined ? undefined : new SharedRuns(objects, new HubRemote(objects.repository, name))
+    const hub = await findHub(objects.repository)
+    return hub && new SharedRuns(objects, new HubRemote(objects.repository, hub.name))
   }
 
   of(run: RunId): SharedRun {

@@ -1,6 +1,6 @@
 /** Two clones of a repository and their hub: what one has written of a run reaches the other, in any order. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Objects, openObjects } from '../../../../core/git/objects.ts'
 import { openRepository, type Repository } from '../../../../core/git/repository.ts'
@@ -177,8 +177,17 @@ test('clones get one id from their hub, also where each had its own before', asy
   )
   expect(former.filter(Boolean)).toEqual(own.filter(queue => queue !== shared[0]))
   // From then on the hub is not asked.
-  for (const { path } of clones) await git(path, 'remote', 'set-url', 'origin', join(folder.path, 'nowhere.git'))
+  const moved = join(folder.path, 'moved.git')
+  await rename(hub, moved)
   expect(await queueOf(one.repository)).toBe(shared[0] as string)
+  // A new hub gets the id from the clones that know it, before another one makes one for it.
+  hub = await bare(join(folder.path, 'new.git'), 'main')
+  await git(moved, 'push', '--quiet', hub, 'main')
+  await git(one.path, 'remote', 'set-url', 'origin', hub)
+  expect(await queueOf(one.repository)).toBe(shared[0] as string)
+  const third = await clone('three')
+  clones.push(third)
+  expect(await queueOf(third.repository)).toBe(shared[0] as string)
 })
 
 test('a wrong setting of the hub says what to do', async () => {
