@@ -250,8 +250,7 @@ export class Means implements Disposable {
 
   /** Sets a ref of a run, as {@link setRef} does, and notes it for the hub. */
   async setRef(run: RunId, ref: RefName, to: Oid, options: Parameters<typeof setRef>[3]): Promise<void> {
-    await setRef(this.objects, ref, to, options)
-    this.options.shared?.of(run).moved(ref, to)
+    if (await setRef(this.objects, ref, to, options)) this.options.shared?.of(run).moved(ref, to)
   }
 
   /** Counts a request to a model that has ended, for metrics. */
