@@ -224,7 +224,7 @@ export function activitiesOf(
     note: guarded(means, input => runs.note(input), { isLazy: true }),
     remember: guarded(means, input => runs.remember(input), { isFresh: true }),
     escalate: guarded(means, input => runs.escalate(input)),
-    rest: guarded(means, status => runs.rest(status), { isLazy: true }),
+    rest: guarded(means, status => runs.rest(status), { isFresh: true, isLazy: true }),
     finish: guarded(means, input => runs.finish(input), { isFresh: true, hasRefs: true }),
     gatherLessons: guarded(means, input => lessons.gatherLessons(input)),
     keepLessons: guarded(means, input => lessons.keepLessons(input)),

@@ -40,7 +40,7 @@ import { Journal } from '../runs/journal.ts'
 import { readStoredRun, type StoredRun } from '../runs/plans.ts'
 import { priceOf } from '../runs/prices.ts'
 import { RunStore } from '../runs/store.ts'
-import { parseStoredAnswer } from '../runs/stored-answer.ts'
+import { allStoredAnswers } from '../runs/stored-answer.ts'
 import { Troubles } from '../runs/troubles.ts'
 import { personAt, readUser, setRef } from '../steps/commits.ts'
 import { reviewersOf } from '../steps/request.ts'
@@ -163,6 +163,8 @@ export class Means implements Disposable {
   readonly #gates = new Map<string, Gate>()
   readonly #models = new Map<string, Promise<BatchableModel>>()
   readonly #open = new Set<OpenRun>()
+  /** The stored state of a run that was last found to be signed, as JSON. */
+  readonly #asked = new WeakMap<RunStore, string>()
   readonly #maintenance: Maintenance
   #written = 0
   #user: Promise<CommitIdentity> | undefined
@@ -251,8 +253,7 @@ export class Means implements Disposable {
 
   /** Sets a ref of a run, as {@link setRef} does, and notes it for the hub. */
   async setRef(run: RunId, ref: RefName, to: Oid, options: Parameters<typeof setRef>[3]): Promise<void> {
-    await setRef(this.objects, ref, to, options)
-    this.options.shared?.of(run).moved(ref, to)
+    if (await setRef(this.objects, ref, to, options)) this.options.shared?.of(run).moved(ref, to)
   }
 
   /** Counts a request to a model that has ended, for metrics. */
@@ -266,17 +267,31 @@ export class Means implements Disposable {
     return blackOut(text, this.settings.secrets)
   }
 
-  /** Reads a run's stored state. Throws a {@link Failure} where the run has not begun. */
+  /**
+   * Reads a run's stored state. Throws a {@link Failure} where the run has not begun, or where a hub has brought another
+   * wish, base, limits or models than the user has signed.
+   */
   async stored(store: RunStore): Promise<StoredRun> {
-    const stored = await readStoredRun(store)
+    const stored = await this.#storedIn(store)
     if (stored) return stored
     throw new Failure(`The run ${store.run} has not begun in this repository.`)
   }
 
   /** The settings, with the models that a run was asked for with. */
   async settingsOf(store: RunStore): Promise<Settings> {
-    const models = (await readStoredRun(store))?.models
+    const models = (await this.#storedIn(store))?.models
     return models ? this.settings.withModels(models) : this.settings
+  }
+
+  async #storedIn(store: RunStore): Promise<StoredRun | undefined> {
+    const stored = await readStoredRun(store)
+    const approved = this.options.shared && this.options.approved?.(store)
+    if (!stored || !approved) return stored
+    const words = JSON.stringify(stored)
+    if (this.#asked.get(store) === words) return stored
+    await approved.verifyAsked(stored)
+    this.#asked.set(store, words)
+    return stored
   }
 
   async plan(store: RunStore, reference: Reference): Promise<Plan> {
@@ -350,7 +365,7 @@ export class Means implements Disposable {
     const { objects, settings, now } = this
     const store = new RunStore(objects, run, now, () => this.#wrote())
     const folder = await openRunFolder(objects.repository, run, this.options.env)
-    const paid = async () => (await store.all('answers')).map(parseStoredAnswer)
+    const paid = () => allStoredAnswers(store)
     const ledger = await Ledger.open(folder, { paid, isShared: this.options.shared !== undefined })
     // Where several machines write, their clocks differ: the time is that of the server.
     const time = this.options.shared ? () => this.#time.getStore() ?? now() : now

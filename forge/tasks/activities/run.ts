@@ -69,10 +69,7 @@ export class RunWork implements RunActivities {
     // The code map takes seconds the first time, so it is read while the plan is made.
     this.means.options.map?.warm(input.base).catch(() => undefined)
     const { store, approved, verdicts } = await this.means.run(input.run)
-    if (approved && !(await approved.hasAsked(input)))
-      throw new Failure(
-        `You have not asked for ${input.run} with these limits in this repository: see forge run and forge resume.${await approved.ofStrangers()}`,
-      )
+    await approved?.verifyAsked(input)
     const before = await readStoredRun(store)
     const { learns } = settings
     // The lessons are fixed once, together with the facts for planners: a lesson that is learned later would change the
@@ -89,7 +86,7 @@ export class RunWork implements RunActivities {
     ])
     const used = (await readLastStatus(store))?.used
     const above = Object.fromEntries(TIERS.map(tier => [tier, settings.tierAbove(tier)]).filter(([, next]) => next))
-    const known = await remembered(store)
+    const known = await this.#remembered(store)
     const passed = known.approvedPlan ? await this.#passedBefore(store, input.run) : []
     return {
       ...known,
@@ -98,6 +95,31 @@ export class RunWork implements RunActivities {
       above,
       ...(learns && { learns }),
       ...(used !== undefined && { used }),
+    }
+  }
+
+  /**
+   * The decisions of the user, as kept in git. Answers count with the user's signature, and the current plan with that of
+   * a worker of the user's, which has verified its approval: a hub may bring others.
+   */
+  async #remembered(store: RunStore): Promise<Omit<Remembered, 'facts'>> {
+    const { run } = store
+    const { approved, verdicts } = await this.means.run(run)
+    const answers: PersonAnswer[] = []
+    for (const { kind, task, count, answer } of await readDecisions(store)) {
+      const isOwn = kind === 'answer' && (!approved || (await approved.hasAnswer(task, answer.oid)))
+      if (isOwn) answers.push({ task, count, answer })
+    }
+    const bytes = await store.get('plan.json')
+    const plan = bytes && (await store.put('plan', bytes))
+    const isApproved = async (it: Reference) => {
+      if (!verdicts) return true
+      const read = await this.means.plan(store, it).catch(() => undefined)
+      return read !== undefined && (await verdicts.has({ fact: 'approved', run, plan: hashOfPart(read, undefined) }))
+    }
+    return {
+      ...(answers.length > 0 && { answers: await keepItems(store, 'answers', answers) }),
+      ...(plan && (await isApproved(plan)) && { approvedPlan: plan }),
     }
   }
 
@@ -359,15 +381,3 @@ const inShort = (tasks: RunStatus['tasks'], about: TaskId | undefined): RunStatu
   tasks.length <= MAX_TASKS_IN_WORDS ? tasks : tasks.map(it => (it.id === about ? it : { ...it, words: '' }))
 
 const isQuestion = ({ kind }: Reference): boolean => kind === 'question'
-
-/** The decisions of the user, as kept in git. The last approved plan is the current one. */
-async function remembered(store: RunStore): Promise<Omit<Remembered, 'facts'>> {
-  const answers = (await readDecisions(store))
-    .filter(({ kind }) => kind === 'answer')
-    .map(({ task, count, answer }) => ({ task, count, answer }))
-  const plan = await store.get('plan.json')
-  return {
-    ...(answers.length > 0 && { answers: await keepItems(store, 'answers', answers) }),
-    ...(plan && { approvedPlan: await store.put('plan', plan) }),
-  }
-}

@@ -43,7 +43,7 @@ import { type MergePart, mergedBy } from '../runs/merging.ts'
 import { readStoredRun } from '../runs/plans.ts'
 import { isAssumed, missingPrice, priceOf, requestEstimateOf } from '../runs/prices.ts'
 import type { RunStore } from '../runs/store.ts'
-import { parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'
+import { allStoredAnswers, parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'
 import type { AnswerOf, FileEdit, LookCall, Resolution } from '../steps/answers.ts'
 import { applyAll } from '../steps/apply.ts'
 import { commitOn, findStep, stepMessage } from '../steps/commits.ts'
@@ -273,6 +273,9 @@ export class StepWork implements StepActivities {
     if (!verdicts || !SIGNED.includes(input.kind)) return
     const stored = parseStoredAnswer(await store.read(answer))
     if ((await store.find('answers', stored.key)) !== answer.oid) return
+    // A hub may have brought an answer that is not the model's.
+    const answered = { fact: 'answered', run: input.run, request: stored.key, answer: answer.oid } as const
+    if (this.means.options.shared && !(await verdicts.has(answered))) return
     const asked = await this.#asked(input, stored.key)
     if (!asked || !(await verdicts.has(asked))) return
     const { parsed } = readAnswer(input.kind, stored)
@@ -452,11 +455,23 @@ export class StepWork implements StepActivities {
     const usage = withCost(answer.usage, priceOf(model, this.means.settings))
     const stored = storedAnswer(input, { ...answer, usage })
     this.#unkept.set(idOf(input), { answer, reservation })
-    const oid = await run.store.keep('answers', key, this.#hidden(JSON.stringify(stored)))
+    const bytes = Buffer.from(this.#hidden(JSON.stringify(stored)))
+    await this.#signAnswered(run, input, bytes)
+    const oid = await run.store.keep('answers', key, bytes)
     await this.#settle(run, reservation, usage, this.#assumedCost(model, usage))
     this.means.count(model, { sent: 'now', usage })
     this.#unkept.delete(idOf(input))
     return { answer: { kind: 'answer', oid }, model, spent: spentOf(usage), wasThere: false }
+  }
+
+  /**
+   * Signs which answer a model has given, where that decides something. This is done before the answer is stored, so that
+   * a stored one of this worker's is always signed.
+   */
+  async #signAnswered({ store, verdicts }: OpenRun, { kind, key }: SendInput, bytes: Buffer): Promise<void> {
+    if (!verdicts || kind === undefined || !SIGNED.includes(kind)) return
+    const answer = oidOf(this.means.objects.repository.format, { type: 'blob', bytes })
+    await verdicts.sign({ fact: 'answered', run: store.run, request: key, answer })
   }
 
   /** Replaces what was set aside for a request by what it has used; without usage, only the request is counted. */
@@ -626,7 +641,7 @@ async function reserveShared(
 
 /** What git knows that the run has used, for a budget that has to begin again. */
 async function knownIn(store: RunStore): Promise<Purse> {
-  const used = (await store.all('answers')).map(bytes => usedBy(parseStoredAnswer(bytes).usage))
+  const used = (await allStoredAnswers(store)).map(({ usage }) => usedBy(usage))
   const sumOf = (name: keyof Used) => used.reduce((sum, it) => sum + it[name], 0)
   return { ...emptyPurse(), requests: used.length, tokens: sumOf('tokens'), cost: sumOf('cost') }
 }

@@ -4,6 +4,7 @@
  * outside of all of them. The signatures lie in the run's store, so they come along to other machines.
  */
 import * as v from 'valibot'
+import { Failure } from '../../../core/failure.ts'
 import { type Approvals, SignedApproval, type Subject } from '../../ai/approvals.ts'
 import type { Oid, RunId, RunInput, TaskId } from '../contract.ts'
 import { repositoryIdOf } from '../engine/repository-id.ts'
@@ -52,6 +53,14 @@ export class ApprovedCommands {
   /** Whether the user has asked for this run, with exactly this wish and base, and these limits and models. */
   async hasAsked(asked: AskedRun): Promise<boolean> {
     return await this.#has(this.#asking(asked))
+  }
+
+  /** Verifies that the user has asked for this run so. Throws a {@link Failure}. */
+  async verifyAsked(asked: AskedRun): Promise<void> {
+    if (await this.hasAsked(asked)) return
+    throw new Failure(
+      `You have not asked for ${this.run} with these limits in this repository: see forge run and forge resume.${await this.ofStrangers()}`,
+    )
   }
 
   /** Signs a plan that the user has seen. */

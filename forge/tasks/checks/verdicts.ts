@@ -54,6 +54,8 @@ export const Fact = v.variant('fact', [
   v.object({ fact: v.literal('planning'), run: v.string(), step: v.string(), request: Hash }),
   /** The model has proposed this plan. */
   v.object({ fact: v.literal('planned'), run: v.string(), plan: Hash }),
+  /** The answer of a model to a request for a plan or a verdict: the blob in which it is stored. */
+  v.object({ fact: v.literal('answered'), run: v.string(), request: Hash, answer: Id }),
   /** A model is asked for a verdict on a commit, by a request that has no instructions but the user's. */
   v.object({ fact: v.literal('reviewing'), ...Reviewing }),
   /** The model's verdict. */

@@ -1,7 +1,8 @@
 /** `forge pause`, `forge resume` and `forge stop`, for a whole run or one of its tasks. */
 import { EXIT, type ExitCode, Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
-import type { Limits, RunStatus } from '../contract.ts'
+import type { ApprovedCommands } from '../checks/approved.ts'
+import type { Limits, RunInput, RunStatus } from '../contract.ts'
 import { UnknownRun, type WorkflowStanding } from '../engine/client.ts'
 import { readLastStatus, readRunInput } from '../runs/plans.ts'
 import type { RunStore } from '../runs/store.ts'
@@ -9,7 +10,7 @@ import { openApproved } from './approval.ts'
 import type { CommandContext } from './context.ts'
 import { hasEnded, isOfOtherVersion, lookAtRun } from './look.ts'
 import { count, dollars, parse } from './options.ts'
-import { findRun, openPlace, openStore } from './place.ts'
+import { findRun, openPlace, openStore, type RunPlace } from './place.ts'
 import { openRunServer, type RunServer } from './server.ts'
 
 const PAUSE_USAGE = 'forge pause RUN [TASK]'
@@ -84,7 +85,10 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   await using place = await openPlace(context)
   const run = await findRun(place, word, context)
   const approved = await openApproved(place, run, context)
-  if (values.yes) await approved.approveAll()
+  if (values.yes) {
+    await readAsked(place, approved)
+    await approved.approveAll()
+  }
   await using server = await openRunServer(place, context, { start: true })
   const going = `${task === undefined ? `The run ${run}` : visible(task)} goes on: forge attach ${run} shows it.`
   const goesOn = await canGoOn(server, openStore(place, run))
@@ -92,7 +96,7 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   if (goesOn.is === 'no' && goesOn.last?.state === 'done') throw new Failure(whyDone(goesOn.last))
   const before = goesOn.is === 'yes' ? (await server.status(run)).state : undefined
   if (goesOn.is !== 'yes' || isRaised) {
-    const input = await readRunInput(openStore(place, run))
+    const input = await readAsked(place, approved)
     const limits = { ...input.limits, ...more }
     await approved.approveAsking({ ...input, limits })
     if (goesOn.is !== 'yes') {
@@ -115,6 +119,15 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   else await server.update(run, 'resume', task)
   context.out(going)
   return EXIT.done
+}
+
+/** Reads what a run was asked for, to be signed anew: what a hub has brought has to be signed already. */
+async function readAsked(place: RunPlace, approved: ApprovedCommands): Promise<RunInput> {
+  const input = await readRunInput(approved.store)
+  if (!(await place.hub()) || (await approved.hasAsked(input))) return input
+  throw new Failure(
+    `You have not asked for ${input.run} as it is in this repository, so it is not resumed: see forge run.${await approved.ofStrangers()}`,
+  )
 }
 
 type GoesOn = { is: 'yes' | 'elsewhere' } | { is: 'no'; standing: WorkflowStanding; last?: RunStatus }

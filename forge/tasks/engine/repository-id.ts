@@ -10,7 +10,7 @@ import { writeObjects } from '../../../core/git/objects.ts'
 import { listRefs, type Move, moveRefs, RefMoved, type RefName } from '../../../core/git/refs.ts'
 import type { Oid, Repository } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
-import { HUB_ID } from '../hub/hub-refs.ts'
+import { HUB_IDS } from '../hub/hub-refs.ts'
 import { findHub, HubRemote, HubTrouble } from '../hub/remote.ts'
 
 /** The ref of the repository's id. */
@@ -20,6 +20,12 @@ const FORMER_IDS = 'refs/forge/former-ids/'
 /** The number of digits of the id in the name of a queue. */
 const DIGITS = 20
 
+/** The ref of the id that the hub at an address has. Its name has nothing of the address, which can have a key in it. */
+function hubIdRef(url: string): RefName {
+  const place = url.replace(/\/\/[^/@]*@/, '//')
+  return `${HUB_IDS}${createHash('sha256').update(place).digest('hex').slice(0, DIGITS)}`
+}
+
 /** The commit of a ref; undefined where there is none. */
 async function commitAt(repository: Repository, ref: RefName): Promise<Oid | undefined> {
   const id = await read(repository, ['rev-parse', '--verify', '--quiet', `${ref}^{commit}`], { ok: [0, 1] })
@@ -27,15 +33,16 @@ async function commitAt(repository: Repository, ref: RefName): Promise<Oid | und
 }
 
 /**
- * The id of a repository, which is made where there is none. With a hub it is the hub's, which is asked once. @throws
- * Failure where the hub has not been reached yet, and does not answer.
+ * The id of a repository, which is made where there is none. With a hub it is the hub's, which is asked once at each
+ * address. @throws Failure where the hub has not been reached there yet, and does not answer.
  */
 export async function repositoryIdOf(repository: Repository): Promise<Oid> {
   const [id, hub] = await Promise.all([commitAt(repository, ID_REF), findHub(repository)])
   if (hub === undefined) return id ?? (await ownId(repository))
-  if (id !== undefined && id === (await commitAt(repository, HUB_ID))) return id
+  const ref = hubIdRef(hub.url)
+  if (id !== undefined && id === (await commitAt(repository, ref))) return id
   try {
-    return await sharedId(repository, new HubRemote(repository, hub))
+    return await sharedId(repository, new HubRemote(repository, hub.name), ref)
   } catch (error) {
     if (!(error instanceof HubTrouble)) throw error
     throw new Failure(`${error.message} Without a hub: git config --unset forge.hub.`)
@@ -43,10 +50,10 @@ export async function repositoryIdOf(repository: Repository): Promise<Oid> {
 }
 
 /** Agrees with the hub on one id: the hub's, or where it has none, the one of this repository. */
-async function sharedId(repository: Repository, hub: HubRemote): Promise<Oid> {
+async function sharedId(repository: Repository, hub: HubRemote, ref: RefName): Promise<Oid> {
   for (let tries = 1; ; tries++) {
-    if (await hub.fetch([`+${ID_REF}:${HUB_ID}`])) {
-      const theirs = await commitAt(repository, HUB_ID)
+    if (await hub.fetch([`+${ID_REF}:${ref}`])) {
+      const theirs = await commitAt(repository, ref)
       if (theirs === undefined) throw new HubTrouble(`The id of the repository on ${hub.words} is no commit.`)
       await takeId(repository, theirs)
       return theirs

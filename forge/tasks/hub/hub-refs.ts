@@ -3,5 +3,5 @@
 export const HUB_REFS = 'refs/forge/hub/'
 /** A ref for each run, at the commit of its store. */
 export const HUB_RUNS = `${HUB_REFS}runs/`
-/** The repository's id. */
-export const HUB_ID = `${HUB_REFS}id`
+/** The prefix of the refs of the repository's id, one for the address of each hub. */
+export const HUB_IDS = `${HUB_REFS}ids/`

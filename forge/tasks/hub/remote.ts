@@ -26,11 +26,11 @@ const QUIET = ['-c', 'core.hooksPath=/dev/null', '-c', 'gc.auto=0', '-c', 'maint
 const LOST_RACE =
   /\((?:stale info|fetch first|non-fast-forward|failed to update ref|incorrect old value provided|reference already exists|cannot lock ref[^)]*|failed to lock|atomic transaction failed|transaction failed)\)|remote ref updated since checkout/
 
-/**
- * The name of the hub that the user has configured; undefined where there is none. @throws Failure where it is not the
- * name of a remote.
- */
-export async function findHub(repository: Repository): Promise<string | undefined> {
+/** A remote of a repository, and its address. */
+type Remote = { name: string; url: string }
+
+/** The hub that the user has configured; undefined where there is none. @throws Failure where it is no remote. */
+export async function findHub(repository: Repository): Promise<Remote | undefined> {
   const keys = ['config', '-z', '--get-regexp', '^(forge\\.hub|remote\\..*\\.url)$']
   const { stdout } = await run(repository, keys, { ok: [0, 1] })
   const entries = fields(stdout).map(entry => {
@@ -39,8 +39,8 @@ export async function findHub(repository: Repository): Promise<string | undefine
   })
   const name = entries.findLast(([key]) => key === 'forge.hub')?.[1]
   if (!name) return undefined
-  const isRemote = /^[A-Za-z0-9_][\w./-]*$/.test(name) && entries.some(([key]) => key === `remote.${name}.url`)
-  if (isRemote) return name
+  const url = entries.find(([key]) => key === `remote.${name}.url`)?.[1]
+  if (url !== undefined && /^[A-Za-z0-9_][\w./-]*$/.test(name)) return { name, url }
   throw new Failure(
     `forge.hub names ${visible(name)}, which is no remote of this repository: git remote add NAME URL, then git config forge.hub NAME.`,
   )

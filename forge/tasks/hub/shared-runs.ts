@@ -3,14 +3,15 @@
  * store: a commit of a task is a parent of a commit of the store, and the names of the run's refs are files in its
  * tree. So the number of refs on the hub does not grow with the tasks, and one compare-and-swap publishes everything
  * together. Where two machines have written, the trees are united: nothing in them is written twice but three small
- * files.
+ * files and those of the refs. Whoever may push to the hub can write there: what counts is signed (checks/approved.ts,
+ * checks/verdicts.ts), and here nothing is lost by it.
  */
 import { listCheckouts, mainFolder } from '../../../core/git/checkouts.ts'
 import { bytesOf, identityLine, isAncestor, mergeBases } from '../../../core/git/commits.ts'
 import { isRefName, type Objects, writeObjects } from '../../../core/git/objects.ts'
 import { moveRefsPatiently } from '../../../core/git/patience.ts'
 import { listRefs, type Move, RefMoved, type RefName } from '../../../core/git/refs.ts'
-import { asBytes, asText, fields, isOid, type Oid, type Path } from '../../../core/git/repository.ts'
+import { asBytes, asText, type Entry, fields, isOid, type Oid, type Path } from '../../../core/git/repository.ts'
 import { run as runGit } from '../../../core/git/run.ts'
 import { entryAt, listFiles, makeTree, type TreeChange } from '../../../core/git/trees.ts'
 import { RUNS } from '../../formats/tasks-json.ts'
@@ -22,8 +23,10 @@ import { findHub, HubRemote, HubTrouble, type Pushed } from './remote.ts'
 
 /** The folder of the store's tree in which each file is the name of a ref and its commit. */
 const REFS = 'refs'
-/** Files of the store that may be overwritten: the machine that has written one last has the newer one. */
+/** Files of the store that may be overwritten. All others are written once. */
 const OVERWRITTEN = /^(?:(?:run|plan|status)\.json$|refs\/)/
+/** The mode of all files of the store. */
+const FILE = '100644'
 /** How often a push is repeated where other machines are faster. */
 const TRIES = 100
 /** Milliseconds after which a push that has failed is tried again, though no activity asks for it. */
@@ -48,8 +51,8 @@ export class SharedRuns implements Disposable {
 
   /** Opens the hub of a repository; undefined where it has none. Throws a Failure where the setting is wrong. */
   static async open(objects: Objects): Promise<SharedRuns | undefined> {
-    const name = await findHub(objects.repository)
-    return name === undefined ? undefined : new SharedRuns(objects, new HubRemote(objects.repository, name))
+    const hub = await findHub(objects.repository)
+    return hub && new SharedRuns(objects, new HubRemote(objects.repository, hub.name))
   }
 
   of(run: RunId): SharedRun {
@@ -67,7 +70,7 @@ export class SharedRuns implements Disposable {
     const found: RunId[] = []
     for (const { name, oid } of there) {
       const run = name.slice(HUB_RUNS.length)
-      if (!isRunId(run)) continue
+      if (!isRunId(run) || !(await isCommit(this.objects, oid))) continue
       const tip = own.get(storeRef(run))
       if (tip === oid || (tip !== undefined && (await isAncestor(repository, oid, tip)))) continue
       await this.of(run).unite()
@@ -187,7 +190,10 @@ export class SharedRun implements Disposable {
     if (from) await this.#move([{ ref: this.#there, from, to: undefined }])
   }
 
-  /** Sets the run's refs here to the commits that the store names; a branch that is checked out stays. */
+  /**
+   * Sets the run's refs here to the commits that the store names. A branch that is checked out stays, and so does one at a
+   * commit that the store does not have: a person has committed there, or this machine's worker, which has not pushed yet.
+   */
   async nameRefs(): Promise<void> {
     const { repository } = this.objects
     const top = await entryAt(this.objects, this.#store, REFS)
@@ -203,14 +209,15 @@ export class SharedRun implements Disposable {
     const isDone = own.has(resultRef(this.run)) || named.some(it => it?.ref === resultRef(this.run))
     const moves: Move[] = []
     for (const it of named) {
-      if (!it || !this.#isOwn(it.ref) || !isOid(repository.format, it.oid)) continue
+      if (!it || !isOfRun(this.run, it.ref) || !isOid(repository.format, it.oid)) continue
       // The results of tasks are no branches any more once there is a result of all.
       const [, task] = /\/([^/]+)\/done$/.exec(it.ref) ?? []
       const isHidden = isDone && task !== undefined && it.ref.startsWith(BRANCHES) && !own.has(it.ref)
       const ref = isHidden ? `${RUNS}${this.run}/done/${task}` : it.ref
       const from = own.get(ref)
       if (from === it.oid || checkouts.some(({ head }) => head === ref)) continue
-      if ((await this.objects.info(it.oid))?.type === 'commit') moves.push({ ref, from, to: it.oid })
+      if (!(await isCommit(this.objects, it.oid))) continue
+      if (from === undefined || (await this.#has(from))) moves.push({ ref, from, to: it.oid })
     }
     if (moves.length === 0) return
     await this.#move(moves)
@@ -220,16 +227,17 @@ export class SharedRun implements Disposable {
   /** Unites what was fetched with what is here. */
   async unite(): Promise<void> {
     const theirs = await this.#tipOf(this.#there)
-    if (!theirs) return
+    // What is no store there is replaced by the next push.
+    if (!theirs || !(await isCommit(this.objects, theirs))) return
     if (theirs === this.#contained && (await this.#tipOf(this.#store)) !== undefined) return
     await this.#onStore(ours => this.#united(ours, theirs))
     this.#contained = theirs
   }
 
-  /** Whether a ref, named by a store that any machine may write, is one of this run. */
-  #isOwn(ref: RefName): boolean {
-    const isBelow = ref.startsWith(`${RUNS}${this.run}/`) || ref.startsWith(`${BRANCHES}${this.run}/`)
-    return isBelow && isRefName(ref) && ref !== this.#store
+  /** Whether the store's history has a commit. */
+  async #has(commit: Oid): Promise<boolean> {
+    const { repository } = this.objects
+    return (await isCommit(this.objects, commit)) && (await isAncestor(repository, commit, this.#store))
   }
 
   async #fetchAll(): Promise<void> {
@@ -294,20 +302,22 @@ export class SharedRun implements Disposable {
   }
 
   /**
-   * The union of two versions of the store: the hub's, with what was written here since both were the same. A file that
-   * is never overwritten stays as the hub has it.
+   * The union of two versions of the store: the hub's, with what was written here since both were the same. Where both have
+   * written a file, it is as the hub has it. (The one here is of an activity that the server has given to another machine
+   * meanwhile.) What the hub's has lost of files that are written once is put back.
    */
   async #united(ours: Oid | undefined, theirs: Oid): Promise<NewVersion | Oid | undefined> {
     const { repository } = this.objects
     if (ours === undefined) return theirs
     if (ours === theirs || (await isAncestor(repository, theirs, ours))) return undefined
-    if (await isAncestor(repository, ours, theirs)) return theirs
     const [base] = await mergeBases(repository, ours, theirs)
+    const [own, other] = await Promise.all([ours, theirs].map(tip => differences(this.objects, base, tip)))
     const changes = new Map<Path, TreeChange>()
-    for (const [path, change] of await changesSince(this.objects, base, ours)) {
-      const isTaken = !OVERWRITTEN.test(path) && (await entryAt(this.objects, theirs, path)) !== undefined
-      if (!isTaken) changes.set(path, change)
-    }
+    for (const [path, { after }] of own ?? [])
+      if (after?.mode === FILE && !other?.get(path)?.after) changes.set(path, after)
+    for (const [path, { before }] of other ?? [])
+      if (before?.mode === FILE && !OVERWRITTEN.test(path)) changes.set(path, before)
+    if (changes.size === 0 && base === ours) return theirs
     return { base: theirs, changes, parents: [theirs, ours] }
   }
 
@@ -368,21 +378,33 @@ function parseRef(bytes: Buffer | undefined): { oid: Oid; ref: RefName } | undef
   return oid && ref ? { oid, ref: asBytes(ref) } : undefined
 }
 
-/** The files that differ between two versions of a store, with their new content; nothing is ever deleted there. */
-async function changesSince(objects: Objects, base: Oid | undefined, tip: Oid): Promise<Map<Path, TreeChange>> {
+const isCommit = async (objects: Objects, oid: Oid): Promise<boolean> => (await objects.info(oid))?.type === 'commit'
+
+/** Whether a ref, named by a store that any machine may write, is one that a run of this id has. */
+function isOfRun(run: RunId, ref: RefName): boolean {
+  const name = [`${RUNS}${run}/`, `${BRANCHES}${run}/`].find(prefix => ref.startsWith(prefix))
+  return name !== undefined && isRefName(ref) && NAMES.test(ref.slice(name.length)) && !ref.endsWith('/result/done')
+}
+
+/** The names of a run's refs: those of attempts, results and steps. */
+const NAMES = /^(?:attempts\/[^/]+\/[0-9]+|done\/[^/]+|steps\/[0-9a-f]+|[^/]+\/done|result)$/
+
+type Difference = { before: Entry | undefined; after: Entry | undefined }
+
+/** The files that differ between two versions of a store. */
+async function differences(objects: Objects, base: Oid | undefined, tip: Oid): Promise<Map<Path, Difference>> {
   const { repository } = objects
   const from = base ?? (await writeObjects(repository, [{ type: 'tree', bytes: Buffer.alloc(0) }]))[0] ?? ''
   const args = ['diff-tree', '-r', '--raw', '-z', '--no-renames', '--no-abbrev', from, tip]
   const { stdout } = await runGit(repository, args)
   const parts = fields(stdout)
-  const changes = new Map<Path, TreeChange>()
+  const found = new Map<Path, Difference>()
   for (let at = 0; at + 1 < parts.length; at += 2) {
-    const [, mode = '', , oid = '', kind = ''] = (parts[at] ?? '').split(' ')
-    const path = parts[at + 1] ?? ''
-    if (kind.startsWith('D') || mode !== '100644') continue
-    changes.set(path, { mode, oid })
+    const [was = '', mode = '', before = '', after = ''] = (parts[at] ?? '').slice(1).split(' ')
+    const entryOf = (mode: string, oid: Oid) => (mode === '000000' ? undefined : { mode, oid })
+    found.set(parts[at + 1] ?? '', { before: entryOf(was, before), after: entryOf(mode, after) })
   }
-  return changes
+  return found
 }
 
 function partsOf<Item>(items: readonly Item[], size: number): Item[][] {

@@ -10,8 +10,13 @@ const Decision = v.object({
 })
 export type Decision = v.InferOutput<typeof Decision>
 
-/** All decisions, in the order in which their questions were asked. Throws where one is malformed. */
+const ReadDecision = v.pipe(v.string(), v.parseJson(), Decision)
+
+/** All decisions, in the order in which their questions were asked. What is none is left out: a hub may bring it. */
 export async function readDecisions(store: RunStore): Promise<Decision[]> {
-  const all = (await store.all('decisions')).map(bytes => v.parse(Decision, JSON.parse(bytes.toString())))
+  const all = (await store.all('decisions')).flatMap(bytes => {
+    const parsed = v.safeParse(ReadDecision, bytes.toString())
+    return parsed.success ? [parsed.output] : []
+  })
   return all.sort((a, b) => a.count - b.count)
 }

@@ -12,7 +12,7 @@ import { type Domain, domainOf } from './domains.ts'
 import { readJournal } from './journal.ts'
 import { readPlan } from './plans.ts'
 import { RunStore } from './store.ts'
-import { parseStoredAnswer, type StoredAnswer } from './stored-answer.ts'
+import { allStoredAnswers, type StoredAnswer } from './stored-answer.ts'
 
 /** The statistics of one model in one tier. */
 type StatsRow = {
@@ -47,12 +47,11 @@ export async function readStats(
   for (const run of runs) {
     if (seen >= enough) break
     const store = new RunStore(objects, run)
-    const [stored, lines, plan] = await Promise.all([
-      store.all('answers'),
+    const [answers, lines, plan] = await Promise.all([
+      allStoredAnswers(store),
       readJournal(store),
       readPlan(store).catch(() => undefined),
     ])
-    const answers = stored.flatMap(bytes => parsed(bytes) ?? [])
     seen += answers.length
     const good = stepsThatEndedWell(lines)
     for (const answer of answers) countAnswer(rowOf(rows, answer), answer, good.has(answer.step))
@@ -72,15 +71,6 @@ export async function readStats(
   }
   const rank = ({ tier }: StatsRow): number => (tier === 'unknown' ? -1 : TIERS.indexOf(tier))
   return [...rows.values()].sort((a, b) => rank(b) - rank(a) || (a.model < b.model ? -1 : 1))
-}
-
-/** An unreadable answer is not counted, and does not hide the others. */
-function parsed(bytes: Buffer): StoredAnswer | undefined {
-  try {
-    return parseStoredAnswer(bytes)
-  } catch {
-    return undefined
-  }
 }
 
 function rowOf(rows: Map<string, StatsRow>, answer: StoredAnswer): StatsRow {

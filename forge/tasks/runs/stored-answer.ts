@@ -1,15 +1,20 @@
 /** An answer as it is stored: its text, model and usage. */
 import * as v from 'valibot'
+import { Failure } from '../../../core/failure.ts'
+import { visible } from '../../../core/text.ts'
 import type { ModelAnswer, Usage } from '../../ai/request.ts'
 import type { Spent } from '../contract.ts'
 import { TIERS } from '../plan/schema.ts'
+import type { RunStore } from './store.ts'
 
+/** What is negative would be given back to the budget. */
+const Amount = v.pipe(v.number(), v.minValue(0))
 const UsageSchema = v.object({
-  input: v.number(),
-  output: v.number(),
-  cacheRead: v.number(),
-  cacheWrite: v.number(),
-  cost: v.optional(v.number()),
+  input: Amount,
+  output: Amount,
+  cacheRead: Amount,
+  cacheWrite: Amount,
+  cost: v.optional(Amount),
 })
 const StoredAnswer = v.object({
   key: v.string(),
@@ -59,10 +64,25 @@ export function storedAnswer(
   }
 }
 
+/** Throws a {@link Failure} for what is no stored answer, as a hub may have brought it. */
 export function parseStoredAnswer(bytes: Buffer): StoredAnswer {
-  const { usage, ...rest } = v.parse(StoredAnswer, JSON.parse(bytes.toString()))
+  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), StoredAnswer), bytes.toString())
+  if (!parsed.success) throw new Failure(`A stored answer can't be read (${visible(parsed.issues[0].message)}).`)
+  const { usage, ...rest } = parsed.output
   const { cost, ...counts } = usage
   return { ...rest, usage: { ...counts, cost } }
+}
+
+/** All answers of a run. One that can't be read is left out, and does not hide the others. */
+export async function allStoredAnswers(store: RunStore): Promise<StoredAnswer[]> {
+  const stored = await store.all('answers')
+  return stored.flatMap(bytes => {
+    try {
+      return [parseStoredAnswer(bytes)]
+    } catch {
+      return []
+    }
+  })
 }
 
 export const spentOf = ({ input, output, cost = 0 }: Usage): Spent => ({ requests: 1, input, output, cost })

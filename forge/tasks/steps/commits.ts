@@ -89,7 +89,7 @@ export async function findStep(
 
 /**
  * Sets a ref to a commit, whatever it was at: two workers of the same step come to the same commit. `may` can refuse,
- * given the ref's present commit. @throws Failure where the ref is a branch that is checked out, as the files there
+ * given the ref's present commit. Gives whether the ref is at the commit then. @throws Failure where the ref is a branch that is checked out, as the files there
  * would not match.
  */
 export async function setRef(
@@ -97,13 +97,15 @@ export async function setRef(
   ref: RefName,
   to: Oid,
   { message, may = async () => true }: { message: string; may?: (from: Oid | undefined) => Promise<boolean> },
-): Promise<void> {
+): Promise<boolean> {
   for (let tries = 1; ; tries++) {
     const from = (await objects.info(ref))?.oid
-    if (from === to || !(await may(from))) return
+    if (from === to) return true
+    if (!(await may(from))) return false
     await verifyFree(objects.repository, ref)
     try {
-      return await moveRefsPatiently(objects.repository, [{ ref, from, to }], { message, own: 'refs/forge/' })
+      await moveRefsPatiently(objects.repository, [{ ref, from, to }], { message, own: 'refs/forge/' })
+      return true
     } catch (error) {
       if (!(error instanceof RefMoved) || tries > 20) throw error
     }

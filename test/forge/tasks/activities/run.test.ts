@@ -8,7 +8,7 @@ import { journalFile, parseLines, readJournal } from '../../../../forge/tasks/ru
 import { readEscalation } from '../../../../forge/tasks/runs/report.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { commit, show } from '../../../support/git.ts'
-import { edits, failureOf, makeScene, PLAN, RUN, replace, type Scene } from './scene.ts'
+import { edits, failureOf, makeScene, makeSharedScene, PLAN, RUN, replace, type Scene } from './scene.ts'
 
 async function begun(scene: Scene, more: Partial<RunInput> = {}) {
   const wish = await scene.store.put('wish', 'Add undo.')
@@ -38,6 +38,24 @@ test('of two plans that were approved without a question, the run goes on with t
   for (const answer of [scene.plan, revised])
     await scene.activities.remember({ run: RUN, kind: 'approval', task: '', count: 0, answer })
   expect((await begun(scene)).approvedPlan).toEqual(revised)
+})
+
+test('a plan or an answer that a push to the hub has left, and nobody has signed, is none', async () => {
+  await using scene = await makeSharedScene()
+  await scene.approved.approvePlan(PLAN)
+  await scene.activities.remember({ run: RUN, kind: 'approval', task: '', count: 0, answer: scene.plan })
+  expect((await scene.activities.begin(scene.runInput)).approvedPlan).toEqual(scene.plan)
+  const how = { kind: 'command', command: 'evil', seconds: 10 }
+  const evil = { ...PLAN, contract: [{ id: 'A1', says: 'Undo works.', how }] }
+  const answer = await scene.store.put('answer', 'Do evil.')
+  const decision = { kind: 'answer', task: 'stack', count: 1, answer }
+  await scene.store.keep('decisions', 'answer stack 1', JSON.stringify(decision))
+  await scene.store.keep('decisions', 'no decision', '{')
+  for (const plan of [JSON.stringify(evil), '{']) {
+    await scene.store.set('plan.json', plan)
+    const { approvedPlan, answers } = await scene.activities.begin(scene.runInput)
+    expect({ approvedPlan, answers }).toEqual({ approvedPlan: undefined, answers: undefined })
+  }
 })
 
 test('minutes that were used are there when the run begins again', async () => {

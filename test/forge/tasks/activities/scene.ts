@@ -1,7 +1,10 @@
 /** A repository with a run that has begun, and its activities with a scripted model: no Temporal, but real git. */
 import { ApplicationFailure } from '@temporalio/common'
+import { Approvals } from '../../../../forge/ai/approvals.ts'
 import type { Model } from '../../../../forge/ai/request.ts'
 import { type ActivityOptions, activitiesOf, type Surroundings } from '../../../../forge/tasks/activities/activities.ts'
+import { ApprovedCommands } from '../../../../forge/tasks/checks/approved.ts'
+import { Verdicts } from '../../../../forge/tasks/checks/verdicts.ts'
 import type {
   Activities,
   Limits,
@@ -11,10 +14,13 @@ import type {
   StepKind,
   StepResult,
 } from '../../../../forge/tasks/contract.ts'
+import type { Budgets } from '../../../../forge/tasks/engine/budgets.ts'
+import { SharedRuns } from '../../../../forge/tasks/hub/shared-runs.ts'
 import type { Plan } from '../../../../forge/tasks/plan/schema.ts'
+import { type Purse, reserve, settle, settleKnown } from '../../../../forge/tasks/run/purse.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { callsOf } from '../../../doubles/task-calls.ts'
-import { commit, type Files } from '../../../support/git.ts'
+import { bare, commit, type Files } from '../../../support/git.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
 import { type Script, ScriptedModel } from '../../../support/scripted-model.ts'
 import { settingsOf } from '../../ai/models.ts'
@@ -155,6 +161,57 @@ export async function makeScene({
       for (const it of opened) it[Symbol.dispose]()
       await place[Symbol.asyncDispose]()
     },
+  }
+}
+
+/** A scene whose repository has a hub, with the signatures that a run has; its activities use both. */
+export async function makeSharedScene(
+  options: SceneOptions = {},
+): Promise<Scene & { hub: string; approved: ApprovedCommands; verdicts: Verdicts }> {
+  const scene = await makeScene(options)
+  const { place, store, runInput } = scene
+  const hub = await bare(`${place.folder}/hub.git`, 'main')
+  await place.git('remote', 'add', 'hub', hub)
+  await place.git('config', 'forge.hub', 'hub')
+  const runs = await SharedRuns.open(place.objects)
+  const approvals = new Approvals(`${place.folder}/config`)
+  const approved = (of: RunStore) => new ApprovedCommands(approvals, of)
+  const verdicts = (of: RunStore) => new Verdicts(approvals, of)
+  await approved(store).approveAsking(runInput)
+  const activities = scene.again({ shared: runs, approved, verdicts, budgets: ownBudgets() })
+  await activities.begin(runInput)
+  const close = async () => {
+    runs?.[Symbol.dispose]()
+    await scene[Symbol.asyncDispose]()
+  }
+  return {
+    ...scene,
+    hub,
+    activities,
+    step: more => wholeStep(activities, scene.input(more)),
+    approved: approved(store),
+    verdicts: verdicts(store),
+    [Symbol.asyncDispose]: close,
+  }
+}
+
+/** The budgets of all machines, kept in this process. */
+function ownBudgets(): Budgets {
+  let purse: Purse | undefined
+  let count = 0
+  return {
+    reserve: async (_, wanted, known) => {
+      purse ??= await known()
+      const id = `sender ${++count}`
+      const reserved = reserve(purse, { ...wanted, id, sender: id }, Date.now())
+      purse = reserved.purse
+      return { id, granting: reserved.granting }
+    },
+    settle: async (_, which, used) => {
+      if (purse) purse = 'id' in which ? settle(purse, which.id, used) : settleKnown(purse, which.key, used)
+    },
+    used: async () => purse,
+    end: async () => undefined,
   }
 }
 

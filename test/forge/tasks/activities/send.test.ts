@@ -15,7 +15,7 @@ import { ModelServer, type Script, type Turn } from '../../../doubles/model-serv
 import { refusedBy } from '../../../support/refusals.ts'
 import type { Script as Steps } from '../../../support/scripted-model.ts'
 import { settingsOf } from '../../ai/models.ts'
-import { answer, failureOf, makeScene, RUN, type Scene, sendAgain } from './scene.ts'
+import { answer, failureOf, MODEL, makeScene, makeSharedScene, RUN, type Scene, sendAgain } from './scene.ts'
 
 const GIVEN_UP = { signal: 'failure_terminal', words: 'No.' }
 
@@ -234,6 +234,21 @@ test('with a larger budget from a person, it goes on', async () => {
   })
   await send(scene, 'stack/2/1', 2)
   expect(scene.model.requests).toHaveLength(2)
+})
+
+test('limits that a push to the hub has raised do not count, nor do answers that have cost less than nothing', async () => {
+  await using scene = await makeSharedScene({ script: () => answer(GIVEN_UP), limits: { requests: 1 } })
+  const usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0, cost: -1000 }
+  const free = { key: 'x', model: MODEL, step: 'x', end: 'done', usage, blocks: [] }
+  for (const key of ['1', '2']) await scene.store.keep('answers', key.repeat(64), JSON.stringify(free))
+  await scene.step()
+  expect((await failureOf(scene.step({ task: 'docs', step: 'docs/1/1' }))).message).toContain('the limit of this run')
+  const run = JSON.parse(String(await scene.store.get('run.json')))
+  await scene.store.set('run.json', JSON.stringify({ ...run, limits: { depth: 3, requests: 100 } }))
+  expect((await failureOf(scene.step({ task: 'docs', step: 'docs/1/1' }))).message).toStartWith(
+    `You have not asked for ${RUN} with these limits in this repository`,
+  )
+  expect(scene.model.requests).toHaveLength(1)
 })
 
 test('a storm of 429 ends with all answers, and few requests are sent in it', async () => {

@@ -6,7 +6,7 @@ import { readJournal } from '../../../../forge/tasks/runs/journal.ts'
 import { readStats } from '../../../../forge/tasks/runs/stats.ts'
 import { trailersOf } from '../../../../forge/tasks/steps/commits.ts'
 import { commit, show } from '../../../support/git.ts'
-import { answer, edits, MODEL, makeScene, RUN, replace, wholeStep } from './scene.ts'
+import { answer, edits, MODEL, makeScene, makeSharedScene, PLAN, RUN, replace, wholeStep } from './scene.ts'
 
 const BRANCH = attemptRef(RUN, 'stack', 1)
 
@@ -207,6 +207,29 @@ test('an outline gives its steps, a review its verdict, a planner its plan', asy
     files: ['a.txt'],
   })
   expect((await scene.step({ kind: 'review', step: 'stack/1/review/1' })).isGood).toBe(false)
+})
+
+test('an answer that a push to the hub has left is signed as no review and no plan', async () => {
+  const review = (verdict: string) => ({ signal: 'success', words: 'x', verdict, findings: [] })
+  await using scene = await makeSharedScene({ script: [answer(review('good'))] })
+  const reviewing = (task: string) => scene.input({ kind: 'review', task, step: `${task}/1/review/1` })
+  const { task: _, ...planning } = scene.input({ kind: 'plan', step: 'plan/1', about: [scene.runInput.wish] })
+  const facts = async () => (await scene.verdicts.all()).facts.map(({ fact }) => fact)
+  for (const [input, says] of [
+    [reviewing('stack'), review('good')],
+    [planning, { signal: 'success', words: 'x', plan: PLAN }],
+  ] as const) {
+    const { key, model, kind } = await scene.activities.construct(input)
+    const blocks = [{ type: 'call', id: '1', name: 'answer', arguments: says }]
+    const usage = { input: 1, output: 1, cacheRead: 0, cacheWrite: 0 }
+    const stored = { key, model, kind, step: input.step, end: 'calls', usage, blocks }
+    await scene.store.keep('answers', key, JSON.stringify(stored))
+    expect((await wholeStep(scene.activities, input)).outcome).toBe('success')
+  }
+  expect(scene.model.requests).toEqual([])
+  expect((await facts()).sort()).toEqual(['asked', 'planning', 'reviewing'])
+  await wholeStep(scene.activities, reviewing('docs'))
+  expect((await facts()).filter(it => it === 'answered' || it === 'reviewed')).toHaveLength(2)
 })
 
 test('a reviewer sees what the attempt changed', async () => {

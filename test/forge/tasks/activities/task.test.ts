@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import { attemptRef, doneRef } from '../../../../forge/tasks/runs/folder.ts'
 import { commit, git, parentsOf, show, tipOf } from '../../../support/git.ts'
-import { edits, failureOf, makeScene, RUN, replace, type Scene } from './scene.ts'
+import { edits, failureOf, makeScene, makeSharedScene, RUN, replace, type Scene } from './scene.ts'
 
 const FILES = { 'a.txt': 'one\ntwo\nthree\n', 'b.txt': 'b\n' }
 const BRANCH = attemptRef(RUN, 'docs', 1)
@@ -44,13 +44,14 @@ test('results are merged in their order, and always to the same commit', async (
   expect(await dateOf(gathered)).toBe(await dateOf(heads[2] ?? ''))
 })
 
-test('gathered again after its steps, the branch keeps them', async () => {
-  await using scene = await makeScene({ files: FILES, script: [edits(replace('a.txt', 'two\n', 'zwei\n'))] })
+test('gathered again after its steps, the branch keeps them, here and on the hub', async () => {
+  await using scene = await makeSharedScene({ files: FILES, script: [edits(replace('a.txt', 'two\n', 'zwei\n'))] })
   const heads = await results(scene, { 'b.txt': 'c\n' })
   const { commit: base } = await gather(scene, heads)
   const { commit: made } = await scene.step({ task: 'docs', step: 'docs/1/1', base })
   expect((await gather(scene, heads)).commit).toBe(base)
   expect(await scene.place.git('rev-parse', BRANCH)).toBe(made ?? '')
+  expect(await git(scene.hub, 'grep', '-h', BRANCH, scene.store.ref, '--', 'refs')).toBe(`${made} ${BRANCH}`)
 })
 
 test('a conflict is resolved by a step on git’s own merge, judged, and gathered on', async () => {

@@ -3,6 +3,10 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { mkdir, mkdtemp, realpath, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
+import { openObjects } from '../../../../core/git/objects.ts'
+import { openRepository } from '../../../../core/git/repository.ts'
+import { RunStore } from '../../../../forge/tasks/runs/store.ts'
+import { bare, commit, git, gitWith, PLAIN } from '../../../support/git.ts'
 import { homeIn } from '../../../support/temporal.ts'
 import { PROJECT } from '../../../support/world.ts'
 
@@ -109,6 +113,37 @@ test('forge stats of a repository without runs says so, and lists nothing', asyn
     out: 'No model has answered in this repository yet: forge run "…" begins a run.\n',
   })
   expect(await stats('--json')).toEqual({ code: 0, out: '', err: '' })
+})
+
+test('what a push to the hub has made of a run is not signed when it is resumed', async () => {
+  const path = join(folder, 'pushed')
+  await gitWith(folder, ['init', '--quiet', '--initial-branch=main', path])
+  const base = await commit(path, 'main', { 'a.txt': 'a\n' })
+  for (const [key, value] of Object.entries({
+    'remote.hub.url': await bare(join(folder, 'hub.git'), 'main'),
+    'forge.hub': 'hub',
+  }))
+    await git(path, 'config', key, value)
+  await using objects = openObjects(await openRepository(path, { env: PLAIN }))
+  const store = new RunStore(objects, '20261122-test-abcd')
+  const wish = await store.put('wish', 'Do something else.')
+  const input = {
+    run: store.run,
+    wish,
+    base,
+    limits: { depth: 3 },
+    isApproved: true,
+    onlyPlan: false,
+    atMost: 8,
+    began: 1,
+  }
+  await store.set('run.json', JSON.stringify(input))
+  const { code, err } = await forge(['resume', store.run, '--yes'], {}, path)
+  expect({ code, err }).toEqual({
+    code: 1,
+    err: `You have not asked for ${store.run} as it is in this repository, so it is not resumed: see forge run.\n`,
+  })
+  expect(await store.all('approvals')).toEqual([])
 })
 
 test('a server that can’t be reached is told of in a sentence', async () => {

@@ -1,6 +1,6 @@
 /** Two clones of a repository and their hub: what one has written of a run reaches the other, in any order. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { mkdir, rename, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { type Objects, openObjects } from '../../../../core/git/objects.ts'
 import { openRepository, type Repository } from '../../../../core/git/repository.ts'
@@ -147,8 +147,10 @@ test('a hub that refuses or is away is told as a sentence, and gets everything a
 test('names of refs from the hub that are not of this run are ignored', async () => {
   const [one, two] = both()
   await storeOf(one).put('wish', 'Write notes')
-  for (const ref of ['refs/heads/main', 'refs/heads/forge/another/result', `refs/forge/runs/${RUN}/../../x`, 'HEAD'])
-    one.runs.of(RUN).moved(ref, base)
+  const others = ['refs/heads/main', 'refs/heads/forge/another/result', `refs/forge/runs/${RUN}/../../x`, 'HEAD']
+  // Nor are names that no ref of a run has: one could be in the way of another.
+  const own = [`refs/heads/forge/${RUN}/a`, `refs/heads/forge/${RUN}/result/done`, `refs/forge/runs/${RUN}/merge`]
+  for (const ref of [...others, ...own]) one.runs.of(RUN).moved(ref, base)
   one.runs.of(RUN).moved(`refs/heads/forge/${RUN}/a/done`, base)
   await one.runs.of(RUN).push()
   const before = await git(two.path, 'for-each-ref', '--format=%(refname)')
@@ -161,6 +163,77 @@ test('names of refs from the hub that are not of this run are ignored', async ()
     `refs/forge/runs/${RUN}/store`,
     `refs/heads/forge/${RUN}/a/done`,
   ])
+})
+
+test('a commit of a person on a branch of a run stays where it is', async () => {
+  const [one, two] = both()
+  const ref = resultRef(RUN)
+  const give = async (made: string) => {
+    await setRef(one.objects, ref, made, { message: '' })
+    one.runs.of(RUN).moved(ref, made)
+    await one.runs.of(RUN).push()
+    await two.runs.of(RUN).fetch()
+    await two.runs.of(RUN).nameRefs()
+    return await git(two.path, 'rev-parse', ref)
+  }
+  // What the run itself has put there is replaced, also by what does not follow from it.
+  for (const text of ['first\n', 'second\n']) {
+    const made = await commit(one.path, text.trim(), { 'a.txt': text }, { parents: [base] })
+    expect(await give(made)).toBe(made)
+  }
+  const own = await commit(two.path, `forge/${RUN}/result`, { 'a.txt': 'mine\n' })
+  expect(await give(await commit(one.path, 'third', { 'a.txt': 'third\n' }, { parents: [base] }))).toBe(own)
+})
+
+test('what a machine has not pushed before it was killed takes the place of nothing that came later', async () => {
+  const [one, two] = both()
+  await storeOf(one).set('status.json', 'planning')
+  await one.runs.of(RUN).push()
+  await two.runs.of(RUN).fetch()
+  await storeOf(one).set('status.json', 'runs')
+  await storeOf(one).put('wish', 'Write notes')
+  await storeOf(two).set('status.json', 'done')
+  await two.runs.of(RUN).push()
+  expect(await one.runs.pushLeft()).toEqual([RUN])
+  await two.runs.of(RUN).fetch()
+  expect(String(await storeOf(two).get('status.json'))).toBe('done')
+  expect(await git(two.path, 'ls-tree', '-r', '--name-only', `refs/forge/runs/${RUN}/store`)).toContain('kept/')
+})
+
+test('a push to the hub takes nothing from what a run keeps, and is in the way of no other run', async () => {
+  const [one, two] = both()
+  const store = `refs/forge/runs/${RUN}/store`
+  const key = 'a'.repeat(64)
+  await storeOf(one).keep('answers', key, 'an answer')
+  await storeOf(one).keep('journal', 'a line', 'a line')
+  await one.runs.of(RUN).push()
+  await two.runs.of(RUN).fetch()
+  const evil = await gitWith(hub, ['hash-object', '-w', '--stdin'], 'evil')
+  const answers = await gitWith(hub, ['mktree'], `100644 blob ${evil}\t${'a'.repeat(62)}\n`)
+  const folders = await gitWith(hub, ['mktree'], `040000 tree ${answers}\ta\n`)
+  const inside = await gitWith(hub, ['mktree'], `040000 tree ${folders}\ta\n`)
+  const trees = {
+    'the answer is another one': `040000 tree ${inside}\tanswers\n`,
+    'a folder is a file': `100644 blob ${evil}\tanswers\n`,
+    'nothing is left': '',
+  }
+  const who = { GIT_AUTHOR_NAME: 'x', GIT_AUTHOR_EMAIL: 'x', GIT_COMMITTER_NAME: 'x', GIT_COMMITTER_EMAIL: 'x' }
+  for (const [words, entries] of Object.entries(trees)) {
+    const tree = await gitWith(hub, ['mktree'], entries)
+    const made = await gitWith(hub, ['commit-tree', tree, '-p', store, '-m', words], undefined, who)
+    await git(hub, 'update-ref', store, made)
+    expect(await two.runs.fetchAll()).toEqual([RUN])
+    const oid = (await storeOf(two).find('answers', key)) ?? ''
+    expect(await storeOf(two).readText({ kind: 'answer', oid })).toBe('an answer')
+    expect((await storeOf(two).all('journal')).map(String)).toEqual(['a line'])
+    await two.runs.of(RUN).push()
+  }
+  // Refs that are no stores.
+  for (const run of [RUN, '20261124-write-notes-bbbbb'])
+    await git(hub, 'update-ref', `refs/forge/runs/${run}/store`, evil)
+  expect(await one.runs.fetchAll()).toEqual([])
+  await one.runs.of(RUN).push()
+  expect(await git(hub, 'cat-file', '-t', store)).toBe('commit')
 })
 
 test('clones get one id from their hub, also where each had its own before', async () => {
@@ -177,8 +250,17 @@ test('clones get one id from their hub, also where each had its own before', asy
   )
   expect(former.filter(Boolean)).toEqual(own.filter(queue => queue !== shared[0]))
   // From then on the hub is not asked.
-  for (const { path } of clones) await git(path, 'remote', 'set-url', 'origin', join(folder.path, 'nowhere.git'))
+  const moved = join(folder.path, 'moved.git')
+  await rename(hub, moved)
   expect(await queueOf(one.repository)).toBe(shared[0] as string)
+  // A new hub gets the id from the clones that know it, before another one makes one for it.
+  hub = await bare(join(folder.path, 'new.git'), 'main')
+  await git(moved, 'push', '--quiet', hub, 'main')
+  await git(one.path, 'remote', 'set-url', 'origin', hub)
+  expect(await queueOf(one.repository)).toBe(shared[0] as string)
+  const third = await clone('three')
+  clones.push(third)
+  expect(await queueOf(third.repository)).toBe(shared[0] as string)
 })
 
 test('a wrong setting of the hub says what to do', async () => {
