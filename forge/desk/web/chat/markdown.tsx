@@ -178,7 +178,8 @@ function InlineToken({ token, depth }: { token: Token; depth: number }) {
   switch (token.type) {
     case 'text':
     case 'escape':
-      return <>{withEntities(token.text)}</>
+      // The parser has decoded numeric entities, so there can be invisible characters again.
+      return <>{readableProse(withEntities(token.text))}</>
     case 'strong':
       return <strong>{inline(token.tokens, depth)}</strong>
     case 'em':

@@ -6,7 +6,7 @@ import { Language } from '@codemirror/language'
 import { Compartment, type Extension, Prec } from '@codemirror/state'
 import { ViewPlugin } from '@codemirror/view'
 import { type PartialParse, Tree } from '@lezer/common'
-import { loadLanguage, MAX_COLOURED_LENGTH } from '../ui/languages.ts'
+import { isColourable, loadLanguage } from '../ui/languages.ts'
 import { outsideConflicts } from './conflict-regions.ts'
 
 type Parser = Language['parser']
@@ -20,7 +20,7 @@ export function coloursAroundConflicts(path: string, mark: number): Extension {
   const none: Extension = []
   const load = ViewPlugin.define(view => {
     let isThere = true
-    const hasColours = view.state.doc.length < MAX_COLOURED_LENGTH && own.get(view.state) === none
+    const hasColours = isColourable(view.state.doc) && own.get(view.state) === none
     if (hasColours) {
       loadLanguage(path).then(support => {
         if (support && isThere)

@@ -25,7 +25,7 @@ import type { Abilities, LanguageState, Problem, TextChange } from '../../contra
 import type { Blame, BlamedCommit, EditorConfig } from '../../contract/reading.ts'
 import type { SettingValues } from '../../contract/settings.ts'
 import type { At } from '../../contract/values.ts'
-import { loadLanguage, MAX_COLOURED_LENGTH } from '../ui/languages.ts'
+import { isColourable, loadLanguage, MAX_COLOURED_LENGTH } from '../ui/languages.ts'
 import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { Disconnected } from '../ui/socket.ts'
@@ -239,7 +239,7 @@ export class OpenFile {
     this.#structuredEdits = -1
     this.#askStructureLater()
     if (!isAfterBreak) this.sendAgain()
-    if (this.state && this.state.doc.length < MAX_COLOURED_LENGTH) this.#colour()
+    if (this.state && isColourable(this.state.doc)) this.#colour()
   }
 
   /**
@@ -790,7 +790,7 @@ export class OpenFile {
         ),
       ],
     })
-    if (file.text.length < MAX_COLOURED_LENGTH) this.#colour()
+    if (isColourable(this.state.doc)) this.#colour()
     this.#indent()
   }
 

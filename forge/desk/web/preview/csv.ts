@@ -8,6 +8,8 @@ export interface Table {
 
 export const MAX_ROWS = 1_000
 export const MAX_COLUMNS = 100
+/** A wide table has fewer rows: drawing more cells takes too long. */
+const MAX_CELLS = 20_000
 const MAX_CELL_CHARS = 1_000
 /** The separator is guessed from this many characters. */
 const GUESSED_CHARS = 2_000
@@ -20,6 +22,7 @@ export function tableOf(text: string, separator = guessSeparator(text)): Table {
   const rows: string[][] = []
   let row: string[] = []
   let columns = 0
+  let cells = 0
   let isCut = false
   let at = 0
   const end = (cell: string) => {
@@ -28,7 +31,7 @@ export function tableOf(text: string, separator = guessSeparator(text)): Table {
     if (columns <= MAX_COLUMNS) row.push(cell.slice(0, MAX_CELL_CHARS).toWellFormed())
   }
   while (at < text.length) {
-    if (rows.length === MAX_ROWS) return { rows, isCut: true }
+    if (rows.length === MAX_ROWS || cells >= MAX_CELLS) return { rows, isCut: true }
     const cell = cellAt(text, at, separator)
     end(cell.text)
     at = cell.end
@@ -40,6 +43,7 @@ export function tableOf(text: string, separator = guessSeparator(text)): Table {
     if (text[at] === '\r') at++
     if (text[at] === '\n') at++
     rows.push(row)
+    cells += row.length
     row = []
     columns = 0
   }

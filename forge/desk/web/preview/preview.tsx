@@ -13,7 +13,7 @@ import { usePage } from '../page/state.ts'
 import { BlobImage } from '../ui/blob-image.tsx'
 import { folderOf, visible } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
-import { MAX_COLUMNS, MAX_ROWS, tableOf } from './csv.ts'
+import { MAX_COLUMNS, tableOf } from './csv.ts'
 import type { PreviewKind } from './kinds.ts'
 import { notebookOf, type ShownCell, type ShownOutput } from './notebook.ts'
 import { whyNotShown } from './svg.ts'
@@ -135,8 +135,8 @@ function Csv({ text, separator }: { text: string; separator: string | undefined 
       </table>
       {isCut ? (
         <p class="meta">
-          Only the first {MAX_ROWS.toLocaleString('en')} rows, {MAX_COLUMNS} columns and 1,000 characters of a cell are
-          shown.
+          Only the first {rows.length.toLocaleString('en')} rows, {MAX_COLUMNS} columns and 1,000 characters of a cell
+          are shown.
         </p>
       ) : null}
     </>

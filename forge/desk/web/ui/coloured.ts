@@ -3,6 +3,7 @@ import type { Text } from '@codemirror/state'
 import { highlightTree } from '@lezer/highlight'
 import { codeStyle } from './code-style.ts'
 import { loadLanguage } from './languages.ts'
+import { isTooDeepToColour } from './nesting.ts'
 
 /** A range of characters: start and end (exclusive). */
 export type Range = [number, number]
@@ -29,7 +30,9 @@ export async function coloursOf(path: string, text: Text): Promise<Colours> {
   if (text.length > MAX_LENGTH) return colours
   const support = await loadLanguage(path)
   if (!support) return colours
-  const tree = support.language.parser.parse(text.toString())
+  const content = text.toString()
+  if (isTooDeepToColour(content)) return colours
+  const tree = support.language.parser.parse(content)
   highlightTree(tree, codeStyle, (from, to, look) => addSpan(colours, text, { from, to, look }))
   return colours
 }

@@ -1,6 +1,8 @@
 /** The language of a file by its name. Each language is a chunk of its own, loaded when first needed. */
 import { LanguageSupport, StreamLanguage, type StreamParser } from '@codemirror/language'
+import type { Text } from '@codemirror/state'
 import { baseName } from './names.ts'
+import { isTooDeepToColour } from './nesting.ts'
 
 type Load = () => Promise<LanguageSupport>
 
@@ -127,6 +129,10 @@ const BY_NAME: Record<string, Load> = {
 
 /** At most this many characters are coloured, since colouring a longer text takes too long. */
 export const MAX_COLOURED_LENGTH = 1_000_000
+
+/** Whether a text is coloured in the editor: it is neither too long nor nested too deeply. */
+export const isColourable = (text: Text): boolean =>
+  text.length < MAX_COLOURED_LENGTH && !isTooDeepToColour(text.toString())
 
 /** Lock files without a syntax to colour. */
 const PLAIN = new Set(['yarn.lock', 'gemfile.lock', 'flake.lock'])

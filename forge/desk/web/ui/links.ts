@@ -24,10 +24,10 @@ export function targetOf(href: string): Target {
 }
 
 function fileOf(address: string): Target {
-  const [path = ''] = address.replace(/^\.?\//, '').split(/[#?]/)
-  const parts = path.split('/')
-  const isPath = path !== '' && !parts.includes('..') && !path.includes('\\')
-  return isPath ? { kind: 'file', path: decoded(path) } : { kind: 'other', address }
+  const [written = ''] = address.replace(/^\.?\//, '').split(/[#?]/)
+  const path = decoded(written)
+  const isPath = path !== '' && !path.split('/').includes('..') && !/[\\\0]/.test(path)
+  return isPath ? { kind: 'file', path } : { kind: 'other', address }
 }
 
 function decoded(path: string): string {

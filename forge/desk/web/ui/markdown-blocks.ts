@@ -3,6 +3,7 @@
  * like HTML is shown as text, like all output of a model.
  */
 import { Lexer, type Token, type TokensList } from 'marked'
+import { isDeepMarkdown } from './nesting.ts'
 
 export interface Block {
   /** The source: blocks with the same source are equal. */
@@ -29,8 +30,6 @@ const CUTTABLE: ReadonlySet<string> = new Set(['list', 'paragraph', 'blockquote'
  * its piece.
  */
 const PIECE = 8_000
-/** Markup nested deeper than this is shown as source, since parsing it would take too long. */
-const TOO_DEEP = /^[ \t>]{160,}[^ \t>\n]|^(?:[ \t]*(?:[-*+>]|\d+[.)])[ \t]+){24,}/m
 
 export class MarkdownBlocks {
   #text = ''
@@ -106,7 +105,8 @@ function cutIn(raw: string): number {
 
 function blocksOf(text: string): Block[] {
   if (text === '') return []
-  if (TOO_DEEP.test(text)) return [asWritten(text)]
+  // Parsing it would take too long.
+  if (isDeepMarkdown(text)) return [asWritten(text)]
   try {
     return new Lexer({ gfm: true }).blockTokens(text, []).map(token => ({ raw: token.raw, token }))
   } catch {

@@ -1,6 +1,7 @@
-/** The tables of actions: docs/desk.md matches them, and no key has two meanings in one place. */
+/** The tables of actions and settings: docs/desk.md matches them, and no key has two meanings in one place. */
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
+import { isSettingKey, SETTINGS } from '../../../../forge/desk/contract/settings.ts'
 import { type Listed, TABLES } from '../../../../forge/desk/web/app/commands.ts'
 
 const DOCS = join(import.meta.dir, '../../../../docs/desk.md')
@@ -22,6 +23,36 @@ test('docs/desk.md lists the keys of all actions', async () => {
     [`### ${title}`, '', '| action | keys |', '|---|---|', ...rowsOf(tables)].join('\n'),
   )
   expect(listed.split('\n')).toEqual(tables.join('\n\n').split('\n'))
+})
+
+test('docs/desk.md lists all settings, and what each may be', async () => {
+  const docs = await Bun.file(DOCS).text()
+  const [, listed = ''] = /## Settings\n.*?\n\| key \| value \|\n\|---\|---\|\n(.*?)\n\n/s.exec(docs) ?? []
+  const rows = listed.split('\n').map(row => /^\| `(.*)` \| (.*) \|$/.exec(row) ?? [])
+  expect(rows.map(([, key]) => key)).toEqual(Object.keys(SETTINGS))
+  const unsaid = rows.filter(
+    ([, key = '', words = '']) => !isSettingKey(key) || !words.includes(wordsOf(SETTINGS[key])),
+  )
+  expect(unsaid).toEqual([])
+})
+
+/** What the documentation says of a schema: its options, or its bounds. */
+function wordsOf(schema: object): string {
+  if ('options' in schema)
+    return (schema.options as string[])
+      .map(option => `\`${option}\``)
+      .join(', ')
+      .replace(/, (\S+)$/, ' or $1')
+  if (!('pipe' in schema)) return 'whether'
+  const bound = (type: string) =>
+    (schema.pipe as { type: string; requirement?: unknown }[]).find(it => it.type === type)
+  const [least, most] = [bound('min_value'), bound('max_value')]
+  return least && most ? `${least.requirement} to ${most.requirement}` : ''
+}
+
+test('docs/desk.md has lines of at most 120 characters', async () => {
+  const lines = (await Bun.file(DOCS).text()).split('\n')
+  expect(lines.filter(line => line.length > 120)).toEqual([])
 })
 
 test('the same keys in one table are of actions that are not possible at the same time', () => {

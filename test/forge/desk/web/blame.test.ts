@@ -53,6 +53,12 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     await page.locator('.crumbs').getByText('This line is not saved').waitFor()
     await page.keyboard.press('Control+s')
     await until(async () => !(await names()).includes('Not saved'))
+    // A commit that the branch's list names is passed over: the line is from the commit before it.
+    const shout = await desk.git('log', '-1', '--format=%H', '--grep=Shout', 'main')
+    await desk.commit('main', { '.git-blame-ignore-revs': `# Only capitals\n${shout}\n` }, { message: 'Ignore it' })
+    await until(async () => !(await names()).includes('Ada'))
+    expect(await names()).toHaveLength(2)
+    expect((await names())[1]).toBe('Mira')
     await page.keyboard.press('Control+Alt+b')
     await until(async () => (await page.locator('.cm-blame').count()) === 0)
   })

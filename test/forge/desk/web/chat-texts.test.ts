@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { cacheShare, clock, duration, money, tokens } from '../../../../forge/desk/web/ui/figures.ts'
 import { targetOf } from '../../../../forge/desk/web/ui/links.ts'
 import { MarkdownBlocks } from '../../../../forge/desk/web/ui/markdown-blocks.ts'
+import { isTooDeepToColour } from '../../../../forge/desk/web/ui/nesting.ts'
 import { readableProse, withEntities } from '../../../../forge/desk/web/ui/prose.ts'
 import { RICH_ANSWER } from './conversation-scene.ts'
 
@@ -29,6 +30,7 @@ describe('a link leads', () => {
     'https://bank.example@evil.example/',
     'https://',
     '../../outside',
+    '..%2f..%2foutside',
     'a\\b',
     '#top',
     '',
@@ -100,6 +102,15 @@ describe('markdown in pieces', () => {
     reader.read('One.\n\nTwo.\n\nThree.\n\nFour.')
     expect(reader.read('Other.').map(({ raw }) => raw)).toEqual(['Other.'])
     expect(reader.read('')).toEqual([])
+  })
+
+  test('is quick with markers that could be read in many ways', () => {
+    const began = performance.now()
+    const text = `${'-    '.repeat(23)}x\n${'1.   '.repeat(23)}x\n${'>    '.repeat(23)}x\n`
+    expect(new MarkdownBlocks().read(text).map(({ raw }) => raw).join('')).toBe(text)
+    expect(isTooDeepToColour(`${'-    '.repeat(99)}x`)).toBe(false)
+    expect(['- ', '1. ', '> ', '>', '[', '{'].filter(sign => isTooDeepToColour(sign.repeat(2_000)))).toHaveLength(6)
+    expect(performance.now() - began).toBeLessThan(2_000)
   })
 
   test('loses no character of a long text', () => {

@@ -2,11 +2,12 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { tableOf } from '../../../../forge/desk/web/preview/csv.ts'
 import { notebookOf } from '../../../../forge/desk/web/preview/notebook.ts'
-import { hasBrowser } from '../../../support/browser.ts'
+import { whyNotShown } from '../../../../forge/desk/web/preview/svg.ts'
+import { hasBrowser, workOf } from '../../../support/browser.ts'
 import { commit } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { findings } from './axe.ts'
-import { type DeskPage, templateOf, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, settled, templateOf, until, withEachPage } from './page-scene.ts'
 
 // A busy machine renders slowly.
 setDefaultTimeout(120_000)
@@ -42,6 +43,127 @@ const BOMB = `<svg ${XMLNS}><g id="g0"><rect/></g>${Array.from({ length: 12 }, (
   return `<g id="g${at + 1}">${`<use href="#g${at}"/>`.repeat(10)}</g>`
 }).join('')}</svg>`
 
+const svgOf = (content: string, attributes = ''): string => `<svg ${XMLNS} ${attributes}>${content}</svg>`
+const embedded = (svg: string): string => `data:image/svg+xml;base64,${Buffer.from(svg).toString('base64')}`
+/** Groups, each of which refers ten times to the one before it, in the given way. */
+const groups = (refer: (id: string) => string, { levels = 8, id = (at: number) => `g${at}` } = {}): string =>
+  `<g id="${id(0)}"><rect/></g>${Array.from({ length: levels }, (_, at) => {
+    return `<g id="${id(at + 1)}">${refer(id(at)).repeat(10)}</g>`
+  }).join('')}`
+/** The same of patterns (or masks), by classes and a style sheet. */
+const byStyle = (
+  sheet: (rules: string) => string,
+  { rule = (id: string) => `fill:url(#${id})`, tag = 'pattern' } = {},
+) => {
+  const rules = Array.from({ length: 9 }, (_, at) => `.c${at}{${rule(`g${at}`)}}`).join('\n')
+  const parts = Array.from({ length: 8 }, (_, at) => {
+    return `<${tag} id="g${at + 1}">${`<rect class="c${at}"/>`.repeat(10)}</${tag}>`
+  })
+  return svgOf(`${sheet(rules)}<${tag} id="g0"><rect/></${tag}>${parts.join('')}`)
+}
+const sheetOf = (rules: string): string => `<style>${rules}</style>`
+const USES = groups(id => `<use href="#${id}"/>`)
+const filtered = (steps: string): string => svgOf(`<filter id="f">${steps}</filter><rect filter="url(#f)"/>`)
+
+/** SVGs that would take the browser minutes, or change while they are looked at. */
+const TOO_COSTLY: Record<string, string> = {
+  'decimal character references': svgOf(groups(id => `<use href="&#35;${id}"/>`)),
+  'hexadecimal character references': svgOf(groups(id => `<use href="&#x23;${id}"/>`)),
+  'character references in an id': svgOf(groups(id => `<use href="#${id.replace('g', '&#103;')}"/>`)),
+  'entities of XHTML': `<!DOCTYPE html PUBLIC "-//W3C//DTD XHTML 1.0 Strict//EN" "x">${svgOf(groups(id => `<use href="&num;${id}"/>`))}`,
+  'percents in an id': svgOf(groups(id => `<use href="#${id.replace('g', '%67')}"/>`)),
+  'line breaks and tabs in an address': svgOf(groups(id => `<use href="#&#10;${id}&#9;"/>`)),
+  'another prefix': svgOf(groups(id => `<ü:use xmlns:ü="http://www.w3.org/2000/svg" href="#${id}"/>`)),
+  'a comment that begins in an instruction': `<?x <!-- ?>${svgOf(USES)}<?x --> ?>`,
+  'a comment that begins in the document type': `<!DOCTYPE svg PUBLIC "<!--" "x">${svgOf(USES)}<!-- -->`,
+  'declared attributes': `<!DOCTYPE svg [<!ATTLIST use href CDATA "#g0">]>${svgOf('<g id="g0"/><use/>')}`,
+  'a style sheet': byStyle(sheetOf),
+  'a style sheet in CDATA': byStyle(rules => sheetOf(`<![CDATA[${rules}]]>`), {
+    tag: 'mask',
+    rule: id => `mask:url("#${id}")`,
+  }),
+  'a style sheet for media': byStyle(rules => sheetOf(`@media all{${rules}}`)),
+  'escapes in a style sheet': byStyle(sheetOf, { rule: id => `fill:u\\72l(\\23 ${id})` }),
+  'a style sheet in two parts': byStyle(() => sheetOf('*, <!-- --> .x{fill:url(#g3)}')),
+  'a style sheet that looks like comments': byStyle(() => sheetOf('a{fill:url(/*)} *{fill:url(#g3)} b{fill:url(*/)}')),
+  'a selector that looks like rules': byStyle(() => sheetOf('*:not(:is({} .z)){fill:url(#g3)}')),
+  'styles of elements': byStyle(() => '').replaceAll(/class="c(\d)"/g, `style="fill:url('#g$1')"`),
+  'styles with character references': byStyle(() => '').replaceAll(
+    /class="c(\d)"/g,
+    'style="fill:url(&quot;&#35;g$1&quot;)"',
+  ),
+  'styles with escapes': byStyle(() => '').replaceAll(/class="c(\d)"/g, 'style="fill:url(\\23 g$1)"'),
+  'quotes in an id': svgOf(groups(id => `<rect mask='url("#${id}")'/>`, { id: at => `m)&apos;${at}` })),
+  'inherited patterns': byStyle(() => '').replaceAll(
+    /<rect class="c(\d)"\/>/g,
+    '<g fill="url(#g$1)"><rect/><rect/></g>',
+  ),
+  'markers on many points': svgOf(
+    `<marker id="m">${'<rect/>'.repeat(100)}</marker><path marker-mid="url(#m)" d="M0 0${'L1 1'.repeat(50_000)}"/>`,
+  ),
+  'animated references': svgOf(`${groups(() => '<use href="#g0"/>')}<set href="#u" attributeName="href" to="#g8"/>`),
+  'animated classes': byStyle(() => `${sheetOf('.x{fill:url(#g8)}')}<rect><set attributeName="class" to="x"/></rect>`),
+  'an embedded SVG': svgOf(`<image href="${embedded(svgOf(USES))}"/>`),
+  'an embedded SVG without base64': svgOf(
+    `<image href=" DA&#9;TA: image/SVG+xml ,${encodeURIComponent(svgOf(USES))}"/>`,
+  ),
+  'many embedded SVGs': svgOf(`<image href="${embedded(svgOf('<rect/>'.repeat(1_000)))}"/>`.repeat(50)),
+  'deeply embedded SVGs': Array.from({ length: 5 }).reduce<string>(
+    inner => svgOf(`<image href="${embedded(inner)}"/>`),
+    svgOf(''),
+  ),
+  'an SVG as a background': svgOf(
+    `<foreignObject><p style="background:url(${embedded(svgOf(USES))})"/></foreignObject>`,
+  ),
+  'an SVG in a style sheet': svgOf(sheetOf(`p{background:url(${embedded(svgOf(USES))})}`)),
+  'an SVG in a set of images': svgOf(`<foreignObject><img srcset="${embedded(svgOf(USES))} 1x"/></foreignObject>`),
+  'an embedded style sheet': svgOf(sheetOf('@import "data:text/css,rect{fill:url(%23a)}"')),
+  'a style sheet of an instruction': `<?xml-stylesheet href="data:text/css,a"?>${svgOf('')}`,
+  'a filter of a thousand steps': filtered('<feGaussianBlur stdDeviation="100"/>'.repeat(1_000)),
+  'a filter that doubles': filtered(`<feOffset/>${'<feBlend/>'.repeat(40)}`),
+  'a filter that merges': filtered(`<feOffset/>${'<feMerge><feMergeNode/><feMergeNode/></feMerge>'.repeat(40)}`),
+  'filters in each other': svgOf(
+    `<filter id="f"><feGaussianBlur/></filter>${'<g filter="url(#f)">'.repeat(400)}${'</g>'.repeat(400)}`,
+  ),
+  'a thousand blurs in a style': svgOf(`<rect style="filter:${'blur(9px) '.repeat(1_000)}"/>`),
+  'costly selectors': svgOf(
+    `${sheetOf('*:nth-last-child(3n of rect){fill:red}'.repeat(5_000))}${'<rect/>'.repeat(3_000)}`,
+  ),
+  'many animations': svgOf('<rect><animate attributeName="x" values="0;9"/></rect>'.repeat(5_000)),
+  'a megabyte of text': svgOf(`<text>${'word '.repeat(200_000)}</text>`),
+  'a hundred thousand levels': svgOf(`${'<g>'.repeat(100_000)}${'</g>'.repeat(100_000)}`),
+  'a million references': svgOf(`<rect fill="${'#a'.repeat(1_000_000)}"/>`),
+}
+
+/** SVGs as programs write them. */
+const USUAL: Record<string, string> = {
+  'a document type': `<?xml version="1.0" encoding="UTF-8"?>\n<!DOCTYPE svg PUBLIC "-//W3C//DTD SVG 1.1//EN" "http://www.w3.org/Graphics/SVG/1.1/DTD/svg11.dtd">\n<!-- a -->${svgOf('<title>A &amp; B</title><path d="M1 1L2 2" fill="#fff"/>')}`,
+  'classes, gradients and clips': svgOf(
+    `${sheetOf("\n\t.st0{fill:url(#SVGID_1_);}\n\t.st1{clip-path:url(#SVGID_2_);fill:#FFFFFF}\n\t.st2{font-family:'Myriad';}\n")}<linearGradient id="SVGID_1_"><stop/></linearGradient><defs><rect id="SVGID_3_"/></defs><clipPath id="SVGID_2_"><use xlink:href="#SVGID_3_" style="overflow:visible;"/></clipPath>${'<path class="st1" d="M1 2"/><path class="st0"/>'.repeat(3_000)}`,
+  ),
+  'links inside': svgOf('<a href="#x"><g id="x"><a href="#x"/></g></a>'),
+  'a sprite': svgOf(`<symbol id="s"><path d="M1 1"/></symbol>${'<use href="#s"/>'.repeat(5_000)}`),
+  'pictures and fonts': svgOf(
+    `<image href="data:image/png;base64,iVBORw0KGgo="/>${sheetOf('@font-face{font-family:"A";src:url(data:font/woff2;base64,AAAA)}')}`,
+  ),
+  'an embedded SVG': svgOf(`<image href="${embedded(svgOf('<rect/>'))}"/>`),
+  'a drawing with its source': svgOf(
+    '',
+    'content="&lt;mxfile style=&quot;color:#fff;image=data:image/svg+xml,PH&quot;>"',
+  ),
+  'names of files': svgOf('<g label="Data: 5, 6" export="C:\\Users\\x\\a.png" style="font-family:\'A\';fill:#fff"/>'),
+  'a spinner': svgOf('<circle r="9"><animate attributeName="r" values="1;9" dur="1s"/></circle>'),
+  shadows: svgOf(
+    Array.from(
+      { length: 30 },
+      (_, at) => `<g filter="url(#f${at})"><rect/></g><filter id="f${at}">${'<feOffset/>'.repeat(7)}</filter>`,
+    ).join(''),
+  ),
+  arrows: svgOf(
+    `<marker id="m"><path d="M0 0L1 1"/></marker>${'<path marker-end="url(#m)" d="M0 0L9 9L1 1"/>'.repeat(2_000)}`,
+  ),
+}
+
 const NOTEBOOK = JSON.stringify({
   nbformat: 4,
   metadata: { language_info: { name: 'python' } },
@@ -60,11 +182,64 @@ const NOTEBOOK = JSON.stringify({
           },
         },
         { output_type: 'display_data', data: { 'image/png': 'iVBORw0KGgo=' } },
+        { output_type: 'display_data', data: { 'image/png': '"><script>x</script>', 'text/plain': 'no picture' } },
+        { output_type: 'display_data', data: { 'image/gif': 'AA,https://elsewhere.example/i.gif' } },
+        { output_type: 'display_data', data: { 'application/javascript': RUN, 'image/svg+xml': SVG } },
+        { output_type: 'stream', text: 'safe\u202etxt.exe' },
       ],
     },
     { cell_type: 7 },
   ],
 })
+
+const HOSTILE_MARKDOWN = `<base href="https://elsewhere.example/"><meta http-equiv="refresh" content="0;url=https://elsewhere.example/">
+<link rel="stylesheet" href="https://elsewhere.example/a.css"><style>@import url(https://elsewhere.example/b.css); * { display: none }</style>
+
+<form action="https://elsewhere.example/"><input autofocus onfocus="${RUN}"><button>Save</button></form>
+
+<div style="position:fixed;inset:0;background:url(https://elsewhere.example/c.png)">covers</div>
+
+<math><mtext><table><mglyph><style><!--</style><img title="--&gt;&lt;img src=1 onerror=${RUN}&gt;">
+<svg></p><style><a id="</style><img src=1 onerror=${RUN}>"></svg></math><noscript><p title="</noscript><img src=x onerror=${RUN}>">
+
+- <details open ontoggle=${RUN}>&lt;img src=x onerror=${RUN}&gt;</details> <javascript:${RUN}> <https://elsewhere.example/auto>
+
+[tab](java\tscript:${RUN}) [entity](&#106;avascript:${RUN}) [vb](vbscript:${RUN}) [file](file:///etc/passwd)
+[out](../../../etc/passwd) [encoded](..%2f..%2f..%2fetc/passwd) [desk](/settings) [host](//elsewhere.example/x) [user](https://desk@elsewhere.example/) [ref]
+
+[ref]: javascript:${RUN} "title"
+
+![host](//elsewhere.example/d.png) ![back](\\\\elsewhere.example\\e.png) ![out](../../e.png) ![git](../.git/config) ![q](../logo.gif?https://elsewhere.example/)
+![blob](blob:https://elsewhere.example/f) [![in](https://elsewhere.example/g.png)](https://elsewhere.example/h)
+
+cod\u202ee.exe and a\u0007b \u200bhidden &#8238;turned
+
+The end`
+
+/** Files that are slow to parse, to lay out or to draw for a preview without bounds. */
+const HEAVY: Record<string, string> = {
+  'quotes.md': `${'> '.repeat(100_000)}a\n`,
+  'lists.md': `${'- '.repeat(100_000)}a\n`,
+  'steps.md': Array.from({ length: 1_000 }, (_, depth) => `${' '.repeat(depth * 2)}- a`).join('\n'),
+  'line.md': `${'word *it* [a](b) '.repeat(60_000)}\n`,
+  'brackets.md': `${'[a]('.repeat(100_000)}\n`,
+  'wide.csv': `${'x,'.repeat(1_000_000)}\n`,
+  'grid.csv': `${'1234567,'.repeat(100)}\n`.repeat(1_000),
+  'signs.csv': `${`a${'\u0301\u0323'.repeat(400)},`.repeat(50)}\n`.repeat(10),
+  'quote.csv': `a,"${'b\n'.repeat(500_000)}`,
+  'broken.ipynb': `${'[{'.repeat(200_000)}`,
+  'output.ipynb': JSON.stringify({
+    cells: Array.from({ length: 60 }, () => ({
+      cell_type: 'code',
+      source: 'a = 1\n'.repeat(500),
+      outputs: Array.from({ length: 60 }, () => ({ output_type: 'stream', text: 'line\n'.repeat(80) })),
+    })),
+  }),
+  'bomb.svg': TOO_COSTLY['a style sheet'] ?? '',
+  'text.svg': TOO_COSTLY['a megabyte of text'] ?? '',
+}
+/** The most CPU time of the page, in milliseconds, for one of them; the measured times are printed. */
+const MAX_WORK_MS = 6_000
 
 const template = templateOf(async path => {
   const files = {
@@ -75,6 +250,8 @@ const template = templateOf(async path => {
     'docs/entity.svg': `<!DOCTYPE svg [<!ENTITY a "b">]><svg ${XMLNS}/>`,
     'docs/data.csv': `name,value\n"=cmd|'/c calc'!A1","a ""b"", c"\n${'x,'.repeat(2_000)}\n`,
     'docs/notes.ipynb': NOTEBOOK,
+    'docs/hostile.md': HOSTILE_MARKDOWN,
+    ...Object.fromEntries(Object.entries(HEAVY).map(([name, text]) => [`heavy/${name}`, text])),
     'README.md': 'Top\n',
     'logo.gif': GIF,
   }
@@ -85,12 +262,20 @@ describe.skipIf(!hasBrowser)('a preview', () => {
   let desk: PageDesk
   let page: DeskPage
   let requests: string[] = []
+  /** Dialogs, new windows and other pages that were opened. */
+  let surprises: string[] = []
   withEachPage(
     each => {
       desk = each.desk
       page = each.page
       requests = []
       page.on('request', request => requests.push(request.url()))
+      surprises = []
+      page.on('dialog', dialog => surprises.push(dialog.message()))
+      page.on('popup', popup => surprises.push(popup.url()))
+      page.on('framenavigated', frame => {
+        if (!frame.url().startsWith(desk.proxy.url.split('/?')[0] ?? '')) surprises.push(frame.url())
+      })
     },
     { template },
   )
@@ -98,7 +283,7 @@ describe.skipIf(!hasBrowser)('a preview', () => {
   const preview = () => page.getByRole('region', { name: 'Preview' })
   const open = async (name: string) => {
     const file = page.getByRole('treeitem', { name, exact: true })
-    if ((await file.count()) === 0) await page.getByRole('treeitem', { name: 'docs' }).click()
+    if ((await file.count()) === 0) await page.getByRole('treeitem', { name: name in HEAVY ? 'heavy' : 'docs' }).click()
     await file.click()
     await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name, selected: true }).waitFor()
   }
@@ -113,7 +298,9 @@ describe.skipIf(!hasBrowser)('a preview', () => {
     expect(
       requests.filter(url => !url.startsWith(desk.url.split('/?')[0] ?? '') && !/^(blob|data):/.test(url)),
     ).toEqual([])
-    expect(await page.locator('.preview :is(script, iframe, object, embed, a[href])').count()).toBe(0)
+    const inert = 'script, style, link, meta, base, form, input, iframe, object, embed, math, a[href], [style]'
+    expect(await page.locator('.preview').locator(inert).count()).toBe(0)
+    expect(surprises).toEqual([])
   }
 
   test('of Markdown follows the text, shows images of the repository, and runs and fetches nothing', async () => {
@@ -139,6 +326,47 @@ describe.skipIf(!hasBrowser)('a preview', () => {
     await page.getByRole('tab', { name: 'page.md' }).click()
     await preview().getByRole('link', { name: 'up' }).click()
     await preview().getByText('Top').waitFor()
+  })
+
+  test('of hostile Markdown is text: no element, dialog, window or request is made by it', async () => {
+    await show('hostile.md')
+    await preview().getByText('The end').waitFor()
+    const text = (await preview().textContent()) ?? ''
+    expect(text).toContain('<form action=')
+    expect(text).toContain('cod\\u202ee.exe')
+    expect(text).toContain('\\u202eturned')
+    expect(['\u202e', '\u200b', '\u0007'].filter(sign => text.includes(sign))).toEqual([])
+    await isHarmless()
+    for (const name of [/^vb/, /^file/, /^out/, /^encoded/, /^user/]) {
+      await preview().getByRole('link', { name }).first().click()
+      await page.getByRole('dialog', { name: 'This link is not a web address' }).waitFor()
+      await page.keyboard.press('Escape')
+    }
+    await isHarmless()
+    await open('page.md')
+    await isHarmless()
+  })
+
+  test('of large files has bounds: the page goes on', async () => {
+    for (const name of Object.keys(HEAVY)) {
+      const work = await workOf(page, async () => {
+        await show(name)
+        await page.locator('.preview > *').first().waitFor()
+        await page.getByRole('textbox', { name: 'Editor' }).click()
+        await page.keyboard.press('Control+Home')
+        await page.keyboard.type(' ')
+        await desk.isText('main', `heavy/${name}`, text => text.startsWith(' '))
+        await settled(page)
+      })
+      const nodes = await page.locator('.preview *').count()
+      console.log(`${name}: ${Math.round(work)} ms of work, ${nodes} elements`)
+      expect({ name, isQuick: work < MAX_WORK_MS, isSmall: nodes < 30_000 }).toEqual({
+        name,
+        isQuick: true,
+        isSmall: true,
+      })
+    }
+    await isHarmless()
   })
 
   test('of an SVG is an image in which nothing runs, also when it is opened by itself', async () => {
@@ -169,6 +397,13 @@ describe.skipIf(!hasBrowser)('a preview', () => {
     await preview().getByText('one', { exact: true }).waitFor()
     await preview().getByText('a table').waitFor()
     await preview().getByText('Output that is not shown: text/html').waitFor()
+    // Pictures that are no base64 are not asked for: the browser would report an address that is not valid.
+    await preview().getByText('no picture').waitFor()
+    await preview().getByText('Output that is not shown: image/png').waitFor()
+    await preview().getByText('Output that is not shown: image/gif').waitFor()
+    await preview().getByText('Output that is not shown: application/javascript, image/svg+xml').waitFor()
+    await preview().getByText('safe\\u202etxt.exe').waitFor()
+    expect(await preview().getByRole('img', { name: 'Output' }).count()).toBe(1)
     await isHarmless()
     // axe reports that the scrolling editor can not be focused, but the text inside it can: that finding is left out.
     expect((await findings(page)).filter(finding => !finding.includes('.cm-scroller'))).toEqual([])
@@ -187,12 +422,24 @@ test('a table ends at its bounds, whatever its text', () => {
     isCut: false,
   })
   expect(tableOf('a,b,\n"open')).toEqual({ rows: [['a', 'b', ''], ['open']], isCut: false })
-  expect(tableOf(',\n'.repeat(2_000))).toMatchObject({ isCut: true })
+  expect(tableOf(',\n'.repeat(2_000))).toMatchObject({ isCut: true, rows: { length: 1_000 } })
+  expect(tableOf(`${'1,'.repeat(100)}\n`.repeat(1_000))).toMatchObject({ isCut: true, rows: { length: 200 } })
   const wide = tableOf(`${'x,'.repeat(1_000_000)}\n`)
   expect([wide.rows[0]?.length, wide.isCut]).toEqual([100, true])
 })
 
-test('what is no notebook is said', () => {
+test('what is no notebook is said, and of a large one the beginning is shown', () => {
   expect(notebookOf('{')).toContain('not JSON')
   expect(notebookOf('{"worksheets": []}')).toContain('no list of cells')
+  expect(notebookOf('['.repeat(500_000))).toContain('not JSON')
+  const cell = { cell_type: 'code', source: 'a\n'.repeat(1_000), outputs: [] }
+  const large = notebookOf(JSON.stringify({ cells: Array.from({ length: 500 }, () => cell) }))
+  expect(large).toMatchObject({ isCut: true, cells: { length: 4 } })
+})
+
+test('what an SVG repeats is counted, however it refers to it', () => {
+  const shown = Object.entries(TOO_COSTLY).filter(([, svg]) => whyNotShown(svg) === undefined)
+  expect(shown.map(([name]) => name)).toEqual([])
+  const refused = Object.entries(USUAL).filter(([, svg]) => whyNotShown(svg) !== undefined)
+  expect(refused.map(([name]) => name)).toEqual([])
 })

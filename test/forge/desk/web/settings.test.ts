@@ -2,9 +2,10 @@
  * The settings and the list of keys in a real browser: each setting has its effect, and the file and all windows agree.
  */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
-import { readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { hasBrowser } from '../../../support/browser.ts'
+import { gitWith } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { findings } from './axe.ts'
 import { type DeskPage, templateWith, until, withEachPage } from './page-scene.ts'
@@ -12,8 +13,16 @@ import { type DeskPage, templateWith, until, withEachPage } from './page-scene.t
 // A busy machine renders slowly.
 setDefaultTimeout(120_000)
 
+/** The repository's own settings, in each place where one could expect them. */
+const REPOSITORYS = '{ "theme": "dark", "editor.fontSize": 30, "editor.blame": true }'
+
 const template = templateWith({
   main: {
+    'settings.json': REPOSITORYS,
+    '.forge/settings.json': REPOSITORYS,
+    'forge/settings.json': REPOSITORYS,
+    '.config/forge/settings.json': REPOSITORYS,
+    '.vscode/settings.json': REPOSITORYS,
     '.editorconfig': '[*.go]\nindent_style = tab\ntab_width = 7\n[*.py]\nindent_style = space\nindent_size = 3\n',
     'a.go': 'x\n',
     'b.py': 'x\n',
@@ -28,13 +37,22 @@ describe.skipIf(!hasBrowser)('the settings', () => {
       desk = each.desk
       page = each.page
     },
-    { template },
+    {
+      template,
+      prepare: async path => {
+        // Neither a bare repository's own folder nor its configuration counts.
+        await mkdir(join(path, 'forge'))
+        await writeFile(join(path, 'settings.json'), REPOSITORYS)
+        await writeFile(join(path, 'forge/settings.json'), REPOSITORYS)
+        await gitWith(path, ['config', 'forge.theme', 'dark'])
+      },
+    },
   )
 
   const file = () => join(desk.desk.state, 'settings.json')
   const inFile = async () => JSON.parse(await readFile(file(), 'utf8'))
   const open = async (name: string) => {
-    await page.getByRole('treeitem', { name }).click()
+    await page.getByRole('treeitem', { name, exact: true }).click()
     await page.getByRole('tab', { name, selected: true }).waitFor()
     await page.getByRole('textbox', { name: 'Editor' }).waitFor()
   }
@@ -46,9 +64,13 @@ describe.skipIf(!hasBrowser)('the settings', () => {
 
   test('are found by search and changed by keyboard and mouse, at once in the page and in the file', async () => {
     await open('a.go')
+    // Nothing comes from the repository.
+    expect([await css('html', 'color-scheme'), await css('.cm-scroller', 'font-size')]).toEqual(['light dark', '13px'])
+    expect(await page.locator('.cm-blame').count()).toBe(0)
     await page.keyboard.press('Control+,')
     const dialog = page.getByRole('dialog', { name: 'Settings' })
     await dialog.waitFor()
+    expect(await dialog.getByText('The desk does not know').count()).toBe(0)
     expect(await findings(page)).toEqual([])
     await page.keyboard.type('fontSize')
     await until(async () => (await dialog.locator('.setting').count()) === 1)
