@@ -34,6 +34,8 @@ export type HubNeeds = { isFresh?: boolean; hasRefs?: boolean; isLazy?: boolean;
 const PATIENCE_MS = 3 * 60_000
 /** The same for activities that may last an hour, and are expensive to repeat. */
 export const LONG_PATIENCE_MS = 45 * 60_000
+/** The same for activities that nothing waits for: a run can be paused and stopped while the hub is away. */
+const LAZY_PATIENCE_MS = 3_000
 /** The longest time between two tries, in milliseconds. */
 const MAX_PAUSE_MS = 10_000
 
@@ -48,7 +50,9 @@ export async function withHub<Input extends { run: RunId }, Output>(
   if (!run) return await work()
   const named = oidsIn(means, input)
   const { attempt = 1 } = means.surroundings()
-  if (isFresh || attempt > 1 || (await isLacking(means, named)))
+  if (isFresh && isLazy)
+    await Promise.race([run.fetch().catch(ignoreTrouble), sleep(LAZY_PATIENCE_MS, undefined, { ref: false })])
+  else if (isFresh || attempt > 1 || (await isLacking(means, named)))
     await patiently(means, run, () => run.fetch(), patience)
   if (hasRefs) await run.nameRefs()
   let output: Output
@@ -63,6 +67,10 @@ export async function withHub<Input extends { run: RunId }, Output>(
   if (isLazy) run.pushSoon()
   else await patiently(means, run, () => run.push(), patience)
   return output
+}
+
+function ignoreTrouble(error: unknown): void {
+  if (!(error instanceof HubTrouble)) throw error
 }
 
 /** The ids of objects in a value. */

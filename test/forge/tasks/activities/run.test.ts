@@ -58,6 +58,14 @@ test('a plan or an answer that a push to the hub has left, and nobody has signed
   }
 })
 
+test('while the hub is away, a run can be stopped, and its state is kept here', async () => {
+  await using scene = await makeSharedScene()
+  await rm(scene.hub, { recursive: true })
+  const spent = { requests: 1, input: 1, output: 1, cost: 0 }
+  await scene.activities.rest({ run: RUN, state: 'stopped', words: '', complaints: [], tasks: [], spent })
+  expect(JSON.parse(String(await scene.store.get('status.json'))).state).toBe('stopped')
+})
+
 test('minutes that were used are there when the run begins again', async () => {
   await using scene = await makeScene()
   const spent = { requests: 1, input: 1, output: 1, cost: 0 }
