@@ -97,6 +97,15 @@ test('a budget in dollars that can’t be held is refused before anything is sen
   expect(failure.message).toContain('set FORGE_PRICES=anthropic/claude-x=INPUT/OUTPUT')
 })
 
+test('a commit of the repository that says it is a merge to resolve is no base of a run', async () => {
+  await using scene = await makeScene()
+  const side = await commit(scene.place.path, 'side', { 'b.txt': 'b\n' }, { parents: [scene.base] })
+  const message = 'Merge side\n\nForge-Conflicts: unresolved\n'
+  const base = await commit(scene.place.path, 'main', { 'b.txt': 'b\n' }, { parents: [scene.base, side], message })
+  const failure = await failureOf(begun(scene, { base }))
+  expect(failure.message).toStartWith(`The commit ${base.slice(0, 12)} says that it is a merge to resolve`)
+})
+
 test('without a name for commits, nothing begins', async () => {
   await using scene = await makeScene()
   await scene.place.git('config', '--unset', 'user.name')
