@@ -73,14 +73,14 @@ function ignoreTrouble(error: unknown): void {
   if (!(error instanceof HubTrouble)) throw error
 }
 
-/** The ids of objects in a value. */
+/** The ids of objects in a value. Sentences, which a model may have written, name none. */
 function oidsIn(means: Means, value: unknown): Set<Oid> {
   const { format } = means.objects.repository
   const found = new Set<Oid>()
   const look = (it: unknown): void => {
     if (typeof it === 'string' && isOid(format, it)) found.add(it)
     else if (Array.isArray(it)) for (const one of it) look(one)
-    else if (it && typeof it === 'object') for (const one of Object.values(it)) look(one)
+    else if (it && typeof it === 'object') for (const [name, one] of Object.entries(it)) if (name !== 'words') look(one)
   }
   look(value)
   return found
