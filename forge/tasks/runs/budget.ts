@@ -246,12 +246,6 @@ export class Ledger implements Disposable {
     this.#wake()
   }
 
-  /** Removes the reservation of a request that was never sent. */
-  release({ id }: Pick<Reservation, 'id'>): void {
-    this.#database.query('DELETE FROM requests WHERE id = ?').run(id)
-    this.#wake()
-  }
-
   /** The reservation for a request in a batch that is not settled yet; undefined where there is none. */
   findBatched(key: string): Reservation | undefined {
     const query = 'SELECT id, room AS output FROM requests WHERE key = ? AND batch = 1 AND settled = 0'
