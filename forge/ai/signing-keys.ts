@@ -4,7 +4,7 @@
  * any repository: `signing_key`, and `allowed_signers` as ssh has it.
  */
 import { createHash, createPublicKey, type KeyObject, randomUUID, verify } from 'node:crypto'
-import { link, mkdir, open, readFile, rename, rm, writeFile } from 'node:fs/promises'
+import { type FileHandle, link, mkdir, open, readFile, rename, rm } from 'node:fs/promises'
 import { hostname, userInfo } from 'node:os'
 import { join } from 'node:path'
 import { Failure } from '../../core/failure.ts'
@@ -27,7 +27,7 @@ const SPKI = Buffer.from('302a300506032b6570032100', 'hex')
 /** At most this many bytes of a key file and of the list of trusted keys are read. */
 const MAX_KEY_BYTES = 10_000
 const MAX_LIST_BYTES = 1_000_000
-/** Milliseconds for ssh-keygen. */
+/** Milliseconds for ssh-keygen, and for another process that changes the list. */
 const TIMEOUT_MS = 20_000
 
 /** A public key. `name`: its fingerprint, as `ssh-keygen -l` shows it. */
@@ -130,8 +130,7 @@ export class SigningKeys {
     const principal = (comment.join('-').replace(/[^\w.@:+-]/g, '_') || read.name).slice(0, 100)
     const namespaces = purposes.map(purpose => NAMESPACES[purpose]).join(',')
     const line = `${principal} namespaces="${namespaces}" ${KEY_TYPE} ${read.blob.toString('base64')}`
-    const others = (await this.#lines()).filter(it => trustedIn(it)?.name !== read.name)
-    await this.#write([...others, line])
+    await this.#change(lines => [...lines.filter(it => trustedIn(it)?.name !== read.name), line])
     const trusted = trustedIn(line)
     if (!trusted) throw new Error(`${line} is not read as it was written`)
     return trusted
@@ -139,14 +138,18 @@ export class SigningKeys {
 
   /** Removes a trusted key by its fingerprint, its name or the key itself. @throws Failure where there is none or more. */
   async distrust(words: string): Promise<TrustedKey> {
-    const lines = await this.#lines()
     const [, base64 = ''] = words.trim().split(/\s+/)
     const isMeant = (it: TrustedKey) => [it.name, it.words].includes(words.trim()) || it.line.split(' ')[1] === base64
-    const [found, ...more] = lines.flatMap(line => trustedIn(line) ?? []).filter(isMeant)
-    if (!found) throw new Failure(`No trusted key is called ${visible(words)}: forge trust lists them.`)
-    if (more.length > 0) throw new Failure(`More than one trusted key is called ${visible(words)}: give its SHA256:….`)
-    await this.#write(lines.filter(line => trustedIn(line)?.name !== found.name))
-    return found
+    const { promise, resolve } = Promise.withResolvers<TrustedKey>()
+    await this.#change(lines => {
+      const [found, ...more] = lines.flatMap(line => trustedIn(line) ?? []).filter(isMeant)
+      if (!found) throw new Failure(`No trusted key is called ${visible(words)}: forge trust lists them.`)
+      if (more.length > 0)
+        throw new Failure(`More than one trusted key is called ${visible(words)}: give its SHA256:….`)
+      resolve(found)
+      return lines.filter(line => trustedIn(line)?.name !== found.name)
+    })
+    return await promise
   }
 
   async #lines(): Promise<string[]> {
@@ -154,17 +157,38 @@ export class SigningKeys {
     return (text ?? '').split('\n').filter(line => line.trim() !== '')
   }
 
-  async #write(lines: readonly string[]): Promise<void> {
-    const draft = `${this.#list}.${randomUUID()}`
+  /** Changes the list. Its lock is git's: the file that becomes the new list, which only one process can make. */
+  async #change(change: (lines: readonly string[]) => readonly string[]): Promise<void> {
+    const lock = await this.#lock()
     try {
-      await mkdir(this.#folder, { recursive: true, mode: 0o700 })
-      await writeFile(draft, lines.map(line => `${line}\n`).join(''), { mode: 0o600, flag: 'wx', flush: true })
-      await rename(draft, this.#list)
+      const lines = change(await this.#lines())
+      await lock.writeFile(lines.map(line => `${line}\n`).join(''))
+      await lock.sync()
+      await rename(`${this.#list}.lock`, this.#list)
     } catch (error) {
-      throw new Failure(`${visible(this.#list)} can't be written (${(error as NodeJS.ErrnoException).code}).`)
+      await rm(`${this.#list}.lock`, { force: true })
+      throw error instanceof Failure ? error : this.#unwritable(error)
     } finally {
-      await rm(draft, { force: true })
+      await lock.close()
     }
+  }
+
+  async #lock(): Promise<FileHandle> {
+    const path = `${this.#list}.lock`
+    for (const last = performance.now() + TIMEOUT_MS; ; await Bun.sleep(20)) {
+      try {
+        await mkdir(this.#folder, { recursive: true, mode: 0o700 })
+        return await open(path, 'wx', 0o600)
+      } catch (error) {
+        if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw this.#unwritable(error)
+        if (performance.now() > last)
+          throw new Failure(`${visible(path)} is there: remove it, unless another forge trust is at work.`)
+      }
+    }
+  }
+
+  #unwritable(error: unknown): Failure {
+    return new Failure(`${visible(this.#list)} can't be written (${(error as NodeJS.ErrnoException).code}).`)
   }
 
   // --- This machine's key
@@ -219,7 +243,8 @@ async function readOwn(
     // With the key, or a key of their own in the list, another user could approve anything in this user's name.
     if (mode & mask || (process.getuid && uid !== process.getuid()))
       throw new Failure(`${shown} ${what}: move it away, and what you approved is asked again.`)
-    return size > limit ? '' : await file.readFile('utf8')
+    if (size > limit) throw new Failure(`${shown} has more than ${limit} bytes: move it away.`)
+    return await file.readFile('utf8')
   } finally {
     await file.close()
   }

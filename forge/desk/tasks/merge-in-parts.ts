@@ -63,7 +63,8 @@ async function resolvedIn(objects: Objects, { open, by }: MergeOnDesk, { rows, t
       for (const path of paths) changes.set(path, await entryAt(objects, tree, path))
       continue
     }
-    const model = by[Buffer.from(row.path, 'latin1').toString()]
+    const name = Buffer.from(row.path, 'latin1').toString()
+    const model = Object.hasOwn(by, name) ? by[name] : undefined
     const [left, resolved] = await Promise.all([tree, from].map(it => entryAt(objects, it, row.path)))
     if (model !== undefined) models[row.path] = { model, ...(resolved && { oid: resolved.oid }) }
     // A choice of what git has left changes no file.

@@ -66,6 +66,11 @@ export class RunWork implements RunActivities {
     if (missing) throw new Failure(missing)
     const info = await objects.info(`${input.base}^{commit}`)
     if (!info) throw new Failure(`There is no commit ${input.base.slice(0, 12)} in this repository.`)
+    // Only forge resolve begins with a plan and such a base; the message of a commit of the repository can say anything.
+    if (!input.plan && (await mergedBy(objects, info.oid)))
+      throw new Failure(
+        `The commit ${info.oid.slice(0, 12)} says that it is a merge to resolve, as forge resolve makes them: begin from another one.`,
+      )
     // The code map takes seconds the first time, so it is read while the plan is made.
     this.means.options.map?.warm(input.base).catch(() => undefined)
     const { store, approved, verdicts } = await this.means.run(input.run)

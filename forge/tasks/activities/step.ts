@@ -315,7 +315,7 @@ export class StepWork implements StepActivities {
       const options = { isWhole: isCut, onRefusal: () => gate.leave(pass, { how: 'other' }) }
       const reservation = await this.#reserve(run, input, stored, now, options)
       if (reservation === 'wait') {
-        await run.ledger.settled(signal)
+        await run.ledger.settled(signal, run.budget && ASK_AGAIN_MS)
         continue
       }
       const answer = await this.#ask(input, stored, { model, run, gate, pass, reservation, signal })
@@ -650,6 +650,12 @@ const usedBy = (usage: Usage | undefined): Used => ({
   tokens: (usage?.input ?? 0) + (usage?.output ?? 0),
   cost: usage?.cost ?? 0,
 })
+
+/**
+ * Milliseconds after which the budget of all machines is asked again, where no request of this one was settled before:
+ * each question is an update of a workflow, with events in its history.
+ */
+const ASK_AGAIN_MS = 5_000
 
 /** The number of the last try of a request. */
 const LAST_TRY = TRIES.passing

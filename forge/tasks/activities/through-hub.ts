@@ -34,6 +34,8 @@ export type HubNeeds = { isFresh?: boolean; hasRefs?: boolean; isLazy?: boolean;
 const PATIENCE_MS = 3 * 60_000
 /** The same for activities that may last an hour, and are expensive to repeat. */
 export const LONG_PATIENCE_MS = 45 * 60_000
+/** The same for activities that nothing waits for: a run can be paused and stopped while the hub is away. */
+const LAZY_PATIENCE_MS = 3_000
 /** The longest time between two tries, in milliseconds. */
 const MAX_PAUSE_MS = 10_000
 
@@ -48,7 +50,9 @@ export async function withHub<Input extends { run: RunId }, Output>(
   if (!run) return await work()
   const named = oidsIn(means, input)
   const { attempt = 1 } = means.surroundings()
-  if (isFresh || attempt > 1 || (await isLacking(means, named)))
+  if (isFresh && isLazy)
+    await Promise.race([run.fetch().catch(ignoreTrouble), sleep(LAZY_PATIENCE_MS, undefined, { ref: false })])
+  else if (isFresh || attempt > 1 || (await isLacking(means, named)))
     await patiently(means, run, () => run.fetch(), patience)
   if (hasRefs) await run.nameRefs()
   let output: Output
@@ -65,14 +69,18 @@ export async function withHub<Input extends { run: RunId }, Output>(
   return output
 }
 
-/** The ids of objects in a value. */
+function ignoreTrouble(error: unknown): void {
+  if (!(error instanceof HubTrouble)) throw error
+}
+
+/** The ids of objects in a value. Sentences, which a model may have written, name none. */
 function oidsIn(means: Means, value: unknown): Set<Oid> {
   const { format } = means.objects.repository
   const found = new Set<Oid>()
   const look = (it: unknown): void => {
     if (typeof it === 'string' && isOid(format, it)) found.add(it)
     else if (Array.isArray(it)) for (const one of it) look(one)
-    else if (it && typeof it === 'object') for (const one of Object.values(it)) look(one)
+    else if (it && typeof it === 'object') for (const [name, one] of Object.entries(it)) if (name !== 'words') look(one)
   }
   look(value)
   return found

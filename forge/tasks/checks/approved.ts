@@ -7,7 +7,7 @@ import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { type Approvals, SignedApproval, type Subject } from '../../ai/approvals.ts'
 import type { Oid, RunId, RunInput, TaskId } from '../contract.ts'
-import { repositoryIdOf } from '../engine/repository-id.ts'
+import { formerIdsOf, repositoryIdOf } from '../engine/repository-id.ts'
 import type { Plan } from '../plan/schema.ts'
 import type { RunStore } from '../runs/store.ts'
 
@@ -53,6 +53,13 @@ export class ApprovedCommands {
   /** Whether the user has asked for this run, with exactly this wish and base, and these limits and models. */
   async hasAsked(asked: AskedRun): Promise<boolean> {
     return await this.#has(this.#asking(asked))
+  }
+
+  /** As {@link hasAsked}, also by an id that the repository had before it got the one of its hub. */
+  async hasEverAsked(asked: AskedRun): Promise<boolean> {
+    const scopes = [await this.#scope(), ...(await formerIdsOf(this.#repository))]
+    const missing = await Promise.all(scopes.map(scope => this.#missing([this.#asking(asked)], scope)))
+    return missing.some(({ length }) => length === 0)
   }
 
   /** Verifies that the user has asked for this run so. Throws a {@link Failure}. */
@@ -132,10 +139,10 @@ export class ApprovedCommands {
   }
 
   /** Those of `wanted` that were not signed. Throws a {@link Failure} where the user's keys can't be used. */
-  async #missing(wanted: readonly Signed[]): Promise<Signed[]> {
+  async #missing(wanted: readonly Signed[], of?: string): Promise<Signed[]> {
     const [known, scope, counting] = await Promise.all([
       this.#known(),
-      this.#scope(),
+      of ?? this.#scope(),
       this.approvals.counting('command'),
     ])
     const byName = Map.groupBy(known, ({ name }) => name)

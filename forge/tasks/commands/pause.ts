@@ -124,7 +124,7 @@ export async function runResume(argv: string[], context: CommandContext): Promis
 /** Reads what a run was asked for, to be signed anew: what a hub has brought has to be signed already. */
 async function readAsked(place: RunPlace, approved: ApprovedCommands): Promise<RunInput> {
   const input = await readRunInput(approved.store)
-  if (!(await place.hub()) || (await approved.hasAsked(input))) return input
+  if (!(await place.hub()) || (await approved.hasEverAsked(input))) return input
   throw new Failure(
     `You have not asked for ${input.run} as it is in this repository, so it is not resumed: see forge run.${await approved.ofStrangers()}`,
   )

@@ -46,6 +46,8 @@ export async function whyNoDeployments(connection: NativeConnection, namespace: 
 export class Deployments {
   readonly #client: Client
   readonly #namespace: string
+  /** The workflows whose histories do not replay with this version, with the sentence about each. */
+  readonly #stay = new Map<string, string>()
 
   constructor(
     private readonly connection: NativeConnection,
@@ -105,13 +107,18 @@ export class Deployments {
       const execution = { workflowId, runId }
       const pinned = await this.#pinnedTo(execution)
       if (pinned === undefined || pinned === this.own.buildId || served.has(pinned)) continue
+      const known = this.#stay.get(runId)
+      if (known !== undefined) {
+        stays.push(known)
+        continue
+      }
       const history = await this.#client.workflow.getHandle(workflowId, runId).fetchHistory()
       const recorded = { workflowId, history: JSON.parse(historyToJSON(history)) }
       const [complaint] = await replay([recorded], bundle, this.place.server.converter)
       if (complaint !== undefined) {
-        stays.push(
-          `${visible(workflowId)} began with another version of Forge, which no machine has, and does not go on with this one (${visible(firstLine(complaint)).slice(0, 200)}): forge resume submits its run again.`,
-        )
+        const words = `${visible(workflowId)} began with another version of Forge, which no machine has, and does not go on with this one (${visible(firstLine(complaint)).slice(0, 200)}): forge resume submits its run again.`
+        this.#stay.set(runId, words)
+        stays.push(words)
         continue
       }
       await this.#move(execution)

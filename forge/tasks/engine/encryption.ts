@@ -10,7 +10,7 @@ import { isAbsolute, join } from 'node:path'
 import type { DataConverter, Payload, PayloadCodec } from '@temporalio/common'
 import type { NativeConnection } from '@temporalio/worker'
 import { Failure } from '../../../core/failure.ts'
-import { visible } from '../../../core/text.ts'
+import { short, visible } from '../../../core/text.ts'
 import { readSettings } from '../../ai/settings.ts'
 import type { QueuePlace } from './client.ts'
 
@@ -151,7 +151,7 @@ export class EncryptingCodec implements PayloadCodec {
     } catch {
       const [own] = this.keys
       throw new Failure(
-        `The data of this run on the Temporal server is encrypted with another key (${visible(name)}) than that of FORGE_PAYLOAD_KEY (${own?.name}): use the team's key file.`,
+        `The data of this run on the Temporal server is encrypted with another key (${short(visible(name), 40)}) than that of FORGE_PAYLOAD_KEY (${own?.name}): use the team's key file.`,
       )
     }
   }

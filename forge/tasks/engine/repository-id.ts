@@ -117,15 +117,20 @@ export async function queueOf(repository: Repository): Promise<string> {
   return queueNamed(await repositoryIdOf(repository))
 }
 
+/** The ids that a repository had before it got the one of its hub. */
+export async function formerIdsOf(repository: Repository): Promise<Oid[]> {
+  return (await listRefs(repository, [FORMER_IDS])).map(({ oid }) => oid)
+}
+
 /**
  * The queues that a repository had before: the one of earlier versions, named after its path on this machine, and those
  * of ids that it had before it got the hub's.
  */
 export async function formerQueuesOf(repository: Repository): Promise<string[]> {
   const common = await realpath(repository.commonDir)
-  const former = await listRefs(repository, [FORMER_IDS])
+  const former = await formerIdsOf(repository)
   const byPath = `forge-${createHash('sha256').update(common).digest('hex').slice(0, 16)}`
-  return [byPath, ...former.map(({ oid }) => queueNamed(oid))]
+  return [byPath, ...former.map(queueNamed)]
 }
 
 const queueNamed = (id: Oid): string => `forge/${id.slice(0, DIGITS)}`

@@ -76,13 +76,19 @@ export class HubRemote {
 
   /** The commit of a ref on the hub; undefined where it has none. @throws HubTrouble where it does not answer. */
   async look(ref: RefName): Promise<Oid | undefined> {
+    return (await this.list(ref)).find(({ name }) => name === ref)?.oid
+  }
+
+  /** The refs on the hub that match a pattern, as git compares them. @throws HubTrouble where it does not answer. */
+  async list(pattern: string): Promise<{ name: RefName; oid: Oid }[]> {
     try {
-      const { stdout } = await this.#run([...QUIET, 'ls-remote', '--quiet', this.name, ref], LOOK_TIMEOUT_MS)
-      const line = stdout
-        .toString()
+      const { stdout } = await this.#run([...QUIET, 'ls-remote', '--quiet', this.name, pattern], LOOK_TIMEOUT_MS)
+      return stdout
+        .toString('latin1')
         .split('\n')
-        .find(it => it.endsWith(`\t${ref}`))
-      return line?.split('\t', 1)[0]
+        .filter(Boolean)
+        .map(line => line.split('\t'))
+        .map(([oid = '', name = '']) => ({ name, oid }))
     } catch (error) {
       throw this.#inWords(error)
     }

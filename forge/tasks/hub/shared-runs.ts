@@ -37,6 +37,8 @@ const SOON_MS = 500
 const SETTLE_MS = 5_000
 /** At most this many refs of a run are read from its store. */
 const MAX_REFS = 100_000
+/** At most this many refs are named in one fetch. */
+const MAX_SPECS = 500
 /** At most this many commits become parents of one commit of the store. */
 const MAX_PARENTS = 500
 
@@ -63,7 +65,7 @@ export class SharedRuns implements Disposable {
 
   /** Fetches all runs of the hub. Gives those that have something new. @throws HubTrouble where that is not possible. */
   async fetchAll(): Promise<RunId[]> {
-    await this.remote.fetch([`+${RUNS}*/store:${HUB_RUNS}*`])
+    await this.#fetchStores()
     const { repository } = this.objects
     const there = await listRefs(repository, [HUB_RUNS])
     const own = new Map((await listRefs(repository, [RUNS])).map(({ name, oid }) => [name, oid]))
@@ -77,6 +79,21 @@ export class SharedRuns implements Disposable {
       found.push(run)
     }
     return found
+  }
+
+  /**
+   * Fetches the stores that differ from what was fetched last, by their names: a pattern would take along whatever else
+   * is on the hub, and could be in the way.
+   */
+  async #fetchStores(): Promise<void> {
+    const refs = await this.remote.list(`${RUNS}*/store`)
+    const known = new Map((await listRefs(this.objects.repository, [HUB_RUNS])).map(({ name, oid }) => [name, oid]))
+    const specs = refs.flatMap(({ name, oid }) => {
+      const run = name.slice(RUNS.length, -'/store'.length)
+      const isNew = isRunId(run) && name === storeRef(run) && known.get(`${HUB_RUNS}${run}`) !== oid
+      return isNew ? [`+${name}:${HUB_RUNS}${run}`] : []
+    })
+    if (specs.length > 0) for (const part of partsOf(specs, MAX_SPECS)) await this.remote.fetch(part)
   }
 
   /** Pushes what a worker that was killed has left. Gives the runs. @throws HubTrouble where that is not possible. */

@@ -212,12 +212,15 @@ export class Ledger implements Disposable {
     return { id: this.#insertOpen(asked, room, room.output), output: room.output }
   }
 
-  /** Waits until a request may have been settled, by any process. Throws the signal's reason. */
-  async settled(signal: AbortSignal): Promise<void> {
+  /**
+   * Waits until a request may have been settled: until one of this process is, or for some milliseconds, as others settle
+   * theirs too. Throws the signal's reason.
+   */
+  async settled(signal: AbortSignal, milliseconds = LOOK_AGAIN): Promise<void> {
     signal.throwIfAborted()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
     const giveUp = () => reject(signal.reason)
-    const clock = setTimeout(resolve, LOOK_AGAIN)
+    const clock = setTimeout(resolve, milliseconds)
     this.#waiting.push(resolve)
     signal.addEventListener('abort', giveUp, { once: true })
     try {
@@ -240,12 +243,6 @@ export class Ledger implements Disposable {
          WHERE id = ?`,
       )
       .run(input, output, input + output, cost, assumed, saved, id)
-    this.#wake()
-  }
-
-  /** Removes the reservation of a request that was never sent. */
-  release({ id }: Pick<Reservation, 'id'>): void {
-    this.#database.query('DELETE FROM requests WHERE id = ?').run(id)
     this.#wake()
   }
 

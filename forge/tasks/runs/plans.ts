@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { Oid } from '../../../core/formats/values.ts'
-import { Limits, Reference, type RunStatus, TierModels } from '../../formats/tasks-json.ts'
+import { Limits, Reference, RunStatus, TierModels } from '../../formats/tasks-json.ts'
 import type { RunInput } from '../contract.ts'
 import { Plan } from '../plan/schema.ts'
 import type { RunStore } from './store.ts'
@@ -66,10 +66,11 @@ export async function readWish(store: RunStore): Promise<string> {
 }
 
 /**
- * Reads the status of a run when it last rested; undefined for one that never did. It was written by this program and
- * is not validated.
+ * Reads the status of a run when it last rested; undefined for one that never did, and for what is no status, as a hub
+ * may have brought it.
  */
 export async function readLastStatus(store: RunStore): Promise<RunStatus | undefined> {
   const bytes = await store.get('status.json')
-  return bytes && (JSON.parse(bytes.toString()) as RunStatus)
+  const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), RunStatus), bytes?.toString())
+  return parsed.success ? parsed.output : undefined
 }

@@ -1,6 +1,6 @@
 /** Keys and signatures are those of ssh: what is made here, ssh-keygen takes, and the other way round. */
 import { afterEach, beforeEach, expect, test } from 'bun:test'
-import { chmod, mkdtemp, readFile, rm, stat, writeFile } from 'node:fs/promises'
+import { chmod, mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { keyFrom, type Signature, SigningKeys } from '../../../forge/ai/signing-keys.ts'
@@ -89,6 +89,19 @@ test('only a key of ed25519 is trusted, and never this machine\u2019s own; lines
   expect(await refusedBy(keys.distrust('pia'))).toThrow('No trusted key is called pia: forge trust lists them.')
   await writeFile(at('other.pub'), `${other}\n`)
   expect((await keyFrom('other.pub', at('other.pub'))).trim()).toBe(other)
+})
+
+test('keys that are trusted at the same moment are all in the list, and a list that is too long stays as it is', async () => {
+  const folders = ['one', 'two', 'three', 'four']
+  const lines = await Promise.all(folders.map(name => keysOf(`at once ${name}`).ownLine()))
+  await Promise.all(lines.map(line => keysOf('at once').trust(line, ['result'])))
+  expect(await keysOf('at once').trusted()).toHaveLength(lines.length)
+  expect(await readdir(join(folder, 'at once'))).toEqual(['allowed_signers'])
+  const list = join(folder, 'at once/allowed_signers')
+  const long = `${await readFile(list, 'utf8')}${'# a comment\n'.repeat(100_000)}`
+  await writeFile(list, long)
+  expect(await refusedBy(keysOf('at once').trust(lines[0] ?? '', ['approval']))).toThrow('has more than 1000000 bytes')
+  expect(await readFile(list, 'utf8')).toBe(long)
 })
 
 test('a list that others can change, and a key that others can read, are not used', async () => {

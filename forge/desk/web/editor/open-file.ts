@@ -166,6 +166,8 @@ export class OpenFile {
   /** The value of {@link edits} for which the symbols were asked last. */
   #structuredEdits = -1
   #structureTimer: ReturnType<typeof setTimeout> | undefined
+  /** The question for the symbols that waits until the text is sent. */
+  #structuring: Promise<void> | undefined
 
   readonly #connection: Connection
   readonly #choices: EditorChoices
@@ -845,9 +847,16 @@ export class OpenFile {
   async #askStructure(): Promise<void> {
     const isLarge = !this.state || this.state.doc.length > MAX_COLOURED_LENGTH
     if (isLarge || this.#isClosed || this.edits.peek() === this.#structuredEdits) return
-    const { at, path } = this
+    // All questions that wait until the text is sent are one: without the desk there would be one for each pause.
+    this.#structuring ??= this.#takeStructure()
+    await this.#structuring
+  }
+
+  async #takeStructure(): Promise<void> {
     try {
       await this.sent()
+      this.#structuring = undefined
+      const { at, path } = this
       const edits = this.edits.peek()
       const structure = await this.#connection.ask('file structure', { at, path })
       // After another edit, it is asked for again.

@@ -126,11 +126,9 @@ export function symbolsAt(state: EditorState, at: number): CodeSymbol[] {
   })
   found.sort((one, other) => one.depth - other.depth || one.at - other.at)
   // Of several beside each other in one line, the last one that begins before the position.
-  return found.filter((symbol, index) => {
-    const beside = found.filter(({ depth }) => depth === symbol.depth)
-    const chosen = beside.findLast(other => other.at <= at) ?? beside[0]
-    return chosen === found[index]
-  })
+  const byDepth = new Map<number, CodeSymbol>()
+  for (const symbol of found) if (symbol.at <= at || !byDepth.has(symbol.depth)) byDepth.set(symbol.depth, symbol)
+  return [...byDepth.values()]
 }
 
 /** The innermost function, class or type around a position. */

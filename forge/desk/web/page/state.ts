@@ -383,9 +383,9 @@ export class Page {
   readonly tasks = new TasksState(this.connection)
   readonly graph = new GraphState(this)
   #layoutTimer: ReturnType<typeof setTimeout> | undefined
-  /** Whether the tabs of the last session are restored. */
   /** Increases when language servers were switched on or off: files ask for theirs again. */
   readonly languageSwitches = signal(0)
+  /** Whether the tabs of the last session are restored. */
   #isRestored = false
   /** The desk's state from news that arrived while a question for it was under way. */
   #heardDesk: DeskInfo | undefined

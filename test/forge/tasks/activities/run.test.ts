@@ -58,6 +58,14 @@ test('a plan or an answer that a push to the hub has left, and nobody has signed
   }
 })
 
+test('while the hub is away, a run can be stopped, and its state is kept here', async () => {
+  await using scene = await makeSharedScene()
+  await rm(scene.hub, { recursive: true })
+  const spent = { requests: 1, input: 1, output: 1, cost: 0 }
+  await scene.activities.rest({ run: RUN, state: 'stopped', words: '', complaints: [], tasks: [], spent })
+  expect(JSON.parse(String(await scene.store.get('status.json'))).state).toBe('stopped')
+})
+
 test('minutes that were used are there when the run begins again', async () => {
   await using scene = await makeScene()
   const spent = { requests: 1, input: 1, output: 1, cost: 0 }
@@ -87,6 +95,15 @@ test('a budget in dollars that can’t be held is refused before anything is sen
   const failure = await failureOf(begun(scene, { limits: { depth: 1, cost: 5 } }))
   expect(failure.nonRetryable).toBe(true)
   expect(failure.message).toContain('set FORGE_PRICES=anthropic/claude-x=INPUT/OUTPUT')
+})
+
+test('a commit of the repository that says it is a merge to resolve is no base of a run', async () => {
+  await using scene = await makeScene()
+  const side = await commit(scene.place.path, 'side', { 'b.txt': 'b\n' }, { parents: [scene.base] })
+  const message = 'Merge side\n\nForge-Conflicts: unresolved\n'
+  const base = await commit(scene.place.path, 'main', { 'b.txt': 'b\n' }, { parents: [scene.base, side], message })
+  const failure = await failureOf(begun(scene, { base }))
+  expect(failure.message).toStartWith(`The commit ${base.slice(0, 12)} says that it is a merge to resolve`)
 })
 
 test('without a name for commits, nothing begins', async () => {

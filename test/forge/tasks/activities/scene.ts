@@ -167,7 +167,9 @@ export async function makeScene({
 /** A scene whose repository has a hub, with the signatures that a run has; its activities use both. */
 export async function makeSharedScene(
   options: SceneOptions = {},
-): Promise<Scene & { hub: string; approved: ApprovedCommands; verdicts: Verdicts }> {
+): Promise<
+  Scene & { hub: string; approved: ApprovedCommands; verdicts: Verdicts; budgets: Budgets & { asked: number } }
+> {
   const scene = await makeScene(options)
   const { place, store, runInput } = scene
   const hub = await bare(`${place.folder}/hub.git`, 'main')
@@ -178,7 +180,8 @@ export async function makeSharedScene(
   const approved = (of: RunStore) => new ApprovedCommands(approvals, of)
   const verdicts = (of: RunStore) => new Verdicts(approvals, of)
   await approved(store).approveAsking(runInput)
-  const activities = scene.again({ shared: runs, approved, verdicts, budgets: ownBudgets() })
+  const budgets = ownBudgets()
+  const activities = scene.again({ shared: runs, approved, verdicts, budgets })
   await activities.begin(runInput)
   const close = async () => {
     runs?.[Symbol.dispose]()
@@ -191,18 +194,19 @@ export async function makeSharedScene(
     step: more => wholeStep(activities, scene.input(more)),
     approved: approved(store),
     verdicts: verdicts(store),
+    budgets,
     [Symbol.asyncDispose]: close,
   }
 }
 
-/** The budgets of all machines, kept in this process. */
-function ownBudgets(): Budgets {
+/** The budgets of all machines, kept in this process. `asked`: how often room was asked for. */
+function ownBudgets(): Budgets & { asked: number } {
   let purse: Purse | undefined
-  let count = 0
-  return {
+  const budgets: Budgets & { asked: number } = {
+    asked: 0,
     reserve: async (_, wanted, known) => {
       purse ??= await known()
-      const id = `sender ${++count}`
+      const id = `sender ${++budgets.asked}`
       const reserved = reserve(purse, { ...wanted, id, sender: id }, Date.now())
       purse = reserved.purse
       return { id, granting: reserved.granting }
@@ -213,6 +217,7 @@ function ownBudgets(): Budgets {
     used: async () => purse,
     end: async () => undefined,
   }
+  return budgets
 }
 
 const shapeOf = ({ id, title, depends_on, tier, recursion }: Plan['tasks'][number]) => ({

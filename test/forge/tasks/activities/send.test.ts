@@ -13,6 +13,7 @@ import { Ledger } from '../../../../forge/tasks/runs/budget.ts'
 import { readTroubles, troubleInWords } from '../../../../forge/tasks/runs/troubles.ts'
 import { ModelServer, type Script, type Turn } from '../../../doubles/model-server.ts'
 import { refusedBy } from '../../../support/refusals.ts'
+import { until } from '../../../support/repository.ts'
 import type { Script as Steps } from '../../../support/scripted-model.ts'
 import { settingsOf } from '../../ai/models.ts'
 import { answer, failureOf, MODEL, makeScene, makeSharedScene, RUN, type Scene, sendAgain } from './scene.ts'
@@ -215,6 +216,18 @@ test('an answer that was cut, since the budget left no more room for it, is aske
   expect([less, again]).toEqual([8000, whole])
   expect(whole).toBeGreaterThan(8000)
   expect(cut?.wasThere).toBe(false)
+})
+
+test('a request that waits for room asks the budget of all machines again when another one is settled', async () => {
+  const { promise, resolve } = Promise.withResolvers<void>()
+  const script: Steps = () => ({ ...answer(GIVEN_UP), cost: 0.01, until: promise })
+  await using scene = await makeSharedScene({ script, env: OPENROUTER, limits: { cost: 1 } })
+  const sent = [send(scene, 'stack/1/1', 1), send(scene, 'stack/1/2', 2)]
+  await until(() => scene.budgets.asked === 2)
+  // Long enough for two questions that nothing has caused.
+  setTimeout(resolve, 1200)
+  await Promise.all(sent)
+  expect(scene.budgets.asked).toBe(3)
 })
 
 test('with a larger budget from a person, it goes on', async () => {

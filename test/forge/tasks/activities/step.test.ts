@@ -5,7 +5,7 @@ import { attemptRef } from '../../../../forge/tasks/runs/folder.ts'
 import { readJournal } from '../../../../forge/tasks/runs/journal.ts'
 import { readStats } from '../../../../forge/tasks/runs/stats.ts'
 import { trailersOf } from '../../../../forge/tasks/steps/commits.ts'
-import { commit, show } from '../../../support/git.ts'
+import { commit, git, show, tryGit } from '../../../support/git.ts'
 import { answer, edits, MODEL, makeScene, makeSharedScene, PLAN, RUN, replace, wholeStep } from './scene.ts'
 
 const BRANCH = attemptRef(RUN, 'stack', 1)
@@ -230,6 +230,16 @@ test('an answer that a push to the hub has left is signed as no review and no pl
   expect((await facts()).sort()).toEqual(['asked', 'planning', 'reviewing'])
   await wholeStep(scene.activities, reviewing('docs'))
   expect((await facts()).filter(it => it === 'answered' || it === 'reviewed')).toHaveLength(2)
+})
+
+test('a commit that only the words of a model name is not pushed to the hub', async () => {
+  await using scene = await makeSharedScene({
+    script: (_, count) => answer({ signal: 'failure_terminal', words: own[count - 1] }),
+  })
+  const own = [await commit(scene.place.path, 'private', { 'private.txt': 'mine\n' })]
+  expect((await scene.step()).words).toBe(own[0] ?? '')
+  expect(await git(scene.hub, 'cat-file', '-t', scene.store.ref)).toBe('commit')
+  expect((await tryGit(scene.hub, ['cat-file', '-e', own[0] ?? ''])).code).toBe(1)
 })
 
 test('a reviewer sees what the attempt changed', async () => {

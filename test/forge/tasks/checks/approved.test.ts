@@ -5,6 +5,7 @@ import { Approvals } from '../../../../forge/ai/approvals.ts'
 import { SigningKeys } from '../../../../forge/ai/signing-keys.ts'
 import { ApprovedCommands } from '../../../../forge/tasks/checks/approved.ts'
 import type { Limits } from '../../../../forge/tasks/contract.ts'
+import { queueOf } from '../../../../forge/tasks/engine/repository-id.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { git } from '../../../support/git.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
@@ -81,6 +82,17 @@ test('nor in another repository; in a clone that shares the id, it counts', asyn
   await git(other.path, 'update-ref', '-d', ID_REF)
   await git(other.path, 'fetch', '--quiet', it.path, `${ID_REF}:${ID_REF}`)
   expect(await there.missing([COMMAND, 'any'])).toEqual([])
+})
+
+test('what was asked for by an earlier id of the repository can be asked for again, and does not count before', async () => {
+  await using it = await signed()
+  await using hub = await makePlace()
+  await queueOf(hub.repository)
+  await it.git('remote', 'add', 'hub', hub.path)
+  await it.git('config', 'forge.hub', 'hub')
+  expect(await it.one.hasAsked(asked(LIMITS))).toBe(false)
+  expect(await it.one.hasEverAsked(asked(LIMITS))).toBe(true)
+  expect(await it.one.hasEverAsked(asked({ ...LIMITS, cost: 6 }))).toBe(false)
 })
 
 test('another person’s approval counts only once their key is trusted, whatever it says of whose it is', async () => {

@@ -115,7 +115,7 @@ test('forge stats of a repository without runs says so, and lists nothing', asyn
   expect(await stats('--json')).toEqual({ code: 0, out: '', err: '' })
 })
 
-test('what a push to the hub has made of a run is not signed when it is resumed', async () => {
+test('what a push to the hub has made of a run is not signed when it is resumed, and ends no command', async () => {
   const path = join(folder, 'pushed')
   await gitWith(folder, ['init', '--quiet', '--initial-branch=main', path])
   const base = await commit(path, 'main', { 'a.txt': 'a\n' })
@@ -144,6 +144,12 @@ test('what a push to the hub has made of a run is not signed when it is resumed'
     err: `You have not asked for ${store.run} as it is in this repository, so it is not resumed: see forge run.\n`,
   })
   expect(await store.all('approvals')).toEqual([])
+  // Nor does it end a command, or reach the terminal.
+  for (const status of ['{}', JSON.stringify({ run: store.run, state: '\u001b[2J', tasks: [], words: '' })]) {
+    await store.set('status.json', status)
+    const { code, out } = await forge(['runs'], {}, path)
+    expect({ code, out }).toEqual({ code: 0, out: `${store.run}  not under way · Do something else.\n` })
+  }
 })
 
 test('a server that can’t be reached is told of in a sentence', async () => {

@@ -93,6 +93,8 @@ describe.skipIf(hasNoTemporal)('a new version of the worker', () => {
         /^forge-run-breaks began with another version of Forge, .*: forge resume submits its run again\.$/,
       ),
     ])
+    // Its history is not fetched and replayed again.
+    expect(await gone.moveStranded('/nowhere')).toEqual({ moved: [], stays })
     await updateRun(client, 'fits', 'answer', ['yes'])
     expect(await fits.result()).toBe('yes')
   }, 90_000)

@@ -231,6 +231,7 @@ test('a push to the hub takes nothing from what a run keeps, and is in the way o
   // Refs that are no stores.
   for (const run of [RUN, '20261124-write-notes-bbbbb'])
     await git(hub, 'update-ref', `refs/forge/runs/${run}/store`, evil)
+  await git(hub, 'update-ref', `refs/forge/runs/${RUN}/more/store`, base)
   expect(await one.runs.fetchAll()).toEqual([])
   await one.runs.of(RUN).push()
   expect(await git(hub, 'cat-file', '-t', store)).toBe('commit')
