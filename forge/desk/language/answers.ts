@@ -328,6 +328,10 @@ export async function format(
 ): Promise<Proposed> {
   const { servers, path } = asked
   const server = await servers.serverOf(path)
+  if (!server.capabilities?.documentFormattingProvider)
+    throw new Failure(
+      `${server.spec.program} does not format: add a formatter to FORGE.md, under Checks, as - mend: \`COMMAND\`.`,
+    )
   const options = { tabSize, insertSpaces: usesSpaces }
   return await propose(asked, `format ${visiblePath(path)}`, async uri => {
     const edits = await server.ask('textDocument/formatting', path, { options }, TextEdits, {

@@ -124,6 +124,22 @@ describe.skipIf(!hasBrowser)('a file with a language server', () => {
     await desk.isText('main', 'a.py', 'def one():\n    wrong\n')
   })
 
+  test('is formatted by the server, where FORGE.md lists no formatter', async () => {
+    await open('notes.md')
+    await page.keyboard.press('Alt+Shift+f')
+    await page.getByText('No formatter is known').first().waitFor()
+    await open()
+    await page.keyboard.press('Alt+Shift+f')
+    await page.getByText('turn on language servers').first().waitFor()
+    await turnOn()
+    await page.keyboard.press('Alt+Shift+f')
+    await desk.isText('main', 'a.py', '  def one():\n    wrong\n')
+    // What did not work before is settled.
+    expect(await page.getByText('No formatter is known').count()).toBe(0)
+    await page.keyboard.press('Control+z')
+    await desk.isText('main', 'a.py', 'def one():\n    wrong\n')
+  })
+
   test('shows what is known of a name as text: its HTML does nothing', async () => {
     await turnOn()
     for (let at = 0; at < 5; at++) await page.keyboard.press('ArrowRight')
