@@ -9,6 +9,8 @@ import { Position, Range } from './texts.ts'
 /** At most this many characters of a message, and of a documentation. */
 const MAX_MESSAGE_CHARS = 2_000
 const MAX_DOCUMENTATION_CHARS = 20_000
+/** Data of a problem that is longer as JSON is not kept, and so not sent back. */
+const MAX_DATA_CHARS = 4_000
 /** At most this many items of a list are read. */
 const MAX = { problems: 1_000, completions: 20_000, locations: 5_000, edits: 20_000, files: 2_000, fixes: 200 }
 
@@ -35,20 +37,24 @@ const Name = text(400)
 
 const Severity = v.picklist([1, 2, 3, 4])
 
-/** `raw`: the diagnostic as the server sent it, which it wants back with a question for fixes. */
+/** `raw`: what the server wants back with a question for fixes. */
 export const Diagnostic = v.pipe(
-  v.looseObject({
+  v.object({
     range: Range,
     severity: v.optional(Severity),
-    code: v.optional(v.union([v.number(), v.string()])),
-    source: v.optional(v.string()),
-    message: v.string(),
-    tags: v.optional(v.array(v.number())),
+    code: v.optional(v.union([v.number(), v.pipe(v.string(), v.maxLength(400))])),
+    source: v.optional(v.pipe(v.string(), v.maxLength(400))),
+    message: text(MAX_MESSAGE_CHARS),
+    tags: v.optional(v.pipe(v.array(v.number()), v.maxLength(20))),
+    data: v.pipe(
+      v.optional(v.unknown()),
+      v.transform(data => ((JSON.stringify(data)?.length ?? 0) > MAX_DATA_CHARS ? undefined : data)),
+    ),
   }),
   v.transform(raw => ({
     range: raw.range,
     severity: SEVERITIES[raw.severity ?? 1],
-    message: raw.message.slice(0, MAX_MESSAGE_CHARS).toWellFormed(),
+    message: raw.message,
     source: [raw.source, raw.code]
       .filter(it => it !== undefined)
       .join(' ')
@@ -66,6 +72,12 @@ export const PublishedDiagnostics = v.object({
   uri: v.string(),
   version: v.optional(v.nullable(v.number())),
   diagnostics: some(Diagnostic, MAX.problems),
+})
+
+/** The begin, a report or the end of a server's own work, such as building an index. */
+export const Progress = v.object({
+  token: v.union([v.number(), v.pipe(v.string(), v.maxLength(400))]),
+  value: v.object({ kind: v.picklist(['begin', 'report', 'end']) }),
 })
 
 // --- Texts
@@ -298,6 +310,7 @@ export const initializeParams = (initializationOptions: unknown) => ({
   initializationOptions,
   capabilities: {
     general: { positionEncodings: ['utf-16'] },
+    window: { workDoneProgress: true },
     workspace: {
       configuration: true,
       workspaceFolders: true,

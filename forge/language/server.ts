@@ -12,6 +12,7 @@ import {
   type Diagnostic,
   Initialized,
   initializeParams,
+  Progress,
   PublishedDiagnostics,
   WorkspaceEdit,
 } from './protocol.ts'
@@ -25,6 +26,8 @@ const EDIT_TIMEOUT_MS = 60_000
 const MAX_FILES_WITH_PROBLEMS = 2_000
 /** At most this many earlier texts of a file are kept, since problems may be found in one of them. */
 const MAX_EARLIER_TEXTS = 10
+/** At most this many tasks of a server are followed at a time. */
+const MAX_TASKS = 100
 /** A server has found all problems of a text when it sends none for this long after its first, in milliseconds. */
 const QUIET_MS = 1_500
 
@@ -56,6 +59,9 @@ export class LanguageServer {
   /** The edits that the server asks to make while one of its commands runs; undefined at other times. */
   #proposed: WorkspaceEdit[] | undefined
   readonly #listeners = new Set<(path: Path) => void>()
+  /** The tokens of the server's own tasks that are under way. */
+  readonly #tasks = new Set<number | string>()
+  readonly #whenIdle = new Set<() => void>()
 
   constructor(
     readonly spec: ServerSpec,
@@ -287,12 +293,38 @@ export class LanguageServer {
     return found.edit
   }
 
+  /**
+   * Resolves when the server has no task of its own under way, such as building an index, without which it does not know
+   * all files; or after `timeout` milliseconds.
+   */
+  async idle(timeout: number): Promise<void> {
+    await this.ready
+    if (this.#tasks.size === 0 || this.hasEnded) return
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const end = setTimeout(resolve, timeout)
+    this.#whenIdle.add(resolve)
+    this.#connection.process.ended.then(() => resolve())
+    await promise
+    this.#whenIdle.delete(resolve)
+    clearTimeout(end)
+  }
+
   // --- What the server says and asks
 
   #notified(method: string, params: unknown): void {
+    if (method === '$/progress') this.#progress(params)
     if (method !== 'textDocument/publishDiagnostics') return
     const parsed = v.safeParse(PublishedDiagnostics, params)
     if (parsed.success) this.#publish(parsed.output)
+  }
+
+  #progress(params: unknown): void {
+    const parsed = v.safeParse(Progress, params)
+    if (!parsed.success) return
+    const { token, value } = parsed.output
+    if (value.kind === 'begin' && this.#tasks.size < MAX_TASKS) this.#tasks.add(token)
+    if (value.kind !== 'end' || !this.#tasks.delete(token) || this.#tasks.size > 0) return
+    for (const resolve of this.#whenIdle) resolve()
   }
 
   #requested(method: string, params: unknown): unknown {

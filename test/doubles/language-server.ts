@@ -11,7 +11,10 @@ type Position = { line: number; character: number }
 
 const [, , behaviour = 'good', folder = '.'] = process.argv
 const ROOT = 'file:///workspace'
+const HTML = '<img src=x onerror="window.hacked=1"><script>window.hacked=1</script>'
 const texts = new Map<string, string>()
+/** Until the index is built, only the texts of open files are known. */
+let isIndexing = behaviour === 'indexing'
 
 function send(message: Json): void {
   const body = JSON.stringify({ jsonrpc: '2.0', ...message })
@@ -43,6 +46,7 @@ function wordAt(text: string, { line, character }: Position): string {
 
 /** The texts of all files, as they are open, else as they are in the folder. */
 function allTexts(): [uri: string, text: string][] {
+  if (isIndexing) return [...texts]
   const names = readdirSync(folder, { recursive: true, withFileTypes: true }).filter(entry => entry.isFile())
   return names.map(({ parentPath, name }) => {
     const place = join(parentPath, name)
@@ -51,14 +55,25 @@ function allTexts(): [uri: string, text: string][] {
   })
 }
 
+/** More problems than are kept, each with more data than is kept: 10 MB. */
+function publishMuch(uri: string): void {
+  const problem = { range: rangeOf(0, 0, 1), message: 'much', data: 'x'.repeat(5_000) }
+  const diagnostics = Array.from({ length: 2_000 }, () => problem)
+  send({ method: 'textDocument/publishDiagnostics', params: { uri, diagnostics } })
+}
+
 function publish(uri: string): void {
+  if (behaviour === 'huge') {
+    publishMuch(uri)
+    return
+  }
   const text = texts.get(uri) ?? ''
   const diagnostics = placesOf(text, 'wrong').map(range => ({
     range,
     severity: 1,
     source: 'double',
     code: 1,
-    message: behaviour === 'html' ? '<img src=x onerror="window.hacked=1">wrong' : 'This is wrong.',
+    message: behaviour === 'html' ? HTML : 'This is wrong.',
   }))
   send({ method: 'textDocument/publishDiagnostics', params: { uri, diagnostics } })
   if (behaviour !== 'lying') return
@@ -111,14 +126,14 @@ function answer(method: string, params: Json): unknown {
     case 'completionItem/resolve':
       return {
         ...params,
-        documentation: { kind: 'markdown', value: 'Opens a **window**.' },
+        documentation: { kind: 'markdown', value: `Opens a **window**.${behaviour === 'html' ? HTML : ''}` },
         additionalTextEdits: [{ range: rangeOf(0, 0, 0), newText: 'import window\n' }],
       }
     case 'textDocument/hover':
       return {
         contents: {
           kind: 'markdown',
-          value: `**${word}** <img src=x onerror="window.hacked=1"><script>window.hacked=1</script>`,
+          value: `**${word}** ${HTML}`,
         },
       }
     case 'textDocument/signatureHelp':
@@ -132,6 +147,14 @@ function answer(method: string, params: Json): unknown {
         })),
       )
     case 'textDocument/references':
+      if (isLying)
+        return [
+          ...['file:///etc/passwd', `${ROOT}/../etc/passwd`, `${ROOT}/.git/config`, `${ROOT}/none.py`, 'http://x/'].map(
+            place => ({ uri: place, range: rangeOf(0, 0, 4) }),
+          ),
+          ...[-1, 0.5, 1e9, 1e300].map(line => ({ uri, range: rangeOf(line, 0, 4) })),
+          { uri, range: rangeOf(0, 0, 1e9) },
+        ]
       return allTexts().flatMap(([place, text]) => placesOf(text, word).map(range => ({ uri: place, range })))
     case 'textDocument/rename': {
       if (isLying) return { changes: { [uri]: OUTSIDE, 'file:///etc/passwd': OUTSIDE } }
@@ -155,6 +178,8 @@ function answer(method: string, params: Json): unknown {
       return null
     }
     case 'textDocument/formatting':
+      if (isLying)
+        return [...OUTSIDE, { range: rangeOf(0, 0, 3), newText: 'a' }, { range: rangeOf(0, 2, 4), newText: 'b' }]
       return placesOf(texts.get(uri) ?? '', 'def').map(({ start }) => ({
         range: { start, end: start },
         newText: '  ',
@@ -174,9 +199,20 @@ function changed(uri: string, changes: { range?: { start: Position; end: Positio
   }
 }
 
+function buildIndex(): void {
+  const progress = (kind: string) => send({ method: '$/progress', params: { token: 'index', value: { kind } } })
+  send({ id: 901, method: 'window/workDoneProgress/create', params: { token: 'index' } })
+  progress('begin')
+  setTimeout(() => {
+    isIndexing = false
+    progress('end')
+  }, 300)
+}
+
 function hear({ id, method, params = {} }: { id?: number; method?: string; params?: Json }): void {
   const document = (params.textDocument ?? {}) as { uri: string; text: string }
   if (method === 'textDocument/didOpen') texts.set(document.uri, document.text)
+  if (method === 'textDocument/didOpen' && isIndexing) buildIndex()
   if (method === 'textDocument/didChange') changed(document.uri, params.contentChanges as never)
   if (method === 'textDocument/didClose') texts.delete(document.uri)
   if (method === 'textDocument/didOpen' || method === 'textDocument/didChange') {
@@ -187,7 +223,7 @@ function hear({ id, method, params = {} }: { id?: number; method?: string; param
     if (behaviour === 'repeating') setInterval(() => publish(document.uri), 30)
   }
   if (id === undefined || method === undefined) return
-  if (behaviour === 'hanging' && method !== 'initialize') return
+  if (behaviour === 'silent' || (behaviour === 'hanging' && method !== 'initialize')) return
   if (behaviour === 'huge' && method === 'textDocument/hover') {
     send({ id, result: { contents: 'x'.repeat(40 << 20) } })
     return

@@ -7,10 +7,12 @@ const DOUBLE = join(import.meta.dir, '../doubles/language-server.ts')
 export type Behaviour =
   | 'good'
   | 'repeating'
+  | 'indexing'
   | 'html'
   | 'lying'
   | 'dying'
   | 'hanging'
+  | 'silent'
   | 'flooding'
   | 'huge'
   | 'no protocol'

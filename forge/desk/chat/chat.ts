@@ -76,6 +76,11 @@ export class Chat implements AsyncDisposable {
     await this.ai.tools.allowCommands(isAllowed)
   }
 
+  /** The commands that the branch's FORGE.md lists as formatters. */
+  async formatters(branch: string): Promise<string[]> {
+    return (await this.ai.tools.listed(await (await this.branches.work(branch)).vfs())).mend
+  }
+
   /** Gives a file's text, with its draft, as the formatters of the branch's FORGE.md leave it. Changes nothing. */
   async format(branch: string, path: Path): Promise<string> {
     const work = await this.branches.work(branch)

@@ -20,6 +20,7 @@ export function chatHandlers(chat: Chat, mergings: Mergings): Handlers<typeof ch
     'set context': ({ branch, path, isWhole }) => chat.setContext(branch, path, isWhole),
     'approve tool': ({ branch, path, oid, isApproved }) => turns.approve(branch, path, oid, isApproved),
     'allow commands': ({ isAllowed }) => chat.allowCommands(isAllowed),
+    formatters: ({ branch }) => chat.formatters(branch),
     'format file': async ({ branch, path }) => ({ text: await chat.format(branch, path) }),
     'ask for conflicts': async ({ branch, paths, only }) => ({
       turn: await turns.send(branch, await mergings.requestFor(branch, paths, only)),

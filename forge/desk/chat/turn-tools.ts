@@ -7,6 +7,7 @@ import type { Oid, Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import type { Approvals } from '../../ai/approvals.ts'
 import type { whyNoCommands } from '../../ai/commands.ts'
+import type { ForgeMd } from '../../ai/forge-md.ts'
 import type { RepositoryTool, RepositoryTools, ToolQuestion } from '../../ai/repository-tools.ts'
 import type { Sandbox } from '../../ai/sandbox.ts'
 import type { Tool, ToolContext, ToolResult } from '../../ai/tool.ts'
@@ -117,13 +118,15 @@ export class TurnTools implements AsyncDisposable {
     vfs: WorkInProgressVfs,
     { path, limit, signal }: { path: Path; limit: number; signal: AbortSignal },
   ): Promise<Buffer> {
-    const [{ readForgeMd }, { formatFile }] = await Promise.all([
-      import('../../ai/forge-md.ts'),
-      import('../../ai/format-file.ts'),
-    ])
-    const none = { prepare: [], mend: [] }
-    const listed = vfs.base === undefined ? none : await readForgeMd(vfs.objects, vfs.base)
-    return await formatFile(this.state, listed, { vfs, path, limit, signal })
+    const { formatFile } = await import('../../ai/format-file.ts')
+    return await formatFile(this.state, await this.listed(vfs), { vfs, path, limit, signal })
+  }
+
+  /** The commands that FORGE.md of the last commit lists, to prepare the files and to format them. */
+  async listed(vfs: WorkInProgressVfs): Promise<Pick<ForgeMd, 'prepare' | 'mend'>> {
+    if (vfs.base === undefined) return { prepare: [], mend: [] }
+    const { readForgeMd } = await import('../../ai/forge-md.ts')
+    return await readForgeMd(vfs.objects, vfs.base)
   }
 
   async #commandTools(signal: AbortSignal, checksAfterTurn: boolean): Promise<readonly Tool[]> {

@@ -155,6 +155,8 @@ export const chatQuestions = {
   'set context': repeatable({ branch: Branch, path: Path, isWhole: v.boolean() }, Nothing),
   'approve tool': question({ branch: Branch, path: Path, oid: Oid, isApproved: v.boolean() }, Nothing),
   'allow commands': repeatable({ isAllowed: v.boolean() }, Nothing),
+  /** The commands that the branch's FORGE.md lists as formatters. */
+  formatters: repeatable({ branch: Branch }, v.array(v.string())),
   /**
    * Gives a file's text, with its draft, as the formatters that the branch's FORGE.md lists leave it. They run in the
    * container, if commands are allowed. Nothing is changed.

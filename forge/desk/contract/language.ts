@@ -35,7 +35,6 @@ const Abilities = v.object({
   refers: v.boolean(),
   renames: v.boolean(),
   fixes: v.boolean(),
-  formats: v.boolean(),
 })
 export type Abilities = v.InferOutput<typeof Abilities>
 

@@ -36,6 +36,8 @@ const MAX_EDITED_CHARS = 16 << 20
 /** The time limits of questions in milliseconds: while something is typed, and for edits in many files. */
 const TYPING_TIMEOUT_MS = 10_000
 const EDIT_TIMEOUT_MS = 60_000
+/** A server that builds its index is waited for at most this long before it is asked about all files. */
+const INDEX_TIMEOUT_MS = 20_000
 
 const QUICK = { timeout: TYPING_TIMEOUT_MS }
 
@@ -106,7 +108,8 @@ function completed(item: CompletionItem, index: number): Completed {
   const text = textEdit?.newText ?? insertText
   return {
     item: index,
-    label: label.slice(0, MAX_LABEL_CHARS).toWellFormed(),
+    // clangd indents labels, beside its marks for includes.
+    label: label.trim().slice(0, MAX_LABEL_CHARS).toWellFormed(),
     filter: filterText.slice(0, MAX_LABEL_CHARS).toWellFormed(),
     text: withPlainEnds(text).slice(0, MAX_EDITED_CHARS).toWellFormed(),
     ...(textEdit && { range: textEdit.range }),
@@ -172,6 +175,7 @@ export async function symbolPlaces(
   of: 'definitions' | 'references',
 ): Promise<Answer<'symbol places'>> {
   const server = await servers.serverOf(path)
+  if (of === 'references') await server.idle(INDEX_TIMEOUT_MS)
   const found =
     of === 'definitions'
       ? await server.ask('textDocument/definition', path, { position }, Locations)
@@ -282,11 +286,15 @@ export async function renameSymbol(asked: Asked, position: TextPosition, name: s
   const { servers, path } = asked
   const server = await servers.serverOf(path)
   const params = { position, newName: name }
+  await server.idle(INDEX_TIMEOUT_MS)
   return await propose(asked, `rename a symbol to ${visible(name)}`, async () => {
     const edit = await server.ask('textDocument/rename', path, params, ANY_EDIT, { timeout: EDIT_TIMEOUT_MS })
     return edit ? [edit] : []
   })
 }
+
+/** Actions on the code at a place. Left out are those of a whole file or package, and links to documentation. */
+const OFFERED_KINDS = /^(quickfix|refactor|source\.(organizeImports|fixAll)|$)/
 
 export async function quickFixes({ servers, path }: Asked, range: TextEdit['range']): Promise<Answer<'quick fixes'>> {
   const server = await servers.serverOf(path)
@@ -302,7 +310,7 @@ export async function quickFixes({ servers, path }: Asked, range: TextEdit['rang
   )
   const rank = ({ kind, isPreferred }: CodeAction) => (isPreferred ? 0 : kind.startsWith('quickfix') ? 1 : 2)
   const fixes = (found ?? [])
-    .filter(({ isDisabled }) => !isDisabled)
+    .filter(({ isDisabled, kind }) => !isDisabled && OFFERED_KINDS.test(kind))
     .sort((one, other) => rank(one) - rank(other))
     .slice(0, MAX.fixes)
   return { list: servers.keepList(fixes), fixes: fixes.map(({ title }, fix) => ({ fix, title })) }
@@ -328,6 +336,10 @@ export async function format(
 ): Promise<Proposed> {
   const { servers, path } = asked
   const server = await servers.serverOf(path)
+  if (!server.capabilities?.documentFormattingProvider)
+    throw new Failure(
+      `${server.spec.program} does not format: add a formatter to FORGE.md, under Checks, as - mend: \`COMMAND\`.`,
+    )
   const options = { tabSize, insertSpaces: usesSpaces }
   return await propose(asked, `format ${visiblePath(path)}`, async uri => {
     const edits = await server.ask('textDocument/formatting', path, { options }, TextEdits, {
@@ -358,8 +370,12 @@ async function propose(
   const count = [...files.values()].reduce((sum, all) => sum + all.length, 0)
   const own = files.get(path)
   if (count === 0) return { files: 0, edits: 0, version, skipped: [] }
-  if (own && files.size === 1 && work.textOf(path))
+  const typed = work.textOf(path)
+  if (own && files.size === 1 && typed) {
+    if (withTextEdits(typed.text, own) === undefined)
+      throw new Failure('The edits of the language server do not fit the text. Nothing was changed.')
     return { changes: own.map(asChange), files: 1, edits: count, version, skipped: [] }
+  }
   const made = await changeTexts(work, {
     tree: await vfs.writeTree(),
     kind: 'replace',

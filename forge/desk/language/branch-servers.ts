@@ -552,6 +552,5 @@ function abilitiesOf(capabilities: Capabilities): Abilities {
     refers: has(capabilities.referencesProvider),
     renames: has(renameProvider),
     fixes: has(codeActionProvider),
-    formats: has(capabilities.documentFormattingProvider),
   }
 }

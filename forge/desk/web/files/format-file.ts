@@ -1,11 +1,30 @@
-/** Formats a file by the repository's own formatter, in the container. The result is an edit of its draft. */
+/**
+ * Formats a file: by the repository's own formatter, in the container, where FORGE.md lists one, else by the language
+ * server. The result is an edit of its draft.
+ */
 import { attempt } from '../page/actions.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { baseName, named } from '../ui/names.ts'
+import { formatByServer } from './language-actions.ts'
+
+export async function formatFile(page: Page, tab: Tab, path: string): Promise<void> {
+  const branch = branchOf(tab)
+  if (branch === undefined) return
+  let commands: string[] = []
+  await attempt(
+    page,
+    async () => {
+      commands = await page.connection.ask('formatters', { branch })
+      if (commands.length === 0) await formatByServer({ page, tab, path })
+    },
+    { branch, topic: 'format' },
+  )
+  if (commands.length > 0) await formatByCommands(page, tab, path)
+}
 
 /** Formats the shown file; asks first where commands are not allowed in this repository. */
-export async function formatFile(page: Page, tab: Tab, path: string): Promise<void> {
+async function formatByCommands(page: Page, tab: Tab, path: string): Promise<void> {
   const head = tab.conversation.head.peek() ?? (await page.connection.ask('conversation', { at: tab.at }))
   if (head.commands.isAllowed) {
     await format(page, tab, path)

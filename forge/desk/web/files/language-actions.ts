@@ -1,4 +1,4 @@
-/** Actions on code by a language server: problems, what is known of a name, rename, quick fixes, format. */
+/** Actions on code by a language server: problems, what is known of a name, rename, quick fixes; and how it formats. */
 import { nextDiagnostic, previousDiagnostic } from '@codemirror/lint'
 import type { EditorView } from '@codemirror/view'
 import type { Abilities, Proposed } from '../../contract/language.ts'
@@ -8,12 +8,13 @@ import { attempt } from '../page/actions.ts'
 import type { Page } from '../page/state.ts'
 import { undoHere, untilMore } from '../page/undo.ts'
 import type { Actions } from '../ui/action.ts'
-import { readable } from '../ui/names.ts'
+import { baseName, named, readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import type { ShownFile } from './code-actions.ts'
 import { questionsAbout } from './language.ts'
 
 const TOPIC = 'language server'
+const NO_FORMATTER = 'No formatter is known: add one to FORGE.md, under Checks, as - mend: `COMMAND`, and save it'
 
 const fileOf = ({ page, tab, path }: ShownFile): OpenFile | undefined =>
   tab.path === path ? page.files.find(tab.at, path) : undefined
@@ -24,7 +25,7 @@ function abilities(about: ShownFile): Abilities | undefined {
 }
 
 /** Whether a server runs for the shown file that can do something, and the file can be edited. */
-const can = (ability: 'renames' | 'fixes' | 'formats') => (about: ShownFile) =>
+const can = (ability: 'renames' | 'fixes') => (about: ShownFile) =>
   abilities(about)?.[ability] === true && fileOf(about)?.state?.readOnly === false
 
 const hasServer = (about: ShownFile): boolean => abilities(about) !== undefined
@@ -79,13 +80,6 @@ export const languageActions = {
     // In a text with a refused part, the keys insert what is allowed of it.
     isPossible: about => can('fixes')(about) && fileOf(about)?.hasRefusedText === false,
     run: about => offerFixes(about),
-  },
-  format: {
-    label: 'Format by the language server',
-    keys: 'Ctrl+Alt+Shift+F',
-    icon: 'wrap',
-    isPossible: can('formats'),
-    run: about => format(about),
   },
   switch: {
     label: 'Switch language servers on or off',
@@ -245,22 +239,22 @@ async function offerFixes(about: ShownFile): Promise<void> {
   )
 }
 
-async function format(about: ShownFile): Promise<void> {
+/** Formats the shown file by its language server. Throws where none can. */
+export async function formatByServer(about: ShownFile): Promise<void> {
   const { page } = about
   const asked = atCursor(about)
   if (!asked) return
   const { file, ask } = asked
-  await attempt(
-    page,
-    async () => {
-      await file.sent()
-      const lasts = untilMore(page)
-      const proposed = await page.connection.ask('format by server', { ...ask, ...file.indentation })
-      if (proposed.edits === 0) page.tell({ topic: TOPIC, title: 'The file is formatted already' })
-      else take(about, file, proposed, { lasts })
-    },
-    { topic: TOPIC },
-  )
+  // One that has ended since it was idle starts again.
+  const state = await page.connection.ask('understand file', ask)
+  if (state?.is === 'off') throw new Error(`${NO_FORMATTER}, or turn on language servers.`)
+  if (state === undefined || state.is === 'missing') throw new Error(`${NO_FORMATTER}.`)
+  await file.sent()
+  const lasts = untilMore(page)
+  const proposed = await page.connection.ask('format by server', { ...ask, ...file.indentation })
+  const name = named(baseName(about.path))
+  if (proposed.edits === 0) page.tell({ topic: 'format', title: `${name} is formatted already` })
+  else take(about, file, proposed, { lasts })
 }
 
 /** Takes over what a server proposed: edits of the shown file are made in the editor, others are there already. */

@@ -26,11 +26,14 @@ type Scene = AsyncDisposable & {
   ask: <Reply>(question: Ask) => Promise<Reply>
 }
 
-async function makeScene({ behaviour, files = {} }: { behaviour?: Behaviour; files?: Record<string, string> } = {}) {
+type SceneOptions = { behaviour?: Behaviour; files?: Record<string, string>; missing?: string }
+
+async function makeScene({ behaviour, files = {}, missing }: SceneOptions = {}) {
   const folder = await makeFolder()
   const path = await bare(join(folder.path, 'repository'))
   await commit(path, 'main', { ...FILES, ...files })
   const launcher = doubleLauncher(behaviour)
+  launcher.missing = missing
   const desk = await openTestDesk(path, { languageServers: launcher })
   const window = await desk.window()
   await window.ask({ ask: 'switch language servers', isOn: true })
@@ -91,8 +94,9 @@ test('nothing starts before a file of its language is open, and where it is swit
 })
 
 test('without docker one line says so, and nothing else', async () => {
-  await using scene = await makeScene()
-  scene.launcher.missing = 'docker, which is not installed: install Docker Engine or Docker Desktop.'
+  await using scene = await makeScene({
+    missing: 'docker, which is not installed: install Docker Engine or Docker Desktop.',
+  })
   expect(await scene.ask({ ask: 'understand file', ...A })).toEqual({
     is: 'missing',
     program: 'pyright',
@@ -128,6 +132,37 @@ test('the copy follows drafts, saves, moves of the branch, new, deleted and rena
   await until(async () => (await read('there.py')) === 'new\n' && !existsSync(join(folder, 'from')))
   await scene.ask({ ask: 'delete', branch: 'main', paths: ['there.py'] })
   await until(async () => (await read('there.py')) === undefined)
+  await scene.ask({ ask: 'save', branch: 'main', paths: 'all', message: 'Save' })
+  const saved = await git(scene.path, 'rev-parse', 'main')
+  expect(await read('a.py')).toBe(`draft ${FILES['a.py']}`)
+  // Forward, and back.
+  await commit(scene.path, 'main', { 'a.py': 'wrong\n', 'more.py': '' }, { parents: [saved] })
+  await until(async () => (await read('a.py')) === 'wrong\n' && (await read('more.py')) === '')
+  await until(async () => String(await lines(scene)) === '0')
+  await git(scene.path, 'update-ref', 'refs/heads/main', saved)
+  await until(async () => (await read('more.py')) === undefined)
+  await until(async () => String(await lines(scene)) === '1')
+  expect(scene.launcher.started).toHaveLength(1)
+})
+
+test('a renamed branch keeps its server; one that was deleted and created again has another one', async () => {
+  await using scene = await makeScene()
+  await git(scene.path, 'branch', 'first', 'main')
+  const text = await open(scene, 'first')
+  await scene.ask({ ask: 'rename branch', branch: 'first', to: 'second' })
+  await scene.ask({ ask: 'close', at: { kind: 'branch', branch: 'first' }, path: 'a.py' })
+  await open(scene, 'second')
+  await type(scene, { branch: 'second', path: 'a.py' }, 0, [[0, 'wrong', ''], text.length])
+  await until(async () => String(await lines(scene, 'second')) === '0,2')
+  expect(scene.launcher.started).toHaveLength(1)
+  await scene.ask({ ask: 'discard', branch: 'second', paths: ['a.py'] })
+  await scene.ask({ ask: 'close', at: { kind: 'branch', branch: 'second' }, path: 'a.py' })
+  await scene.ask({ ask: 'delete branch', branch: 'second' })
+  await commit(scene.path, 'second', { 'a.py': 'wrong wrong\n' })
+  await open(scene, 'second')
+  await until(async () => String(await lines(scene, 'second')) === '0,0')
+  expect(scene.launcher.started).toHaveLength(2)
+  await until(() => scene.launcher.running === 1)
 })
 
 test('a link that a preparing command left does not lead a write out of the copy', async () => {
@@ -173,6 +208,14 @@ test('a rename becomes drafts of all files, which one undo takes back', async ()
   expect(await textOf(scene, 'main', 'lib/b.py')).toBe(FILES['lib/b.py'])
 })
 
+test('a rename waits until the server knows all files', async () => {
+  await using scene = await makeScene({ behaviour: 'indexing' })
+  await open(scene)
+  await until(async () => String(await lines(scene)) === '1')
+  const renamed = await scene.ask<Answer<'rename symbol'>>({ ask: 'rename symbol', ...A, position: START, name: 'two' })
+  expect(renamed).toMatchObject({ files: 2, edits: 4, skipped: [] })
+})
+
 test('a quick fix and a format are edits of the file, for its editor', async () => {
   await using scene = await makeScene()
   await open(scene)
@@ -202,10 +245,18 @@ test('a lying server: edits outside of the branch are refused as a whole, and wh
   const { list } = await scene.ask<Answer<'quick fixes'>>({ ask: 'quick fixes', ...A, range })
   const fix = scene.ask({ ask: 'make quick fix', ...A, list, fix: 0 }).catch(String)
   expect(await fix).toContain('create, rename or delete files. Nothing was changed.')
+  const format = scene.ask({ ask: 'format by server', ...A, tabSize: 2, usesSpaces: true }).catch(String)
+  expect(await format).toContain('do not fit the text. Nothing was changed.')
   const asked = { ask: 'symbol places', ...A, position: START, of: 'definitions' } as const
   expect(await scene.ask<Answer<'symbol places'>>(asked)).toEqual({
     places: [],
     outside: ['/etc/passwd'],
+    isCut: false,
+  })
+  // Lines that do not exist are left out, and of a range the part that exists remains.
+  expect(await scene.ask<Answer<'symbol places'>>({ ...asked, of: 'references' })).toEqual({
+    places: [{ path: 'a.py', line: 1, text: 'def one():', ranges: [[0, 10]] }],
+    outside: ['/etc/passwd', '../etc/passwd', 'workspace/.git/config', '/workspace/none.py', '/x/', '/workspace/a.py'],
     isCut: false,
   })
   expect(
@@ -262,6 +313,10 @@ test('a huge answer is not read, and the server goes on', async () => {
   const completed = await scene.ask<Answer<'complete'>>({ ask: 'complete', ...A, position: START, prefix: 'w' })
   expect(completed.items.map(({ label }) => label)).toEqual(['window', 'wonder'])
   expect(await hover).toContain('is too large')
+  const { problems } = await scene.ask<Answer<'problems'>>({ ask: 'problems', ...A })
+  expect(problems).toHaveLength(1_000)
+  const range = { start: START, end: START }
+  expect((await scene.ask<Answer<'quick fixes'>>({ ask: 'quick fixes', ...A, range })).fixes).toHaveLength(1)
   expect(scene.launcher.started).toHaveLength(1)
   await worksAsBefore(scene)
 })
@@ -275,6 +330,17 @@ test('a server that hangs is ended, and what is typed and saved is not held up',
   await worksAsBefore(scene)
   expect(String(await asked[0])).toContain('did not answer in time')
   await until(() => scene.launcher.started.length === 2)
+})
+
+test('a server that never answers does not start, and that is said', async () => {
+  await using scene = await makeScene({ behaviour: 'silent' })
+  scene.launcher.patience = 0.005
+  await scene.ask({ ask: 'open', at: { kind: 'branch', branch: 'main' }, path: 'a.py' })
+  await scene.ask({ ask: 'understand file', ...A })
+  const { state } = await scene.window.heard('language server', news => news.state.is === 'ended')
+  expect(state).toMatchObject({ words: 'The language server did not answer in time.' })
+  expect(scene.launcher.started).toHaveLength(3)
+  await worksAsBefore(scene)
 })
 
 test('switched off, all servers end, and their copies are removed', async () => {

@@ -124,8 +124,24 @@ describe.skipIf(!hasBrowser)('a file with a language server', () => {
     await desk.isText('main', 'a.py', 'def one():\n    wrong\n')
   })
 
-  test('shows what is known of a name as text: its HTML does nothing', async () => {
+  test('is formatted by the server, where FORGE.md lists no formatter', async () => {
+    await open('notes.md')
+    await page.keyboard.press('Alt+Shift+f')
+    await page.getByText('No formatter is known').first().waitFor()
+    await open()
+    await page.keyboard.press('Alt+Shift+f')
+    await page.getByText('turn on language servers').first().waitFor()
     await turnOn()
+    await page.keyboard.press('Alt+Shift+f')
+    await desk.isText('main', 'a.py', '  def one():\n    wrong\n')
+    // What did not work before is settled.
+    expect(await page.getByText('No formatter is known').count()).toBe(0)
+    await page.keyboard.press('Control+z')
+    await desk.isText('main', 'a.py', 'def one():\n    wrong\n')
+  })
+
+  test('shows what is known of a name, and problems and completions, as text: their HTML does nothing', async () => {
+    await turnOn('html')
     for (let at = 0; at < 5; at++) await page.keyboard.press('ArrowRight')
     await page.keyboard.press('Control+Alt+h')
     const tip = page.locator('.cm-known')
@@ -133,7 +149,33 @@ describe.skipIf(!hasBrowser)('a file with a language server', () => {
     expect(await tip.locator('strong').textContent()).toBe('one')
     expect(await tip.textContent()).toContain('<img src=x')
     expect(await tip.locator('img, script').count()).toBe(0)
+    await page.keyboard.press('F8')
+    const problem = page.locator('.cm-diagnostic')
+    await problem.waitFor()
+    expect(await problem.textContent()).toContain('<img src=x')
+    await page.keyboard.press('Control+End')
+    await page.keyboard.type('wi')
+    const details = page.locator('.cm-completionInfo', { hasText: 'Opens a window.' })
+    await details.waitFor()
+    expect(await details.textContent()).toContain('<img src=x')
+    expect(await page.locator('.cm-tooltip').locator('img, script').count()).toBe(0)
     expect(await page.evaluate(() => 'hacked' in window)).toBe(false)
+  })
+
+  test('says in one quiet line that docker is missing, and nothing else', async () => {
+    languageServers.missing = 'docker, which is not installed: install Docker Engine or Docker Desktop.'
+    await open()
+    await page.getByRole('button', { name: 'Turn on language servers' }).click()
+    await page.locator('.crumbs').getByText('Language servers need docker, which is not installed').waitFor()
+    // What would come later: of another file, and while one types.
+    await open('b.py')
+    await page.locator('.crumbs').getByText('Language servers need docker').waitFor()
+    await page.keyboard.type('wi')
+    await desk.isText('main', 'b.py', text => text.includes('wi'))
+    await settled(page)
+    expect(await page.getByText('docker').count()).toBe(1)
+    expect(await page.locator('.toast, .notice').count()).toBe(0)
+    languageServers.missing = undefined
   })
 
   test('leads by F12 to the definition that the server knows', async () => {
