@@ -16,10 +16,12 @@ import type {
   Oid,
   Outcome,
   PersonAnswer,
+  Received,
   Reference,
   Remembered,
   RunInput,
   RunStatus,
+  Signal,
   StepInput,
   StepPlace,
   StepResult,
@@ -44,6 +46,10 @@ export type Said = {
   sibling?: string
   /** What is wrong with the answer or its edits, where they can't be used. */
   complaint?: string
+  /** The answer's own signal, which no program knows: a step of kind `classify` is asked what it means. */
+  unknown?: string
+  /** For the kind `classify`: the signal that was meant. */
+  meant?: Signal
 }
 
 /** A step as the script sees it, with the texts of everything that it refers to. */
@@ -137,9 +143,9 @@ export class ScriptedActivities {
     const all: Unbatched = {
       construct: async input => this.#construct(input),
       send: async input => this.#send(input),
-      receive: async ({ answer }) => ({ parsed: answer, words: '' }),
+      receive: async input => this.#receive(input),
       serialize: async ({ base, parsed, kind, step }) => this.#serialize(base, parsed, kind, step),
-      transition: async ({ received, serialized, sent }) => this.#transition(received.parsed, serialized, sent.spent),
+      transition: async ({ received, serialized, sent }) => this.#transition(received, serialized, sent.spent),
       keepWords: async ({ kind, words }) => this.put(kind, words),
       keepItems: async ({ kind, items }) => this.#list(kind, items),
       readItems: async ({ list, from }) => {
@@ -230,6 +236,15 @@ export class ScriptedActivities {
     return { answer, model, spent: SPENT, wasThere: before !== undefined }
   }
 
+  #receive({ answer, meant }: Parameters<Unbatched['receive']>[0]): Received {
+    const { key, said } = JSON.parse(this.words(answer)) as { key: string; said: Said }
+    if (said.unknown === undefined) return { parsed: answer, words: '' }
+    const words = `The signal ${said.unknown} is unknown.`
+    if (meant === undefined) return { words, isConfused: true, unclear: this.put('unclear', words) }
+    const read: Said = { ...said, signal: meant }
+    return { parsed: this.put('answer', JSON.stringify({ key, said: read })), words: '' }
+  }
+
   #said = (parsed: Reference): Said => JSON.parse(this.words(parsed)).said
 
   #serialize(base: Oid, parsed: Reference, kind: StepInput['kind'], step: string) {
@@ -242,11 +257,11 @@ export class ScriptedActivities {
   }
 
   #transition(
-    parsed: Reference | undefined,
+    { parsed, words: unread, isConfused }: Received,
     serialized: { commit?: Oid; artifact?: Reference } | undefined,
     spent: StepResult['spent'],
   ): StepResult {
-    if (!parsed) return { outcome: 'failure_retryable', words: 'That is no answer.', spent }
+    if (!parsed) return { outcome: isConfused ? 'confused' : 'failure_retryable', words: unread, spent }
     const { signal = 'success', words = 'Done.', complaint, ...said } = this.#said(parsed)
     if (complaint !== undefined)
       return { outcome: 'failure_retryable', words: complaint, spent, evidence: this.put('complaints', complaint) }
@@ -267,6 +282,7 @@ export class ScriptedActivities {
       ...(agents && { fanOut: this.#list('agents', agents) }),
       ...(said.question && { question: this.put('question', said.question) }),
       ...(said.sibling && { sibling: said.sibling }),
+      ...(said.meant && { meant: said.meant }),
     }
   }
 

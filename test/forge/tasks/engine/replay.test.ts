@@ -100,6 +100,18 @@ if (recorded.length > 0)
         from: 'const constructed =',
         to: "await atOnce.keepWords({ ...place, kind: 'status', words: '' })\n    const constructed =",
       },
+      {
+        what: 'an answer whose unknown signal was classified is not read again',
+        file: 'flows/step.ts',
+        from: 'if (!meant) return',
+        to: 'if (meant) return',
+      },
+      {
+        what: 'the budget of a run is kept without a time limit',
+        file: 'flows/budget.ts',
+        from: 'isLong(), IDLE)',
+        to: 'isLong())',
+      },
     ]
     test.each(changes)(
       'do not go on, and that is said, when $what',
