@@ -4,8 +4,14 @@
  */
 import * as generated from '@opentelemetry/otlp-transformer/build/src/generated/root'
 
-/** A point of a metric, with the sum of a histogram as its value. */
-export type ReceivedPoint = { name: string; unit: string; value: number; attributes: Record<string, unknown> }
+/** A point of a metric, with the sum of a histogram as its value, and its bounds. */
+export type ReceivedPoint = {
+  name: string
+  unit: string
+  value: number
+  bounds?: number[]
+  attributes: Record<string, unknown>
+}
 
 export type ReceivedSpan = {
   name: string
@@ -15,7 +21,7 @@ export type ReceivedSpan = {
   attributes: Record<string, unknown>
 }
 
-type Point = { attributes?: Attribute[]; asDouble?: number; asInt?: number; sum?: number }
+type Point = { attributes?: Attribute[]; asDouble?: number; asInt?: number; sum?: number; explicitBounds?: number[] }
 type Points = { dataPoints?: Point[] }
 type Measured = { name: string; unit: string; sum?: Points; gauge?: Points; histogram?: Points }
 type SentMetrics = {
@@ -105,6 +111,7 @@ export class TraceReceiver implements AsyncDisposable {
             name,
             unit,
             value: numberIn(it),
+            ...(histogram && { bounds: it.explicitBounds ?? [] }),
             attributes: attributesOf(it.attributes),
           }))
           this.points.set(name, received)

@@ -14,6 +14,10 @@ type Environment = Record<string, string | undefined>
 /** Milliseconds between two exports, as OpenTelemetry has it. */
 const EXPORT_INTERVAL_MS = 60_000
 
+/** The bounds for the costs of requests, in US dollars: the library's own are for milliseconds. */
+const COST_BOUNDS = [0.0001, 0.0003, 0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 1, 3, 10]
+const COST = 'forge_model_cost'
+
 /** A header's name, and its value encoded as in an address. */
 const HEADER = /^([!#$%&'*+.^`|~\w-]+)=(.*)$/
 
@@ -41,6 +45,7 @@ export function metricsOf(env: Environment): MetricsExporterConfig | undefined {
       url: urlOf(env, http),
       http,
       headers: headersOf(env.OTEL_EXPORTER_OTLP_METRICS_HEADERS || env.OTEL_EXPORTER_OTLP_HEADERS || ''),
+      histogramBucketOverrides: { [COST]: COST_BOUNDS },
       metricsExportInterval: interval > 0 ? interval : EXPORT_INTERVAL_MS,
       temporality:
         env.OTEL_EXPORTER_OTLP_METRICS_TEMPORALITY_PREFERENCE?.toLowerCase() === 'delta' ? 'delta' : 'cumulative',
@@ -98,5 +103,5 @@ export function countRequest(meter: MetricMeter, { model, provider, sent, error,
   for (const [type, count] of Object.entries({ input, output, cache_read, cache_write }))
     if (count > 0) tokens.add(Math.round(count), { 'gen_ai.token.type': type })
   if (cost === undefined) return
-  own.createHistogram('forge_model_cost', 'float', 'USD', 'Cost of requests to models').record(cost, { sent })
+  own.createHistogram(COST, 'float', 'USD', 'Cost of requests to models').record(cost, { sent })
 }

@@ -96,7 +96,7 @@ export async function runWorker({
     const place = { server, queue }
     const { shared, learns } = opened
     // A worker that was killed may have had answers that were paid for and not pushed.
-    shared?.pushLeft().catch(error => options.log(`What is left here is not on the hub yet (${String(error)}).`))
+    shared?.pushLeft().catch(error => options.log(`What is left here is not on the hub yet: ${serverReason(error)}`))
     if (only === 'checks') return
     if (learns) await ensureDailyRound(connection, place)
     const moved = await moveOlder(connection, repository, place)
@@ -151,7 +151,9 @@ export async function hostWorker(options: WorkerOptions): Promise<void> {
         void deployed.deployments.keepMoving(bundle, { signal: ending, log })
       }
       await options.onReady()
-      options.onBegun?.(connection).catch(error => log(`Runs of another version stay as they are (${String(error)}).`))
+      options
+        .onBegun?.(connection)
+        .catch(error => log(`Runs of another version stay as they are: ${serverReason(error)}`))
       giveBackLeftBehind(connection, { server, queue: options.queue }).then(
         count =>
           count > 0 && log(`Does again what a worker was doing when it was killed (${count} of its activities).`),

@@ -93,6 +93,9 @@ describe.skipIf(hasNoTemporal)('a run', () => {
     ])
     expect(Object.fromEntries(tokens ?? [])).toEqual({ input: 10, cache_read: 2, output: 34 })
     expect(told('forge_model_cost')).toEqual([expect.objectContaining({ value: 0.25, sent: 'now', ...model })])
+    // Most requests cost cents: the library's own bounds begin at 50.
+    const [{ bounds = [] } = {}] = receiver.points.get('forge_model_cost') ?? []
+    expect(bounds.filter(it => it < 1).length).toBeGreaterThan(5)
     expect(told('temporal_worker_task_slots_available')).toContainEqual(
       expect.objectContaining({ worker_type: 'ActivityWorker', task_queue: 'traced' }),
     )
