@@ -8,6 +8,7 @@
  */
 import { access } from 'node:fs/promises'
 import { join } from 'node:path'
+import { packRefs } from './refs.ts'
 import type { Repository } from './repository.ts'
 import { read, run } from './run.ts'
 
@@ -62,8 +63,7 @@ export class Maintenance {
     const input = revisions.map(revision => `${revision}\n`).join('')
     await run(repository, [...pack, join(repository.objects, 'pack/pack')], { input })
     await run(repository, ['prune-packed', '--quiet'])
-    // Thousands of refs in files of their own slow down every git command that lists them.
-    await run(repository, ['-c', 'core.hooksPath=/dev/null', 'pack-refs', '--all'])
+    await packRefs(repository)
   }
 
   async #isWanted(): Promise<boolean> {

@@ -87,6 +87,16 @@ export class SigningKeys {
     return (await this.#own())?.name
   }
 
+  /**
+   * A sentence where this machine's key was made for another user or machine, so that two machines may have one key;
+   * undefined otherwise.
+   */
+  async copied(): Promise<string | undefined> {
+    const words = (await this.#own())?.words
+    if (words === undefined || words === ownWords()) return undefined
+    return `It was made for ${visible(words).slice(0, 100)}: if this home is a copy of that one's, two machines have one key. Remove ${visible(this.#path)} then, and a new one is made here.`
+  }
+
   /** This machine's public key as one line, for `forge trust` on other machines. The key is made if there is none. */
   async ownLine(): Promise<string> {
     const { blob } = (await this.#own()) ?? (await this.#make())
@@ -125,7 +135,14 @@ export class SigningKeys {
       throw new Failure(
         `${visible(words).slice(0, 80)} is no key of Forge: give the line that forge trust prints on the other machine (${KEY_TYPE} …), or its file.`,
       )
-    if (read.name === (await this.ownName())) throw new Failure('This is the key of this machine, which always counts.')
+    if (read.name === (await this.ownName())) {
+      const words = comment.join(' ')
+      if (words === '' || words === ownWords())
+        throw new Failure('This is the key of this machine, which always counts.')
+      throw new Failure(
+        `This machine and ${visible(words).slice(0, 100)} have the same key, as one's home was copied: remove ${visible(this.#path)} on one of them, and forge trust there prints a new key.`,
+      )
+    }
     // The principal has no blanks and no patterns, or ssh would read it otherwise.
     const principal = (comment.join('-').replace(/[^\w.@:+-]/g, '_') || read.name).slice(0, 100)
     const namespaces = purposes.map(purpose => NAMESPACES[purpose]).join(',')
@@ -193,11 +210,11 @@ export class SigningKeys {
 
   // --- This machine's key
 
-  async #own(): Promise<PublicKey | undefined> {
+  async #own(): Promise<(PublicKey & { words: string | undefined }) | undefined> {
     const text = await readOwn(this.#path, { limit: MAX_KEY_BYTES, mask: 0o077, what: 'can be read by others' })
     if (text === undefined) return undefined
     const key = publicKeyIn(text)
-    if (key) return key
+    if (key) return { ...key, words: commentIn(text) }
     throw new Failure(
       `${visible(this.#path)} is no signing key of Forge: move it away, and what you approved is asked again.`,
     )
@@ -324,20 +341,40 @@ const KEY_MAGIC = 'openssh-key-v1\0'
 
 /** The public key in a file of a private key, where it stands unencrypted. */
 function publicKeyIn(text: string): PublicKey | undefined {
+  const blob = readKeyFile(text, fields => fields.bytesOf())
+  return blob && publicKeyOf(blob)
+}
+
+/** The comment in a file of a private key: user and machine for which it was made. */
+function commentIn(text: string): string | undefined {
+  const secret = readKeyFile(text, fields => [fields.bytesOf(), fields.bytesOf()][1])
+  return (
+    secret &&
+    readFields(secret, fields => {
+      // Two numbers that are alike; type, public and private key.
+      fields.number()
+      fields.number()
+      for (let at = 0; at < 3; at++) fields.bytesOf()
+      return fields.text()
+    })
+  )
+}
+
+/** Reads what follows the head of an unencrypted private key's file. */
+function readKeyFile<Result>(text: string, read: (fields: Fields) => Result | undefined): Result | undefined {
   const [, base64] =
     /^-----BEGIN OPENSSH PRIVATE KEY-----\n([\w+/=\n]+)-----END OPENSSH PRIVATE KEY-----/.exec(text) ?? []
   const bytes = Buffer.from(base64 ?? '', 'base64')
   if (bytes.subarray(0, KEY_MAGIC.length).toString('latin1') !== KEY_MAGIC) return undefined
-  const blob = readFields(
+  return readFields(
     bytes,
     fields => {
       const [cipher] = [fields.text(), fields.text(), fields.text()]
       const isOne = fields.number() === 1
-      return cipher === 'none' && isOne ? fields.bytesOf() : undefined
+      return cipher === 'none' && isOne ? read(fields) : undefined
     },
     KEY_MAGIC.length,
   )
-  return blob && publicKeyOf(blob)
 }
 
 const SIGNATURE_MAGIC = 'SSHSIG'

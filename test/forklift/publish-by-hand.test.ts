@@ -2,6 +2,7 @@
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
+import { mergeInPartsLine } from '../../core/formats/merge-in-parts.ts'
 import { contains, git, parentsOf, show } from '../support/git.ts'
 import { type Ended, expectExit, makeWorld, type World, type WorldOptions } from '../support/world.ts'
 
@@ -63,6 +64,22 @@ test('a merge by hand becomes one commit and a pull request, without docker, mod
   expect(body).toContain('Say hello together')
   expect(body).not.toMatch(/agent/i)
   expect(draft).toBe(false)
+})
+
+test('a merge that forge land has made in parts is published, and its page says how it was made', async () => {
+  await using world = await withoutAnAgent()
+  const how = { parts: 2, files: 9, models: [{ model: 'openai/one', parts: 2 }], left: 0 }
+  const asked = { count: 1, first: [{ question: 'Which side?', answer: 'Both' }] }
+  const line = mergeInPartsLine({ ...how, asked, before: { model: 'agent-model', conflicts: 1 } })
+  const message = `Merge upstream into main\n\nResolved in 2 parts: 9 files in conflict.\n\nForge-Run: x\n${line}\n`
+  await mergeByHand(world, { into: 'forklift-20261124_101112', message })
+  expectExit(await world.run(['--publish', 'forklift-20261124_101112']), 0)
+  const { body, headSha } = world.pull
+  expect(body).toContain('Merged in parts, on `forklift-20261124_101112`, and judged by Forklift.')
+  expect(body).toContain('The 9 files in conflict were resolved in 2 parts, by `openai/one` (2 parts).')
+  expect(body).toContain('1 conflict had been resolved by an agent with `agent-model`.')
+  expect(body).toContain('- `Which side?` Answer: `Both`')
+  expect(await show(world.origin, headSha, 'greeting.txt')).toBe('hello from us both')
 })
 
 test('the run is recorded: what was judged, from where, and how it ended', async () => {

@@ -128,8 +128,8 @@ export class Machine implements AsyncDisposable {
   }
 
   /** Starts `forge worker` in the foreground, and waits until it works. */
-  async work(): Promise<void> {
-    const child = Bun.spawn(this.#command(['worker']), {
+  async work(...args: string[]): Promise<void> {
+    const child = Bun.spawn(this.#command(['worker', ...args]), {
       cwd: this.folder,
       env: this.env,
       stdio: ['ignore', 'pipe', 'pipe'],

@@ -136,7 +136,9 @@ async function checkSigning({ env }: Context) {
   const keys = new SigningKeys(join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge'))
   const [name, { length }] = await Promise.all([keys.ownName(), keys.trusted()])
   if (name === undefined) return optional('no key yet: the first approval makes one')
-  return good(`${name}${length > 0 ? `, and ${many(length, 'trusted key')} of other machines` : ''}`)
+  const copied = await keys.copied()
+  const others = length > 0 ? `, and ${many(length, 'trusted key')} of other machines` : ''
+  return good(`${name}${others}${copied === undefined ? '' : `. ${copied}`}`)
 }
 
 async function checkTraces({ env }: Context) {

@@ -109,9 +109,16 @@ async function lookAtServer(server: RunServer, store: RunStore): Promise<Looked>
 
 /** The run's status as last stored in git, where there is no server or it does not answer; `why` is the reason. */
 async function lookWithout(store: RunStore, why: string): Promise<Looked> {
-  const last = await readLastStatus(store)
+  const last = (await readLastStatus(store)) ?? (await notBegun(store))
   if (!last || RESTING.includes(last.state)) return { isUnderWay: false, status: last }
   return { isUnderWay: false, status: { ...withoutWork(last, 'waits'), state: 'unreachable', words: why } }
+}
+
+/** The status of a run that was submitted, and that no worker has taken yet; undefined where nothing is stored of it. */
+async function notBegun(store: RunStore): Promise<RunStatus | undefined> {
+  if (!(await readStoredRun(store).catch(() => undefined))) return undefined
+  const spent = { requests: 0, input: 0, output: 0, cost: 0 }
+  return { run: store.run, state: 'planning', words: '', complaints: [], tasks: [], spent }
 }
 
 /** The status from the server where possible, else from git. */

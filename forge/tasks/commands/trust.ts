@@ -51,6 +51,8 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   }
   out('The key of this machine, for forge trust on others:')
   out(own)
+  const copied = await keys.copied()
+  if (copied !== undefined) out(copied)
   out('')
   if (trusted.length === 0) out('No other key is trusted.')
   else for (const one of trusted) out(inWords(one))

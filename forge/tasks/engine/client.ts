@@ -361,7 +361,9 @@ async function spoken<Answer>(run: string, ask: () => Promise<Answer>, late?: st
       throw new UnknownRun(`The Temporal server knows no run ${visible(run)} that is under way: see forge runs.`)
     if (error instanceof WorkflowUpdateFailedError) throw new Failure(visible(error.cause?.message ?? error.message))
     const isLate = error instanceof WorkflowUpdateRPCTimeoutOrCancelledError || codeOf(error) === DEADLINE_EXCEEDED
-    if (isLate || error instanceof QueryRejectedError)
+    // A query of a workflow that no worker has begun yet.
+    const isEarly = codeOf(error) === FAILED_PRECONDITION
+    if (isLate || isEarly || error instanceof QueryRejectedError)
       throw new NoAnswer(
         late ?? `The run ${visible(run)} does not answer: see with forge doctor whether a worker is there.`,
       )
@@ -378,9 +380,8 @@ async function spoken<Answer>(run: string, ask: () => Promise<Answer>, late?: st
 // --- Failures
 
 const INVALID_ARGUMENT = 3
-const [DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED, UNIMPLEMENTED, UNAVAILABLE, UNAUTHENTICATED] = [
-  4, 5, 6, 7, 12, 14, 16,
-]
+const [DEADLINE_EXCEEDED, NOT_FOUND, ALREADY_EXISTS, PERMISSION_DENIED] = [4, 5, 6, 7]
+const [FAILED_PRECONDITION, UNIMPLEMENTED, UNAVAILABLE, UNAUTHENTICATED] = [9, 12, 14, 16]
 
 /** The gRPC code of an error, or of an error that it wraps. */
 function codeOf(error: unknown): number | undefined {

@@ -3,12 +3,14 @@
  * at refs/forge/id, made once with a random message. The hub carries it to other clones.
  */
 import { createHash, randomBytes } from 'node:crypto'
-import { realpath } from 'node:fs/promises'
+import { readFile, realpath, stat, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import * as v from 'valibot'
 import { Failure } from '../../../core/failure.ts'
 import { bytesOf, identityLine } from '../../../core/git/commits.ts'
 import { writeObjects } from '../../../core/git/objects.ts'
 import { listRefs, type Move, moveRefs, RefMoved, type RefName } from '../../../core/git/refs.ts'
-import type { Oid, Repository } from '../../../core/git/repository.ts'
+import { type Oid, openRepository, type Repository } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { HUB_IDS } from '../hub/hub-refs.ts'
 import { findHub, HubRemote, HubTrouble } from '../hub/remote.ts'
@@ -19,6 +21,11 @@ const ID_REF = 'refs/forge/id'
 const FORMER_IDS = 'refs/forge/former-ids/'
 /** The number of digits of the id in the name of a queue. */
 const DIGITS = 20
+/** The file in a repository that says where it was when it was last asked for its id, so that a copy is noticed. */
+const PLACE_FILE = 'forge-place.json'
+/** `inode`: the file system's number of the folder, which a mount at another path keeps. */
+const Place = v.object({ path: v.string(), inode: v.number() })
+type Place = v.InferOutput<typeof Place>
 
 /** The ref of the id that the hub at an address has. Its name has nothing of the address, which can have a key in it. */
 function hubIdRef(url: string): RefName {
@@ -34,11 +41,12 @@ async function commitAt(repository: Repository, ref: RefName): Promise<Oid | und
 
 /**
  * The id of a repository, which is made where there is none. With a hub it is the hub's, which is asked once at each
- * address. @throws Failure where the hub has not been reached there yet, and does not answer.
+ * address; without one, a copy of a repository gets an id of its own. @throws Failure where the hub has not been reached
+ * there yet, and does not answer.
  */
 export async function repositoryIdOf(repository: Repository): Promise<Oid> {
   const [id, hub] = await Promise.all([commitAt(repository, ID_REF), findHub(repository)])
-  if (hub === undefined) return id ?? (await ownId(repository))
+  if (hub === undefined) return await idWithoutHub(repository, id)
   const ref = hubIdRef(hub.url)
   if (id !== undefined && id === (await commitAt(repository, ref))) return id
   try {
@@ -85,10 +93,44 @@ async function takeId(repository: Repository, id: Oid): Promise<void> {
   }
 }
 
-async function ownId(repository: Repository): Promise<Oid> {
+async function idWithoutHub(repository: Repository, id: Oid | undefined): Promise<Oid> {
+  const [here, before] = await Promise.all([placeOf(repository.commonDir), keptPlace(repository)])
+  if (here && here.path === before?.path) return id ?? (await ownId(repository))
+  // With the id of another repository on this machine, each would be given tasks of runs that it does not have.
+  const isCopy = here && before && id !== undefined && (await isAt(before, { ...here, id }))
+  const own = id === undefined || isCopy ? await ownId(repository, id) : id
+  // Where it can't be written, the repository can't be worked on either.
+  if (here) await writeFile(join(here.path, PLACE_FILE), `${JSON.stringify(here)}\n`).catch(() => undefined)
+  return own
+}
+
+/** Whether another repository with this id is still at a place. */
+async function isAt({ path }: Place, { id, inode }: { id: Oid; inode: number }): Promise<boolean> {
+  const there = await placeOf(path)
+  if (!there || there.inode === inode) return false
+  const other = await openRepository(path).catch(() => undefined)
+  return other !== undefined && (await commitAt(other, ID_REF).catch(() => undefined)) === id
+}
+
+async function placeOf(folder: string): Promise<Place | undefined> {
+  const [path, info] = await Promise.all([realpath(folder), stat(folder)]).catch(() => [])
+  return path === undefined || info === undefined ? undefined : { path, inode: info.ino }
+}
+
+async function keptPlace({ commonDir }: Repository): Promise<Place | undefined> {
+  try {
+    return v.parse(Place, JSON.parse(await readFile(join(commonDir, PLACE_FILE), 'utf8')))
+  } catch {
+    // A file that is missing or can't be read is written again.
+    return undefined
+  }
+}
+
+/** Makes a new id, in place of the one `before`. */
+async function ownId(repository: Repository, before?: Oid): Promise<Oid> {
   const made = await makeId(repository)
   try {
-    await moveRefs(repository, [{ ref: ID_REF, from: undefined, to: made }], { message: 'forge: id' })
+    await moveRefs(repository, [{ ref: ID_REF, from: before, to: made }], { message: 'forge: id' })
     return made
   } catch (error) {
     // Another process was first.

@@ -13,7 +13,7 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { BatchPace, Constructed, Sent, StepPlace, TaskId, WaitingRequest } from '../contract.ts'
-import { atOnce, enlisting, sending } from './effects.ts'
+import { atOnce, endWorkflowTask, enlisting, sending } from './effects.ts'
 
 /** The signal by which a collector (it gathers requests into batches) tells a flow that its answers may be there. */
 export const news = defineSignal('news')
@@ -22,6 +22,10 @@ export const away = defineSignal<[flow: string, task: TaskId | undefined, isAway
 
 /** At most this many requests are looked up by one activity. */
 const LOOKED_AT_ONCE = 200
+/** At most this many answers are read in one workflow task, in some activities each. */
+const ENDED_AT_ONCE = 10
+/** At most this many requests that got no answer from a batch are sent at the same time. */
+const MAX_SENDING = 40
 
 type Waiting = { request: WaitingRequest; sent?: Sent; isOver: boolean }
 
@@ -32,6 +36,7 @@ export class Batched {
   /** How many `news` signals have arrived. `#seen`: how many of them had arrived at the last look for answers. */
   #heard = 0
   #seen = 0
+  #sending = 0
   #isWatching = false
   #isAway = false
   #told = 0
@@ -72,7 +77,13 @@ export class Batched {
       const before = this.#heard
       await condition(() => this.#heard > before, enlisted.pace.look)
     }
-    return await sending.send(input)
+    await condition(() => this.#sending < MAX_SENDING)
+    this.#sending++
+    try {
+      return await sending.send(input)
+    } finally {
+      this.#sending--
+    }
   }
 
   /** Waits for the answer to a request in a batch; undefined where it has to be sent as a single request. */
@@ -121,8 +132,11 @@ export class Batched {
       const requests = part.map(({ request }) => request)
       const [{ run } = { run: '' }] = requests
       const { there, now } = await atOnce.lookUp({ run, requests, isTimer, now: Date.now() })
-      for (const { step, sent } of there) this.#end(step, sent)
       for (const step of now) this.#end(step)
+      for (const [number, { step, sent }] of there.entries()) {
+        this.#end(step, sent)
+        if ((number + 1) % ENDED_AT_ONCE === 0) await endWorkflowTask()
+      }
     }
   }
 

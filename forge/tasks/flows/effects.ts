@@ -5,9 +5,11 @@
 import {
   ActivityCancellationType,
   type ActivityOptions,
+  condition,
   type LocalActivityOptions,
   proxyActivities,
   proxyLocalActivities,
+  sleep,
   workflowInfo,
 } from '@temporalio/workflow'
 import type { Activities } from '../contract.ts'
@@ -70,6 +72,22 @@ const AT_ONCE: LocalActivityOptions = {
   retry: { initialInterval: '500 milliseconds', maximumInterval: '20 seconds', maximumAttempts: LOST.any },
 }
 
+/** How many activities of `atOnce` this flow has under way, or has still to begin. */
+let outstanding = 0
+const ended = () => {
+  outstanding--
+}
+
+/**
+ * Waits until no activity of `atOnce` is under way, and ends the workflow task. The server fails a workflow task during
+ * which more than 100 events have come (history.maximumBufferedEventsBatch), and what is done again then may be in
+ * another order than what is recorded.
+ */
+export async function endWorkflowTask(): Promise<void> {
+  await condition(() => outstanding === 0)
+  await sleep(1)
+}
+
 /** Activities that may take seconds: they are not local ones, so that the workflow can answer queries meanwhile. */
 type Slow = 'construct' | 'begin' | 'lintPlan' | 'gatherLessons' | 'unlearned'
 type Checking = (typeof ACTIVITIES_OF)['checks'][number]
@@ -111,8 +129,9 @@ function inTurn<All extends object>(activities: All): All {
     get: (all, name: keyof All & string) => {
       const begin = all[name] as (input: object) => Promise<unknown>
       return (input: object) => {
+        outstanding++
         const result = before.then(() => begin({ ...input, at: Date.now() }))
-        before = result.catch(() => undefined)
+        before = result.then(ended, ended)
         return result
       }
     },

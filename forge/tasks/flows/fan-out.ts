@@ -14,10 +14,13 @@ import { readList } from './lists.ts'
 import { AGAIN, journalPlaceOf, MENDED, type StepMeans, step, stepPlaceOf, tellOn } from './step.ts'
 import { haltOf } from './troubles.ts'
 
-/** At most this many sub-agents at the same time. */
-const MAX_CONCURRENT_AGENTS = 50
+/**
+ * At most this many sub-agents at the same time: the server fails a workflow task during which more than 100 events have
+ * come (history.maximumBufferedEventsBatch), and the end of each activity is two.
+ */
+const MAX_CONCURRENT_AGENTS = 40
 /** In batches: at most this many sub-agents run without waiting for a batch, and at most MAX_OUT wait for one. */
-const MAX_PREPARED = 200
+const MAX_PREPARED = 40
 const MAX_OUT = 1500
 /** After this many events in its history, a fan-out in batches begins nothing new; the server ends it at 51,200. */
 const MAX_EVENTS_IN_BATCHES = 25_000

@@ -10,7 +10,7 @@ import { listCheckouts, mainFolder } from '../../../core/git/checkouts.ts'
 import { bytesOf, identityLine, isAncestor, mergeBases } from '../../../core/git/commits.ts'
 import { isRefName, type Objects, writeObjects } from '../../../core/git/objects.ts'
 import { moveRefsPatiently } from '../../../core/git/patience.ts'
-import { listRefs, type Move, RefMoved, type RefName } from '../../../core/git/refs.ts'
+import { listRefs, type Move, packRefs, RefMoved, type RefName } from '../../../core/git/refs.ts'
 import { asBytes, asText, type Entry, fields, isOid, type Oid, type Path } from '../../../core/git/repository.ts'
 import { run as runGit } from '../../../core/git/run.ts'
 import { entryAt, listFiles, makeTree, type TreeChange } from '../../../core/git/trees.ts'
@@ -39,6 +39,8 @@ const SETTLE_MS = 5_000
 const MAX_REFS = 100_000
 /** At most this many refs are named in one fetch. */
 const MAX_SPECS = 500
+/** After this many new refs, all are packed. */
+const MANY_REFS = 200
 /** At most this many commits become parents of one commit of the store. */
 const MAX_PARENTS = 500
 
@@ -239,6 +241,8 @@ export class SharedRun implements Disposable {
     if (moves.length === 0) return
     await this.#move(moves)
     if (isDone) await hideDone(this.objects, this.run)
+    // Only a machine that works on the run packs them when it ends. A failure, as by another process, changes nothing.
+    if (moves.length >= MANY_REFS) await packRefs(repository).catch(() => undefined)
   }
 
   /** Unites what was fetched with what is here. */

@@ -111,3 +111,18 @@ test('a list that others can change, and a key that others can read, are not use
   await chmod(at('mine/allowed_signers'), 0o666)
   expect(await refusedBy(keys.counting('result'))).toThrow('allowed_signers can be changed by others: move it away')
 })
+
+test('a home that was copied to another machine is noticed, as two machines have one key then', async () => {
+  const mine = keysOf('mine')
+  const line = await mine.ownLine()
+  expect(await mine.copied()).toBeUndefined()
+  expect(await refusedBy(mine.trust(line, ['result']))).toThrow('This is the key of this machine')
+  // On the other machine, the same key stands under another name.
+  const theirs = line.replace(/\S+$/, 'max@two')
+  expect(await refusedBy(mine.trust(theirs, ['result']))).toThrow('This machine and max@two have the same key')
+  await Bun.$`ssh-keygen -q -c -C max@two -f ${at('mine/signing_key')}`.quiet()
+  expect(await mine.copied()).toStartWith('It was made for max@two: if this home is a copy of that one')
+  expect(await mine.ownName()).toBe(
+    (await Bun.$`ssh-keygen -l -f ${at('mine/signing_key')}`.text()).split(' ')[1] ?? '',
+  )
+})

@@ -3,6 +3,8 @@
  * machine, whatever happens to one of them. For a hundred moments: `bun test/support/fleet-chaos.ts`.
  */
 import { afterEach, describe, expect, test } from 'bun:test'
+import { rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Fleet, hasNetworks } from '../../support/fleet.ts'
 import { endure, type Kind } from '../../support/fleet-chaos.ts'
 import { notesOf, notesScript } from '../../support/fleet-model.ts'
@@ -67,6 +69,39 @@ describe.skipIf(hasNoTemporal)('a run on several machines', () => {
       const [last] = others
       expect(await last?.forge('land', run, '--yes')).toMatchObject({ code: 0 })
       expect(await last?.git('rev-parse', 'main^{tree}')).toBe(tree)
+    },
+    MINUTES,
+  )
+
+  test(
+    'is shared out by what a machine has: one begins it and does no work, one only asks models, one only checks',
+    async () => {
+      const it = await make({ machines: 3 }, 100)
+      const [laptop, asking, checking] = [it.machine(0), it.machine(1), it.machine(2)]
+      laptop.env.FORGE_WORKER = 'none'
+      const refused = await laptop.forge('run', '--yes', '--detach', '--batch', 'Write notes')
+      expect(refused).toMatchObject({ code: 64, err: 'There are no batches with the hub origin: leave out --batch.\n' })
+      const run = await it.begin(laptop)
+      const unserved = async () => (await laptop.forge('show', run)).out
+      await until(async () => /No machine serves runs since .*: start\s+forge worker on one\./.test(await unserved()))
+      // What a part needs has to be there: one machine has no docker of its own, and one no key of a model.
+      const docker = join(asking.root, 'bin/docker')
+      await rm(docker)
+      await writeFile(docker, '#!/bin/sh\necho "Cannot connect to the Docker daemon" >&2\nexit 1\n', { mode: 0o755 })
+      checking.env.FORGE_MODEL = 'anthropic/scripted'
+      const without = await asking.forge('worker', '--only', 'checks')
+      expect(without).toMatchObject({ code: 1, err: expect.stringMatching(/^The worker did not begin: checks need /) })
+      const keyless = await checking.forge('worker', '--only', 'models')
+      expect(keyless).toMatchObject({ code: 1, err: expect.stringContaining('ANTHROPIC_API_KEY') })
+      await asking.work('--only', 'models')
+      await until(async () => /No\s+machine\s+with\s+docker\s+serves\s+checks/.test(await unserved()))
+      // The plan, and the four tasks that work at the same time: the others wait until these have passed their checks.
+      expect(it.model.requests.length).toBeLessThanOrEqual(5)
+      checking.env.FORGE_WORKER = 'checks'
+      await checking.work()
+      expect(await it.ends(run)).toBe('COMPLETED')
+      expect(await laptop.forge('show', run)).toMatchObject({ code: 0, err: '' })
+      expect(await laptop.git('rev-parse', `forge/${run}/result^{tree}`)).toBe(await treeOf(it))
     },
     MINUTES,
   )

@@ -91,7 +91,7 @@ if (recorded.length > 0)
       {
         what: 'fewer sub-agents work at a time',
         file: 'flows/fan-out.ts',
-        from: 'MAX_CONCURRENT_AGENTS = 50',
+        from: 'MAX_CONCURRENT_AGENTS = 40',
         to: 'MAX_CONCURRENT_AGENTS = 1',
       },
       {

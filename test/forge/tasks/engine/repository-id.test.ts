@@ -1,6 +1,6 @@
 /** The id of a repository: made once, also by several processes at the same time, and independent of its path. */
 import { expect, test } from 'bun:test'
-import { rename } from 'node:fs/promises'
+import { cp, rename, rm } from 'node:fs/promises'
 import { openRepository } from '../../../../core/git/repository.ts'
 import { queueOf, repositoryIdOf } from '../../../../forge/tasks/engine/repository-id.ts'
 import { git } from '../../../support/git.ts'
@@ -23,4 +23,21 @@ test('a repository keeps its queue when it is moved; another one has another que
   expect(await queueOf(await openRepository(moved))).toBe(queue)
   await rename(moved, place.path)
   expect(await queueOf(other.repository)).not.toBe(queue)
+})
+
+test('a copy of a repository gets an id of its own, so that it is not given the tasks of the original', async () => {
+  await using place = await makePlace()
+  const queue = await queueOf(place.repository)
+  const path = `${place.path}-copy`
+  await cp(place.path, path, { recursive: true })
+  const copy = await openRepository(path)
+  const [own, again] = await Promise.all([queueOf(copy), queueOf(copy)])
+  expect(own).not.toBe(queue)
+  expect(again).toBe(own)
+  expect(await queueOf(place.repository)).toBe(queue)
+  // Where the original is gone, what is there counts as moved, not copied.
+  const kept = `${place.path}-kept`
+  await cp(path, kept, { recursive: true })
+  await rm(path, { recursive: true })
+  expect(await queueOf(await openRepository(kept))).toBe(own)
 })
