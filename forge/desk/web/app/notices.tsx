@@ -85,7 +85,7 @@ function movedIn(page: Page, tab: Tab): Shown[] {
 export function Toast() {
   const page = usePage()
   const { value: notice } = page.toast
-  const isStale = notice !== undefined && (notice.place !== page.place || notice.lasts?.(page) === false)
+  const isStale = notice !== undefined && page.shownToast === undefined
   const dismiss = () => {
     if (page.toast.peek() === notice) page.toast.value = undefined
   }

@@ -2,7 +2,7 @@
 import { draftsOf } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
-import { undo, untilMore } from '../page/undo.ts'
+import { undoButton, untilMore } from '../page/undo.ts'
 import { named, readable, toName } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
@@ -44,7 +44,7 @@ export function deleteBranch(page: Page, branch: string): void {
       await page.connection.ask('delete branch', { branch })
       const tab = page.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
       if (tab) page.close(tab)
-      page.tell({ title: `Deleted ${named(branch)}`, lasts, actions: [{ words: 'Undo', run: () => undo(page) }] })
+      page.tell({ title: `Deleted ${named(branch)}`, lasts, actions: [undoButton(page)] })
     },
   }
 }

@@ -1,7 +1,7 @@
 /** What the page shows after a step on a branch: a notice that it is done, or the waiting conflicts. */
 import { sentence } from '../page/actions.ts'
 import type { Page } from '../page/state.ts'
-import { undo, untilMore } from '../page/undo.ts'
+import { undoButton, untilMore } from '../page/undo.ts'
 import { goToFirstConflict } from './merging-actions.ts'
 
 /** The topic of notices that a step is done: a newer one replaces the one before. */
@@ -21,7 +21,7 @@ export function showDone(page: Page, { words, merging, isUndoable }: DoneStep): 
       topic: STEP_TOPIC,
       title: sentence(words),
       lasts: untilMore(page),
-      ...(isUndoable && { actions: [{ words: 'Undo', run: () => void undo(page) }] }),
+      ...(isUndoable && { actions: [undoButton(page)] }),
     })
     return
   }

@@ -3,7 +3,7 @@ import { attempt } from '../page/actions.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
-import { undo, untilMore } from '../page/undo.ts'
+import { undoButton, untilMore } from '../page/undo.ts'
 import { named, readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
@@ -66,7 +66,7 @@ export async function finish(page: Page, tab: Tab): Promise<void> {
     const fields = message === undefined ? { branch } : { branch, message }
     const { words, merging: again } = await page.connection.ask('finish merging', fields)
     merging.message.value = undefined
-    const undoing = { lasts: untilMore(page), actions: [{ words: 'Undo', run: () => void undo(page) }] }
+    const undoing = { lasts: untilMore(page), actions: [undoButton(page)] }
     page.tell({ topic: TOPIC, branch, title: words, ...(again === undefined && undoing) })
     if (again === undefined) await merging.refresh()
     else await goToFirstConflict(page, tab)
@@ -84,7 +84,7 @@ export async function update(page: Page, tab: Tab): Promise<void> {
   const run = async () => {
     await settle(page, branch, 'all')
     const { words } = await page.connection.ask('update merging', { branch })
-    const undoing = { lasts: untilMore(page), actions: [{ words: 'Undo', run: () => void undo(page) }] }
+    const undoing = { lasts: untilMore(page), actions: [undoButton(page)] }
     page.tell({ topic: TOPIC, branch, title: words, ...undoing })
     await merging.refresh()
   }

@@ -11,6 +11,7 @@ import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { readable, visible, withoutTricks } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
 import { ActionIcon, Button, Path } from '../ui/words.tsx'
 import { askAi, takeSide } from './merging-actions.ts'
 import { mergingActions } from './merging-commands.ts'
@@ -186,6 +187,7 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
   const canAsk = canAskAi(page, tab)
   const choices = offered(sides, isMerging(page, tab))
   const choose = (side: (typeof choices)[number]['side']) => takeSide(page, tab, path, side)
+  const skipped = linesToSkip(isTyped ? [sides.base, sides.theirs] : [sides.ours, sides.base, sides.theirs])
   return (
     // The section can have the focus, so that keys choose a side in it, as in a conflict of a text.
     <section
@@ -220,9 +222,11 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
           {isTyped ? '. The editor below has your draft (Ours).' : ''}
         </p>
         <div class="sides">
-          {isTyped ? null : <WholeSide look="ours" title="Ours" name={merging?.ours ?? ''} side={sides.ours} />}
-          <WholeSide look="base" title="Base" name="common ancestor" side={sides.base} />
-          <WholeSide look="theirs" title="Theirs" name={merging?.theirs ?? ''} side={sides.theirs} />
+          {isTyped ? null : (
+            <WholeSide look="ours" title="Ours" name={merging?.ours ?? ''} side={sides.ours} skipped={skipped} />
+          )}
+          <WholeSide look="base" title="Base" name="common ancestor" side={sides.base} skipped={skipped} />
+          <WholeSide look="theirs" title="Theirs" name={merging?.theirs ?? ''} side={sides.theirs} skipped={skipped} />
         </div>
       </div>
     </section>
@@ -231,31 +235,44 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
 
 /** At most this many lines of a whole side are shown. */
 const MAX_LINES = 200
+/** Lines shown before the first one that differs. */
+const CONTEXT_LINES = 3
+
+/** The number of lines that all sides that are text have in common at their start, but for the last few of them. */
+function linesToSkip(sides: readonly ConflictFile['ours'][]): number {
+  const [first, ...others] = sides.flatMap(side => (side.is === 'text' ? [side.text.split('\n')] : []))
+  if (!first || others.length === 0) return 0
+  const same = first.findIndex((line, at) => others.some(other => other[at] !== line))
+  return Math.max(0, (same < 0 ? Math.min(...others.map(({ length }) => length)) : same) - CONTEXT_LINES)
+}
 
 interface WholeSideProps {
   look: 'ours' | 'base' | 'theirs'
   title: string
   name: string
   side: ConflictFile['ours']
+  /** This many lines at the start are left out, if the side is text. */
+  skipped: number
 }
 
-function WholeSide({ look, title, name, side }: WholeSideProps) {
+function WholeSide({ look, title, name, side, skipped }: WholeSideProps) {
   return (
     <section class={look} aria-label={title}>
       <h3>
         {title}
         <span class="cut">{readable(name)}</span>
       </h3>
-      <pre>{wordsOf(side)}</pre>
+      <pre>{wordsOf(side, skipped)}</pre>
     </section>
   )
 }
 
-function wordsOf(side: ConflictFile['ours']): string {
+function wordsOf(side: ConflictFile['ours'], skipped: number): string {
   if (side.is === 'nothing') return '(no file)'
   const mode = side.mode === '100755' ? ', executable' : ''
   if (side.is === 'other') return `${withoutTricks(side.words)}${mode}`
-  const lines = side.text.split('\n')
+  const lines = side.text.split('\n').slice(skipped)
+  const before = skipped > 0 ? [`… ${plural(skipped, 'unchanged line')}`] : []
   const more = lines.length > MAX_LINES ? [`… and ${lines.length - MAX_LINES} more lines`] : []
-  return [...lines.slice(0, MAX_LINES).map(visible), ...more].join('\n')
+  return [...before, ...lines.slice(0, MAX_LINES).map(visible), ...more].join('\n')
 }

@@ -305,6 +305,8 @@ export interface NoticeAction {
   isMain?: boolean
   /** Whether the notice stays while the action runs. */
   stays?: boolean
+  /** The key that does this, too, while the notice is shown: it may be about another branch than the one shown. */
+  key?: 'undo' | 'redo'
   run: () => void
 }
 
@@ -537,6 +539,12 @@ export class Page {
   }
 
   /** The current view as a key: a branch, a commit, the repository or the tasks. */
+  /** The news of success that is shown in this view. */
+  get shownToast(): Notice | undefined {
+    const { value: notice } = this.toast
+    return notice?.place === this.place && notice.lasts?.(this) !== false ? notice : undefined
+  }
+
   get place(): string {
     const tab = this.tab.value
     return tab ? placeOf(tab.at) : this.active.value === TASKS ? 'tasks' : 'repository'

@@ -1,68 +1,103 @@
 /** Undo and Redo, for the shown branch or the whole repository. */
+import { untracked } from '@preact/signals'
 import type { Operation } from '../../contract/branches.ts'
 import { branchOf } from './branch-facts.ts'
-import type { Page } from './state.ts'
+import type { NoticeAction, Page } from './state.ts'
 
 /**
- * What Undo and Redo would revert here: the last operation of the shown branch, or of the repository if none is shown.
+ * What Undo and Redo would revert here: what a shown notice offers to revert; else the last operation of the shown
+ * branch, or of the repository if none is shown.
  */
 export function undoableHere(page: Page): { canUndo?: string | undefined; canRedo?: string | undefined } {
   const branch = branchOf(page.tab.value)
-  return (branch === undefined ? page.desk.value : page.branch(branch)) ?? {}
+  const ofAll = page.desk.value
+  const ofBranch = branch === undefined ? ofAll : page.branch(branch)
+  return {
+    canUndo: (offered(page, 'undo') ? ofAll : ofBranch)?.canUndo,
+    canRedo: (offered(page, 'redo') ? ofAll : ofBranch)?.canRedo,
+  }
 }
 
-/** Undoes the last operation of the shown branch or of the repository. */
-export function undoHere(page: Page): Promise<void> {
-  const branch = branchOf(page.tab.peek())
-  return reverse(page, () => page.connection.ask('undo', branch === undefined ? {} : { branch }))
+/** The action of the shown notice that a key does. It is about the last operation of all branches. */
+const offered = (page: Page, key: 'undo' | 'redo'): NoticeAction | undefined =>
+  page.shownToast?.actions?.find(action => action.key === key)
+
+/** Undoes what a shown notice offers to undo, or the last operation of the shown branch or of the repository. */
+export async function undoHere(page: Page): Promise<void> {
+  const action = untracked(() => offered(page, 'undo'))
+  if (action) action.run()
+  else await undoIn(page, branchOf(page.tab.peek()))
 }
 
-export function redoHere(page: Page): Promise<void> {
-  const branch = branchOf(page.tab.peek())
-  return reverse(page, () => page.connection.ask('redo', branch === undefined ? {} : { branch }))
+export async function redoHere(page: Page): Promise<void> {
+  const action = untracked(() => offered(page, 'redo'))
+  if (action) action.run()
+  else await redoIn(page, branchOf(page.tab.peek()))
 }
 
 /** Undoes an operation; without one, the last of all. */
 export function undo(page: Page, operation?: Operation): Promise<void> {
-  return reverse(page, () => page.connection.ask('undo', operation ? { operation: operation.id } : {}))
+  if (!operation) return undoIn(page, undefined)
+  return reverse(page, undefined, () => page.connection.ask('undo', { operation: operation.id }))
 }
 
 export function redo(page: Page): Promise<void> {
-  return reverse(page, () => page.connection.ask('redo', {}))
+  return redoIn(page, undefined)
+}
+
+/** The button of a notice about an operation of any branch, which is the last one. */
+export const undoButton = (page: Page): NoticeAction => ({ words: 'Undo', key: 'undo', run: () => void undo(page) })
+
+/** Undoes the last operation of a branch, or, without one, of all. */
+function undoIn(page: Page, branch: string | undefined): Promise<void> {
+  return reverse(page, branch, () => page.connection.ask('undo', branch === undefined ? {} : { branch }))
+}
+
+function redoIn(page: Page, branch: string | undefined): Promise<void> {
+  return reverse(page, branch, () => page.connection.ask('redo', branch === undefined ? {} : { branch }))
 }
 
 /** Returns a condition for a notice with Undo: true until there is a later operation, which Undo would revert. */
-export function untilMore(page: Page): (page: Page) => boolean {
-  const before = page.desk.peek()?.canUndo
+export const untilMore = (page: Page): ((page: Page) => boolean) => untilOther(page, ({ desk }) => desk.value?.canUndo)
+
+/** Returns a condition that is true until a value, which is about to change, has changed once more. */
+function untilOther(page: Page, valueIn: (page: Page) => string | undefined): (page: Page) => boolean {
+  const before = untracked(() => valueIn(page))
   let own: string | undefined
-  return ({ desk }) => {
-    const now = desk.value?.canUndo
-    if (own === undefined && now !== before) own = now
-    return own === undefined || now === own
+  return now => {
+    const value = valueIn(now)
+    if (own === undefined && value !== before) own = value
+    return own === undefined || value === own
+  }
+}
+
+/** What Undo or Redo would revert here, with the commit of the branch: several saves of a file have the same words. */
+function valueHere(branch: string | undefined, kind: 'canUndo' | 'canRedo'): (page: Page) => string | undefined {
+  return page => {
+    const words = (branch === undefined ? page.desk.value : page.branch(branch))?.[kind]
+    return words === undefined ? undefined : `${words} ${branch === undefined ? '' : page.branch(branch)?.tip}`
   }
 }
 
 const UNDO = 'undo'
 
 /** Runs an undo or a redo. One notice in this view shows the last result, as long as it can be reverted. */
-async function reverse(page: Page, ask: () => Promise<{ words: string }>): Promise<void> {
-  // The state before the answer is stale: only the desk's news after it say what can be undone then.
-  const before = page.desk.peek()
+async function reverse(page: Page, branch: string | undefined, ask: () => Promise<{ words: string }>): Promise<void> {
+  // What can be reverted changes by the desk's news, which may come before the answer.
+  const untilOtherRedo = untilOther(page, valueHere(branch, 'canRedo'))
+  const untilOtherUndo = untilOther(page, valueHere(branch, 'canUndo'))
   try {
     const { words } = await ask()
     const { isUndo, title } = reversalOf(words)
     page.notices.value = page.notices.peek().filter(({ topic }) => topic !== UNDO)
-    let wasThere = false
-    page.tell({
-      title,
-      lasts: now => {
-        const { canUndo, canRedo } = undoableHere(now)
-        const isThere = (isUndo ? canRedo : canUndo) !== undefined
-        wasThere ||= isThere && now.desk.value !== before
-        return isThere || !wasThere
-      },
-      actions: [isUndo ? { words: 'Redo', run: () => redoHere(page) } : { words: 'Undo', run: () => undoHere(page) }],
-    })
+    const key = isUndo ? 'redo' : 'undo'
+    const again: NoticeAction = {
+      words: isUndo ? 'Redo' : 'Undo',
+      // In the branch itself the key does the same anyway.
+      ...(branch === undefined && { key }),
+      run: () => void (isUndo ? redoIn : undoIn)(page, branch),
+    }
+    page.tell({ title, lasts: isUndo ? untilOtherRedo : untilOtherUndo, actions: [again] })
   } catch (error) {
     page.complain(error, { topic: UNDO, branch: branchOf(page.tab.peek()) })
   }

@@ -15,7 +15,7 @@ import type { DialogContent } from '../page/dialog-content.ts'
 import { saveAll } from '../page/saving.ts'
 import { type Page, usePage } from '../page/state.ts'
 import type { TasksState } from '../page/tasks-state.ts'
-import { undo, untilMore } from '../page/undo.ts'
+import { undoButton, untilMore } from '../page/undo.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -62,7 +62,7 @@ export function LandingDialog({ content, tasks, close }: Props) {
       const title = said.findLast(line => !line.startsWith('To undo:')) ?? 'Landed'
       page.tell({
         ...{ title, lasts },
-        actions: [{ words: 'Undo', run: () => void undo(page) }],
+        actions: [undoButton(page)],
       })
       tasks.lookSoon(0)
     } catch (error) {

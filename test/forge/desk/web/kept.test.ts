@@ -6,7 +6,7 @@ import { builtPage } from '../../../support/built-page.ts'
 import { git } from '../../../support/git.ts'
 import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
 import { until as untilWithin } from '../../../support/repository.ts'
-import { openFile, type RealPage, visit } from './real-page.ts'
+import { openBranch, openFile, type RealPage, visit } from './real-page.ts'
 
 setDefaultTimeout(120_000)
 
@@ -203,6 +203,8 @@ describe.skipIf(!hasBrowser)('what was typed and asked for', () => {
     const tip = await git(desk.path, 'rev-parse', 'away-6')
     await git(desk.path, 'update-ref', '-d', 'refs/heads/away-6')
     await startAndOpen()
+    // In the tab of the branch, which may be shown again, the notice that it was deleted comes first.
+    await openBranch(page, 'main')
     await page.getByText('What was typed in a.txt without the desk is not in its draft yet').waitFor()
     expect((await kept()).length).toBe(1)
     await git(desk.path, 'update-ref', 'refs/heads/away-6', tip)

@@ -12,6 +12,9 @@ import { BRANCH, CLAIM, LOGO, mergingTemplate, POSTGRES, rebasingTemplate, settl
 import { type DeskPage, openPage, openScene, until } from './page-scene.ts'
 
 const template = mergingTemplate()
+const LINES = Array.from({ length: 300 }, (_, at) => `line ${at}\n`).join('')
+/** A long text that our side changed at its end, and theirs deleted. */
+const NOTES = { base: `${LINES}the end\n`, ours: `${LINES}the end, changed\n`, theirs: null }
 const model = new ScriptedModel([])
 
 describe.skipIf(!hasBrowser)('a branch that is merging', () => {
@@ -281,7 +284,11 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
   })
 
   test('has the choice of a whole file where it is no text, by button and by key', async () => {
-    await open(mergingTemplate(LOGO))
+    await open(mergingTemplate({ ...LOGO, 'notes.txt': NOTES }))
+    // Of a long text the lines that differ are shown, wherever they are.
+    await row('notes.txt').click()
+    await page.getByRole('region', { name: 'Ours', exact: true }).getByText('the end, changed').waitFor()
+    await page.getByRole('region', { name: 'Base', exact: true }).getByText('… 297 unchanged lines').waitFor()
     await row('logo.png').click()
     const whole = page.getByRole('region', { name: 'Conflict', exact: true })
     const why = `deleted in ${BRANCH}, changed in upstream`

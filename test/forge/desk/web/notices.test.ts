@@ -46,11 +46,38 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.keyboard.press('Control+Alt+z')
     const undone = page.locator('.toast').getByText('Undone: save README.md to retry-jitter')
     await undone.waitFor()
+    // A later operation is another one to undo.
+    await page.keyboard.press('Control+Alt+Shift+z')
+    const redone = page.locator('.toast').getByText('Redone: save README.md to retry-jitter')
+    await redone.waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('y')
+    await page.keyboard.press('Control+s')
+    await redone.waitFor({ state: 'detached' })
+    await page.keyboard.press('Control+Alt+z')
+    await undone.waitFor()
     for (const other of ['main', 'Repository']) {
       await branches().getByRole('tab', { name: other }).click()
       await branches().getByRole('tab', { name: other, selected: true }).waitFor()
       expect(await undone.count()).toBe(0)
     }
+  })
+
+  test('of a deleted branch offers to undo that, by the key of Undo, too, also in a branch with saves', async () => {
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('x')
+    await page.keyboard.press('Control+s')
+    await desk.isMessage('main', 'edit: README.md')
+    await showBranch(page, 'retry-jitter')
+    await page.keyboard.press('Alt+Shift+Delete')
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.locator('.toast').getByText('Deleted retry-jitter').waitFor()
+    await branches().getByRole('tab', { name: 'main', selected: true }).waitFor()
+    await page.keyboard.press('Control+Alt+z')
+    await page.locator('.toast').getByText('Undone: delete the branch retry-jitter').waitFor()
+    expect(await desk.has('retry-jitter')).toBe(true)
+    expect(await desk.messageOf('main')).toBe('edit: README.md')
   })
 
   test('of what went well leaves by itself, unless it is pointed at', async () => {
