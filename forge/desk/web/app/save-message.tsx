@@ -51,16 +51,25 @@ interface FieldProps {
   submit: () => void
 }
 
-/** One line in the status bar. With the focus it grows upwards over what is above it; Shift+Enter adds a line. */
+/**
+ * One line in the status bar. With the focus it grows upwards over what is above it. Shift+Enter adds a line; in a
+ * message of several lines, Enter does so too, and Ctrl+Enter saves. The suggested message is selected by a click or
+ * the focus, so that typing replaces it.
+ */
 export function MessageField({ tab, suggested, reason, hasDrafts, submit }: FieldProps) {
   const hasFocus = useSignal(false)
   const field = useRef<HTMLTextAreaElement>(null)
+  const isSuggested = tab.message.value === undefined
   const value = tab.message.value ?? (reason === undefined ? suggested : '')
   const lines = Math.min(MAX_SHOWN_LINES, value.split('\n').length)
   const rows = hasFocus.value ? lines : 1
   useLayoutEffect(() => {
     if (!hasFocus.value) field.current?.scrollTo(0, 0)
   }, [hasFocus.value])
+  // The suggestion may come, or change, after the field got the focus.
+  useLayoutEffect(() => {
+    if (hasFocus.value && isSuggested) field.current?.select()
+  }, [hasFocus.value, isSuggested, value])
   return (
     <span class="message-field">
       <textarea
@@ -70,15 +79,25 @@ export function MessageField({ tab, suggested, reason, hasDrafts, submit }: Fiel
         placeholder={reason ?? 'Commit message'}
         autocomplete="off"
         rows={rows}
+        title={lines > 1 ? 'Enter adds a line, Ctrl+Enter saves' : 'Enter saves, Shift+Enter adds a line'}
         value={value}
+        onMouseDown={event => {
+          // A click would put the cursor into the suggestion, and deselect it.
+          if (hasFocus.peek() || !isSuggested) return
+          event.preventDefault()
+          event.currentTarget.focus()
+        }}
         onFocus={() => {
           hasFocus.value = true
         }}
         onBlur={() => {
           hasFocus.value = false
+          // An empty message is none: the suggestion comes back.
+          if (tab.message.peek() === '') tab.writeMessage(undefined)
         }}
         onKeyDown={event => {
           if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
+          if (lines > 1 && !event.ctrlKey && !event.metaKey) return
           event.preventDefault()
           submit()
         }}
@@ -147,7 +166,12 @@ export function SaveDialog({ tab, branch, close }: DialogProps) {
               </span>
             ) : null}
           </label>
-          <Subject id={subjectId} value={subject} write={value => write({ subject: value })} />
+          <Subject
+            id={subjectId}
+            value={subject}
+            isSuggested={tab.message.value === undefined}
+            write={value => write({ subject: value })}
+          />
           <label for={bodyId}>Body</label>
           <textarea
             id={bodyId}
@@ -181,10 +205,22 @@ export function SaveDialog({ tab, branch, close }: DialogProps) {
   )
 }
 
-/** Has the focus when the dialog opens, with its text selected. */
-function Subject({ id, value, write }: { id: string; value: string; write: (value: string) => void }) {
+interface SubjectProps {
+  id: string
+  value: string
+  isSuggested: boolean
+  write: (value: string) => void
+}
+
+/** Has the focus when the dialog opens, with its text selected; so is a suggestion that comes later. */
+function Subject({ id, value, isSuggested, write }: SubjectProps) {
   const field = useRef<HTMLInputElement>(null)
-  useLayoutEffect(() => field.current?.select(), [])
+  const opened = useRef(false)
+  useLayoutEffect(() => {
+    const isElsewhere = opened.current && document.activeElement !== field.current
+    if ((isSuggested || !opened.current) && !isElsewhere) field.current?.select()
+    opened.current = true
+  }, [isSuggested, value])
   return (
     <input
       ref={field}

@@ -300,7 +300,12 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
         hasDrafts={drafts.length > 0}
         submit={submit}
       />
-      <button type="submit" class="button save" aria-disabled={reason !== undefined} title={reason}>
+      <button
+        type="submit"
+        class="button save"
+        aria-disabled={reason !== undefined}
+        title={reason ?? (isThis ? saveThis.label : saveAll.label)}
+      >
         {page.saves.running.value.has(branch) ? 'Saving' : 'Save'}
         <kbd>{shownKeys(isThis || path === undefined || drafts.length === 0 ? saveThis.keys : saveAll.keys)}</kbd>
       </button>

@@ -36,8 +36,9 @@ describe.skipIf(!hasBrowser)('the message of a save', () => {
     await page.keyboard.press('Alt+s')
     await until(async () => (await subject().inputValue()) === 'edit: FORK.md, README.md')
     expect(await dialog().getByRole('listitem').allTextContents()).toEqual(['FORK.md', 'README.md'])
-    await page.keyboard.press('Control+a')
+    // The suggestion is selected, also when it comes after the dialog.
     await page.keyboard.type('Say what is typed')
+    expect(await subject().inputValue()).toBe('Say what is typed')
     await page.keyboard.press('Tab')
     await page.keyboard.type('Because it was not said.')
     await page.keyboard.press('Enter')
@@ -66,15 +67,17 @@ describe.skipIf(!hasBrowser)('the message of a save', () => {
     await until(async () => (await field().inputValue()) === 'edit: README.md')
   })
 
-  test('has more lines in the status bar by Shift+Enter, and the bar keeps its height', async () => {
+  test('has more lines in the status bar by Shift+Enter, is saved whole by Ctrl+Enter, and the bar keeps its height', async () => {
     await typeIn('README.md')
     await until(async () => (await field().inputValue()) === 'edit: README.md')
     const bar = page.locator('footer.status')
     const before = await bar.boundingBox()
     await field().click()
-    await page.keyboard.press('Control+End')
-    for (const line of ['', 'Because it was needed.', 'Twice.']) {
-      await page.keyboard.press('Shift+Enter')
+    // A click selects the suggestion, so that typing replaces it.
+    await page.keyboard.type('Say it')
+    for (const [at, line] of ['', 'Because it was needed.', 'Twice.'].entries()) {
+      // In a message of several lines, Enter adds one, too.
+      await page.keyboard.press(at === 0 ? 'Shift+Enter' : 'Enter')
       await page.keyboard.type(line)
     }
     const grown = await field().boundingBox()
@@ -84,8 +87,9 @@ describe.skipIf(!hasBrowser)('the message of a save', () => {
       await page.emulateMedia({ colorScheme })
       await page.screenshot({ path: `${PICTURES}/save-field-${colorScheme}.png` })
     }
-    await page.keyboard.press('Enter')
-    await desk.isMessage('main', 'edit: README.md\n\nBecause it was needed.\nTwice.')
+    expect(await field().inputValue()).toBe('Say it\n\nBecause it was needed.\nTwice.')
+    await page.keyboard.press('Control+Enter')
+    await desk.isMessage('main', 'Say it\n\nBecause it was needed.\nTwice.')
     await until(async () => (await field().inputValue()) === '')
   })
 
