@@ -229,6 +229,8 @@ const newRun = {
   wish: v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(200_000)),
   base: Branch,
   cost: v.optional(v.pipe(v.number(), v.minValue(0.01), v.maxValue(999_999))),
+  /** How many minutes it may work; no limit if undefined. */
+  minutes: v.optional(v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(999_999_999))),
   /** How many tasks may run at the same time. */
   atMost: v.pipe(v.number(), v.integer(), v.minValue(1), v.maxValue(1_000)),
   /** Whether the requests of the work are sent in batches. */

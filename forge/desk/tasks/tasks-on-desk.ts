@@ -115,10 +115,18 @@ export class Tasks {
    * Starts a run, which the end of the desk does not stop; its plan waits for approval. Throws a {@link Failure} with
    * the message of `forge` if nothing was started.
    */
-  async start({ wish, base, cost, atMost, isBatched, models = {} }: Fields<'start run'>): Promise<Answer<'start run'>> {
+  async start({
+    wish,
+    base,
+    cost,
+    minutes,
+    atMost,
+    isBatched,
+    models = {},
+  }: Fields<'start run'>): Promise<Answer<'start run'>> {
     const options = [
       `--base=refs/heads/${asText(base)}`,
-      ...limitsOf(cost === undefined ? {} : { cost }),
+      ...limitsOf({ cost, minutes }),
       `--at-most=${atMost}`,
       // The user's own setting (FORGE_BATCH) is not used, as the page shows a choice.
       isBatched ? '--batch' : '--no-batch',

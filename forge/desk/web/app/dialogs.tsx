@@ -11,6 +11,7 @@ import { usePage } from '../page/state.ts'
 import { BaseDialog } from '../review/base-dialog.tsx'
 import { PartsDialog } from '../review/parts-dialog.tsx'
 import { LessonsDialog } from '../tasks/lessons-dialog.tsx'
+import { LimitsDialog } from '../tasks/limits-dialog.tsx'
 import { NewRunDialog } from '../tasks/new-run-dialog.tsx'
 import { LandingDialog } from '../tasks/tasks-landing.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
@@ -59,6 +60,8 @@ export function Dialogs() {
       return <LessonsDialog close={close} />
     case 'new run':
       return <NewRunDialog close={close} />
+    case 'limits':
+      return <LimitsDialog key={content.title} content={content} close={close} />
     case 'keys':
       return <KeyList close={close} />
     case 'settings':

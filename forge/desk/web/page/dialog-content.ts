@@ -1,4 +1,5 @@
 import type { BranchStep, Step } from '../../contract/steps.ts'
+import type { Run } from '../../contract/tasks.ts'
 import type { Change, Part } from '../../contract/values.ts'
 import type { IconName } from '../ui/icons.tsx'
 import type { Base } from './review-base.ts'
@@ -72,6 +73,8 @@ export type DialogContent =
   | { kind: 'lessons' }
   /** Starts a run of the tasks. */
   | { kind: 'new run' }
+  /** The limits of a run that is under way. */
+  | { kind: 'limits'; title: string; run: Run }
   | { kind: 'settings' }
   /** A preview of a step, with the ways to run it. */
   | {

@@ -22,12 +22,13 @@ export interface NewRun {
   wish: string
   base?: string
   dollars: string
+  minutes: string
   atMost: string
   isBatched: boolean
   /** The names of models as typed, by tier; '' for those of the settings. */
   models: Partial<Record<Tier, string>>
 }
-const BLANK: NewRun = { wish: '', dollars: '', atMost: '4', isBatched: false, models: {} }
+const BLANK: NewRun = { wish: '', dollars: '', minutes: '', atMost: '4', isBatched: false, models: {} }
 
 export class TasksState {
   readonly runs = signal<Runs | undefined>(undefined)

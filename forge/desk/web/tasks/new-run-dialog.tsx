@@ -74,6 +74,16 @@ export function NewRunDialog({ close }: { close: () => void }) {
               value={typed.dollars}
               onInput={event => change({ dollars: event.currentTarget.value })}
             />
+            <label for={`${id}-minutes`}>Minutes</label>
+            <input
+              id={`${id}-minutes`}
+              class="field short"
+              inputMode="numeric"
+              autocomplete="off"
+              placeholder="No limit"
+              value={typed.minutes}
+              onInput={event => change({ minutes: event.currentTarget.value })}
+            />
             <label for={`${id}-most`}>Tasks at the same time</label>
             <input
               id={`${id}-most`}
@@ -177,17 +187,18 @@ function baseOf(page: Page, { base }: NewRun, branches: readonly string[]): stri
 async function start(page: Page, base: string | undefined, close: () => void): Promise<void> {
   const { tasks } = page
   if (tasks.isStarting.peek()) return
-  const { wish, dollars, atMost, isBatched, models: typed } = tasks.newRun.peek()
+  const { wish, dollars, minutes: typedMinutes, atMost, isBatched, models: typed } = tasks.newRun.peek()
   const amount = dollars.trim().replace(/^\$/, '')
-  const wrong = whyWrong({ wish, base, amount, atMost: atMost.trim() })
+  const wrong = whyWrong({ wish, base, amount, minutes: typedMinutes.trim(), atMost: atMost.trim() })
   tasks.newRunProblem.value = wrong
   if (wrong !== undefined || base === undefined) return
   tasks.isStarting.value = true
   try {
     const cost = amount === '' ? {} : { cost: Number(amount) }
+    const minutes = typedMinutes.trim() === '' ? {} : { minutes: Number(typedMinutes) }
     const chosen = Object.entries(typed).filter(([, name]) => name.trim() !== '')
     const models = chosen.length > 0 ? { models: Object.fromEntries(chosen) } : {}
-    const fields = { wish, base, ...cost, atMost: Number(atMost), isBatched, ...models }
+    const fields = { wish, base, ...cost, ...minutes, atMost: Number(atMost), isBatched, ...models }
     const { run, notes } = await page.connection.ask('start run', fields)
     tasks.forgetNewRun()
     close()
@@ -206,15 +217,18 @@ interface Typed {
   wish: string
   base: string | undefined
   amount: string
+  minutes: string
   atMost: string
 }
 
 /** Why no run can start with what was typed, as a sentence; undefined if it can. */
-function whyWrong({ wish, base, amount, atMost }: Typed): string | undefined {
+function whyWrong({ wish, base, amount, minutes, atMost }: Typed): string | undefined {
   if (wish.trim() === '') return 'Write what you want.'
   if (base === undefined) return 'There is no branch yet at which a run can begin.'
   if (amount !== '' && !(/^\d{1,6}(\.\d{1,2})?$/.test(amount) && Number(amount) > 0))
     return 'The budget is an amount in dollars, such as 7.50.'
+  if (minutes !== '' && !(/^\d{1,9}$/.test(minutes) && Number(minutes) > 0))
+    return 'Minutes: a whole number, such as 90.'
   if (!(/^\d{1,4}$/.test(atMost) && Number(atMost) >= 1 && Number(atMost) <= 1000))
     return 'Tasks at the same time: a whole number from 1 to 1000.'
   return undefined

@@ -1,12 +1,13 @@
 /** Actions on a run: answer, pause, resume, stop, review a result, land it. */
 import type { TasksWord } from '../../contract/tasks.ts'
-import { type RaisableLimit, type Run, type RunTask, resultBranch } from '../../contract/tasks.ts'
+import { type Run, type RunTask, resultBranch } from '../../contract/tasks.ts'
 import type { At } from '../../contract/values.ts'
 import { attempt } from '../page/actions.ts'
 import type { Page } from '../page/state.ts'
 import type { TasksState } from '../page/tasks-state.ts'
 import type { Actions } from '../ui/action.ts'
 import { withoutTricks } from '../ui/names.ts'
+import { LIMITS } from './run-limits.ts'
 
 const TOPIC = 'tasks'
 
@@ -53,28 +54,6 @@ function pause(page: Page, tasks: TasksState, about: About): void {
 export function approve(page: Page, tasks: TasksState, run: Run): void {
   const plan = tasks.plan.peek()
   if (plan?.waits) tell(page, tasks, { tell: 'approve', run: run.run, seen: plan.seen })
-}
-
-/** The limits that can be raised: label, use so far, format, and error message. */
-const LIMITS: Record<RaisableLimit, { label: string; taken: (run: Run) => string; isGood: RegExp; wrong: string }> = {
-  cost: {
-    label: 'New budget of the whole run, in dollars',
-    taken: ({ spent }) => `$${spent.cost.toFixed(2)} is spent already and counts.`,
-    isGood: /^\$?\d{1,6}(\.\d{1,2})?$/,
-    wrong: 'Write an amount in dollars, such as 7.50.',
-  },
-  requests: {
-    label: 'New limit of requests of the whole run',
-    taken: ({ spent }) => `${spent.requests} were sent already and count.`,
-    isGood: /^\d{1,9}$/,
-    wrong: 'Write a whole number, such as 300.',
-  },
-  minutes: {
-    label: 'New limit of minutes of the whole run',
-    taken: () => 'Minutes already worked count; waiting for you does not.',
-    isGood: /^\d{1,9}$/,
-    wrong: 'Write a whole number, such as 90.',
-  },
 }
 
 /** Resumes a run; if it reached a limit, asks for a higher one. */
@@ -230,6 +209,16 @@ export const runActions = {
     keys: 'Alt+P',
     isPossible: canResume,
     run: about => resume(about.page, about.tasks, about),
+  },
+  limits: {
+    label: 'Change limits…',
+    inPalette: of('Change limits of'),
+    icon: 'clock',
+    keys: 'Alt+Shift+D',
+    isPossible: ({ run, task }) => !task && canPause({ run }),
+    run: about => {
+      about.page.dialog.value = { kind: 'limits', title: `Limits of ${titleOf(about)}`, run: about.run }
+    },
   },
   stop: {
     label: 'Stop…',

@@ -4,7 +4,7 @@ import { isPossible } from '../ui/action.ts'
 import { Button } from '../ui/words.tsx'
 import { type OneRun, runActions } from './tasks-actions.ts'
 
-const { review, land, finish, pause, resume, stop } = runActions
+const { review, land, finish, pause, resume, limits, stop } = runActions
 /** Actions that only show a result, which are possible while a decision is being sent to the run. */
 const LOOKING: readonly unknown[] = [review, land]
 
@@ -13,7 +13,7 @@ const LOOKING: readonly unknown[] = [review, land]
  */
 export function TasksButtons({ about, hasLand }: { about: OneRun; hasLand: boolean }) {
   const isTelling = about.tasks.isTelling.value
-  const actions = [review, ...(hasLand ? [land] : []), finish, pause, resume, stop]
+  const actions = [review, ...(hasLand ? [land] : []), finish, pause, resume, limits, stop]
   return (
     <>
       {actions

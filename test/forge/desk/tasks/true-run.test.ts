@@ -185,6 +185,7 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     await dialog.getByRole('alert').getByText('Write what you want.').waitFor()
     await wish.fill('Begun here\n\n--yes is no option in here.')
     await dialog.getByLabel('Budget in dollars').fill('2.50')
+    await dialog.getByLabel('Minutes').fill('45')
     await dialog.getByLabel('Tasks at the same time').fill('2')
     expect(await dialog.getByLabel('Begins at').inputValue()).toBe('main')
     await scene.useEngine('down')
@@ -204,7 +205,9 @@ describe.skipIf(!hasBrowser || hasNoTemporal)('a true run', () => {
     const [listed = '{}'] = (await scene.forge(['runs', '--json'])).out.split('\n')
     const { run } = JSON.parse(listed)
     expect(await scene.git('show', `forge/${run}/result:f.txt`)).toBe('done')
-    expect(JSON.parse((await scene.forge(['show', run, '--json'])).out)).toMatchObject({ limits: { cost: 2.5 } })
+    expect(JSON.parse((await scene.forge(['show', run, '--json'])).out)).toMatchObject({
+      limits: { cost: 2.5, minutes: 45 },
+    })
   })
 
   test('its lessons are read, edited and removed', async () => {

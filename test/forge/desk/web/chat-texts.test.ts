@@ -107,7 +107,12 @@ describe('markdown in pieces', () => {
   test('is quick with markers that could be read in many ways', () => {
     const began = performance.now()
     const text = `${'-    '.repeat(23)}x\n${'1.   '.repeat(23)}x\n${'>    '.repeat(23)}x\n`
-    expect(new MarkdownBlocks().read(text).map(({ raw }) => raw).join('')).toBe(text)
+    expect(
+      new MarkdownBlocks()
+        .read(text)
+        .map(({ raw }) => raw)
+        .join(''),
+    ).toBe(text)
     expect(isTooDeepToColour(`${'-    '.repeat(99)}x`)).toBe(false)
     expect(['- ', '1. ', '> ', '>', '[', '{'].filter(sign => isTooDeepToColour(sign.repeat(2_000)))).toHaveLength(6)
     expect(performance.now() - began).toBeLessThan(2_000)

@@ -9,6 +9,7 @@ import type { PageDesk } from '../../../support/page-desk.ts'
 import type { TaskCommand } from '../../../support/task-command.ts'
 import { findings } from './axe.ts'
 import { type DeskPage, openPage, until } from './page-scene.ts'
+import { spokenFindings } from './spoken-tree.ts'
 import { APPROVING, ASKING, DONE, LANDING, openTasksScene, PLAN, RUN, SWEEP } from './tasks-scene.ts'
 
 setDefaultTimeout(120_000)
@@ -229,6 +230,17 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
       .click()
     await page.getByRole('region', { name: 'Run', exact: true }).getByRole('button', { name: 'Pause' }).click()
     await isTold(1)
+    // The limits of a run are changed while it works.
+    await page.keyboard.press('Alt+Shift+d')
+    const limits = page.getByRole('dialog', { name: /^Limits of / })
+    await limits.getByLabel('Minutes').fill('x')
+    await page.keyboard.press('Enter')
+    await limits.getByRole('alert').getByText('Minutes: Write a whole number').waitFor()
+    expect(await spokenFindings(page)).toEqual([])
+    await limits.getByLabel('Minutes').fill('90')
+    await page.keyboard.press('Enter')
+    await isTold(2)
+    await limits.waitFor({ state: 'detached' })
     await runs()
       .getByRole('button', { name: /Docs for operators/ })
       .click()
@@ -240,22 +252,23 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await dialog.getByText('Write an amount').waitFor()
     await dialog.getByRole('textbox').fill('7.50')
     await page.keyboard.press('Enter')
-    await isTold(2)
+    await isTold(3)
     await until(async () => (await dialog.count()) === 0)
     await page.keyboard.press('Alt+Shift+z')
     await dialog.getByText('The run ends: nothing more').waitFor()
     expect(await focused()).toStartWith('Cancel')
     await dialog.getByRole('button', { name: 'Stop the run' }).click()
-    await isTold(3)
+    await isTold(4)
     await until(async () => (await dialog.count()) === 0)
     await runs()
       .getByRole('button', { name: /otel spans/ })
       .click()
     await page.getByRole('heading', { name: 'otel spans' }).first().waitFor()
     await page.getByRole('button', { name: 'Resume' }).click()
-    await isTold(4)
+    await isTold(5)
     expect(await tasks.told()).toEqual([
       ['pause', '20261121-upstream-groups-c0d3'],
+      ['resume', '20261121-upstream-groups-c0d3', '--minutes=90'],
       ['resume', '20261120-docs-operators-1a2b', '--budget=7.50'],
       ['stop', '20261120-docs-operators-1a2b'],
       ['resume', '20261119-otel-spans-9z8y'],
