@@ -66,8 +66,6 @@ export class RunWork implements RunActivities {
     if (missing) throw new Failure(missing)
     const info = await objects.info(`${input.base}^{commit}`)
     if (!info) throw new Failure(`There is no commit ${input.base.slice(0, 12)} in this repository.`)
-    // The code map takes seconds the first time, so it is read while the plan is made.
-    this.means.options.map?.warm(input.base).catch(() => undefined)
     const { store, approved, verdicts } = await this.means.run(input.run)
     if (approved && !(await approved.hasAsked(input)))
       throw new Failure(
@@ -90,6 +88,8 @@ export class RunWork implements RunActivities {
     const used = (await readLastStatus(store))?.used
     const above = Object.fromEntries(TIERS.map(tier => [tier, settings.tierAbove(tier)]).filter(([, next]) => next))
     const known = await remembered(store)
+    // Where a planner is asked first, the code map is read while it answers: see step.ts.
+    if (input.plan || known.approvedPlan) this.means.readAhead(input.base)
     const passed = known.approvedPlan ? await this.#passedBefore(store, input.run) : []
     return {
       ...known,

@@ -8,7 +8,7 @@ import type { FileEntry } from '../../../core/git/trees.ts'
 import { CacheFile } from '../../cache-file.ts'
 import { NO_FACTS } from '../../code/facts.ts'
 import { grammarOf } from '../../code/languages.ts'
-import type { CodeReader } from '../../code/reader.ts'
+import type { CodeReader, ReadOptions } from '../../code/reader.ts'
 import { type Offer, offersAmong, offersByLines } from './offers.ts'
 
 /** Names as numbers by {@link numberOf}, sorted, without repetitions. */
@@ -51,14 +51,18 @@ export class TagStore implements Disposable {
     this.#file = new CacheFile(join(folder, `tags-${VERSION}.sqlite`), [TABLE])
   }
 
-  /** The tags of files (the names that each defines and refers to), in the same order; missing ones are computed. */
-  async of(files: readonly FileEntry[]): Promise<Tags[]> {
+  /**
+   * The tags of files (the names that each defines and refers to), in the same order; missing ones are computed.
+   * `isBackground`: whether to leave the processor to others, asked anew for each group of files.
+   */
+  async of(files: readonly FileEntry[], { isBackground = (): boolean => false } = {}): Promise<Tags[]> {
     const keys = files.map(keyOf)
     const known = this.#load(keys)
     // Several files may have the same content.
     const missing = [...new Map(files.map((file, at) => [keys[at] ?? '', file]))].filter(([key]) => !known.has(key))
     for (let from = 0; from < missing.length; from += FILES_READ_AT_ONCE) {
-      const made = await Promise.all(missing.slice(from, from + FILES_READ_AT_ONCE).map(([, file]) => this.#make(file)))
+      const group = missing.slice(from, from + FILES_READ_AT_ONCE).map(([, file]) => file)
+      const made = await this.#make(group, { isBackground: isBackground() })
       for (const { key, tags } of made) known.set(key, tags)
       this.#keep(made)
     }
@@ -71,7 +75,9 @@ export class TagStore implements Disposable {
     const row = this.#file.try(database =>
       database.query<{ lines: string }, [string]>('SELECT lines FROM tags WHERE key = ?').get(key),
     )
-    return JSON.parse(row?.lines ?? (await this.#make(file)).lines) as DefinitionLine[]
+    if (row) return JSON.parse(row.lines) as DefinitionLine[]
+    const [made] = await this.#make([file])
+    return made ? (JSON.parse(made.lines) as DefinitionLine[]) : []
   }
 
   [Symbol.dispose](): void {
@@ -100,24 +106,14 @@ export class TagStore implements Disposable {
     })
   }
 
-  async #make(file: FileEntry): Promise<Made> {
-    const key = keyOf(file)
-    const { offers, names } = grammarOf(file.path) ? await this.#bySyntax(file) : await this.#byLines(file)
-    const lines = offers
-      .slice(0, MAX_DEFINITIONS_PER_FILE)
-      .map(({ name, line }): DefinitionLine => ({ name: numberOf(name), line }))
-    const refers = new Set<number>()
-    for (const name of names) {
-      if (refers.size >= MAX_REFERENCES_PER_FILE) break
-      if (NAME.test(name)) refers.add(numberOf(name))
-    }
-    const tags = { defines: sorted(lines.map(({ name }) => name)), refers: sorted(refers) }
-    return { key, tags, lines: JSON.stringify(lines) }
-  }
-
-  async #bySyntax(file: FileEntry): Promise<Names> {
-    const [facts = NO_FACTS] = await this.code.factsOf([file])
-    return { offers: offersAmong(facts), names: facts.references }
+  async #make(files: readonly FileEntry[], options: ReadOptions = {}): Promise<Made[]> {
+    const facts = await this.code.factsOf(files, options)
+    const bySyntax = (its = NO_FACTS): Names => ({ offers: offersAmong(its), names: its.references })
+    return await Promise.all(
+      files.map(async (file, at) =>
+        madeOf(keyOf(file), grammarOf(file.path) ? bySyntax(facts[at]) : await this.#byLines(file)),
+      ),
+    )
   }
 
   async #byLines({ path, oid }: FileEntry): Promise<Names> {
@@ -136,6 +132,19 @@ const NAME = /^[\p{L}_$][\p{L}\p{N}_$]{2,63}$/u
 
 type Row = { defines: Uint8Array; refers: Uint8Array }
 type Made = { key: string; tags: Tags; lines: string }
+
+function madeOf(key: string, { offers, names }: Names): Made {
+  const lines = offers
+    .slice(0, MAX_DEFINITIONS_PER_FILE)
+    .map(({ name, line }): DefinitionLine => ({ name: numberOf(name), line }))
+  const refers = new Set<number>()
+  for (const name of names) {
+    if (refers.size >= MAX_REFERENCES_PER_FILE) break
+    if (NAME.test(name)) refers.add(numberOf(name))
+  }
+  const tags = { defines: sorted(lines.map(({ name }) => name)), refers: sorted(refers) }
+  return { key, tags, lines: JSON.stringify(lines) }
+}
 
 export const NONE: Tags = { defines: new Uint32Array(), refers: new Uint32Array() }
 
