@@ -44,6 +44,15 @@ export class ApprovedCommands {
     await this.#add([this.#everything])
   }
 
+  /**
+   * Signs what a run is asked for with. Where it is approved as it comes, also that all its plans and commands are, and
+   * the plan that it begins with.
+   */
+  async approveRun(asked: AskedRun & { isApproved: boolean }, plan: Plan | undefined): Promise<void> {
+    const all = asked.isApproved ? [this.#everything, ...(plan ? [this.#plan(plan)] : [])] : []
+    await this.#add([this.#asking(asked), ...all])
+  }
+
   /** Signs the wish, base, limits and models of the run. */
   async approveAsking(asked: AskedRun): Promise<void> {
     await this.#add([this.#asking(asked)])
@@ -110,8 +119,7 @@ export class ApprovedCommands {
 
   async #add(signed: readonly Signed[]): Promise<void> {
     const { format } = this.#repository
-    const scope = await this.#scope()
-    const missing = await this.#missing(signed)
+    const [scope, missing] = await Promise.all([this.#scope(), this.#missing(signed)])
     const approvals = await Promise.all(missing.map(one => this.approvals.sign(subjectOf(one, scope), format)))
     // The key and the signature are parts of the name, since a stored approval is never overwritten.
     const nameOf = (one: SignedApproval) => [one.key, one.name, one.sha256, one.signature].join(' ')

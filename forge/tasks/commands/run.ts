@@ -21,7 +21,7 @@ import { newRunId, openRunFolder, runsFolder } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
 import { usualLimits } from '../runs/prices.ts'
 import { pruneRun } from '../runs/pruning.ts'
-import { approvePlan, openApproved } from './approval.ts'
+import { openApproved } from './approved.ts'
 import type { CommandContext } from './context.ts'
 import { follow } from './follow.ts'
 import { settleNetwork } from './network.ts'
@@ -105,7 +105,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   await using place = await openPlace(context)
   const base = await findBase(place, values.base)
   const wish = await readWish(positionals[0] ?? '', context)
-  // Processes of git and docker, which run while the client is loaded: that takes this process a fifth of a second.
+  // Git and docker work in processes of their own while the client is loaded, which takes this one a fifth of a second.
   const searching = wishedInWords(place.objects, base, wish.text).catch(() => '')
   loadClient().catch(() => undefined)
   const settings = await checking
@@ -174,7 +174,8 @@ export async function beginRun(
     store: openStore(place, run),
     run,
     context,
-    approve: plan => approvePlan(place, { run, plan }, context),
+    // Loaded only here, as it needs most of the tasks: the first request does not wait for that.
+    approve: async plan => (await import('./approval.ts')).approvePlan(place, { run, plan }, context),
   })
   if (options.onlyPlan && code === EXIT.done) await writePlan(place, await server.status(run), context)
   return code
@@ -354,18 +355,20 @@ async function prepare(
   try {
     await verifyRoom(await openRunFolder(repository, run, context.env))
     const store = openStore(place, run)
-    const found = await searching
-    const [reference, plan, wished] = await Promise.all([
+    const asked = {
+      ...{ run, wish: store.referenceTo('wish', wish.text), ...options },
+      ...(wish.plan && { plan: store.referenceToJson('plan', wish.plan) }),
+    }
+    const approving = openApproved(place, run, context, store).approveRun(asked, wish.plan)
+    const [found] = await Promise.all([searching, approving])
+    const input = { ...asked, ...(found !== undefined && { wished: store.referenceTo('wished', found) }) }
+    // Written at the same time, so it is one commit.
+    await Promise.all([
       store.put('wish', wish.text),
       wish.plan && store.putJson('plan', wish.plan),
       found === undefined ? undefined : store.put('wished', found),
+      store.set('run.json', `${JSON.stringify({ ...input, began: Date.now() })}\n`),
     ])
-    const input = { run, wish: reference, plan, ...(wished && { wished }), ...options }
-    const approved = await openApproved(place, run, context)
-    await approved.approveAsking(input)
-    if (options.isApproved) await approved.approveAll()
-    if (options.isApproved && wish.plan) await approved.approvePlan(wish.plan)
-    await store.set('run.json', `${JSON.stringify({ ...input, began: Date.now() })}\n`)
     return input
   } catch (error) {
     await pruneRun(place.objects, run, { env: context.env, all: true }).catch(() => undefined)

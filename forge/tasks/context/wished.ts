@@ -9,10 +9,12 @@ import { definitionsIn, filesNamed } from '../../ai/named.ts'
 
 const MAX_COMMITS = 8
 
-/** What the search found, as lines for a planner; '' for nothing. The same commit and wish give the same text. */
+/**
+ * What the search found, as lines for a planner; '' for nothing. The same commit and wish give the same text. Git, which
+ * searches, is started before this returns.
+ */
 export async function wishedInWords(objects: Objects, base: Oid, wish: string): Promise<string> {
-  const tree = (await objects.info(`${base}^{tree}`))?.oid
-  if (tree === undefined) return ''
+  const tree = `${base}^{tree}`
   const [definitions, named, commits] = await Promise.all([
     definitionsIn(objects, { tree, text: wish, signal: new AbortController().signal }),
     filesNamed(objects, { tree, text: wish }),
