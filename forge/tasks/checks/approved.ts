@@ -119,7 +119,8 @@ export class ApprovedCommands {
 
   async #add(signed: readonly Signed[]): Promise<void> {
     const { format } = this.#repository
-    const [scope, missing] = await Promise.all([this.#scope(), this.#missing(signed)])
+    const scope = await this.#scope()
+    const missing = await this.#missing(signed, scope)
     const approvals = await Promise.all(missing.map(one => this.approvals.sign(subjectOf(one, scope), format)))
     // The key and the signature are parts of the name, since a stored approval is never overwritten.
     const nameOf = (one: SignedApproval) => [one.key, one.name, one.sha256, one.signature].join(' ')
@@ -131,10 +132,10 @@ export class ApprovedCommands {
   }
 
   /** Those of `wanted` that were not signed. Throws a {@link Failure} where the user's keys can't be used. */
-  async #missing(wanted: readonly Signed[]): Promise<Signed[]> {
+  async #missing(wanted: readonly Signed[], scoped?: string): Promise<Signed[]> {
     const [known, scope, counting] = await Promise.all([
       this.#known(),
-      this.#scope(),
+      scoped ?? this.#scope(),
       this.approvals.counting('command'),
     ])
     const byName = Map.groupBy(known, ({ name }) => name)

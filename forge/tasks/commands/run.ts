@@ -15,7 +15,6 @@ import type { StartedRun } from '../../formats/tasks-json.ts'
 import { wishedInWords } from '../context/wished.ts'
 import type { Limits, Oid, RunId, RunInput, RunStatus, TierModels } from '../contract.ts'
 import { loadClient } from '../engine/engine.ts'
-import { isPlan, parsePlanFile as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
 import type { Plan } from '../plan/schema.ts'
 import { newRunId, openRunFolder, runsFolder } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
@@ -160,8 +159,17 @@ export async function beginRun(
   context: CommandContext,
 ): Promise<ExitCode> {
   const run = newRunId(wish.plan?.title ?? wish.text, new Date())
-  await using server = await openRunServer(place, context, { start: true })
-  const input = await prepare(place, run, { wish, ...(wished && { wished }), options }, context)
+  // Git and ssh-keygen store and sign the run while this process connects to the server.
+  const preparing = prepare(place, run, { wish, ...(wished && { wished }), options }, context)
+  preparing.catch(() => undefined)
+  await using server = await openRunServer(place, context, { start: true }).catch(async error => {
+    await preparing.then(
+      () => forget(place, run, context),
+      () => undefined,
+    )
+    throw error
+  })
+  const input = await preparing
   if (!detached?.json) context.err(`Run ${run}`)
   await server.submit(input)
   if (detached) {
@@ -292,6 +300,9 @@ async function withoutFilters(repository: Repository): Promise<string[] | undefi
 
 type Wish = { text: string; plan?: Plan }
 
+/** Loads what reads and writes plans as files, which few runs need. */
+const planFiles = () => import('../plan/file.ts')
+
 /** Reads the wish from the file that the argument names; else the argument is the wish. */
 async function readWish(word: string, { cwd }: CommandContext): Promise<Wish> {
   const path = resolve(cwd, word)
@@ -299,9 +310,12 @@ async function readWish(word: string, { cwd }: CommandContext): Promise<Wish> {
   const text = isFile ? await readFile(path, 'utf8').catch(error => unreadable(word, error)) : word
   if (text.trim() === '')
     throw new Failure(`${isFile ? visible(word) : 'The wish'} is empty: say what you want.`, EXIT.usage)
-  if (isFile && (/\.plan\.ya?ml$/.test(word) || isPlan(text))) {
-    const plan = readPlanFile(text, word)
-    return { text: plan.summary, plan }
+  if (isFile) {
+    const { isPlan, parsePlanFile } = await planFiles()
+    if (/\.plan\.ya?ml$/.test(word) || isPlan(text)) {
+      const plan = parsePlanFile(text, word)
+      return { text: plan.summary, plan }
+    }
   }
   if (text.length > MAX_WISH_BYTES)
     throw new Failure(`${visible(word)} is longer than 256 KB: say what you want in fewer words, and refer to files.`)
@@ -371,10 +385,15 @@ async function prepare(
     ])
     return input
   } catch (error) {
-    await pruneRun(place.objects, run, { env: context.env, all: true }).catch(() => undefined)
+    await forget(place, run, context)
     const full = await whyFull(error, [await runsFolder(repository, context.env), repository.objects])
     throw full === undefined ? error : new Failure(`Nothing has begun. ${full}`)
   }
+}
+
+/** Removes what is stored of a run that was not submitted. */
+async function forget({ objects }: RunPlace, run: RunId, { env }: CommandContext): Promise<void> {
+  await pruneRun(objects, run, { env, all: true }).catch(() => undefined)
 }
 
 /** Writes a small file into a run's folder and removes it, so that a full disk is known before anything is paid. */
@@ -387,7 +406,8 @@ async function verifyRoom(folder: string): Promise<void> {
 async function writePlan(place: RunPlace, { run, plan: made }: RunStatus, context: CommandContext): Promise<void> {
   const plan = await readPlan(openStore(place, run), made)
   const name = `${run}.plan.yaml`
-  await writeFile(join(context.cwd, name), writePlanFile(plan), { flag: 'wx' }).catch(error => {
+  const { writePlan: textOf } = await planFiles()
+  await writeFile(join(context.cwd, name), textOf(plan), { flag: 'wx' }).catch(error => {
     throw new Failure(`${name} can't be written here (${error.code}): start forge run --plan where you may write.`)
   })
   context.out(`The plan is in ${name}: edit it if you like, then run it with forge run ${name}.`)

@@ -18,7 +18,7 @@ export async function wishedInWords(objects: Objects, base: Oid, wish: string): 
   const [definitions, named, commits] = await Promise.all([
     definitionsIn(objects, { tree, text: wish, signal: new AbortController().signal }),
     filesNamed(objects, { tree, text: wish }),
-    lastCommits(objects.repository, base, { most: MAX_COMMITS }),
+    lastCommits(objects.repository, base, { most: MAX_COMMITS, hasFiles: false }),
   ])
   const parts = [
     definitions.length > 0 && [
