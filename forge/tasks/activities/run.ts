@@ -78,11 +78,11 @@ export class RunWork implements RunActivities {
     const asked = [input.wish, ...(input.plan ? [input.plan] : [])]
     // The lessons are fixed once, together with the facts for planners: a lesson that is learned later would change the
     // requests of steps that are done.
-    const [found, lessons, texts] = await Promise.all([
+    const [found, lessons, texts, keepAsked] = await Promise.all([
       finding,
       before?.facts || !learns ? before?.lessons : pinLessons(objects, store),
       Promise.all(asked.map(async it => ({ kind: it.kind, text: await store.readText(it) }))),
-      verdicts?.sign({ fact: 'asked', run: input.run, base: info.oid }),
+      verdicts?.signed({ fact: 'asked', run: input.run, base: info.oid }),
     ])
     const facts = before?.facts ?? found.map(({ kind, text }) => store.referenceTo(kind, text))
     const stored: StoredRun = { ...input, began: before?.began ?? now(), facts, ...(lessons && { lessons }) }
@@ -90,6 +90,7 @@ export class RunWork implements RunActivities {
     await Promise.all([
       store.set('run.json', `${JSON.stringify(stored)}\n`),
       ...[...texts, ...found].map(({ kind, text }) => store.put(kind, text)),
+      keepAsked?.(),
     ])
     const used = (await readLastStatus(store))?.used
     const above = Object.fromEntries(TIERS.map(tier => [tier, settings.tierAbove(tier)]).filter(([, next]) => next))

@@ -112,9 +112,10 @@ export class StepWork implements StepActivities {
     const why = `About ${many(tokens, 'token')}, version ${prompt} of the prompt.${learned}${left}`
     const given = pinned ? lessons.map(lesson => lessonReference(lesson, pinned.oid)) : []
     const asking = verdicts && SIGNED.includes(input.kind) && (await this.#asked(input, key))
+    const keepAsking = asking ? await verdicts.signed(asking) : undefined
     const [request] = await Promise.all([
       store.put('request', bytes),
-      asking && verdicts.sign(asking),
+      keepAsking?.(),
       journal.note({
         ...lineOf(input),
         id: `${input.step} asks ${key.slice(0, 12)}`,

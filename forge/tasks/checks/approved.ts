@@ -46,11 +46,12 @@ export class ApprovedCommands {
 
   /**
    * Signs what a run is asked for with. Where it is approved as it comes, also that all its plans and commands are, and
-   * the plan that it begins with.
+   * the plan that it begins with. Gives a function that stores the signatures, in one commit with what else is stored in
+   * that moment.
    */
-  async approveRun(asked: AskedRun & { isApproved: boolean }, plan: Plan | undefined): Promise<void> {
+  async signRun(asked: AskedRun & { isApproved: boolean }, plan: Plan | undefined): Promise<() => Promise<void>> {
     const all = asked.isApproved ? [this.#everything, ...(plan ? [this.#plan(plan)] : [])] : []
-    await this.#add([this.#asking(asked), ...all])
+    return await this.#sign([this.#asking(asked), ...all])
   }
 
   /** Signs the wish, base, limits and models of the run. */
@@ -118,13 +119,21 @@ export class ApprovedCommands {
   }
 
   async #add(signed: readonly Signed[]): Promise<void> {
+    const keep = await this.#sign(signed)
+    await keep()
+  }
+
+  /** Signs what is not signed yet. Gives a function that stores the signatures. */
+  async #sign(signed: readonly Signed[]): Promise<() => Promise<void>> {
     const { format } = this.#repository
     const scope = await this.#scope()
     const missing = await this.#missing(signed, scope)
     const approvals = await Promise.all(missing.map(one => this.approvals.sign(subjectOf(one, scope), format)))
     // The key and the signature are parts of the name, since a stored approval is never overwritten.
     const nameOf = (one: SignedApproval) => [one.key, one.name, one.sha256, one.signature].join(' ')
-    await Promise.all(approvals.map(one => this.store.keep('approvals', nameOf(one), JSON.stringify(one))))
+    return async () => {
+      await Promise.all(approvals.map(one => this.store.keep('approvals', nameOf(one), JSON.stringify(one))))
+    }
   }
 
   async #has(one: Signed): Promise<boolean> {

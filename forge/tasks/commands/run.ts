@@ -243,15 +243,11 @@ function limitsFrom(values: Values, settings: Settings, { err }: CommandContext)
 }
 
 async function findBase({ repository }: RunPlace, name: string | undefined): Promise<Oid> {
-  if (name !== undefined) {
-    const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`]
-    const found = await read(repository, args, { ok: [0, 1, 128] })
-    if (found) return found
-    throw new Failure(`There is no branch or commit ${visible(name)}: git branch lists the branches.`)
-  }
-  const { oid } = await readHead(repository)
-  if (oid) return oid
-  throw new Failure('This repository has no commit yet to start from: make one, and try again.')
+  const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name ?? 'HEAD'}^{commit}`]
+  const found = await read(repository, args, { ok: [0, 1, 128] })
+  if (found) return found
+  if (name === undefined) throw new Failure('This repository has no commit yet to start from: make one, and try again.')
+  throw new Failure(`There is no branch or commit ${visible(name)}: git branch lists the branches.`)
 }
 
 /** At most this many uncommitted files are named. */
@@ -373,11 +369,12 @@ async function prepare(
       ...{ run, wish: store.referenceTo('wish', wish.text), ...options },
       ...(wish.plan && { plan: store.referenceToJson('plan', wish.plan) }),
     }
-    const approving = openApproved(place, run, context, store).approveRun(asked, wish.plan)
-    const [found] = await Promise.all([searching, approving])
+    const signing = openApproved(place, run, context, store).signRun(asked, wish.plan)
+    const [found, keepSigned] = await Promise.all([searching, signing])
     const input = { ...asked, ...(found !== undefined && { wished: store.referenceTo('wished', found) }) }
     // Written at the same time, so it is one commit.
     await Promise.all([
+      keepSigned(),
       store.put('wish', wish.text),
       wish.plan && store.putJson('plan', wish.plan),
       found === undefined ? undefined : store.put('wished', found),
