@@ -392,10 +392,16 @@ export type ShortCommit = { date: string; subject: string; files: Path[] }
 export async function lastCommits(
   repository: Repository,
   tip: Oid,
-  { most, path, text, signal }: { most: number; path?: Path; text?: string; signal?: AbortSignal },
+  {
+    most,
+    path,
+    text,
+    signal,
+    hasFiles = true,
+  }: { most: number; path?: Path; text?: string; signal?: AbortSignal; hasFiles?: boolean },
 ): Promise<ShortCommit[]> {
   const found = text === undefined ? [] : ['--fixed-strings', '--regexp-ignore-case', `--grep=${text}`]
-  const format = ['--format=%x01%cs%x02%s', '--name-only', '--full-diff', '--no-renames']
+  const format = ['--format=%x01%cs%x02%s', ...(hasFiles ? ['--name-only', '--full-diff', '--no-renames'] : [])]
   const where = path === undefined ? [] : [asText(path)]
   const { stdout } = await run(
     { ...repository, ...(signal && { signal }) },

@@ -163,6 +163,10 @@ export async function filesNamed(objects: Objects, { tree, text }: { tree: Oid; 
   const paths = await pathsIn(objects.repository, tree)
   const isNamed = (path: Path): boolean => {
     const name = path.slice(path.lastIndexOf('/') + 1)
+    // Most names are neither a test's nor end with a dot: of these it is known at once.
+    const plain = plainName(name)
+    const dot = plain.lastIndexOf('.')
+    if (!/test|spec|\.$/i.test(name)) return words.has(plain) || (dot > 0 && words.has(plain.slice(0, dot)))
     const stem = name.replace(/(?<=.)\.[^.]*$/, '')
     return [name, stem, stem.replace(/^test_|[._-](?:test|tests|spec)$/, '')].some(it => words.has(plainName(it)))
   }

@@ -170,6 +170,12 @@ export const TasksWord = v.variant('tell', [
   }),
   /** Replaces the plan. `seen`: the hash of the plan that was shown; if the plan has changed since, nothing is done. */
   v.object({ tell: v.literal('plan'), run: RunId, text: PlanText, seen: Seen }),
+  /** Has the planner change the plan of a run that is under way; the changed plan waits for approval. */
+  v.object({
+    tell: v.literal('replan'),
+    run: RunId,
+    text: v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(20_000)),
+  }),
   /** `seen`: the hash of the plan that was shown; if the plan has changed since, nothing is done. */
   v.object({ tell: v.literal('approve'), run: RunId, seen: Seen }),
   v.object({ tell: v.literal('pause'), run: RunId, task: v.optional(TaskId) }),

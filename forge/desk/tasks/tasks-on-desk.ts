@@ -212,6 +212,7 @@ const planArguments = ({ run, seen }: PlanWord, file: string): string[] => [
 function argumentsOf(word: Exclude<TasksWord, PlanWord | { tell: 'edit lesson' }>): string[] {
   if (word.tell === 'remove lesson') return ['playbooks', 'remove', word.id]
   if (word.tell === 'approve') return ['approve', word.run, `--seen=${word.seen}`]
+  if (word.tell === 'replan') return ['plan', '--', word.run, `${word.text}\n`]
   const { run, task } = word
   switch (word.tell) {
     case 'answer':

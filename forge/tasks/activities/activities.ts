@@ -26,7 +26,7 @@ import { readPlaybooks } from '../lessons/playbooks.ts'
 import { lintPlan } from '../plan/lint.ts'
 import { listRuns } from '../runs/folder.ts'
 import { batchPriceOf, priceOf } from '../runs/prices.ts'
-import { statsForPlanners } from '../runs/stats.ts'
+import { type KnownStats, statsForPlanners } from '../runs/stats.ts'
 import { RunStore } from '../runs/store.ts'
 import { reviewersOf } from '../steps/request.ts'
 import { BatchWork } from './batch.ts'
@@ -158,9 +158,9 @@ type FactSources = LintSources & { code: CodeReader; env: Environment }
  * Collects what a planner is told besides the wish and the files: possible checks, statistics of earlier runs, and what
  * the repository has on the words of the wish.
  */
-const factsOf =
-  ({ objects, code, state, network, env }: FactSources): PlannerFacts =>
-  async (base, wish, { isSearched }) => {
+function factsOf({ objects, code, state, network, env }: FactSources): PlannerFacts {
+  const known: KnownStats = new Map()
+  return async (base, wish, { isSearched }) => {
     const [programs, hasNetwork, runs] = await Promise.all([
       programsOf(state, AbortSignal.timeout(IMAGE_CHECK_TIMEOUT_MS)).catch(() => undefined),
       network.isGiven(),
@@ -170,7 +170,7 @@ const factsOf =
     const [checks, stats, evaluated, wished, defined] = await Promise.all([
       checksInWords(objects, base, { hasNetwork, programs }),
       // Statistics are optional: an unreadable run does not stop the planning.
-      statsForPlanners(objects, names).catch(() => undefined),
+      statsForPlanners(objects, names, known).catch(() => undefined),
       evaluationsForPlanners(objects).catch(() => undefined),
       isSearched ? '' : wishedInWords(objects, base, wish).catch(() => ''),
       definedInWords(code, base, wish).catch(() => ''),
@@ -183,6 +183,7 @@ const factsOf =
       ...(wished === '' ? [] : [{ kind: 'wished' as const, text: wished }]),
     ]
   }
+}
 
 /** As {@link makeActivities}, with the given models, checks and stores in place of the real ones, for tests. */
 export function activitiesOf(

@@ -315,6 +315,11 @@ export class Means implements Disposable {
     return purse ? { ...own, requests: purse.requests, cost: spentIn(purse) } : own
   }
 
+  /** Starts to read the code map of a commit, in the background: it takes from seconds to minutes the first time. */
+  readAhead(commit: Oid): void {
+    this.options.map?.warm(commit).catch(() => undefined)
+  }
+
   /** Starts `git maintenance` in the background. */
   tidyUp(): void {
     this.#written = 0

@@ -71,27 +71,34 @@ export class RunWork implements RunActivities {
       throw new Failure(
         `The commit ${info.oid.slice(0, 12)} says that it is a merge to resolve, as forge resolve makes them: begin from another one.`,
       )
-    // The code map takes seconds the first time, so it is read while the plan is made.
-    this.means.options.map?.warm(input.base).catch(() => undefined)
     const { store, approved, verdicts } = await this.means.run(input.run)
-    await approved?.verifyAsked(input)
     const before = await readStoredRun(store)
+    const finding = before?.facts ? [] : this.#findFacts(input, store)
+    Promise.resolve(finding).catch(() => undefined)
+    await approved?.verifyAsked(input)
     const { learns } = settings
+    const asked = [input.wish, ...(input.plan ? [input.plan] : [])]
     // The lessons are fixed once, together with the facts for planners: a lesson that is learned later would change the
     // requests of steps that are done.
-    const [facts, lessons] = await Promise.all([
-      before?.facts ?? this.#facts(input, store),
+    const [found, lessons, texts, keepAsked] = await Promise.all([
+      finding,
       before?.facts || !learns ? before?.lessons : pinLessons(objects, store),
+      Promise.all(asked.map(async it => ({ kind: it.kind, text: await store.readText(it) }))),
+      verdicts?.signed({ fact: 'asked', run: input.run, base: info.oid }),
     ])
+    const facts = before?.facts ?? found.map(({ kind, text }) => store.referenceTo(kind, text))
     const stored: StoredRun = { ...input, began: before?.began ?? now(), facts, ...(lessons && { lessons }) }
+    // Written at the same time, so it is one commit.
     await Promise.all([
       store.set('run.json', `${JSON.stringify(stored)}\n`),
-      ...[input.wish, ...(input.plan ? [input.plan] : [])].map(async it => store.put(it.kind, await store.read(it))),
-      verdicts?.sign({ fact: 'asked', run: input.run, base: info.oid }),
+      ...[...texts, ...found].map(({ kind, text }) => store.put(kind, text)),
+      keepAsked?.(),
     ])
     const used = (await readLastStatus(store))?.used
     const above = Object.fromEntries(TIERS.map(tier => [tier, settings.tierAbove(tier)]).filter(([, next]) => next))
     const known = await this.#remembered(store)
+    // Where a planner is asked first, the code map is read while it answers: see step.ts.
+    if (input.plan || known.approvedPlan) this.means.readAhead(input.base)
     const passed = known.approvedPlan ? await this.#passedBefore(store, input.run) : []
     return {
       ...known,
@@ -154,13 +161,13 @@ export class RunWork implements RunActivities {
     return passed
   }
 
-  /** Stores what planners are told besides files. Errors are ignored: a plan can be made without it, only less well. */
-  async #facts({ base, wish, wished }: RunInput, store: RunStore): Promise<Reference[]> {
+  /** What planners are told besides files. */
+  async #findFacts({ base, wish, wished }: RunInput, store: RunStore): Promise<{ kind: string; text: string }[]> {
     const found = wished && (await store.readText(wished))
     const isSearched = found !== undefined
     const others = await this.means.options.facts?.(base, await store.readText(wish), { isSearched })
     const facts = [...(others ?? []), ...(found ? [{ kind: 'wished', text: found }] : [])]
-    return await Promise.all(facts.map(({ kind, text }) => store.put(kind, this.means.clean(text))))
+    return facts.map(({ kind, text }) => ({ kind, text: this.means.clean(text) }))
   }
 
   async note({ run, lines }: { run: RunId; lines: NewJournalLine[] }): Promise<void> {

@@ -112,9 +112,10 @@ export class StepWork implements StepActivities {
     const why = `About ${many(tokens, 'token')}, version ${prompt} of the prompt.${learned}${left}`
     const given = pinned ? lessons.map(lesson => lessonReference(lesson, pinned.oid)) : []
     const asking = verdicts && SIGNED.includes(input.kind) && (await this.#asked(input, key))
+    const keepAsking = asking ? await verdicts.signed(asking) : undefined
     const [request] = await Promise.all([
       store.put('request', bytes),
-      asking && verdicts.sign(asking),
+      keepAsking?.(),
       journal.note({
         ...lineOf(input),
         id: `${input.step} asks ${key.slice(0, 12)}`,
@@ -299,7 +300,7 @@ export class StepWork implements StepActivities {
     if (createHash('sha256').update(bytes).digest('hex') !== input.key)
       throw new Failure(`The request of the step ${visible(input.step)} is not the one that was constructed.`)
     const signal = unlessLost(this.means.surroundings().signal)
-    const { limits } = await this.means.stored(run.store)
+    const { limits, base } = await this.means.stored(run.store)
     const price = missingPrice([input.model], this.means.settings, limits)
     if (price) throw ApplicationFailure.nonRetryable(price, 'ModelError', 'key')
     const stored = parseRequest(JSON.parse(bytes))
@@ -318,7 +319,7 @@ export class StepWork implements StepActivities {
         await run.ledger.settled(signal, run.budget && ASK_AGAIN_MS)
         continue
       }
-      const answer = await this.#ask(input, stored, { model, run, gate, pass, reservation, signal })
+      const answer = await this.#ask(input, stored, { model, run, base, gate, pass, reservation, signal })
       isCut = answer.end === 'length' && reservation.output < stored.request.output
       if (!isCut) return await this.#keep(run, input, answer, reservation)
       // The answer was cut at the reserved length: ask again with the longest one allowed.
@@ -380,18 +381,17 @@ export class StepWork implements StepActivities {
   }
 
   async #ask(
-    { model: name, run: id, task, step }: SendInput,
+    { model: name, run: id, task, step, kind }: SendInput,
     { request }: StoredRequest,
-    { model, run, gate, pass, reservation, signal }: Asking,
+    { model, run, base, gate, pass, reservation, signal }: Asking,
   ): Promise<ModelAnswer> {
     try {
       const asked = { operation: 'chat', provider: providerOf(name) ?? '', model: name, run: id, step } as const
       const place = { ...asked, maxTokens: reservation.output, task }
       const answer = await withModelSpan(place, async tell => {
-        const told = await model.ask(
-          { ...request, output: reservation.output },
-          { signal, onProgress: () => undefined },
-        )
+        const asking = model.ask({ ...request, output: reservation.output }, { signal, onProgress: () => undefined })
+        if (kind === 'plan') this.means.readAhead(base)
+        const told = await asking
         const { input, output, cost } = told.usage
         tell({ finish: told.end, input, output, cost })
         return told
@@ -607,6 +607,8 @@ const WHY_MEANT = 'A model of the tier classification was asked, with the words 
 type Asking = {
   model: Model
   run: OpenRun
+  /** The base commit of the run. */
+  base: Oid
   gate: Gate
   pass: Awaited<ReturnType<Gate['enter']>>
   reservation: Paid

@@ -45,6 +45,16 @@ export class ApprovedCommands {
     await this.#add([this.#everything])
   }
 
+  /**
+   * Signs what a run is asked for with. Where it is approved as it comes, also that all its plans and commands are, and
+   * the plan that it begins with. Gives a function that stores the signatures, in one commit with what else is stored in
+   * that moment.
+   */
+  async signRun(asked: AskedRun & { isApproved: boolean }, plan: Plan | undefined): Promise<() => Promise<void>> {
+    const all = asked.isApproved ? [this.#everything, ...(plan ? [this.#plan(plan)] : [])] : []
+    return await this.#sign([this.#asking(asked), ...all])
+  }
+
   /** Signs the wish, base, limits and models of the run. */
   async approveAsking(asked: AskedRun): Promise<void> {
     await this.#add([this.#asking(asked)])
@@ -125,13 +135,21 @@ export class ApprovedCommands {
   }
 
   async #add(signed: readonly Signed[]): Promise<void> {
+    const keep = await this.#sign(signed)
+    await keep()
+  }
+
+  /** Signs what is not signed yet. Gives a function that stores the signatures. */
+  async #sign(signed: readonly Signed[]): Promise<() => Promise<void>> {
     const { format } = this.#repository
     const scope = await this.#scope()
-    const missing = await this.#missing(signed)
+    const missing = await this.#missing(signed, scope)
     const approvals = await Promise.all(missing.map(one => this.approvals.sign(subjectOf(one, scope), format)))
     // The key and the signature are parts of the name, since a stored approval is never overwritten.
     const nameOf = (one: SignedApproval) => [one.key, one.name, one.sha256, one.signature].join(' ')
-    await Promise.all(approvals.map(one => this.store.keep('approvals', nameOf(one), JSON.stringify(one))))
+    return async () => {
+      await Promise.all(approvals.map(one => this.store.keep('approvals', nameOf(one), JSON.stringify(one))))
+    }
   }
 
   async #has(one: Signed): Promise<boolean> {
@@ -139,10 +157,10 @@ export class ApprovedCommands {
   }
 
   /** Those of `wanted` that were not signed. Throws a {@link Failure} where the user's keys can't be used. */
-  async #missing(wanted: readonly Signed[], of?: string): Promise<Signed[]> {
+  async #missing(wanted: readonly Signed[], scoped?: string): Promise<Signed[]> {
     const [known, scope, counting] = await Promise.all([
       this.#known(),
-      of ?? this.#scope(),
+      scoped ?? this.#scope(),
       this.approvals.counting('command'),
     ])
     const byName = Map.groupBy(known, ({ name }) => name)

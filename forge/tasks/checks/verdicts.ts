@@ -79,11 +79,22 @@ export class Verdicts {
 
   /** Signs a fact that this process has just found out. Throws a {@link Failure} where the user's key can't be used. */
   async sign(fact: Fact): Promise<void> {
+    const keep = await this.signed(fact)
+    await keep()
+  }
+
+  /**
+   * Signs a fact, as {@link sign}. Gives a function that stores it, in one commit with what else is stored in that
+   * moment.
+   */
+  async signed(fact: Fact): Promise<() => Promise<void>> {
     const words = wordsOf(fact)
     const signature = await this.approvals.sign(subjectOf(this.store.run, words), this.#format)
     // The key is a part of the name, since a stored fact is never overwritten: the same fact signed by another key must
     // not take the name of this one.
-    await this.store.keep('verdicts', nameOf(signature.key, words), JSON.stringify({ words, signature }))
+    return async () => {
+      await this.store.keep('verdicts', nameOf(signature.key, words), JSON.stringify({ words, signature }))
+    }
   }
 
   /** Whether exactly this fact is signed by a key that counts. */

@@ -1,13 +1,9 @@
 /** The approval of a plan: it is shown whole, with every command that would run, and signed. */
 import { createHash } from 'node:crypto'
-import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
-import { xdgFolder } from '../../../core/folders.ts'
-import { Approvals } from '../../ai/approvals.ts'
 import { hasBatches } from '../../ai/batches/services.ts'
 import { readSettings } from '../../ai/settings.ts'
 import type { ShownPlan } from '../../formats/tasks-json.ts'
-import { ApprovedCommands } from '../checks/approved.ts'
 import { commandsOfPlan } from '../checks/validate.ts'
 import type { Reference, RunId, TaskId } from '../contract.ts'
 import { planChanges } from '../plan/changes.ts'
@@ -17,17 +13,12 @@ import { planInFull, showPlan } from '../plan/show.ts'
 import { readPlan, readRunInput } from '../runs/plans.ts'
 import { batchPriceOf, priceOf } from '../runs/prices.ts'
 import { reviewersOf } from '../steps/request.ts'
+import { openApproved } from './approved.ts'
 import type { CommandContext } from './context.ts'
 import { editPlan } from './edit-plan.ts'
 import { askPerson, columnsOf, type PlanWord } from './follow.ts'
 import { openNetwork } from './network.ts'
 import { openStore, type RunPlace } from './place.ts'
-
-/** Opens the user's signed approvals of a run's commands, plans and answers. */
-export async function openApproved(place: RunPlace, run: RunId, { env }: CommandContext): Promise<ApprovedCommands> {
-  const config = join(xdgFolder(env.XDG_CONFIG_HOME, '.config'), 'forge')
-  return new ApprovedCommands(new Approvals(config), openStore(place, run))
-}
 
 /** A plan with all that the user has to see before approving it. */
 export type LookedAt = {
@@ -136,7 +127,7 @@ export async function signPlan(
   { plan, commands }: LookedAt,
   context: CommandContext,
 ): Promise<void> {
-  const approved = await openApproved(place, run, context)
+  const approved = openApproved(place, run, context)
   await approved.approve(commands)
   await approved.approvePlan(plan)
 }
@@ -148,7 +139,7 @@ export async function keepAnswer(
   context: CommandContext,
 ): Promise<Reference> {
   const answer = await openStore(place, run).put('answer', words)
-  await (await openApproved(place, run, context)).signAnswer(task, answer.oid)
+  await openApproved(place, run, context).signAnswer(task, answer.oid)
   return answer
 }
 

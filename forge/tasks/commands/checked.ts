@@ -16,7 +16,7 @@ import { type Attempt, commandsOfAttempt, validate } from '../checks/validate.ts
 import { hashOfPart, Verdicts } from '../checks/verdicts.ts'
 import type { Oid, RunId, TaskId } from '../contract.ts'
 import type { Plan } from '../plan/schema.ts'
-import { openApproved } from './approval.ts'
+import { openApproved } from './approved.ts'
 import type { CommandContext } from './context.ts'
 import { askPerson } from './follow.ts'
 import { openNetwork } from './network.ts'
@@ -52,7 +52,7 @@ export async function checkHere(
   const { env, signal, err } = context
   const of = plan.tasks.find(({ id }) => id === task)
   const attempt: Attempt = { plan, task: of, base, head: tip, isWhole: true }
-  const approved = await openApproved(place, run, context)
+  const approved = openApproved(place, run, context)
   const unseen = await approved.missing(await commandsOfAttempt(objects, attempt))
   if (unseen.length > 0) {
     if (!isSure) await askAbout(unseen, context)

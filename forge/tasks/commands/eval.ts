@@ -21,7 +21,7 @@ import { listRuns } from '../runs/folder.ts'
 import { missingPrice, priceOf, requestEstimateOf } from '../runs/prices.ts'
 import { ANSWERS } from '../steps/answers.ts'
 import { personAt, readUser } from '../steps/commits.ts'
-import { openApproved } from './approval.ts'
+import { openApproved } from './approved.ts'
 import type { CommandContext } from './context.ts'
 import { openNetwork } from './network.ts'
 import { count, dollars, parse, wrong } from './options.ts'
@@ -257,7 +257,7 @@ async function checkOf(
   { slots, settings }: CheckMeans,
   context: CommandContext,
 ): Promise<NonNullable<JudgeMeans['check']>> {
-  const approved = await openApproved(place, run, context)
+  const approved = openApproved(place, run, context)
   const hasNetwork = await (await openNetwork(place, context)).isGiven()
   const store = openStore(place, run)
   return async attempt => {

@@ -26,7 +26,7 @@ import { findDone, findResult } from '../runs/done.ts'
 import { judgeMerge, type MergedRun, mergedBy } from '../runs/merging.ts'
 import { readPlan, readRunInput } from '../runs/plans.ts'
 import { howMade, partsDone } from '../runs/resolved.ts'
-import { openApproved } from './approval.ts'
+import { openApproved } from './approved.ts'
 import { checkHere, openBelieved } from './checked.ts'
 import type { CommandContext } from './context.ts'
 import { doubtsOf } from './doubts.ts'
@@ -308,7 +308,7 @@ async function howResolved(
 ): Promise<MergeInParts | undefined> {
   if (!merged || merged.parts.length === 0) return undefined
   const store = openStore(place, run)
-  const approved = await openApproved(place, run, context)
+  const approved = openApproved(place, run, context)
   const done = await partsDone(place.objects, store, merged)
   return await howMade(store, merged, done, (task, answer) => approved.hasAnswer(task, answer))
 }

@@ -16,7 +16,7 @@ import { mergedBy } from '../runs/merging.ts'
 import { readRunInput } from '../runs/plans.ts'
 import { howMade, partsDone, pathsIn } from '../runs/resolved.ts'
 import { setRef } from '../steps/commits.ts'
-import { openApproved } from './approval.ts'
+import { openApproved } from './approved.ts'
 import type { CommandContext } from './context.ts'
 import { mergedMessage } from './landing.ts'
 import { findRun, openStore, type RunPlace } from './place.ts'
@@ -50,7 +50,7 @@ export async function openMerging(
     ...merged.parts.filter(({ task }) => !isDone.has(task)).flatMap(pathsIn),
     ...merged.left.flatMap(({ paths }) => paths),
   ]
-  const approved = await openApproved(place, run, context)
+  const approved = openApproved(place, run, context)
   const how = await howMade(store, merged, done, (task, answer) => approved.hasAnswer(task, answer))
   const { into, name, forklift } = merged
   const told: MergeOnDesk = {

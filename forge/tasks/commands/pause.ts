@@ -6,7 +6,7 @@ import type { Limits, RunInput, RunStatus } from '../contract.ts'
 import { UnknownRun, type WorkflowStanding } from '../engine/client.ts'
 import { readLastStatus, readRunInput } from '../runs/plans.ts'
 import type { RunStore } from '../runs/store.ts'
-import { openApproved } from './approval.ts'
+import { openApproved } from './approved.ts'
 import type { CommandContext } from './context.ts'
 import { hasEnded, isOfOtherVersion, lookAtRun } from './look.ts'
 import { count, dollars, parse } from './options.ts'
@@ -84,7 +84,7 @@ export async function runResume(argv: string[], context: CommandContext): Promis
   }
   await using place = await openPlace(context)
   const run = await findRun(place, word, context)
-  const approved = await openApproved(place, run, context)
+  const approved = openApproved(place, run, context)
   if (values.yes) {
     await readAsked(place, approved)
     await approved.approveAll()

@@ -16,13 +16,12 @@ import { wishedInWords } from '../context/wished.ts'
 import type { Limits, Oid, RunId, RunInput, RunStatus, TierModels } from '../contract.ts'
 import { loadClient } from '../engine/engine.ts'
 import type { SharedRuns } from '../hub/shared-runs.ts'
-import { isPlan, parsePlanFile as readPlanFile, writePlan as writePlanFile } from '../plan/file.ts'
 import type { Plan } from '../plan/schema.ts'
 import { newRunId, openRunFolder, runsFolder } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
 import { usualLimits } from '../runs/prices.ts'
 import { pruneRun } from '../runs/pruning.ts'
-import { approvePlan, openApproved } from './approval.ts'
+import { openApproved } from './approved.ts'
 import type { CommandContext } from './context.ts'
 import { follow } from './follow.ts'
 import { settleNetwork } from './network.ts'
@@ -106,7 +105,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   await using place = await openPlace(context)
   const base = await findBase(place, values.base)
   const wish = await readWish(positionals[0] ?? '', context)
-  // Processes of git and docker, which run while the client is loaded: that takes this process a fifth of a second.
+  // Git and docker work in processes of their own while the client is loaded, which takes this one a fifth of a second.
   const searching = wishedInWords(place.objects, base, wish.text).catch(() => '')
   loadClient().catch(() => undefined)
   const settings = await checking
@@ -165,8 +164,17 @@ export async function beginRun(
   context: CommandContext,
 ): Promise<ExitCode> {
   const run = newRunId(wish.plan?.title ?? wish.text, new Date())
-  await using server = await openRunServer(place, context, { start: true })
-  const input = await prepare(place, run, { wish, ...(wished && { wished }), options }, context)
+  // Git and ssh-keygen store and sign the run while this process connects to the server.
+  const preparing = prepare(place, run, { wish, ...(wished && { wished }), options }, context)
+  preparing.catch(() => undefined)
+  await using server = await openRunServer(place, context, { start: true }).catch(async error => {
+    await preparing.then(
+      () => forget(place, run, context),
+      () => undefined,
+    )
+    throw error
+  })
+  const input = await preparing
   if (!detached?.json) context.err(`Run ${run}`)
   await server.submit(input)
   if (detached) {
@@ -179,7 +187,8 @@ export async function beginRun(
     store: openStore(place, run),
     run,
     context,
-    approve: plan => approvePlan(place, { run, plan }, context),
+    // Loaded only here, as it needs most of the tasks: the first request does not wait for that.
+    approve: async plan => (await import('./approval.ts')).approvePlan(place, { run, plan }, context),
   })
   if (options.onlyPlan && code === EXIT.done) await writePlan(place, await server.status(run), context)
   return code
@@ -253,15 +262,11 @@ function limitsFrom(values: Values, settings: Settings, { err }: CommandContext)
 }
 
 async function findBase({ repository }: RunPlace, name: string | undefined): Promise<Oid> {
-  if (name !== undefined) {
-    const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name}^{commit}`]
-    const found = await read(repository, args, { ok: [0, 1, 128] })
-    if (found) return found
-    throw new Failure(`There is no branch or commit ${visible(name)}: git branch lists the branches.`)
-  }
-  const { oid } = await readHead(repository)
-  if (oid) return oid
-  throw new Failure('This repository has no commit yet to start from: make one, and try again.')
+  const args = ['rev-parse', '--verify', '--quiet', '--end-of-options', `${name ?? 'HEAD'}^{commit}`]
+  const found = await read(repository, args, { ok: [0, 1, 128] })
+  if (found) return found
+  if (name === undefined) throw new Failure('This repository has no commit yet to start from: make one, and try again.')
+  throw new Failure(`There is no branch or commit ${visible(name)}: git branch lists the branches.`)
 }
 
 /** At most this many uncommitted files are named. */
@@ -310,6 +315,9 @@ async function withoutFilters(repository: Repository): Promise<string[] | undefi
 
 type Wish = { text: string; plan?: Plan }
 
+/** Loads what reads and writes plans as files, which few runs need. */
+const planFiles = () => import('../plan/file.ts')
+
 /** Reads the wish from the file that the argument names; else the argument is the wish. */
 async function readWish(word: string, { cwd }: CommandContext): Promise<Wish> {
   const path = resolve(cwd, word)
@@ -317,9 +325,12 @@ async function readWish(word: string, { cwd }: CommandContext): Promise<Wish> {
   const text = isFile ? await readFile(path, 'utf8').catch(error => unreadable(word, error)) : word
   if (text.trim() === '')
     throw new Failure(`${isFile ? visible(word) : 'The wish'} is empty: say what you want.`, EXIT.usage)
-  if (isFile && (/\.plan\.ya?ml$/.test(word) || isPlan(text))) {
-    const plan = readPlanFile(text, word)
-    return { text: plan.summary, plan }
+  if (isFile) {
+    const { isPlan, parsePlanFile } = await planFiles()
+    if (/\.plan\.ya?ml$/.test(word) || isPlan(text)) {
+      const plan = parsePlanFile(text, word)
+      return { text: plan.summary, plan }
+    }
   }
   if (text.length > MAX_WISH_BYTES)
     throw new Failure(`${visible(word)} is longer than 256 KB: say what you want in fewer words, and refer to files.`)
@@ -373,24 +384,32 @@ async function prepare(
   try {
     await verifyRoom(await openRunFolder(repository, run, context.env))
     const store = openStore(place, run)
-    const found = await searching
-    const [reference, plan, wished] = await Promise.all([
+    const asked = {
+      ...{ run, wish: store.referenceTo('wish', wish.text), ...options },
+      ...(wish.plan && { plan: store.referenceToJson('plan', wish.plan) }),
+    }
+    const signing = openApproved(place, run, context, store).signRun(asked, wish.plan)
+    const [found, keepSigned] = await Promise.all([searching, signing])
+    const input = { ...asked, ...(found !== undefined && { wished: store.referenceTo('wished', found) }) }
+    // Written at the same time, so it is one commit.
+    await Promise.all([
+      keepSigned(),
       store.put('wish', wish.text),
       wish.plan && store.putJson('plan', wish.plan),
       found === undefined ? undefined : store.put('wished', found),
+      store.set('run.json', `${JSON.stringify({ ...input, began: Date.now() })}\n`),
     ])
-    const input = { run, wish: reference, plan, ...(wished && { wished }), ...options }
-    const approved = await openApproved(place, run, context)
-    await approved.approveAsking(input)
-    if (options.isApproved) await approved.approveAll()
-    if (options.isApproved && wish.plan) await approved.approvePlan(wish.plan)
-    await store.set('run.json', `${JSON.stringify({ ...input, began: Date.now() })}\n`)
     return input
   } catch (error) {
-    await pruneRun(place.objects, run, { env: context.env, all: true }).catch(() => undefined)
+    await forget(place, run, context)
     const full = await whyFull(error, [await runsFolder(repository, context.env), repository.objects])
     throw full === undefined ? error : new Failure(`Nothing has begun. ${full}`)
   }
+}
+
+/** Removes what is stored of a run that was not submitted. */
+async function forget({ objects }: RunPlace, run: RunId, { env }: CommandContext): Promise<void> {
+  await pruneRun(objects, run, { env, all: true }).catch(() => undefined)
 }
 
 /** Writes a small file into a run's folder and removes it, so that a full disk is known before anything is paid. */
@@ -403,7 +422,8 @@ async function verifyRoom(folder: string): Promise<void> {
 async function writePlan(place: RunPlace, { run, plan: made }: RunStatus, context: CommandContext): Promise<void> {
   const plan = await readPlan(openStore(place, run), made)
   const name = `${run}.plan.yaml`
-  await writeFile(join(context.cwd, name), writePlanFile(plan), { flag: 'wx' }).catch(error => {
+  const { writePlan: textOf } = await planFiles()
+  await writeFile(join(context.cwd, name), textOf(plan), { flag: 'wx' }).catch(error => {
     throw new Failure(`${name} can't be written here (${error.code}): start forge run --plan where you may write.`)
   })
   context.out(`The plan is in ${name}: edit it if you like, then run it with forge run ${name}.`)

@@ -69,6 +69,8 @@ export class CodeMap implements Disposable {
   readonly #code = new WeakMap<Folder, readonly FileEntry[]>()
   /** The index of the tree that was read last: the next tree's mostly differs little. */
   #last: Index | undefined
+  /** The trees whose index a caller waits for. The others are read in the background. */
+  readonly #awaited = new Set<Oid>()
 
   constructor(
     readonly objects: Objects,
@@ -76,9 +78,9 @@ export class CodeMap implements Disposable {
     readonly store: TagStore,
   ) {}
 
-  /** Reads a tree ahead; need not be awaited. */
+  /** Reads a tree ahead, in the background until {@link near} needs it. */
   async warm(tree: Oid): Promise<void> {
-    await this.#indexOf(tree)
+    await this.#indexOf(await this.#treeOf(tree))
   }
 
   /**
@@ -86,7 +88,7 @@ export class CodeMap implements Disposable {
    * files.
    */
   async near(tree: Oid, own: readonly Path[]): Promise<Near[]> {
-    const index = await this.#indexOf(tree)
+    const index = await this.#indexNow(await this.#treeOf(tree))
     const isOwn = new Set(own)
     const seeds = [...index.files.keys()].filter(at => isOwn.has(index.files[at]?.path ?? ''))
     if (seeds.length === 0) return []
@@ -117,9 +119,23 @@ export class CodeMap implements Disposable {
     return [...new Set(isLong ? withTheirClasses(lines, isUsed) : lines)].slice(0, MAX_LINES_PER_FILE)
   }
 
-  async #indexOf(treeish: Oid): Promise<Index> {
+  async #treeOf(treeish: Oid): Promise<Oid> {
     const tree = (await this.objects.info(`${treeish}^{tree}`))?.oid
-    if (!tree) throw new Error(`There is no tree ${treeish}`)
+    if (tree) return tree
+    throw new Error(`There is no tree ${treeish}`)
+  }
+
+  /** As {@link #indexOf}, with all of the processor. */
+  async #indexNow(tree: Oid): Promise<Index> {
+    this.#awaited.add(tree)
+    try {
+      return await this.#indexOf(tree)
+    } finally {
+      this.#awaited.delete(tree)
+    }
+  }
+
+  async #indexOf(tree: Oid): Promise<Index> {
     const known = this.#indexes.get(tree)
     const index = known ?? this.#read(tree)
     this.#indexes.delete(tree)
@@ -137,7 +153,7 @@ export class CodeMap implements Disposable {
     const files = this.#codeIn(root).slice(0, MAX_CODE_FILES)
     const same = before && sameIn(before, files)
     const missing = files.filter((_, at) => same?.[at] === undefined)
-    const made = (await this.store.of(missing)).values()
+    const made = (await this.store.of(missing, { isBackground: () => !this.#awaited.has(tree) })).values()
     const tags = files.map((_, at) => before?.tags[same?.[at] ?? -1] ?? made.next().value ?? NONE)
     const like = before && hasSamePaths(before.files, files) ? before : undefined
     const places = (kind: keyof Tags): Places =>

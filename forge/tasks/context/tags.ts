@@ -6,7 +6,7 @@ import { join } from 'node:path'
 import type { FileEntry } from '../../../core/git/trees.ts'
 import { CacheFile } from '../../cache-file.ts'
 import { type CodeFacts, NO_FACTS } from '../../code/facts.ts'
-import type { CodeReader } from '../../code/reader.ts'
+import type { CodeReader, ReadOptions } from '../../code/reader.ts'
 import { offersAmong } from './offers.ts'
 
 /** Names as numbers by {@link numberOf}, sorted, without repetitions. */
@@ -46,14 +46,18 @@ export class TagStore implements Disposable {
     this.#file = new CacheFile(join(folder, `tags-${VERSION}.sqlite`), [TABLE])
   }
 
-  /** The tags of files (the names that each defines and refers to), in the same order; missing ones are computed. */
-  async of(files: readonly FileEntry[]): Promise<Tags[]> {
+  /**
+   * The tags of files (the names that each defines and refers to), in the same order; missing ones are computed.
+   * `isBackground`: whether to leave the processor to others, asked anew for each group of files.
+   */
+  async of(files: readonly FileEntry[], { isBackground = (): boolean => false } = {}): Promise<Tags[]> {
     const keys = files.map(keyOf)
     const known = this.#load(keys)
     // Several files may have the same content.
     const missing = [...new Map(files.map((file, at) => [keys[at] ?? '', file]))].filter(([key]) => !known.has(key))
     for (let from = 0; from < missing.length; from += FILES_READ_AT_ONCE) {
-      const made = await this.#make(missing.slice(from, from + FILES_READ_AT_ONCE).map(([, file]) => file))
+      const group = missing.slice(from, from + FILES_READ_AT_ONCE).map(([, file]) => file)
+      const made = await this.#make(group, { isBackground: isBackground() })
       for (const { key, tags } of made) known.set(key, tags)
       this.#keep(made)
     }
@@ -96,8 +100,8 @@ export class TagStore implements Disposable {
     })
   }
 
-  async #make(files: readonly FileEntry[]): Promise<Made[]> {
-    const facts = await this.code.factsOf(files)
+  async #make(files: readonly FileEntry[], options: ReadOptions = {}): Promise<Made[]> {
+    const facts = await this.code.factsOf(files, options)
     return files.map((file, at) => madeOf(keyOf(file), facts[at] ?? NO_FACTS))
   }
 }

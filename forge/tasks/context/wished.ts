@@ -12,14 +12,13 @@ const MAX_COMMITS = 8
 
 /**
  * The files that git finds for a wish, and the last commits, as lines for a planner; '' for nothing. The same commit and
- * wish give the same text.
+ * wish give the same text. Git, which searches, is started before this returns.
  */
 export async function wishedInWords(objects: Objects, base: Oid, wish: string): Promise<string> {
-  const tree = (await objects.info(`${base}^{tree}`))?.oid
-  if (tree === undefined) return ''
+  const tree = `${base}^{tree}`
   const [named, commits] = await Promise.all([
     filesNamed(objects, { tree, text: wish }),
-    lastCommits(objects.repository, base, { most: MAX_COMMITS }),
+    lastCommits(objects.repository, base, { most: MAX_COMMITS, hasFiles: false }),
   ])
   const parts = [
     named.length > 0 && ['Files of its names:', ...named.map(path => `- ${visiblePath(path)}`)],

@@ -21,8 +21,10 @@ export class UnknownRun extends Failure {}
 
 /** How long a host may take to accept a connection, in milliseconds: that needs neither its programs nor its disk. */
 const REACH_TIMEOUT_MS = 4000
-/** Milliseconds for a server's first answer, as it may be busy or starting. */
+/** Milliseconds for a server's first answer, as it may be busy. */
 export const CONNECT_TIMEOUT_MS = 10_000
+/** Milliseconds for the first answer of a server that this command has started: where all else is busy, it is slow. */
+export const FIRST_ANSWER_MS = 30_000
 /** Milliseconds that a server of ours, started by another command, may take to create its namespace. */
 const NAMESPACE_MS = 1500
 /** Milliseconds for a server's answer to a question. */
@@ -46,14 +48,17 @@ export const namespaceOf = ({ namespace, converter }: Pick<Server, 'namespace' |
   ...(converter && { dataConverter: converter }),
 })
 
-/** Connects to a server. @throws Failure where none answers, it is no Temporal server, or it refuses access. */
-export async function connect(server: Server): Promise<Connection> {
+/**
+ * Connects to a server, which has to answer in `patience` milliseconds. @throws Failure where none answers, it is no
+ * Temporal server, or it refuses access.
+ */
+export async function connect(server: Server, patience = CONNECT_TIMEOUT_MS): Promise<Connection> {
   try {
     await reach(server)
     const { Connection } = await import('@temporalio/client')
     const { tls, apiKey, metadata } = server.options
     const options = { ...(tls !== undefined && { tls }), ...(apiKey && { apiKey }), ...(metadata && { metadata }) }
-    return await Connection.connect({ address: server.address, connectTimeout: CONNECT_TIMEOUT_MS, ...options })
+    return await Connection.connect({ address: server.address, connectTimeout: patience, ...options })
   } catch (error) {
     throw serverErrorInWords(error, server)
   }
@@ -114,7 +119,7 @@ export async function prepareNamespace(
 ): Promise<Warning | undefined> {
   const { namespace } = server
   try {
-    const seconds = await retention(connection, namespace, isOurs ? (isNew ? CONNECT_TIMEOUT_MS : NAMESPACE_MS) : 0)
+    const seconds = await retention(connection, namespace, isOurs ? (isNew ? FIRST_ANSWER_MS : NAMESPACE_MS) : 0)
     if (isOurs && seconds !== RETENTION) {
       const config = { workflowExecutionRetentionTtl: await duration(RETENTION) }
       await connection.workflowService.updateNamespace({ namespace, config })

@@ -7,7 +7,15 @@ import type { Client, Connection } from '@temporalio/client'
 import { Failure } from '../../../core/failure.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { visible } from '../../../core/text.ts'
-import { CONNECT_TIMEOUT_MS, connect, namespaceOf, prepareNamespace, type Server, type Warning } from './client.ts'
+import {
+  CONNECT_TIMEOUT_MS,
+  connect,
+  FIRST_ANSWER_MS,
+  namespaceOf,
+  prepareNamespace,
+  type Server,
+  type Warning,
+} from './client.ts'
 import { openConverter } from './encryption.ts'
 import { findConfigured, findServer } from './find.ts'
 import { queueOf } from './repository-id.ts'
@@ -122,11 +130,12 @@ export async function connectTo(
   server: OpenServer,
   warn: (warning: Warning) => void = () => undefined,
 ): Promise<Connection> {
-  const connection = await connect(server)
   const { isNew = false } = server
+  const patience = isNew ? FIRST_ANSWER_MS : CONNECT_TIMEOUT_MS
+  const connection = await connect(server, patience)
   const options = { isOurs: server.running !== undefined, isNew, attributes: SEARCH_ATTRIBUTES }
   try {
-    const until = Date.now() + 2 * CONNECT_TIMEOUT_MS
+    const until = Date.now() + 2 * patience
     const warning = await connection.withDeadline(until, () => prepareNamespace(connection, server, options))
     if (warning) warn(warning)
     return connection

@@ -163,10 +163,13 @@ async function versionOf(path: string): Promise<string> {
     cwd: '/',
     env: {},
     stdio: ['ignore', 'pipe', 'ignore'],
-    timeout: 10_000,
+    timeout: START_TIMEOUT_MS,
   })
   const words = await child.stdout.text()
   const [, version] = /Server (\d+\.\d+)\./.exec(words) ?? []
+  await child.exited
+  if (!version && child.signalCode)
+    throw new Failure(`${visible(path)} did not tell its version in ${START_TIMEOUT_MS / 1000} seconds: try again.`)
   if (!version)
     throw new Failure(`${visible(path)} does not say that it is Temporal with a server in it: install another one.`)
   return version

@@ -6,7 +6,7 @@
 import type { Objects } from '../../../core/git/objects.ts'
 import { visible } from '../../../core/text.ts'
 import type { WrittenLine } from '../../formats/tasks-json.ts'
-import type { RunId, TaskId, Tier } from '../contract.ts'
+import type { Oid, RunId, TaskId, Tier } from '../contract.ts'
 import { TIERS } from '../plan/schema.ts'
 import { type Domain, domainOf } from './domains.ts'
 import { readJournal } from './journal.ts'
@@ -36,46 +36,83 @@ type StatsRow = {
 /** The kinds of steps that write an attempt; reviews do not count. */
 const WRITING: readonly string[] = ['outline', 'implement']
 
-/** Reads runs in the given order; with `enough`, stops after that many answers. */
+/** The statistics of runs that were read before, with the commit of the run's store. */
+export type KnownStats = Map<RunId, { tip: Oid; rows: StatsRow[] }>
+
+/**
+ * Reads runs in the given order; with `enough`, stops after that many answers. A run in `known` is read again only where
+ * its store has changed.
+ */
 export async function readStats(
   objects: Objects,
   runs: readonly RunId[],
-  { enough = Number.POSITIVE_INFINITY }: { enough?: number } = {},
+  { enough = Number.POSITIVE_INFINITY, known = new Map() }: { enough?: number; known?: KnownStats } = {},
 ): Promise<StatsRow[]> {
   const rows = new Map<string, StatsRow>()
   let seen = 0
   for (const run of runs) {
     if (seen >= enough) break
     const store = new RunStore(objects, run)
-    const [answers, lines, plan] = await Promise.all([
-      allStoredAnswers(store),
-      readJournal(store),
-      readPlan(store).catch(() => undefined),
-    ])
-    seen += answers.length
-    const good = stepsThatEndedWell(lines)
-    for (const answer of answers) countAnswer(rowOf(rows, answer), answer, good.has(answer.step))
-    const ends = firstEnds(lines)
-    for (const [task, hasPassed] of ends) {
-      const writer = firstWriter(answers, task)
-      if (!writer) continue
-      const row = rowOf(rows, writer)
-      row.tasks++
-      if (hasPassed) row.firstTry++
-      const planned = plan?.tasks.find(({ id }) => id === task)
-      const domain = planned && domainOf(planned)
-      if (!domain) continue
-      const count = row.domains[domain] ?? { tasks: 0, firstTry: 0 }
-      row.domains[domain] = { tasks: count.tasks + 1, firstTry: count.firstTry + (hasPassed ? 1 : 0) }
+    const tip = (await objects.info(store.ref))?.oid ?? ''
+    const before = known.get(run)
+    const own = before?.tip === tip ? before.rows : await readRun(store)
+    known.set(run, { tip, rows: own })
+    for (const row of own) {
+      seen += row.requests
+      addTo(rowOf(rows, row), row)
     }
   }
   const rank = ({ tier }: StatsRow): number => (tier === 'unknown' ? -1 : TIERS.indexOf(tier))
   return [...rows.values()].sort((a, b) => rank(b) - rank(a) || (a.model < b.model ? -1 : 1))
 }
 
-function rowOf(rows: Map<string, StatsRow>, answer: StoredAnswer): StatsRow {
-  const { model } = answer
-  const tier: StatsRow['tier'] = answer.tier ?? 'unknown'
+/** The statistics of one run. */
+async function readRun(store: RunStore): Promise<StatsRow[]> {
+  const rows = new Map<string, StatsRow>()
+  const [answers, lines, plan] = await Promise.all([
+    allStoredAnswers(store),
+    readJournal(store),
+    readPlan(store).catch(() => undefined),
+  ])
+  const good = stepsThatEndedWell(lines)
+  for (const answer of answers) countAnswer(rowOf(rows, answer), answer, good.has(answer.step))
+  for (const [task, hasPassed] of firstEnds(lines)) {
+    const writer = firstWriter(answers, task)
+    if (!writer) continue
+    const row = rowOf(rows, writer)
+    row.tasks++
+    if (hasPassed) row.firstTry++
+    const planned = plan?.tasks.find(({ id }) => id === task)
+    const domain = planned && domainOf(planned)
+    if (!domain) continue
+    const count = row.domains[domain] ?? { tasks: 0, firstTry: 0 }
+    row.domains[domain] = { tasks: count.tasks + 1, firstTry: count.firstTry + (hasPassed ? 1 : 0) }
+  }
+  return [...rows.values()]
+}
+
+/** Adds the counts of a row to those of another one of the same tier and model. */
+function addTo(row: StatsRow, more: StatsRow): void {
+  row.tasks += more.tasks
+  row.firstTry += more.firstTry
+  row.requests += more.requests
+  row.input += more.input
+  row.output += more.output
+  if (more.cost !== undefined) row.cost = (row.cost ?? 0) + more.cost
+  for (const [kind, { requests, good }] of Object.entries(more.kinds)) {
+    const count = row.kinds[kind] ?? { requests: 0, good: 0 }
+    row.kinds[kind] = { requests: count.requests + requests, good: count.good + good }
+  }
+  for (const [name, { tasks, firstTry }] of Object.entries(more.domains)) {
+    const count = row.domains[name as Domain] ?? { tasks: 0, firstTry: 0 }
+    row.domains[name as Domain] = { tasks: count.tasks + tasks, firstTry: count.firstTry + firstTry }
+  }
+}
+
+function rowOf(
+  rows: Map<string, StatsRow>,
+  { model, tier = 'unknown' }: { model: string; tier?: StatsRow['tier'] | undefined },
+): StatsRow {
   const key = `${tier} ${model}`
   const none = { tasks: 0, firstTry: 0, requests: 0, input: 0, output: 0, kinds: {}, domains: {} }
   const row: StatsRow = rows.get(key) ?? { tier, model, ...none }
@@ -165,8 +202,12 @@ function sharesOf({ tier, model, kinds, domains }: StatsRow): string[] {
 const ENOUGH_TO_PLAN = 3000
 
 /** The table for planners; undefined where no task has ended yet. */
-export async function statsForPlanners(objects: Objects, runs: readonly RunId[]): Promise<string | undefined> {
-  const rows = await readStats(objects, runs, { enough: ENOUGH_TO_PLAN })
+export async function statsForPlanners(
+  objects: Objects,
+  runs: readonly RunId[],
+  known: KnownStats = new Map(),
+): Promise<string | undefined> {
+  const rows = await readStats(objects, runs, { enough: ENOUGH_TO_PLAN, known })
   if (rows.every(({ tasks }) => tasks === 0)) return undefined
   return statsTable(rows).join('\n')
 }

@@ -51,6 +51,7 @@ type Wish = {
   reject: (reason: unknown) => void
 }
 
+const jsonOf = (value: unknown): string => `${JSON.stringify(value)}\n`
 const sha256 = (text: string): string => createHash('sha256').update(text).digest('hex')
 const placeOf = (folder: string, hex: string): Path => `${folder}/${hex[0]}/${hex[1]}/${hex.slice(2)}`
 
@@ -72,15 +73,25 @@ export class RunStore {
 
   /** Stores text or bytes; when this resolves, they are in git. */
   async put(kind: string, content: string | Uint8Array): Promise<Reference> {
+    const reference = this.referenceTo(kind, content)
+    await this.#write(placeOf('kept', reference.oid), Buffer.from(content as string), reference.oid, false)
+    return reference
+  }
+
+  /** The reference that {@link put} gives, before anything is stored. */
+  referenceTo(kind: string, content: string | Uint8Array): Reference {
     const bytes = Buffer.from(content as string)
-    const oid = oidOf(this.objects.repository.format, { type: 'blob', bytes })
-    await this.#write(placeOf('kept', oid), bytes, oid, false)
-    return { kind, oid }
+    return { kind, oid: oidOf(this.objects.repository.format, { type: 'blob', bytes }) }
   }
 
   /** Stores a value as JSON. Equal values whose fields were added in the same order give the same bytes. */
   putJson(kind: string, value: unknown): Promise<Reference> {
-    return this.put(kind, `${JSON.stringify(value)}\n`)
+    return this.put(kind, jsonOf(value))
+  }
+
+  /** The reference that {@link putJson} gives, before anything is stored. */
+  referenceToJson(kind: string, value: unknown): Reference {
+    return this.referenceTo(kind, jsonOf(value))
   }
 
   /** The bytes of a reference. Throws a {@link Failure} where they are gone. */

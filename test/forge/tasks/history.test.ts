@@ -15,7 +15,7 @@ import { commit } from '../../../core/git/commits.ts'
 import { openObjects } from '../../../core/git/objects.ts'
 import { openRepository } from '../../../core/git/repository.ts'
 import type { ApprovedCommands } from '../../../forge/tasks/checks/approved.ts'
-import { openApproved } from '../../../forge/tasks/commands/approval.ts'
+import { openApproved } from '../../../forge/tasks/commands/approved.ts'
 import type { CommandContext } from '../../../forge/tasks/commands/context.ts'
 import type { RunInput, RunStatus, TaskId } from '../../../forge/tasks/contract.ts'
 import { queryRun, startRun, updateRun, workflowIdOf } from '../../../forge/tasks/engine/client.ts'
@@ -250,7 +250,7 @@ async function doOnceMore(make: (path: string) => Promise<unknown>, trouble: Tro
     onlyPlan: false,
     atMost: AT_MOST,
   }
-  const approved = await openApproved(
+  const approved = openApproved(
     { repository, objects, hub: async () => undefined } as Parameters<typeof openApproved>[0],
     run,
     context,

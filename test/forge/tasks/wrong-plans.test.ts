@@ -17,7 +17,7 @@ import { journalStory } from '../../../forge/tasks/runs/story.ts'
 import { type AskedStep, type ModelAnswer, planOf, says } from '../../support/task-model.ts'
 import { TaskScene } from '../../support/tasks.ts'
 import { hasNoTemporal } from '../../support/temporal.ts'
-import { type Person, WRONG_PLANS, type WrongPlan } from './wrong-plans.ts'
+import { type Person, typedBy, WRONG_PLANS, type WrongPlan } from './wrong-plans.ts'
 
 const LONG = 240_000
 /** The path of a file to which the whole story (journal) of each run is appended, for a person to read. */
@@ -74,11 +74,12 @@ describe.skipIf(hasNoTemporal)('a run by a plan with', () => {
 
   /** The arguments that the user types. */
   async function wordsOf(run: string, person: Person): Promise<string[]> {
-    if ('types' in person) return person.types(run)
-    const plan = JSON.parse(await scene.git('show', `refs/forge/runs/${run}/store:plan.json`))
     const file = join(scene.temporal.folder, `${run}.yaml`)
-    await writeFile(file, JSON.stringify(person.edits(plan)))
-    return ['plan', run, '--file', file, '--yes']
+    if ('edits' in person) {
+      const plan = JSON.parse(await scene.git('show', `refs/forge/runs/${run}/store:plan.json`))
+      await writeFile(file, JSON.stringify(person.edits(plan)))
+    }
+    return typedBy(person, { run, file })
   }
 
   /** What git has of a run that has ended or waits for the user: its journal, and the states of its tasks. */

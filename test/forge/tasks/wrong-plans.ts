@@ -18,8 +18,28 @@ type PlanJson = {
   tasks: (Record<string, unknown> & { id: string })[]
 }
 
-/** The user's action: arguments of `forge`, or a change of the plan for `forge plan --file`. */
-export type Person = { types: (run: string) => string[] } | { edits: (plan: PlanJson) => PlanJson }
+/**
+ * The user's action: an answer to a task (to the run: ''), words from which the planner changes the plan, the end of a
+ * task, or a change of the plan itself.
+ */
+export type Person =
+  | { answers: string; says: string; mayWrite?: string; with?: string }
+  | { asksFor: string }
+  | { stops: string }
+  | { edits: (plan: PlanJson) => PlanJson }
+
+/** What a user types for an action; a changed plan is in a file. */
+export function typedBy(person: Person, { run, file }: { run: string; file: string }): string[] {
+  if ('edits' in person) return ['plan', run, '--file', file, '--yes']
+  if ('asksFor' in person) return ['plan', run, person.asksFor]
+  if ('stops' in person) return ['stop', run, person.stops]
+  const { answers: task, says: words, mayWrite, with: given } = person
+  return [
+    ...['answer', run, ...(task === '' ? [] : [task]), words],
+    ...(mayWrite === undefined ? [] : ['--may-write', mayWrite]),
+    ...(given === undefined ? [] : ['--with', given]),
+  ]
+}
 
 /** Gives the scripted answer to a step's request; `times`: 1 for the step's first request, then 2, … */
 type Does = (asked: AskedStep & { times: number }) => ModelAnswer | undefined
@@ -107,7 +127,7 @@ export const WRONG_PLANS: WrongPlan[] = [
     what: 'a boundary that is one file too narrow',
     tasks: [task('a'), task('b')],
     does: helps('a'),
-    person: { types: run => ['answer', run, 'a', 'You may write it.', '--may-write', 'helper.txt'] },
+    person: { answers: 'a', says: 'You may write it.', mayWrite: 'helper.txt' },
     asked: { 'implement a': 3, 'implement b': 1 },
     story: [
       'failed a 1 violation of its boundaries: helper.txt',
@@ -137,7 +157,7 @@ export const WRONG_PLANS: WrongPlan[] = [
       times === 1
         ? says('blocked_on_human', 'The boundary is too narrow.', { question: 'May I write helper.txt?' })
         : made('a', HELPER),
-    person: { types: run => ['answer', run, 'a', 'Yes.', '--may-write', 'helper.txt'] },
+    person: { answers: 'a', says: 'Yes.', mayWrite: 'helper.txt' },
     asked: { 'implement a': 2 },
     story: ['asks a ', `${REPLANNED}a.`, 'passed a It passed at attempt 2.'],
   },
@@ -145,7 +165,7 @@ export const WRONG_PLANS: WrongPlan[] = [
     what: 'a boundary whose missing file belongs to a task that is done',
     tasks: [task('a'), writing(task('b'), 'helper.txt')],
     does: asked => (asked.task === 'b' ? made('b', HELPER) : made('a', write('helper.txt', 'more\n'))),
-    person: { types: run => ['answer', run, 'a', 'You may write it.', '--may-write', 'helper.txt'] },
+    person: { answers: 'a', says: 'You may write it.', mayWrite: 'helper.txt' },
     asked: { 'implement a': 3, 'implement b': 1 },
     story: ['asks a 2 attempts failed', `${REPLANNED}a.`, 'passed a It passed at attempt 3.'],
   },
@@ -157,7 +177,7 @@ export const WRONG_PLANS: WrongPlan[] = [
       if (asked.task === 'b') return says('blocked_on_human', 'Which?', { question: 'Red or blue?' })
       return made('a', HELPER)
     },
-    person: { types: run => ['answer', run, 'a', 'You may write it.', '--may-write', 'helper.txt'] },
+    person: { answers: 'a', says: 'You may write it.', mayWrite: 'helper.txt' },
     asked: { 'implement a': 3, 'implement b': 2 },
     isDone: ['a'],
     code: 4,
@@ -167,7 +187,7 @@ export const WRONG_PLANS: WrongPlan[] = [
     what: 'a boundary that forbids what the task needs',
     tasks: [withFields(task('a'), { boundaries: { write: ['a.txt', 'help*'], never: ['helper.txt'] } })],
     does: helps('a'),
-    person: { types: run => ['answer', run, 'a', 'You may.', '--may-write', 'helper.txt'] },
+    person: { answers: 'a', says: 'You may.', mayWrite: 'helper.txt' },
     asked: { 'implement a': 3 },
     story: ['asks a 2 attempts failed', `${REPLANNED}a.`, 'passed a It passed at attempt 3.'],
   },
@@ -206,7 +226,7 @@ export const WRONG_PLANS: WrongPlan[] = [
     what: 'a context file that was forgotten and that only the person knows',
     tasks: [task('a')],
     does: untilTold('a', 'xyzzy', 'The magic word is not here.'),
-    person: { types: run => ['answer', run, 'a', 'It is in there.', '--with', 'lib.txt'] },
+    person: { answers: 'a', says: 'It is in there.', with: 'lib.txt' },
     asked: { 'implement a': 3 },
     story: ['asks a 2 attempts failed', `${REPLANNED}a.`, 'passed a It passed at attempt 3.'],
   },
@@ -217,9 +237,7 @@ export const WRONG_PLANS: WrongPlan[] = [
       if (id !== 'a') return undefined
       return text.includes('xyzzy') ? made('a', HELPER) : says('failure_retryable', 'The magic word is not here.')
     },
-    person: {
-      types: run => ['answer', run, 'a', 'Look there.', '--may-write', 'helper.txt', '--with', 'lib.txt'],
-    },
+    person: { answers: 'a', says: 'Look there.', mayWrite: 'helper.txt', with: 'lib.txt' },
     asked: { 'implement a': 3, 'implement b': 1 },
     story: [
       'asks a 2 attempts failed',
@@ -234,7 +252,7 @@ export const WRONG_PLANS: WrongPlan[] = [
       asked.text.includes('xyzzy')
         ? undefined
         : says('blocked_on_human', 'The word is missing.', { question: 'Which word?' }),
-    person: { types: run => ['answer', run, 'a', 'The one in lib.txt.'] },
+    person: { answers: 'a', says: 'The one in lib.txt.' },
     asked: { 'implement a': 2 },
     story: ['asks a ', 'answered a', 'passed a It passed at attempt 2.'],
   },
@@ -313,7 +331,7 @@ export const WRONG_PLANS: WrongPlan[] = [
     tasks: [task('a'), task('b')],
     plan: name => checkedBy(planOf(name, [task('a'), task('b')]), 'A1', 'grep -q dnoe a.txt'),
     replanned: name => planOf(name, [task('a'), task('b')]),
-    person: { types: run => ['plan', run, 'A1 has a typing error: it is done.'] },
+    person: { asksFor: 'A1 has a typing error: it is done.' },
     asked: { 'implement a': 3, 'implement b': 1, 'check plan': 1 },
     story: [
       'asks a 2 attempts failed',
@@ -424,7 +442,7 @@ export const WRONG_PLANS: WrongPlan[] = [
     tasks: [task('a'), task('b')],
     does: ({ task: id }) => (id === 'a' ? { turn: { text: 'It is longer than', end: 'length' } } : undefined),
     replanned: name => planOf(name, [task('left'), task('b'), task('right')]),
-    person: { types: run => ['plan', run, 'Split a in two.'] },
+    person: { asksFor: 'Split a in two.' },
     isDone: ['left', 'b', 'right'],
     asked: { 'implement a': 4, 'implement b': 1, 'implement left': 1, 'implement right': 1, 'check plan': 1 },
     story: ['asks a ', 'A person wants the plan to be changed: ', 'new: left, right; gone: a.', 'done '],
@@ -444,7 +462,7 @@ export const WRONG_PLANS: WrongPlan[] = [
       return checkedBy(planOf(name, [task('a'), twin]), 'A2', 'grep -c done a.txt')
     },
     does: ({ task: id }) => (id === 'b' ? done('It is there already.') : undefined),
-    person: { types: run => ['stop', run, 'b'] },
+    person: { stops: 'b' },
     isDone: ['a'],
     asked: { 'implement a': 1, 'implement b': 2 },
     story: ['failed b It changed nothing', 'asks b 2 attempts failed', 'A person stops b.', 'done '],
@@ -484,7 +502,7 @@ export const WRONG_PLANS: WrongPlan[] = [
       return checkedBy(plan, 'A1', TWO_ALONE)
     },
     does: ({ task: id }) => (id === 'both' ? done('Both.', write('both.txt', 'done: both\n')) : undefined),
-    person: { types: run => ['answer', run, 'They need both.txt, which says both.'] },
+    person: { answers: '', says: 'They need both.txt, which says both.' },
     isDone: ['a', 'b', 'both'],
     asked: { 'implement a': 1, 'implement b': 1, 'implement both': 1, 'check plan': 1 },
     story: ['finish ', 'answered ', 'replanned There is a new plan; new: both.', 'done All 3 tasks are done'],
@@ -541,7 +559,7 @@ export const WRONG_PLANS: WrongPlan[] = [
     what: 'an objective that leaves something open',
     tasks: [task('a'), task('b', { after: ['a'] })],
     does: saysFirst('a', says('blocked_on_human', 'The colour is not said.', { question: 'Red or blue?' })),
-    person: { types: run => ['answer', run, 'a', 'Blue.'] },
+    person: { answers: 'a', says: 'Blue.' },
     asked: { 'implement a': 2, 'implement b': 1 },
     story: ['asks a The colour is not said.', 'answered a', 'passed a ', 'passed b '],
   },

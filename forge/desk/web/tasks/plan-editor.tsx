@@ -11,6 +11,7 @@ import type { TasksState } from '../page/tasks-state.ts'
 import { withoutTricks } from '../ui/names.ts'
 import { Button, Waiting } from '../ui/words.tsx'
 import { openPlanCode, type PlanCode } from './plan-code.ts'
+import { requestChanges } from './tasks-actions.ts'
 import { PlanText } from './tasks-plan.tsx'
 
 const keyOf = (run: string): string => `plan of ${run}`
@@ -121,6 +122,9 @@ export function PlanEditor({ run, tasks }: { run: Run; tasks: TasksState }) {
                 close()
               }}
             />
+            {run.state === 'approving' ? null : (
+              <Button words="Request changes…" onClick={() => requestChanges(page, tasks, run)} />
+            )}
             <Button words="Close" onClick={close} />
           </>
         )}

@@ -56,6 +56,24 @@ export function approve(page: Page, tasks: TasksState, run: Run): void {
   if (plan?.waits) tell(page, tasks, { tell: 'approve', run: run.run, seen: plan.seen })
 }
 
+/** Asks what should change in the plan of a run that is under way, and has the planner change it. */
+export function requestChanges(page: Page, tasks: TasksState, run: Run): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: `Request changes to ${titleOf({ run })}`,
+    label: 'What should change in the plan?',
+    value: '',
+    button: 'Request changes',
+    hint: 'A model changes the plan. What is done stays done, and the changed plan waits for your approval.',
+    run: async text => {
+      await page.connection.ask('tell tasks', { word: { tell: 'replan', run: run.run, text } })
+      tasks.editedRun.value = undefined
+      await tasks.refresh()
+      tasks.lookSoon(0)
+    },
+  }
+}
+
 /** Resumes a run; if it reached a limit, asks for a higher one. */
 function resume(page: Page, tasks: TasksState, about: About): void {
   if (about.task || about.run.state !== 'out of budget') {

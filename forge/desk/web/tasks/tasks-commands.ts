@@ -1,7 +1,7 @@
 /** The actions of the Tasks tab, for keys and the palette. */
 import type { Page } from '../page/state.ts'
 import { type Actions, type Command, commandsWith } from '../ui/action.ts'
-import { type OneRun, runActions, titleOf } from './tasks-actions.ts'
+import { type OneRun, requestChanges, runActions, titleOf } from './tasks-actions.ts'
 
 const runCount = ({ tasks }: Page): number => tasks.runs.value?.runs.length ?? 0
 
@@ -33,6 +33,7 @@ export const runsActions = {
 /** States in which the plan can't be changed. */
 const CLOSED: readonly string[] = ['planning', 'done', 'failed', 'stopped', 'unreachable']
 
+const canChangePlan = ({ run }: OneRun): boolean => run.tasks.length > 0 && !CLOSED.includes(run.state)
 const waitsForApproval = ({ run }: OneRun): boolean => run.state === 'approving'
 
 /** Actions on the shown run that do not apply to its tasks; the others are in {@link runActions}. */
@@ -65,10 +66,16 @@ export const shownRunActions = {
     label: 'Edit the plan…',
     keys: 'Alt+L',
     icon: 'pencil',
-    isPossible: ({ run }) => run.tasks.length > 0 && !CLOSED.includes(run.state),
+    isPossible: canChangePlan,
     run: ({ tasks, run }) => {
       tasks.editedRun.value = run.run
     },
+  },
+  requestChanges: {
+    label: 'Request changes to the plan…',
+    icon: 'question',
+    isPossible: about => !waitsForApproval(about) && canChangePlan(about),
+    run: ({ page, tasks, run }) => requestChanges(page, tasks, run),
   },
   backToRun: {
     label: 'Back to the run',

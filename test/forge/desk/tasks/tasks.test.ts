@@ -2,6 +2,7 @@
 import { afterEach, beforeEach, describe, expect, test } from 'bun:test'
 import { readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { parseArgs } from 'node:util'
 import * as v from 'valibot'
 import { asBytes, openRepository } from '../../../../core/git/repository.ts'
 import { questions } from '../../../../forge/desk/contract/contract.ts'
@@ -10,6 +11,7 @@ import { Tasks } from '../../../../forge/desk/tasks/tasks-on-desk.ts'
 
 import { commit } from '../../../support/git.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
+import { type Person, typedBy, WRONG_PLANS } from '../../tasks/wrong-plans.ts'
 
 const RUN = '20261122-add-tags-to-notes-j2u7'
 const STAND_IN = [process.execPath, join(import.meta.dir, 'forge-stand-in.ts')]
@@ -39,6 +41,31 @@ const why = (promise: Promise<unknown>) =>
     value => `it was answered: ${JSON.stringify(value)}`,
     (error: Error) => error.message,
   )
+
+const SEEN = 'd'.repeat(40)
+
+/** What the page sends for a user's action. */
+function wordOf(person: Person): TasksWord {
+  const run = RUN
+  if ('edits' in person) return { tell: 'plan', run, text: 'title: Other\n', seen: SEEN }
+  if ('asksFor' in person) return { tell: 'replan', run, text: person.asksFor }
+  if ('stops' in person) return { tell: 'stop', run, task: person.stops }
+  const { answers: task, says: text, mayWrite, with: file } = person
+  return {
+    ...{ tell: 'answer', run, text },
+    ...(task !== '' && { task }),
+    ...(mayWrite !== undefined && { mayWrite: [mayWrite] }),
+    ...(file !== undefined && { with: [file] }),
+  }
+}
+
+/** Options and words of a command, as `forge` reads them. */
+function meaningOf(args: string[]): Record<string, unknown> {
+  const [text, many, flag] = [{ type: 'string' }, { type: 'string', multiple: true }, { type: 'boolean' }] as const
+  const options = { 'may-write': many, with: many, file: text, seen: text, yes: flag } as const
+  const { values, positionals } = parseArgs({ args, options, allowPositionals: true })
+  return { ...values, words: positionals.map(word => word.trim()) }
+}
 
 test('a run is started with the wish in a file, so that none of it is an option', async () => {
   const tasks = await open({ FORGE_SAYS: JSON.stringify({ run: RUN, notes: ['Said.'] }) })
@@ -145,6 +172,7 @@ describe('the arguments of forge', () => {
     const words: TasksWord[] = [
       { tell: 'answer', run: RUN, task: 'docs', text: '--help' },
       { tell: 'answer', run: RUN, task: 'docs', text: 'Try again.', onlyWords: true },
+      { tell: 'replan', run: RUN, text: '--yes' },
       { tell: 'approve', run: RUN, seen: 'c'.repeat(40) },
       { tell: 'pause', run: RUN },
       { tell: 'resume', run: RUN, limits: { cost: 7.5 } },
@@ -157,6 +185,7 @@ describe('the arguments of forge', () => {
     expect(await called()).toEqual([
       ['answer', '--', RUN, 'docs', '--help\n'],
       ['answer', '--only-words', '--', RUN, 'docs', 'Try again.\n'],
+      ['plan', '--', RUN, '--yes\n'],
       ['approve', RUN, `--seen=${'c'.repeat(40)}`],
       ['pause', RUN],
       ['resume', RUN, '--budget=7.50'],
@@ -165,6 +194,18 @@ describe('the arguments of forge', () => {
       ['land', RUN, '--onto=ünder/-x', '--yes', `--seen=${'a'.repeat(40)}`],
       ['land', RUN, '--onto=main', '--yes', `--seen=${'a'.repeat(40)}`, '--anyway'],
     ])
+  })
+
+  const mended = WRONG_PLANS.flatMap(({ what, person }) => (person ? [[what, person] as const] : []))
+  test.each(mended)('for a plan with %s are those that mend it on a terminal', async (_, person) => {
+    const tasks = await open()
+    await tasks.tell(v.parse(TasksWord, wordOf(person)))
+    const [args = []] = await called()
+    const file = args.find(word => word.startsWith('--file='))?.slice('--file='.length) ?? ''
+    const { seen, ...options } = meaningOf(args)
+    expect(options).toEqual(meaningOf(typedBy(person, { run: RUN, file })))
+    // The page shows the plan before it is signed.
+    expect(seen).toBe('edits' in person ? SEEN : undefined)
   })
 
   test.each(['--yes', '-x', '../x', 'A', '', 'x y', `x\n${RUN}`])('contain no run named %p', run => {

@@ -334,14 +334,24 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     expect(await plan.count()).toBe(0)
   })
 
-  test('take what is to be different in a plan, in words', async () => {
+  test('take what is to be different in a plan, in words, also while it runs', async () => {
     await open([APPROVING])
     await page.getByRole('button', { name: 'Request changes…' }).click()
     await page.locator('textarea:focus').waitFor()
     await page.keyboard.type('Leave Postgres alone.')
     await page.keyboard.press('Control+Enter')
     await isTold(1)
-    expect(await tasks.told()).toEqual([['answer', '--', APPROVING.run, 'Leave Postgres alone.\n']])
+    const answered = ['answer', '--', APPROVING.run, 'Leave Postgres alone.\n']
+    expect(await tasks.told()).toEqual([answered])
+    await tasks.change(desk.path, APPROVING.run, { state: 'runs' })
+    await page.getByRole('button', { name: 'Edit the plan…' }).click()
+    await page.getByRole('region', { name: 'Edit the plan' }).getByRole('button', { name: 'Request changes…' }).click()
+    const dialog = page.getByRole('dialog', { name: /^Request changes to / })
+    await dialog.getByLabel('What should change in the plan?').fill('--yes')
+    await page.keyboard.press('Enter')
+    await dialog.waitFor({ state: 'detached' })
+    expect(await tasks.told()).toEqual([answered, ['plan', '--', APPROVING.run, '--yes\n']])
+    expect(await page.getByRole('region', { name: 'Edit the plan' }).count()).toBe(0)
   })
 
   test('keep their branches out of lists, folded under their run, unless their name is typed', async () => {

@@ -536,6 +536,20 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
   )
 
   test(
+    'leaves nothing of a run where the server does not answer',
+    async () => {
+      const refsOfRuns = () => scene.git('for-each-ref', 'refs/forge/runs', 'refs/heads')
+      const before = await refsOfRuns()
+      const env = { TEMPORAL_ADDRESS: '127.0.0.1:1' }
+      const { code, out, err } = await scene.forge(['run', '--yes', 'unreached'], { env })
+      expect({ code, out }).toEqual({ code: 1, out: '' })
+      expect(err).toMatch(/^No Temporal server answers at 127\.0\.0\.1:1 .*\n$/)
+      expect(await refsOfRuns()).toBe(before)
+    },
+    LONG,
+  )
+
+  test(
     'where docker ends meanwhile, a task waits with a question',
     async () => {
       const answer = async ({ kind, answered }: AskedStep) => {

@@ -3,8 +3,11 @@ import { afterAll, beforeAll, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { asBytes } from '../../../../core/git/repository.ts'
-import { type CodeMap, openCodeMap } from '../../../../forge/tasks/context/map.ts'
+import type { FileEntry } from '../../../../core/git/trees.ts'
+import { CodeReader, type ReadOptions } from '../../../../forge/code/reader.ts'
+import { CodeMap, openCodeMap } from '../../../../forge/tasks/context/map.ts'
 import { offersAmong } from '../../../../forge/tasks/context/offers.ts'
+import { TagStore } from '../../../../forge/tasks/context/tags.ts'
 import { commit, type Files } from '../../../support/git.ts'
 import { makeFolder, makePlace, type Place } from '../../../support/repository.ts'
 
@@ -107,6 +110,38 @@ test('a map that has followed many commits says the same as a rebuilt one', asyn
     expect(await following.near(it, own)).toEqual(await anew.near(it, own))
   }
 })
+
+test('a tree that is read ahead is read in the background until a step needs it', async () => {
+  const many = Object.fromEntries(Array.from({ length: 600 }, (_, at) => [`src/many${at}.kt`, `class Tide${at}\n`]))
+  const next = await commit(place.path, 'many', many)
+  await using folder = await makeFolder()
+  const reader = new SlowReader(place.objects, folder.path)
+  using ahead = new CodeMap(place.objects, reader, new TagStore(reader, folder.path))
+  const reading = ahead.warm(next)
+  await reader.begins
+  const near = ahead.near(next, ['src/many1.kt'])
+  // Objects are read in order: afterwards, the map knows that a step waits.
+  await place.objects.info(next)
+  reader.goOn()
+  await Promise.all([reading, near])
+  expect(reader.seen).toEqual([true, false, false])
+})
+
+/** Waits before its first files until it may go on. `seen`: for each group of files, whether it is in the background. */
+class SlowReader extends CodeReader {
+  readonly seen: (boolean | undefined)[] = []
+  readonly #begun = Promise.withResolvers<void>()
+  readonly #going = Promise.withResolvers<void>()
+  readonly begins = this.#begun.promise
+  readonly goOn = this.#going.resolve
+
+  override async factsOf(files: readonly FileEntry[], options: ReadOptions = {}) {
+    this.seen.push(options.isBackground)
+    this.#begun.resolve()
+    await this.#going.promise
+    return await super.factsOf(files, options)
+  }
+}
 
 test('a name that many files define brings none of them near', async () => {
   const same = Object.fromEntries(

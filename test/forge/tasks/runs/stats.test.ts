@@ -2,7 +2,7 @@
 import { expect, test } from 'bun:test'
 import type { Tier } from '../../../../forge/tasks/contract.ts'
 import { Journal } from '../../../../forge/tasks/runs/journal.ts'
-import { readStats, statsForPlanners, statsTable } from '../../../../forge/tasks/runs/stats.ts'
+import { type KnownStats, readStats, statsForPlanners, statsTable } from '../../../../forge/tasks/runs/stats.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { storedAnswer } from '../../../../forge/tasks/runs/stored-answer.ts'
 import { makePlace } from '../../../support/repository.ts'
@@ -90,7 +90,16 @@ reasoning anthropic/large: steps that ended well by kind: implement 0% of 1, pla
 generation anthropic/other: steps that ended well by kind: review 0% of 1.
 generation openai/small: steps that ended well by kind: implement 0% of 4, outline 0% of 1.`,
   )
-  expect(await statsForPlanners(scene.place.objects, ['one', 'two'])).toBe(statsTable(rows).join('\n'))
+  const known: KnownStats = new Map()
+  const told = () => statsForPlanners(scene.place.objects, ['one', 'two'], known)
+  expect(await told()).toBe(statsTable(rows).join('\n'))
+  // Only the run that has changed is read again.
+  const kept = known.get('one')?.rows
+  await second.tells(['b', 1, 'passed'])
+  await second.answers({ task: 'b', attempt: 1, kind: 'implement', tier: 'generation' })
+  expect(await told()).toBe(statsTable(await readStats(scene.place.objects, ['one', 'two'])).join('\n'))
+  expect(await told()).toContain('4    3 (75%)         6')
+  expect(known.get('one')?.rows).toBe(kept)
 })
 
 test('a tier’s success is told by domain and by kind of step, with the number of samples', async () => {
