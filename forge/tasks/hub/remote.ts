@@ -12,7 +12,7 @@ import { firstLine, visible } from '../../../core/text.ts'
 export class HubTrouble extends Error {}
 
 /** A ref to push. `expected`: the commit at which the hub must have it, undefined where it must not exist there. */
-export type Pushed = { ref: RefName; to: Oid | undefined } & ({ expected: Oid | undefined } | { isForced: true })
+export type Pushed = { ref: RefName; to: Oid | undefined; expected: Oid | undefined }
 
 /** Milliseconds for one transfer; git itself ends one that stands still for a minute. */
 const TRANSFER_TIMEOUT_MS = 10 * 60_000
@@ -99,8 +99,8 @@ export class HubRemote {
    * HubTrouble where the hub does not answer or refuses.
    */
   async push(refs: readonly Pushed[]): Promise<boolean> {
-    const leases = refs.flatMap(it => ('expected' in it ? [`--force-with-lease=${it.ref}:${it.expected ?? ''}`] : []))
-    const specs = refs.map(it => `${'isForced' in it ? '+' : ''}${it.to ?? ''}:${it.ref}`)
+    const leases = refs.map(({ ref, expected = '' }) => `--force-with-lease=${ref}:${expected}`)
+    const specs = refs.map(({ ref, to = '' }) => `${to}:${ref}`)
     const flags = ['--porcelain', '--atomic', '--no-verify', '--no-signed', '--no-follow-tags', ...leases]
     const args = [...QUIET, 'push', ...flags, '--recurse-submodules=no', this.name, ...specs]
     try {

@@ -281,8 +281,7 @@ export class SharedRun implements Disposable {
       if (to === undefined || (to === expected && result === undefined)) return
       const refs: Pushed[] = [
         { ref: this.#store, to, expected },
-        // The store's own comparison holds for this one, too, as all are pushed or none.
-        ...(result ? [{ ref: resultRef(this.run), to: result, isForced: true as const }] : []),
+        ...(result ? await this.#replacing(resultRef(this.run), result) : []),
       ]
       if (await this.remote.push(refs)) {
         if (this.#result === result) this.#result = undefined
@@ -295,6 +294,12 @@ export class SharedRun implements Disposable {
       await this.fetch()
       if (tries > 2) await Bun.sleep(Math.random() * 50 * Math.min(tries, 20))
     }
+  }
+
+  /** The push of a branch, unless the hub has a commit there that the store has not: a person has pushed it. */
+  async #replacing(ref: RefName, to: Oid): Promise<Pushed[]> {
+    const there = await this.remote.look(ref)
+    return there === undefined || (await this.#has(there)) ? [{ ref, to, expected: there }] : []
   }
 
   /** Makes noted commits parents of a commit of the store, and writes noted refs into its tree. */

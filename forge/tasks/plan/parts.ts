@@ -135,11 +135,17 @@ async function linksByImports(
   { texts }: Pick<Conflicts, 'texts'>,
   code: CodeReader,
 ): Promise<Link[]> {
-  const ends = new Map<string, number[]>()
+  const byPath = new Map<string, number[]>()
+  // An include may be relative to any folder, and a package of Go is a folder: so the ends of paths are compared, too.
+  const byEnd = new Map<string, number[]>()
   for (const [at, { paths }] of units.entries())
     for (const path of paths) {
-      const end = posix.basename(withoutExtension(path))
-      ends.set(end, [...(ends.get(end) ?? []), at])
+      const plain = withoutExtension(path)
+      listIn(byPath, plain).push(at)
+      for (let from = 0; from >= 0; from = plain.indexOf('/', from + 1)) {
+        const end = from === 0 ? plain : plain.slice(from + 1)
+        listIn(byEnd, end).push(at)
+      }
     }
   const files = texts.flatMap(({ path, sides }) =>
     [sides.ours, sides.theirs].map(oid => ({ path: asBytes(path), mode: '100644', oid })),
@@ -150,16 +156,18 @@ async function linksByImports(
     const from = texts[one]?.path ?? ''
     return [...new Set(imports)].flatMap(name => {
       const wanted = name.startsWith('.') ? posix.join(posix.dirname(from), name) : name
-      const plain = withoutExtension(name.replace(/^(?:\.\.?\/)+/, ''))
-      const candidates = ends.get(posix.basename(withoutExtension(name))) ?? []
-      // An include may be relative to any folder, and a package of Go is a folder: so only the ends are compared.
-      const isMeant = (path: string) =>
-        withoutExtension(path) === withoutExtension(wanted) || `/${withoutExtension(path)}`.endsWith(`/${plain}`)
-      return candidates
-        .filter(other => other !== one && units[other]?.paths.some(isMeant))
-        .map(other => ({ one, other, weight: WEIGHTS.import }))
+      const ends = byEnd.get(withoutExtension(name.replace(/^(?:\.\.?\/)+/, ''))) ?? []
+      // An end that many files have says nothing.
+      const meant = byPath.get(withoutExtension(wanted)) ?? (ends.length > MAX.files ? [] : ends)
+      return [...new Set(meant)].filter(other => other !== one).map(other => ({ one, other, weight: WEIGHTS.import }))
     })
   })
+}
+
+function listIn(lists: Map<string, number[]>, key: string): number[] {
+  const list = lists.get(key) ?? []
+  lists.set(key, list)
+  return list
 }
 
 /** Imports are read for at most this long, in milliseconds: parsing large files takes seconds each. */

@@ -182,7 +182,13 @@ test('a commit of a person on a branch of a run stays where it is', async () => 
     expect(await give(made)).toBe(made)
   }
   const own = await commit(two.path, `forge/${RUN}/result`, { 'a.txt': 'mine\n' })
-  expect(await give(await commit(one.path, 'third', { 'a.txt': 'third\n' }, { parents: [base] }))).toBe(own)
+  const third = await commit(one.path, 'third', { 'a.txt': 'third\n' }, { parents: [base] })
+  expect(await give(third)).toBe(own)
+  expect(await git(hub, 'rev-parse', ref)).toBe(third)
+  // Nor is one on the hub.
+  await git(two.path, 'push', '--quiet', '--force', 'origin', ref)
+  await give(await commit(one.path, 'fourth', { 'a.txt': 'fourth\n' }, { parents: [base] }))
+  expect(await git(hub, 'rev-parse', ref)).toBe(own)
 })
 
 test('what a machine has not pushed before it was killed takes the place of nothing that came later', async () => {

@@ -1,6 +1,7 @@
 /** A merge in parts: what can be resolved, what can be chosen, and which files come together. */
 import { describe, expect, test } from 'bun:test'
 import { mergeTrees } from '../../../../core/git/merges.ts'
+import type { CodeReader } from '../../../../forge/code/reader.ts'
 import { type Conflicts, conflictsOf } from '../../../../forge/tasks/plan/conflicts.ts'
 import { groupUnits } from '../../../../forge/tasks/plan/grouping.ts'
 import { planOfMerge } from '../../../../forge/tasks/plan/merge.ts'
@@ -139,3 +140,25 @@ test('files that import each other, or that the same commits changed, come toget
   expect(plan.summary).toContain('11 files in conflict, resolved in 2 parts.')
   expect(plan.summary).toContain("1 conflict can't be resolved so, and will be left for you.")
 })
+
+test('of thousands of files with one name, each comes together with those that it imports, within seconds', async () => {
+  await using place = await makePlace()
+  const base = await commit(place.path, 'main', { 'a.txt': 'a\n' })
+  const names = Array.from({ length: 1000 }, (_, at) => [`p${at}/src/types.ts`, `p${at}/src/index.ts`]).flat()
+  // Another folder's file, by its whole path.
+  const more = ['z/last.ts', 'p7/src/other/only.ts']
+  const texts = [...names, ...more].map(path => ({
+    path,
+    bytes: 5 << 10,
+    count: 1,
+    sides: { ours: base, theirs: base },
+  }))
+  const importsOf: Record<string, string[]> = { 'z/last.ts': ['other/only'] }
+  const factsOf = async (files: { path: string }[]) =>
+    files.map(({ path }) => ({ imports: importsOf[path] ?? ['./types', '../types', '@all/types', './index.js'] }))
+  const code = { factsOf } as unknown as CodeReader
+  const parts = await partsOf(place.objects, { ours: base, theirs: base }, { texts, choices: [] }, code)
+  const partOf = (path: string) => parts.findIndex(part => part.texts.includes(path))
+  for (const at of [0, 7, 500, 999]) expect(partOf(`p${at}/src/types.ts`)).toBe(partOf(`p${at}/src/index.ts`))
+  expect(partOf('z/last.ts')).toBe(partOf('p7/src/other/only.ts'))
+}, 20_000)
