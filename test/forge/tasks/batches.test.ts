@@ -223,10 +223,22 @@ test.skipIf(hasNoTemporal)(
     expect(asking.length).toBeLessThanOrEqual(1 + Math.ceil(seconds / WINDOW))
     const engine = await openEngine(world.repository, world.env, { start: false })
     const collectors = new Set<string>()
-    for await (const { workflowId } of engine.client.workflow.list())
+    let open = 0
+    let most = 0
+    for await (const { workflowId } of engine.client.workflow.list()) {
       if (workflowId.startsWith('forge-batch-')) collectors.add(workflowId)
+      if (!workflowId.endsWith(':fan-out')) continue
+      const { events } = await engine.client.workflow.getHandle(workflowId).fetchHistory()
+      for (const event of events ?? []) {
+        if (event.activityTaskScheduledEventAttributes) most = Math.max(most, ++open)
+        if (event.activityTaskCompletedEventAttributes) open--
+        // The server fails a task during which more than 100 events have come.
+        expect(event.workflowTaskFailedEventAttributes ?? undefined).toBeUndefined()
+      }
+    }
     await engine.close()
     expect(collectors.size).toBe(1)
+    expect(most).toBeLessThanOrEqual(50)
     if (process.env.BATCH_AGENTS)
       console.log(batches.map(({ lines }) => lines.length).join(', '), Math.round((performance.now() - began) / 1000))
   },
