@@ -95,7 +95,9 @@ function NoRuns({ missing }: { missing: string | undefined }) {
             A run does what is too large for one conversation. Begin one here, or on the terminal, in this repository:
             <code class="command">forge run "what you want"</code>
           </p>
-          <NewRunButton />
+          <div class="after">
+            <NewRunButton />
+          </div>
         </>
       ) : (
         <p class="lede">{withoutTricks(missing)}</p>

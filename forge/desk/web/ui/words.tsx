@@ -48,7 +48,7 @@ export function RefName({ of: name, shown = name }: { of: string; shown?: string
 }
 
 export function Keys({ of: keys }: { of: string | undefined }) {
-  return keys ? <kbd>{keys}</kbd> : null
+  return keys ? <kbd>{shownKeys(keys)}</kbd> : null
 }
 
 interface IconButtonProps {

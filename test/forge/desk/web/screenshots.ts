@@ -208,7 +208,7 @@ const SCENES: Record<string, Scene> = {
     open: openJitter,
     act: async page => {
       await page.keyboard.press('Alt+r')
-      await page.keyboard.press('Alt+s')
+      await page.keyboard.press('Control+Alt+d')
       await Bun.sleep(600)
     },
   },
