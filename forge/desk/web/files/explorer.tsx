@@ -26,7 +26,7 @@ export function Explorer({ tab }: { tab: Tab }) {
   const page = usePage()
   const canEdit = tab.at.kind === 'branch'
   return (
-    <aside class="side">
+    <aside class="side" aria-label="Side bar">
       <div class="side-head">
         <h2 class="grow">Explorer</h2>
         {canEdit ? (

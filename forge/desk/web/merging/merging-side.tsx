@@ -23,7 +23,7 @@ export function MergingSide({ tab }: { tab: Tab }) {
   const known = latest.value
   const { left, all } = tallyOf(usePage(), tab)
   return (
-    <aside class="side">
+    <aside class="side" aria-label="Side bar">
       <div class="side-head">
         <h2 class="grow cut">{known ? titleOf(known) : 'Merging'}</h2>
         {known ? (

@@ -25,7 +25,7 @@ export function ReviewSide({ tab }: { tab: Tab }) {
   const added = changes.reduce((sum, change) => sum + (review.countOf(change).added ?? 0), 0)
   const deleted = changes.reduce((sum, change) => sum + (review.countOf(change).deleted ?? 0), 0)
   return (
-    <aside class="side">
+    <aside class="side" aria-label="Side bar">
       {review.kind.value === 'commit' && tab.at.kind === 'branch' ? <Commits review={review} /> : null}
       <div class="side-head">
         <h2 class="grow">{isKnown ? plural(changes.length, 'file') : 'Files'}</h2>

@@ -92,8 +92,8 @@ function NoRuns({ missing }: { missing: string | undefined }) {
       {missing === undefined ? (
         <>
           <p class="lede">
-            A run does what is too large for one conversation. Begin one here, or on the terminal, in this repository:
-            <code class="command">forge run "what you want"</code>
+            A run does what is too large for one conversation: it makes a plan for you to approve, works on its tasks at
+            the same time, and checks each result.
           </p>
           <div class="after">
             <NewRunButton />
@@ -115,7 +115,7 @@ function RunList({ tasks, runs }: { tasks: TasksState; runs: ListedRun[] }) {
   const page = usePage()
   const chosen = tasks.chosen.value
   return (
-    <aside class="side">
+    <aside class="side" aria-label="Side bar">
       <div class="side-head">
         <h2 class="grow">Runs</h2>
         <IconButton

@@ -1,4 +1,4 @@
-/** Accessibility of each part of the page, in light and dark, by axe-core: no serious findings. */
+/** Accessibility of each part of the page: no serious findings of axe-core, in light and dark, nor in what is spoken. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Failure } from '../../../../core/failure.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
@@ -7,6 +7,7 @@ import { ScriptedModel } from '../../../support/scripted-model.ts'
 import { COLOURS, findings } from './axe.ts'
 import { ask, HALF_A_TURN, HOSTILE_ANSWER, openConversation, RICH_ANSWER } from './conversation-scene.ts'
 import { type DeskPage, openPage, openScene, settled } from './page-scene.ts'
+import { spokenFindings } from './spoken-tree.ts'
 
 /** Functions that bring the conversation into each state to be tested, by the name of the state. */
 const CHAT_STEPS: Record<string, (page: DeskPage, model: ScriptedModel) => Promise<void>> = {
@@ -160,6 +161,25 @@ const STEPS: Record<string, (page: DeskPage, desk: PageDesk) => Promise<void>> =
   },
 }
 
+/** The keys of dialogs that open over a file with a draft. */
+const DIALOGS = [
+  ...[
+    'Control+k',
+    'Control+p',
+    'Alt+k',
+    'Alt+o',
+    'Alt+n',
+    'Alt+Shift+n',
+    'Alt+b',
+    'Alt+c',
+    'Alt+l',
+    'Alt+s',
+    'Control+,',
+  ],
+  ...['F2', 'Control+F2', 'Alt+Delete', 'Alt+Shift+d', 'Alt+Shift+b', 'Alt+Shift+t', 'Alt+Shift+5', 'Alt+Shift+6'],
+  ...['Control+Alt+s', 'Control+Alt+n', 'Shift+F2', 'Alt+Shift+Delete', 'Alt+Shift+l'],
+]
+
 /** Goes to a step through all earlier ones that have not run yet, so that each test can run alone. */
 function walk<Args extends unknown[]>(steps: Record<string, (...args: Args) => Promise<void>>) {
   const left = Object.entries(steps)
@@ -168,14 +188,14 @@ function walk<Args extends unknown[]>(steps: Record<string, (...args: Args) => P
   }
 }
 
-describe.skipIf(!hasBrowser)('axe finds nothing serious', () => {
+describe.skipIf(!hasBrowser)('for assistive technology', () => {
   let browser: OpenBrowser
   beforeAll(async () => {
     browser = await openBrowser()
   })
   afterAll(() => browser[Symbol.asyncDispose]())
 
-  describe('in', () => {
+  describe('nothing serious is found in', () => {
     let desk: PageDesk
     let page: DeskPage
     beforeAll(async () => {
@@ -195,7 +215,31 @@ describe.skipIf(!hasBrowser)('axe finds nothing serious', () => {
     }
   })
 
-  describe('in the chat, in', () => {
+  test('a dialog that is left gives the focus back', async () => {
+    const desk = await openScene()
+    const page = await openPage(browser.context, desk)
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('typed')
+    const focused = () => page.evaluate(() => document.activeElement?.ariaLabel)
+    const dialog = page.locator('dialog[open]')
+    const wrong: string[] = []
+    for (const keys of DIALOGS) {
+      await page.keyboard.press(keys)
+      await dialog.waitFor()
+      await settled(page)
+      wrong.push(...(await spokenFindings(page)).map(words => `${keys}: ${words}`))
+      await page.keyboard.press('Escape')
+      await dialog.waitFor({ state: 'detached' })
+      await settled(page)
+      if ((await focused()) !== 'Editor') wrong.push(`${keys}: the focus is at ${await focused()}`)
+    }
+    expect(wrong).toEqual([])
+    await page.close({ runBeforeUnload: false })
+    await desk[Symbol.asyncDispose]()
+  })
+
+  describe('nothing serious is found in the chat, in', () => {
     const model = new ScriptedModel([])
     let desk: PageDesk
     let page: DeskPage

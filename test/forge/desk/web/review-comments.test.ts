@@ -144,6 +144,20 @@ describe.skipIf(!hasBrowser)('a review', () => {
     await until(async () => (await width()) === '7')
   })
 
+  test('changes in blanks are hidden on wish, by a key and a button', async () => {
+    await desk.commit('topic', { 'b.txt': 'b  \n' }, MIRA)
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    await diff('a.txt').getByText('ninth').waitFor()
+    const changed = diff('b.txt').locator('.dl:is(.a, .m)')
+    await until(async () => (await changed.count()) === 2)
+    await page.keyboard.press('Alt+Shift+s')
+    await until(async () => (await changed.count()) === 0)
+    expect(await diff('a.txt').getByText('ninth').count()).toBe(1)
+    await page.getByRole('button', { name: 'Hide whitespace changes', pressed: true }).click()
+    await until(async () => (await changed.count()) === 2)
+  })
+
   test('a comment by keyboard on a folded line opens it, and stays when the branch is renamed and amended', async () => {
     await showBranch(page, 'topic')
     await page.keyboard.press('Alt+r')

@@ -9,7 +9,6 @@ import type { PageDesk } from '../../../support/page-desk.ts'
 import type { TaskCommand } from '../../../support/task-command.ts'
 import { findings } from './axe.ts'
 import { type DeskPage, openPage, until } from './page-scene.ts'
-import { spokenFindings } from './spoken-tree.ts'
 import { APPROVING, ASKING, DONE, LANDING, openTasksScene, PLAN, RUN, SWEEP } from './tasks-scene.ts'
 
 setDefaultTimeout(120_000)
@@ -58,7 +57,8 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.keyboard.press('Alt+t')
     await page.getByText('No runs yet').waitFor()
     list()
-    await page.getByText('forge run "what you want"').waitFor()
+    await page.getByRole('button', { name: 'New run…' }).first().waitFor()
+    expect(await page.getByText('forge run').count()).toBe(0)
     await until(() => desk.proxy.count('tasks mark') > 1)
     // If no ref has moved and no run is active, the command is not started again.
     expect(desk.proxy.count('tasks runs')).toBe(1)
@@ -236,7 +236,7 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await limits.getByLabel('Minutes').fill('x')
     await page.keyboard.press('Enter')
     await limits.getByRole('alert').getByText('Minutes: Write a whole number').waitFor()
-    expect(await spokenFindings(page)).toEqual([])
+    expect(await findings(page)).toEqual([])
     await limits.getByLabel('Minutes').fill('90')
     await page.keyboard.press('Enter')
     await isTold(2)
