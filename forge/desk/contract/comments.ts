@@ -20,6 +20,8 @@ export const Comment = v.object({
   side: v.picklist(['before', 'after']),
   /** The line's number now, from 1; undefined where the line is gone. */
   line: v.optional(Count),
+  /** The line's number when the comment was made. */
+  madeAt: Count,
   /** The text of the line when the comment was made. */
   text: v.string(),
   words: v.string(),

@@ -25,7 +25,7 @@ const MAX_TEXT_BYTES = 2 << 20
 
 /** A comment as stored. `branch`: the branch on which it was made; undefined for one on a commit. */
 const Stored = v.object({
-  ...v.omit(Comment, ['line', 'commit']).entries,
+  ...v.omit(Comment, ['line', 'madeAt', 'commit']).entries,
   branch: v.optional(v.string()),
   line: v.number(),
 })
@@ -76,7 +76,7 @@ export class Comments {
     return here
       .map(({ commit, stored: { branch: _, line, ...rest } }): Comment => {
         const now = rest.side === 'before' ? line : placeOf(texts.get(rest.path) ?? [], line, rest.text)
-        return { ...rest, commit, ...(now !== undefined && { line: now }) }
+        return { ...rest, commit, madeAt: line, ...(now !== undefined && { line: now }) }
       })
       .sort((one, other) => one.time - other.time)
   }

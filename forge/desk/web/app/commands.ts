@@ -25,7 +25,7 @@ import { commentActions, reviewActions } from '../review/review-actions.ts'
 import { runActions } from '../tasks/tasks-actions.ts'
 import { runsActions, shownRunActions, tasksCommands } from '../tasks/tasks-commands.ts'
 import { type Action, type Command, commandOf, commandsWith } from '../ui/action.ts'
-import { branchTabActions } from './tab-menus.ts'
+import { branchTabActions, commitTabActions } from './tab-menus.ts'
 
 /** The commands that are possible now. Keys reserved by the browser (Ctrl+N, T, W, Tab) are not used. */
 export function commandsOf(page: Page): Command[] {
@@ -66,7 +66,7 @@ function tabCommands(page: Page, tab: Tab): Command[] {
     ...commandsWith(searchActions, about),
     ...commandsWith(tabActions, about),
     ...commandsWith(paneActions, { page, tab, pane }),
-    ...(branch === undefined ? [] : branchCommands(page, tab, branch)),
+    ...(branch === undefined ? commandsWith(commitTabActions, about) : branchCommands(page, tab, branch)),
   ]
 }
 
@@ -88,7 +88,7 @@ export type Listed = Pick<Action<never>, 'label' | 'keys' | 'otherKeys' | 'listK
 /** All actions, grouped by the part of the page in which they apply. */
 export const TABLES: readonly { title: string; tables: readonly Record<string, Listed>[] }[] = [
   { title: 'Everywhere', tables: [findActions, deskActions, forkliftActions] },
-  { title: 'The tab of a branch or commit', tables: [tabActions, paneActions, symbolActions] },
+  { title: 'The tab of a branch or commit', tables: [tabActions, commitTabActions, paneActions, symbolActions] },
   { title: 'A branch', tables: [branchTabActions, folderActions, branchActions, publishActions] },
   { title: 'A file', tables: [fileActions, codeActions] },
   { title: 'A file with a language server', tables: [languageActions] },

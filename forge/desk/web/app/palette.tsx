@@ -206,7 +206,6 @@ function Prefixes() {
 }
 
 function PaletteFoot() {
-  const page = usePage()
   return (
     <footer>
       <span>
@@ -218,8 +217,6 @@ function PaletteFoot() {
       <span>
         <kbd>Esc</kbd> close
       </span>
-      <span class="grow" />
-      <span>{plural(page.desk.value?.branches.length ?? 0, 'branch', 'branches')}</span>
     </footer>
   )
 }

@@ -2,8 +2,10 @@
 import { fileActions } from '../files/file-actions.ts'
 import { discard } from '../files/file-dialogs.ts'
 import { branchActions, REMOTE, STEPS } from '../graph/branch-actions.ts'
+import { revertIn } from '../graph/graph-steps.ts'
+import { STEP_TOPIC } from '../merging/after-step.ts'
 import { resolveDrafts } from '../merging/merging-actions.ts'
-import { restoreBranch } from '../page/actions.ts'
+import { attempt, restoreBranch } from '../page/actions.ts'
 import { conflictsIn, draftsOf } from '../page/branch-facts.ts'
 import { save } from '../page/saving.ts'
 import type { Page, Pane, Tab } from '../page/state.ts'
@@ -90,6 +92,21 @@ export const branchTabActions = {
   },
 } satisfies Actions<OnBranch>
 
+export const commitTabActions = {
+  revert: {
+    label: 'Revert…',
+    inPalette: ({ tab: { at } }) => `Revert ${at.kind === 'commit' ? shortId(at.commit) : ''} in a branch…`,
+    keys: 'Alt+Shift+7',
+    icon: 'undo',
+    isPossible: ({ tab: { at } }) => at.kind === 'commit',
+    run: ({ page, tab: { at } }) =>
+      at.kind === 'commit' &&
+      attempt(page, async () => revertIn(page, (await page.connection.ask('commit', { commit: at.commit })).row), {
+        topic: STEP_TOPIC,
+      }),
+  },
+} satisfies Actions<InTab>
+
 /** The menu of the tab of a branch or a commit. */
 export function tabMenu(page: Page, tab: Tab): Offer {
   const about = { page, tab }
@@ -97,8 +114,9 @@ export function tabMenu(page: Page, tab: Tab): Offer {
   const { review, compareWith, history, copyName, branchFromHere, close, closeOthers } = tabActions
   const closing = page.tabs.peek().length > 1 ? itemsWith(about, [close, closeOthers]) : []
   if (at.kind === 'commit') {
+    const changing = [...itemsWith(about, [branchFromHere]), ...itemsWith(about, [commitTabActions.revert])]
     const looking = itemsWith(about, [compareWith, history, copyName])
-    return { title: shortId(at.commit), groups: [itemsWith(about, [branchFromHere]), looking, closing] }
+    return { title: shortId(at.commit), groups: [changing, looking, closing] }
   }
   const title = readable(at.branch)
   if (page.isGone(at)) return { title, groups: [itemsWith(about, [copyName]), closing] }

@@ -18,7 +18,7 @@ export interface ConflictBoxProps {
   number: number
   of: number
   /** The names of the sides on the screen. */
-  names: { ours: string; theirs: string }
+  names: { ours: string; base: string; theirs: string }
   choose: (choice: SideChoice) => void
   /** Asks the AI to resolve the conflict; undefined if it can't be asked. */
   askAi?: (() => void) | undefined
@@ -76,7 +76,7 @@ export function ConflictBox({ path, region, number, of, names, choose, askAi, le
           before={sides.base || sides.theirs}
         />
         {sides.base === undefined ? null : (
-          <Side path={path} look="base" title="Base" name="common ancestor" text={sides.base} before={undefined} />
+          <Side path={path} look="base" title="Base" name={names.base} text={sides.base} before={undefined} />
         )}
         <Side
           path={path}

@@ -42,7 +42,7 @@ export interface ConflictSettings {
    */
   isSaved: boolean
   ends: FinalNewlines
-  names: { ours: string; theirs: string }
+  names: { ours: string; base: string; theirs: string }
   /** The name of the model that resolved the conflicts that were not resolved by hand. */
   by: string | undefined
   /** Asks the AI to resolve one of the open conflicts, by its index from 0. */

@@ -12,6 +12,8 @@ export const EDITOR_KEYS = {
   moveLine: { label: 'Move the line up', keys: 'Alt+ArrowUp' },
   moveLineDown: { label: 'Move the line down', keys: 'Alt+ArrowDown' },
   copyLineDown: { label: 'Copy the line down', keys: 'Alt+Shift+ArrowDown' },
+  lineBelow: { label: 'Insert a line below', keys: 'Ctrl+Enter' },
+  lineAbove: { label: 'Insert a line above', keys: 'Ctrl+Shift+Enter' },
   deleteLine: { label: 'Delete the line', keys: 'Ctrl+Shift+K' },
   indent: { label: 'Indent the line', keys: 'Ctrl+]' },
   outdent: { label: 'Outdent the line', keys: 'Ctrl+[' },

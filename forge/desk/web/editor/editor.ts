@@ -24,6 +24,7 @@ import { changeMarks } from './change-marks.ts'
 import { definitionLink } from './definition-link.ts'
 import { findPanel } from './find-panel.tsx'
 import { goToLine, keepFocus, selectLines } from './gutter-clicks.ts'
+import { insertLineAbove } from './line-commands.ts'
 import { byteForm, refusedText } from './refused-text.ts'
 import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
 import { isStructureNew, structured } from './symbols.ts'
@@ -159,6 +160,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
     keymap.of([
       { ...EXPAND_KEYS, run: ran(settings.onExpand) },
       { ...SHRINK_KEYS, run: ran(settings.onShrink) },
+      { key: 'Mod-Shift-Enter', run: insertLineAbove },
       ...closeBracketsKeymap,
       ...defaultKeymap,
       // Without CodeMirror's command to go to a line: the palette does that.

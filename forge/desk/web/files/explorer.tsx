@@ -235,7 +235,7 @@ function moveBy(page: Page, event: KeyboardEvent, tab: Tab, rows: TreeRow[], act
   else if (event.key === 'ArrowRight' && row) openOrEnter(tab, rows, row, active)
   else if (event.key === 'ArrowLeft' && row) closeOrLeave(tab, rows, row, active)
   else if (event.key === ' ' && row) activate(page, tab, row)
-  else return event.key.length === 1 && find(tab, rows, active, event.key)
+  else return event.key.length === 1 && find(tab, rows, active, tab.tree.typeAhead.add(event.key, event.timeStamp))
   return true
 }
 
@@ -259,10 +259,11 @@ function closeOrLeave(tab: Tab, rows: TreeRow[], row: TreeRow, index: number): v
   if (above >= 0) select(tab, rows, above)
 }
 
-/** Selects the next row whose name begins with a typed letter. */
-function find(tab: Tab, rows: TreeRow[], active: number, letter: string): boolean {
-  const begins = ({ name }: TreeRow) => name.toLowerCase().startsWith(letter.toLowerCase())
-  const after = rows.findIndex((row, index) => index > active && begins(row))
+/** Selects the next row whose name begins with the typed text: with more than one letter, the active row counts, too. */
+function find(tab: Tab, rows: TreeRow[], active: number, text: string): boolean {
+  const begins = ({ name }: TreeRow) => name.toLowerCase().startsWith(text)
+  const from = text.length > 1 ? active : active + 1
+  const after = rows.findIndex((row, index) => index >= from && begins(row))
   const index = after >= 0 ? after : rows.findIndex(begins)
   if (index >= 0) select(tab, rows, index)
   return index >= 0

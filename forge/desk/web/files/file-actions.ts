@@ -312,12 +312,22 @@ export const folderActions = {
     isPossible: ({ page, tab }) => isInBranch({ tab }) && !page.isGone(tab.at),
     run: ({ page, tab, folder }) => chooseFiles(page, tab, (folder ?? '').replace(/\/$/, '')),
   },
+  findHere: {
+    label: 'Find in folder…',
+    icon: 'search',
+    isPossible: ({ folder }) => folder !== undefined && folder !== '',
+    run: ({ tab, folder = '' }) => {
+      tab.search.files.value = folder
+      if (tab.search.words.peek() !== '') void tab.search.start()
+      tab.find()
+    },
+  },
 } satisfies Actions<InFolder>
 
 /** The menu of a row of the explorer; without a row, of the explorer itself. */
 export function rowMenu(page: Page, tab: Tab, row: TreeRow | undefined): Offer {
   const folder = row === undefined ? '' : row.kind === 'folder' ? `${row.path}/` : folderOf(row.path)
-  const { newFile, newFolder, upload } = folderActions
+  const { newFile, newFolder, upload, findHere } = folderActions
   const making = itemsWith({ page, tab, folder }, [newFile, newFolder, upload], 'list')
   if (!row) {
     return { title: 'Explorer', groups: isInBranch({ tab }) ? [making] : [itemsWith(page, [findActions.findInFiles])] }
@@ -328,5 +338,6 @@ export function rowMenu(page: Page, tab: Tab, row: TreeRow | undefined): Offer {
   const looking = count === 1 ? [history, download, copyPath, copyAbsolutePath] : [copyPath, copyAbsolutePath]
   const groups = [[open], [rename, move, remove, discard], looking].map(actions => itemsWith(about, actions, 'list'))
   if (count > 1) return { title: plural(count, 'file'), groups }
-  return { title: readable(row.name), groups: groups.toSpliced(1, 0, making) }
+  const finding = row.kind === 'folder' ? itemsWith({ page, tab, folder }, [findHere], 'list') : []
+  return { title: readable(row.name), groups: groups.toSpliced(1, 0, making, finding) }
 }

@@ -1,11 +1,12 @@
 /** The search in all files of a branch or a commit: results as they arrive, by file. */
-import { type Signal, useSignal } from '@preact/signals'
+import type { Signal } from '@preact/signals'
 import type { TargetedKeyboardEvent } from 'preact'
-import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { Match } from '../../contract/reading.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import type { Hit } from '../page/replacing.ts'
+import { settle } from '../page/saving.ts'
 import type { TextSearch } from '../page/search.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -37,6 +38,7 @@ export function Find({ tab }: { tab: Tab }) {
   const isReplacing = branch !== undefined && search.isReplacing.value
   const { hits } = search.hits.value
   const matches = search.matches.value
+  useRepeated(page, search, branch)
   const rows = useMemo(() => (isReplacing ? hitRows(hits) : matchRows(matches)), [isReplacing, hits, matches])
   return (
     <div class="finding">
@@ -47,6 +49,17 @@ export function Find({ tab }: { tab: Tab }) {
       <Results tab={tab} rows={rows} />
     </div>
   )
+}
+
+/** Repeats the search of a branch when it is shown again, and when the branch changes: the results show its drafts. */
+function useRepeated(page: Page, search: TextSearch, branch: string | undefined): void {
+  const changed = branch === undefined ? undefined : page.changed.value.get(branch)
+  useEffect(() => {
+    if (branch === undefined || search.found.peek() === undefined) return
+    const again = () => search.again()
+    // Text that the server refuses is not searched.
+    void settle(page, branch, 'all').then(again, again)
+  }, [page, search, branch, changed])
 }
 
 /** Starts the search after a delay, the last call wins. */
@@ -221,7 +234,7 @@ function foundWords(search: TextSearch, isReplacing: boolean, files: number): st
 function Results({ tab, rows }: { tab: Tab; rows: Row[] }) {
   const page = usePage()
   const { search } = tab
-  const active = useSignal(1)
+  const { active } = search
   const list = usePlace<HTMLDivElement>('list')
   const open = (row: Row | undefined, isPreview = false) => {
     if (row?.kind === 'file') openFile(page, tab, row.path, isPreview)

@@ -70,7 +70,7 @@ export async function replaceHits(page: Page, search: TextSearch, branch: string
         lasts,
         actions: [{ words: 'Undo', run: () => undoHere(page) }],
       })
-    await search.start()
+    await search.afterReplacing(hits)
   } catch (error) {
     page.complain(error, about)
   }

@@ -297,7 +297,8 @@ function offerToPublish(page: Page, branch: string): void {
   }
 }
 
-export async function pull(page: Page, branch: string): Promise<void> {
+/** `isBeforePush`: after the pull, its notice offers the push for which it was needed. */
+export async function pull(page: Page, branch: string, isBeforePush = false): Promise<void> {
   // The desk's state names a branch's upstream only once the commits ahead and behind are counted, so the server is
   // asked.
   if (!page.branch(branch)?.upstream && !(await hasUpstream(page, branch))) {
@@ -323,7 +324,10 @@ export async function pull(page: Page, branch: string): Promise<void> {
     ],
     fetchesFor: branch,
     first: (page.branch(branch)?.upstream?.ahead ?? 0) > 0 ? 1 : 0,
-    isDone: done => finish(page, done),
+    isDone: done => {
+      const next = { words: 'Push…', run: () => void push(page, branch) }
+      finish(page, isBeforePush ? { ...done, next } : done)
+    },
   }
 }
 
@@ -361,7 +365,7 @@ export async function push(page: Page, branch: string): Promise<void> {
     title: `${isNew ? 'Publish' : 'Push'} ${readable(branch)}`,
     ways,
     first: 0,
-    pull: () => void pull(page, branch),
+    pull: () => void pull(page, branch, true),
     isDone: done => finish(page, { ...done, isUndoable: false }),
   }
 }

@@ -46,7 +46,9 @@ export function StepDialog({ content, close }: Props) {
   const canTryAgain = fetch.problem !== undefined
   const isOff =
     isBusy.value || (!canTryAgain && !canPull && (!preview || preview.is === 'nothing' || preview.is === 'impossible'))
-  const isMessageOnly = step.step === 'rewrite' && step.rewriting.do === 'reword'
+  const isMessageOnly =
+    step.step === 'rewrite' &&
+    (step.rewriting.do === 'reword' || (step.rewriting.do === 'amend' && !step.rewriting.isWithDrafts))
   const isRemote = step.step === 'push' || step.step === 'push tag' || step.step === 'pull'
   const { value: progress } = page.graph.progress
 
@@ -325,7 +327,7 @@ function Message({ field, value, hasFocus }: MessageProps) {
         id={id}
         class="field"
         rows={Math.min(8, Math.max(2, value.split('\n').length))}
-        defaultValue={value}
+        defaultValue={value.trimEnd()}
       />
     </div>
   )

@@ -12,16 +12,19 @@ export interface DoneStep {
   /** The branch in which a merge waits because of conflicts. */
   merging?: string
   isUndoable: boolean
+  /** What comes next, as a button of the notice. */
+  next?: { words: string; run: () => void }
 }
 
 /** Shows a notice with Undo, or goes to the first conflict if there are any. */
-export function showDone(page: Page, { words, merging, isUndoable }: DoneStep): void {
+export function showDone(page: Page, { words, merging, isUndoable, next }: DoneStep): void {
   if (merging === undefined) {
+    const actions = [...(next ? [next] : []), ...(isUndoable ? [undoButton(page)] : [])]
     page.tell({
       topic: STEP_TOPIC,
       title: sentence(words),
       lasts: untilMore(page),
-      ...(isUndoable && { actions: [undoButton(page)] }),
+      ...(actions.length > 0 && { actions }),
     })
     return
   }

@@ -6,7 +6,7 @@ import type { ConflictFile, MergingFile } from '../../contract/merging.ts'
 import { AskButton } from '../editor/conflict-box.tsx'
 import { conflictExtension } from '../editor/conflict-editor.ts'
 import type { OpenFile } from '../editor/open-file.ts'
-import { canAskAi, isAtWork, isInConflict, isMerging } from '../page/branch-facts.ts'
+import { BASES, canAskAi, isAtWork, isInConflict, isMerging } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -64,7 +64,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
         marked: Text.of((marked ?? '').split('\n')),
         isSaved: !isOfDrafts,
         ends: { ours: endsWithLine(sides.ours), theirs: endsWithLine(sides.theirs) },
-        names: { ours: readable(ours), theirs: readable(theirs) },
+        names: { ours: readable(ours), base: BASES[merging.kind], theirs: readable(theirs) },
         by: known.by === undefined ? undefined : withoutTricks(known.by),
         askAi: canAsk ? only => askAi(page, tab, [file.path], only) : undefined,
         onCount: () => tab.merging.touch(),
@@ -225,7 +225,13 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
           {isTyped ? null : (
             <WholeSide look="ours" title="Ours" name={merging?.ours ?? ''} side={sides.ours} skipped={skipped} />
           )}
-          <WholeSide look="base" title="Base" name="common ancestor" side={sides.base} skipped={skipped} />
+          <WholeSide
+            look="base"
+            title="Base"
+            name={BASES[merging?.kind ?? 'merge']}
+            side={sides.base}
+            skipped={skipped}
+          />
           <WholeSide look="theirs" title="Theirs" name={merging?.theirs ?? ''} side={sides.theirs} skipped={skipped} />
         </div>
       </div>

@@ -39,6 +39,15 @@ export const MERGING = {
   revert: 'reverting',
 } as const
 
+/** What the base of a conflict is. */
+export const BASES = {
+  merge: 'common ancestor',
+  rebase: 'parent of the commit',
+  'cherry-pick': 'parent of the commit',
+  revert: 'the reverted commit',
+  drafts: 'common ancestor',
+} as const
+
 /** The drafts at or below a path. */
 export function draftsAt(page: Page, branch: string, path: string): string[] {
   return draftsOf(page, branch).filter(draft => draft === path || draft.startsWith(`${path}/`))

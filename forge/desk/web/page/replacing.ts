@@ -121,3 +121,32 @@ export function editsOf(hits: readonly Hit[]): { path: string; edits: LineEdit[]
     edits: all.map(({ line, from, to, insert }) => ({ line, from, to, insert })),
   }))
 }
+
+/** Hits as they are in the files after other hits were replaced: lines and texts may have changed. */
+export function afterReplacing(hits: readonly Hit[], replaced: readonly Hit[]): Hit[] {
+  return hits.map(hit => {
+    const before = replaced.filter(it => it.path === hit.path && it.line < hit.line)
+    const beside = replaced.filter(it => it.path === hit.path && it.line === hit.line)
+    const lines = before.reduce((sum, { insert }) => sum + insert.split('\n').length - 1, 0)
+    const left = beside.filter(({ from }) => from < hit.from)
+    const moved = left.reduce((sum, { from, to, insert }) => sum + insert.length - (to - from), 0)
+    const text = beside
+      .toSorted((one, other) => other.from - one.from)
+      .reduce((line, { from, to, insert }) => line.slice(0, from) + insert + line.slice(to), hit.text)
+    return { ...hit, line: hit.line + lines, from: hit.from + moved, to: hit.to + moved, text }
+  })
+}
+
+/** The keys of the hits that some hits of an earlier search are now: the nearest with the same text, one for each. */
+export function sameHits(before: readonly Hit[], now: readonly Hit[]): Set<string> {
+  const keys = new Set<string>()
+  const placeOf = ({ path, from, text }: Hit) => `${path}\0${from}\0${text}`
+  const byPlace = Map.groupBy(now, placeOf)
+  for (const hit of before) {
+    const [nearest] = (byPlace.get(placeOf(hit)) ?? [])
+      .filter(({ key }) => !keys.has(key))
+      .toSorted((one, other) => Math.abs(one.line - hit.line) - Math.abs(other.line - hit.line))
+    if (nearest) keys.add(nearest.key)
+  }
+  return keys
+}

@@ -58,8 +58,14 @@ export class ReviewState extends ServerValue<Change[]> {
    */
   readonly containedBy = signal<Containment | undefined>(undefined)
   readonly comments: ServerValue<Comment[]>
-  /** The line on which a comment is being written, and its text so far. */
-  readonly commenting = signal<(Pick<Comment, 'path' | 'side'> & { line: number }) | undefined>(undefined)
+  /**
+   * The line on which a comment is being written. `answers`: the id of the comment that it answers, if that one is shown
+   * apart from its line.
+   */
+  readonly commenting = signal<(Pick<Comment, 'path' | 'side'> & { line: number; answers?: string }) | undefined>(
+    undefined,
+  )
+  /** The text of that comment so far. */
   readonly comment = signal('')
   /** The file selected in the list. */
   readonly current = signal<string | undefined>(undefined)

@@ -4,7 +4,7 @@ import type { News } from '../../contract/news.ts'
 import type { Match } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import type { Connection } from '../ui/socket.ts'
-import { editsOf, type Hit, type Hits, hitsOf, type Replacing } from './replacing.ts'
+import { afterReplacing, editsOf, type Hit, type Hits, hitsOf, type Replacing, sameHits } from './replacing.ts'
 
 type Found = Extract<News, { say: 'found' }>
 
@@ -27,6 +27,8 @@ export class TextSearch {
   readonly wantedField = signal<'words' | 'replacement'>('words')
   /** The hits that are not to be replaced, by their keys. */
   readonly leftOut = signal<ReadonlySet<string>>(new Set())
+  /** The index of the selected row. */
+  readonly active = signal(1)
   /** The tree in which the shown matches were found. */
   tree: string | undefined
   /** The words and options with which the shown matches were found; their replacements are made with these. */
@@ -48,6 +50,10 @@ export class TextSearch {
   readonly #at: At
   #search: number | undefined
   #turn = 0
+  /** Whether the matches that arrive first take the place of the shown ones. */
+  #replacesShown = false
+  /** The hits left out of the search before, which are left out of its repetition, too. */
+  #kept: readonly Hit[] = []
   /** Matches that arrived before the id of their search was known. */
   #early: Found[] = []
 
@@ -56,14 +62,30 @@ export class TextSearch {
     this.#at = at
   }
 
+  /** Searches again after files have changed. The shown matches stay until the new ones arrive. */
+  async again(): Promise<void> {
+    if (this.words.peek() === this.found.peek()) await this.#begin(this.#keptNow())
+    else await this.start()
+  }
+
   async start(): Promise<void> {
+    this.active.value = 1
+    await this.#begin(undefined)
+  }
+
+  /** `kept`: the hits that stay left out when the search is repeated; undefined for a new search. */
+  async #begin(kept: readonly Hit[] | undefined): Promise<void> {
     const turn = ++this.#turn
     this.stop()
     this.#early = []
-    this.matches.value = []
+    this.#kept = kept ?? []
+    this.#replacesShown = kept !== undefined
+    if (!kept) {
+      this.matches.value = []
+      this.leftOut.value = new Set()
+    }
     this.isCut.value = false
     this.problem.value = undefined
-    this.leftOut.value = new Set()
     this.tree = undefined
     const words = this.words.peek()
     const asked = { words, isRegex: this.isRegex.peek(), matchCase: this.matchCase.peek() }
@@ -116,6 +138,17 @@ export class TextSearch {
     this.leftOut.value = leftOut
   }
 
+  /** The hits that are left out now; those of a repetition without results yet are the ones before it. */
+  #keptNow(): readonly Hit[] {
+    const leftOut = this.leftOut.peek()
+    return this.#replacesShown ? this.#kept : this.hits.peek().hits.filter(({ key }) => leftOut.has(key))
+  }
+
+  /** Searches again after hits have been replaced. */
+  async afterReplacing(hits: readonly Hit[]): Promise<void> {
+    await this.#begin(afterReplacing(this.#keptNow(), hits))
+  }
+
   /** Replaces hits in the files of a branch. */
   async replace(branch: string, hits: readonly Hit[]) {
     const { tree } = this
@@ -142,7 +175,14 @@ export class TextSearch {
   }
 
   #take(found: Found): void {
-    this.matches.value = [...this.matches.peek(), ...found.matches].slice(0, MAX_MATCHES)
+    const before = this.#replacesShown ? [] : this.matches.peek()
+    if (!this.#replacesShown || found.matches.length > 0 || found.isDone) {
+      this.#replacesShown = false
+      batch(() => {
+        this.matches.value = [...before, ...found.matches].slice(0, MAX_MATCHES)
+        if (this.#kept.length > 0) this.leftOut.value = sameHits(this.#kept, this.hits.value.hits)
+      })
+    }
     if (found.isCut || this.matches.peek().length === MAX_MATCHES) this.isCut.value = true
     if (found.isDone) this.isRunning.value = false
   }

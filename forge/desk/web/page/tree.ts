@@ -5,6 +5,7 @@ import type { FolderEntry } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import { baseName, folderOf, foldersAbove, joinPath } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
+import { TypeAhead } from '../ui/type-ahead.ts'
 
 export interface TreeRow {
   path: string
@@ -45,6 +46,8 @@ export class Tree {
   readonly filterWanted = signal(0)
   /** The paths of the files that match the filter; undefined without a filter, or until they are known. */
   readonly matches = signal<readonly string[] | undefined>(undefined)
+  /** The begin of a name that is being typed. */
+  readonly typeAhead = new TypeAhead()
   #filterTimer: ReturnType<typeof setTimeout> | undefined
   /** The row at which a selection of several rows began. */
   #anchor = ''

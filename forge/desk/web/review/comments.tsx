@@ -1,5 +1,5 @@
 /** Comments on the lines of a review: below their line, and the field that a new one is written in. */
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { type Comment, MAX_COMMENT_CHARS, MAX_LINE_CHARS } from '../../contract/comments.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import type { Page, Tab } from '../page/state.ts'
@@ -15,10 +15,12 @@ export interface CommentPlace {
   path: string
   side: Comment['side']
   line: number
+  /** The id of the comment that is answered, if it is shown apart from its line. */
+  answers?: string
 }
 
 export const isSamePlace = (one: CommentPlace, other: CommentPlace | undefined): boolean =>
-  one.path === other?.path && one.side === other.side && one.line === other.line
+  one.path === other?.path && one.side === other.side && one.line === other.line && one.answers === other.answers
 
 /** The comments of a file that have a line in its diff, by that line. */
 export function commentsAt(tab: Tab, { path, side, line }: CommentPlace): Comment[] {
@@ -53,9 +55,22 @@ export function OtherComments({ tab }: { tab: Tab }) {
   return (
     <section class="other-comments" aria-label="Comments on other lines">
       {others.map(comment => (
-        <CommentBox key={comment.id} tab={tab} comment={comment} isElsewhere />
+        <OtherComment key={comment.id} tab={tab} comment={comment} />
       ))}
     </section>
+  )
+}
+
+/** A comment apart from its line, and the field of an answer to it. */
+function OtherComment({ tab, comment }: { tab: Tab; comment: Comment }) {
+  const { id, path, side, line, madeAt, text } = comment
+  const place = { path, side, line: line ?? madeAt, answers: id }
+  const isWriting = isSamePlace(place, tab.review.commenting.value)
+  return (
+    <>
+      <CommentBox tab={tab} comment={comment} isElsewhere />
+      {isWriting ? <NewComment tab={tab} place={place} text={text} /> : null}
+    </>
   )
 }
 
@@ -71,7 +86,7 @@ interface BoxProps {
 
 function CommentBox({ tab, comment, isElsewhere = false }: BoxProps) {
   const page = usePage()
-  const { id, commit, path, side, line, text, words, author, time, isResolved } = comment
+  const { id, commit, path, side, line, madeAt, text, words, author, time, isResolved } = comment
   const change = (ask: () => Promise<unknown>) =>
     ask().then(
       () => {
@@ -99,12 +114,13 @@ function CommentBox({ tab, comment, isElsewhere = false }: BoxProps) {
         ) : null}
         {isResolved ? <span class="meta">Resolved</span> : null}
         <span class="grow" />
-        {isElsewhere || isResolved || line === undefined ? null : (
+        {isResolved ? null : (
           <Button
             look="quiet small"
             words="Reply"
             onClick={() => {
-              tab.review.commenting.value = { path, side, line }
+              const place = { path, side, line: line ?? madeAt }
+              tab.review.commenting.value = isElsewhere ? { ...place, answers: id } : place
             }}
           />
         )}
@@ -138,13 +154,20 @@ function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text:
   const { review } = tab
   const field = useRef<HTMLTextAreaElement>(null)
   const id = useId()
-  useEffect(() => {
+  const begunAt = useRef<Element | null>(null)
+  // A layout effect: letters typed right after the click are meant for the field.
+  useLayoutEffect(() => {
+    begunAt.current = document.activeElement
     field.current?.focus()
     field.current?.scrollIntoView({ block: 'nearest' })
   }, [])
+  // The focus goes back to the button that opened the field; to the diffs if there is none, as after the dialog.
   const close = () => {
     review.commenting.value = undefined
     review.comment.value = ''
+    const { current } = begunAt
+    if (current instanceof HTMLElement && current.isConnected && current !== document.body) current.focus()
+    else page.places.focus('diffs')
   }
   const add = async () => {
     const words = review.comment.peek().trim()

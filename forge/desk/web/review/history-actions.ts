@@ -17,9 +17,12 @@ import { type NamedCommit, takeBack } from './parts-actions.ts'
 export interface ChosenCommits {
   page: Page
   chosen: readonly CommitRow[]
-  /** The branch of the history; undefined for that of a file or a commit, and for search results. */
+  /** The branch of the history; undefined for that of a commit. */
   branch: string | undefined
-  /** The loaded commits of the branch's first-parent history, newest first. */
+  /**
+   * The loaded commits of the branch's first-parent history, newest first: those that can be rewritten. Empty for the
+   * history of a file or of lines, and for search results.
+   */
   line: readonly CommitRow[]
 }
 

@@ -57,8 +57,8 @@ export function HistoryView({ tab, path }: HistoryProps) {
   const current = rows[selected.value]
   const [first, last] = [Math.min(anchor.value, selected.value), Math.max(anchor.value, selected.value)]
   const isWhole = path === undefined && words.value === ''
-  const branch = tab.at.kind === 'branch' && isWhole ? tab.at.branch : undefined
-  const line = useMemo(() => lineOf(rows), [rows])
+  const branch = branchOf(tab)
+  const line = useMemo(() => (isWhole ? lineOf(rows) : []), [rows, isWhole])
   const about = { page, branch, line, chosen: rows.slice(first, last + 1) }
   const select = (index: number, isExtended = false) => {
     hasSelected.current = true
@@ -73,7 +73,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
     page.openMenu(historyMenu({ ...about, chosen }), placeOfMenu(event, element), list.current ?? undefined)
   }
   const drag: RowDrag = {
-    isPossible: branch !== undefined,
+    isPossible: branch !== undefined && isWhole,
     begin: index => {
       if (index < first || index > last) select(index)
     },

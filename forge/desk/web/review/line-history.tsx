@@ -2,9 +2,11 @@
 import { useSignal } from '@preact/signals'
 import { useEffect } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
+import { branchOf } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import type { Tab } from '../page/state.ts'
 import { usePage } from '../page/state.ts'
+import { actionFor } from '../ui/action.ts'
 import { Failed } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { shortId, visible, withoutTricks } from '../ui/names.ts'
@@ -12,6 +14,7 @@ import { useServerValue } from '../ui/server-value.ts'
 import { age, fullTime } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { Button, Empty, Waiting } from '../ui/words.tsx'
+import { historyActions, openRevert } from './history-actions.ts'
 import { MessageBody } from './message-body.tsx'
 import { useCommit } from './use-commit.ts'
 
@@ -73,7 +76,13 @@ export function LineHistory({ tab, path, lines }: LinesProps) {
           if (event.key === 'Enter') open()
           else if (step !== undefined) {
             selected.value = Math.max(0, Math.min(selected.value + step, rows.length - 1))
-          } else return
+          } else {
+            const chosen = current ? [current.commit] : []
+            const run = actionFor(historyActions, { page, branch: branchOf(tab), line: [], chosen }, event)
+            if (!run) return
+            run()
+            event.stopPropagation()
+          }
           event.preventDefault()
         }}
         row={index => {
@@ -90,7 +99,7 @@ export function LineHistory({ tab, path, lines }: LinesProps) {
           ) : null
         }}
       />
-      {current ? <Detail key={current.commit.oid} row={current} open={() => open()} /> : null}
+      {current ? <Detail key={current.commit.oid} tab={tab} row={current} open={() => open()} /> : null}
     </div>
   )
 }
@@ -132,8 +141,9 @@ function Row({ row: { commit }, index, isSelected, select, open }: RowProps) {
   )
 }
 
-function Detail({ row: { commit: row, hunks }, open }: { row: Rows[number]; open: () => void }) {
+function Detail({ tab, row: { commit: row, hunks }, open }: { tab: Tab; row: Rows[number]; open: () => void }) {
   const page = usePage()
+  const branch = branchOf(tab)
   const { commit } = useCommit(row.oid)
   const body = commit?.message.slice(commit.message.indexOf('\n') + 1).trim()
   return (
@@ -155,6 +165,9 @@ function Detail({ row: { commit: row, hunks }, open }: { row: Rows[number]; open
             words="Changes"
             onClick={() => page.open({ kind: 'commit', commit: row.oid }).show({ kind: 'review' })}
           />
+          {branch === undefined ? null : (
+            <Button look="small" icon="undo" words="Revert…" onClick={() => openRevert(page, row, branch)} />
+          )}
         </div>
       </div>
       {body && commit?.message.includes('\n') ? <MessageBody text={body} /> : null}

@@ -73,6 +73,15 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     await page.getByRole('tablist', { name: 'Branches' }).getByRole('tab', { name: before, selected: true }).waitFor()
     await page.getByRole('textbox', { name: 'Editor' }).getByText('two', { exact: true }).waitFor()
     await page.getByText('2:1', { exact: true }).waitFor()
+    // The commit that it shows can be reverted from its tab, in a branch that is asked for.
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type(`Revert ${before}`)
+    await page.getByRole('option', { name: `Revert ${before} in a branch…` }).click()
+    await page
+      .getByRole('dialog', { name: `Revert ${before} in…` })
+      .getByText('main')
+      .waitFor()
+    await page.keyboard.press('Escape')
     // The line comes from a commit in which the file had another name.
     await page.locator('.cm-blame .blame-first').getByText('Mira').click()
     await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name: 'old.txt' }).waitFor()
@@ -103,6 +112,12 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     const changes = page.getByRole('region', { name: 'Changes of these lines' })
     await changes.getByText('TWO', { exact: true }).waitFor()
     // The list has the focus.
+    await until(async () => await list.evaluate(it => it === document.activeElement))
+    // The commit that broke the line is reverted from here.
+    await page.keyboard.press('e')
+    const revert = page.getByRole('dialog', { name: /^Revert [0-9a-f]{8} in main$/ })
+    await revert.getByText('“Shout”').waitFor()
+    await page.keyboard.press('Escape')
     await until(async () => await list.evaluate(it => it === document.activeElement))
     await page.keyboard.press('ArrowDown')
     await page.getByRole('complementary', { name: 'Commit' }).getByRole('heading', { name: 'Count' }).waitFor()

@@ -50,8 +50,10 @@ describe.skipIf(!hasBrowser)('a search in files', () => {
     await page.keyboard.press('Control+Alt+Enter')
     await page.getByRole('paragraph').getByText('Replaced 6 matches in 2 files').waitFor()
     await desk.isText('main', 'src/b.ts', "import { claim } from './claim'\n\nexport const two = claim(2) + lease(3)\n")
-    // The search shows the match that was not replaced.
+    // The search shows the match that was not replaced, which stays left out.
     await status('1 match in 1 file')
+    await page.locator('.result.left-out').getByText('(3)').waitFor()
+    await page.getByRole('button', { name: 'Replace', exact: true }).last().waitFor()
     await page.keyboard.press('Control+Shift+s')
     await until(async () => (await desk.messageOf('main')).startsWith('edit: src/a.ts, src/b.ts'))
   })
@@ -67,8 +69,31 @@ describe.skipIf(!hasBrowser)('a search in files', () => {
     await desk.isText('main', 'src/b.ts', text => text.includes('2.lease() + 3.lease()'))
     await page.getByRole('button', { name: 'Undo', exact: true }).click()
     await desk.isText('main', 'src/b.ts', text => text.includes('lease(2) + lease(3)'))
+    // The menu of a folder limits the search to it.
+    await page.getByRole('treeitem', { name: 'docs' }).click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Find in folder…' }).click()
+    await until(async () => (await field('Files to search').inputValue()) === 'docs/')
+    await status('No results')
     await field('Files to search').fill('../x')
     await status('leave out the “..”')
+  })
+
+  test('shows the files as they are now: a result that typing has moved is opened where it is', async () => {
+    await page.keyboard.press('Control+Shift+f')
+    await page.keyboard.type('two')
+    await status('1 line in 1 file')
+    await page.getByRole('option', { name: /export const two/ }).click()
+    await page.getByText('3:17', { exact: true }).waitFor()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.type('first\nsecond\n')
+    await page.keyboard.press('Control+Shift+f')
+    const moved = page.getByRole('option', { name: /^5.*export const two/ })
+    await moved.waitFor()
+    expect(await moved.getAttribute('aria-selected')).toBe('true')
+    await moved.click()
+    await page.getByText('5:17', { exact: true }).waitFor()
+    await page.keyboard.type('three')
+    await desk.isText('main', 'src/b.ts', text => text.includes('export const three = lease(2)'))
   })
 
   test('finds whole words', async () => {

@@ -13,10 +13,24 @@ const MIRA = { author: 'Mira Okafor <mira@example.com>' }
 const LINES = Array.from({ length: 20 }, (_, at) => `line ${at}`)
 const text = (lines: readonly string[]) => `${lines.join('\n')}\n`
 
+/** Lines that one commit changes together. */
+const PAIR = 'if (one) {\n  return 1\n}\n'
+
 const template = templateOf(async path => {
-  await commit(path, 'main', { 'a.txt': text(LINES), 'same.txt': 'begin\n' }, { ...MIRA, message: 'Begin' })
+  await commit(
+    path,
+    'main',
+    { 'a.txt': text(LINES), 'same.txt': 'begin\n', 'pair.txt': PAIR },
+    { ...MIRA, message: 'Begin' },
+  )
   const both = LINES.with(2, 'second').with(15, 'fifteenth')
-  await commit(path, 'main', { 'a.txt': text(both), 'new.txt': 'new\n' }, { ...MIRA, message: 'Do both\n\nAt once.' })
+  const other = PAIR.replaceAll('one', 'two').replace('1', '2')
+  await commit(
+    path,
+    'main',
+    { 'a.txt': text(both), 'new.txt': 'new\n', 'pair.txt': other },
+    { ...MIRA, message: 'Do both\n\nAt once.' },
+  )
   for (const name of ['one', 'two', 'three'])
     await commit(path, 'main', { 'same.txt': `${name}\n` }, { ...MIRA, message: `Write ${name}` })
 })
@@ -47,6 +61,10 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await page.keyboard.press('p')
     const parts = dialog().getByRole('region', { name: 'Changes of the first commit' })
     await parts.getByRole('checkbox', { name: 'Change at line 3 of a.txt' }).check()
+    // The first of two changed lines: the other one stays below it.
+    await parts.getByRole('button', { name: 'pair.txt' }).click()
+    await parts.getByRole('checkbox', { name: 'deleted if (one) {' }).check()
+    await parts.getByRole('checkbox', { name: 'added if (two) {' }).check()
     await dialog().getByLabel('Message of the first commit').fill('Do the first')
     await dialog().getByLabel('Message of the second commit').fill('Do the second\n\nLater.')
     await dialog().getByText('rewrites 5 commits').waitFor()
@@ -61,6 +79,7 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await dialog().waitFor({ state: 'detached' })
     expect((await subjects()).slice(3)).toEqual(['Do the second', 'Do the first', 'Begin'])
     expect(await desk.git('show', 'main~4:a.txt')).toBe(text(LINES.with(2, 'second')).trimEnd())
+    expect(await desk.git('show', 'main~4:pair.txt')).toBe('if (two) {\n  return 1\n}')
     expect(await desk.git('log', '-1', '--format=%b', 'main~3')).toBe('Later.')
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
     await row('Do both').waitFor()

@@ -125,14 +125,21 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await confirm('Amend', 'Add four and more', 'Add three', 'Add two', 'Add one', 'Begin')
     expect(await desk.git('show', 'main:README.md')).toContain('typed')
     await page.locator('.status .saved').getByText('Saved →').waitFor()
+    // Without drafts the message is all that can be changed: it has the focus, without the line end of its last line.
+    await page.keyboard.press('Alt+Shift+t')
+    await dialog().locator('textarea:focus').waitFor()
+    expect(await message().inputValue()).toBe('Add four and more')
   })
 
-  test('commits of a search, and of a file’s history, are looked at only', async () => {
+  test('commits of a search, and of a file’s history, are not rewritten, but reverted', async () => {
     await open()
     await page.getByLabel('Search this history').fill('three')
     await until(async () => (await list().getByRole('option').count()) === 1)
     await row('Add three').click({ button: 'right' })
     await page.getByRole('menuitem', { name: 'Browse files at this commit' }).waitFor()
     expect(await page.getByRole('menuitem', { name: /Reword|Drop|Squash/ }).count()).toBe(0)
+    await page.getByRole('menuitem', { name: 'Revert…' }).click()
+    await dialog().getByText('“Add three”').waitFor()
+    await page.keyboard.press('Escape')
   })
 })
