@@ -1,6 +1,6 @@
 /**
  * Compares the definitions and references that forge/code finds by syntax and name with those of ctags and of a language
- * server, on checkouts of real repositories. Prints a row for each, as in docs/code.md.
+ * server, on checkouts of real repositories. Prints a row for each, as in docs/architecture.md.
  * `bun bench/definitions.ts LANGUAGE FOLDER [SERVER…]`: LANGUAGE is ctags' name of it (TypeScript, Python, Go, Rust, C);
  * SERVER is the command of a language server that speaks over its standard input and output.
  */
@@ -40,6 +40,8 @@ interface Tag extends Place {
   name: string
   kind: string
   scopeKind?: string
+  /** `def` for a definition, else what kind of reference it is. */
+  roles?: string
 }
 interface Source {
   path: string
@@ -67,16 +69,9 @@ async function read(cache: string): Promise<Source[]> {
 /** By file, name and line; a definition that ctags gives another line of the same declaration counts as found. */
 async function besideCtags(sources: readonly Source[]): Promise<void> {
   const byPath = new Map(sources.map(source => [source.path, source]))
-  const list = sources.map(({ path }) => path).join('\n')
-  const child = Bun.spawn(['ctags', '--output-format=json', '--fields=+nKS', '--sort=no', '-L', '-', '-f', '-'], {
-    cwd: folder,
-    stdin: Buffer.from(list),
-    stderr: 'ignore',
-  })
-  const tags = (await child.stdout.text())
-    .split('\n')
-    .filter(line => line.startsWith('{'))
-    .map(line => JSON.parse(line) as Tag)
+  const all = await tagsOf(sources)
+  const tags = all
+    .filter(({ roles = 'def' }) => roles === 'def')
     .filter(({ kind, name }) => !NO_DEFINITIONS.test(kind) && !name.startsWith('__anon'))
     .filter(tag => !isLocalTag(tag, byPath.get(tag.path)?.text ?? ''))
   const isFound = (tag: (typeof tags)[number]) =>
@@ -108,6 +103,44 @@ ${missed.length} missed; ${more.length} more, of which ${wrong.length} are not a
         all.slice(0, 6).map(it => `${it.path}:${it.line} ${it.name}`),
       )
   }
+  referencesBesideCtags(
+    byPath,
+    all.filter(({ roles = 'def' }) => roles !== 'def'),
+  )
+}
+
+async function tagsOf(sources: readonly Source[]): Promise<Tag[]> {
+  const options = ['--output-format=json', '--fields=+nKSr', '--extras=+r', '--sort=no', '-L', '-', '-f', '-']
+  const child = Bun.spawn(['ctags', ...options], {
+    cwd: folder,
+    stdin: Buffer.from(sources.map(({ path }) => path).join('\n')),
+    stderr: 'ignore',
+  })
+  return (await child.stdout.text())
+    .split('\n')
+    .filter(line => line.startsWith('{'))
+    .map(line => JSON.parse(line) as Tag)
+}
+
+/**
+ * ctags knows few references: what is imported and included, and macros that are undefined. By file and name; headers of
+ * the system, which are outside of the repository, are left out.
+ */
+function referencesBesideCtags(byPath: ReadonlyMap<string, Source>, tags: readonly Tag[]): void {
+  const told = tags.filter(({ roles }) => roles !== 'system')
+  const missed = told.filter(({ path, name }) => {
+    const { references = [], imports = [] } = byPath.get(path)?.facts ?? {}
+    const words = name.split(/[^\w$]+/).filter(Boolean)
+    const isImported = imports.some(
+      it => it.replace(/^(?:\.\/)+/, '') === name || it.endsWith(name.replace(/^\.+/, '')),
+    )
+    return !isImported && !words.every(word => references.includes(word))
+  })
+  console.log(
+    `${language}, ctags: ${told.length} references, ${told.length - missed.length} found, ${missed.length} missed`,
+  )
+  if (process.env.VERBOSE)
+    for (const it of missed.slice(0, 20)) console.log(`  missed ${it.path}:${it.line} ${it.name}`)
 }
 
 /**
@@ -242,6 +275,7 @@ function spread<T>(all: readonly T[], most: number): T[] {
 /** A language server, by its protocol: messages of JSON, each with its length in front. */
 class Client {
   readonly #answers = new Map<number, (result: unknown) => void>()
+  readonly #read = Promise.withResolvers<void>()
   #id = 0
 
   private constructor(
@@ -258,7 +292,11 @@ class Client {
       processId: process.pid,
       rootUri,
       workspaceFolders: [{ uri: rootUri, name: 'root' }],
-      capabilities: { textDocument: { definition: { linkSupport: false } }, workspace: { configuration: true } },
+      capabilities: {
+        textDocument: { definition: { linkSupport: false } },
+        workspace: { configuration: true },
+        experimental: { serverStatusNotification: true },
+      },
     })
     client.#send({ method: 'initialized', params: {} })
     return client
@@ -270,8 +308,9 @@ class Client {
     this.#send({ method: 'textDocument/didOpen', params: { textDocument } })
   }
 
-  /** Waits until the server has read its project, which the first answer shows. */
+  /** Waits until the server has read its project, which its first answer shows; rust-analyzer says so itself. */
   async ready(path: string): Promise<void> {
+    if (server[0]?.endsWith('rust-analyzer')) await this.#read.promise
     await this.#ask('textDocument/documentSymbol', { textDocument: { uri: this.#uri(path) } })
   }
 
@@ -332,7 +371,13 @@ class Client {
     }
   }
 
-  #take(message: { id?: number; method?: string; result?: unknown; params?: { items?: unknown[] } }): void {
+  #take(message: {
+    id?: number
+    method?: string
+    result?: unknown
+    params?: { items?: unknown[]; quiescent?: boolean }
+  }): void {
+    if (message.method === 'experimental/serverStatus' && message.params?.quiescent) this.#read.resolve()
     if (message.method !== undefined && message.id !== undefined) {
       // The server asks for its settings: none are set.
       const result = message.method === 'workspace/configuration' ? (message.params?.items ?? []).map(() => null) : null

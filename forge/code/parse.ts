@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Language, type Node, Parser, Query, type QueryMatch } from '@vscode/tree-sitter-wasm'
+import { Language, type Node, Parser, Query, type QueryMatch, type Tree } from '@vscode/tree-sitter-wasm'
 import { aroundIn } from './around.ts'
 import { type CodeFacts, type Definition, type DefinitionKind, NO_FACTS } from './facts.ts'
 import { foldsIn } from './folds.ts'
@@ -13,6 +13,7 @@ import { importsIn } from './imports.ts'
 import type { GrammarName } from './languages.ts'
 import { isOffered } from './offered.ts'
 import type { Parsed, ParseOrder } from './parsers.ts'
+import { errorChars, isMostlyError, joined, piecesOf } from './pieces.ts'
 
 type Grammar = { parser: Parser; query: Query }
 
@@ -31,6 +32,13 @@ const MAX_PARSE_MEMORY = 1 << 30
 /** Time and memory are looked at after this many calls of a grammar's progress. */
 const CALLS_PER_LOOK = 20
 
+/** The files of a grammar's query, where they are not the one of its name. */
+const QUERIES: Partial<Record<GrammarName, readonly string[]>> = {
+  javascript: ['ecmascript', 'javascript'],
+  typescript: ['ecmascript', 'typescript'],
+  tsx: ['ecmascript', 'typescript'],
+}
+
 const grammars = new Map<GrammarName, Promise<Grammar>>()
 let isReady: Promise<void> | undefined
 
@@ -39,7 +47,8 @@ let isReady: Promise<void> | undefined
  * around a range.
  */
 export async function parse({ grammar: name, text, wanted }: ParseOrder): Promise<Parsed> {
-  const { parser, query } = await grammarNamed(name)
+  const grammar = await grammarNamed(name)
+  const { parser } = grammar
   const isOver = limit()
   const tree = parser.parse(text, null, { progressCallback: isOver })
   if (!tree) {
@@ -49,11 +58,35 @@ export async function parse({ grammar: name, text, wanted }: ParseOrder): Promis
   }
   try {
     if (wanted.kind === 'around') return { ...NOTHING, around: aroundIn(tree, wanted.ranges) }
-    const facts = factsOf(name, query.matches(tree.rootNode, { progressCallback: isOver }))
+    const facts = factsIn(name, grammar, { tree, text, isOver })
     return { ...NOTHING, facts, folds: wanted.kind === 'structure' ? foldsIn(tree, text) : [] }
   } finally {
     tree.delete()
   }
+}
+
+type Parsing = { tree: Tree; text: string; isOver: () => boolean }
+
+/** The facts of a text. Where much of it has no syntax tree, its pieces are parsed alone, if less of them has none. */
+function factsIn(name: GrammarName, { parser, query }: Grammar, { tree, text, isOver }: Parsing): CodeFacts {
+  const factsFrom = ({ rootNode }: Tree) => factsOf(name, query.matches(rootNode, { progressCallback: isOver }))
+  const whole = factsFrom(tree)
+  if (!isMostlyError(tree.rootNode)) return whole
+  const parts: CodeFacts[] = []
+  let errors = 0
+  for (const piece of piecesOf(text)) {
+    const part = parser.parse(text, null, { includedRanges: [piece], progressCallback: isOver })
+    if (!part) {
+      parser.reset()
+      return whole
+    }
+    parts.push(factsFrom(part))
+    errors += errorChars(part.rootNode)
+    part.delete()
+  }
+  if (errors >= errorChars(tree.rootNode)) return whole
+  const all = joined([...parts, { ...whole, definitions: [] }])
+  return { ...all, definitions: all.definitions.slice(0, MAX_DEFINITIONS) }
 }
 
 /** What is sent for a text that is given up. */
@@ -82,13 +115,13 @@ async function grammarNamed(name: GrammarName): Promise<Grammar> {
 
 async function load(name: GrammarName): Promise<Grammar> {
   const language = await Language.load(join(WASM, `tree-sitter-${name}.wasm`))
-  const query = await readFile(
-    join(import.meta.dirname, 'queries', `${name === 'tsx' ? 'typescript' : name}.scm`),
-    'utf8',
+  const files = QUERIES[name] ?? [name]
+  const queries = await Promise.all(
+    files.map(file => readFile(join(import.meta.dirname, 'queries', `${file}.scm`), 'utf8')),
   )
   const parser = new Parser()
   parser.setLanguage(language)
-  return { parser, query: new Query(language, query) }
+  return { parser, query: new Query(language, queries.join('\n')) }
 }
 
 // --- From matches to facts
@@ -136,6 +169,9 @@ function factsOf(language: GrammarName, matches: readonly QueryMatch[]): CodeFac
   }
 }
 
+/** Words of C that begin a statement, and are no names. */
+const STATEMENTS = /^(?:if|else|for|while|do|switch|return)$/
+
 /** The definitions in a match: several where one declaration has several names. */
 function definitionsIn(captures: QueryMatch['captures']): Found[] {
   const whole = captures.find(it => it.name.startsWith('definition.'))
@@ -154,7 +190,9 @@ function nameInDeclarator(declarator: Node): Node | undefined {
   let node: Node | null = declarator
   for (let depth = 0; node && depth < 20; depth++) {
     if (node.type === 'qualified_identifier') node = node.childForFieldName('name')
-    else if (/identifier$|^destructor_name$|^operator_name$/.test(node.type)) return node
+    else if (/identifier$|^destructor_name$|^operator_name$/.test(node.type))
+      // Behind a macro, the grammar takes `else if (…) {` for a function.
+      return STATEMENTS.test(node.text) ? undefined : node
     else if (node.type === 'template_function') node = node.childForFieldName('name')
     else
       node =

@@ -10,7 +10,10 @@ import { isCode } from '../../code/languages.ts'
 import { CodeReader } from '../../code/reader.ts'
 import { NONE, TagStore, type Tags } from './tags.ts'
 
-/** A file related to others. `isNext`: it uses one of them or is used by one. `lines`: its definitions in order. */
+/**
+ * A file related to others. `isNext`: it uses one of them or is used by one. `lines`: its definitions in order; none in
+ * many tests, which only use others.
+ */
 export type Near = { path: Path; isNext: boolean; lines: string[] }
 
 /**
@@ -96,13 +99,12 @@ export class CodeMap implements Disposable {
     const wanted = new Set(seeds.flatMap(at => [...(index.tags[at]?.refers ?? [])]))
     const nextOnes = new Set(ranked.filter(at => next.has(at)).slice(0, MAX_NEIGHBOURS))
     const others = ranked.filter(at => !nextOnes.has(at)).slice(0, MAX_TOLD_FILES - nextOnes.size)
-    const told = await Promise.all(
+    return await Promise.all(
       [...nextOnes, ...others].map(async at => {
         const file = index.files[at] as FileEntry
         return { path: file.path, isNext: nextOnes.has(at), lines: await this.#linesOf(file, wanted) }
       }),
     )
-    return told.filter(({ lines }) => lines.length > 0)
   }
 
   [Symbol.dispose](): void {

@@ -15,7 +15,7 @@ export type Tags = { defines: Uint32Array; refers: Uint32Array }
 type DefinitionLine = { name: number; line: string }
 
 /** The version of how tags are computed: increase it whenever the same content gets other tags. */
-const VERSION = 3
+const VERSION = 4
 const MAX_DEFINITIONS_PER_FILE = 400
 const MAX_REFERENCES_PER_FILE = 2000
 /** At most this many files are read at the same time. */

@@ -102,6 +102,12 @@ class Tide(Sea):
     def _own(self): pass
 async def main() -> None:
     pass
+with open('tides') as file:
+    TIDES = file.read()
+try:
+    import sea
+except ImportError:
+    sea = None
 `,
     outline: [
       '+ variable LEVEL 4-4',
@@ -111,8 +117,10 @@ async def main() -> None:
       '    - function inner 9-10',
       '  - method _own 11-11',
       '+ function main 12-13',
+      '+ variable TIDES 15-15',
+      '+ variable sea 19-19',
     ],
-    imports: ['./chart', './chart/read', './chart/draw', 'os/path'],
+    imports: ['./chart', './chart/read', './chart/draw', 'os/path', 'sea'],
   },
   {
     path: 'tide.go',
@@ -361,6 +369,34 @@ describe('of a text that no person wrote', () => {
       expect(column).toBeLessThanOrEqual(lines[line - 1]?.length ?? -1)
       expect(toColumn).toBeLessThanOrEqual(lines[toLine - 1]?.length ?? -1)
     }
+  })
+
+  test('a construct that a grammar does not know costs only the definition that it is in', async () => {
+    // Call signatures without semicolons.
+    const text = `export interface Handlers<E> {
+  // one
+  <I extends A = {}>(one: H<E, I>): [H<E, I>]
+  // two
+  <
+    I extends A = {},
+    R extends B<any> = any,
+  >(
+    one: H<E, I>,
+    two: H<E, R>
+  ): [H<E, I>, H<E, R>]
+}
+
+export type Path<A extends string> = A
+
+export function join(path: Path<string>): string {
+  const inner = () => path
+  return inner()
+}
+`
+    const { definitions, references } = await factsOf('a.ts', text)
+    const said = definitions.map(({ name, line, column, end }) => `${name} ${line}:${column} to ${end}`)
+    expect(said.slice(1)).toEqual(['Path 14:12 to 14', 'join 16:16 to 19'])
+    expect(references).toContain('inner')
   })
 
   test('ranges that the text does not have are answered, too', async () => {

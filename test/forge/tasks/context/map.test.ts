@@ -143,6 +143,15 @@ class SlowReader extends CodeReader {
   }
 }
 
+test('a test that defines nothing is near what it uses', async () => {
+  const tested = await commit(place.path, 'tested', {
+    ...FILES,
+    'test/tides.test.ts': "import { nextTide } from '../src/tides.ts'\ntest('the next one', () => void nextTide(1))\n",
+  })
+  const near = await map.near(tested, ['src/tides.ts'])
+  expect(near.filter(({ isNext }) => isNext).map(({ path }) => path)).toContain('test/tides.test.ts')
+})
+
 test('a name that many files define brings none of them near', async () => {
   const same = Object.fromEntries(
     Array.from({ length: 20 }, (_, at) => [`src/same${at}.ts`, 'export function readChart() {}\n']),
