@@ -8,7 +8,7 @@ import { chmod, lchown, lstat, mkdir, rename, rm, rmdir, symlink, unlink, writeF
 import { changesIn, diffTrees } from '../../core/git/diffs.ts'
 import type { Entry, Path } from '../../core/git/repository.ts'
 import { openAll } from '../ai/closed-container.ts'
-import type { WorkInProgressVfs } from '../vfs.ts'
+import { WorkInProgressVfs } from '../vfs.ts'
 import type { Launcher } from './launch.ts'
 
 /** A change of a file, as the protocol numbers them: created, changed, deleted. */
@@ -26,7 +26,7 @@ export class BranchCopy implements AsyncDisposable {
     readonly made: { filled: Promise<void> } & AsyncDisposable,
     launcher: Launcher,
   ) {
-    this.#vfs = vfs
+    this.#vfs = asNow(vfs)
     this.filled = made.filled.then(async () => {
       await launcher.own(folder)
     })
@@ -50,11 +50,12 @@ export class BranchCopy implements AsyncDisposable {
   }
 
   /**
-   * Makes the files as they are in `vfs`. Gives the changed ones. The caller runs one call at a time, and none before
+   * Makes the files as they are in `latest`. Gives the changed ones. The caller runs one call at a time, and none before
    * the folder is filled.
    */
-  async follow(vfs: WorkInProgressVfs): Promise<FileEvent[]> {
+  async follow(latest: WorkInProgressVfs): Promise<FileEvent[]> {
     const before = this.#vfs
+    const vfs = asNow(latest)
     const paths = new Set([...before.changes.keys(), ...vfs.changes.keys()])
     if (before.base !== vfs.base) for (const path of await pathsBetween(before, vfs)) paths.add(path)
     const changed: { path: Path; was: Entry; is: Entry }[] = []
@@ -125,6 +126,10 @@ export class BranchCopy implements AsyncDisposable {
     }
   }
 }
+
+/** The files as they are now: a turn changes its own later. */
+const asNow = ({ objects, base, changes }: WorkInProgressVfs): WorkInProgressVfs =>
+  new WorkInProgressVfs(objects, base, changes)
 
 /** The paths in which the commits of two works in progress may differ. */
 async function pathsBetween(before: WorkInProgressVfs, after: WorkInProgressVfs): Promise<Path[]> {

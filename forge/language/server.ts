@@ -28,6 +28,7 @@ const MAX_FILES_WITH_PROBLEMS = 2_000
 const MAX_EARLIER_TEXTS = 10
 /** At most this many tasks of a server are followed at a time. */
 const MAX_TASKS = 100
+const BETWEEN_TASKS_MS = 200
 /** A server has found all problems of a text when it sends none for this long after its first, in milliseconds. */
 const QUIET_MS = 1_500
 
@@ -165,6 +166,18 @@ export class LanguageServer {
     })
     if (changes.length === 0 || !this.#capabilities) return
     this.#connection.notify('workspace/didChangeWatchedFiles', { changes })
+    this.saved(events.map(({ path }) => path))
+  }
+
+  /** Tells the server of open files that the folder has their text, which is what a save means to it. */
+  saved(paths: readonly Path[]): void {
+    const sync = this.#capabilities?.textDocumentSync
+    if (typeof sync !== 'object' || sync.save === undefined || sync.save === false) return
+    for (const path of paths) {
+      const uri = uriOf(path)
+      if (uri !== undefined && this.#known.has(path))
+        this.#connection.notify('textDocument/didSave', { textDocument: { uri } })
+    }
   }
 
   get #isIncremental(): boolean {
@@ -295,11 +308,23 @@ export class LanguageServer {
 
   /**
    * Resolves when the server has no task of its own under way, such as building an index, without which it does not know
-   * all files; or after `timeout` milliseconds.
+   * all files; or after `timeout` milliseconds. Gives whether there was one.
    */
-  async idle(timeout: number): Promise<void> {
+  async idle(timeout: number): Promise<boolean> {
     await this.ready
-    if (this.#tasks.size === 0 || this.hasEnded) return
+    if (this.#tasks.size === 0) return false
+    const end = performance.now() + timeout
+    // One task may begin after another.
+    for (let isQuiet = false; !isQuiet && !this.hasEnded && performance.now() < end; ) {
+      await this.#tasksEnded(end - performance.now())
+      await Bun.sleep(BETWEEN_TASKS_MS)
+      isQuiet = this.#tasks.size === 0
+    }
+    return true
+  }
+
+  async #tasksEnded(timeout: number): Promise<void> {
+    if (this.#tasks.size === 0) return
     const { promise, resolve } = Promise.withResolvers<void>()
     const end = setTimeout(resolve, timeout)
     this.#whenIdle.add(resolve)

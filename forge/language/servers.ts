@@ -83,7 +83,8 @@ export const SERVERS: readonly ServerSpec[] = [
     program: 'rust-analyzer',
     command: ['/opt/cargo/bin/rust-analyzer'],
     env: { CARGO_TARGET_DIR: '/tmp/target', CARGO_NET_OFFLINE: 'true', CARGO_HOME: '/tmp/cargo' },
-    initializationOptions: { checkOnSave: false },
+    // Errors of types come from `cargo check` alone, which runs on what the folder has.
+    initializationOptions: { checkOnSave: true },
     settings: {},
     files: { '.rs': 'rust' },
   },

@@ -20,6 +20,17 @@ const FILES = {
   'one.py': 'def double(number: int) -> int:\n    return number * 2\n\n\ndouble("a")\n',
   'run.sh': '#!/bin/bash\nif [ $1 = a ]; then echo a; fi\n',
   'main.cpp': 'int main() {\n  int count = "a";\n  return count;\n}\n',
+  // A function and its use in another file, for each of the other servers.
+  'term.py': 'def term(seconds: int) -> str:\n    return str(seconds)\n',
+  'use_term.py': 'from term import term\n\nterm(3)\n',
+  'term.sh': '#!/bin/bash\nterm() {\n  echo "$1"\n}\n',
+  'use-term.sh': '#!/bin/bash\n# shellcheck source=term.sh\nsource ./term.sh\nterm    3\n',
+  'term.h': 'int term(int seconds);\n',
+  'term.cpp': '#include "term.h"\nint term(int seconds) { return seconds; }\n',
+  'use-term.cpp': '#include "term.h"\nint use() { return term(3)   ; }\n',
+  'compile_commands.json': JSON.stringify(
+    ['term.cpp', 'use-term.cpp'].map(file => ({ directory: '/workspace', command: `c++ -c ${file}`, file })),
+  ),
 }
 
 let folder: Awaited<ReturnType<typeof makeFolder>>
@@ -144,6 +155,33 @@ test('the servers for Python, shell and C++ find what is wrong', async () => {
   ] as const) {
     await open('main', file)
     await until(async () => (await messages('main', file)).some(message => words.test(message)))
+  }
+})
+
+test('they know a name in other files, rename it in all of them as one operation, and format', async () => {
+  for (const { file, line, character, files, formatted } of [
+    { file: 'use_term.py', line: 2, character: 2, files: ['term.py', 'use_term.py'], formatted: undefined },
+    { file: 'use-term.sh', line: 3, character: 2, files: ['term.sh', 'use-term.sh'], formatted: true },
+    { file: 'use-term.cpp', line: 1, character: 20, files: ['term.cpp', 'term.h', 'use-term.cpp'], formatted: true },
+  ]) {
+    await open('main', file)
+    const at = { branch: 'main', path: file }
+    const asked = { ...at, position: { line, character } }
+    const places = async (of: 'definitions' | 'references') => {
+      const found = (await window.ask({ ask: 'symbol places', ...asked, of })) as Answer<'symbol places'>
+      return [...new Set(found.places.map(({ path }) => path))].sort()
+    }
+    await until(async () => String(await places('references')) === String(files))
+    expect(files).toContain((await places('definitions'))[0] ?? '')
+    expect(((await window.ask({ ask: 'hover', ...asked })) as Answer<'hover'>)?.markdown).toContain('term')
+    const completed = (await window.ask({ ask: 'complete', ...asked, prefix: 'te' })) as Answer<'complete'>
+    expect(completed.items.some(({ text }) => text.startsWith('term'))).toBe(true)
+    const renamed = (await window.ask({ ask: 'rename symbol', ...asked, name: 'lease' })) as Answer<'rename symbol'>
+    expect(renamed).toMatchObject({ files: files.length, skipped: [] })
+    await window.ask({ ask: 'undo', branch: 'main' })
+    const format = window.ask({ ask: 'format by server', ...at, tabSize: 2, usesSpaces: true })
+    if (formatted) expect(((await format) as Answer<'format by server'>).edits).toBeGreaterThan(0)
+    else expect(await format.catch(String)).toContain('pyright does not format')
   }
 })
 

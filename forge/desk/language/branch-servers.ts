@@ -375,7 +375,8 @@ export class BranchServers implements AsyncDisposable {
   changed(): void {
     if (!this.#copy) return
     this.#later('follow', FOLLOW_DELAY_MS, () => {
-      this.follow().catch(() => undefined)
+      // The files of a turn, which asks, are ahead of the branch; they follow it again when the turn has its answer.
+      if (this.#holders === 0) this.follow().catch(() => undefined)
     })
   }
 
@@ -469,7 +470,12 @@ export class BranchServers implements AsyncDisposable {
             if (server.textOf(path) === undefined) shownHere.add(path)
             server.show(path, text, languageId)
           }
-          unknown.push(...(await server.settled(all, timeout, signal)))
+          server.saved(all)
+          const end = performance.now() + timeout
+          const rest = await server.settled(all, timeout, signal)
+          // Compilers that a server runs tell their problems later.
+          const hasWorked = !signal.aborted && (await server.idle(end - performance.now()))
+          unknown.push(...(hasWorked ? await server.settled(all, Math.max(0, end - performance.now()), signal) : rest))
           signal.throwIfAborted()
           for (const path of all) found.set(path, server.problemsOf(path).map(withoutRaw))
         })

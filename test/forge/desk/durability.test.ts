@@ -1,7 +1,7 @@
 /** No edit is lost: kill -9, a full disk, a read-only one, a clock that is set back. */
 import { expect, test } from 'bun:test'
 import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
-import { join } from 'node:path'
+import { dirname, join } from 'node:path'
 import { openObjects } from '../../../core/git/objects.ts'
 import { openRepository } from '../../../core/git/repository.ts'
 import { materializedIn, WorkInProgressVfs } from '../../../forge/vfs.ts'
@@ -252,8 +252,8 @@ test('files that a killed desk prepared for a command are removed at the next st
   const vfs = new WorkInProgressVfs(objects, await desk.git('rev-parse', 'main'))
   await using made = await vfs.materialize(materializedIn(state))
   // Makes the folder belong to another process.
-  const left = made.folder.replace(`-${process.pid}-`, `-${dead.pid}-`)
-  await rename(made.folder, left)
+  const folder = dirname(made.folder)
+  await rename(folder, folder.replace(`-${process.pid}-`, `-${dead.pid}-`))
   await desk.restart()
   expect(await readdir(materializedIn(state))).toEqual([])
 })

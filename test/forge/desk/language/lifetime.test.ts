@@ -160,6 +160,20 @@ test('a server that a turn waits for is not ended for another one', async () => 
   expect(scene.stateOf(held)?.state.is).toBe('ready')
 })
 
+test('a turn that asks again has the files that it has changed since, also those that it does not ask about', async () => {
+  await using scene = await makeScene()
+  const { languages, desk, launcher } = scene
+  const vfs = await (await desk.work.branches.work('main')).vfs()
+  const ask = async () => (await languages.problemsIn('main', vfs, ['a.py'], AbortSignal.timeout(30_000))).found
+  for (const text of ['first\n', 'second\n']) {
+    await vfs.writeFile('b.py', Buffer.from(text))
+    const asked = ask()
+    const read = () => Bun.file(join(launcher.started[0]?.folder ?? '', 'b.py')).text()
+    await until(async () => (await read().catch(() => '')) === text, 10_000)
+    expect((await asked).get('a.py')).toHaveLength(1)
+  }
+})
+
 test('two files of a branch and one of another, side by side: a server for each branch and language, with its files', async () => {
   await using scene = await makeScene(['other'], { open: NEVER, closed: NEVER })
   const { languages, launcher, shown } = scene
