@@ -126,7 +126,7 @@ async function takePictures(address: string, folder: string): Promise<void> {
     await openBranch(page, 'faster')
     await page.keyboard.press('Alt+R')
     await page.getByText(/^[1-9]\d* files?$/).waitFor()
-    await page.waitForLoadState('networkidle')
+    await page.getByText('9 unchanged lines').waitFor()
     await page.screenshot({ path: join(folder, 'desk-review-dark.png') })
   }
   await using browser = await openBrowser({ colorScheme: 'light' })
