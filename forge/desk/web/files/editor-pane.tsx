@@ -125,7 +125,8 @@ function NotYet({ tab, file, isActive }: ShownFileProps) {
   const canType =
     isActive && file.problem.value === undefined && tab.at.kind === 'branch' && !isAtWork(page, tab.at.branch)
   const box = usePlace<HTMLDivElement>(...(isActive ? (['coming'] as const) : []))
-  useEffect(() => {
+  // From the first moment: an effect after the next frame would miss the keys until then.
+  useLayoutEffect(() => {
     if (!canType) return undefined
     const listen = (event: KeyboardEvent) => {
       const isHere = event.target === document.body || event.target === box.current

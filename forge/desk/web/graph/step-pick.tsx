@@ -108,7 +108,9 @@ export function PickDialog({ content, close }: Props) {
             }}
           />
         ) : (
-          <div class="targets none">{all ? <p class="meta">{content.none}</p> : <Waiting words="Loading…" />}</div>
+          <div class="targets none">
+            {all ? <p class="meta">{wanted === '' ? content.none : 'No results'}</p> : <Waiting words="Loading…" />}
+          </div>
         )}
         <footer>
           <span class="grow" />

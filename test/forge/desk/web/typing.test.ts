@@ -40,6 +40,29 @@ describe.skipIf(!hasBrowser)('typing', () => {
     await page.getByRole('textbox', { name: 'Editor' }).waitFor()
     await page.keyboard.type('d ')
     await desk.isText('main', 'FORK.md', 'abc d # Fork\n')
+    // Nor a key that comes directly after the choice in the palette.
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('AGENTS')
+    await page
+      .getByRole('dialog')
+      .getByRole('option', { name: /AGENTS/ })
+      .waitFor()
+    const openOther = desk.proxy.hold('open')
+    await page.getByRole('combobox', { name: 'Command palette' }).evaluate(async field => {
+      const press = (target: Element, key: string) =>
+        target.dispatchEvent(new KeyboardEvent('keydown', { key, bubbles: true, cancelable: true }))
+      const isShown = new Promise<void>(resolve => {
+        const observer = new MutationObserver(() => {
+          if (document.querySelector('.editor[aria-busy="true"]')) resolve()
+        })
+        observer.observe(document.body, { childList: true, subtree: true })
+      })
+      press(field, 'Enter')
+      await isShown
+      press(document.body, '#')
+    })
+    openOther()
+    await desk.isText('main', 'AGENTS.md', '## For agents\n')
   })
 
   test('is sent after the connection broke in the middle', async () => {
