@@ -6,8 +6,9 @@ const MAX_REFERENCES = 1_000
 const MAX_ID_CHARS = 200
 /** The ends of an id: of an address with each kind of quotes or without, or in a list. */
 const ENDS = ['"', "'", ')', ';', ' ']
-const DATA_ADDRESS = /data:\s*([\w.+-]+\/[\w.+-]+)?\s*[;,]/gi
-const ADDRESS = /url\(\s*(?:"([^"]*)"|'([^']*)'|([^"')]*))\s*\)/gi
+// Each repetition here can match in one way only, so that a value can't make the search itself slow.
+const DATA_ADDRESS = /data:\s*(?:([\w.+-]+\/[\w.+-]+)\s*)?[;,]/gi
+const ADDRESS = /url\((?:\s*"([^"]*)"\s*|\s*'([^']*)'\s*|([^"'()]*))\)/gi
 const NO_IMAGE = 'This SVG embeds what is not an image: it is not shown.'
 /** Embedded content that can't refer to anything. */
 const HARMLESS =
@@ -41,7 +42,9 @@ export function addressesIn(value: string): string[] {
     ([, type = 'text/plain']) => !HARMLESS.test(type.toLowerCase()),
   )
   if (all.length === 0) return []
-  const inUrls = [...address.matchAll(ADDRESS)].map(([, double, single, plain]) => double ?? single ?? plain ?? '')
+  const inUrls = [...address.matchAll(ADDRESS)].map(
+    ([, double, single, plain]) => double ?? single ?? plain?.trim() ?? '',
+  )
   const embedded = [address, ...inUrls].filter(each => /^data:\s*image\/svg\+xml\s*[;,]/i.test(each))
   // Where a part can't be told from the rest, it can't be counted.
   if (embedded.length !== all.length) throw new NotShown(NO_IMAGE)

@@ -4,10 +4,11 @@
  */
 import { identifiersIn } from './svg-references.ts'
 
-const COMMENT = /url\([^)]*\)|"[^"\\\n]*"|'[^'\\\n]*'|\/\*[\s\S]*?\*\//gi
-/** Blanks are those of CSS: others are letters in it. */
+/** What does not end goes on to the end of the text, as in CSS. */
+const COMMENT = /url\([^)]*(?:\)|$)|"[^"\\\n]*"|'[^'\\\n]*'|\/\*[\s\S]*?(?:\*\/|$)/gi
+/** Blanks are those of CSS: others are letters in it. Each repetition can match in one way only. */
 const RULE =
-  /[ \t\n\r\f]*([\w \t\n\r\f.#,>+~*:-]+)\{((?:[^{}"'()[\]\\]|"[^"\\\n{}]*"|'[^'\\\n{}]*'|\((?:[^{}"'()[\]\\]|"[^"\\\n{}]*"|'[^'\\\n{}]*')*\))*)\}[ \t\n\r\f]*/y
+  /([\w \t\n\r\f.#,>+~*:-]+)\{((?:[^{}"'()[\]\\]|"[^"\\\n{}]*"|'[^'\\\n{}]*'|\((?:[^{}"'()[\]\\]|"[^"\\\n{}]*"|'[^'\\\n{}]*')*\))*)\}[ \t\n\r\f]*/y
 
 const ALL = '*'
 /** Selectors with functions can look at many other elements for each one: so many make each element twice as costly. */
@@ -32,7 +33,11 @@ export class Styles {
 
 export function stylesFrom(texts: readonly string[]): Styles {
   const byKey = new Map<string, Set<string>>()
-  const add = (key: string, ids: Iterable<string>) => byKey.set(key, new Set([...(byKey.get(key) ?? []), ...ids]))
+  const add = (key: string, ids: Iterable<string>) => {
+    const known = byKey.get(key) ?? new Set()
+    for (const id of ids) known.add(id)
+    byKey.set(key, known)
+  }
   for (const text of texts) {
     if (!/[#\\]/.test(text)) continue
     const rules = rulesIn(text)

@@ -102,7 +102,9 @@ function read(source: string, level: number): Drawing {
     const filter = path.findLast(({ name }) => name === 'filter')
     if (filter && element.name.startsWith('fe')) filter.steps.push(filterStepOf(element.name, token.attributes))
     const id = token.attributes.get('id')
-    if (id !== undefined) byId.set(id, [...(byId.get(id) ?? []), element])
+    const same = id === undefined ? undefined : byId.get(id)
+    if (same) same.push(element)
+    else if (id !== undefined) byId.set(id, [element])
     if (!token.isEmpty) path.push(element)
     if (path.length > MAX_DEPTH) throw new NotShown(TOO_MUCH)
   }
