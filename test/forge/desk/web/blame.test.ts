@@ -49,7 +49,8 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     await page.keyboard.type('zero\n')
     await until(async () => (await names())[0] === 'Not saved')
     expect(await names()).toEqual(['Not saved', 'Mira', 'Ada', 'Mira'])
-    // The breadcrumbs are of the file: the words beside them name the line.
+    // The breadcrumbs are of the file: the words beside them name the line of the cursor.
+    await page.keyboard.press('ArrowUp')
     await page.locator('.crumbs').getByText('This line is not saved').waitFor()
     await page.keyboard.press('Control+s')
     await until(async () => !(await names()).includes('Not saved'))
