@@ -220,7 +220,7 @@ function extendBy(page: Page, event: KeyboardEvent, tab: Tab, rows: TreeRow[], a
 
 /** Handles a key pressed in the tree. Returns whether the tree has used the key. */
 function moveBy(page: Page, event: KeyboardEvent, tab: Tab, rows: TreeRow[], active: number): boolean {
-  if (event.altKey || event.ctrlKey || event.metaKey) return false
+  if (event.altKey || event.ctrlKey || event.metaKey || event.key === 'Shift') return false
   const row = rows[active]
   const moves: Record<string, number> = {
     ArrowDown: active + 1,
@@ -231,11 +231,14 @@ function moveBy(page: Page, event: KeyboardEvent, tab: Tab, rows: TreeRow[], act
     End: rows.length - 1,
   }
   const next = moves[event.key]
+  const isLetter = event.key.length === 1 && event.key !== ' '
+  if (isLetter) return find(tab, rows, active, tab.tree.typeAhead.add(event.key, event.timeStamp))
+  tab.tree.typeAhead.end()
   if (next !== undefined) select(tab, rows, next)
   else if (event.key === 'ArrowRight' && row) openOrEnter(tab, rows, row, active)
   else if (event.key === 'ArrowLeft' && row) closeOrLeave(tab, rows, row, active)
   else if (event.key === ' ' && row) activate(page, tab, row)
-  else return event.key.length === 1 && find(tab, rows, active, tab.tree.typeAhead.add(event.key, event.timeStamp))
+  else return false
   return true
 }
 

@@ -17,4 +17,9 @@ export class TypeAhead {
     this.#text = [...text].every(it => it === text[0]) ? letter.toLowerCase() : text
     return this.#text
   }
+
+  /** Ends the text, after a key that is not a letter. */
+  end(): void {
+    this.#text = ''
+  }
 }
