@@ -108,10 +108,11 @@ describe.skipIf(!hasBrowser)('what was typed and asked for', () => {
     })
     await page.reload()
     await openFile(page, 'other', 'a.txt')
-    await until(() => structures === 1)
+    await until(() => structures > 0)
     isAway = true
     await current?.close()
     await page.getByText('The desk does not answer').waitFor()
+    const before = structures
     // With pauses after which the symbols of the text are asked for.
     for (const words of ['wh', 'ile ', 'aw', 'ay ']) {
       await page.keyboard.type(words)
@@ -120,9 +121,9 @@ describe.skipIf(!hasBrowser)('what was typed and asked for', () => {
     await page.keyboard.press('Control+s')
     isAway = false
     await until(async () => (await desk.show('other', 'a.txt')) === 'while away one\n')
-    await until(() => structures > 1)
+    await until(() => structures > before)
     // One for what was typed, and one for the text as the desk has it.
-    expect(structures - 1).toBeLessThanOrEqual(2)
+    expect(structures - before).toBeLessThanOrEqual(2)
     expect(await page.getByText('is not open').count()).toBe(0)
     expect(await page.getByText('not accepted').count()).toBe(0)
   })
