@@ -6,6 +6,7 @@ import { writeBundle } from '../../../../forge/tasks/engine/bundle.ts'
 import { isMeasured, metricsOf } from '../../../../forge/tasks/engine/metrics.ts'
 import { isTraced, TellsFailures } from '../../../../forge/tasks/engine/telemetry.ts'
 import { TraceReceiver } from '../../../doubles/otlp.ts'
+import { until } from '../../../support/repository.ts'
 import { hasNoTemporal, startTemporal, type TestTemporal } from '../../../support/temporal.ts'
 
 describe.skipIf(hasNoTemporal)('a run', () => {
@@ -18,10 +19,13 @@ describe.skipIf(hasNoTemporal)('a run', () => {
   }, 60_000)
   afterAll(() => temporal[Symbol.asyncDispose]())
 
-  async function traced(variables: Record<string, string>): Promise<string[]> {
+  /** Does a run, which ends when something has been received. Gives the lines that it printed. */
+  async function traced(variables: Record<string, string>, hasReceived = () => true): Promise<string[]> {
     const command = [process.execPath, join(import.meta.dir, 'traced-run.ts'), temporal.address, bundle]
     const env = { ...temporal.env, ...variables }
-    const child = Bun.spawn(command, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+    const child = Bun.spawn(command, { env, stdio: ['pipe', 'pipe', 'inherit'] })
+    await until(hasReceived)
+    child.stdin.end()
     const words = await child.stdout.text()
     expect(await child.exited).toBe(0)
     return words.trim().split('\n')
@@ -72,11 +76,13 @@ describe.skipIf(hasNoTemporal)('a run', () => {
 
   test('is measured: slots, waits, and the requests to models with their tokens and cost', async () => {
     await using receiver = new TraceReceiver()
-    await traced({
+    const variables = {
       OTEL_EXPORTER_OTLP_METRICS_ENDPOINT: `${receiver.url}/v1/metrics`,
       OTEL_EXPORTER_OTLP_HEADERS: 'x-team=a%20b,x-other=1',
       OTEL_METRIC_EXPORT_INTERVAL: '200',
-    })
+    }
+    // The last thing that is counted.
+    await traced(variables, () => receiver.points.has('forge_model_cost'))
     expect(new Set(receiver.paths)).toEqual(new Set(['/v1/metrics']))
     expect([receiver.headers[0]?.get('x-team'), receiver.headers[0]?.get('x-other')]).toEqual(['a b', '1'])
     const model = { 'gen_ai.provider.name': 'anthropic', 'gen_ai.request.model': 'a-model' }
