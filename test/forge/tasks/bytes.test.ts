@@ -41,7 +41,7 @@ const MOST: Record<string, Record<string, number>> = {
     task: 1127,
     tools: 4387,
   },
-  review: { all: 7000, change: 1171, instructions: 139, related: 301, run: 402, system: 2116, task: 1179, tools: 1692 },
+  review: { all: 7127, change: 1171, instructions: 139, related: 428, run: 402, system: 2116, task: 1179, tools: 1692 },
   'first message of a chat': {
     all: 11292,
     files: 220,
