@@ -6,15 +6,25 @@
 import { appendFile, mkdir, mkdtemp, rm, stat } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import type { BrowserContext, Page } from 'playwright-core'
+import type { Page } from 'playwright-core'
 import { hitsOf } from '../forge/desk/web/page/replacing.ts'
 import { openBrowser } from '../test/support/browser.ts'
-import { bare, git, PLAIN } from '../test/support/git.ts'
+import { bare, git } from '../test/support/git.ts'
 import { TestWindow } from '../test/support/served.ts'
+import {
+  EDITOR,
+  environment,
+  noteFirst,
+  openBranch,
+  pick,
+  type RunningDesk,
+  startDesk,
+  untilShown,
+  whenDrawn,
+} from './desk-page.ts'
 import { median, memoryOf, time } from './measure.ts'
 import { importHistory } from './repositories.ts'
 
-const FORGE = join(import.meta.dir, '../forge.ts')
 const ROUNDS = 9
 const SIZE = { name: 'large', files: 50_000, commits: 50_000, bytesPerFile: 2000 }
 /**
@@ -68,97 +78,9 @@ async function asItWasMade(desk: string, checkout: string): Promise<void> {
   await git(checkout, 'reset', '-q', '--hard', 'origin/main')
 }
 
-type RunningDesk = { address: string; pid: number; begun: number } & AsyncDisposable
-
-const environment = (home: string) => ({
-  ...PLAIN,
-  PATH: process.env.PATH,
-  HOME: home,
-  GIT_CONFIG_GLOBAL: join(home, '.gitconfig'),
-})
-
-async function startDesk(repository: string, home: string): Promise<RunningDesk> {
-  const begun = performance.now()
-  const child = Bun.spawn([FORGE, '--no-open', repository], {
-    env: { ...environment(home), XDG_STATE_HOME: join(home, 'state') },
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  let text = ''
-  for await (const piece of child.stdout) {
-    text += Buffer.from(piece).toString()
-    if (text.includes('\n')) break
-  }
-  const address = /http:\S+/.exec(text)?.[0]
-  if (!address) throw new Error(`The desk did not open: ${text}`)
-  return {
-    address,
-    pid: child.pid,
-    begun,
-    [Symbol.asyncDispose]: async () => {
-      child.kill('SIGTERM')
-      await child.exited
-    },
-  }
-}
-
-// --- In the page -----------------------------------------------------------------------------------------------------
-
-/** In the page: resolves when a frame with the page's current state has been drawn. */
-const DRAWN = `new Promise(resolve => requestAnimationFrame(() => {
-  // The message arrives after the frame's layout and painting.
-  const { port1, port2 } = new MessageChannel()
-  port1.onmessage = resolve
-  port2.postMessage(0)
-}))`
-
-/** In the page: resolves when an expression is true; evaluated after every change of the page. */
-const untilTrue = (isShown: string): string => `new Promise((resolve, reject) => {
-  const look = () => {
-    if (!(${isShown})) return false
-    observer.disconnect()
-    clearTimeout(clock)
-    resolve()
-    return true
-  }
-  const observer = new MutationObserver(look)
-  const clock = setTimeout(() => reject(new Error(document.querySelector('[role=status]')?.textContent)), 10_000)
-  const all = { subtree: true, childList: true, attributes: true, characterData: true }
-  if (!look()) observer.observe(document, all)
-})`
-
-/**
- * Runs `act` in the page. Gives the milliseconds until a frame is drawn in which `isShown` is true. Both are
- * expressions.
- */
-async function untilShown(page: Page, act: string, isShown: string): Promise<number> {
-  // The page's policy forbids making functions from text, so the expressions are part of the script that is sent.
-  return (await page.evaluate(`(async () => {
-    let begun = performance.now();
-    ${act};
-    await ${untilTrue(isShown)}
-    await ${DRAWN}
-    return performance.now() - begun
-  })()`)) as number
-}
-
-/** Makes every page of a browser record when something was first drawn: see {@link whenDrawn}. */
-async function noteFirst(context: BrowserContext, selector: string): Promise<void> {
-  await context.addInitScript(`window.firstDrawn = (async () => {
-    await ${untilTrue(`document.querySelector('${selector}')`)}
-    await ${DRAWN}
-    return performance.timeOrigin + performance.now()
-  })()`)
-}
-
-/** The time that {@link noteFirst} recorded, on the clock of performance.now() here. */
-async function whenDrawn(page: Page): Promise<number> {
-  return ((await page.evaluate('window.firstDrawn')) as number) - performance.timeOrigin
-}
-
 const tabOf = (list: string, name: string) =>
   `[...document.querySelectorAll('[role=tablist][aria-label=${list}] [role=tab]')].find(it => it.textContent.includes(${JSON.stringify(name)}))`
 const isSelected = (list: string, name: string) => `${tabOf(list, name)}?.getAttribute('aria-selected') === 'true'`
-const EDITOR = `document.querySelector('.cm-content')?.textContent`
 /** The commit that the status bar shows as saved; none while a draft is left. */
 const STATUS = `/Saved → ([0-9a-f]{8})/.exec(document.querySelector('.status .saved')?.textContent)?.[1]`
 
@@ -171,16 +93,6 @@ const AWAIT_KEY = `{
 }`
 const SAVED_SINCE = `${STATUS} && ${STATUS} !== pressed.saved`
 
-async function pick(page: Page, key: string, name: string): Promise<void> {
-  await page.keyboard.press(key)
-  await page.keyboard.type(name)
-  await page
-    .getByRole('option', { name: new RegExp(name) })
-    .first()
-    .waitFor()
-  await page.keyboard.press('Enter')
-}
-
 async function openFile(page: Page, number: number): Promise<void> {
   await pick(page, 'Control+P', nameOf(number))
   await page
@@ -188,11 +100,6 @@ async function openFile(page: Page, number: number): Promise<void> {
     .getByRole('tab', { name: nameOf(number), selected: true })
     .waitFor()
   await page.getByRole('textbox', { name: 'Editor' }).waitFor()
-}
-
-async function openBranch(page: Page, name: string): Promise<void> {
-  await pick(page, 'Alt+B', name)
-  await page.getByRole('tab', { name: new RegExp(name), selected: true }).waitFor()
 }
 
 // --- Measurements ----------------------------------------------------------------------------------------------------
