@@ -9,6 +9,7 @@ import { findRunning, openServerPlace } from '../../../forge/tasks/engine/server
 import { findWorkers } from '../../../forge/tasks/engine/workers.ts'
 import { openRunFolder } from '../../../forge/tasks/runs/folder.ts'
 import { begin, IN_FLIGHT, STEPS, strikeAtRandom, survive, verifyNothingIsLeft } from '../../support/chaos.ts'
+import { until } from '../../support/repository.ts'
 import { TasksWorld } from '../../support/tasks-world.ts'
 import { hasNoTemporal } from '../../support/temporal.ts'
 
@@ -143,8 +144,8 @@ describe.skipIf(hasNoTemporal)('a run of a dozen tasks', () => {
       expect(new Set(all.map(({ out }) => out)).size).toBe(1)
       expect(await findWorkers(world.env)).toHaveLength(1)
       expect(await findRunning(await openServerPlace(world.env))).toBeDefined()
-      const started = world.processes().filter(line => /start-dev|forge\.ts worker/.test(line))
-      expect(started).toHaveLength(2)
+      // What a command has started beside another one's ends by itself.
+      await until(() => world.processes().filter(line => /start-dev|forge\.ts worker/.test(line)).length === 2)
     },
     MINUTES,
   )

@@ -148,7 +148,10 @@ test('what a push to the hub has made of a run is not signed when it is resumed,
   for (const status of ['{}', JSON.stringify({ run: store.run, state: '\u001b[2J', tasks: [], words: '' })]) {
     await store.set('status.json', status)
     const { code, out } = await forge(['runs'], {}, path)
-    expect({ code, out }).toEqual({ code: 0, out: `${store.run}  not under way · Do something else.\n` })
+    expect({ code, out }).toEqual({
+      code: 0,
+      out: `${store.run}  unreachable · 0 requests, 0 tokens · Do something else.\n  No Temporal server runs here: start one with forge up.\n`,
+    })
   }
 })
 
