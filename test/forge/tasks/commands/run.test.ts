@@ -543,7 +543,7 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       const env = { TEMPORAL_ADDRESS: '127.0.0.1:1' }
       const { code, out, err } = await scene.forge(['run', '--yes', 'unreached'], { env })
       expect({ code, out }).toEqual({ code: 1, out: '' })
-      expect(err).toMatch(/^No Temporal server answers at 127\.0\.0\.1:1 .*\n$/)
+      expect(err).toMatch(/^No Temporal server answers at 127\.0\.0\.1:1 .*\n$/m)
       expect(await refsOfRuns()).toBe(before)
     },
     LONG,
