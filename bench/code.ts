@@ -14,10 +14,10 @@ import { grammarOf } from '../forge/code/languages.ts'
 import { CodeReader } from '../forge/code/reader.ts'
 import { structureOf } from '../forge/desk/code/structure.ts'
 import { SymbolIndex } from '../forge/desk/code/symbol-index.ts'
-import { openBrowser } from '../test/support/browser.ts'
+import { openBrowser, pick } from '../test/support/browser.ts'
 import { git } from '../test/support/git.ts'
 import { TestWindow } from '../test/support/served.ts'
-import { noteFirst, openBranch, pick, startDesk, typeOne, whenDrawn } from './desk-page.ts'
+import { noteFirst, openBranch, startDesk, typeOne, whenDrawn } from './desk-page.ts'
 import { median, memoryOf, time } from './measure.ts'
 
 const COUNT = Number(process.argv[3] ?? 20_000)

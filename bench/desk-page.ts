@@ -1,6 +1,7 @@
 /** Starts a desk in a process of its own, and measures in its page what a user waits for. */
 import { join } from 'node:path'
 import type { BrowserContext, Page } from 'playwright-core'
+import { pick } from '../test/support/browser.ts'
 import { PLAIN } from '../test/support/git.ts'
 
 const FORGE = join(import.meta.dir, '../forge.ts')
@@ -94,16 +95,6 @@ export async function whenDrawn(page: Page): Promise<number> {
 
 /** In the page: the visible text of the editor. */
 export const EDITOR = `document.querySelector('.cm-content')?.textContent`
-
-export async function pick(page: Page, key: string, name: string): Promise<void> {
-  await page.keyboard.press(key)
-  await page.keyboard.type(name)
-  await page
-    .getByRole('option', { name: new RegExp(name) })
-    .first()
-    .waitFor()
-  await page.keyboard.press('Enter')
-}
 
 export async function openBranch(page: Page, name: string): Promise<void> {
   await pick(page, 'Alt+B', name)

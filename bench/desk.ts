@@ -8,7 +8,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import type { Page } from 'playwright-core'
 import { hitsOf } from '../forge/desk/web/page/replacing.ts'
-import { openBrowser } from '../test/support/browser.ts'
+import { openBrowser, pick } from '../test/support/browser.ts'
 import { bare, git } from '../test/support/git.ts'
 import { TestWindow } from '../test/support/served.ts'
 import {
@@ -16,7 +16,6 @@ import {
   environment,
   noteFirst,
   openBranch,
-  pick,
   type RunningDesk,
   startDesk,
   untilShown,

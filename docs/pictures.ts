@@ -5,7 +5,7 @@ import { tmpdir } from 'node:os'
 import { dirname, join } from 'node:path'
 import type { BrowserContext, Page } from 'playwright-core'
 import { ModelServer, type Turn } from '../test/doubles/model-server.ts'
-import { openBrowser } from '../test/support/browser.ts'
+import { openBrowser, pick } from '../test/support/browser.ts'
 import { runDemo } from '../test/support/demo.ts'
 
 const PROJECT = dirname(import.meta.dir)
@@ -80,17 +80,6 @@ async function withDesk(take: (address: string) => Promise<void>): Promise<void>
     await model[Symbol.asyncDispose]()
     await rm(home, { recursive: true, force: true })
   }
-}
-
-/** Chooses a palette entry by a part of its name. */
-async function pick(page: Page, key: string, name: string): Promise<void> {
-  await page.keyboard.press(key)
-  await page.keyboard.type(name)
-  await page
-    .getByRole('option', { name: new RegExp(name) })
-    .first()
-    .waitFor()
-  await page.keyboard.press('Enter')
 }
 
 async function openFile(page: Page, name: string): Promise<void> {

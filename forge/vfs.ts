@@ -238,7 +238,7 @@ export class WorkInProgressVfs implements Vfs {
   async beginToMaterialize(parent: string): Promise<{ folder: string; filled: Promise<void> } & AsyncDisposable> {
     const { objects, format, signal } = this.objects.repository
     const scratch = await openScratch({ parent, borrowed: [objects], format, signal })
-    // Beside the scratch's repository: who sees the folder sees no path to the user's objects.
+    // Beside the scratch's repository, so that the folder contains no path to the user's objects.
     const folder = join(scratch.cwd, 'files')
     await mkdir(folder)
     const filled = this.#fill(scratch, folder)

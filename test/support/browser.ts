@@ -101,3 +101,14 @@ export async function workOf(page: Page, doing: () => Promise<unknown>): Promise
   await session.detach()
   return work
 }
+
+/** Opens the palette by a key, and chooses the first entry with this part of a name. */
+export async function pick(page: Page, key: string, name: string): Promise<void> {
+  await page.keyboard.press(key)
+  await page.keyboard.type(name)
+  await page
+    .getByRole('option', { name: new RegExp(name) })
+    .first()
+    .waitFor()
+  await page.keyboard.press('Enter')
+}

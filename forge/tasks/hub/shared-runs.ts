@@ -3,7 +3,7 @@
  * store: a commit of a task is a parent of a commit of the store, and the names of the run's refs are files in its
  * tree. So the number of refs on the hub does not grow with the tasks, and one compare-and-swap publishes everything
  * together. Where two machines have written, the trees are united: nothing in them is written twice but three small
- * files and those of the refs. Whoever may push to the hub can write there: what counts is signed (checks/approved.ts,
+ * files and those of the refs. Any machine that may push to the hub can write there: decisions are signed (checks/approved.ts,
  * checks/verdicts.ts), and here nothing is lost by it.
  */
 import { listCheckouts, mainFolder } from '../../../core/git/checkouts.ts'

@@ -5,7 +5,7 @@ import { draftsOf, draftsOnServer } from '../page/branch-facts.ts'
 import { MAX_SUBJECT_CHARS, messageOf, partsOf } from '../page/commit-message.ts'
 import { type Paths, saveOrThrow } from '../page/saving.ts'
 import { type Tab, usePage } from '../page/state.ts'
-import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
+import { DialogFrame, SubmitFooter } from '../ui/dialog-frame.tsx'
 import { named } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { Path } from '../ui/words.tsx'
@@ -192,14 +192,10 @@ export function SaveDialog({ tab, branch, close }: DialogProps) {
             {problem.value}
           </p>
         </div>
-        <footer>
-          <span class="grow" />
-          <CloseButton close={close} />
-          <button type="submit" class="button main" aria-disabled={isBusy.value || drafts.length === 0}>
-            {isBusy.value ? 'Saving' : 'Save'}
-            <kbd>Ctrl Enter</kbd>
-          </button>
-        </footer>
+        <SubmitFooter close={close} isOff={isBusy.value || drafts.length === 0}>
+          {isBusy.value ? 'Saving' : 'Save'}
+          <kbd>Ctrl Enter</kbd>
+        </SubmitFooter>
       </form>
     </DialogFrame>
   )

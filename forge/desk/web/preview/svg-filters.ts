@@ -13,7 +13,7 @@ export interface FilterStep {
 const STEP = 100
 /** The cost of a morphology grows with its radius; this one is for a large one. */
 const MORPHOLOGY = 1_200
-/** So many numbers of a matrix take as long as a step. */
+/** The number of entries of a matrix that takes as long as a step. */
 const MATRIX_SIZE = 25
 const WITH_TWO_INPUTS = new Set(['feblend', 'fecomposite', 'fedisplacementmap'])
 const WITHOUT_INPUT = new Set(['feflood', 'feimage', 'feturbulence', 'femerge'])

@@ -4,14 +4,14 @@
  */
 import { identifiersIn } from './svg-references.ts'
 
-/** What does not end goes on to the end of the text, as in CSS. */
+/** Addresses and comments. An unclosed one extends to the end of the text, as in CSS. */
 const COMMENT = /url\([^)]*(?:\)|$)|"[^"\\\n]*"|'[^'\\\n]*'|\/\*[\s\S]*?(?:\*\/|$)/gi
 /** Blanks are those of CSS: others are letters in it. Each repetition can match in one way only. */
 const RULE =
   /([\w \t\n\r\f.#,>+~*:-]+)\{((?:[^{}"'()[\]\\]|"[^"\\\n{}]*"|'[^'\\\n{}]*'|\((?:[^{}"'()[\]\\]|"[^"\\\n{}]*"|'[^'\\\n{}]*')*\))*)\}[ \t\n\r\f]*/y
 
 const ALL = '*'
-/** Selectors with functions can look at many other elements for each one: so many make each element twice as costly. */
+/** The number of selectors with functions that doubles the cost of each element: they can test many others for it. */
 const SELECTORS_PER_ELEMENT = 10
 
 /** How much longer a style sheet makes it to find the rules of an element. */

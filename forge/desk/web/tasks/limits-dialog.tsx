@@ -3,7 +3,7 @@ import { useSignal } from '@preact/signals'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import type { RaisableLimit, Run } from '../../contract/tasks.ts'
 import { type Page, usePage } from '../page/state.ts'
-import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
+import { DialogFrame, SubmitFooter } from '../ui/dialog-frame.tsx'
 import { withoutTricks } from '../ui/names.ts'
 import { LIMITS } from './run-limits.ts'
 
@@ -70,13 +70,9 @@ export function LimitsDialog({ content: { title, run }, close }: Props) {
             {problem.value}
           </p>
         </div>
-        <footer>
-          <span class="grow" />
-          <CloseButton close={close} />
-          <button type="submit" class="button main" aria-disabled={isBusy.value}>
-            Change limits
-          </button>
-        </footer>
+        <SubmitFooter close={close} isOff={isBusy.value}>
+          Change limits
+        </SubmitFooter>
       </form>
     </DialogFrame>
   )

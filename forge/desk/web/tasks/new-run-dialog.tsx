@@ -5,7 +5,7 @@ import { draftsOf } from '../page/branch-facts.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
 import { type Page, TASKS, usePage } from '../page/state.ts'
 import type { NewRun } from '../page/tasks-state.ts'
-import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
+import { DialogFrame, SubmitFooter } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
@@ -64,34 +64,25 @@ export function NewRunDialog({ close }: { close: () => void }) {
             </select>
           </div>
           <div class="row">
-            <label for={`${id}-budget`}>Budget in dollars</label>
-            <input
+            <ShortField
               id={`${id}-budget`}
-              class="field short"
-              inputMode="decimal"
-              autocomplete="off"
+              label="Budget in dollars"
               placeholder="Default"
               value={typed.dollars}
-              onInput={event => change({ dollars: event.currentTarget.value })}
+              change={dollars => change({ dollars })}
             />
-            <label for={`${id}-minutes`}>Minutes</label>
-            <input
+            <ShortField
               id={`${id}-minutes`}
-              class="field short"
-              inputMode="numeric"
-              autocomplete="off"
+              label="Minutes"
               placeholder="No limit"
               value={typed.minutes}
-              onInput={event => change({ minutes: event.currentTarget.value })}
+              change={minutes => change({ minutes })}
             />
-            <label for={`${id}-most`}>Tasks at the same time</label>
-            <input
+            <ShortField
               id={`${id}-most`}
-              class="field short"
-              inputMode="numeric"
-              autocomplete="off"
+              label="Tasks at the same time"
               value={typed.atMost}
-              onInput={event => change({ atMost: event.currentTarget.value })}
+              change={atMost => change({ atMost })}
             />
           </div>
           <label class="step-check">
@@ -117,16 +108,38 @@ export function NewRunDialog({ close }: { close: () => void }) {
             {problem.value}
           </p>
         </div>
-        <footer>
-          <span class="grow" />
-          <CloseButton close={close} />
-          <button type="submit" class="button main" aria-disabled={isStarting.value}>
-            {isStarting.value ? 'Starting…' : 'Start'}
-            <Keys of="Ctrl+Enter" />
-          </button>
-        </footer>
+        <SubmitFooter close={close} isOff={isStarting.value}>
+          {isStarting.value ? 'Starting…' : 'Start'}
+          <Keys of="Ctrl+Enter" />
+        </SubmitFooter>
       </form>
     </DialogFrame>
+  )
+}
+
+interface ShortFieldProps {
+  id: string
+  label: string
+  placeholder?: string
+  value: string
+  change: (value: string) => void
+}
+
+/** A field for a number, with its label. */
+function ShortField({ id, label, placeholder, value, change }: ShortFieldProps) {
+  return (
+    <>
+      <label for={id}>{label}</label>
+      <input
+        id={id}
+        class="field short"
+        inputMode="decimal"
+        autocomplete="off"
+        placeholder={placeholder}
+        value={value}
+        onInput={event => change(event.currentTarget.value)}
+      />
+    </>
   )
 }
 

@@ -50,6 +50,27 @@ interface CloseButtonProps {
   close: () => void
 }
 
+/** The end of a dialog that is a form: Cancel, and the button that submits it. `isOff`: it can't be submitted now. */
+export function SubmitFooter({
+  close,
+  isOff,
+  children,
+}: {
+  close: () => void
+  isOff: boolean
+  children: ComponentChildren
+}) {
+  return (
+    <footer>
+      <span class="grow" />
+      <CloseButton close={close} />
+      <button type="submit" class="button main" aria-disabled={isOff}>
+        {children}
+      </button>
+    </footer>
+  )
+}
+
 /** Closes a dialog without an action, as Escape does. */
 export function CloseButton({ words = 'Cancel', isFirst = false, close }: CloseButtonProps) {
   return <Button words={words} keys="Esc" isFirst={isFirst} onClick={close} />

@@ -200,7 +200,7 @@ describe.skipIf(!hasBrowser)('a day', () => {
     await confirm('Enter')
     await until(async () => (await git(origin, 'rev-parse', 'main')) === (await desk.tip('main')))
 
-    // Who changed a line is found from the line, and reverted.
+    // The commit that changed a line is found from the line, and reverted.
     await goTo('index.ts:3', 'World')
     await press('Control+Alt+g')
     await page.getByRole('listbox', { name: 'History of line 3 of index.ts' }).getByText('#7').waitFor()
