@@ -538,13 +538,13 @@ export class Page {
     this.tabs.value = tabs.with(index, tab)
   }
 
-  /** The current view as a key: a branch, a commit, the repository or the tasks. */
   /** The news of success that is shown in this view. */
   get shownToast(): Notice | undefined {
     const { value: notice } = this.toast
     return notice?.place === this.place && notice.lasts?.(this) !== false ? notice : undefined
   }
 
+  /** The current view as a key: a branch, a commit, the repository or the tasks. */
   get place(): string {
     const tab = this.tab.value
     return tab ? placeOf(tab.at) : this.active.value === TASKS ? 'tasks' : 'repository'
