@@ -6,6 +6,7 @@ import { whyFull } from '../../../core/full-disk.ts'
 import { readHead } from '../../../core/git/refs.ts'
 import { asText, fields, type Repository } from '../../../core/git/repository.ts'
 import { read, run as runGit } from '../../../core/git/run.ts'
+import { openState } from '../../../core/state.ts'
 import { many, short, visible, visiblePath } from '../../../core/text.ts'
 import { hasBatches } from '../../ai/batches/services.ts'
 import { whyNoContainer } from '../../ai/closed-container.ts'
@@ -106,7 +107,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const base = await findBase(place, values.base)
   const wish = await readWish(positionals[0] ?? '', context)
   // Git and docker work in processes of their own while the client is loaded, which takes this one a fifth of a second.
-  const searching = wishedInWords(place.objects, base, wish.text).catch(() => '')
+  const searching = searchFor(place, { base, wish }, context).catch(() => '')
   loadClient().catch(() => undefined)
   const settings = await checking
   const isSure = values.yes === true
@@ -338,6 +339,17 @@ async function readWish(word: string, { cwd }: CommandContext): Promise<Wish> {
   if (!isFile && /^\S+\.(md|txt|ya?ml|json)$/.test(word))
     throw new Failure(`There is no file ${visible(word)}: check its name, or say in words what you want.`)
   return { text }
+}
+
+/** What the repository has on the words of a wish; '' for nothing. */
+async function searchFor(
+  { repository, objects }: RunPlace,
+  { base, wish }: { base: Oid; wish: Wish },
+  { env }: CommandContext,
+): Promise<string> {
+  const [{ CodeReader }, folder] = await Promise.all([import('../../code/reader.ts'), openState(repository, env)])
+  using code = new CodeReader(objects, folder)
+  return await wishedInWords(code, base, wish.text)
 }
 
 function unreadable(word: string, error: NodeJS.ErrnoException): never {
