@@ -12,6 +12,7 @@ import { hasBatches } from '../../ai/batches/services.ts'
 import { whyNoContainer } from '../../ai/closed-container.ts'
 import { blackOut } from '../../ai/secrets.ts'
 import { providerOf, readSettings, type Settings, TIERS } from '../../ai/settings.ts'
+import { CodeReader } from '../../code/reader.ts'
 import type { StartedRun } from '../../formats/tasks-json.ts'
 import { wishedInWords } from '../context/wished.ts'
 import type { Limits, Oid, RunId, RunInput, RunStatus, TierModels } from '../contract.ts'
@@ -107,7 +108,8 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const base = await findBase(place, values.base)
   const wish = await readWish(positionals[0] ?? '', context)
   // Git and docker work in processes of their own while the client is loaded, which takes this one a fifth of a second.
-  const searching = searchFor(place, { base, wish }, context).catch(() => '')
+  using code = new CodeReader(place.objects, await openState(place.repository, context.env))
+  const searching = wishedInWords(code, base, wish.text).catch(() => '')
   loadClient().catch(() => undefined)
   const settings = await checking
   const isSure = values.yes === true
@@ -339,17 +341,6 @@ async function readWish(word: string, { cwd }: CommandContext): Promise<Wish> {
   if (!isFile && /^\S+\.(md|txt|ya?ml|json)$/.test(word))
     throw new Failure(`There is no file ${visible(word)}: check its name, or say in words what you want.`)
   return { text }
-}
-
-/** What the repository has on the words of a wish; '' for nothing. */
-async function searchFor(
-  { repository, objects }: RunPlace,
-  { base, wish }: { base: Oid; wish: Wish },
-  { env }: CommandContext,
-): Promise<string> {
-  const [{ CodeReader }, folder] = await Promise.all([import('../../code/reader.ts'), openState(repository, env)])
-  using code = new CodeReader(objects, folder)
-  return await wishedInWords(code, base, wish.text)
 }
 
 function unreadable(word: string, error: NodeJS.ErrnoException): never {

@@ -11,15 +11,13 @@ const MAX_COMMITS = 8
 
 /**
  * Where names of a wish are defined, the files of its names, and the last commits, as lines for a planner; '' for
- * nothing. The same commit and wish give the same text.
+ * nothing. The same commit and wish give the same text. Git, which searches, is started before this returns.
  */
 export async function wishedInWords(code: CodeReader, base: Oid, wish: string): Promise<string> {
   const { objects } = code
-  const tree = (await objects.info(`${base}^{tree}`))?.oid
-  if (tree === undefined) return ''
   const [definitions, named, commits] = await Promise.all([
-    definitionsIn(code, { tree, text: wish, signal: new AbortController().signal }),
-    filesNamed(objects, { tree, text: wish }),
+    definitionsIn(code, { tree: base, text: wish, signal: new AbortController().signal }),
+    filesNamed(objects, { tree: base, text: wish }),
     lastCommits(objects.repository, base, { most: MAX_COMMITS, hasFiles: false }),
   ])
   const parts = [
