@@ -244,7 +244,7 @@ async function engineAlone({ temporal, base }: Ground): Promise<void> {
       return { items, ...(from + 200 < AGENTS && { next: from + 200 }) }
     },
   }
-  await using worker = await workOn(temporal, { bundle: await ensureBundle(), activities })
+  await using worker = await workOn(temporal, { bundle: await ensureBundle(), activities, parts: ['models'] })
   const parent: StepInput = {
     run: 'engine-alone',
     attempt: 1,

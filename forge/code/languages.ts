@@ -54,9 +54,9 @@ export function grammarOf(path: Path): GrammarName | undefined {
   return BY_NAME.get(name) ?? (ending === undefined ? undefined : BY_ENDING.get(ending))
 }
 
-/** The names of files with definitions that other files can use, as patterns for any folder and case. */
-export const CODE_FILES: readonly string[] = [
-  ...[...BY_ENDING.keys(), ...ENDINGS_BY_LINES].map(ending => `*.${ending}`),
+/** What the paths of files end with that have definitions which other files can use, in any case. */
+export const CODE_ENDINGS: readonly string[] = [
+  ...[...BY_ENDING.keys(), ...ENDINGS_BY_LINES].map(ending => `.${ending}`),
   ...BY_NAME.keys(),
 ]
 

@@ -18,7 +18,7 @@ import { Slots } from '../checks/slots.ts'
 import { validate } from '../checks/validate.ts'
 import { Verdicts } from '../checks/verdicts.ts'
 import { openCodeMap } from '../context/map.ts'
-import { definedInWords, wishedInWords } from '../context/wished.ts'
+import { wishedInWords } from '../context/wished.ts'
 import type { Activities } from '../contract.ts'
 import { evaluationsForPlanners } from '../evaluation/results.ts'
 import { SharedRuns } from '../hub/shared-runs.ts'
@@ -167,19 +167,17 @@ function factsOf({ objects, code, state, network, env }: FactSources): PlannerFa
       listRuns(objects.repository, env),
     ])
     const names = runs.filter(({ isInGit }) => isInGit).map(({ run }) => run)
-    const [checks, stats, evaluated, wished, defined] = await Promise.all([
+    const [checks, stats, evaluated, wished] = await Promise.all([
       checksInWords(objects, base, { hasNetwork, programs }),
       // Statistics are optional: an unreadable run does not stop the planning.
       statsForPlanners(objects, names, known).catch(() => undefined),
       evaluationsForPlanners(objects).catch(() => undefined),
-      isSearched ? '' : wishedInWords(objects, base, wish).catch(() => ''),
-      definedInWords(code, base, wish).catch(() => ''),
+      isSearched ? '' : wishedInWords(code, base, wish).catch(() => ''),
     ])
     return [
       ...(stats === undefined ? [] : [{ kind: 'stats' as const, text: stats }]),
       ...(evaluated === undefined ? [] : [{ kind: 'evaluated' as const, text: evaluated }]),
       { kind: 'checks', text: checks },
-      ...(defined === '' ? [] : [{ kind: 'defined' as const, text: defined }]),
       ...(wished === '' ? [] : [{ kind: 'wished' as const, text: wished }]),
     ]
   }

@@ -92,13 +92,13 @@ export type Lint = (
 
 /**
  * Collects facts for a planner besides the files, for a run with this base and wish. `isSearched`: the command has
- * searched the files and commits of the wish already, so those are left out.
+ * searched the repository for the words of the wish already, so what it has on them is left out.
  */
 export type PlannerFacts = (
   base: Oid,
   wish: string,
   options: { isSearched: boolean },
-) => Promise<{ kind: 'checks' | 'stats' | 'evaluated' | 'defined' | 'wished'; text: string }[]>
+) => Promise<{ kind: 'checks' | 'stats' | 'evaluated' | 'wished'; text: string }[]>
 
 export type ActivityOptions = {
   objects: Objects

@@ -108,9 +108,9 @@ export class ApprovedCommands {
 
   /** The commands that are not approved, each once. */
   async missing(commands: readonly string[]): Promise<string[]> {
-    const missing = await this.#missing([...new Set(commands)].map(command => this.#check(command)))
-    if (missing.length === 0 || (await this.#has(this.#everything))) return []
-    return missing.map(({ words }) => words)
+    const everything = this.#everything
+    const missing = await this.#missing([...[...new Set(commands)].map(command => this.#check(command)), everything])
+    return missing.includes(everything) ? missing.filter(it => it !== everything).map(({ words }) => words) : []
   }
 
   /**

@@ -6,11 +6,13 @@ import { whyFull } from '../../../core/full-disk.ts'
 import { readHead } from '../../../core/git/refs.ts'
 import { asText, fields, type Repository } from '../../../core/git/repository.ts'
 import { read, run as runGit } from '../../../core/git/run.ts'
+import { openState } from '../../../core/state.ts'
 import { many, short, visible, visiblePath } from '../../../core/text.ts'
 import { hasBatches } from '../../ai/batches/services.ts'
 import { whyNoContainer } from '../../ai/closed-container.ts'
 import { blackOut } from '../../ai/secrets.ts'
 import { providerOf, readSettings, type Settings, TIERS } from '../../ai/settings.ts'
+import { CodeReader } from '../../code/reader.ts'
 import type { StartedRun } from '../../formats/tasks-json.ts'
 import { wishedInWords } from '../context/wished.ts'
 import type { Limits, Oid, RunId, RunInput, RunStatus, TierModels } from '../contract.ts'
@@ -106,7 +108,8 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   const base = await findBase(place, values.base)
   const wish = await readWish(positionals[0] ?? '', context)
   // Git and docker work in processes of their own while the client is loaded, which takes this one a fifth of a second.
-  const searching = wishedInWords(place.objects, base, wish.text).catch(() => '')
+  using code = new CodeReader(place.objects, await openState(place.repository, context.env))
+  const searching = wishedInWords(code, base, wish.text).catch(() => '')
   loadClient().catch(() => undefined)
   const settings = await checking
   const isSure = values.yes === true

@@ -212,7 +212,7 @@ const URGENT = new Set([
 ])
 
 /** Kinds of texts that are the same for each request of a planner. */
-const FACTS = new Set(['stats', 'evaluated', 'checks', 'defined', 'wished'])
+const FACTS = new Set(['stats', 'evaluated', 'checks', 'wished'])
 
 const bytesOf = (text: string): number => Buffer.byteLength(text)
 

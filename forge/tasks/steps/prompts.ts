@@ -244,7 +244,6 @@ export const ABOUT = {
   stats: { heading: 'How tasks went before, by tier and model' },
   evaluated: { heading: 'How models answered requests of earlier runs when asked again' },
   checks: { heading: 'What can be run to check things' },
-  defined: { heading: 'Where names of the wish are defined' },
   wished: { heading: 'What the repository knows of the words of the wish' },
   looked: { heading: 'What you have looked at before this plan' },
   failures: { heading: 'What failed, and what then passed' },

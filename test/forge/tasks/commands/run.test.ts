@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { parse } from 'yaml'
-import { git } from '../../../support/git.ts'
+import { commit, git } from '../../../support/git.ts'
 import { type AskedStep, planOf, says, task } from '../../../support/task-model.ts'
 import { runIn, TaskScene } from '../../../support/tasks.ts'
 import { hasNoTemporal } from '../../../support/temporal.ts'
@@ -54,6 +54,27 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       )
       expect((await scene.forge(['run', '--plan', '--base', 'main', 'uncommitted'])).err).not.toContain('Not part')
       await scene.git('clean', '--quiet', '-f', 'draft-*.txt', '*.plan.yaml')
+    },
+    LONG,
+  )
+
+  test(
+    'tells the planner with its first question what the repository has on the words of the wish',
+    async () => {
+      scene.model.knows('about-tides', { tasks: [task('a')] })
+      const code = {
+        'sea/tides.ts': '// tideTable\nexport function tideTable(): void {}\n',
+        'sea/other.ts': 'tideTable()\n',
+      }
+      const base = await commit(scene.folder, 'with-code', code, { message: 'Add the tides' })
+      expect(
+        (await scene.forge(['run', '--plan', `--base=${base}`, 'about-tides: let tideTable of Tides be faster'])).code,
+      ).toBe(0)
+      const [first] = scene.model.heard.get('about-tides') ?? []
+      expect(first?.text).toContain('Definitions of its names:\n- tideTable: sea/tides.ts, line 2\n')
+      expect(first?.text).toContain('Files of its names:\n- sea/tides.ts\n')
+      expect(first?.text).toMatch(/The last commits:\n- \S+ Add the tides\n/)
+      await scene.git('clean', '--quiet', '-f', '*.plan.yaml')
     },
     LONG,
   )

@@ -41,6 +41,14 @@ describe('the linter refuses', () => {
     expect(tasks).toEqual([])
   })
 
+  test('a lesson that does not exist, where it is known which do', async () => {
+    const named = plan([task('a', { context: { playbooks: ['flaky-clock', 'no-such'] } })])
+    expect((await lint(named, { lessons: new Set(['flaky-clock']) })).complaints).toEqual([
+      'Task "a", context.playbooks: there is no lesson "no-such": name one that is told here (forge playbooks), or leave it out.',
+    ])
+    expect((await lint(named)).complaints).toEqual([])
+  })
+
   test('fifty different things and more, each by one sentence', () => {
     expect(BAD.length).toBeGreaterThanOrEqual(50)
     expect(new Set(BAD.flatMap(({ says }) => says)).size).toBeGreaterThanOrEqual(50)
