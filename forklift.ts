@@ -5,7 +5,7 @@
  * functions for them follow in the same order. (The options in the first line ignore the .env and bunfig.toml of the
  * checkout, which are upstream's code.)
  */
-import { appendFile, mkdir, writeFile } from 'node:fs/promises'
+import { appendFile, lstat, mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { AGENT_USER, GRACE_SECONDS, IMAGE, LOCK, mountFlags, NOT_STARTED, runToItsEnd } from './core/container.ts'
 import { EXIT, type ExitCode, Failure } from './core/failure.ts'
@@ -202,7 +202,7 @@ async function prepareWorkspace(
   const wanted = `${start}\n${upstream}\n${tags.replace(/ .*/g, '')}`
   await fill(inside, wanted, scratch, report)
   await takeUntidyFilesAsTheyAre(inside)
-  const inStart = (await shellIn(scratch, { nothrow: true })`git cat-file -e ${`${start}:FORK.md`}`).exitCode === 0
+  const inStart = (await lstat(join(workspace, 'FORK.md')).catch(() => undefined)) !== undefined
   await writeFile(join(workspace, '.git/info/exclude'), inStart ? '/STUCK.md\n' : '/STUCK.md\n/FORK.md\n')
   if (forkMd) await writeFile(join(state, 'fork-context.md'), forkMd)
   if (forkMd && !inStart) await writeFile(join(workspace, 'FORK.md'), forkMd)

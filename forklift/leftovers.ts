@@ -41,7 +41,7 @@ export const isSafeToLookAt = async (run: Place): Promise<boolean> => !(await is
 /** Files of the agent's .git that are kept: its history. All others tell git what to run or where to read. */
 const KEPT_FILES = ['HEAD', 'index', 'packed-refs', 'MERGE_HEAD', 'MERGE_MSG', 'MERGE_MODE', 'AUTO_MERGE', 'ORIG_HEAD']
 const KEPT_FOLDERS = ['objects', 'refs', 'logs']
-/** Files that git trusts without checking objects, or that make it read other objects. */
+/** Folders and files that git trusts without checking objects, or that make it read other objects. */
 const CACHES = ['objects/info', 'refs/replace']
 const CACHE_FILES = ['*.rev', '*.bitmap', 'multi-pack-index*']
 
@@ -94,9 +94,9 @@ async function resetGit(run: Place): Promise<string | undefined> {
   const objects = join(dotGit, 'objects')
   const odd = await sh`find ${objects} '(' ! -type f ! -type d -o -ipath ${'*/info/*alternates'} ')' -print -quit`
   if (odd.stdout !== '') await rename(objects, join(aside, 'objects'))
-  await sh`cd ${dotGit} && rm -rf ${CACHES} && find . ! -type f ! -type d -delete`
+  const caches = CACHE_FILES.flatMap(name => ['-o', '-name', name])
+  await sh`cd ${dotGit} && rm -rf ${CACHES} && find . ! -type d '(' ! -type f ${caches} ')' -delete`
   await dropPackedReplacements(dotGit)
-  for (const name of CACHE_FILES) await sh`find ${dotGit} -type f -name ${name} -delete`
   for (const name of SETTINGS) await cp(join(settingsOf(run), name), join(dotGit, name), { recursive: true })
   const index = join(dotGit, 'index')
   if (!(await lstat(index).catch(() => undefined)) || (await hasSafeNames(run, index))) return undefined

@@ -3,7 +3,6 @@ import { Failure } from '../core/failure.ts'
 import { commit, isAncestor } from '../core/git/commits.ts'
 import { openObjects } from '../core/git/objects.ts'
 import type { Oid, Repository } from '../core/git/repository.ts'
-import { read } from '../core/git/run.ts'
 import type { MergeReview } from '../core/review.ts'
 import type { Fork, Head } from './fork.ts'
 import { readForkLessons } from './fork-lessons.ts'
@@ -114,8 +113,8 @@ export async function mergeCommit(
   identity: Fork['identity'],
   message: string,
 ): Promise<Oid> {
-  const tree = await read(from, ['rev-parse', `${result}^{tree}`])
-  const parents = (await isAncestor(from, upstream, start)) ? [start] : [start, upstream]
   await using objects = openObjects(from)
+  const { oid: tree = '' } = (await objects.info(`${result}^{tree}`)) ?? {}
+  const parents = (await isAncestor(from, upstream, start)) ? [start] : [start, upstream]
   return await commit(objects, { tree, parents, message, author: identity, committer: identity })
 }

@@ -1,4 +1,4 @@
-/** Time limits, signals, and a Forklift that is killed: the container always ends. */
+/** Time limits and signals: the container always ends. (faults has a Forklift that is killed.) */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { lstat, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -102,34 +102,6 @@ test('SIGTERM while git waits for a server ends forklift at once', async () => {
   started.child.kill('SIGTERM')
   expectExit(await started.ended, 143)
   expect(await exists(world.runsFolder)).toBe(false)
-})
-
-test('a host that is killed outright leaves no container behind for long', async () => {
-  await using world = await makeWorld()
-  await world.agent(DEAF)
-  const started = world.start([], { env: limit(1) })
-  await untilTheAgentWorks(world)
-  started.child.kill('SIGKILL')
-  await started.ended
-  await until('the container is gone', async () => (await world.containers()).length === 0, 90)
-})
-
-test('after a host that was killed outright, the next run starts afresh', async () => {
-  await using world = await makeWorld()
-  await world.agent(BUSY)
-  const started = world.start([], { env: limit(1) })
-  await untilTheAgentWorks(world)
-  started.child.kill('SIGKILL')
-  await started.ended
-  for (const name of await world.containers()) {
-    await Bun.spawn([world.path('bin/docker'), 'rm', '-f', name], {
-      env: world.env,
-      stdio: ['ignore', 'ignore', 'ignore'],
-    }).exited
-  }
-  expect((await world.lastRun()).outcome).toBeUndefined()
-  await world.agent('good')
-  expectExit(await world.run(), 0)
 })
 
 test('an agent that does not listen is ended all the same', async () => {

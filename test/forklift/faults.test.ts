@@ -153,26 +153,6 @@ test.concurrent('killed outright while the agent works: the container ends, the 
   await theNextRunWorks(world, before)
 })
 
-/** Fixed moments, as fractions of the time of a whole run. */
-const MOMENTS = [0.23, 0.47, 0.71, 0.93]
-
-test.concurrent.each(MOMENTS)('killed outright after %f of a run’s time: the next run works', async moment => {
-  await using world = await makeWorld()
-  await hurry(world)
-  const begun = performance.now()
-  expectExit(await world.run(), 0)
-  const length = performance.now() - begun
-  const before = await belongings(world)
-  await world.push('upstream', { 'greeting.txt': 'hello again from upstream\n' })
-  const started = world.start()
-  await Promise.race([started.child.exited, Bun.sleep(length * moment)])
-  started.child.kill('SIGKILL')
-  await started.ended
-  await nothingIsLeft(world, before)
-  await theNextRunWorks(world, before)
-  expect(world.github.pulls).toHaveLength(1)
-})
-
 /** Mounts a small file system, as only root can; elsewhere another test covers a full disk. */
 async function mounted(place: string, options: string): Promise<AsyncDisposable | undefined> {
   await mkdir(place, { recursive: true })

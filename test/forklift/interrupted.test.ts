@@ -51,7 +51,7 @@ const NEWS = { 'greeting.txt': 'hello again from upstream\n' }
 
 /** The paths that a run can take. */
 const PATHS: Record<string, Path> = {
-  'the first merge': { end: 'pull request', mayPay: true, sample: 10 },
+  'the first merge': { end: 'pull request', mayPay: true, sample: 5 },
   'an update of the pull request': {
     earlier: async world => {
       expectExit(await world.run(), 0)

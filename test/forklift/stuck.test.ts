@@ -180,14 +180,6 @@ test('another fork of the same name has a memory of its own', async () => {
   expectExit(await world.run(), 0)
 })
 
-test('a STUCK.md that is a symbolic link is not followed', async () => {
-  await using world = await makeWorld()
-  await writeFile(world.path('private.txt'), 'the private words of the host\n')
-  await world.agent(`ln -s ${world.root}/private.txt STUCK.md`)
-  const run = await stuck(world)
-  expect(run.stdout + run.stderr).not.toContain('the private words of the host')
-})
-
 test('a STUCK.md that is a pipe hangs nothing', async () => {
   await using world = await makeWorld()
   await world.agent('mkfifo STUCK.md')
@@ -235,7 +227,8 @@ test('a STUCK.md that is a link does not show a file of the host', async () => {
   await using world = await makeWorld()
   await writeFile(world.path('private.txt'), 'the private words of the host\n')
   await world.agent(`ln -s ${world.path('private.txt')} STUCK.md`)
-  await stuck(world)
+  const run = await stuck(world)
+  expect(run.stdout + run.stderr).not.toContain('the private words of the host')
   const copy = join((await world.lastRun()).path, 'STUCK.md')
   expect((await lstat(copy)).isFile()).toBe(true)
   expect(await readFile(copy, 'utf8')).toBe('(STUCK.md is a link: it is not followed)')

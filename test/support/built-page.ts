@@ -5,9 +5,9 @@ import { buildPage } from '../../forge/desk/build.ts'
 
 let building: Promise<string> | undefined
 
-/** The folder of the built page, built once for all tests of a process. */
+/** The folder of the built page: FORGE_TEST_PAGE, built by run.sh for all test files, or built once for this file. */
 export function builtPage(): Promise<string> {
-  building ??= build()
+  building ??= Promise.resolve(process.env.FORGE_TEST_PAGE || build())
   return building
 }
 

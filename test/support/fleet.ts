@@ -16,6 +16,7 @@ import { RunStore } from '../../forge/tasks/runs/store.ts'
 import { type Heard, ModelServer, type Turn } from '../doubles/model-server.ts'
 import { FILES, turnFor } from './chaos-model.ts'
 import { bare, commit, type Files, gitWith, tryGit } from './git.ts'
+import { shadowSlowPrograms } from './path.ts'
 import { endAtOnce, homeIn, startTemporal, type TestTemporal } from './temporal.ts'
 import { DOCKER, PROJECT } from './world.ts'
 
@@ -360,6 +361,7 @@ async function makeMachine(root: string, options: MachineOptions): Promise<Machi
   await mkdir(join(own, 'bin'))
   await mkdir(join(own, 'tmp'))
   await symlink(DOCKER, join(own, 'bin/docker'))
+  await shadowSlowPrograms(join(own, 'bin'))
   await mkdir(join(own, 'config/forge'), { recursive: true })
   await writeFile(join(own, 'home/.gitconfig'), '[user]\n\tname = Max\n\temail = max@notes.example\n')
   const settings = Object.entries(model.environment('openai')).map(([setting, value]) => {

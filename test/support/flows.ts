@@ -14,15 +14,14 @@ import {
   WorkflowUpdateFailedError,
 } from '@temporalio/client'
 import {
-  bundleWorkflowCode,
   DefaultLogger,
   GracefulShutdownPeriodExpiredError,
   NativeConnection,
   Runtime,
   Worker,
-  type WorkflowBundle,
 } from '@temporalio/worker'
 import type { RunInput, RunStatus } from '../../forge/tasks/contract.ts'
+import { ensureBundle } from '../../forge/tasks/engine/bundle.ts'
 import { withAttempts } from '../../forge/tasks/engine/client.ts'
 import { ONE_PARTITION } from '../../forge/tasks/engine/server.ts'
 import type { forgeRun } from '../../forge/tasks/flows/run.ts'
@@ -35,13 +34,6 @@ const TEMPORAL =
 
 /** For `describe.skipIf`: true where there is no server. */
 export const hasNoTemporal = TEMPORAL === undefined
-
-/** The code of the workflows, bundled for Temporal workers. */
-export const bundleOfFlows = (): Promise<WorkflowBundle> =>
-  bundleWorkflowCode({
-    workflowsPath: join(import.meta.dir, '../../forge/tasks/flows/flows.ts'),
-    logger: new DefaultLogger('ERROR'),
-  })
 
 /** A free port. */
 async function freePort(): Promise<number> {
@@ -60,7 +52,8 @@ export class FlowServer {
     readonly folder: string,
     readonly client: Client,
     readonly native: NativeConnection,
-    readonly bundle: WorkflowBundle,
+    /** The path of the workflows' bundle, which `make test-tasks` has built. */
+    readonly bundle: string,
   ) {}
 
   static async start(): Promise<FlowServer> {
@@ -80,8 +73,7 @@ export class FlowServer {
     const connection = await again(() => Connection.connect({ address }))
     const client = new Client({ connection })
     await again(() => client.workflowService.describeNamespace({ namespace: 'default' }))
-    const bundle = await bundleOfFlows()
-    return new FlowServer(server, folder, client, native, bundle)
+    return new FlowServer(server, folder, client, native, await ensureBundle())
   }
 
   async close(): Promise<void> {
@@ -136,8 +128,10 @@ export class FlowHost {
       maxHeartbeatThrottleInterval: '200 milliseconds',
       defaultHeartbeatThrottleInterval: '200 milliseconds',
       shutdownForceTime: '2 seconds',
+      // Workflows always trace: without a collector, their spans are dropped.
+      sinks: { exporter: { export: { fn: () => undefined } } },
     } as const
-    const own = { ...options, taskQueue: this.queue, workflowBundle: this.server.bundle }
+    const own = { ...options, taskQueue: this.queue, workflowBundle: { codePath: this.server.bundle } }
     const ofParts = PARTS.map(part => ({ ...options, taskQueue: queueOfPart(this.queue, part) }))
     this.#workers = await Promise.all([own, ...ofParts].map(it => Worker.create(it)))
     this.#working = Promise.all(this.#workers.map(worker => worker.run()))

@@ -21,6 +21,7 @@ import { RunStore } from '../../forge/tasks/runs/store.ts'
 import { type Heard, ModelServer, type Provider, type Turn } from '../doubles/model-server.ts'
 import { FILES, turnFor } from './chaos-model.ts'
 import { commit, type Files, gitWith } from './git.ts'
+import { shadowSlowPrograms } from './path.ts'
 import { endAtOnce, homeIn } from './temporal.ts'
 import { DOCKER, PROJECT } from './world.ts'
 
@@ -60,6 +61,7 @@ export class TasksWorld implements AsyncDisposable {
     const folder = join(root, 'notes')
     await mkdir(join(root, 'bin'))
     await symlink(DOCKER, join(root, 'bin/docker'))
+    await shadowSlowPrograms(join(root, 'bin'))
     await gitWith(root, ['init', '--quiet', '--initial-branch=main', '--template=', folder])
     await commit(folder, 'main', files, { message: 'Begin' })
     await gitWith(folder, ['reset', '--quiet', '--hard'])

@@ -5,6 +5,7 @@
 import { chmod, mkdir, realpath, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { git } from './git.ts'
+import { shadowSlowPrograms } from './path.ts'
 import { TaskModel, type Work } from './task-model.ts'
 import { startTemporal, type TestTemporal } from './temporal.ts'
 import { DOCKER, PROJECT } from './world.ts'
@@ -47,6 +48,7 @@ export class TaskScene implements AsyncDisposable {
     const [temporal, model] = await Promise.all([startTemporal(), TaskModel.start()])
     const at = (name: string) => join(temporal.folder, name)
     await Promise.all(['bin', 'config/forge', 'repository'].map(name => mkdir(at(name), { recursive: true })))
+    await shadowSlowPrograms(at('bin'))
     await writeFile(at('engine-fault'), '')
     await writeFile(at('bin/docker'), ENGINE(DOCKER, at('engine-fault')), { mode: 0o755 })
     await writeFile(at('home/.gitconfig'), '[user]\n\tname = You\n\temail = you@forge.example\n')
