@@ -137,7 +137,10 @@ export function cut(text: string, length: number): string {
 /** Phrases of a licence, which say nothing about a file. */
 const LICENSE =
   /copyright|licen[sc]e|SPDX|all rights reserved|permission is hereby|redistributions? (?:and|of)|provided "?as is|warrant(?:y|ies)|©/i
-/** Lines that may stand above a file's first comment. */
+/**
+ * Lines that may stand above a file's first comment. Judged by line and not by forge/code: most of the languages here
+ * have no grammar, and a summary is made of the first lines, without a parser for each file.
+ */
 const BEFORE =
   /^(?:#!|<\?|<!doctype|['"]use |package |import |from |#include|#pragma|#ifndef|#define|using |require|namespace |export \{|\/\/\/ <|@|---|$)/i
 

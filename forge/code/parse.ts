@@ -47,7 +47,7 @@ let isReady: Promise<void> | undefined
  * around a range.
  */
 export async function parse({ grammar: name, text, wanted }: ParseOrder): Promise<Parsed> {
-  const grammar = await grammarNamed(name)
+  const grammar = await loadGrammar(name)
   const { parser } = grammar
   const isOver = limit()
   const tree = parser.parse(text, null, { progressCallback: isOver })
@@ -105,7 +105,8 @@ function limit(): () => boolean {
   }
 }
 
-async function grammarNamed(name: GrammarName): Promise<Grammar> {
+/** The grammar, which is loaded once. */
+export async function loadGrammar(name: GrammarName): Promise<Grammar> {
   isReady ??= Parser.init({ locateFile: (file: string) => join(WASM, file) })
   await isReady
   const grammar = grammars.get(name) ?? load(name)

@@ -20,6 +20,13 @@ export type ParseOrder = { grammar: GrammarName; text: string; wanted: Wanted }
 export type Parsed = { facts: CodeFacts; folds: readonly TextRange[]; around: readonly (readonly TextRange[])[] }
 /** `isLast`: the process ends after this reply, as it has taken much memory. */
 export type ParseReply = Parsed & { isLast: boolean }
+/** What a process says of a text: that its grammar is loaded and parsing begins, then the reply. */
+export type ParserMessage = 'begins' | ParseReply
+/**
+ * Why a text has no reply. `fatal`: it ends each process that parses it. `given up`: the reason may be another one (the
+ * process was killed from outside, the machine is busy), so the text may be parsed the next time.
+ */
+export type NoReply = 'fatal' | 'given up'
 
 type ParsersOptions = {
   /** At most this many processes; by default one for each processor, and at most four. */
@@ -36,7 +43,7 @@ type ParsersOptions = {
   program?: string
 }
 
-type Job = { order: ParseOrder; resolve: (parsed: Parsed | undefined) => void }
+type Job = { order: ParseOrder; resolve: (outcome: Parsed | NoReply) => void }
 
 /** A process that has more memory, in bytes, is killed. The parser itself gives up at less, where it is asked. */
 const MAX_MEMORY = 1500 << 20
@@ -67,20 +74,20 @@ export class Parsers implements Disposable {
     this.#isBackground = options.isBackground ?? false
   }
 
-  /** What is known of a text; undefined where it can't be parsed in time. */
-  parse(order: ParseOrder): Promise<Parsed | undefined> {
-    if (this.#isClosed) return Promise.resolve(undefined)
-    const { promise, resolve } = Promise.withResolvers<Parsed | undefined>()
+  /** What is known of a text, or why it can't be parsed. */
+  async parse(order: ParseOrder): Promise<Parsed | NoReply> {
+    if (this.#isClosed) return 'given up'
+    const { promise, resolve } = Promise.withResolvers<Parsed | NoReply>()
     this.#waiting.push({ order, resolve })
     this.#next()
-    return promise
+    return await promise
   }
 
   [Symbol.dispose](): void {
     this.#isClosed = true
     clearTimeout(this.#timer)
     for (const child of this.#all) child.kill()
-    for (const { resolve } of this.#waiting.splice(0)) resolve(undefined)
+    for (const { resolve } of this.#waiting.splice(0)) resolve('given up')
   }
 
   #next(): void {
@@ -107,7 +114,7 @@ export class Parsers implements Disposable {
   async #run(child: Child, { order, resolve }: Job): Promise<void> {
     const reply = await child.ask(order, { seconds: this.#seconds, memory: this.#memory })
     resolve(reply)
-    if (reply && !reply.isLast && !this.#isClosed) this.#idle.push(child)
+    if (typeof reply === 'object' && !reply.isLast && !this.#isClosed) this.#idle.push(child)
     else this.#end(child)
     this.#next()
   }
@@ -118,12 +125,20 @@ export class Parsers implements Disposable {
   }
 }
 
+/** Signals that other programs and people send; a text that crashes its process causes others. */
+const SENT_SIGNALS: ReadonlySet<number | string> = new Set(['SIGHUP', 'SIGINT', 'SIGKILL', 'SIGTERM'])
+
 /** One process, which gets one text at a time. */
 class Child {
   readonly #process: Subprocess
-  #reply: ((reply: ParseReply | undefined) => void) | undefined
+  #reply: ((reply: ParseReply | NoReply) => void) | undefined
+  /** Whether the process has begun to parse the text that it got last. */
+  #hasBegun = false
 
-  constructor(program: string, isBackground: boolean) {
+  constructor(
+    program: string,
+    readonly isBackground: boolean,
+  ) {
     const flags = ['--no-env-file', '--config=/dev/null', '--no-install']
     this.#process = Bun.spawn([process.execPath, ...flags, program], {
       // The process must not depend on the user's working directory or, except for PATH, on the user's variables.
@@ -131,26 +146,35 @@ class Child {
       env: { PATH: process.env.PATH },
       stdio: ['ignore', 'ignore', 'ignore'],
       serialization: 'json',
-      ipc: (reply: ParseReply) => this.#reply?.(reply),
-      onExit: () => this.#reply?.(undefined),
+      ipc: (message: ParserMessage) => {
+        if (message === 'begins') this.#hasBegun = true
+        else this.#reply?.(message)
+      },
+      onExit: ({ signalCode }) => {
+        const wasSent = signalCode !== null && SENT_SIGNALS.has(signalCode)
+        this.#reply?.(this.#hasBegun && !wasSent ? 'fatal' : 'given up')
+      },
     })
     if (isBackground) leaveProcessorToOthers(this.#process.pid)
     // The program may end while a child waits.
     this.#process.unref()
   }
 
-  /** The reply; undefined where the process ends without one, takes too long, or takes too much memory. */
-  async ask(order: ParseOrder, limits: { seconds: number; memory: number }): Promise<ParseReply | undefined> {
-    const { promise, resolve } = Promise.withResolvers<ParseReply | undefined>()
+  /** The reply to a text, or why there is none: the process ends, takes too long, or takes too much memory. */
+  async ask(order: ParseOrder, limits: { seconds: number; memory: number }): Promise<ParseReply | NoReply> {
+    const { promise, resolve } = Promise.withResolvers<ParseReply | NoReply>()
     this.#reply = resolve
-    const timer = setTimeout(() => resolve(undefined), limits.seconds * 1000)
+    this.#hasBegun = false
+    // A process in the background may have waited for the processor all the time.
+    const late = () => resolve(this.#hasBegun && !this.isBackground ? 'fatal' : 'given up')
+    const timer = setTimeout(late, limits.seconds * 1000)
     const look = setInterval(async () => {
-      if ((await memoryOf(this.#process.pid)) > limits.memory) resolve(undefined)
+      if ((await memoryOf(this.#process.pid)) > limits.memory) resolve('fatal')
     }, LOOK_AT_MEMORY_MS)
     try {
       this.#process.send(order)
     } catch {
-      resolve(undefined)
+      resolve('given up')
     }
     const reply = await promise
     clearTimeout(timer)

@@ -24,9 +24,12 @@ const FILES_READ_AT_ONCE = 128
 /** At most this many rows are kept on disk, some 250 MB. */
 const MAX_KEPT_ROWS = 200_000
 
+/** A row without facts: the text ends each process that parses it, and is not parsed again. */
+const FATAL = new Uint8Array(0)
+
 const TABLE = 'CREATE TABLE IF NOT EXISTS facts (key TEXT UNIQUE NOT NULL, facts BLOB NOT NULL, symbols TEXT NOT NULL)'
 
-type Row = { facts: Uint8Array<ArrayBuffer> }
+type Row = { facts: Uint8Array }
 /** What is known of a file, with the key under which it is cached; undefined where it must not be cached. */
 type Read = { key: string | undefined; facts: CodeFacts; isNew: boolean }
 
@@ -81,7 +84,7 @@ export class CodeReader implements Disposable {
     if (key === undefined) return NO_FACTS
     const known = this.#known(key)
     if (known) return known
-    const facts = await this.#factsIn({ path, text, grammar }, this.#parsers)
+    const facts = await this.#factsIn({ path, text, grammar, key }, this.#parsers)
     if (facts) this.#keep([{ key, facts, isNew: true }])
     return facts ?? NO_FACTS
   }
@@ -91,7 +94,7 @@ export class CodeReader implements Disposable {
     const grammar = grammarOfText(path, text)
     const key = this.#keyOfText(grammar, text)
     if (!grammar || key === undefined) return undefined
-    const parsed = await this.#parse(grammar, text, { kind: 'structure' }, this.#parsers)
+    const parsed = await this.#parse({ grammar, text, key }, { kind: 'structure' }, this.#parsers)
     if (parsed) this.#keep([{ key, facts: parsed.facts, isNew: true }])
     return parsed
   }
@@ -103,8 +106,9 @@ export class CodeReader implements Disposable {
     ranges: readonly TextRange[],
   ): Promise<readonly (readonly TextRange[])[] | undefined> {
     const grammar = grammarOfText(path, text)
-    if (!grammar || text.length > MAX_FILE_BYTES) return undefined
-    const parsed = await this.#parse(grammar, text, { kind: 'around', ranges }, this.#parsers)
+    const key = this.#keyOfText(grammar, text)
+    if (!grammar || key === undefined) return undefined
+    const parsed = await this.#parse({ grammar, text, key }, { kind: 'around', ranges }, this.#parsers)
     return parsed?.around
   }
 
@@ -136,23 +140,32 @@ export class CodeReader implements Disposable {
     const bytes = object?.bytes
     if (!bytes || bytes.subarray(0, 8192).includes(0)) return { key, facts: NO_FACTS, isNew: false }
     const parsers = isBackground ? this.#background : this.#parsers
-    const facts = await this.#factsIn({ path, text: bytes.toString('utf8'), grammar: grammarOf(path) }, parsers)
+    const facts = await this.#factsIn({ path, text: bytes.toString('utf8'), grammar: grammarOf(path), key }, parsers)
     return { key, facts: facts ?? NO_FACTS, isNew: facts !== undefined }
   }
 
-  /** The facts of a text; undefined where no person wrote it, or its parsing was given up. */
+  /** The facts of a text; undefined where no person wrote it, or it can't be parsed. */
   async #factsIn(
-    { path, text, grammar }: { path: Path; text: string; grammar: GrammarName | undefined },
+    { path, text, grammar, key }: { path: Path; text: string; grammar: GrammarName | undefined; key: string },
     parsers: Parsers,
   ): Promise<CodeFacts | undefined> {
-    if (grammar) return (await this.#parse(grammar, text, { kind: 'facts' }, parsers))?.facts
+    if (grammar) return (await this.#parse({ grammar, text, key }, { kind: 'facts' }, parsers))?.facts
     return isGenerated(text) ? undefined : factsByLines(path, text)
   }
 
-  /** Parses a text; undefined where no person wrote it, or it was given up: it may be parsed the next time. */
-  async #parse(grammar: GrammarName, text: string, wanted: Wanted, parsers: Parsers): Promise<Parsed | undefined> {
-    if (isGenerated(text)) return undefined
-    return await parsers.parse({ grammar, text, wanted })
+  /**
+   * Parses a text; undefined where no person wrote it, or it can't be parsed. One that ends its process is not parsed
+   * again; another one may be parsed the next time.
+   */
+  async #parse(
+    { grammar, text, key }: { grammar: GrammarName; text: string; key: string },
+    wanted: Wanted,
+    parsers: Parsers,
+  ): Promise<Parsed | undefined> {
+    if (isGenerated(text) || this.#rowOf(key)?.facts.length === FATAL.length) return undefined
+    const parsed = await parsers.parse({ grammar, text, wanted })
+    if (parsed === 'fatal') this.#write([{ key, facts: FATAL, symbols: '' }])
+    return typeof parsed === 'string' ? undefined : parsed
   }
 
   #keyOfText(language: string | undefined, text: string): string | undefined {
@@ -160,21 +173,32 @@ export class CodeReader implements Disposable {
     return keyOf(oidOf(this.objects.repository.format, { type: 'blob', bytes: Buffer.from(text) }), language)
   }
 
+  #rowOf(key: string): Row | undefined {
+    const find = 'SELECT facts FROM facts WHERE key = ?'
+    return this.#file.try(database => database.query<Row, [string]>(find).get(key)) ?? undefined
+  }
+
   #known(key: string): CodeFacts | undefined {
-    const row = this.#file.try(database =>
-      database.query<Row, [string]>('SELECT facts FROM facts WHERE key = ?').get(key),
-    )
-    return row ? (JSON.parse(Bun.zstdDecompressSync(row.facts).toString()) as CodeFacts) : undefined
+    const row = this.#rowOf(key)
+    if (!row || row.facts.length === FATAL.length) return row && NO_FACTS
+    return JSON.parse(Bun.zstdDecompressSync(Buffer.from(row.facts)).toString()) as CodeFacts
   }
 
   #keep(read: readonly Read[]): void {
     const made = read.flatMap(({ key, facts, isNew }) => (isNew && key !== undefined ? [{ key, facts }] : []))
-    if (made.length === 0) return
+    this.#write(
+      made.map(({ key, facts }) => {
+        return { key, facts: Bun.zstdCompressSync(JSON.stringify(facts)), symbols: symbolLines(facts) }
+      }),
+    )
+  }
+
+  #write(rows: readonly (Row & { key: string; symbols: string })[]): void {
+    if (rows.length === 0) return
     this.#file.try(database => {
       const keep = database.query('INSERT OR REPLACE INTO facts (key, facts, symbols) VALUES (?, ?, ?)')
       database.transaction(() => {
-        for (const { key, facts } of made)
-          keep.run(key, Bun.zstdCompressSync(JSON.stringify(facts)), symbolLines(facts))
+        for (const { key, facts, symbols } of rows) keep.run(key, facts, symbols)
         database.exec(`DELETE FROM facts WHERE rowid <= (SELECT max(rowid) FROM facts) - ${MAX_KEPT_ROWS}`)
       })()
     })

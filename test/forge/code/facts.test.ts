@@ -325,6 +325,39 @@ describe('of a text that no person wrote', () => {
     expect(counted(await factsOf('a.js', `var a = [${'1,'.repeat(500_000)}]`))).toEqual(nothing)
   })
 
+  test('generated code has its facts, or none where it is too large or in too long lines', async () => {
+    const message = (at: number) => `// Message${at} is generated.
+type Message${at} struct {
+\tName string \`protobuf:"bytes,1,opt,name=name,proto3" json:"name,omitempty"\`
+}
+
+func (x *Message${at}) Reset() {
+\t*x = Message${at}{}
+}
+
+func (*Message${at}) Descriptor() ([]byte, []int) {
+\treturn file_proto_rawDescGZIP(), []int{${at}}
+}
+`
+    const messages = (count: number) =>
+      `package pb\n\n${Array.from({ length: count }, (_, at) => message(at)).join('\n')}`
+    const go = messages(3_000)
+    expect(go.length).toBeGreaterThan(700_000)
+    const { definitions } = await factsOf('api.pb.go', go)
+    expect(definitions).toHaveLength(5_000)
+    expect(definitions.slice(0, 3).map(({ name }) => name)).toEqual(['Message0', 'Name', 'Reset'])
+    expect(counted(await factsOf('large.pb.go', messages(6_000)))).toEqual(nothing)
+    const call = (at: number) => `function a${at}(b,c){return b?c[${at}]:a${at >> 1}(c,b)};`
+    const calls = Array.from({ length: 8_000 }, (_, at) => call(at))
+    expect(counted(await factsOf('bundle.min.js', calls.join('')))).toEqual(nothing)
+    expect(await code.structureOf(asBytes('bundle.min.js'), calls.join(''))).toBeUndefined()
+    expect(counted(await factsOf('bundle.js', calls.join('\n'))).definitions).toBe(5_000)
+    const packages = Array.from({ length: 20_000 }, (_, at) => [`node_modules/a${at}`, { version: '1.0.0', dev: true }])
+    const lock = JSON.stringify({ packages: Object.fromEntries(packages) }, null, 2)
+    for (const path of ['package-lock.json', 'lock.js'])
+      expect(counted(await factsOf(path, lock.padEnd(2 << 20, '\n')))).toEqual(nothing)
+  })
+
   test('code that is nested 5,000 deep is parsed, or has no facts', async () => {
     for (const [path, open] of [
       ['a.ts', 'f(\n'],

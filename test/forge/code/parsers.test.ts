@@ -20,6 +20,8 @@ const CHILD = `
 let asked = 0
 process.on('message', ({ text }) => {
   asked++
+  if (text === 'not loaded') process.exit(1)
+  process.send('begins')
   if (text === 'hang') for (;;);
   if (text === 'grow') {
     const all = []
@@ -27,6 +29,7 @@ process.on('message', ({ text }) => {
   }
   if (text === 'crash') process.abort()
   if (text === 'end') process.exit(0)
+  if (text === 'killed') process.kill(process.pid, 'SIGKILL')
   const name = text + ' ' + process.pid + ' ' + asked
   process.send({ facts: { definitions: [{ name }], references: [], imports: [] }, folds: [], around: [], isLast: text === 'large' })
 })
@@ -39,27 +42,42 @@ async function parsersOf(options: { seconds?: number; memory?: number } = {}): P
   return new Parsers({ most: 1, program, ...options })
 }
 
+/** Parsers for which no text is hostile. */
+async function harmlessParsers(): Promise<Parsers> {
+  const program = join(place.folder, 'harmless.ts')
+  await writeFile(program, CHILD.replaceAll('if (', 'if (false && '))
+  return new Parsers({ most: 1, program })
+}
+
 const parse = (parsers: Parsers, text: string) => parsers.parse({ grammar: 'go', text, wanted: { kind: 'facts' } })
-const nameIn = async (parsers: Parsers, text: string): Promise<string> =>
-  (await parse(parsers, text))?.facts.definitions[0]?.name ?? ''
+const nameIn = async (parsers: Parsers, text: string): Promise<string> => {
+  const parsed = await parse(parsers, text)
+  return typeof parsed === 'string' ? '' : (parsed.facts.definitions[0]?.name ?? '')
+}
 
 test('a text that hangs the parser is given up, its process is killed, and the next text is parsed', async () => {
   using parsers = await parsersOf({ seconds: 1 })
   const [hung, next] = await Promise.all([parse(parsers, 'hang'), nameIn(parsers, 'next')])
-  expect(hung).toBeUndefined()
+  expect(hung).toBe('fatal')
   expect(next).toStartWith('next ')
 })
 
 test.each(['crash', 'end'])('a process that does %s has no reply, and another one goes on', async text => {
   using parsers = await parsersOf()
-  expect(await parse(parsers, text)).toBeUndefined()
+  expect(await parse(parsers, text)).toBe('fatal')
+  expect(await nameIn(parsers, 'next')).toStartWith('next ')
+})
+
+test.each(['not loaded', 'killed'])('a process that is %s tells nothing of its text', async text => {
+  using parsers = await parsersOf()
+  expect(await parse(parsers, text)).toBe('given up')
   expect(await nameIn(parsers, 'next')).toStartWith('next ')
 })
 
 test('a process that grows while it parses is killed, and the next text is parsed', async () => {
   using parsers = await parsersOf({ memory: 400 << 20 })
   const [grown, next] = await Promise.all([parse(parsers, 'grow'), nameIn(parsers, 'next')])
-  expect(grown).toBeUndefined()
+  expect(grown).toBe('fatal')
   expect(next).toStartWith('next ')
 })
 
@@ -82,7 +100,7 @@ test('after the end, waiting texts have no facts', async () => {
   const parsers = await parsersOf()
   const waiting = [parse(parsers, 'hang'), parse(parsers, 'a')]
   parsers[Symbol.dispose]()
-  expect(await Promise.all(waiting)).toEqual([undefined, undefined])
+  expect(await Promise.all(waiting)).toEqual(['given up', 'given up'])
 })
 
 test('a content is parsed once: facts are kept by blob id and grammar, also for the next process', async () => {
@@ -109,4 +127,21 @@ test('the text of a blob has the facts that are kept for the blob, and a new tex
   const tree = await commit(place.path, 'main', { 'b.go': text })
   const { oid = '' } = (await place.objects.info(`${tree}:b.go`)) ?? {}
   expect(await later.factsOf([{ path, oid, mode: '100644' }])).toEqual([facts])
+})
+
+test('a text that ends its process is not parsed again, neither as a blob nor as a text, also by the next desk', async () => {
+  const [path, text] = [asBytes('c.go'), 'crash']
+  const tree = await commit(place.path, 'main', { 'c.go': text })
+  const { oid = '' } = (await place.objects.info(`${tree}:c.go`)) ?? {}
+  const file = { path, oid, mode: '100644' } as const
+  using first = new CodeReader(place.objects, place.folder, await parsersOf())
+  expect(await first.factsOf([file])).toEqual([NO_FACTS])
+  // These parsers would give a definition.
+  using later = new CodeReader(place.objects, place.folder, await harmlessParsers())
+  expect((await later.structureOf(asBytes('d.go'), 'other'))?.facts.definitions).toHaveLength(1)
+  expect(await later.factsOf([file])).toEqual([NO_FACTS])
+  expect(await later.factsOfText(path, text)).toEqual(NO_FACTS)
+  expect(await later.structureOf(path, text)).toBeUndefined()
+  expect(await later.around(path, text, [[1, 0, 1, 1]])).toBeUndefined()
+  expect([...later.symbolsOf([`${oid} go`]).values()]).toEqual([''])
 })

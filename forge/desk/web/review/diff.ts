@@ -204,7 +204,10 @@ function unchanged(after: Text, start: number, end: number, shift: number, { isF
   ]
 }
 
-/** The last folded line that starts with an unindented word: mostly a function or a class. */
+/**
+ * The last folded line that starts with an unindented word: mostly a function or a class. As in git's hunk headers, it
+ * needs no syntax, which the page would have to ask for, for the text of each side.
+ */
 function scopeOf(after: Text, folded: DiffLine[]): string {
   const line = folded.findLast(
     ({ after: number }) => number !== undefined && /^[\p{L}_$#]/u.test(textAt(after, number)),
