@@ -1,8 +1,10 @@
 /**
  * Measures the time from opening a TypeScript project of 2,000 files to its first problems: on the desk, with the server
- * in the locked container on a copy of the branch, beside the same server that is started by hand in a checkout.
+ * in the locked container on a copy of the branch, beside the same server that is started by hand in a checkout. Each
+ * round is a process of its own, as a user's desk is: in a process that has had a desk before, the next one is slower.
  *
  *   bun bench/language.ts [ROUNDS]
+ *   bun bench/language.ts {checkout | desk} REPOSITORY SERVERS      one round, prints its milliseconds
  *
  * Needs docker, the image (make image), and root: the checkout is at /workspace, as in the container, and is removed.
  */
@@ -44,42 +46,59 @@ function project(): Record<string, string> {
 }
 
 const CHECKOUT = WORKSPACE
-if (existsSync(CHECKOUT)) throw new Error(`${CHECKOUT} exists: move it away, since the checkout is put there.`)
-const { floor } = Math
-const folder = await mkdtemp(join(tmpdir(), 'bench-language-'))
-try {
-  const path = join(folder, 'repository')
-  await git('/', 'init', '-q', '-b', 'main', path)
-  await commit(path, 'main', project())
-  await git(path, 'reset', '-q', '--hard', 'main')
-  await git(path, 'gc', '-q')
-  // The servers of the image, to start one by hand with the same Node and TypeScript.
-  const made = Bun.spawnSync(['docker', 'create', '--entrypoint', '/bin/true', IMAGE])
-  const id = made.stdout.toString().trim()
-  Bun.spawnSync(['docker', 'cp', `${id}:${NPM}`, join(folder, 'servers')])
-  Bun.spawnSync(['docker', 'rm', id])
-  const rounds = Number(process.argv[2] ?? 3)
-  const [byHand, onDesk]: [number[], number[]] = [[], []]
-  for (let round = 0; round < rounds; round++) {
-    byHand.push(await inCheckout(path))
-    onDesk.push(await ofDesk(path))
+const [, , first = '3', repository = '', servers = ''] = process.argv
+if (first === 'checkout') console.log(await inCheckout(repository, servers))
+else if (first === 'desk') console.log(await ofDesk(repository))
+else await compare(Number(first))
+process.exit(0)
+
+async function compare(rounds: number): Promise<void> {
+  const { floor } = Math
+  if (existsSync(CHECKOUT)) throw new Error(`${CHECKOUT} exists: move it away, since the checkout is put there.`)
+  const folder = await mkdtemp(join(tmpdir(), 'bench-language-'))
+  try {
+    const path = join(folder, 'repository')
+    await git('/', 'init', '-q', '-b', 'main', path)
+    await commit(path, 'main', project())
+    await git(path, 'reset', '-q', '--hard', 'main')
+    await git(path, 'gc', '-q')
+    // The servers of the image, to start one by hand with the same Node and TypeScript.
+    const made = Bun.spawnSync(['docker', 'create', '--entrypoint', '/bin/true', IMAGE])
+    const id = made.stdout.toString().trim()
+    Bun.spawnSync(['docker', 'cp', `${id}:${NPM}`, join(folder, 'servers')])
+    Bun.spawnSync(['docker', 'rm', id])
+    const [byHand, onDesk]: [number[], number[]] = [[], []]
+    const round = async (what: 'checkout' | 'desk') => await roundOf(what, path, join(folder, 'servers'))
+    for (let at = 0; at < rounds; at++) {
+      byHand.push(await round('checkout'))
+      onDesk.push(await round('desk'))
+    }
+    const [hand, desk] = [median(byHand), median(onDesk)]
+    console.log(
+      `first problems, ${FILES} files, median of ${rounds}: by hand ${floor(hand)} ms, desk ${floor(desk)} ms`,
+    )
+    console.log(`ratio ${(desk / hand).toFixed(2)}`)
+    console.log(`by hand ${byHand.map(floor).join(' ')}; desk ${onDesk.map(floor).join(' ')}`)
+  } finally {
+    await rm(folder, { recursive: true, force: true })
   }
-  const [hand, desk] = [median(byHand), median(onDesk)]
-  console.log(`first problems, ${FILES} files, median of ${rounds}: by hand ${floor(hand)} ms, desk ${floor(desk)} ms`)
-  console.log(`ratio ${(desk / hand).toFixed(2)}`)
-  console.log(`by hand ${byHand.map(floor).join(' ')}; desk ${onDesk.map(floor).join(' ')}`)
-} finally {
-  await rm(folder, { recursive: true, force: true })
+}
+
+/** The milliseconds of one round, in a process of its own. */
+async function roundOf(...words: string[]): Promise<number> {
+  const child = Bun.spawn([process.execPath, import.meta.path, ...words], { stdio: ['ignore', 'pipe', 'inherit'] })
+  const text = await child.stdout.text()
+  if ((await child.exited) !== 0) throw new Error(`${words[0]}: the round failed`)
+  return Number(text.trim().split('\n').at(-1))
 }
 
 /** Milliseconds from the start of the server in a checkout to the first problems of the file. */
-async function inCheckout(path: string): Promise<number> {
+async function inCheckout(path: string, servers: string): Promise<number> {
   const [spec] = SERVERS
   if (!spec) throw new Error('There are no servers')
   // The checkout is where the container has the files, since that is how the client names them.
   await rm(CHECKOUT, { recursive: true, force: true })
   await cp(path, CHECKOUT, { recursive: true })
-  const servers = join(folder, 'servers')
   const local = (text: string) => text.replaceAll(NPM, servers)
   const own = JSON.parse(local(JSON.stringify(spec))) as typeof spec
   const text = await Bun.file(join(CHECKOUT, OPENED)).text()

@@ -44,8 +44,8 @@ export type ServerOptions = {
   /** Called once when the server has ended or was ended; `why`: a sentence. */
   onEnd: (why: string) => void
   /**
-   * Resolves when the folder has its files: the server is told of the folder then, while its program is loaded before.
-   * Default: the files are there.
+   * Resolves when the folder has its files: the server is told that it may read them then (`initialized`), while its
+   * program, and the programs that it starts itself, are loaded before. Default: the files are there.
    */
   filesAreThere?: Promise<void>
 }
@@ -95,12 +95,12 @@ export class LanguageServer {
 
   async #start(): Promise<Capabilities> {
     try {
-      await this.options.filesAreThere
       const params = initializeParams(this.spec.initializationOptions)
       const options = { timeout: START_TIMEOUT_MS }
       const { capabilities } = await this.#connection.request('initialize', params, Initialized, options)
       if ((capabilities.positionEncoding ?? 'utf-16') !== 'utf-16')
         throw new Failure('It counts characters in another way than it was asked to.')
+      await this.options.filesAreThere
       this.#connection.notify('initialized', {})
       this.#connection.notify('workspace/didChangeConfiguration', { settings: this.spec.settings })
       this.#capabilities = capabilities

@@ -9,7 +9,7 @@ import { bare, commit } from '../support/git.ts'
 import { PageDesk, tabOf } from '../support/page-desk.ts'
 import { makeFolder, until } from '../support/repository.ts'
 import { openTestDesk, type TestDesk, type TestWindow } from '../support/served.ts'
-import { docker } from './box.ts'
+import { docker, IMAGE } from './box.ts'
 
 setDefaultTimeout(240_000)
 
@@ -33,6 +33,18 @@ const FILES = {
   ),
 }
 
+const GO_AND_RUST = {
+  'go.mod': 'module lease\n\ngo 1.24\n',
+  'lease/lease.go': 'package lease\n\nvar Count int = "a"\n',
+  'Cargo.toml': '[package]\nname = "lease"\nversion = "0.1.0"\nedition = "2021"\n',
+  'Cargo.lock': 'version = 4\n\n[[package]]\nname = "lease"\nversion = "0.1.0"\n',
+  'src/main.rs': 'fn main() {\n    let count: u32 = "a";\n    println!("{count}");\n}\n',
+}
+/** The whole image has them; its stage `sandbox`, which run.sh builds, does not. */
+const hasGoAndRust =
+  (await docker('run', '--rm', '--entrypoint', 'ls', IMAGE, '/opt/go/bin/gopls', '/opt/cargo/bin/rust-analyzer'))
+    .code === 0
+
 let folder: Awaited<ReturnType<typeof makeFolder>>
 let desk: TestDesk
 let window: TestWindow
@@ -41,7 +53,7 @@ let path: string
 beforeAll(async () => {
   folder = await makeFolder()
   path = await bare(join(folder.path, 'repository'))
-  const main = await commit(path, 'main', FILES)
+  const main = await commit(path, 'main', { ...FILES, ...GO_AND_RUST })
   await commit(
     path,
     'other',
@@ -155,6 +167,16 @@ test('the servers for Python, shell and C++ find what is wrong', async () => {
   ] as const) {
     await open('main', file)
     await until(async () => (await messages('main', file)).some(message => words.test(message)))
+  }
+})
+
+test.skipIf(!hasGoAndRust)('the servers for Go and Rust find what is wrong', async () => {
+  for (const [file, words] of [
+    ['lease/lease.go', /cannot use "a"/],
+    ['src/main.rs', /expected u32/],
+  ] as const) {
+    await open('main', file)
+    await until(async () => (await messages('main', file)).some(message => words.test(message)), 60_000)
   }
 })
 

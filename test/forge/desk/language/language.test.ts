@@ -145,6 +145,43 @@ test('the copy follows drafts, saves, moves of the branch, new, deleted and rena
   expect(scene.launcher.started).toHaveLength(1)
 })
 
+test('a server is loaded while the files are copied, and is told when it may read them', async () => {
+  await using scene = await makeScene()
+  const { launcher } = scene
+  const { own, start } = launcher
+  const [answered, copied] = [Promise.withResolvers<void>(), Promise.withResolvers<void>()]
+  let isFolderThere = false
+  launcher.own = async folder => {
+    // The second time, the files are there.
+    if (isFolderThere) await copied.promise
+    isFolderThere = true
+    return await own(folder)
+  }
+  const said: string[] = []
+  launcher.start = (spec, folder) => {
+    const running = start(spec, folder)
+    const write = (bytes: Uint8Array) => {
+      for (const [, method = ''] of Buffer.from(bytes)
+        .toString()
+        .matchAll(/"method":"([^"]+)"/g))
+        said.push(method)
+      running.write(bytes)
+    }
+    const transform = (chunk: Uint8Array, controller: TransformStreamDefaultController) => {
+      controller.enqueue(chunk)
+      answered.resolve()
+    }
+    return { ...running, write, output: running.output.pipeThrough(new TransformStream({ transform })) }
+  }
+  await scene.ask({ ask: 'open', at: { kind: 'branch', branch: 'main' }, path: 'a.py' })
+  await scene.ask({ ask: 'understand file', ...A })
+  await answered.promise
+  said.push('copied')
+  copied.resolve()
+  await until(() => said.includes('textDocument/didOpen'))
+  expect(said.slice(0, 3)).toEqual(['initialize', 'copied', 'initialized'])
+})
+
 test('a renamed branch keeps its server; one that was deleted and created again has another one', async () => {
   await using scene = await makeScene()
   await git(scene.path, 'branch', 'first', 'main')
