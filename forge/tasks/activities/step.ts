@@ -91,7 +91,7 @@ export class StepWork implements StepActivities {
     const settings = await this.means.settingsOf(store)
     const name = modelFor(settings, input.tier, input.choice)
     const { window } = await this.means.model(name)
-    const pinned = (await readStoredRun(store))?.lessons
+    const pinned = await this.#pinnedIn(store, verdicts)
     const from = input.kind === 'review' ? await this.#beganAt(input) : undefined
     const merging = await this.#mergingIn(input, store)
     const { bytes, key, tokens, leftOut, prompt, lessons } = await buildRequest(input, {
@@ -126,6 +126,16 @@ export class StepWork implements StepActivities {
       }),
     ])
     return { request, key, model: name, kind: input.kind, tier: input.tier, prompt }
+  }
+
+  /**
+   * The lessons with which the run began. A push to the hub could name others, which every request of every machine
+   * would have: so they count only with a signature.
+   */
+  async #pinnedIn(store: RunStore, verdicts: OpenRun['verdicts']): Promise<Reference | undefined> {
+    const pinned = (await readStoredRun(store))?.lessons
+    if (!pinned || !verdicts || !this.means.options.shared) return pinned
+    return (await verdicts.has({ fact: 'pinned', run: store.run, lessons: pinned.oid })) ? pinned : undefined
   }
 
   /** The reference to a request that is being stored. */
