@@ -89,13 +89,13 @@ export class BatchBudget {
   /** Gives back what was set aside for requests that got no answer: providers do not charge for that. */
   async release(keys: readonly string[]): Promise<void> {
     for (const key of keys) this.run.ledger.releaseBatched(key)
-    await this.#close(keys.map(key => ({ key, is: 'free' })))
+    await this.#close(keys.map(key => ({ key, is: 'free' as const })))
   }
 
   /** Counts what was set aside for requests as spent: they may have been answered, and be paid for. */
   async lose(keys: readonly string[]): Promise<void> {
     for (const key of keys) this.run.ledger.loseBatched(key)
-    await this.#close(keys.map(key => ({ key, is: 'lost' })))
+    await this.#close(keys.map(key => ({ key, is: 'lost' as const })))
   }
 
   /** Tells the budget of all machines. */

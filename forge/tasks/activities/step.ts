@@ -318,16 +318,19 @@ export class StepWork implements StepActivities {
     const model = await this.means.model(input.model)
     const gate = this.means.gate(input.model)
     let isCut = false
-    for (;;) {
+    const ask = async () => {
       const pass = await gate.enter(signal)
       // The user may have raised the limits meanwhile.
       const { limits: now } = await this.means.stored(run.store)
       const options = { isWhole: isCut, onRefusal: () => gate.leave(pass, { how: 'other' }) }
       const reservation = await this.#reserve(run, input, stored, now, options)
-      if (reservation === 'wait') {
-        await run.ledger.settled(signal, run.budget && ASK_AGAIN_MS)
-        continue
-      }
+      return reservation === 'wait' ? reservation : { pass, reservation }
+    }
+    for (;;) {
+      const { pass, reservation } = await run.ledger.inLine(ask, {
+        signal,
+        milliseconds: run.budget && ASK_AGAIN_MS,
+      })
       const answer = await this.#ask(input, stored, { model, run, base, gate, pass, reservation, signal })
       isCut = answer.end === 'length' && reservation.output < stored.request.output
       if (!isCut) return await this.#keep(run, input, answer, reservation)
