@@ -174,9 +174,10 @@ export type WaitingRequest = StepPlace & Constructed & { since: number }
 
 /**
  * A request as given to a collector, the workflow that submits requests in batches. `output`: the most tokens of its
- * answer. `waiter`: the id of the workflow to wake when there is an answer.
+ * answer. `waiter`: the id of the workflow to wake when there is an answer. `room`: with a hub, what is set aside for it.
  */
-export type BatchRequest = StepPlace & Constructed & { output: number; bytes: number; waiter: string }
+export type BatchRequest = StepPlace &
+  Constructed & { output: number; bytes: number; waiter: string; room?: { tokens: number; cost: number } }
 
 /** Requests that are submitted as one batch. `list`: the requests, stored in git by the run `home`. */
 export type Submission = { id: string; home: RunId; list: List }

@@ -27,15 +27,16 @@ import type {
   WaitingRequest,
 } from '../contract.ts'
 import { temporalCollectors } from '../engine/collectors.ts'
-import { TIERS } from '../plan/schema.ts'
-import { BatchRecords } from '../runs/batch-records.ts'
-import { OutOfBudget, type Reservation } from '../runs/budget.ts'
+import type { SharedRun } from '../hub/shared-runs.ts'
+import { BatchRecords, BatchRequests } from '../runs/batch-records.ts'
+import { OutOfBudget } from '../runs/budget.ts'
 import { batchPriceOf, missingPrice, priceOf } from '../runs/prices.ts'
-import { storedAnswer } from '../runs/stored-answer.ts'
+import { parseStoredAnswer, storedAnswer } from '../runs/stored-answer.ts'
 import { parseRequest, type StoredRequest } from '../steps/request.ts'
 import { brief } from './brief.ts'
 import { allItems } from './lists.ts'
 import type { Means, OpenRun } from './means.ts'
+import { BatchBudget } from './shared-budget.ts'
 import type { StepWork } from './step.ts'
 
 /** At most this many requests in one batch: the loss of a larger batch would cost too much. */
@@ -57,24 +58,6 @@ const LISTED_WINDOWS = 0.25
 const LINE_BYTES = 2000
 const LINE_FACTOR = 1.2
 
-const Requests = v.array(
-  v.object({
-    run: v.string(),
-    task: v.optional(v.string()),
-    attempt: v.number(),
-    step: v.string(),
-    request: v.object({ kind: v.string(), oid: v.string() }),
-    key: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
-    model: v.string(),
-    kind: v.optional(v.string()),
-    tier: v.optional(v.picklist(TIERS)),
-    prompt: v.optional(v.number()),
-    output: v.number(),
-    bytes: v.number(),
-    waiter: v.string(),
-  }),
-)
-
 type Asked = StepPlace & Constructed
 type Place = { run: RunId; model: string; submission: Submission }
 
@@ -91,15 +74,11 @@ export class BatchWork implements BatchActivities {
 
   async enlist({ waiter, ...input }: Asked & { waiter: string }): Promise<Enlisted> {
     const run = await this.means.run(input.run)
-    const { store, ledger } = run
+    const { store } = run
     const sent = await this.steps.findAnswer(run, input)
     if (sent) return { is: 'there', sent }
     const records = new BatchRecords(store)
     if ((await records.failureOf(input.key)) !== undefined) return { is: 'now' }
-    if (run.budget) {
-      await this.#sayNow(run, 'no batches by a hub', 'Requests are sent now: with a hub there are no batches.')
-      return { is: 'now' }
-    }
     const { batches } = await this.means.model(input.model)
     if (!batches || this.#without.has(input.model)) {
       await this.#sayNow(
@@ -112,10 +91,12 @@ export class BatchWork implements BatchActivities {
     const bytes = await store.readText(input.request)
     const stored = requestIn(bytes, input)
     const before = await records.submissionOf(input.key)
-    const reservation = ledger.findBatched(input.key) ?? (await this.#reserve(run, input, stored))
+    const reservation = await this.#reserve(run, input, stored)
     if (reservation === 'full') return { is: 'full', pace: this.#pace }
     const size = Math.ceil(Buffer.byteLength(bytes) * LINE_FACTOR) + LINE_BYTES
-    const request: BatchRequest = { ...input, output: reservation.output, bytes: size, waiter }
+    const { output, room } = reservation
+    const aside = room && { room: { tokens: room.tokens, cost: room.cost } }
+    const request: BatchRequest = { ...input, output, bytes: size, waiter, ...aside }
     const { requests, bytes: most } = batches.service.limits
     const limits = { requests: Math.min(MAX_BATCH_REQUESTS, requests), bytes: most }
     const collectors = this.means.options.collectors ?? temporalCollectors
@@ -135,7 +116,8 @@ export class BatchWork implements BatchActivities {
     const now: string[] = []
     const open: WaitingRequest[] = []
     for (const request of input.requests) {
-      const sent = await this.steps.findAnswer(run, request)
+      // What an answer has used is told to the budget where it is stored.
+      const sent = await this.steps.findAnswer({ ...run, budget: undefined }, request)
       // `wasThere`: another step with the same request got the answer, so that it costs this step nothing.
       if (sent) there.push({ step: request.step, sent: { ...sent, wasThere: sent.spent.requests === 0 } })
       else if ((await records.failureOf(request.key)) !== undefined) now.push(request.step)
@@ -181,10 +163,14 @@ export class BatchWork implements BatchActivities {
     if (known !== undefined) return { batch: known, isSure: true }
     const { service, ...batches } = await this.#batches(model)
     const requests = await this.#requestsOf(submission)
+    const runs = new Set([home, ...requests.map(({ run }) => run)])
+    await this.#withHub(runs, run => run.fetch())
     try {
       const intent = await records.intent(id)
       if (intent) {
-        await pause(intent.at + LISTED_WINDOWS * this.#pace.window - this.means.now(), signal)
+        const listed = LISTED_WINDOWS * this.#pace.window
+        // Another machine's clock may differ.
+        await pause(this.means.options.shared ? listed : intent.at + listed - this.means.now(), signal)
         const count = (await this.#mine(requests, submission)).length
         const found = await service.find({ name: id, count, ...intent, not }, signal)
         if (found?.isSure) await this.#isSubmitted(submission, found.id, requests)
@@ -195,6 +181,9 @@ export class BatchWork implements BatchActivities {
       const newest = intent ? '' : await service.newest(signal)
       await Promise.all(lines.map(({ request: { run, key } }) => this.#joins(run, key, submission)))
       if (!intent) await records.intends(id, { newest, at: this.means.now() })
+      // Whichever machine goes on where this one ends knows then what may have been sent.
+      await this.#withHub(runs, run => run.push())
+      signal.throwIfAborted()
       const batch = await service.submit(
         id,
         lines.map(({ line }) => line),
@@ -236,9 +225,11 @@ export class BatchWork implements BatchActivities {
     const { signal } = this.means.surroundings()
     const batches = await this.#batches(model)
     const requests = new Map((await this.#requestsOf(submission)).map(it => [it.key, it]))
+    const runs = new Set([submission.home, ...[...requests.values()].map(({ run }) => run)])
     const ends = new Ends()
     const seen = new Set<string>()
     try {
+      await this.#withHub(runs, run => run.fetch())
       const state = await batches.service.look(batch, signal)
       const { why = state.is === 'gone' ? 'its batch is gone' : 'it was not among the results' } =
         state.is === 'ended' ? state : {}
@@ -264,6 +255,8 @@ export class BatchWork implements BatchActivities {
         lost.map(request => this.#store(request, { id: request.key, why, isCancelled }, batches, submission, ends)),
       )
       await this.#sayEnd(model, submission, ends)
+      // Nothing is deleted at the provider before other machines can have the answers.
+      await this.#withHub(runs, run => run.push())
       await batches.service.tidy(batch, signal).catch(() => signal.throwIfAborted())
       return { isOther: false }
     } catch (error) {
@@ -276,23 +269,28 @@ export class BatchWork implements BatchActivities {
     // The intent is recorded before anything is sent: without it, nothing was sent.
     const home = new BatchRecords((await this.means.run(submission.home)).store)
     const isSent = (await home.intent(submission.id)) !== undefined
-    for (const { run: id, key } of await this.#requestsOf(submission)) {
+    const requests = await this.#requestsOf(submission)
+    const runs = new Set(requests.map(({ run }) => run))
+    await this.#withHub(runs, run => run.fetch())
+    for (const { run: id, key } of requests) {
       const run = await this.means.run(id)
       if ((await run.store.find('answers', key)) !== undefined) continue
       const why = brief(this.means.clean(words)).replace(/\.$/, '')
       await new BatchRecords(run.store).fails(key, why)
-      if (isSent) run.ledger.loseBatched(key)
-      else run.ledger.releaseBatched(key)
+      await new BatchBudget(run)[isSent ? 'lose' : 'release']([key])
       ends.failed(id, why)
     }
     await this.#sayEnd('', submission, ends)
+    await this.#withHub(runs, run => run.push())
   }
 
   async dropRequests({ run, keys }: { run: RunId; keys: string[] }): Promise<void> {
-    const { ledger, store } = await this.means.run(run)
-    const records = new BatchRecords(store)
+    const opened = await this.means.run(run)
+    const records = new BatchRecords(opened.store)
     // A request that was submitted may be answered, so its budget stays reserved, whatever the caller says.
-    for (const key of keys) if (!(await records.submissionOf(key))) ledger.releaseBatched(key)
+    const unsent: string[] = []
+    for (const key of keys) if (!(await records.submissionOf(key))) unsent.push(key)
+    await new BatchBudget(opened).release(unsent)
   }
 
   // --- Parts
@@ -311,14 +309,18 @@ export class BatchWork implements BatchActivities {
 
   async #requestsOf({ home, list }: Submission): Promise<BatchRequest[]> {
     const { store } = await this.means.run(home)
-    return v.parse(Requests, await allItems(store, list)) as BatchRequest[]
+    return v.parse(BatchRequests, await allItems(store, list)) as BatchRequest[]
   }
 
   /**
    * Reserves budget for a request at the price of a batch. Gives 'full' where there may be room once other requests are
    * settled.
    */
-  async #reserve(run: OpenRun, input: Asked, { request }: StoredRequest): Promise<Reservation | 'full'> {
+  async #reserve(
+    run: OpenRun,
+    input: Asked,
+    { request }: StoredRequest,
+  ): Promise<Exclude<Awaited<ReturnType<BatchBudget['reserve']>>, 'wait'> | 'full'> {
     const { settings } = this.means
     const { limits } = await this.means.stored(run.store)
     const missing = missingPrice([input.model], settings, limits)
@@ -328,12 +330,18 @@ export class BatchWork implements BatchActivities {
     const tokens = tokensIn(JSON.stringify([tools, system, messages]))
     const asked = { key, model, kind, tier, output, input: tokens, price: batchPriceOf(model, settings) }
     try {
-      const reservation = run.ledger.reserve({ ...asked, isBatched: true }, limits)
+      const reservation = await new BatchBudget(run).reserve(asked, limits)
       return reservation === 'wait' ? 'full' : reservation
     } catch (error) {
       if (!(error instanceof OutOfBudget)) throw error
       throw ApplicationFailure.nonRetryable(error.message, 'OutOfBudget', error.limit)
     }
+  }
+
+  /** Fetches or pushes runs, where they are shared. @throws HubTrouble where the hub does not answer: it is tried again. */
+  async #withHub(runs: ReadonlySet<RunId>, transfer: (run: SharedRun) => Promise<void>): Promise<void> {
+    const { shared } = this.means.options
+    if (shared) await Promise.all([...runs].map(run => transfer(shared.of(run))))
   }
 
   async #joins(run: RunId, key: string, submission: Submission): Promise<void> {
@@ -363,17 +371,20 @@ export class BatchWork implements BatchActivities {
     batches: ModelBatches,
     model: string,
   ): Promise<{ request: BatchRequest; line: NamedLine }[]> {
+    const outputs = new Map<RunId, Map<string, number>>()
+    for (const [run, of] of Map.groupBy(requests, it => it.run))
+      outputs.set(run, await new BatchBudget(await this.means.run(run)).outputsOf(of.map(({ key }) => key)))
     const made = requests.map(async request => {
-      const { store, ledger } = await this.means.run(request.run)
+      const { store } = await this.means.run(request.run)
       const records = new BatchRecords(store)
       if (request.model !== model || (await store.find('answers', request.key)) !== undefined) return []
-      const reservation = ledger.findBatched(request.key)
-      if (!reservation) {
+      const output = outputs.get(request.run)?.get(request.key)
+      if (output === undefined) {
         await records.fails(request.key, 'the budget for it was not reserved')
         return []
       }
       const stored = requestIn(await store.readText(request.request), request)
-      const line = await batches.line({ ...stored.request, output: reservation.output })
+      const line = await batches.line({ ...stored.request, output })
       return [{ request, line: { id: request.key, ...line } }]
     })
     return (await Promise.all(made)).flat()
@@ -401,7 +412,12 @@ export class BatchWork implements BatchActivities {
     const { run: id, key, model } = request
     const run = await this.means.run(id)
     const records = new BatchRecords(run.store)
-    if ((await run.store.find('answers', key)) !== undefined) {
+    const budget = new BatchBudget(run)
+    const there = await run.store.find('answers', key)
+    if (there !== undefined) {
+      const { usage, saved = 0 } = parseStoredAnswer(await run.store.read({ kind: 'answer', oid: there }))
+      // The process that has stored it may have been killed before it was settled.
+      await budget.settle(key, usage, saved)
       ends.answered(id)
       return
     }
@@ -409,7 +425,7 @@ export class BatchWork implements BatchActivities {
       // A cancelled request has not failed: it may go into another batch when the user resumes the run.
       if (result.isCancelled) await records.leaves(key, submission)
       else await records.fails(key, brief(this.means.clean(result.why)).replace(/\.$/, ''))
-      run.ledger.releaseBatched(key)
+      await budget.release([key])
       ends.failed(id, brief(this.means.clean(result.why)).replace(/\.$/, ''))
       return
     }
@@ -419,20 +435,22 @@ export class BatchWork implements BatchActivities {
       const usage = withCost(answer.usage, batchPriceOf(model, this.means.settings))
       this.means.count(model, { sent: 'batch', usage })
       if (answer.end === 'length' && request.output < asked.output) {
-        run.ledger.settleBatched(key, usage, 0)
+        await budget.settle(key, usage, 0)
         throw new ModelError('cut', 'its answer was longer than the budget had room for')
       }
       const full = withCost({ ...answer.usage }, priceOf(model, this.means.settings)).cost ?? 0
       const saved = Math.max(0, full - (usage.cost ?? 0))
       const stored = storedAnswer({ ...request, saved }, { ...answer, usage })
-      await run.store.keep('answers', key, this.#hidden(JSON.stringify(stored)))
-      run.ledger.settleBatched(key, usage, saved)
+      const bytes = Buffer.from(this.#hidden(JSON.stringify(stored)))
+      await this.steps.signAnswered(run, request, bytes)
+      await run.store.keep('answers', key, bytes)
+      await budget.settle(key, usage, saved)
       ends.answered(id, saved)
     } catch (error) {
       if (!(error instanceof ModelError)) throw error
       const why = brief(this.means.clean(error.inRun)).replace(/\.$/, '')
       await records.fails(key, why)
-      run.ledger.loseBatched(key)
+      await budget.lose([key])
       ends.failed(id, why)
     }
   }
@@ -462,10 +480,8 @@ export class BatchWork implements BatchActivities {
     const [first] = requests
     if (!first) return
     const records = new BatchRecords(run.store)
-    for (const { key } of requests) {
-      await records.fails(key, why)
-      run.ledger.loseBatched(key)
-    }
+    for (const { key } of requests) await records.fails(key, why)
+    await new BatchBudget(run).lose(requests.map(({ key }) => key))
     await this.#sayNow(run, `batch lost ${first.step}`, nowWords(requests.length, why))
   }
 

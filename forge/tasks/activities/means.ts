@@ -24,7 +24,7 @@ import type { Judged } from '../checks/validate.ts'
 import type { Verdicts } from '../checks/verdicts.ts'
 import type { CodeMap } from '../context/map.ts'
 import type { Limits, Oid, Reference, RunId, Spent, Standing, TaskId } from '../contract.ts'
-import { type Budgets, temporalBudgets } from '../engine/budgets.ts'
+import { type Budgets, TemporalBudgets } from '../engine/budgets.ts'
 import type { Collectors } from '../engine/collectors.ts'
 import { type CountedRequest, countRequest } from '../engine/metrics.ts'
 import { HubTrouble } from '../hub/remote.ts'
@@ -166,6 +166,7 @@ export class Means implements Disposable {
   /** The stored state of a run that was last found to be signed, as JSON. */
   readonly #asked = new WeakMap<RunStore, string>()
   readonly #maintenance: Maintenance
+  readonly #budgets: Budgets
   #written = 0
   #user: Promise<CommitIdentity> | undefined
   /** The time of the activity that calls, in milliseconds since 1970 by the server's clock. */
@@ -176,6 +177,7 @@ export class Means implements Disposable {
     this.settings = options.settings
     this.now = options.now ?? Date.now
     this.surroundings = options.surroundings ?? currentSurroundings
+    this.#budgets = options.budgets ?? new TemporalBudgets()
     this.#maintenance = new Maintenance(options.objects.repository)
   }
 
@@ -378,7 +380,7 @@ export class Means implements Disposable {
     const approved = this.options.approved?.(store)
     const verdicts = this.options.verdicts?.(store)
     const troubles = new Troubles(folder)
-    const budget = this.options.shared && (this.options.budgets ?? temporalBudgets)
+    const budget = this.options.shared && this.#budgets
     const opened = { store, folder, inode: inodeOf(folder), journal, ledger, troubles, approved, verdicts, budget }
     this.#open.add(opened)
     return opened

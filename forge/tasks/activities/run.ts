@@ -86,6 +86,9 @@ export class RunWork implements RunActivities {
       Promise.all(asked.map(async it => ({ kind: it.kind, text: await store.readText(it) }))),
       verdicts?.signed({ fact: 'asked', run: input.run, base: info.oid }),
     ])
+    // What a hub may have brought is not signed here.
+    const keepPinned =
+      lessons && !before?.facts && (await verdicts?.signed({ fact: 'pinned', run: input.run, lessons: lessons.oid }))
     const facts = before?.facts ?? found.map(({ kind, text }) => store.referenceTo(kind, text))
     const stored: StoredRun = { ...input, began: before?.began ?? now(), facts, ...(lessons && { lessons }) }
     // Written at the same time, so it is one commit.
@@ -93,6 +96,7 @@ export class RunWork implements RunActivities {
       store.set('run.json', `${JSON.stringify(stored)}\n`),
       ...[...texts, ...found].map(({ kind, text }) => store.put(kind, text)),
       keepAsked?.(),
+      keepPinned?.(),
     ])
     const used = (await readLastStatus(store))?.used
     const above = Object.fromEntries(TIERS.map(tier => [tier, settings.tierAbove(tier)]).filter(([, next]) => next))

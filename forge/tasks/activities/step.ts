@@ -32,18 +32,16 @@ import type {
   StepPlace,
   StepResult,
 } from '../contract.ts'
-import type { Budgets } from '../engine/budgets.ts'
 import { withModelSpan } from '../engine/spans.ts'
 import { lessonReference, pinnedLessons } from '../lessons/pinned.ts'
-import { emptyPurse, type Purse, type Used } from '../run/purse.ts'
 import { NOTHING_SPENT } from '../run/state.ts'
-import { type AskedBudget, type Ledger, OutOfBudget, outOfBudget, type Reservation } from '../runs/budget.ts'
+import { type AskedBudget, OutOfBudget, type Reservation } from '../runs/budget.ts'
 import { attemptRef } from '../runs/folder.ts'
 import { type MergePart, mergedBy } from '../runs/merging.ts'
 import { readStoredRun } from '../runs/plans.ts'
 import { isAssumed, missingPrice, priceOf, requestEstimateOf } from '../runs/prices.ts'
 import type { RunStore } from '../runs/store.ts'
-import { allStoredAnswers, parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'
+import { parseStoredAnswer, spentOf, storedAnswer } from '../runs/stored-answer.ts'
 import type { AnswerOf, FileEdit, LookCall, Resolution } from '../steps/answers.ts'
 import { applyAll } from '../steps/apply.ts'
 import { commitOn, findStep, stepMessage } from '../steps/commits.ts'
@@ -63,6 +61,7 @@ import { brief } from './brief.ts'
 import type { Gate } from './gate.ts'
 import { keepItems } from './lists.ts'
 import { type Means, type OpenRun, TRIES } from './means.ts'
+import { askShared, usedBy } from './shared-budget.ts'
 
 /** Troubles that Temporal retries: the temporary ones. */
 const PASSING: readonly string[] = ['rate', 'overloaded', 'cut', 'unreachable']
@@ -92,7 +91,7 @@ export class StepWork implements StepActivities {
     const settings = await this.means.settingsOf(store)
     const name = modelFor(settings, input.tier, input.choice)
     const { window } = await this.means.model(name)
-    const pinned = (await readStoredRun(store))?.lessons
+    const pinned = await this.#pinnedIn(store, verdicts)
     const from = input.kind === 'review' ? await this.#beganAt(input) : undefined
     const merging = await this.#mergingIn(input, store)
     const { bytes, key, tokens, leftOut, prompt, lessons } = await buildRequest(input, {
@@ -127,6 +126,16 @@ export class StepWork implements StepActivities {
       }),
     ])
     return { request, key, model: name, kind: input.kind, tier: input.tier, prompt }
+  }
+
+  /**
+   * The lessons with which the run began. A push to the hub could name others, which every request of every machine
+   * would have: so they count only with a signature.
+   */
+  async #pinnedIn(store: RunStore, verdicts: OpenRun['verdicts']): Promise<Reference | undefined> {
+    const pinned = (await readStoredRun(store))?.lessons
+    if (!pinned || !verdicts || !this.means.options.shared) return pinned
+    return (await verdicts.has({ fact: 'pinned', run: store.run, lessons: pinned.oid })) ? pinned : undefined
   }
 
   /** The reference to a request that is being stored. */
@@ -309,16 +318,19 @@ export class StepWork implements StepActivities {
     const model = await this.means.model(input.model)
     const gate = this.means.gate(input.model)
     let isCut = false
-    for (;;) {
+    const ask = async () => {
       const pass = await gate.enter(signal)
       // The user may have raised the limits meanwhile.
       const { limits: now } = await this.means.stored(run.store)
       const options = { isWhole: isCut, onRefusal: () => gate.leave(pass, { how: 'other' }) }
       const reservation = await this.#reserve(run, input, stored, now, options)
-      if (reservation === 'wait') {
-        await run.ledger.settled(signal, run.budget && ASK_AGAIN_MS)
-        continue
-      }
+      return reservation === 'wait' ? reservation : { pass, reservation }
+    }
+    for (;;) {
+      const { pass, reservation } = await run.ledger.inLine(ask, {
+        signal,
+        milliseconds: run.budget && ASK_AGAIN_MS,
+      })
       const answer = await this.#ask(input, stored, { model, run, base, gate, pass, reservation, signal })
       isCut = answer.end === 'length' && reservation.output < stored.request.output
       if (!isCut) return await this.#keep(run, input, answer, reservation)
@@ -347,12 +359,13 @@ export class StepWork implements StepActivities {
    * Reserves budget for a request. Gives 'wait' where the budget may suffice once the requests under way are settled.
    */
   async #reserve(
-    { store, ledger, budget }: OpenRun,
+    run: OpenRun,
     { key, model, kind, tier }: SendInput,
     { request }: StoredRequest,
     limits: Limits,
     { isWhole, onRefusal }: { isWhole: boolean; onRefusal: () => void },
   ): Promise<Paid | 'wait'> {
+    const { ledger, budget } = run
     const { tools, system, messages, output } = request
     const { settings } = this.means
     const input = tokensIn(JSON.stringify([tools, system, messages]))
@@ -369,7 +382,7 @@ export class StepWork implements StepActivities {
         isAssumed: isAssumed(model, settings),
       }
       const reservation = budget
-        ? await reserveShared(budget, { store, ledger, asked, limits, isWhole })
+        ? await this.#reserveShared({ ...run, budget }, asked, { limits, isWhole })
         : ledger.reserve(asked, limits, { isWhole })
       if (reservation === 'wait') onRefusal()
       return reservation
@@ -378,6 +391,19 @@ export class StepWork implements StepActivities {
       if (!(error instanceof OutOfBudget)) throw error
       throw ApplicationFailure.nonRetryable(error.message, 'OutOfBudget', error.limit)
     }
+  }
+
+  /**
+   * Asks the budget that several machines share. What it grants is recorded in this machine's ledger too, which decides
+   * nothing then, but learns how long answers are.
+   */
+  async #reserveShared(
+    run: Parameters<typeof askShared>[0],
+    asked: AskedBudget,
+    options: { limits: Limits; isWhole: boolean },
+  ): Promise<Paid | 'wait'> {
+    const granted = await askShared(run, asked, options)
+    return granted === 'wait' ? 'wait' : { ...run.ledger.open(asked, granted.room), shared: granted.id }
   }
 
   async #ask(
@@ -456,7 +482,7 @@ export class StepWork implements StepActivities {
     const stored = storedAnswer(input, { ...answer, usage })
     this.#unkept.set(idOf(input), { answer, reservation })
     const bytes = Buffer.from(this.#hidden(JSON.stringify(stored)))
-    await this.#signAnswered(run, input, bytes)
+    await this.signAnswered(run, input, bytes)
     const oid = await run.store.keep('answers', key, bytes)
     await this.#settle(run, reservation, usage, this.#assumedCost(model, usage))
     this.means.count(model, { sent: 'now', usage })
@@ -468,7 +494,11 @@ export class StepWork implements StepActivities {
    * Signs which answer a model has given, where that decides something. This is done before the answer is stored, so that
    * a stored one of this worker's is always signed.
    */
-  async #signAnswered({ store, verdicts }: OpenRun, { kind, key }: SendInput, bytes: Buffer): Promise<void> {
+  async signAnswered(
+    { store, verdicts }: OpenRun,
+    { kind, key }: Pick<SendInput, 'kind' | 'key'>,
+    bytes: Buffer,
+  ): Promise<void> {
     if (!verdicts || kind === undefined || !SIGNED.includes(kind)) return
     const answer = oidOf(this.means.objects.repository.format, { type: 'blob', bytes })
     await verdicts.sign({ fact: 'answered', run: store.run, request: key, answer })
@@ -617,41 +647,6 @@ type Asking = {
 
 /** A reservation in this machine's ledger. `shared`: its name in the budget of all machines. */
 type Paid = Reservation & { shared?: string }
-
-/**
- * Asks the budget that several machines share. What it grants is recorded in this machine's ledger too, which decides
- * nothing then, but learns how long answers are. Throws {@link OutOfBudget}.
- */
-async function reserveShared(
-  budget: Budgets,
-  {
-    store,
-    ledger,
-    asked,
-    limits,
-    isWhole,
-  }: { store: RunStore; ledger: Ledger; asked: AskedBudget; limits: Limits; isWhole: boolean },
-): Promise<Paid | 'wait'> {
-  const rooms = ledger.roomsFor(asked, { isWhole })
-  const { id, granting } = await budget.reserve(store.run, { key: asked.key, rooms, limits }, () => knownIn(store))
-  if (granting.is === 'wait') return 'wait'
-  if (granting.is === 'beyond') throw outOfBudget(granting)
-  const room = rooms.find(({ output }) => output === granting.output)
-  if (!room) throw new Error('The budget has granted what was not asked for')
-  return { ...ledger.open(asked, room), shared: id }
-}
-
-/** What git knows that the run has used, for a budget that has to begin again. */
-async function knownIn(store: RunStore): Promise<Purse> {
-  const used = (await allStoredAnswers(store)).map(({ usage }) => usedBy(usage))
-  const sumOf = (name: keyof Used) => used.reduce((sum, it) => sum + it[name], 0)
-  return { ...emptyPurse(), requests: used.length, tokens: sumOf('tokens'), cost: sumOf('cost') }
-}
-
-const usedBy = (usage: Usage | undefined): Used => ({
-  tokens: (usage?.input ?? 0) + (usage?.output ?? 0),
-  cost: usage?.cost ?? 0,
-})
 
 /**
  * Milliseconds after which the budget of all machines is asked again, where no request of this one was settled before:

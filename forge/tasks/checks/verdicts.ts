@@ -20,6 +20,8 @@ const Reviewing = { run: v.string(), task: v.string(), step: v.string(), head: I
 export const Fact = v.variant('fact', [
   /** The user has asked for the run from this commit. */
   v.object({ fact: v.literal('asked'), run: v.string(), base: Id }),
+  /** The lessons with which the run begins are those of the machine that has begun it: the blob of their list. */
+  v.object({ fact: v.literal('pinned'), run: v.string(), lessons: Id }),
   /** The user has approved this plan, by its hash. */
   v.object({ fact: v.literal('approved'), run: v.string(), plan: Hash }),
   /** A commit merges exactly these commits, by git's own merges. */

@@ -102,7 +102,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
     message: mergeMessage(title, description),
   })
   const plan = planOfMerge(title, description)
-  const options = runOptionsFrom(base, { values, settings, hub: await place.hub() }, warned)
+  const options = runOptionsFrom(base, { values, settings }, warned)
   const detached = values.detach ? { detached: { json: values.json, notes } } : {}
   return await beginRun(place, { wish: { text: plan.summary, plan }, options, ...detached }, context)
 }

@@ -17,7 +17,6 @@ import type { StartedRun } from '../../formats/tasks-json.ts'
 import { wishedInWords } from '../context/wished.ts'
 import type { Limits, Oid, RunId, RunInput, RunStatus, TierModels } from '../contract.ts'
 import { loadClient } from '../engine/engine.ts'
-import type { SharedRuns } from '../hub/shared-runs.ts'
 import type { Plan } from '../plan/schema.ts'
 import { newRunId, openRunFolder, runsFolder } from '../runs/folder.ts'
 import { readPlan } from '../runs/plans.ts'
@@ -118,8 +117,7 @@ export async function runCommand(argv: string[], context: CommandContext): Promi
   // The program that reads the JSON shows the warnings, too.
   const notes: string[] = []
   const warned = values.json ? { ...context, err: (words: string) => void notes.push(words) } : context
-  const hub = await place.hub()
-  const options = { ...runOptionsFrom(base, { values, settings, hub }, warned), ...(models && { models }) }
+  const options = { ...runOptionsFrom(base, { values, settings }, warned), ...(models && { models }) }
   if (values.base === undefined || (values.detach && (await readHead(place.repository)).oid === base))
     await sayUncommitted(place, { base, word: positionals[0] ?? '' }, warned)
   const detached = values.detach && { json: values.json, notes }
@@ -133,12 +131,11 @@ type RunOptions = Omit<RunInput, 'run' | 'wish' | 'wished' | 'plan'>
 type RunValues = Values & BatchValues & { yes?: boolean; plan?: boolean; 'at-most'?: string }
 
 /**
- * Reads limits and choices of a run. `hub`: the hub by which machines share it, if there is one. Throws a
- * {@link Failure} where one is no number, or there are no batches.
+ * Reads limits and choices of a run. Throws a {@link Failure} where one is no number.
  */
 export function runOptionsFrom(
   base: Oid,
-  { values, settings, hub }: { values: RunValues; settings: Settings; hub: SharedRuns | undefined },
+  { values, settings }: { values: RunValues; settings: Settings },
   context: CommandContext,
 ): RunOptions {
   return {
@@ -146,7 +143,7 @@ export function runOptionsFrom(
     limits: limitsFrom(values, settings, context),
     isApproved: values.yes === true,
     onlyPlan: values.plan === true,
-    ...batchFrom(values, { settings, hub }, context),
+    ...batchFrom(values, settings, context),
     atMost: count(values['at-most'], '--at-most') ?? DEFAULT_LIMITS.atMost,
   }
 }
@@ -222,24 +219,11 @@ function modelsFrom(given: readonly string[]): TierModels | undefined {
 
 type BatchValues = { batch?: boolean; 'batch-all'?: boolean; 'no-batch'?: boolean }
 
-/**
- * Which requests are sent in batches. Says so where a model's provider has none. Throws a {@link Failure} where batches
- * are asked for and the run is shared by a hub: what is out in a batch is known to one machine alone.
- */
-function batchFrom(
-  values: BatchValues,
-  { settings, hub }: { settings: Settings; hub: SharedRuns | undefined },
-  { err }: CommandContext,
-): Pick<RunInput, 'batch'> {
+/** Which requests are sent in batches. Says so where a model's provider has none. */
+function batchFrom(values: BatchValues, settings: Settings, { err }: CommandContext): Pick<RunInput, 'batch'> {
   const given = values['batch-all'] ? 'all' : values.batch ? 'work' : undefined
   const asked = given ?? settings.batch.sends
   if (values['no-batch'] || !asked) return {}
-  if (hub !== undefined) {
-    const option = given === 'all' ? '--batch-all' : '--batch'
-    if (given) throw new Failure(`There are no batches with ${hub.remote.words}: leave out ${option}.`, EXIT.usage)
-    err(`There are no batches with ${hub.remote.words}: requests are sent now, at the full price.`)
-    return {}
-  }
   const models = new Set(TIERS.flatMap(tier => settings.modelsOf(tier)))
   const without = [...models].filter(model => !hasBatches(model, settings))
   if (without.length > 0) err(`Requests to ${without.join(', ')} are sent now: there are no batches for them.`)

@@ -6,7 +6,7 @@ import { Context } from '@temporalio/activity'
 import { WithStartWorkflowOperation } from '@temporalio/client'
 import { ApplicationFailure, WorkflowNotFoundError } from '@temporalio/common'
 import type { RunId } from '../contract.ts'
-import type { Granting, Purse, Used, Wanted } from '../run/purse.ts'
+import { batchedId, type Closing, type Granting, type Purse, type Used, type Wanted } from '../run/purse.ts'
 import { ownQueueOf } from '../run/queues.ts'
 
 /** The budgets of runs. */
@@ -15,6 +15,8 @@ export interface Budgets {
   reserve(run: RunId, wanted: Omit<Wanted, 'id' | 'sender'>, known: () => Promise<Purse>): Promise<Granted>
   /** Says what a request has used: one that was granted (`id`), or one whose answer is stored (`key`). */
   settle(run: RunId, which: { id: string } | { key: string }, used: Used): Promise<void>
+  /** Says what became of requests in batches. */
+  close(run: RunId, closings: Closing[]): Promise<void>
   /** What the run has used; undefined where no request was sent yet, or where the budget does not answer. */
   used(run: RunId): Promise<Purse | undefined>
   /** Ends the budget of a run that has ended. */
@@ -29,21 +31,33 @@ const TIMEOUT_MS = 60_000
 
 const idOf = (run: RunId): string => `forge-budget-${run}`
 
-/** The number of requests that this process has asked for, as an activity may send several. */
-let asked = 0
-
 /** Access to the budgets on the Temporal server that runs the calling activity. */
-export const temporalBudgets: Budgets = {
-  async reserve(run, wanted, known) {
+export class TemporalBudgets implements Budgets {
+  /** The number of questions of this process, as an activity may send several requests. */
+  #asked = 0
+  /**
+   * The questions without an answer, by activity and request. Each may have been granted: asked again under the same
+   * name, it sets nothing more aside.
+   */
+  readonly #unanswered = new Map<string, string>()
+
+  async reserve(run: RunId, wanted: Omit<Wanted, 'id' | 'sender'>, known: () => Promise<Purse>): Promise<Granted> {
     const { client, info } = Context.current()
     const { workflowId, runId } = info.workflowExecution ?? {}
-    const sender = `${workflowId} ${runId} ${info.activityId}`
-    const id = `${sender} ${info.attempt}.${asked++}`
+    const sender = wanted.isBatched ? batchedId(wanted.key) : `${workflowId} ${runId} ${info.activityId}`
+    const name = `${sender} ${wanted.key}`
+    const fresh = () => `${sender} ${info.attempt}.${this.#asked++}`
+    const id = wanted.isBatched ? sender : (this.#unanswered.get(name) ?? fresh())
+    this.#unanswered.set(name, id)
     const question: Wanted = { ...wanted, id, sender }
+    // One that arrives late is known to the server by this name, too. In a batch, the same may be asked anew.
+    const named = wanted.isBatched ? {} : { updateId: id }
     const answer = async (): Promise<Granting> => {
+      const args: [Wanted] = [question]
       try {
-        const handle = client.workflow.getHandle(idOf(run))
-        return await handle.executeUpdate<Granting, [Wanted]>('reserve', { args: [question] })
+        return await client.workflow
+          .getHandle(idOf(run))
+          .executeUpdate<Granting, [Wanted]>('reserve', { ...named, args })
       } catch (error) {
         if (!(error instanceof WorkflowNotFoundError)) throw error
       }
@@ -53,7 +67,7 @@ export const temporalBudgets: Budgets = {
         args: [{ run, purse: await known() }],
         workflowIdConflictPolicy: 'USE_EXISTING',
       })
-      const options = { args: [question] as [Wanted], startWorkflowOperation }
+      const options = { ...named, args, startWorkflowOperation }
       return await client.workflow.executeUpdateWithStart<() => Promise<void>, Granting, [Wanted]>('reserve', options)
     }
     const granting = await client.withDeadline(Date.now() + TIMEOUT_MS, answer).catch(error => {
@@ -63,25 +77,31 @@ export const temporalBudgets: Budgets = {
         cause: error instanceof Error ? error : undefined,
       })
     })
+    this.#unanswered.delete(name)
     return { id, granting }
-  },
+  }
 
-  async settle(run, which, used) {
+  async settle(run: RunId, which: { id: string } | { key: string }, used: Used): Promise<void> {
     const { client } = Context.current()
     // A budget that has ended begins again with the answers in git.
     await client.workflow.getHandle(idOf(run)).signal('settle', which, used).catch(ignoreEnded)
-  },
+  }
 
-  async used(run) {
+  async close(run: RunId, closings: Closing[]): Promise<void> {
+    const { client } = Context.current()
+    await client.workflow.getHandle(idOf(run)).signal('close', closings).catch(ignoreEnded)
+  }
+
+  async used(run: RunId): Promise<Purse | undefined> {
     const { client } = Context.current()
     const query = () => client.workflow.getHandle(idOf(run)).query<Purse, []>('used')
     return await client.withDeadline(Date.now() + QUERY_MS, query).catch(() => undefined)
-  },
+  }
 
-  async end(run) {
+  async end(run: RunId): Promise<void> {
     const { client } = Context.current()
     await client.workflow.getHandle(idOf(run)).signal('end').catch(ignoreEnded)
-  },
+  }
 }
 
 /** Milliseconds for the answer to a query, without which a status is shown as well. */

@@ -14,7 +14,17 @@ import {
   workflowInfo,
 } from '@temporalio/workflow'
 import type { RunId } from '../contract.ts'
-import { type Granting, type Purse, reserve, settle, settleKnown, type Used, type Wanted } from '../run/purse.ts'
+import {
+  type Closing,
+  close,
+  type Granting,
+  type Purse,
+  reserve,
+  settle,
+  settleKnown,
+  type Used,
+  type Wanted,
+} from '../run/purse.ts'
 
 /**
  * A new history is begun after this many questions: the server allows 2,000 updates for each history, and 10,000
@@ -26,6 +36,8 @@ const IDLE = '30 days'
 
 export const reserved = defineUpdate<Granting, [Wanted]>('reserve')
 export const settled = defineSignal<[{ id: string } | { key: string }, Used]>('settle')
+/** What became of requests in batches. */
+export const closed = defineSignal<[Closing[]]>('close')
 export const ended = defineSignal('end')
 export const used = defineQuery<Purse>('used')
 
@@ -43,6 +55,10 @@ export async function forgeBudget({ run, purse: first }: { run: RunId; purse: Pu
   setHandler(settled, (which, what) => {
     questions++
     purse = 'id' in which ? settle(purse, which.id, what) : settleKnown(purse, which.key, what)
+  })
+  setHandler(closed, closings => {
+    questions++
+    purse = close(purse, closings)
   })
   setHandler(ended, () => {
     hasEnded = true

@@ -3,8 +3,9 @@
  * submits nothing twice. Each record is written once.
  */
 import * as v from 'valibot'
-import type { Submission } from '../contract.ts'
-import type { RunStore } from './store.ts'
+import type { BatchRequest, Submission } from '../contract.ts'
+import { TIERS } from '../plan/schema.ts'
+import { RunStore } from './store.ts'
 
 const SubmissionSchema = v.object({
   id: v.string(),
@@ -16,6 +17,25 @@ const SubmissionSchema = v.object({
  * time. `at`: the time, in milliseconds since 1970.
  */
 const Intent = v.object({ newest: v.string(), at: v.number() })
+/** The requests of a submission. */
+export const BatchRequests = v.array(
+  v.object({
+    run: v.string(),
+    task: v.optional(v.string()),
+    attempt: v.number(),
+    step: v.string(),
+    request: v.object({ kind: v.string(), oid: v.string() }),
+    key: v.pipe(v.string(), v.regex(/^[0-9a-f]{64}$/)),
+    model: v.string(),
+    kind: v.optional(v.string()),
+    tier: v.optional(v.picklist(TIERS)),
+    prompt: v.optional(v.number()),
+    output: v.number(),
+    bytes: v.number(),
+    waiter: v.string(),
+    room: v.optional(v.object({ tokens: v.pipe(v.number(), v.minValue(0)), cost: v.pipe(v.number(), v.minValue(0)) })),
+  }),
+)
 const Sent = v.object({ batch: v.string() })
 const Failed = v.object({ words: v.string() })
 
@@ -75,6 +95,30 @@ export class BatchRecords {
 
   async fails(key: string, words: string): Promise<void> {
     await this.#keep(`failed ${key}`, { words } satisfies v.InferOutput<typeof Failed>)
+  }
+
+  /** The requests of this run that are in batches and have no answer yet; `since`: when their batch was submitted. */
+  async out(): Promise<{ request: BatchRequest; since: number }[]> {
+    const records = (await this.store.all('batches')).flatMap(bytes => {
+      const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), SubmissionSchema), bytes.toString())
+      return parsed.success ? [parsed.output] : []
+    })
+    const submissions = [...new Map(records.map(it => [it.id, it])).values()]
+    return (await Promise.all(submissions.map(it => this.#outOf(it).catch(() => [])))).flat()
+  }
+
+  async #outOf({ id, home, list }: Submission): Promise<{ request: BatchRequest; since: number }[]> {
+    const store = home === this.store.run ? this.store : new RunStore(this.store.objects, home)
+    const intent = await new BatchRecords(store).intent(id)
+    if (!intent) return []
+    const requests = v.parse(BatchRequests, await store.readJson(list)) as BatchRequest[]
+    const isOut = async ({ run, key }: BatchRequest) =>
+      run === this.store.run &&
+      (await this.store.find('answers', key)) === undefined &&
+      (await this.failureOf(key)) === undefined &&
+      (await this.submissionOf(key))?.id === id
+    const out = await Promise.all(requests.map(async it => ((await isOut(it)) ? [it] : [])))
+    return out.flat().map(request => ({ request, since: intent.at }))
   }
 
   /** The last submission of a request that was not cancelled, and the number of the next record. */

@@ -123,6 +123,9 @@ type Open = { id: number; owner: string; at: number; cost: number; batch: number
 export class Ledger implements Disposable {
   readonly #database: Database
   #waiting: (() => void)[] = []
+  /** How many requests wait for budget in a line, and when the last of them has left it. */
+  #waitingFor = 0
+  #last: Promise<void> = Promise.resolve()
 
   private constructor(database: Database) {
     this.#database = database
@@ -210,6 +213,36 @@ export class Ledger implements Disposable {
   /** Records that a request may be sent and use this much. */
   open(asked: AskedBudget, room: Room): Reservation {
     return { id: this.#insertOpen(asked, room, room.output), output: room.output }
+  }
+
+  /**
+   * Asks for budget until the answer is not 'wait': at once where no other request waits, else in the order in which they
+   * came. One request is asked for at a time, so that a settled one wakes no crowd. Throws the signal's reason.
+   */
+  async inLine<Granted>(
+    ask: () => Promise<Granted | 'wait'>,
+    { signal, milliseconds }: { signal: AbortSignal; milliseconds?: number | undefined },
+  ): Promise<Granted> {
+    if (this.#waitingFor === 0) {
+      const granted = await ask()
+      if (granted !== 'wait') return granted
+    }
+    this.#waitingFor++
+    const before = this.#last
+    const own = Promise.withResolvers<void>()
+    this.#last = own.promise
+    try {
+      await unlessAborted(before, signal)
+      for (;;) {
+        const granted = await ask()
+        if (granted !== 'wait') return granted
+        await this.settled(signal, milliseconds)
+      }
+    } finally {
+      this.#waitingFor--
+      // One that is aborted while others are before it lets these go first.
+      void before.then(own.resolve)
+    }
   }
 
   /**
@@ -401,6 +434,19 @@ export class Ledger implements Disposable {
   /** Runs `work` in a transaction that excludes other processes. */
   #together<Value>(work: () => Value): Value {
     return this.#database.transaction(work).immediate()
+  }
+}
+
+/** Waits for `work`. Throws the signal's reason where that is aborted first. */
+async function unlessAborted(work: Promise<void>, signal: AbortSignal): Promise<void> {
+  signal.throwIfAborted()
+  const { promise, reject } = Promise.withResolvers<never>()
+  const abort = () => reject(signal.reason)
+  signal.addEventListener('abort', abort, { once: true })
+  try {
+    await Promise.race([work, promise])
+  } finally {
+    signal.removeEventListener('abort', abort)
   }
 }
 

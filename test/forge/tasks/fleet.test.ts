@@ -79,8 +79,6 @@ describe.skipIf(hasNoTemporal)('a run on several machines', () => {
       const it = await make({ machines: 3 }, 100)
       const [laptop, asking, checking] = [it.machine(0), it.machine(1), it.machine(2)]
       laptop.env.FORGE_WORKER = 'none'
-      const refused = await laptop.forge('run', '--yes', '--detach', '--batch', 'Write notes')
-      expect(refused).toMatchObject({ code: 64, err: 'There are no batches with the hub origin: leave out --batch.\n' })
       const run = await it.begin(laptop)
       const unserved = async () => (await laptop.forge('show', run)).out
       await until(async () => /No machine serves runs since .*: start\s+forge worker on one\./.test(await unserved()))
@@ -141,6 +139,36 @@ describe.skipIf(hasNoTemporal)('a run on several machines', () => {
       expect(await second.forge('resume', run, '--requests', '60')).toMatchObject({ code: 0, err: '' })
       expect(await it.ends(run)).toBe('COMPLETED')
       expect(it.model.requests).toHaveLength(REQUESTS)
+      expect(await second.git('rev-parse', `forge/${run}/result^{tree}`)).toBe(await treeOf(it))
+    },
+    MINUTES,
+  )
+
+  test(
+    'goes on with a batch that is out when the machine that has submitted it is gone',
+    async () => {
+      const env = { FORGE_BATCH_WINDOW: '0.4', FORGE_PRICES: 'openai/scripted=4/20/0.4/4' }
+      const it = await make({ machines: 2, env }, 0)
+      const [first, second] = [it.machine(0), it.machine(1)]
+      it.model.batches.script = { delay: 3_600_000 }
+      await first.work()
+      const run = await it.begin(first, ['--batch'])
+      await until(() => it.model.batches.batches.length === 1)
+      // The submission is on the hub as soon as the run says so.
+      await until(async () => {
+        await second.forge('show', run)
+        return (await second.journal(run)).some(({ what }) => what === 'batch')
+      })
+      await first.kill()
+      it.model.batches.script = {}
+      await second.work()
+      expect(await it.ends(run)).toBe('COMPLETED')
+      const ids = it.model.batches.lines.map(({ id }) => id)
+      expect(new Set(ids).size).toBe(ids.length)
+      // The plan is asked for at once.
+      expect(it.model.requests.length + ids.length).toBe(REQUESTS)
+      expect(it.model.requests).toHaveLength(1)
+      await second.forge('show', run)
       expect(await second.git('rev-parse', `forge/${run}/result^{tree}`)).toBe(await treeOf(it))
     },
     MINUTES,

@@ -1,6 +1,7 @@
 /** The activities that send requests in batches, called as by their workflow, and as by a hostile process. */
 import { expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
 import { openModel } from '../../../../forge/ai/providers.ts'
 import type {
   BatchRequest,
@@ -13,11 +14,11 @@ import { Ledger } from '../../../../forge/tasks/runs/budget.ts'
 import { openRunFolder } from '../../../../forge/tasks/runs/folder.ts'
 import { ModelServer, type Provider } from '../../../doubles/model-server.ts'
 import { settingsOf } from '../../ai/models.ts'
-import { answer, failureOf, makeScene, RUN, type Scene } from './scene.ts'
+import { answer, failureOf, makeScene, makeSharedScene, RUN, type Scene, type SceneOptions } from './scene.ts'
 
 const DONE = answer({ signal: 'success', words: 'Said.', text: 'Something.' })
 
-type BatchScene = Scene & {
+type BatchScene<Base extends Scene> = Base & {
   server: ModelServer
   given: GivenRequest[]
   /** Constructs the request of a step. */
@@ -30,7 +31,12 @@ type BatchScene = Scene & {
   out: () => Promise<number | undefined>
 }
 
-async function makeBatchScene(provider: Provider = 'openai'): Promise<BatchScene> {
+const makeBatchScene = (provider: Provider = 'openai') => makeBatchSceneBy(makeScene, provider)
+
+async function makeBatchSceneBy<Base extends Scene>(
+  make: (options: SceneOptions) => Promise<Base>,
+  provider: Provider,
+): Promise<BatchScene<Base>> {
   const server = await ModelServer.start(() => DONE)
   const env = { ...server.environment(provider), FORGE_BATCH_WINDOW: '0.01' }
   const settings = await settingsOf(env)
@@ -40,7 +46,7 @@ async function makeBatchScene(provider: Provider = 'openai'): Promise<BatchScene
     withdraw: async () => undefined,
     held: async (_: string, requests: readonly unknown[]) => requests.map(() => true),
   }
-  const scene = await makeScene({ env, openModel: name => openModel(name, settings, { again: {} }), collectors })
+  const scene = await make({ env, openModel: name => openModel(name, settings, { again: {} }), collectors })
   const made = async (step: string) => {
     const about = [await scene.store.put('asks', `Say something about ${step}.`)]
     const input = scene.input({ step, kind: 'artifact', depth: 0, about })
@@ -169,4 +175,61 @@ test('where a server has no batches, nothing stays reserved, and the next reques
   expect(looked).toEqual({ there: [], now: [one.step] })
   expect(await activities.enlist({ ...(await scene.made('stack/1/1/two')), waiter: 'flow' })).toEqual({ is: 'now' })
   expect(look()).toMatchObject({ batch: { out: 0 }, spent: { requests: 0 } })
+})
+
+test('the hub knows what is about to be submitted, and another machine goes on with it: nothing is sent or paid twice', async () => {
+  await using scene = await makeBatchSceneBy(makeSharedScene, 'openai')
+  const { activities, server, budgets } = scene
+  const requests = [await scene.enlist('stack/1/1/one'), await scene.enlist('stack/1/1/two')]
+  // Asked again, as after a crash, nothing more is set aside.
+  await scene.enlist('stack/1/1/one')
+  expect(await budgets.used(RUN)).toMatchObject({ requests: 2, open: [{ isBatched: true }, { isBatched: true }] })
+  const submission = await scene.submission(requests)
+  const place = { run: RUN, model: MODELS.openai, submission }
+  const intents = () =>
+    Bun.spawnSync(['git', '-C', scene.hub, 'grep', '-l', '"newest"', scene.store.ref, '--', 'batches'])
+      .stdout.toString()
+      .split('\n')
+      .filter(Boolean).length
+  const known: number[] = []
+  // The provider accepts the batch, but its answer never arrives.
+  server.batches.script = {
+    isDropped: count => {
+      known.push(intents())
+      return count === 0
+    },
+  }
+  await failureOf(activities.submitBatch({ ...place, not: [] }))
+  expect(known).toEqual([1])
+  const other = await scene.elsewhere()
+  const found = await other.submitBatch({ ...place, not: [] })
+  expect(server.batches.batches.map(({ id }) => id)).toEqual([found.batch])
+  expect(await other.collectBatch({ ...place, ...found })).toEqual({ isOther: false })
+  const looked = await activities.lookUp({
+    run: RUN,
+    requests: requests.map(it => ({ ...it, since: 0 })),
+    isTimer: false,
+    now: 0,
+  })
+  expect(looked.there.map(({ step }) => step)).toEqual(requests.map(({ step }) => step))
+  const { requests: count, open } = (await budgets.used(RUN)) ?? {}
+  expect({ count, open }).toEqual({ count: 2, open: [] })
+  expect(server.batches.lines).toHaveLength(2)
+})
+
+test('nothing is submitted while the hub refuses to know of it', async () => {
+  await using scene = await makeBatchSceneBy(makeSharedScene, 'openai')
+  const { activities, server, hub } = scene
+  const requests = [await scene.enlist('stack/1/1/one')]
+  const submission = await scene.submission(requests)
+  const place = { run: RUN, model: MODELS.openai, submission }
+  await mkdir(`${hub}/hooks`, { recursive: true })
+  await writeFile(`${hub}/hooks/pre-receive`, '#!/bin/sh\nexit 1\n', { mode: 0o755 })
+  const failure = await failureOf(activities.submitBatch({ ...place, not: [] }))
+  expect(failure.type).toBe('HubTrouble')
+  expect(failure.nonRetryable).not.toBe(true)
+  expect(server.batches.lines).toEqual([])
+  await rm(`${hub}/hooks/pre-receive`)
+  await activities.submitBatch({ ...place, not: [] })
+  expect(server.batches.lines.map(({ id }) => id)).toEqual(requests.map(({ key }) => key))
 })

@@ -1,5 +1,7 @@
 /** A repository with a run that has begun, and its activities with a scripted model: no Temporal, but real git. */
 import { ApplicationFailure } from '@temporalio/common'
+import { openObjects } from '../../../../core/git/objects.ts'
+import { openRepository } from '../../../../core/git/repository.ts'
 import { Approvals } from '../../../../forge/ai/approvals.ts'
 import type { Model } from '../../../../forge/ai/request.ts'
 import { type ActivityOptions, activitiesOf, type Surroundings } from '../../../../forge/tasks/activities/activities.ts'
@@ -17,10 +19,10 @@ import type {
 import type { Budgets } from '../../../../forge/tasks/engine/budgets.ts'
 import { SharedRuns } from '../../../../forge/tasks/hub/shared-runs.ts'
 import type { Plan } from '../../../../forge/tasks/plan/schema.ts'
-import { type Purse, reserve, settle, settleKnown } from '../../../../forge/tasks/run/purse.ts'
+import { batchedId, close, type Purse, reserve, settle, settleKnown } from '../../../../forge/tasks/run/purse.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { callsOf } from '../../../doubles/task-calls.ts'
-import { bare, commit, type Files } from '../../../support/git.ts'
+import { bare, commit, type Files, gitWith } from '../../../support/git.ts'
 import { makePlace, type Place } from '../../../support/repository.ts'
 import { type Script, ScriptedModel } from '../../../support/scripted-model.ts'
 import { settingsOf } from '../../ai/models.ts'
@@ -165,10 +167,15 @@ export async function makeScene({
 }
 
 /** A scene whose repository has a hub, with the signatures that a run has; its activities use both. */
-export async function makeSharedScene(
-  options: SceneOptions = {},
-): Promise<
-  Scene & { hub: string; approved: ApprovedCommands; verdicts: Verdicts; budgets: Budgets & { asked: number } }
+export async function makeSharedScene(options: SceneOptions = {}): Promise<
+  Scene & {
+    hub: string
+    approved: ApprovedCommands
+    verdicts: Verdicts
+    budgets: Budgets & { asked: number }
+    /** Activities of another machine, with a clone of its own. */
+    elsewhere: () => Promise<Activities>
+  }
 > {
   const scene = await makeScene(options)
   const { place, store, runInput } = scene
@@ -183,8 +190,27 @@ export async function makeSharedScene(
   const budgets = ownBudgets()
   const activities = scene.again({ shared: runs, approved, verdicts, budgets })
   await activities.begin(runInput)
-  const close = async () => {
+  const others = new AsyncDisposableStack()
+  const elsewhere = async () => {
+    const path = `${place.folder}/elsewhere`
+    await gitWith(place.folder, ['clone', '--quiet', '--origin', 'hub', hub, path])
+    for (const [name, value] of [
+      ['user.name', 'Pia Person'],
+      ['user.email', 'pia@person.example'],
+      ['forge.hub', 'hub'],
+    ] as const)
+      await gitWith(path, ['config', name, value])
+    const objects = others.use(openObjects(await openRepository(path)))
+    const shared = others.use((await SharedRuns.open(objects)) ?? { [Symbol.dispose]: () => undefined })
+    const env = { XDG_STATE_HOME: `${place.folder}/elsewhere-state` }
+    if (!(shared instanceof SharedRuns)) throw new Error('There is no hub')
+    const made = scene.again({ objects, shared, approved, verdicts, budgets, env })
+    await shared.of(RUN).fetch()
+    return made
+  }
+  const end = async () => {
     runs?.[Symbol.dispose]()
+    await others.disposeAsync()
     await scene[Symbol.asyncDispose]()
   }
   return {
@@ -195,7 +221,8 @@ export async function makeSharedScene(
     approved: approved(store),
     verdicts: verdicts(store),
     budgets,
-    [Symbol.asyncDispose]: close,
+    elsewhere,
+    [Symbol.asyncDispose]: end,
   }
 }
 
@@ -206,13 +233,17 @@ function ownBudgets(): Budgets & { asked: number } {
     asked: 0,
     reserve: async (_, wanted, known) => {
       purse ??= await known()
-      const id = `sender ${++budgets.asked}`
+      budgets.asked++
+      const id = wanted.isBatched ? batchedId(wanted.key) : `sender ${budgets.asked}`
       const reserved = reserve(purse, { ...wanted, id, sender: id }, Date.now())
       purse = reserved.purse
       return { id, granting: reserved.granting }
     },
     settle: async (_, which, used) => {
       if (purse) purse = 'id' in which ? settle(purse, which.id, used) : settleKnown(purse, which.key, used)
+    },
+    close: async (_, closings) => {
+      if (purse) purse = close(purse, closings)
     },
     used: async () => purse,
     end: async () => undefined,

@@ -1,6 +1,15 @@
 /** The budget of a run that several machines share: what is granted, and what counts where requests are lost. */
 import { expect, test } from 'bun:test'
-import { emptyPurse, type Purse, reserve, settle, settleKnown, type Wanted } from '../../../../forge/tasks/run/purse.ts'
+import {
+  batchedId,
+  close,
+  emptyPurse,
+  type Purse,
+  reserve,
+  settle,
+  settleKnown,
+  type Wanted,
+} from '../../../../forge/tasks/run/purse.ts'
 import { randomFrom } from '../../../support/random.ts'
 
 const LIMITS = { depth: 1 }
@@ -90,4 +99,24 @@ test('no order of questions, answers and losses lets more through than the limit
     expect(paid.cost).toBeLessThanOrEqual(limits.cost)
     expect(purse.tokens).toBeLessThanOrEqual(limits.tokens)
   }
+})
+
+test('a request in a batch is granted once for all machines, and answered, free or lost', () => {
+  const batched = (key: string, room = small): Wanted => {
+    const id = batchedId(key)
+    return { id, sender: id, key, rooms: [room], limits: LIMITS, isBatched: true }
+  }
+  let { purse } = reserve(emptyPurse(), batched('a'), 0)
+  // Another machine estimates it otherwise, a day later.
+  const again = reserve(purse, batched('a', { output: 500, tokens: 700, cost: 3 }), 24 * 3_600_000)
+  expect(again).toEqual({ purse, granting: { is: 'granted', output: 100 } })
+  for (const key of ['b', 'c']) purse = reserve(purse, batched(key), 0).purse
+  const closings = [
+    { key: 'a', used: { tokens: 20, cost: 0.5 } },
+    { key: 'b', is: 'free' as const },
+    { key: 'c', is: 'lost' as const },
+  ]
+  const closed = close(purse, closings)
+  expect(closed).toMatchObject({ requests: 2, tokens: 220, cost: 1.5, open: [], lost: [{ key: 'c' }] })
+  expect(close(closed, closings)).toEqual(closed)
 })

@@ -275,3 +275,35 @@ test('an answer of a batch counts where the ledger was lost meanwhile', async ()
     batch: { answered: 1, saved: 0.5 },
   })
 })
+
+test('requests that wait for budget are asked for one at a time, in their order', async () => {
+  await using place = await makeFolder()
+  using ledger = await open(place.path)
+  const asks: string[] = []
+  let room = 0
+  const { signal } = new AbortController()
+  const wait = (name: string) => {
+    const ask = async () => {
+      asks.push(name)
+      if (room === 0) return 'wait' as const
+      room--
+      return name
+    }
+    return ledger.inLine(ask, { signal, milliseconds: 3_600_000 })
+  }
+  const settleOne = async (places: number) => {
+    await Bun.sleep(0)
+    room = places
+    asks.length = 0
+    ledger.settle(reserve(ledger, asked('other'), limits()), USAGE)
+  }
+  const [a, b, c] = [wait('a'), wait('b'), wait('c')]
+  await settleOne(1)
+  expect(await a).toBe('a')
+  await Bun.sleep(0)
+  // The next one is asked for, as there might be room for it as well; the one behind it is not.
+  expect(asks).toEqual(['a', 'b'])
+  await settleOne(2)
+  expect(await Promise.all([b, c])).toEqual(['b', 'c'])
+  expect(asks).toEqual(['b', 'c'])
+})
