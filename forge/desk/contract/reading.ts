@@ -26,6 +26,8 @@ export const CommitRow = v.object({
   subject: v.string(),
   author: Person,
   committed: v.number(),
+  /** When it was authored, if that is another time, as after a rebase. */
+  authored: v.optional(v.number()),
   /** The model that made the commit, if an AI did. */
   model: v.optional(v.string()),
 })

@@ -116,6 +116,9 @@ export const RewrittenCommit = v.object({
 })
 export type RewrittenCommit = v.InferOutput<typeof RewrittenCommit>
 
+/** At most this many commits are named in a preview: the newest. */
+export const MAX_BROUGHT_COMMITS = 100
+
 /** What a step would do, computed before anything moves. */
 export const Preview = v.object({
   ...Outlook.entries,
@@ -130,6 +133,8 @@ export const Preview = v.object({
   result: v.optional(Oid),
   /** The number of commits that the step brings or makes. */
   commits: Count,
+  /** The commits that a merge, a pull or a push brings, newest first; at most {@link MAX_BROUGHT_COMMITS}. */
+  brings: v.optional(v.array(v.object({ oid: Oid, subject: v.string() }))),
   /** The files in conflict, with a description of each. */
   conflictsIn: v.array(v.object({ path: Path, words: v.string() })),
   /** The message of the resulting commit, for editing. */
@@ -148,6 +153,8 @@ export const Preview = v.object({
   rewritten: v.optional(v.array(RewrittenCommit)),
   /** Warnings: hooks that do not run, a checkout that can't follow, commits that are on a remote. */
   warnings: v.array(v.string()),
+  /** What else the step does, which is no reason to hesitate. */
+  notes: v.optional(v.array(v.string())),
 })
 export type Preview = v.InferOutput<typeof Preview>
 

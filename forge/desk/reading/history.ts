@@ -209,12 +209,14 @@ export async function rowsOf(objects: Objects, oids: readonly Oid[]): Promise<Co
 function rowOf(oid: Oid, commit: Commit): CommitRow {
   const { name, email, date } = commit.author
   const model = modelOf(commit)
+  const committed = commit.committer.date?.seconds ?? date?.seconds ?? 0
   return {
     oid,
     parents: commit.parents,
     subject: subjectOf(commit).slice(0, 1000),
     author: { name, email },
-    committed: commit.committer.date?.seconds ?? date?.seconds ?? 0,
+    committed,
+    ...(date && date.seconds !== committed && { authored: date.seconds }),
     ...(model && { model }),
   }
 }

@@ -10,6 +10,7 @@ import type { BranchServices } from '../branches/branch-work.ts'
 import { headRef } from '../branches/branches.ts'
 import { FORGE_FOLDER } from '../branches/forge-folder.ts'
 import type { Preview, Step } from '../contract/steps.ts'
+import { broughtCommits } from './brought-commits.ts'
 import { fetchOne } from './fetch.ts'
 import type { StepTarget } from './plan.ts'
 import {
@@ -94,22 +95,28 @@ export async function planPush(
 async function outgoing(
   repository: Repository,
   tip: Oid,
-  { name }: RemoteSettings,
+  remote: RemoteSettings,
   fetched: Oid | undefined,
   how: readonly string[],
   paths: readonly string[] = [],
 ): Promise<string> {
-  const known = fetched === undefined ? [`--remotes=${asText(name)}`] : [fetched, `--remotes=${asText(name)}`]
-  return await read(repository, ['rev-list', ...how, tip, '--not', ...known, '--', ...paths])
+  return await read(repository, ['rev-list', ...how, tip, '--not', ...knownTo(remote, fetched), '--', ...paths])
 }
+
+/** The known commits of a remote, as arguments of `git rev-list`. */
+const knownTo = ({ name }: RemoteSettings, fetched: Oid | undefined): string[] => [
+  ...(fetched === undefined ? [] : [fetched]),
+  `--remotes=${asText(name)}`,
+]
 
 /** The preview of a push. */
 export async function previewPush(room: BranchServices, plan: PushPlan, drafts: number): Promise<Preview> {
   const { repository } = room.objects
   const { target, remote, fetched, words, replaced, setsUpstream, is, says, commits } = plan
-  const [own, hooks] = await Promise.all([
+  const [own, hooks, brings] = await Promise.all([
     outgoing(repository, target.tip, remote, fetched, ['--max-count=1', '--full-history'], [FORGE_FOLDER]),
     hooksFor(repository, 'push'),
+    broughtCommits(repository, [target.tip, '--not', ...knownTo(remote, fetched)]),
   ])
   const name = visiblePath(target.branch)
   const lost = `${words} loses ${many(replaced, 'commit')} that ${name} does not have. Others may have built on ${replaced === 1 ? 'it' : 'them'}.`
@@ -119,11 +126,11 @@ export async function previewPush(room: BranchServices, plan: PushPlan, drafts: 
       ? []
       : [`${FORGE_FOLDER}/ goes out too: the conversation with the AI is then public to all who can read ${words}.`]),
     ...(drafts > 0 ? [`Drafts in ${many(drafts, 'file')} of ${name} are not saved, so they are not pushed.`] : []),
-    ...(setsUpstream ? [`${name} will track ${words}.`] : []),
     ...(hooks.length > 0 ? [`Hooks of this repository do not run: ${hooks.join(', ')}.`] : []),
   ]
-  const shared = { conflicts: 0, before: target.tip, there: fetched ?? null, commits, conflictsIn: [] }
-  return { ...shared, is, words: says, warnings: is === 'nothing' ? [] : warnings }
+  const notes = setsUpstream ? [`${name} will track ${words}.`] : []
+  const shared = { conflicts: 0, before: target.tip, there: fetched ?? null, commits, brings, conflictsIn: [] }
+  return { ...shared, is, words: says, ...(is === 'nothing' ? { warnings: [] } : { warnings, notes }) }
 }
 
 /**

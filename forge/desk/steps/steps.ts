@@ -15,6 +15,7 @@ import type { OpenBranches } from '../branches/open-branches.ts'
 import { type Group, groupsOf, kindOf, wordsFor } from '../conflicts/conflicts.ts'
 import type { BranchStep, Done, Outlook, Preview, RewriteStep, Source, Step } from '../contract/steps.ts'
 import { mergingRef } from '../refs.ts'
+import { broughtCommits } from './brought-commits.ts'
 import { planCherryPick } from './cherry-pick.ts'
 import { fetchFrom, fetchOne, remotesToFetch } from './fetch.ts'
 import { planLand } from './land.ts'
@@ -105,8 +106,15 @@ export class Steps {
       if (step.step === 'rewrite') await work.brieflyLocked(held => held.collect())
       const current = await this.#current(step)
       const shown = await this.#previewOf(step.step, await this.#plan(current, targetIn(work), once), work)
-      const source = sourceOf(current)?.commit
-      return { ...shown, ...(source !== undefined && { source }) }
+      const source = sourceOf(current)
+      if (!source) return shown
+      const isMerge = current.step === 'merge'
+      const [brings, unsaved] = await Promise.all([
+        isMerge ? broughtCommits(this.room.objects.repository, [source.commit, `^${shown.before}`]) : undefined,
+        isMerge || current.step === 'land' ? this.#unsavedOf(source, isMerge ? 'merged' : 'landed') : [],
+      ])
+      const warnings = [...unsaved, ...shown.warnings]
+      return { ...shown, source: source.commit, warnings, ...(brings && { brings }) }
     } catch (error) {
       if (!(error instanceof Failure)) throw error
       const offers = error instanceof PullFirst ? 'pull' : error instanceof NoUpstream ? 'publish' : undefined
@@ -120,6 +128,14 @@ export class Steps {
         ...(offers && { offers }),
       }
     }
+  }
+
+  /** Warns of the drafts of a source, which the step does not bring. */
+  async #unsavedOf({ branch }: Source, done: 'landed' | 'merged'): Promise<string[]> {
+    if (branch === undefined || (await this.#tipOf(branch)) === undefined) return []
+    const { length } = (await this.branches.work(branch)).draftPaths
+    if (length === 0) return []
+    return [`Drafts in ${many(length, 'file')} of ${visiblePath(branch)} are not saved, so they are not ${done}.`]
   }
 
   async #previewFetch(name: string | undefined): Promise<Preview> {
@@ -164,8 +180,11 @@ export class Steps {
         warnings: [],
       }
     }
-    const { message: _, ...shown } = await this.#previewOf(how === 'rebase' ? 'rebase' : 'merge', plan, work)
-    return { ...shown, there }
+    const [{ message: _, ...shown }, brings] = await Promise.all([
+      this.#previewOf(how === 'rebase' ? 'rebase' : 'merge', plan, work),
+      broughtCommits(objects.repository, [there, `^${target.tip}`]),
+    ])
+    return { ...shown, there, brings }
   }
 
   async #previewOf(step: PlannedStep['step'], plan: StepPlan, work: BranchWork): Promise<Preview> {
@@ -184,7 +203,13 @@ export class Steps {
         `${many(after.length, 'draft')} of ${visiblePath(plan.branch)} will be in conflict with it, to be resolved there: ${namesOf(after)}.`,
       )
     const hasToSave = stop !== undefined && work.draftPaths.length > 0
-    if (hasToSave)
+    // Drafts in conflict can't be saved.
+    const inConflict = work.conflictPaths
+    if (hasToSave && inConflict.length > 0)
+      warnings.push(
+        `${many(inConflict.length, 'draft')} of ${visiblePath(plan.branch)} ${inConflict.length === 1 ? 'is' : 'are'} in conflict: resolve that first, since the conflicts are resolved there, too: ${namesOf(inConflict)}.`,
+      )
+    else if (hasToSave)
       warnings.push(
         `${visiblePath(plan.branch)} has drafts in ${many(work.draftPaths.length, 'file')}: save or discard them first, since the conflicts are resolved there.`,
       )
@@ -194,7 +219,7 @@ export class Steps {
       ...{ conflictsIn: conflictsIn.sort((one, other) => (one.path < other.path ? -1 : 1)), warnings },
       ...(message !== undefined && { message }),
       ...(rewritten && { rewritten }),
-      ...(hasToSave && { offers: 'save' as const }),
+      ...(hasToSave && inConflict.length === 0 && { offers: 'save' as const }),
     }
   }
 

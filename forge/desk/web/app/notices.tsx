@@ -25,7 +25,7 @@ const MAX_NAMED_FILES = 3
 const GOOD_NEWS_MS = 8_000
 
 /** The order of notices that would be shown at the same time: the lowest number is shown first. */
-const URGENCY: Record<Notice['tone'], number> = { bad: 0, warn: 1, plain: 2, good: 3 }
+const URGENCY: Record<Notice['tone'], number> = { bad: 0, warn: 1, plain: 2, info: 3, good: 3 }
 
 /** A notice, and the function that dismisses it; undefined if it can't be dismissed. */
 interface Shown {
@@ -123,11 +123,18 @@ export function Toast() {
   )
 }
 
-const ICONS: Record<Notice['tone'], IconName> = { good: 'check', plain: 'clock', warn: 'warning', bad: 'alert' }
+const ICONS: Record<Notice['tone'], IconName> = {
+  good: 'check',
+  info: 'info',
+  plain: 'clock',
+  warn: 'warning',
+  bad: 'alert',
+}
 
-/** The ARIA role of a notice, by its tone. A success has none, since the status bar announces it. */
+/** The ARIA role of a notice, by its tone. What is shown for some seconds has none: the status bar announces it. */
 const ROLES: Record<Notice['tone'], 'status' | 'alert' | undefined> = {
   good: undefined,
+  info: undefined,
   plain: 'status',
   warn: 'alert',
   bad: 'alert',
@@ -149,7 +156,7 @@ function Line({ shown: { notice, dismiss }, others }: LineProps) {
     if (!action.stays) dismiss?.()
     action.run()
   }
-  const isQuiet = tone === 'plain' || tone === 'good'
+  const isQuiet = tone === 'plain' || tone === 'info' || tone === 'good'
   const isOpen = useSignal(false)
   const isCut = useSignal(false)
   const text = useRef<HTMLDivElement>(null)

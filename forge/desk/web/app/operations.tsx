@@ -1,5 +1,6 @@
 /** The list of the desk's operations on branches and tags, newest first, each with Undo. */
 import type { Operation } from '../../contract/branches.ts'
+import { sentence } from '../page/actions.ts'
 import { deskActions } from '../page/desk-actions.ts'
 import { usePage } from '../page/state.ts'
 import { redo, reversalOf, undo } from '../page/undo.ts'
@@ -101,7 +102,7 @@ function OperationRow({ operation, close }: { operation: Operation; close: () =>
         <summary>
           <Icon {...lookOf(operation)} />
           <bdi class="cut grow" title={words}>
-            {reversal?.title ?? words}
+            {reversal?.title ?? sentence(words)}
           </bdi>
           <span class="meta nowrap" title={fullTime(time)}>
             {plural(refs.length, 'ref')}, {ago(time)}

@@ -66,10 +66,11 @@ function useFocus(page: Page): void {
     // Until the desk's state has arrived, nothing is shown that could have the focus.
     if (isCovered || !page.desk.peek()) return undefined
     const isWanted = given.current < wanted
-    // While the tasks are loading, the request for the focus stays open: the tasks get it once they are shown.
-    if (!isTasksComing) given.current = wanted
     const { activeElement: before } = document
+    // Until the frame, and while the tasks are loading, the request for the focus stays open: news that come meanwhile
+    // render the page again, and the tasks get the focus once they are shown.
     const frame = requestAnimationFrame(() => {
+      if (!isTasksComing) given.current = wanted
       // If the focus has moved meanwhile, it stays where it is.
       const isStill = document.activeElement === before
       if ((isWanted && isStill) || isFocusLost()) page.places.focusContent()

@@ -309,7 +309,7 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
         {page.saves.running.value.has(branch) ? 'Saving' : 'Save'}
         <kbd>{shownKeys(isThis || path === undefined || drafts.length === 0 ? saveThis.keys : saveAll.keys)}</kbd>
       </button>
-      {drafts.length > 1 ? (
+      {isThis && drafts.length > 1 ? (
         <button
           type="button"
           class="button save-all opt-wide"

@@ -71,7 +71,7 @@ export const branchTabActions = {
     isPossible: about => isThere(about) && about.page.branch(about.branch)?.merging === undefined,
     run: ({ page, branch }) => {
       if (draftsOf(page, branch).length > 0) page.dialog.value = { kind: 'save' }
-      else page.tell({ title: 'Nothing to save', topic: 'save', branch })
+      else page.tell({ title: 'Nothing to save', topic: 'save', branch }, 'info')
     },
   },
   amend: {

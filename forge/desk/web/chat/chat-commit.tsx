@@ -5,7 +5,7 @@ import { type Tab, usePage } from '../page/state.ts'
 import { ChangeLetter } from '../review/review-side.tsx'
 import { usageWords } from '../ui/figures.ts'
 import { Icon } from '../ui/icons.tsx'
-import { readable, shortId, withoutTricks } from '../ui/names.ts'
+import { modelName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { useShown } from '../ui/use-shown.ts'
 import { Button, Path } from '../ui/words.tsx'
@@ -111,9 +111,4 @@ function FileRow({ file, open }: { file: File; open: () => void }) {
       </svg>
     </button>
   )
-}
-
-/** The last part of a model's id. */
-export function modelName(model: string): string {
-  return withoutTricks(model.slice(model.lastIndexOf('/') + 1))
 }

@@ -5,12 +5,11 @@ import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { clock, money } from '../ui/figures.ts'
 import { Icon } from '../ui/icons.tsx'
-import { readable, withoutTricks } from '../ui/names.ts'
+import { modelName, readable, withoutTricks } from '../ui/names.ts'
 import { useClock } from '../ui/use-clock.ts'
 import { useShown } from '../ui/use-shown.ts'
 import { Button } from '../ui/words.tsx'
 import { chooseModel, offReason, send, stop } from './chat-actions.ts'
-import { modelName } from './chat-commit.tsx'
 
 const TALLEST = 220
 

@@ -18,13 +18,15 @@ export function ChatRail({ tab, allow }: { tab: Tab; allow: () => void }) {
   const from = Math.max(0, all.length - MAX_TURNS)
   return (
     <aside class="rail" aria-label="This conversation">
-      <section>
-        <h3>Turns</h3>
-        {all.slice(from).map((section, index) => {
-          const number = from + index + 1
-          return <TurnRow key={number} tab={tab} section={section} number={number} isLast={number === all.length} />
-        })}
-      </section>
+      {all.length === 0 ? null : (
+        <section>
+          <h3>Turns</h3>
+          {all.slice(from).map((section, index) => {
+            const number = from + index + 1
+            return <TurnRow key={number} tab={tab} section={section} number={number} isLast={number === all.length} />
+          })}
+        </section>
+      )}
       <section>
         <h3>Session</h3>
         <dl>

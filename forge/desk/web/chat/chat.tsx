@@ -1,6 +1,6 @@
 /** The AI chat of a branch or a commit: the conversation, or the settings to make if there is no model. */
 
-import { useEffect } from 'preact/hooks'
+import { useEffect, useLayoutEffect } from 'preact/hooks'
 import { copy } from '../page/actions.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { findActions } from '../page/desk-actions.ts'
@@ -8,6 +8,7 @@ import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { tabActions } from '../page/tab-actions.ts'
 import { Failed } from '../ui/failed.tsx'
+import { isFocusLost } from '../ui/focus.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
 import { ActionWay, Empty, IconButton } from '../ui/words.tsx'
@@ -76,6 +77,10 @@ function Start({ tab }: { tab: Tab }) {
   const branch = branchOf(tab)
   const about = { page, tab }
   const first = usePlace<HTMLButtonElement>('home')
+  // Until it is known that there is no model, the message field of the chat has the focus, and leaves with it.
+  useLayoutEffect(() => {
+    if (isFocusLost()) first.current?.focus()
+  }, [])
   const { goToFile, findInFiles } = findActions
   const { review, history } = tabActions
   return (

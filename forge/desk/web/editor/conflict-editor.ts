@@ -7,13 +7,24 @@ import {
   type EditorState,
   EditorState as EditorStates,
   type Extension,
+  findClusterBreak,
+  Prec,
   type Range,
   StateField,
   type Text,
   type Transaction,
 } from '@codemirror/state'
-import { Decoration, type DecorationSet, EditorView, lineNumbers, type Rect, WidgetType } from '@codemirror/view'
+import {
+  Decoration,
+  type DecorationSet,
+  EditorView,
+  keymap,
+  lineNumbers,
+  type Rect,
+  WidgetType,
+} from '@codemirror/view'
 import { type ComponentChild, h, render } from 'preact'
+import { isFocusLost } from '../ui/focus.ts'
 import { setSaved } from './change-marks.ts'
 import { ConflictBox, SettledBox } from './conflict-box.tsx'
 import { coloursAroundConflicts } from './conflict-language.ts'
@@ -143,6 +154,7 @@ export function conflictExtension(settings: ConflictSettings): Extension {
     shown.init(state => show(settings, settings.marked.toString(), state.doc)),
     EditorStates.changeFilter.of(marksAreNotTyped),
     EditorView.domEventHandlers({ beforeinput: typeOnInOurs }),
+    Prec.high(keymap.of([{ key: 'Backspace', run: deleteInOurs }])),
     lineNumbers({ formatNumber: numberBeside }),
     EditorView.updateListener.of(({ view, geometryChanged }) => {
       if (geometryChanged) fitBoxes(view)
@@ -229,19 +241,38 @@ const TYPED_IN_OURS = 'input.type.ours'
  */
 function typeOnInOurs(event: InputEvent, view: EditorView): boolean {
   const { data, inputType } = event
-  if (inputType !== 'insertText' || !data || view.state.readOnly) return false
-  const { main } = view.state.selection
-  const inside = conflictsOf(view.state).open.find(({ region }) => main.head > region.from && main.head < region.to)
-  if (!main.empty || !inside) return false
-  const { region } = inside
-  const from = view.state.doc.lineAt(region.from).to + 1
-  const to = Math.max(from, from + region.ours.length - 1)
-  const at = Math.min(Math.max(main.head, from), to)
-  if (region.ours === '') return false
+  const place = placeInOurs(view.state)
+  if (inputType !== 'insertText' || !data || !place) return false
+  const { at } = place
   const changes = { from: at, insert: data }
   view.dispatch({ changes, selection: { anchor: at + data.length }, userEvent: TYPED_IN_OURS })
   event.preventDefault()
   return true
+}
+
+/** Deletes what is before the cursor while typing goes on in our side. Returns whether the cursor is there. */
+function deleteInOurs(view: EditorView): boolean {
+  const place = placeInOurs(view.state)
+  if (!place) return false
+  const { at, from } = place
+  if (at === from) return true
+  const before = findClusterBreak(view.state.doc.sliceString(from, at), at - from, false) + from
+  view.dispatch({
+    changes: { from: before, to: at },
+    selection: { anchor: before },
+    userEvent: TYPED_IN_OURS,
+  })
+  return true
+}
+
+/** If the cursor is in an open conflict, where typing goes on in our side, and where that side begins. */
+function placeInOurs(state: EditorState): { at: number; from: number } | undefined {
+  const { main } = state.selection
+  const inside = conflictsOf(state).open.find(({ region }) => main.head > region.from && main.head < region.to)
+  if (!main.empty || !inside || inside.region.ours === '' || state.readOnly) return undefined
+  const from = state.doc.lineAt(inside.region.from).to + 1
+  const to = Math.max(from, from + inside.region.ours.length - 1)
+  return { at: Math.min(Math.max(main.head, from), to), from }
 }
 
 // --- Actions ---
@@ -338,7 +369,20 @@ function leftOf(scroller: HTMLElement): number {
   return scroller.getBoundingClientRect().left - scroller.scrollLeft
 }
 
+/** Focuses the block that has taken the place of a conflict's; if none does, as after a save, the text. */
+function focusInstead(editor: Element, number: number, frames = MAX_FRAMES_TO_DRAW): void {
+  requestAnimationFrame(() => {
+    if (!isFocusLost()) return
+    const block = editor.querySelector<HTMLElement>(`[data-conflict="${number}"], [data-settled="${number}"]`)
+    if (block) block.focus({ preventScroll: true })
+    else if (frames > 0 && editor.querySelector('.conflict-host')) focusInstead(editor, number, frames - 1)
+    else editor.querySelector<HTMLElement>('.cm-content')?.focus({ preventScroll: true })
+  })
+}
+
 abstract class Block extends WidgetType {
+  /** The number of the conflict, from 1. */
+  protected abstract readonly number: number
   protected abstract content(view: EditorView): ComponentChild
 
   override toDOM(view: EditorView): HTMLElement {
@@ -354,8 +398,11 @@ abstract class Block extends WidgetType {
     return true
   }
 
+  /** If the block has the focus, it goes on to what takes its place. */
   override destroy(box: HTMLElement): void {
+    const editor = box.contains(document.activeElement) ? box.closest('.cm-editor') : null
     render(null, box)
+    if (editor) focusInstead(editor, this.number)
   }
 
   /** Tells CodeMirror to ignore all events in the block, which handles them. */
@@ -391,17 +438,6 @@ class OpenWidget extends Block {
     return isSame && this.number === other.number && this.all === other.all && this.settings === other.settings
   }
 
-  /** Focuses a conflict again if the editor redraws it while it has the focus. */
-  override destroy(box: HTMLElement): void {
-    const editor = box.contains(document.activeElement) ? box.closest('.cm-editor') : null
-    super.destroy(box)
-    if (!editor) return
-    requestAnimationFrame(() => {
-      const again = editor.querySelector<HTMLElement>(`[data-conflict="${this.number}"]`)
-      if (document.activeElement === document.body) again?.focus({ preventScroll: true })
-    })
-  }
-
   protected override content(view: EditorView): ComponentChild {
     const { settings, region, number, all } = this
     const { askAi } = settings
@@ -419,12 +455,15 @@ class OpenWidget extends Block {
 }
 
 class SettledWidget extends Block {
+  protected readonly number: number
+
   constructor(
     readonly settings: ConflictSettings,
     readonly conflict: SettledConflict,
     readonly all: number,
   ) {
     super()
+    this.number = conflict.number
   }
 
   override get estimatedHeight(): number {

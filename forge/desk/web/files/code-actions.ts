@@ -90,7 +90,7 @@ async function find({ page, tab, path }: ShownFile, wanted: Wanted): Promise<voi
   const name = file?.nameAtCursor()
   const topic = 'named places'
   if (!file || name === undefined) {
-    page.tell({ topic, title: 'There is no name at the cursor' })
+    page.tell({ topic, title: 'There is no name at the cursor' }, 'info')
     return
   }
   await attempt(
@@ -102,7 +102,7 @@ async function find({ page, tab, path }: ShownFile, wanted: Wanted): Promise<voi
       const [first, ...others] = places
       if (!first) {
         const title = wanted === 'definitions' ? `No definition of ${name} was found` : `${name} was not found`
-        page.tell({ topic, title, words: 'Names are looked for in the files of this branch or commit.' })
+        page.tell({ topic, title, words: 'Names are looked for in the files of this branch or commit.' }, 'info')
         return
       }
       if (wanted === 'definitions' && others.length === 0) {

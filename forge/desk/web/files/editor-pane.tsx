@@ -80,14 +80,16 @@ function Crumbs({ tab, file, blameProblem }: CrumbsProps) {
   const about = { page, tab, path: file.path }
   return (
     <div class="crumbs">
-      <bdi class="crumb-path cut" title={readable(file.path)}>
-        {folders.map((folder, index) => (
-          <span key={index} class="crumb">
-            {readable(folder)}
-            <Icon name="chevron-right" size="xs" />
-          </span>
-        ))}
-        <span class="here">{readable(baseName(file.path))}</span>
+      <bdi class="crumb-path" title={readable(file.path)}>
+        <span class="crumb-folders cut">
+          {folders.map((folder, index) => (
+            <span key={index} class="crumb">
+              {readable(folder)}
+              <Icon name="chevron-right" size="xs" />
+            </span>
+          ))}
+        </span>
+        <span class="here cut">{readable(baseName(file.path))}</span>
       </bdi>
       <SymbolCrumbs file={file} />
       <BlameOfLine file={file} problem={blameProblem} />

@@ -195,7 +195,7 @@ export const fileActions = {
     run: about => {
       const { page } = about
       if (!fileOf(about)?.discardChanges())
-        page.tell({ topic: 'discard change', title: 'The selected lines are as in the last commit' })
+        page.tell({ topic: 'discard change', title: 'The selected lines are as in the last commit' }, 'info')
     },
   },
   discard: {
@@ -251,7 +251,7 @@ async function showLineHistory(about: OneFile, of: 'selection' | 'function'): Pr
   const lines = fileOf(about)?.linesInCommit(of)
   if (!lines) {
     const title = of === 'function' ? 'No function with saved lines is at the cursor' : 'These lines are not saved yet'
-    page.tell({ topic: 'line history', title, words: 'Only saved lines have a history.' })
+    page.tell({ topic: 'line history', title, words: 'Only saved lines have a history.' }, 'info')
     return
   }
   const { from, to, name } = lines

@@ -61,7 +61,7 @@ async function format(page: Page, tab: Tab, path: string): Promise<void> {
       if (!before) return
       page.notify({ ...about, tone: 'plain', title: `Formatting ${name}…` })
       const { text } = await page.connection.ask('format file', { branch, path })
-      if (before.toString() === text) page.tell({ ...about, title: `${name} is formatted already` })
+      if (before.toString() === text) page.tell({ ...about, title: `${name} is formatted already` }, 'info')
       else if (file.replaceText(before, text)) page.tell({ ...about, title: `${name} was formatted` })
       else throw new Error(`${name} was changed meanwhile: format it again.`)
     },

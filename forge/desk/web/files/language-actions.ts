@@ -135,7 +135,7 @@ function inEditor(
   if (!file) return
   file.run(async view => {
     const isShown = await show(view, questionsAbout(about.page, file))
-    if (!isShown) about.page.tell({ topic: TOPIC, title: 'The language server knows nothing of this place' })
+    if (!isShown) about.page.tell({ topic: TOPIC, title: 'The language server knows nothing of this place' }, 'info')
   })
 }
 
@@ -180,7 +180,7 @@ async function renameSymbol(about: ShownFile): Promise<void> {
       await file.sent()
       const found = await page.connection.ask('symbol to rename', { ...ask, position })
       if (!found) {
-        page.tell({ topic: TOPIC, title: 'The name at the cursor can’t be renamed' })
+        page.tell({ topic: TOPIC, title: 'The name at the cursor can’t be renamed' }, 'info')
         return
       }
       page.dialog.value = {
@@ -213,7 +213,7 @@ async function offerFixes(about: ShownFile): Promise<void> {
       await file.sent()
       const { list, fixes } = await page.connection.ask('quick fixes', { ...ask, range })
       if (fixes.length === 0) {
-        page.tell({ topic: TOPIC, title: 'There is no quick fix here' })
+        page.tell({ topic: TOPIC, title: 'There is no quick fix here' }, 'info')
         return
       }
       const items = fixes.map(({ fix, title }) => ({
@@ -253,7 +253,7 @@ export async function formatByServer(about: ShownFile): Promise<void> {
   const lasts = untilMore(page)
   const proposed = await page.connection.ask('format by server', { ...ask, ...file.indentation })
   const name = named(baseName(about.path))
-  if (proposed.edits === 0) page.tell({ topic: 'format', title: `${name} is formatted already` })
+  if (proposed.edits === 0) page.tell({ topic: 'format', title: `${name} is formatted already` }, 'info')
   else take(about, file, proposed, { lasts })
 }
 
@@ -271,7 +271,7 @@ function take(
   const [first] = skipped
   const left = first && `${readable(first.path)} was left as it is: ${first.why}`
   if (edits === 0) {
-    page.tell({ topic: TOPIC, title: 'Nothing was changed', ...(left !== undefined && { words: left }) })
+    page.tell({ topic: TOPIC, title: 'Nothing was changed', ...(left !== undefined && { words: left }) }, 'info')
     return
   }
   page.tell({

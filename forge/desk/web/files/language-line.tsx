@@ -15,7 +15,7 @@ export function LanguageLine({ tab, file }: { tab: Tab; file: OpenFile }) {
     case 'off':
       return (
         <Button
-          look="small"
+          look="small offer"
           words="Turn on language servers"
           title={`${state.program} in the locked container: problems, completion, rename. For this repository.`}
           onClick={() => switchServers(page, true)}

@@ -10,7 +10,7 @@ import { useCommit } from '../review/use-commit.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
-import { shortId, visible, withoutTricks } from '../ui/names.ts'
+import { modelName, shortId, visible, withoutTricks } from '../ui/names.ts'
 import { ago, plural, timeTitle, whenWords } from '../ui/times.ts'
 import { ActionButton, IconButton } from '../ui/words.tsx'
 import { commitActions, commitMenu, sourceActions } from './graph-menus.ts'
@@ -65,7 +65,7 @@ export function GraphDetail() {
         </div>
         {commit ? <Body message={commit.message} isLarge={isLarge} /> : null}
       </div>
-      <Facts row={row} isRead={commit !== undefined} />
+      <Facts row={row} isRead={commit !== undefined} authored={commit?.row.authored} />
       <Acts row={row} />
       <FailedLine problem={asked.problem.value} again={() => asked.refresh()} />
       {commit ? <Files key={row.oid} commit={commit} isLarge={isLarge} /> : null}
@@ -87,10 +87,16 @@ function Body({ message, isLarge }: { message: string; isLarge: boolean }) {
   return <MessageBody text={text} />
 }
 
-/**
- * Facts about a commit. `isRead`: the whole commit is loaded, not just its row; only then slower facts are computed.
- */
-function Facts({ row, isRead }: { row: GraphRow; isRead: boolean }) {
+interface FactsProps {
+  row: GraphRow
+  /** Whether the whole commit is loaded, not just its row; only then slower facts are computed. */
+  isRead: boolean
+  /** When it was authored, if that is another time than when it was committed. */
+  authored: number | undefined
+}
+
+/** Facts about a commit. */
+function Facts({ row, isRead, authored }: FactsProps) {
   const page = usePage()
   const { oid, parents, author, model, committed, abandoned } = row
   return (
@@ -112,11 +118,19 @@ function Facts({ row, isRead }: { row: GraphRow; isRead: boolean }) {
       <dt>By</dt>
       <dd>
         <Icon name={model ? 'bot' : 'user'} size="xs" tone={model ? 'by-ai' : ''} />
-        <bdi class="cut" title={author.email}>
-          {withoutTricks(model ? `${model} for ${author.name}` : author.name)}
+        <bdi class="cut" title={model ? withoutTricks(`${model}, ${author.email}`) : author.email}>
+          {model ? `${modelName(model)} for ${withoutTricks(author.name)}` : withoutTricks(author.name)}
         </bdi>
       </dd>
-      <dt>When</dt>
+      {authored === undefined ? null : <dt>Authored</dt>}
+      {authored === undefined ? null : (
+        <dd>
+          <span class="cut" {...timeTitle(authored)}>
+            {whenWords(authored)}, {ago(authored)}
+          </span>
+        </dd>
+      )}
+      <dt>{authored === undefined ? 'When' : 'Committed'}</dt>
       <dd>
         <span class="cut" {...timeTitle(committed)}>
           {isRead ? `${whenWords(committed)}, ` : ''}

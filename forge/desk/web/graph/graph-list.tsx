@@ -11,6 +11,7 @@ import { type GraphState, HEIGHTS } from '../page/graph-state.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, usePage } from '../page/state.ts'
 import { actionFor } from '../ui/action.ts'
+import { keepFocusInList } from '../ui/focus.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { graphActions, graphListActions } from './graph-actions.ts'
 import { drawLanes, type GraphColours, paletteOf } from './graph-drawing.ts'
@@ -63,6 +64,7 @@ export function GraphList() {
       aria-busy={count === 0 && graph.total.value === undefined}
       tabIndex={0}
       aria-activedescendant={count > 0 ? `row-${graph.selected.value.row}` : undefined}
+      onFocusIn={keepFocusInList}
       onScroll={event => scrolledTo(event.currentTarget.scrollTop)}
       onClick={event => {
         const index = rowOf(event)

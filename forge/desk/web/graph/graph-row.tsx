@@ -12,7 +12,7 @@ import {
 } from '../page/graph-labels.ts'
 import { usePage } from '../page/state.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
-import { readable, shortId, withoutTricks } from '../ui/names.ts'
+import { modelName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { age, timeTitle } from '../ui/times.ts'
 import { RefName } from '../ui/words.tsx'
 import { outlookLook, outlookWord } from './step-words.tsx'
@@ -71,7 +71,7 @@ export function Row({ row, index, total, labels, isSelected, isFound }: Props) {
       </span>
       <span class="who">
         <Icon name={model ? 'bot' : 'user'} size="xs" tone={model ? 'by-ai' : ''} />
-        <bdi class="cut">{withoutTricks(model ?? author.name)}</bdi>
+        <bdi class="cut">{model === undefined ? withoutTricks(author.name) : modelName(model)}</bdi>
       </span>
       <span class="hash">{shortId(oid)}</span>
       <span class="age" {...timeTitle(committed)}>

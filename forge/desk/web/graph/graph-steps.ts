@@ -139,15 +139,16 @@ function openRebase(page: Page, branch: string, onto: Source): void {
   }
 }
 
-/** Asks for a branch and one of its commits that `branch` lacks, and cherry-picks it. */
+/** Asks for a commit, or for a branch and one of its commits that `branch` lacks, and cherry-picks it. */
 export function cherryPickOnto(page: Page, branch: string): void {
   page.graph.needRefs()
   page.dialog.value = {
     kind: 'pick',
-    title: `Cherry-pick onto ${readable(branch)}`,
-    label: 'Branch or tag that has the commit',
-    list: 'Branches',
+    title: `Cherry-pick a commit onto ${readable(branch)}`,
+    label: 'Commit: its message, author or hash. Or a branch or tag that has it',
+    list: 'Commits and branches',
     none: 'No other branch',
+    found: commit => choiceOfCommit(page, branch, commit),
     choices: () =>
       sourcesFor(page, branch).map(({ source, ...choice }) => ({
         ...choice,
@@ -177,14 +178,19 @@ function pickCommit(page: Page, branch: string, from: Source): void {
     label: 'Commit: words of its subject, its author or its hash',
     list: 'Commits',
     none: `${readable(branch)} has all commits of ${readable(from.words)}`,
-    choices: () =>
-      rows.value?.map(({ oid, subject, author }) => ({
-        key: oid,
-        icon: 'commit',
-        words: subject,
-        meta: `${withoutTricks(author.name)} · ${shortId(oid)}`,
-        run: () => openSteps(page, { ...commitSource(oid), words: subject }, branch, 'cherry-pick'),
-      })),
+    choices: () => rows.value?.map(commit => choiceOfCommit(page, branch, commit)),
+  }
+}
+
+function choiceOfCommit(page: Page, branch: string, { oid, subject, author }: CommitRow): Choice {
+  // Rows and sources are named by byte strings.
+  const words = toName(subject)
+  return {
+    key: oid,
+    icon: 'commit',
+    words,
+    meta: `${withoutTricks(author.name)} · ${shortId(oid)}`,
+    run: () => openSteps(page, { ...commitSource(oid), words }, branch, 'cherry-pick'),
   }
 }
 

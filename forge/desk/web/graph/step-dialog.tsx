@@ -14,6 +14,7 @@ import { withoutTricks } from '../ui/names.ts'
 import { onTabKeys } from '../ui/tab-keys.ts'
 import { plural } from '../ui/times.ts'
 import { Button, Path } from '../ui/words.tsx'
+import { BroughtList } from './brought-list.tsx'
 import { RewrittenList } from './rewritten-list.tsx'
 import { OutlookLine } from './step-words.tsx'
 import { usePreview } from './use-preview.ts'
@@ -171,6 +172,13 @@ export function StepDialog({ content, close }: Props) {
               <span>{words}</span>
             </p>
           ))}
+          {preview?.notes?.map(words => (
+            <p class="step-warning note" key={words}>
+              <Icon name="info" />
+              <span>{words}</span>
+            </p>
+          ))}
+          {preview?.brings ? <BroughtList commits={preview.brings} count={preview.commits} /> : null}
           {preview?.rewritten ? <RewrittenList commits={preview.rewritten} /> : null}
           {preview?.message !== undefined && preview.is !== 'nothing' ? (
             <Message

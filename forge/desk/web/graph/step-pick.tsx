@@ -4,6 +4,7 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 import type { Outlook } from '../../contract/steps.ts'
 import type { Choice, DialogContent } from '../page/dialog-content.ts'
 import { usePage } from '../page/state.ts'
+import { useFoundCommits } from '../review/found-commits.ts'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { readable } from '../ui/names.ts'
@@ -17,6 +18,8 @@ interface Props {
 }
 
 const ROW_HEIGHT = 28
+/** At most this many commits are found by typed words: the newest. */
+const MAX_FOUND_COMMITS = 50
 /** Outcomes are loaded for this many choices above and below the active one. */
 const NEAR_CHOICES = 12
 /** At most this many outcomes are requested at a time, since each takes long in a long history. */
@@ -28,9 +31,12 @@ export function PickDialog({ content, close }: Props) {
   const id = useId()
   const wanted = words.value.toLowerCase()
   const all = content.choices()
-  const choices = (all ?? []).filter(({ words, meta, isRare }) =>
+  const named = (all ?? []).filter(({ words, meta, isRare }) =>
     wanted === '' ? !isRare : `${readable(words)} ${meta ?? ''}`.toLowerCase().includes(wanted),
   )
+  const { found } = content
+  const { commits, isWaiting } = useFoundCommits(found ? words.value.trim() : '', MAX_FOUND_COMMITS)
+  const choices = found ? [...named, ...commits.map(found)] : named
   const active = Math.max(0, Math.min(at.value, choices.length - 1))
   const outlooks = useOutlooks(choices.slice(Math.max(0, active - NEAR_CHOICES), active + NEAR_CHOICES))
   const choose = () => {
@@ -109,7 +115,11 @@ export function PickDialog({ content, close }: Props) {
           />
         ) : (
           <div class="targets none">
-            {all ? <p class="meta">{wanted === '' ? content.none : 'No results'}</p> : <Waiting words="Loading…" />}
+            {all && !isWaiting ? (
+              <p class="meta">{wanted === '' ? content.none : 'No results'}</p>
+            ) : (
+              <Waiting words="Loading…" />
+            )}
           </div>
         )}
         <footer>

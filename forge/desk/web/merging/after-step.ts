@@ -31,5 +31,7 @@ export function showDone(page: Page, { words, merging, isUndoable, next }: DoneS
   // No notice is needed: the branch's tab shows the waiting merge, with Abort.
   page.solved(STEP_TOPIC)
   page.spoken.value = words
-  goToFirstConflict(page, page.open({ kind: 'branch', branch: merging }))
+  const tab = page.open({ kind: 'branch', branch: merging })
+  tab.merging.next = next
+  goToFirstConflict(page, tab)
 }

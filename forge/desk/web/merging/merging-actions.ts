@@ -66,10 +66,15 @@ export async function finish(page: Page, tab: Tab): Promise<void> {
     const fields = message === undefined ? { branch } : { branch, message }
     const { words, merging: again } = await page.connection.ask('finish merging', fields)
     merging.message.value = undefined
-    const undoing = { lasts: untilMore(page), actions: [undoButton(page)] }
-    page.tell({ topic: TOPIC, branch, title: words, ...(again === undefined && undoing) })
-    if (again === undefined) await merging.refresh()
-    else await goToFirstConflict(page, tab)
+    if (again !== undefined) {
+      page.tell({ topic: TOPIC, branch, title: words }, 'info')
+      await goToFirstConflict(page, tab)
+      return
+    }
+    const actions = [...(merging.next ? [merging.next] : []), undoButton(page)]
+    page.tell({ topic: TOPIC, branch, title: words, lasts: untilMore(page), actions })
+    merging.next = undefined
+    await merging.refresh()
   }
   await attempt(page, run, { branch })
   merging.isEnding.value = false
@@ -114,6 +119,7 @@ export function abort(page: Page, tab: Tab): void {
       page.solved(TOPIC, branch)
       page.spoken.value = words
       tab.merging.message.value = undefined
+      tab.merging.next = undefined
       await tab.merging.refresh()
     },
   }

@@ -28,7 +28,8 @@ export function MergingSide({ tab }: { tab: Tab }) {
         <h2 class="grow cut">{known ? titleOf(known) : 'Merging'}</h2>
         {known ? (
           <span class="meta">
-            {all - left} of {all} resolved
+            {all - left} of {all}
+            <span class="vh"> resolved</span>
           </span>
         ) : null}
         <IconButton

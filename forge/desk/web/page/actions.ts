@@ -62,6 +62,7 @@ export function newBranch(page: Page, start: Start | undefined = startHere(page)
       const branch = toName(typed)
       await page.connection.ask('new branch', { branch, from: start?.commit ?? null })
       page.open({ kind: 'branch', branch })
+      page.wantFocus()
     },
   }
 }

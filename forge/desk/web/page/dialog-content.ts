@@ -1,3 +1,4 @@
+import type { CommitRow } from '../../contract/reading.ts'
 import type { BranchStep, Step } from '../../contract/steps.ts'
 import type { Run } from '../../contract/tasks.ts'
 import type { Change, Part } from '../../contract/values.ts'
@@ -112,7 +113,7 @@ export type DialogContent =
   | { kind: 'base'; title: string; branch: string | undefined; run: (base: Base) => void }
   /**
    * Chooses a branch or a commit. `list`: the list's accessible name. `none`: shown if the list is empty. `choices`:
-   * undefined until they are known.
+   * undefined until they are known. `found`: the row of a commit, where typed words find commits, too.
    */
   | {
       kind: 'pick'
@@ -121,4 +122,5 @@ export type DialogContent =
       list: string
       none: string
       choices: () => readonly Choice[] | undefined
+      found?: (commit: CommitRow) => Choice
     }

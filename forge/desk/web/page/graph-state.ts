@@ -196,6 +196,8 @@ export class GraphState {
         this.#keepInPlace(anchor, top),
       ])
       this.refs.value = withoutHeads(refs)
+      // A row that was selected while the rows were loaded is at its place in the old list.
+      if (!this.row) await this.#keepSelected()
     } catch (error) {
       this.#complain(error)
     }

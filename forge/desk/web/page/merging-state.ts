@@ -18,6 +18,8 @@ export class MergingState extends ServerValue<Merging | null> {
   readonly showsExplorer = signal<boolean | undefined>(undefined)
   /** Whether Finish or Abort is running. */
   readonly isEnding = signal(false)
+  /** What comes after the merge, as a button of its last notice: the push for which it was pulled. */
+  next: { words: string; run: () => void } | undefined
 
   /** The file being opened in which to go to a conflict next: forwards from the cursor (1) or backwards (-1). */
   goingTo: { path: string; by: 1 | -1 } | undefined

@@ -125,7 +125,8 @@ export class ReviewState extends ServerValue<Change[]> {
     const { base } = this
     const commit = this.commit.peek()
     this.#refreshWhenSent(isCurrent)
-    const chosen = kind === 'commit' ? await this.#loadCommits(base, commit, isCurrent) : commit
+    const hasCommits = this.#at.kind === 'branch' ? kind === 'commit' : kind === 'all'
+    const chosen = hasCommits ? await this.#loadCommits(base, commit, isCurrent) : commit
     const changes = await this.#compare(kind, base, chosen, this.#tip)
     const isEmpty = changes.length === 0 && (kind === 'all' || (kind === 'commit' && chosen === undefined))
     const containedBy = isEmpty ? await this.#containedIn(base) : undefined
@@ -158,8 +159,8 @@ export class ReviewState extends ServerValue<Change[]> {
   }
 
   /**
-   * Loads the commits that the branch has and its base lacks; all of its commits if it is the base itself. Returns the
-   * id of the chosen commit.
+   * Loads the commits that the branch (or the commit of the tab) has and its base lacks; all of its commits if it is the
+   * base itself. Returns the id of the chosen commit.
    */
   async #loadCommits(
     base: Base | undefined,
@@ -167,7 +168,6 @@ export class ReviewState extends ServerValue<Change[]> {
     isCurrent: () => boolean,
   ): Promise<string | undefined> {
     const at = this.#at
-    if (at.kind === 'commit') return commit
     const beyond = base === undefined ? {} : { beyond: base.at }
     const { rows } = await this.#page.connection.ask('history', {
       at,
@@ -178,6 +178,7 @@ export class ReviewState extends ServerValue<Change[]> {
     if (!isCurrent()) return undefined
     const chosen = rows.find(({ oid }) => oid === commit) ?? rows[0]
     this.commits.value = rows
+    if (at.kind === 'commit') return commit
     this.commit.value = chosen?.oid
     return chosen?.oid
   }

@@ -320,7 +320,7 @@ export interface Notice {
   branch?: string
   /** Where a notice without branch is shown: a {@link Page.place}. Without either, it is shown everywhere. */
   place?: string
-  tone: 'good' | 'plain' | 'warn' | 'bad'
+  tone: 'good' | 'info' | 'plain' | 'warn' | 'bad'
   title: string
   words?: string
   actions?: NoticeAction[]
@@ -550,10 +550,13 @@ export class Page {
     return tab ? placeOf(tab.at) : this.active.value === TASKS ? 'tasks' : 'repository'
   }
 
-  /** Shows news of success for some seconds. */
-  tell(news: Pick<Notice, 'topic' | 'title' | 'words' | 'actions' | 'lasts' | 'branch'>): void {
+  /** Shows news for some seconds: of success, or (`info`) that there was nothing to do. */
+  tell(
+    news: Pick<Notice, 'topic' | 'title' | 'words' | 'actions' | 'lasts' | 'branch'>,
+    tone: 'good' | 'info' = 'good',
+  ): void {
     if (news.topic !== undefined) this.solved(news.topic, news.branch)
-    this.toast.value = { ...news, tone: 'good', place: untracked(() => this.place) }
+    this.toast.value = { ...news, tone, place: untracked(() => this.place) }
     this.spoken.value = news.title
   }
 

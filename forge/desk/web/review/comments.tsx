@@ -155,12 +155,23 @@ function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text:
   const field = useRef<HTMLTextAreaElement>(null)
   const id = useId()
   const begunAt = useRef<Element | null>(null)
+  // The dialog that asks for the line is still open when the field is rendered: it takes the focus when that has gone.
+  const isCovered = page.dialog.value !== undefined
   // A layout effect: letters typed right after the click are meant for the field.
   useLayoutEffect(() => {
-    begunAt.current = document.activeElement
-    field.current?.focus()
-    field.current?.scrollIntoView({ block: 'nearest' })
-  }, [])
+    if (isCovered) return undefined
+    const begin = () => {
+      begunAt.current = document.activeElement
+      field.current?.focus()
+      field.current?.scrollIntoView({ block: 'nearest' })
+    }
+    begin()
+    // A dialog that closes in the same moment gives the focus back to where it was before.
+    const frame = requestAnimationFrame(() => {
+      if (document.activeElement !== field.current) begin()
+    })
+    return () => cancelAnimationFrame(frame)
+  }, [isCovered])
   // The focus goes back to the button that opened the field; to the diffs if there is none, as after the dialog.
   const close = () => {
     review.commenting.value = undefined

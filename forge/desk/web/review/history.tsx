@@ -5,16 +5,18 @@ import type { Answer } from '../../contract/contract.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import { newBranch } from '../page/actions.ts'
 import { branchOf } from '../page/branch-facts.ts'
+import { foldLabels, KINDS, labelWords, shortName } from '../page/graph-labels.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { actionFor, listKeysIn } from '../ui/action.ts'
 import { Failed, FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
-import { readable, shortId, withoutTricks } from '../ui/names.ts'
+import { modelName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { age, fullTime, plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
-import { Button, Empty, Waiting } from '../ui/words.tsx'
+import { Button, Empty, RefName, Waiting } from '../ui/words.tsx'
+import { Authorship } from './authorship.tsx'
 import { ChangeSum, ChangesWithDiffs } from './change-list.tsx'
 import { canReorder, historyActions, historyMenu, lineOf, openRevert, reorder } from './history-actions.ts'
 import { MessageBody } from './message-body.tsx'
@@ -38,8 +40,8 @@ export function HistoryView({ tab, path }: HistoryProps) {
   const selected = useSignal(0)
   // The first row of a selection of several commits, which extends from here to the selected row.
   const anchor = useSignal(0)
-  // Whether the user has selected a row. Before, the newest commit is selected, also when another one becomes the
-  // newest.
+  // Whether the user has selected a row, or done something with it. Before, the newest commit is selected, also when
+  // another one becomes the newest.
   const hasSelected = useRef(false)
   const follow = (before: readonly CommitRow[], after: readonly CommitRow[]) => {
     if (!hasSelected.current) return
@@ -48,6 +50,8 @@ export function HistoryView({ tab, path }: HistoryProps) {
   }
   const { rows, problem, again, isComplete, more } = useHistory(page, tab, path, words.value, follow)
   const dropAt = useSignal<number | undefined>(undefined)
+  // The branches of remotes and the tags at the commits.
+  useEffect(() => void page.graph.needRefs(), [page])
   const list = usePlace<HTMLDivElement>('list')
   useEffect(() => {
     selected.value = 0
@@ -130,6 +134,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
             else {
               const run = actionFor(historyActions, about, event)
               if (!run) return
+              hasSelected.current = true
               run()
               event.stopPropagation()
             }
@@ -218,10 +223,17 @@ function Search({ words, found, leave }: SearchProps) {
   )
 }
 
-/** The index of a row's commit after the rows were loaded again; that of the row itself if the commit is gone. */
+/**
+ * The index of a row's commit after the rows were loaded again, also where it was made again with the same subject (as
+ * by a reordering); that of the row itself if the commit is gone.
+ */
 function placeAfter(before: readonly CommitRow[], after: readonly CommitRow[], index: number): number {
-  const oid = before[index]?.oid
-  const place = after.findIndex(row => row.oid === oid)
+  const row = before[index]
+  const timeOf = ({ authored, committed }: CommitRow) => authored ?? committed
+  const isAgain = (other: CommitRow) =>
+    row !== undefined && other.subject === row.subject && timeOf(other) === timeOf(row)
+  const exact = after.findIndex(({ oid }) => oid === row?.oid)
+  const place = exact === -1 ? after.findIndex(isAgain) : exact
   return place === -1 ? Math.max(0, Math.min(index, after.length - 1)) : place
 }
 
@@ -336,10 +348,11 @@ function HistoryRow({ row, index, isSelected, isActive, dropPlace, drag, select,
     >
       <span class="subject">
         <Icon name={model ? 'bot' : 'user'} tone={model ? 'by-ai' : ''} />
+        <Labels commit={oid} />
         <bdi class="cut">{withoutTricks(subject)}</bdi>
       </span>
       <span class="who">
-        <bdi class="cut">{model ?? author.name}</bdi>
+        <bdi class="cut">{model === undefined ? withoutTricks(author.name) : modelName(model)}</bdi>
       </span>
       <span class="hash">{shortId(oid)}</span>
       <span class="age" title={fullTime(committed)}>
@@ -349,10 +362,46 @@ function HistoryRow({ row, index, isSelected, isActive, dropPlace, drag, select,
   )
 }
 
+/** At most this width is for the labels of a row, in pixels. */
+const LABELS_WIDTH = 260
+
+/** The branches and tags at a commit. */
+function Labels({ commit }: { commit: string }) {
+  const labels = usePage().graph.labels.value.get(commit)
+  if (!labels) return null
+  return (
+    <span class="labels">
+      {foldLabels(labels, LABELS_WIDTH).map(shown =>
+        'label' in shown ? (
+          <span
+            key={shown.label.ref}
+            class={`label ${LABEL_LOOKS[shown.label.kind].look}`}
+            title={labelWords(shown.label)}
+          >
+            <Icon name={LABEL_LOOKS[shown.label.kind].icon} size="xs" />
+            <span class="vh">{KINDS[shown.label.kind]} </span>
+            <RefName of={shown.label.name} shown={shortName(shown.label.name)} />
+          </span>
+        ) : (
+          <span key={shown.words} class="label remote" title={shown.folded.map(labelWords).join('\n')}>
+            {shown.words}
+          </span>
+        ),
+      )}
+    </span>
+  )
+}
+
+const LABEL_LOOKS = {
+  branch: { look: '', icon: 'branch' },
+  remote: { look: 'remote', icon: 'cloud' },
+  tag: { look: 'tagged', icon: 'tag' },
+} as const
+
 function Detail({ tab, row, path }: HistoryProps & { row: CommitRow }) {
   const page = usePage()
   const { commit, asked } = useCommit(row.oid)
-  const { author, committed, model, subject } = row
+  const { subject } = row
   const branch = branchOf(tab)
   const body = commit?.message.slice(commit.message.indexOf('\n') + 1).trim()
   return (
@@ -361,10 +410,7 @@ function Detail({ tab, row, path }: HistoryProps & { row: CommitRow }) {
         <h2>
           <bdi>{withoutTricks(subject)}</bdi>
         </h2>
-        <p class="meta">
-          <bdi>{author.name}</bdi>
-          {model ? <span class="by-ai"> with {model}</span> : null}, {fullTime(committed)}
-        </p>
+        <Authorship of={row} />
         <p class="mono meta">{row.oid}</p>
         <div class="acts">
           <Button look="small" words="Open" keys="Enter" onClick={() => travel(page, tab, row, path)} />

@@ -9,11 +9,12 @@ import { usePage } from '../page/state.ts'
 import { actionFor } from '../ui/action.ts'
 import { Failed } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
-import { shortId, visible, withoutTricks } from '../ui/names.ts'
+import { modelName, shortId, visible, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { age, fullTime } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { Button, Empty, Waiting } from '../ui/words.tsx'
+import { Authorship } from './authorship.tsx'
 import { historyActions, openRevert } from './history-actions.ts'
 import { MessageBody } from './message-body.tsx'
 import { useCommit } from './use-commit.ts'
@@ -131,7 +132,7 @@ function Row({ row: { commit }, index, isSelected, select, open }: RowProps) {
         <bdi class="cut">{withoutTricks(subject)}</bdi>
       </span>
       <span class="who">
-        <bdi class="cut">{model ?? author.name}</bdi>
+        <bdi class="cut">{model === undefined ? withoutTricks(author.name) : modelName(model)}</bdi>
       </span>
       <span class="hash">{shortId(oid)}</span>
       <span class="age" title={fullTime(committed)}>
@@ -152,10 +153,7 @@ function Detail({ tab, row: { commit: row, hunks }, open }: { tab: Tab; row: Row
         <h2>
           <bdi>{withoutTricks(row.subject)}</bdi>
         </h2>
-        <p class="meta">
-          <bdi>{row.author.name}</bdi>
-          {row.model ? <span class="by-ai"> with {row.model}</span> : null}, {fullTime(row.committed)}
-        </p>
+        <Authorship of={row} />
         <p class="mono meta">{row.oid}</p>
         <div class="acts">
           <Button look="small" words="Open" keys="Enter" onClick={open} />

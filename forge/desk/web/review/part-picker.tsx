@@ -75,8 +75,11 @@ interface PickerProps {
 }
 
 export function PartPicker({ changes, choice, label }: PickerProps) {
+  const box = useRef<HTMLElement>(null)
+  // The choice comes after its dialog was shown, so its first file takes the focus itself.
+  useEffect(() => box.current?.querySelector<HTMLElement>('input')?.focus(), [])
   return (
-    <section class="part-picker" aria-label={label}>
+    <section ref={box} class="part-picker" aria-label={label}>
       {changes.map((change, index) => (
         <PickedFile key={change.path} change={change} choice={choice} isOpenFirst={index === 0} />
       ))}

@@ -7,6 +7,7 @@ import { attempt } from '../page/actions.ts'
 import { draftsOf } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
+import { undoButton, untilMore } from '../page/undo.ts'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
 
 export type NamedCommit = Pick<CommitRow, 'oid' | 'subject'>
@@ -28,7 +29,9 @@ export async function saveSome(page: Page, branch: string): Promise<void> {
     run: async (parts, message) => {
       const fields = { branch, parts, ...(message !== '' && { message }) }
       const { commit } = await page.connection.ask('save parts', fields)
-      if (commit !== undefined) page.tell({ topic: TOPIC, title: `Saved → ${shortId(commit)}`, branch })
+      if (commit === undefined) return
+      const undoing = { lasts: untilMore(page), actions: [undoButton(page)] }
+      page.tell({ topic: TOPIC, title: `Saved → ${shortId(commit)}`, branch, ...undoing })
     },
   }
 }

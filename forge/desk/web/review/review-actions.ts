@@ -35,9 +35,10 @@ function commentOnLine({ page, tab: { review } }: InTab): void {
   page.dialog.value = {
     kind: 'ask',
     title: `Comment on ${readable(path)}`,
-    label: 'Line',
+    label: 'Line number, in the new version',
     value: '',
-    button: 'Comment',
+    button: 'Continue',
+    hint: 'The comment is then typed at the line.',
     run: async typed => {
       const line = Number(typed)
       if (!Number.isInteger(line) || line < 1) throw new Error('Type the number of a line of the new version.')

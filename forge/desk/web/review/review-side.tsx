@@ -24,9 +24,11 @@ export function ReviewSide({ tab }: { tab: Tab }) {
   const changes = review.latest.value ?? []
   const added = changes.reduce((sum, change) => sum + (review.countOf(change).added ?? 0), 0)
   const deleted = changes.reduce((sum, change) => sum + (review.countOf(change).deleted ?? 0), 0)
+  // Of a branch, one commit after the other is reviewed; between two commits, they are listed beside all changes.
+  const hasCommits = review.kind.value === (tab.at.kind === 'branch' ? 'commit' : 'all')
   return (
     <aside class="side" aria-label="Side bar">
-      {review.kind.value === 'commit' && tab.at.kind === 'branch' ? <Commits review={review} /> : null}
+      {hasCommits ? <Commits tab={tab} /> : null}
       <div class="side-head">
         <h2 class="grow">{isKnown ? plural(changes.length, 'file') : 'Files'}</h2>
         {isKnown ? (
@@ -82,7 +84,8 @@ function ChangeRow({ review, change }: { review: ReviewState; change: Change }) 
   )
 }
 
-function Commits({ review }: { review: ReviewState }) {
+function Commits({ tab: { at, review } }: { tab: Tab }) {
+  const page = usePage()
   const commits = review.commits.value
   return (
     <>
@@ -99,10 +102,11 @@ function Commits({ review }: { review: ReviewState }) {
             key={oid}
             type="button"
             class="step"
-            aria-current={review.commit.value === oid}
+            aria-current={at.kind === 'branch' && review.commit.value === oid}
             title={`${shortId(oid)} ${withoutTricks(subject)}`}
             onClick={() => {
-              review.commit.value = oid
+              if (at.kind === 'branch') review.commit.value = oid
+              else page.open({ kind: 'commit', commit: oid }).show({ kind: 'review' })
             }}
           >
             <Icon name={model ? 'bot' : 'user'} tone={model ? 'by-ai' : ''} />

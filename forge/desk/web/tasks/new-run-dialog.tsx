@@ -99,7 +99,7 @@ export function NewRunDialog({ close }: { close: () => void }) {
               <Icon name="alert" />
               <span>
                 {readable(base)} has {plural(drafts.length, 'draft')}, which will not be part of the run: save first if
-                it needs them.
+                it needs {drafts.length === 1 ? 'it' : 'them'}.
               </span>
             </p>
           ) : null}

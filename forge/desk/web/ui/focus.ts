@@ -72,3 +72,12 @@ export function isFocusLost(): boolean {
   const { activeElement } = document
   return activeElement === null || activeElement === document.body
 }
+
+/**
+ * Moves the focus from a clicked row to its list, which handles the keys: a row that kept the focus would still have
+ * the ring after the selection has moved on.
+ */
+export function keepFocusInList({ currentTarget, target }: FocusEvent & { currentTarget: HTMLElement }): void {
+  if (currentTarget.tabIndex !== 0) return
+  if (target instanceof Element && target.matches('[role="option"]')) currentTarget.focus({ preventScroll: true })
+}

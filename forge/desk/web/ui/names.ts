@@ -8,6 +8,9 @@ const PLAIN = /^[\x20-\x7e]*$/
 const TRICKS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach the page as they are
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/gu
+/** An emoji of several that are joined by zero-width characters, such as a family: shown as it is. */
+const JOINED_EMOJI = /(?:\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]*\u200d)+\p{Extended_Pictographic}/u
+const ODD = new RegExp(`(${JOINED_EMOJI.source})|${TRICKS.source}`, 'gu')
 const SHORT: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
 
 const strict = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true })
@@ -32,8 +35,8 @@ export function named(name: string): string {
 /** Makes text written by others safe to show on one line, such as the subject of a commit. */
 export function withoutTricks(text: string): string {
   return text.replace(
-    TRICKS,
-    character => SHORT[character] ?? `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    ODD,
+    (odd, emoji?: string) => emoji ?? SHORT[odd] ?? `\\u${odd.charCodeAt(0).toString(16).padStart(4, '0')}`,
   )
 }
 
@@ -148,3 +151,6 @@ export function tellingFolder(path: string, others: readonly string[]): string {
 }
 
 const partsOf = (path: string): string[] => path.split('/').slice(0, -1)
+
+/** The last part of a model's id: its name without its provider. */
+export const modelName = (model: string): string => withoutTricks(model.slice(model.lastIndexOf('/') + 1))

@@ -2,6 +2,7 @@
 import { useSignal } from '@preact/signals'
 import type { ComponentChildren, HTMLAttributes, RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { keepFocusInList } from './focus.ts'
 
 /** This many rows are also rendered above and below the view. */
 const MARGIN_ROWS = 12
@@ -72,6 +73,7 @@ export function VirtualList({ count, rowHeight, row, active, listOf, onReach, bo
     <div
       {...attributes}
       ref={box}
+      onFocusIn={keepFocusInList}
       onScroll={event => {
         top.value = event.currentTarget.scrollTop
       }}

@@ -18,7 +18,9 @@ export function Name({ of: name, class: look = '' }: { of: string; class?: strin
 export function Path({ of: path }: { of: string }) {
   return (
     <bdi class="path" title={readable(path)}>
-      <span class="dir">{readable(folderOf(path))}</span>
+      <span class="dir">
+        <bdi>{readable(folderOf(path))}</bdi>
+      </span>
       <span class="base-name">{readable(baseName(path))}</span>
     </bdi>
   )

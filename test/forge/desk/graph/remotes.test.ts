@@ -186,6 +186,7 @@ test('a push sends the previewed commits, and sets the upstream of a new branch'
   await editor.type('more\n')
   const preview = await desk.work.steps.preview(push())
   expect(preview).toMatchObject({ is: 'clean', words: '1 commit to origin/main', commits: 1, before: tip })
+  expect(preview.brings).toEqual([{ oid: tip, subject: 'Two' }])
   expect(preview.warnings.join('\n')).toContain('.forge/ goes out too')
   expect(preview.warnings.join('\n')).toContain('Drafts in 1 file of main are not saved')
   const { words } = await desk.work.steps.do(push(), { before: tip })
@@ -195,7 +196,7 @@ test('a push sends the previewed commits, and sets the upstream of a new branch'
   expect(await desk.work.steps.preview(push())).toMatchObject({ is: 'nothing', warnings: [] })
   const more = await desk.work.steps.preview(push({ branch: 'topic', to: 'other' }))
   expect(more).toMatchObject({ is: 'clean', words: 'creates origin/other', commits: 0 })
-  expect(more.warnings).toEqual(['topic will track origin/other.'])
+  expect(more).toMatchObject({ warnings: [], notes: ['topic will track origin/other.'] })
   await desk.work.steps.do(push({ branch: 'topic', to: 'other' }))
   expect(await desk.git('rev-parse', '--abbrev-ref', 'topic@{upstream}')).toBe('origin/other')
 })
@@ -397,5 +398,57 @@ test('a tag is pushed with its message, and one of the same name on the remote i
   await desk.far('tag', '-f', 'v1', 'main')
   expect(await failure(desk.work.steps.do(tagging))).toBe(
     'origin has another tag v1 already, and it was not overwritten. Choose another name.',
+  )
+})
+
+test('the preview of a pull names the commits that it brings, the newest first', async () => {
+  await using desk = await makeFar()
+  const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
+  const two = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two, déjà vu' })
+  const three = await commit(desk.origin, 'main', { 'b.txt': 'three\n' }, { message: 'Three\n\nAnd why.' })
+  await desk.work.look()
+  await desk.work.steps.do({ step: 'fetch' })
+  const brings = [
+    { oid: three, subject: 'Three' },
+    { oid: two, subject: 'Two, déjà vu' },
+  ]
+  for (const how of ['merge', 'rebase'] as const)
+    expect(await desk.work.steps.preview(pull(how))).toMatchObject({ is: 'clean', before: own, brings })
+})
+
+test('a pull with conflicts offers a save of the drafts only where these can be saved', async () => {
+  await using desk = await makeFar({ 'a.txt': 'one\n', 'd.txt': 'one\n' })
+  await commit(desk.path, 'main', { 'a.txt': 'own\n' }, { message: 'Own' })
+  await commit(desk.origin, 'main', { 'a.txt': 'theirs\n' }, { message: 'Theirs' })
+  await desk.work.look()
+  await desk.work.steps.do({ step: 'fetch' })
+  const editor = await edit(desk.work, 'main', 'd.txt')
+  await editor.type('typed ')
+  const before = await desk.work.steps.preview(pull('merge'))
+  expect(before).toMatchObject({ is: 'conflicts', offers: 'save' })
+  expect(before.warnings.join()).toContain('main has drafts in 1 file: save or discard them first')
+  await commit(desk.path, 'main', { 'd.txt': 'other\n' }, { message: 'Meanwhile' })
+  await desk.work.look()
+  const after = await desk.work.steps.preview(pull('merge'))
+  expect(after.offers).toBeUndefined()
+  expect(after.warnings).toContain(
+    '1 draft of main is in conflict: resolve that first, since the conflicts are resolved there, too: d.txt.',
+  )
+})
+
+test('a merge and a landing say that drafts of their source are not part of them', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': 'one\n' }, bare: true })
+  await desk.git('branch', 'topic', 'main')
+  await desk.work.look()
+  const tip = await desk.git('rev-parse', 'topic')
+  await (await edit(desk.work, 'topic', 'a.txt')).type('typed ')
+  const source = { commit: tip, branch: 'topic', words: 'topic' }
+  const landing = await desk.work.steps.preview({ step: 'land', source, onto: 'main' })
+  expect(landing).toMatchObject({
+    is: 'nothing',
+    warnings: ['Drafts in 1 file of topic are not saved, so they are not landed.'],
+  })
+  expect((await desk.work.steps.preview({ step: 'merge', source, onto: 'main' })).warnings).toContain(
+    'Drafts in 1 file of topic are not saved, so they are not merged.',
   )
 })

@@ -22,7 +22,7 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
   let desk: RealDesk
   let browser: OpenBrowser
   beforeAll(async () => {
-    const branches = { main: { 'a.txt': LINES, 'b.txt': 'b\n', 'gone.txt': 'gone\n' } }
+    const branches = { main: { 'a.txt': LINES, 'b.txt': 'b\n', 'typed.txt': LINES, 'gone.txt': 'gone\n' } }
     desk = await openRealDesk({ built: await builtPage(), branches })
     browser = await openBrowser()
   })
@@ -88,6 +88,35 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     const saved = LINES.replace('two', 'MY TWO\nTHEIR TWO').replace('six', 'THEIR SIX')
     await until(async () => (await desk.show('main', 'a.txt')) === saved)
     await page.getByRole('navigation', { name: 'Conflicted files' }).waitFor({ state: 'detached' })
+    await page.close()
+  })
+
+  test('leave the focus in the text when they are saved, and a letter typed in ours is deleted again', async () => {
+    const page = await visit(browser.context, desk)
+    await openFile(page, 'main', 'typed.txt')
+    await replaceLine(page, 2, 'MY TWO')
+    await until(async () => (await desk.show('refs/forge/drafts/main', 'typed.txt')).includes('MY TWO'))
+    await desk.commit('main', { 'typed.txt': THEIRS })
+    const block = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
+    await block.waitFor()
+    // The cursor is where the conflict is now.
+    await page.keyboard.type('xy')
+    await block.getByText('MY TWOxy').waitFor()
+    await page.keyboard.press('Backspace')
+    await page.keyboard.press('Backspace')
+    await block.getByText('MY TWO', { exact: true }).waitFor()
+    await page.keyboard.press('F8')
+    await until(() => block.evaluate(box => box === document.activeElement))
+    await page.keyboard.press('3')
+    await page.getByRole('heading', { name: 'Resolved' }).waitFor()
+    await page.keyboard.press('Control+s')
+    const saved = THEIRS.replace('THEIR TWO', 'MY TWO\nTHEIR TWO')
+    await until(async () => (await desk.show('main', 'typed.txt')) === saved)
+    await page.getByRole('navigation', { name: 'Conflicted files' }).waitFor({ state: 'detached' })
+    await until(() => page.evaluate(() => document.activeElement?.matches('.cm-content') === true))
+    await page.keyboard.type('z')
+    await until(async () => (await desk.show('refs/forge/drafts/main', 'typed.txt')).includes('z'))
+    await page.keyboard.press('Backspace')
     await page.close()
   })
 

@@ -57,6 +57,8 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await confirm('Reword', 'Add four', 'Add the third', 'Add two', 'Add one', 'Begin')
     expect(await desk.git('log', '-1', '--format=%b', 'main~')).toBe('It was missing.')
     await row('Add the third').waitFor()
+    const detail = page.getByRole('complementary', { name: 'Commit' })
+    await detail.getByText(/^Mira Okafor, .*, committed /).waitFor()
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
     await row('Add three').waitFor()
   })
@@ -90,6 +92,10 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await page.keyboard.press('Alt+ArrowDown')
     await confirm('Reorder', 'Add three', 'Add four', 'Add two', 'Add one', 'Begin')
     await until(async () => (await list().getByRole('option').first().getByText('Add three').count()) === 1)
+    // The selection follows the moved commit, which is another one now.
+    await until(
+      async () => (await list().locator('[aria-selected="true"]').textContent())?.includes('Add four') === true,
+    )
     await row('Add one').click({ button: 'right' })
     await page.getByRole('menuitem', { name: /^Move up/ }).click()
     await confirm('Reorder', 'Add three', 'Add four', 'Add one', 'Add two', 'Begin')

@@ -23,7 +23,7 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     browser = await openBrowser()
     const files = { 'a.txt': LINES, 'b.txt': LINES, 'src/c.txt': LINES }
     desk = await openRealDesk({ built: await builtPage(), branches: { main: files } })
-    for (const branch of ['topic', 'away']) await git(desk.path, 'branch', branch, 'main')
+    for (const branch of ['topic', 'away', 'shared']) await git(desk.path, 'branch', branch, 'main')
     await desk.commit('topic', { 'a.txt': LINES.replace('two', 'TOPIC') })
     await desk.commit('main', { 'a.txt': LINES.replace('two', 'MAIN') })
     const before = await git(desk.path, 'rev-parse', 'main')
@@ -117,6 +117,31 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
       .first()
       .waitFor()
     expect(await git(desk.path, 'config', '--get-regexp', String.raw`branch\..*\.remote`)).toContain('origin')
+  })
+
+  test('a pull that a push needs offers the push again, also when it had conflicts', async () => {
+    const remote = join(desk.path, '../remote.git')
+    await git(desk.path, 'push', '--quiet', '--set-upstream', 'origin', 'shared')
+    await commit(remote, 'shared', { 'b.txt': LINES.replace('two', 'THEIRS') })
+    await desk.commit('shared', { 'b.txt': LINES.replace('two', 'OURS') })
+    await openBranch(page, 'shared')
+    const dialog = page.getByRole('dialog')
+    await page
+      .getByRole('status', { name: 'Status' })
+      .getByRole('button', { name: /^Push 1 commit/ })
+      .click()
+    await dialog.getByText('1 commit to origin/shared').waitFor()
+    await dialog.getByRole('button', { name: 'Push', exact: true }).click()
+    await dialog.getByRole('button', { name: 'Pull…' }).click()
+    await dialog.getByRole('button', { name: 'Pull and resolve 1 file' }).click()
+    await page.getByRole('region', { name: 'Conflict 1 of 1' }).getByRole('button', { name: 'Both' }).click()
+    await page.getByRole('button', { name: 'Finish' }).click()
+    await page.locator('.toast').getByRole('button', { name: 'Push…' }).click()
+    await dialog.getByText('2 commits to origin/shared').waitFor()
+    await dialog.getByRole('button', { name: 'Push', exact: true }).click()
+    await until(
+      async () => (await git(remote, 'rev-parse', 'shared')) === (await git(desk.path, 'rev-parse', 'shared')),
+    )
   })
 
   test('a line is gone to by its number: in the palette, by its keys, and from the status bar', async () => {

@@ -72,6 +72,9 @@ describe.skipIf(!hasBrowser)('parts of changes', () => {
     expect(await desk.git('show', 'main:a.txt')).toBe(text(now.with(6, 'Bline 7')).trimEnd())
     await page.getByText('1 draft since').waitFor()
     await isText(text(now.with(0, 'Aline 1').with(6, 'Bline 7')))
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await until(async () => (await desk.git('log', '-1', '--format=%s', 'main')) === 'Change two')
+    await isText(text(now.with(0, 'Aline 1').with(6, 'Bline 7')))
   })
 
   test('a line of a commit is taken back as a draft', async () => {

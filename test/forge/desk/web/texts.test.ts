@@ -4,7 +4,7 @@ import { EditorState, Text } from '@codemirror/state'
 import { asBytes } from '../../../../core/git/repository.ts'
 import { changeMarks, countsOf } from '../../../../forge/desk/web/editor/change-marks.ts'
 import { diffOf } from '../../../../forge/desk/web/review/diff.ts'
-import { foldersAbove, markedPieces, readable, toName } from '../../../../forge/desk/web/ui/names.ts'
+import { foldersAbove, markedPieces, readable, toName, visible } from '../../../../forge/desk/web/ui/names.ts'
 import { age } from '../../../../forge/desk/web/ui/times.ts'
 
 describe('names', () => {
@@ -13,6 +13,12 @@ describe('names', () => {
     expect(readable(asBytes('Übung ☃.md'))).toBe('Übung ☃.md')
     expect(readable('latin-\xe9-1')).toBe('latin-\\xe9-1')
     expect(readable(asBytes('a\u202eb\nc'))).toBe('a\\u202eb\\nc')
+  })
+
+  test('keep the joiners of an emoji, and show those between letters', () => {
+    const emoji = '👩\u200d👩\u200d👧 🏳\ufe0f\u200d🌈 👩🏽\u200d💻'
+    expect(visible(`\t${emoji}`)).toBe(`\t${emoji}`)
+    expect(visible('pass\u200dword \u200d👩 👩\u200d')).toBe('pass\\u200dword \\u200d👩 👩\\u200d')
   })
 
   test('come back as the bytes that were typed', () => {

@@ -1,0 +1,20 @@
+/** Who made a commit, with which model, and when: where it was made again later, both times. */
+import type { CommitRow } from '../../contract/reading.ts'
+import { modelName, withoutTricks } from '../ui/names.ts'
+import { fullTime } from '../ui/times.ts'
+
+export function Authorship({ of: { author, model, authored, committed } }: { of: CommitRow }) {
+  return (
+    <p class="meta">
+      <bdi>{withoutTricks(author.name)}</bdi>
+      {model ? (
+        <span class="by-ai" title={withoutTricks(model)}>
+          {' with '}
+          {modelName(model)}
+        </span>
+      ) : null}
+      , {fullTime(authored ?? committed)}
+      {authored === undefined ? null : `, committed ${fullTime(committed)}`}
+    </p>
+  )
+}
