@@ -95,7 +95,7 @@ describe.skipIf(hasNoTemporal)('forge run', () => {
       const second = await scene.forge(['run', '--detach', '--json', 'detached'])
       const warned = JSON.parse(second.out)
       expect(warned.notes.join()).toContain('draft.txt')
-      expect((await scene.forge(['stop', warned.run])).code).toBe(0)
+      expect(await scene.forge(['stop', warned.run])).toMatchObject({ code: 0 })
       await scene.git('clean', '--quiet', '-f', 'draft.txt')
       expect((await scene.forge(['run', '--json', '--yes', 'detached'])).err).toStartWith('--json needs --detach')
       expect((await scene.forge(['run', '--plan', '--detach', 'x'])).err).toStartWith('Either --plan or --detach')
