@@ -87,8 +87,8 @@ export class RunWork implements RunActivities {
       verdicts?.signed({ fact: 'asked', run: input.run, base: info.oid }),
     ])
     // What a hub may have brought is not signed here.
-    const keepPinned =
-      lessons && !before?.facts && (await verdicts?.signed({ fact: 'pinned', run: input.run, lessons: lessons.oid }))
+    const pinned = before?.facts ? undefined : lessons
+    const keepPinned = pinned && (await verdicts?.signed({ fact: 'pinned', run: input.run, lessons: pinned.oid }))
     const facts = before?.facts ?? found.map(({ kind, text }) => store.referenceTo(kind, text))
     const stored: StoredRun = { ...input, began: before?.began ?? now(), facts, ...(lessons && { lessons }) }
     // Written at the same time, so it is one commit.
