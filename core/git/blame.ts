@@ -16,6 +16,8 @@ export type BlamedCommit = {
   /** Seconds since 1970, by the author. */
   authored: number
   subject: string
+  /** Whether a shallow clone ends at this commit: its lines may be of an earlier one. */
+  isCut: boolean
   /** The commit before this one that has the file, too, and its path there. */
   previous: { oid: Oid; path: Path | undefined } | undefined
 }
@@ -58,7 +60,7 @@ export async function blame(objects: Objects, commit: Oid, path: Path, signal?: 
     if (error?.ending?.bound) throw new Failure(`git blame took more than ${BLAME_SECONDS} s, and was ended.`)
     throw error
   })
-  return parse(answer.stdout.toString('latin1'))
+  return parse(answer.stdout.toString('latin1'), repository.isShallow)
 }
 
 /** Gives the commits in a tree's {@link IGNORED_COMMITS}, without those that this repository does not have. */
@@ -80,14 +82,14 @@ function previousOf(printed: string): BlamedCommit['previous'] {
 }
 
 /** Reads what `git blame --incremental` prints. It prints the fields of a commit only with the commit's first lines. */
-function parse(printed: string): Blame {
+function parse(printed: string, isShallow: boolean): Blame {
   const lines: BlamedLines[] = []
   const commits = new Map<Oid, BlamedCommit>()
   let current: BlamedCommit | undefined
   for (const line of printed.split('\n')) {
     const [, oid, from, at, count] = /^([0-9a-f]{40,64}) (\d+) (\d+) (\d+)$/.exec(line) ?? []
     if (oid !== undefined) {
-      current = commits.get(oid) ?? { oid, path: undefined, name: '', authored: 0, subject: '', previous: undefined }
+      current = commits.get(oid) ?? newCommit(oid)
       commits.set(oid, current)
       lines.push({ commit: oid, line: Number(at), from: Number(from), count: Number(count) })
       continue
@@ -97,8 +99,19 @@ function parse(printed: string): Blame {
     if (key === 'author') current.name = asText(value)
     else if (key === 'author-time') current.authored = Number(value)
     else if (key === 'summary') current.subject = asText(value)
+    else if (key === 'boundary') current.isCut = isShallow
     else if (key === 'filename') current.path = plainPath(value)
     else if (key === 'previous') current.previous = previousOf(value)
   }
   return { lines: lines.sort((one, other) => one.line - other.line), commits: [...commits.values()] }
 }
+
+const newCommit = (oid: Oid): BlamedCommit => ({
+  oid,
+  path: undefined,
+  name: '',
+  authored: 0,
+  subject: '',
+  isCut: false,
+  previous: undefined,
+})

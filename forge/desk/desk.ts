@@ -275,6 +275,7 @@ export class Desk implements AsyncDisposable {
     return {
       ...repositoryName(repository),
       isBare: repository.isBare,
+      isShallow: repository.isShallow,
       isEmpty: branches.length === 0,
       ...(firstDrafts.length > 0 && { firstDrafts }),
       ...(branch && { head: branch }),

@@ -45,10 +45,28 @@ test('each line has its commit, with its author, time and subject, and the one b
       name: 'Mira Okafor',
       authored,
       subject: 'Shout',
+      isCut: false,
       previous: { oid: first, path: name },
     },
   })
   expect(await blame(objects, second, 'nowhere.txt')).toEqual({ lines: [], commits: [] })
+})
+
+test('lines of the commit at which a shallow clone ends may be of an earlier one', async () => {
+  await using repository = await openBare()
+  const { path } = repository
+  await commit(path, 'main', { 'a.txt': 'one\n' })
+  const second = await commit(path, 'main', { 'a.txt': 'one\ntwo\n' })
+  const third = await commit(path, 'main', { 'a.txt': 'one\ntwo\nthree\n' })
+  const cut = async (...depth: string[]) => {
+    await using folder = await makeFolder()
+    await git('/', 'clone', '-q', '--bare', ...depth, `file://${path}`, join(folder.path, 'clone'))
+    await using objects = openObjects(await openRepository(join(folder.path, 'clone')))
+    const { commits } = await blame(objects, third, 'a.txt')
+    return commits.filter(({ isCut }) => isCut).map(({ oid }) => oid)
+  }
+  expect(await cut('--depth=2')).toEqual([second])
+  expect(await cut()).toEqual([])
 })
 
 test('commits that the list of the repository names are ignored, and others in it do no harm', async () => {

@@ -12,6 +12,8 @@ export const DeskInfo = v.object({
   /** The repository's main folder. */
   folder: v.string(),
   isBare: v.boolean(),
+  /** Whether the repository is a shallow clone, whose history ends before its beginning. */
+  isShallow: v.boolean(),
   isEmpty: v.boolean(),
   /** Files with unsaved changes in the branch of HEAD, if it has no commit yet. */
   firstDrafts: v.optional(v.array(Path)),

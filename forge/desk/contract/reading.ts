@@ -56,6 +56,8 @@ export const BlamedCommit = v.object({
   /** When the commit was authored, in seconds since 1970. */
   authored: v.number(),
   subject: v.string(),
+  /** Whether a shallow clone ends at this commit: its lines may be of an earlier one. */
+  isCut: v.boolean(),
   /** The previous commit that contains the file. */
   previous: v.optional(v.object({ oid: Oid, path: v.optional(Path) })),
 })

@@ -44,6 +44,7 @@ const edits = [{ client: 'window', changes: [[0, 'new'], 9] }]
 test('a shallow clone supports everything but the changes of its last commits', async () => {
   await using clone = await cloned('--depth=2')
   const { window, why, second, third } = clone
+  expect(await window.ask({ ask: 'desk' })).toMatchObject({ desk: { isShallow: true } })
   const rows = async (path?: string) =>
     ((await window.ask({ ask: 'history', at: main, path, from: 0, count: 9 })) as { rows: CommitRow[] }).rows
   expect((await rows()).map(({ oid }) => oid)).toEqual([third, second])

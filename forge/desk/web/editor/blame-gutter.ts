@@ -45,7 +45,8 @@ export function numberInCommit(state: EditorState, commits: LineCommits, line: n
 export const NOT_SAVED = 'Not saved'
 
 /** The author and age of a commit: `Mira Okafor, 3 mon`. */
-export const blameWords = ({ name, authored }: BlamedCommit): string => `${withoutTricks(name)}, ${age(authored)}`
+export const blameWords = ({ name, authored, isCut }: BlamedCommit): string =>
+  `${withoutTricks(name)}, ${age(authored)}${isCut ? ', or earlier: the clone is shallow' : ''}`
 
 function spanOf(look: string, words: string): HTMLElement {
   const span = document.createElement('span')

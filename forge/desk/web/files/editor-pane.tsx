@@ -10,6 +10,7 @@ import { ConflictBar, useConflicts, useMergingFile, WholeConflict } from '../mer
 import { branchOf, draftsOnServer, isAtWork } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
+import { SUBMODULE } from '../page/tree.ts'
 import { type PreviewKind, previewKindOf } from '../preview/kinds.ts'
 import { BlobImage } from '../ui/blob-image.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -277,7 +278,8 @@ function Content({ tab, file, shown, isActive }: ShownFileProps & { shown: File 
         <Empty title={readable(baseName(file.path))}>
           <p class="lede">{shown.what}</p>
           <p class="meta after">
-            {shown.size.toLocaleString('en')} bytes, mode {shown.mode}. It is not edited here.
+            {shown.mode === SUBMODULE ? '' : `${shown.size.toLocaleString('en')} bytes, mode ${shown.mode}. `}It is not
+            edited here.
           </p>
         </Empty>
       )

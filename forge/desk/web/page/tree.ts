@@ -32,7 +32,7 @@ const MAX_MATCHES = 500
 
 const FOLDER = '040000'
 const LINK = '120000'
-const SUBMODULE = '160000'
+export const SUBMODULE = '160000'
 
 export class Tree {
   readonly open: Signal<ReadonlySet<string>>

@@ -8,7 +8,6 @@ import { Icon } from '../ui/icons.tsx'
 import { readable, visible, withoutTricks } from '../ui/names.ts'
 import { age, fullTime } from '../ui/times.ts'
 import { Button } from '../ui/words.tsx'
-import { MessageBody } from './message-body.tsx'
 
 /** A line of a diff: of the reviewed version, or of the one that it is compared with. */
 export interface CommentPlace {
@@ -144,7 +143,7 @@ function CommentBox({ tab, comment, isElsewhere = false }: BoxProps) {
         />
       </header>
       {isElsewhere && text.trim() !== '' ? <p class="mono meta cut">{visible(text)}</p> : null}
-      {isResolved ? null : <MessageBody text={words} />}
+      {isResolved ? null : <p class="words">{words.split('\n').map(visible).join('\n')}</p>}
     </article>
   )
 }

@@ -160,6 +160,9 @@ export function HistoryView({ tab, path }: HistoryProps) {
           }}
         />
         {isComplete && rows.length === 0 ? <p class="meta none">No results</p> : null}
+        {isComplete && page.desk.value?.isShallow ? (
+          <p class="meta none">This clone is shallow: git fetch --unshallow brings older commits.</p>
+        ) : null}
       </div>
       {current ? <Detail key={current.oid} tab={tab} row={current} path={path} /> : null}
       {current || isComplete ? null : <Waiting words="Loading history" />}

@@ -50,6 +50,23 @@ export function toName(words: string): string {
   return PLAIN.test(words) ? words : String.fromCharCode(...new TextEncoder().encode(words))
 }
 
+/**
+ * Converts a typed path, for which a folder and a name were suggested as they are shown. Throws an error with a sentence
+ * if it has an escape that stands for a character of them, since that can't be typed.
+ */
+export function typedPath(words: string, folder: string, name = ''): string {
+  const isInFolder = words.startsWith(readable(folder))
+  const rest = isInFolder ? words.slice(readable(folder).length) : words
+  if (isInFolder && rest === readable(name)) return folder + name
+  const escape = [...escapesIn(name), ...(isInFolder ? [] : escapesIn(folder))].find(it => rest.includes(it))
+  if (escape) throw new Error(`${escape} stands for a character that can’t be typed here: leave it out, or use git mv.`)
+  return (isInFolder ? folder : '') + toName(rest)
+}
+
+/** The escapes in a name as shown, if it has characters that are shown as escapes. */
+const escapesIn = (name: string): readonly string[] =>
+  toName(readable(name)) === name ? [] : (readable(name).match(/\\(?:[nrt]|u[0-9a-f]{4}|x[0-9a-f]{2})/g) ?? [])
+
 export function decode(name: string): string {
   const bytes = Uint8Array.from(name, character => character.charCodeAt(0))
   try {

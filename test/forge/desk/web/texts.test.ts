@@ -4,7 +4,14 @@ import { EditorState, Text } from '@codemirror/state'
 import { asBytes } from '../../../../core/git/repository.ts'
 import { changeMarks, countsOf } from '../../../../forge/desk/web/editor/change-marks.ts'
 import { diffOf } from '../../../../forge/desk/web/review/diff.ts'
-import { foldersAbove, markedPieces, readable, toName, visible } from '../../../../forge/desk/web/ui/names.ts'
+import {
+  foldersAbove,
+  markedPieces,
+  readable,
+  toName,
+  typedPath,
+  visible,
+} from '../../../../forge/desk/web/ui/names.ts'
 import { age } from '../../../../forge/desk/web/ui/times.ts'
 
 describe('names', () => {
@@ -24,6 +31,19 @@ describe('names', () => {
   test('come back as the bytes that were typed', () => {
     expect(toName('Übung')).toBe(asBytes('Übung'))
     expect(readable(toName('日本語/ファイル.txt'))).toBe('日本語/ファイル.txt')
+  })
+
+  test('that can’t be typed whole keep what is not typed anew, and no escape becomes letters', () => {
+    expect(typedPath('a\\n/new.txt', 'a\n/', 'old.txt')).toBe('a\n/new.txt')
+    expect(typedPath('src/a\\nb.txt', 'src/', 'a\nb.txt')).toBe('src/a\nb.txt')
+    expect(typedPath('src/a\\nb.txt', 'src/', 'c.txt')).toBe('src/a\\nb.txt')
+    expect(typedPath('other/ü.txt', 'src/', 'a.txt')).toBe(asBytes('other/ü.txt'))
+    for (const [words, folder, name] of [
+      ['src/a\\nb2.txt', 'src/', 'a\nb.txt'],
+      ['src/\\xff2', 'src/', '\xff'],
+      ['top/a\\n/new.txt', 'a\n/', 'old.txt'],
+    ] as const)
+      expect(() => typedPath(words, folder, name)).toThrow('stands for a character that can’t be typed here')
   })
 
   test('are marked in whole characters', () => {
