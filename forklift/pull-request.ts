@@ -252,9 +252,10 @@ function howMade(review: MergeReview, story: Story, size: Size): string {
 function partsInWords({ parts, files, models, before, left, asked }: MergeInParts): string {
   const by = models.map(({ model, parts: some }) => `${code(model)} (${many(some, 'part')})`)
   const facts = [
-    `The ${many(files, 'file')} in conflict were resolved in ${many(parts, 'part')}${by.length > 0 ? `, by ${by.join(', ')}` : ''}.`,
+    parts > 0 &&
+      `${many(files, 'file')} in conflict ${files === 1 ? 'was' : 'were'} resolved in ${many(parts, 'part')}${by.length > 0 ? `, by ${by.join(', ')}` : ''}.`,
     before && `${many(before.conflicts, 'conflict')} had been resolved by an agent with ${code(before.model)}.`,
-    left > 0 && `${many(left, 'part')} or conflict${left === 1 ? ' was' : 's were'} left for a person.`,
+    left > 0 && `${many(left, 'file')} in conflict ${left === 1 ? 'was' : 'were'} left for a person.`,
     asked.count === 0 ? 'No question was asked of a person.' : `A person was asked ${many(asked.count, 'question')}:`,
   ]
   const rows = asked.first.map(({ question, answer }) => `- ${code(question)} Answer: ${code(answer)}`)

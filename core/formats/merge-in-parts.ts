@@ -12,13 +12,14 @@ const TRAILER = 'Forge-Merge'
 
 const Text = v.pipe(v.string(), v.maxLength(MAX.text))
 const MergeInParts = v.object({
+  /** The parts that models have resolved, and the files in conflict in them. */
   parts: Count,
   files: Count,
   /** The models, each with the number of parts that it has resolved. */
   models: v.pipe(v.array(v.object({ model: Text, parts: Count })), v.maxLength(MAX.list)),
   /** The model of an agent that had resolved conflicts before, and how many. */
   before: v.optional(v.object({ model: Text, conflicts: Count })),
-  /** How many conflicts were left for a person. */
+  /** How many files in conflict were left for a person. */
   left: Count,
   /** What a person was asked, and answered. `count`: how many questions there were. */
   asked: v.object({

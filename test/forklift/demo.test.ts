@@ -38,6 +38,8 @@ test('make demo brings a fork to a question without docker, key or GitHub, says 
     expect(stdout).toMatch(/Stand-ins: +docker/)
     expect(stdout).toContain('- `goodbye.sh`: your fork says "Fair winds", and upstream now says "See you soon".')
     expect(stdout).toContain('The agent is stuck: answer')
+    // Its merge is not too large for one agent.
+    expect(stdout).not.toContain('forge resolve')
     expect(stdout).not.toContain('\u001b')
     // Everything is in one folder, which the last lines of the demo name.
     const [demo = '', ...others] = (await readdir(place)).filter(name => name.startsWith('forklift-demo.'))

@@ -76,7 +76,7 @@ test('a merge that forge land has made in parts is published, and its page says 
   expectExit(await world.run(['--publish', 'forklift-20261124_101112']), 0)
   const { body, headSha } = world.pull
   expect(body).toContain('Merged in parts, on `forklift-20261124_101112`, and judged by Forklift.')
-  expect(body).toContain('The 9 files in conflict were resolved in 2 parts, by `openai/one` (2 parts).')
+  expect(body).toContain('9 files in conflict were resolved in 2 parts, by `openai/one` (2 parts).')
   expect(body).toContain('1 conflict had been resolved by an agent with `agent-model`.')
   expect(body).toContain('- `Which side?` Answer: `Both`')
   expect(await show(world.origin, headSha, 'greeting.txt')).toBe('hello from us both')

@@ -406,14 +406,14 @@ test('of a merge in parts, the page says by which models, what was left, and wha
     files: 240,
     models: [{ model: 'anthropic/one', parts: 30 }],
     before: { model: 'agent-model', conflicts: 12 },
-    left: 1,
+    left: 8,
     asked: { count: 1, first: [{ question: 'Which <b>side</b>, @someone?', answer: 'Ours: see #7' }] },
   })
   const body = bodyOf({}, { byHand: 'parts', words: `Merge upstream into main\n\nForge-Run: x\n${how}` })
   expect(body).toContain('Merged in parts, on `parts`, and judged by Forklift.')
-  expect(body).toContain('The 240 files in conflict were resolved in 31 parts, by `anthropic/one` (30 parts).')
+  expect(body).toContain('240 files in conflict were resolved in 31 parts, by `anthropic/one` (30 parts).')
   expect(body).toContain('12 conflicts had been resolved by an agent with `agent-model`.')
-  expect(body).toContain('1 part or conflict was left for a person.')
+  expect(body).toContain('8 files in conflict were left for a person.')
   expect(body).toContain('A person was asked 1 question:')
   expect(body).toContain('- `Which <b>side</b>, @someone?` Answer: `Ours: see #7`')
   expect(body).not.toContain('Forge-Merge')

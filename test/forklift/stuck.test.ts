@@ -235,13 +235,19 @@ test('a STUCK.md that is a link does not show a file of the host', async () => {
 })
 
 test('says where a merge is too large for one agent: by many files, or out of time twice on the same', async () => {
-  const names = Array.from({ length: 21 }, (_, at) => `many/${at}.txt`)
-  const files = (word: string) => Object.fromEntries(names.map(name => [name, `${word}\n`]))
-  await using world = await makeWorld({ files: { fork: files('ours'), upstream: files('theirs') } })
+  const filesOf = (count: number, word: string) =>
+    Object.fromEntries(Array.from({ length: count }, (_, at) => [`many/${at}.txt`, `${word}\n`]))
+  // One more file is in conflict in each of these worlds.
+  const worldOf = (count: number) =>
+    makeWorld({ files: { fork: filesOf(count, 'ours'), upstream: filesOf(count, 'theirs') } })
+  await using few = await worldOf(19)
+  await few.agent(STUCK)
+  expect((await stuck(few)).stdout).not.toContain('forge resolve')
+  await using world = await worldOf(20)
   await world.agent(STUCK)
   const run = await stuck(world)
   const name = basename((await world.lastRun()).path)
-  expect(run.stdout).toContain('22 files in conflict are much for one agent')
+  expect(run.stdout).toContain('21 files in conflict are much for one agent')
   expect(run.stdout).toContain(`: forge resolve --forklift ${name} does it in parts.`)
   await using small = await makeWorld()
   await small.agent('exit 2')

@@ -33,6 +33,8 @@ const TRIES = 100
 const LATER_MS = 5_000
 /** Milliseconds until a push for which nothing waits. */
 const SOON_MS = 500
+/** The longest time in milliseconds that a push lets other machines go first. */
+const MAX_TURN_MS = 2_000
 /** The longest time in milliseconds for the last pushes of a process that ends. */
 const SETTLE_MS = 5_000
 /** At most this many refs of a run are read from its store. */
@@ -134,7 +136,11 @@ export class SharedRun implements Disposable {
   readonly #carried = new Set<Oid>()
   /** The combined result, where the hub may have another one. */
   #result: Oid | undefined
-  readonly #pushing = new OneAtATime(() => this.#pushAll())
+  readonly #turns = new Turns()
+  readonly #pushing = new OneAtATime(
+    () => this.#pushAll(),
+    () => this.#turns.wait(),
+  )
   readonly #fetching = new OneAtATime(() => this.#fetchAll())
   /** The next push after one that has failed, and the next one that nothing waits for. */
   #later: ReturnType<typeof setTimeout> | undefined
@@ -273,6 +279,8 @@ export class SharedRun implements Disposable {
 
   async #pushAll(): Promise<void> {
     for (let tries = 1; ; tries++) {
+      // Where others have just written, too, a push without a look would be refused.
+      if (this.#turns.areShared) await this.fetch()
       await this.#include()
       const expected = await this.#tipOf(this.#there)
       if (expected) await this.unite()
@@ -283,7 +291,7 @@ export class SharedRun implements Disposable {
         { ref: this.#store, to, expected },
         ...(result ? await this.#replacing(resultRef(this.run), result) : []),
       ]
-      if (await this.remote.push(refs)) {
+      if (await this.#turns.taken(() => this.remote.push(refs))) {
         if (this.#result === result) this.#result = undefined
         // Another process may have fetched a newer one meanwhile.
         if (to !== expected) await this.#move([{ ref: this.#there, from: expected, to }]).catch(ignoreMoved)
@@ -291,8 +299,7 @@ export class SharedRun implements Disposable {
         return
       }
       if (tries >= TRIES) throw new HubTrouble(`Other machines write to ${this.remote.words} faster than this one.`)
-      await this.fetch()
-      if (tries > 2) await Bun.sleep(Math.random() * 50 * Math.min(tries, 20))
+      await this.#turns.wait()
     }
   }
 
@@ -335,8 +342,9 @@ export class SharedRun implements Disposable {
   async #united(ours: Oid | undefined, theirs: Oid): Promise<NewVersion | Oid | undefined> {
     const { repository } = this.objects
     if (ours === undefined) return theirs
-    if (ours === theirs || (await isAncestor(repository, theirs, ours))) return undefined
+    if (ours === theirs) return undefined
     const [base] = await mergeBases(repository, ours, theirs)
+    if (base === theirs) return undefined
     const [own, other] = await Promise.all([ours, theirs].map(tip => differences(this.objects, base, tip)))
     const changes = new Map<Path, TreeChange>()
     for (const [path, { after }] of own ?? [])
@@ -439,28 +447,55 @@ function partsOf<Item>(items: readonly Item[], size: number): Item[][] {
   return parts
 }
 
-/** Runs one job at a time: callers that come while it runs share the next one, which sees all that they have done. */
+/**
+ * When to push where several machines push to one ref: only one of them can win, and the others have to fetch, unite and
+ * push again. The more often this machine has lost, the longer it waits at random; what comes meanwhile goes along.
+ */
+class Turns {
+  /** The longest wait, in durations of a push; 0 where no other machine is in the way. */
+  #spread = 0
+  #pushMs = 0
+
+  get areShared(): boolean {
+    return this.#spread > 0
+  }
+
+  async wait(): Promise<void> {
+    if (this.areShared) await Bun.sleep(Math.random() * Math.min(this.#pushMs * this.#spread, MAX_TURN_MS))
+  }
+
+  /** Pushes, and notes how long it took and whether another machine was faster. */
+  async taken(push: () => Promise<boolean>): Promise<boolean> {
+    const began = performance.now()
+    const isFirst = await push()
+    this.#pushMs = performance.now() - began
+    if (!isFirst) this.#spread = Math.min(Math.max(4, this.#spread * 2), 32)
+    else this.#spread = this.#spread < 2 ? 0 : this.#spread * 0.8
+    return isFirst
+  }
+}
+
+/** Runs one job at a time: callers that come before it begins share it, and it sees all that they have done. */
 class OneAtATime {
   #running: Promise<void> | undefined
   #waiting: Promise<void> | undefined
 
-  constructor(private readonly job: () => Promise<void>) {}
+  /** `gather`: waited for before each job, while callers still can join it. */
+  constructor(
+    private readonly job: () => Promise<void>,
+    private readonly gather: () => Promise<void> = async () => undefined,
+  ) {}
 
   next(): Promise<void> {
-    if (!this.#running) return this.#begin()
-    const after = () => {
-      this.#waiting = undefined
-      return this.next()
-    }
-    this.#waiting ??= this.#running.then(after, after)
+    this.#waiting ??= this.#after(this.#running)
     return this.#waiting
   }
 
-  #begin(): Promise<void> {
-    const running = this.job().finally(() => {
-      this.#running = undefined
-    })
-    this.#running = running
-    return running
+  async #after(running: Promise<void> | undefined): Promise<void> {
+    await running?.catch(() => undefined)
+    await this.gather()
+    this.#waiting = undefined
+    this.#running = this.job()
+    await this.#running
   }
 }

@@ -123,7 +123,8 @@ function asks(draft: Draft, record: TaskRecord, words: string, evidence: Referen
     goOn(draft, record, before)
     return
   }
-  draft.say(`${id}/${record.attempt}/asks`, 'asks', words, { refs: evidence, task: record })
+  const refs = question ? [...evidence, question] : evidence
+  draft.say(`${id}/${record.attempt}/asks`, 'asks', words, { refs, task: record })
   const lacking = isLacking(record)
   record.words = `${asSentence(words)} ${lacking ? whenSetRight(run.input.run, id) : answerSentence(run.input.run, id)}`
   record.state = 'asks'

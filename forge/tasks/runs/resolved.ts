@@ -54,17 +54,21 @@ export async function howMade(
     const asks = lines.filter(line => line.what === 'asks' && (line.task ?? '') === task)
     const asked = asks[count - 1] ?? asks.at(-1)
     const said = await store.readText(answer).catch(() => '')
-    first.push({ question: onALine(asked?.words ?? ''), answer: onALine(said) })
+    const written = asked?.refs?.find(({ kind }) => kind === 'question')
+    const question = (written && (await store.readText(written).catch(() => undefined))) ?? asked?.words ?? ''
+    first.push({ question: onALine(question), answer: onALine(said) })
   }
   return {
-    parts: parts.length,
-    files: parts.reduce((sum, part) => sum + pathsIn(part).length, 0),
+    parts: done.length,
+    files: filesIn(done.map(({ part }) => part)),
     models,
     ...(forklift && forklift.settled > 0 && { before: { model: forklift.by, conflicts: forklift.settled } }),
-    left: left.length + (parts.length - done.length),
+    left: left.reduce((sum, { paths }) => sum + paths.length, filesIn(parts) - filesIn(done.map(({ part }) => part))),
     asked: { count: first.length, first },
   }
 }
+
+const filesIn = (parts: readonly MergePart[]): number => parts.reduce((sum, part) => sum + pathsIn(part).length, 0)
 
 const onALine = (text: string): string => visible(text.replace(/\s+/g, ' ').trim())
 

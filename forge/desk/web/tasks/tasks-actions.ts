@@ -146,7 +146,7 @@ function land(page: Page, about: About): void {
 }
 
 /** Opens the merge of a run as a branch, with what is resolved, and shows that. */
-async function finishByHand(page: Page, { run }: About): Promise<void> {
+export async function finishByHand(page: Page, run: Run): Promise<void> {
   await attempt(
     page,
     async () => {
@@ -161,7 +161,7 @@ async function finishByHand(page: Page, { run }: About): Promise<void> {
 
 const ENDED = ['done', 'failed', 'stopped']
 
-function canPause({ run, task }: About): boolean {
+export function canPause({ run, task }: About): boolean {
   return task ? task.state === 'runs' || task.state === 'waits' : run.state === 'runs' || run.state === 'planning'
 }
 
@@ -205,13 +205,6 @@ export const runActions = {
     isPossible: hasResult,
     run: about => land(about.page, about),
   },
-  finish: {
-    label: 'Finish by hand',
-    inPalette: of('Finish by hand:'),
-    icon: 'merge',
-    isPossible: ({ run, task }) => run.merges === true && !task,
-    run: about => finishByHand(about.page, about),
-  },
   pause: {
     label: 'Pause',
     inPalette: of('Pause'),
@@ -227,16 +220,6 @@ export const runActions = {
     keys: 'Alt+P',
     isPossible: canResume,
     run: about => resume(about.page, about.tasks, about),
-  },
-  limits: {
-    label: 'Change limits…',
-    inPalette: of('Change limits of'),
-    icon: 'clock',
-    keys: 'Alt+Shift+D',
-    isPossible: ({ run, task }) => !task && canPause({ run }),
-    run: about => {
-      about.page.dialog.value = { kind: 'limits', title: `Limits of ${titleOf(about)}`, run: about.run }
-    },
   },
   stop: {
     label: 'Stop…',

@@ -3,8 +3,10 @@
 import { isPossible } from '../ui/action.ts'
 import { Button } from '../ui/words.tsx'
 import { type OneRun, runActions } from './tasks-actions.ts'
+import { shownRunActions } from './tasks-commands.ts'
 
-const { review, land, finish, pause, resume, limits, stop } = runActions
+const { review, land, pause, resume, stop } = runActions
+const { finish, limits } = shownRunActions
 /** Actions that only show a result, which are possible while a decision is being sent to the run. */
 const LOOKING: readonly unknown[] = [review, land]
 
@@ -13,7 +15,15 @@ const LOOKING: readonly unknown[] = [review, land]
  */
 export function TasksButtons({ about, hasLand }: { about: OneRun; hasLand: boolean }) {
   const isTelling = about.tasks.isTelling.value
-  const actions = [review, ...(hasLand ? [land] : []), finish, pause, resume, limits, stop]
+  const isRun = about.task === undefined
+  const actions = [
+    review,
+    ...(hasLand ? [land] : []),
+    ...(isRun ? [finish] : []),
+    ...[pause, resume],
+    ...(isRun ? [limits] : []),
+    stop,
+  ]
   return (
     <>
       {actions

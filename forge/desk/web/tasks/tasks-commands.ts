@@ -1,7 +1,7 @@
 /** The actions of the Tasks tab, for keys and the palette. */
 import type { Page } from '../page/state.ts'
 import { type Actions, type Command, commandsWith } from '../ui/action.ts'
-import { type OneRun, requestChanges, runActions, titleOf } from './tasks-actions.ts'
+import { canPause, finishByHand, type OneRun, requestChanges, runActions, titleOf } from './tasks-actions.ts'
 
 const runCount = ({ tasks }: Page): number => tasks.runs.value?.runs.length ?? 0
 
@@ -36,7 +36,10 @@ const CLOSED: readonly string[] = ['planning', 'done', 'failed', 'stopped', 'unr
 const canChangePlan = ({ run }: OneRun): boolean => run.tasks.length > 0 && !CLOSED.includes(run.state)
 const waitsForApproval = ({ run }: OneRun): boolean => run.state === 'approving'
 
-/** Actions on the shown run that do not apply to its tasks; the others are in {@link runActions}. */
+/**
+ * Actions on the shown run as a whole, possible whether or not one of its tasks is shown; those that apply to a task, too,
+ * are in {@link runActions}.
+ */
 export const shownRunActions = {
   goToTasks: {
     label: 'Go to the tasks of the run',
@@ -76,6 +79,24 @@ export const shownRunActions = {
     icon: 'question',
     isPossible: about => !waitsForApproval(about) && canChangePlan(about),
     run: ({ page, tasks, run }) => requestChanges(page, tasks, run),
+  },
+  finish: {
+    label: 'Finish by hand',
+    inPalette: ({ run }) => `Finish by hand: ${titleOf({ run })}`,
+    icon: 'merge',
+    keys: 'F8',
+    isPossible: ({ run }) => run.merges === true,
+    run: ({ page, run }) => finishByHand(page, run),
+  },
+  limits: {
+    label: 'Change limits…',
+    inPalette: ({ run }) => `Change limits of ${titleOf({ run })}…`,
+    icon: 'clock',
+    keys: 'Alt+Shift+D',
+    isPossible: ({ run }) => canPause({ run }),
+    run: ({ page, run }) => {
+      page.dialog.value = { kind: 'limits', title: `Limits of ${titleOf({ run })}`, run }
+    },
   },
   backToRun: {
     label: 'Back to the run',
