@@ -73,7 +73,7 @@ export function VirtualList({ count, rowHeight, row, active, listOf, onReach, bo
     <div
       {...attributes}
       ref={box}
-      onFocusIn={keepFocusInList}
+      onMouseUp={keepFocusInList}
       onScroll={event => {
         top.value = event.currentTarget.scrollTop
       }}
