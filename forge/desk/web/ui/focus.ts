@@ -75,9 +75,10 @@ export function isFocusLost(): boolean {
 
 /**
  * Moves the focus from a clicked row to its list, which handles the keys: a row that kept the focus would still have
- * the ring after the selection has moved on.
+ * the ring after the selection has moved on. Not before the button is released: that would end a drag of the row.
  */
-export function keepFocusInList({ currentTarget, target }: FocusEvent & { currentTarget: HTMLElement }): void {
-  if (currentTarget.tabIndex !== 0) return
-  if (target instanceof Element && target.matches('[role="option"]')) currentTarget.focus({ preventScroll: true })
+export function keepFocusInList({ currentTarget }: { currentTarget: HTMLElement }): void {
+  const { activeElement } = document
+  const isInRow = activeElement?.matches('[role="option"]') === true && currentTarget.contains(activeElement)
+  if (isInRow && currentTarget.tabIndex === 0) currentTarget.focus({ preventScroll: true })
 }

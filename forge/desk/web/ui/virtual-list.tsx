@@ -70,10 +70,12 @@ export function VirtualList({ count, rowHeight, row, active, listOf, onReach, bo
   const last = Math.min(count, Math.ceil((top.value + height.value) / rowHeight) + margin.value)
   onReach?.(last - 1)
   return (
+    // The list handles the keys of its rows.
+    // biome-ignore lint/a11y/noStaticElementInteractions: the role is among the attributes
     <div
       {...attributes}
       ref={box}
-      onFocusIn={keepFocusInList}
+      onMouseUp={keepFocusInList}
       onScroll={event => {
         top.value = event.currentTarget.scrollTop
       }}

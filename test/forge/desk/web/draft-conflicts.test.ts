@@ -108,7 +108,7 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await page.keyboard.press('F8')
     await until(() => block.evaluate(box => box === document.activeElement))
     await page.keyboard.press('3')
-    await page.getByRole('heading', { name: 'Resolved' }).waitFor()
+    await page.getByRole('region', { name: 'Conflict 1 of 1, resolved' }).waitFor()
     await page.keyboard.press('Control+s')
     const saved = THEIRS.replace('THEIR TWO', 'MY TWO\nTHEIR TWO')
     await until(async () => (await desk.show('main', 'typed.txt')) === saved)

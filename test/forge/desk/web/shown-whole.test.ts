@@ -93,6 +93,7 @@ describe.skipIf(!hasBrowser)('what is shown', () => {
     await page.keyboard.press('Alt+r')
     const folder = page.getByRole('navigation', { name: 'Changed files' }).locator('.dir')
     await page.getByRole('tab', { name: 'By commit' }).click()
+    await page.getByRole('complementary', { name: 'Side bar' }).getByRole('button', { name: 'More' }).click()
     await folder.filter({ hasText: 'source/' }).waitFor()
     expect(await folder.evaluate(it => getComputedStyle(it).direction)).toBe('rtl')
     expect(await folder.textContent()).toBe('source/requests/with-a-long-name/')
