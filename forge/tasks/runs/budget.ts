@@ -223,9 +223,12 @@ export class Ledger implements Disposable {
     ask: () => Promise<Granted | 'wait'>,
     { signal, milliseconds }: { signal: AbortSignal; milliseconds?: number | undefined },
   ): Promise<Granted> {
+    let hasAsked = false
     if (this.#waitingFor === 0) {
       const granted = await ask()
       if (granted !== 'wait') return granted
+      // Another one may have begun to wait meanwhile: then there is a reason to ask again when it has left.
+      hasAsked = this.#waitingFor === 0
     }
     this.#waitingFor++
     const before = this.#last
@@ -233,6 +236,7 @@ export class Ledger implements Disposable {
     this.#last = own.promise
     try {
       await unlessAborted(before, signal)
+      if (hasAsked) await this.settled(signal, milliseconds)
       for (;;) {
         const granted = await ask()
         if (granted !== 'wait') return granted

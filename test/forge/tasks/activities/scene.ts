@@ -232,7 +232,8 @@ function ownBudgets(): Budgets & { asked: number } {
   const budgets: Budgets & { asked: number } = {
     asked: 0,
     reserve: async (_, wanted, known) => {
-      purse ??= await known()
+      const first = await known()
+      purse ??= first
       budgets.asked++
       const id = wanted.isBatched ? batchedId(wanted.key) : `sender ${budgets.asked}`
       const reserved = reserve(purse, { ...wanted, id, sender: id }, Date.now())
