@@ -4,7 +4,7 @@ import { Failure } from '../../../core/failure.ts'
 import { countOnRemotes } from '../../../core/git/commits.ts'
 import { RefMoved, type RefName } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
-import { many } from '../../../core/text.ts'
+import { many, visiblePath } from '../../../core/text.ts'
 import type { Recorded } from '../../operations.ts'
 import type { Operation } from '../contract/branches.ts'
 import { DRAFTS, draftsRef, MERGING, mergingRef, turnRef } from '../refs.ts'
@@ -45,8 +45,19 @@ export async function reverse(
   else if (original.kind === DRAFTS_ELSEWHERE) await reverseDraftsElsewhere(branches, original, how)
   else await moveBack(branches, operation, original, how)
   const stays = await whatStays(branches, heads, original)
-  return { words: [how.words, ...stays].join('; '), refs: operation.refs.map(({ ref }) => ref) }
+  return {
+    words: [how.words, ...whatWaits(operation), ...stays].join('; '),
+    refs: operation.refs.map(({ ref }) => ref),
+  }
 }
+
+/** A sentence for each branch in which a merge waits again, since its end was undone. */
+const whatWaits = ({ refs }: Recorded): string[] =>
+  refs.flatMap(({ ref, before, after }) =>
+    ref.startsWith(MERGING) && before !== undefined && after === undefined
+      ? [`its conflicts wait in ${visiblePath(ref.slice(MERGING.length))} again`]
+      : [],
+  )
 
 /**
  * A sentence about undone commits that a push of the branch has brought to a remote, which stay there. Commits that a

@@ -173,7 +173,12 @@ export async function push(transfers: Transfers, plan: PushPlan): Promise<string
     throw whyFailed(error, remotes, remote.name)
   }
   const name = visiblePath(target.branch)
-  const done = [`Pushed ${name} to ${words}: ${many(plan.commits, 'commit')}.`, ...said]
+  const lost = many(plan.replaced, 'commit')
+  const done = [
+    `Pushed ${name} to ${words}: ${many(plan.commits, 'commit')}.`,
+    ...(plan.replaced > 0 ? [`${words} lost ${lost}: it was at ${fetched?.slice(0, 12)}.`] : []),
+    ...said,
+  ]
   // The push has succeeded, even if the configuration can't be written.
   if (setsUpstream)
     await follow(repository, target.branch, remote, ref).catch(() =>

@@ -290,9 +290,15 @@ function moved(page: Page, tab: Tab): Notice | undefined {
     title: move
       ? `${name} moved outside the desk: ${whatMoved(move)}`
       : `Drafts of ${name} are in conflict with what was brought in`,
-    words: paths.length > 0 ? whatConflicts(page, at.branch, paths) : 'Your drafts merge cleanly with it.',
+    words: whatOfDrafts(page, at.branch, paths),
     actions: [...offers, ...(paths.length === 0 || isThere ? [] : [resolve])],
   }
+}
+
+/** What became of the drafts of a branch that has moved. */
+function whatOfDrafts(page: Page, branch: string, conflicts: string[]): string {
+  if (conflicts.length > 0) return whatConflicts(page, branch, conflicts)
+  return draftsOf(page, branch).length > 0 ? 'Your drafts merge cleanly with it.' : 'There are no drafts.'
 }
 
 function whatMoved({ commits, by, from, to }: Moved): string {

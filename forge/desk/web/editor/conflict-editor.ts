@@ -372,11 +372,13 @@ function leftOf(scroller: HTMLElement): number {
 /** Focuses the block that has taken the place of a conflict's; if none does, as after a save, the text. */
 function focusInstead(editor: Element, number: number, frames = MAX_FRAMES_TO_DRAW): void {
   requestAnimationFrame(() => {
-    if (!isFocusLost()) return
+    const text = editor.querySelector<HTMLElement>('.cm-content')
+    if (!isFocusLost() && document.activeElement !== text) return
     const block = editor.querySelector<HTMLElement>(`[data-conflict="${number}"], [data-settled="${number}"]`)
-    if (block) block.focus({ preventScroll: true })
-    else if (frames > 0 && editor.querySelector('.conflict-host')) focusInstead(editor, number, frames - 1)
-    else editor.querySelector<HTMLElement>('.cm-content')?.focus({ preventScroll: true })
+    const next = block ?? text
+    // What is typed until the block is drawn goes into the text.
+    next?.focus({ preventScroll: true })
+    if (!block && frames > 0 && editor.querySelector('.conflict-host')) focusInstead(editor, number, frames - 1)
   })
 }
 

@@ -1,6 +1,6 @@
 /** The dialog of a step: the ways to run it, their preview, and the commit message. */
 import { useSignal } from '@preact/signals'
-import { useEffect, useId, useRef } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Preview, Step } from '../../contract/steps.ts'
 import { STEP_TOPIC } from '../merging/after-step.ts'
 import type { DialogContent, StepWay } from '../page/dialog-content.ts'
@@ -35,6 +35,12 @@ export function StepDialog({ content, close }: Props) {
   const isBusy = useSignal(false)
   const message = useRef<HTMLTextAreaElement>(null)
   const panel = useId()
+  const body = useRef<HTMLDivElement>(null)
+  const refusals = useSignal(0)
+  // The same key again would do what the new preview says, which was not read yet.
+  useLayoutEffect(() => {
+    if (refusals.value > 0) body.current?.focus()
+  }, [refusals.value])
   const way = ways[chosen.value] as StepWay
   const step = way.step.step === 'merge' ? { ...way.step, isCommitWanted: isCommitWanted.value } : way.step
   const fetch = useFetch(content.fetchesFor)
@@ -96,6 +102,7 @@ export function StepDialog({ content, close }: Props) {
       problem.value = (error as Error).message
       // Loads the preview again, since it may be stale by now.
       look()
+      refusals.value++
     }
     isBusy.value = false
   }
@@ -141,7 +148,7 @@ export function StepDialog({ content, close }: Props) {
             </div>
           </div>
         ) : null}
-        <div class="step-body" id={panel} role="tabpanel" aria-label={way.words}>
+        <div class="step-body" id={panel} ref={body} role="tabpanel" tabIndex={-1} aria-label={way.words}>
           <p class="step-explains">{way.explains}</p>
           <div class="step-outlook" role="status" aria-busy={!preview && !canTryAgain}>
             {preview ? (

@@ -58,8 +58,8 @@ export function typedPath(words: string, folder: string, name = ''): string {
   const isInFolder = words.startsWith(readable(folder))
   const rest = isInFolder ? words.slice(readable(folder).length) : words
   if (isInFolder && rest === readable(name)) return folder + name
-  const escape = [...escapesIn(name), ...(isInFolder ? [] : escapesIn(folder))].find(it => rest.includes(it))
-  if (escape) throw new Error(`${escape} stands for a character that can’t be typed here: leave it out, or use git mv.`)
+  const kept = [...escapesIn(name), ...(isInFolder ? [] : escapesIn(folder))].find(it => rest.includes(it))
+  if (kept) throw new Error(`${kept} stands for a character that can’t be typed here: leave it out, or use git mv.`)
   return (isInFolder ? folder : '') + toName(rest)
 }
 

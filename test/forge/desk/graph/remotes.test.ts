@@ -246,7 +246,8 @@ test('commits on the remote are overwritten only by force, and only those last f
   expect(await desk.far('rev-parse', 'main')).toBe(second)
   const again = await desk.work.steps.preview(push({ isForced: true }))
   expect(again).toMatchObject({ there: second })
-  await desk.work.steps.do(push({ isForced: true }), again)
+  const { words } = await desk.work.steps.do(push({ isForced: true }), again)
+  expect(words).toContain(`origin/main lost 2 commits: it was at ${second.slice(0, 12)}.`)
   expect(await desk.far('rev-parse', 'main')).toBe(own)
 })
 

@@ -144,6 +144,35 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     )
   })
 
+  test('a force push that is refused is not done by the same key again, and one that drops commits says which', async () => {
+    const remote = join(desk.path, '../remote.git')
+    await git(desk.path, 'branch', 'forced', 'main')
+    await git(desk.path, 'push', '--quiet', '--set-upstream', 'origin', 'forced')
+    await desk.commit('forced', { 'b.txt': LINES.replace('two', 'OURS') })
+    await openBranch(page, 'forced')
+    const dialog = page.getByRole('dialog')
+    await page
+      .getByRole('status', { name: 'Status' })
+      .getByRole('button', { name: /^Push 1 commit/ })
+      .click()
+    await dialog.getByRole('tab', { name: 'Force push to origin' }).click()
+    await dialog.getByText('1 commit to origin/forced').waitFor()
+    const theirs = await commit(remote, 'forced', { 'b.txt': LINES.replace('two', 'THEIRS') })
+    const button = dialog.getByRole('button', { name: 'Force push with lease' })
+    await button.focus()
+    await page.keyboard.press('Enter')
+    await dialog.getByText('nothing was overwritten').waitFor()
+    await dialog.getByText('drops 1 commit there').waitFor()
+    await page.keyboard.press('Enter')
+    expect(await button.evaluate(it => it === document.activeElement)).toBe(false)
+    expect(await git(remote, 'rev-parse', 'forced')).toBe(theirs)
+    await button.click()
+    await page
+      .getByText(`origin/forced lost 1 commit: it was at ${theirs.slice(0, 12)}.`)
+      .first()
+      .waitFor()
+  })
+
   test('a line is gone to by its number: in the palette, by its keys, and from the status bar', async () => {
     await openFile(page, 'topic', 'b.txt')
     const place = page.locator('.line-column')
