@@ -78,6 +78,8 @@ models: desk-runtime ## make the list of models' windows, prices and abilities a
 check: tools programs ## check types, lint, format and shell scripts
 	@cd -- '$(HERE)' && echo 'types' && for project in . forge/desk/web test/forge/desk/web; do node_modules/.bin/tsc --noEmit -p $$project; done
 	@cd -- '$(HERE)' && echo 'lint and format' && node_modules/.bin/biome ci --error-on-warnings .
+	@cd -- '$(HERE)' && echo 'comments of at most 120 columns' && \
+	  ! git grep -nP '^(?=.{121,})\s*(\*|//|/\*|#)' -- '*.ts' '*.tsx' '*.css' '*.mjs' '*.sh'
 	@cd -- '$(HERE)' && echo 'workflows' && bun forge/tasks/engine/build.ts
 	@cd -- '$(HERE)' && echo 'shell scripts' && git ls-files -z -- '*.sh' '.ci/run' 'test/stand-ins/*' \
 	  | xargs -0 shellcheck --external-sources

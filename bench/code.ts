@@ -1,9 +1,9 @@
 /**
- * Measures how long reading the definitions of 20,000 files takes in the background, beside ctags on the same files, and
- * how fast the desk answers meanwhile and afterwards. Then in a real browser: how long the desk takes to start, and from
- * a key until the character is drawn, while they are read and afterwards, beside a branch without code. `bun
- * bench/code.ts [FOLDER [COUNT]]`: the files are copies of the code in FOLDER's repository (by default of this one), each
- * with another last line, so that each has to be parsed.
+ * Measures how long reading the definitions of 20,000 files takes in the background, beside ctags on the same files,
+ * and how fast the desk answers meanwhile and afterwards. Then in a real browser: how long the desk takes to start, and
+ * from a key until the character is drawn, while they are read and afterwards, beside a branch without code.
+ * `bun bench/code.ts [FOLDER [COUNT]]`: the files are copies of the code in FOLDER's repository (by default of this
+ * one), each with another last line, so that each has to be parsed.
  */
 import { mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

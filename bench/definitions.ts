@@ -1,8 +1,8 @@
 /**
- * Compares the definitions and references that forge/code finds by syntax and name with those of ctags and of a language
- * server, on checkouts of real repositories. Prints a row for each, as in docs/architecture.md.
- * `bun bench/definitions.ts LANGUAGE FOLDER [SERVER…]`: LANGUAGE is ctags' name of it (TypeScript, Python, Go, Rust, C);
- * SERVER is the command of a language server that speaks over its standard input and output.
+ * Compares the definitions and references that forge/code finds by syntax and name with those of ctags and of a
+ * language server, on checkouts of real repositories. Prints a row for each, as in docs/architecture.md.
+ * `bun bench/definitions.ts LANGUAGE FOLDER [SERVER…]`: LANGUAGE is ctags' name of it (TypeScript, Python, Go, Rust,
+ * C); SERVER is the command of a language server that speaks over its standard input and output.
  */
 import { mkdtemp, readFile, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -123,8 +123,8 @@ async function tagsOf(sources: readonly Source[]): Promise<Tag[]> {
 }
 
 /**
- * ctags knows few references: what is imported and included, and macros that are undefined. By file and name; headers of
- * the system, which are outside of the repository, are left out.
+ * ctags knows few references: what is imported and included, and macros that are undefined. By file and name; headers
+ * of the system, which are outside of the repository, are left out.
  */
 function referencesBesideCtags(byPath: ReadonlyMap<string, Source>, tags: readonly Tag[]): void {
   const told = tags.filter(({ roles }) => roles !== 'system')
@@ -243,8 +243,8 @@ async function referencesBeside(client: Client, { sources, definitions, open }: 
 const isAt = ({ start, line }: Definition, at: number): boolean => at >= start && at <= line
 
 /**
- * Whether a place is an import, or a variable, a parameter or a type parameter inside a function: no other file can name
- * it. Of functions without a name, nothing is known: a place in them is told by its line.
+ * Whether a place is an import, or a variable, a parameter or a type parameter inside a function: no other file can
+ * name it. Of functions without a name, nothing is known: a place in them is told by its line.
  */
 function isLocal(sources: readonly Source[], { path, line }: Place, name: string): boolean {
   const { facts, text = '' } = sources.find(source => source.path === path) ?? {}

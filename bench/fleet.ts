@@ -1,7 +1,8 @@
 #!/usr/bin/env -S bun --no-env-file --config=/dev/null --no-install
 /**
  * Tasks a minute of one, two and four workers with a hub, all on this machine, with models that answer after two
- * seconds; and how quick git is in a repository after a run of 2,000 tasks: `bun bench/fleet.ts [workers|refs] [COUNT]`.
+ * seconds; and how quick git is in a repository after a run of 2,000 tasks:
+ * `bun bench/fleet.ts [workers|refs] [COUNT]`.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

@@ -1,7 +1,8 @@
 /**
- * Measures the time from opening a TypeScript project of 2,000 files to its first problems: on the desk, with the server
- * in the locked container on a copy of the branch, beside the same server that is started by hand in a checkout. Each
- * round is a process of its own, as a user's desk is: in a process that has had a desk before, the next one is slower.
+ * Measures the time from opening a TypeScript project of 2,000 files to its first problems: on the desk, with the
+ * server in the locked container on a copy of the branch, beside the same server that is started by hand in a checkout.
+ * Each round is a process of its own, as a user's desk is: in a process that has had a desk before, the next one is
+ * slower.
  *
  *   bun bench/language.ts [ROUNDS]
  *   bun bench/language.ts {checkout | desk} REPOSITORY SERVERS      one round, prints its milliseconds

@@ -1,7 +1,7 @@
 /**
- * Measures the tasks' map of the code: of the files that a commit touched, how many of the others are among the first 20
- * that the map tells for one of them, at the commit before. `bun bench/map.ts [--code FOLDER] REPOSITORY…`: the last 30
- * commits of each that changed 2 to 12 code files. `--code`: another version of this repository, to compare with.
+ * Measures the tasks' map of the code: of the files that a commit touched, how many of the others are among the first
+ * 20 that the map tells for one of them, at the commit before. `bun bench/map.ts [--code FOLDER] REPOSITORY…`: the last
+ * 30 commits of each that changed 2 to 12 code files. `--code`: another version of this repository, to compare with.
  */
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'

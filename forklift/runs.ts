@@ -223,7 +223,9 @@ export async function describeRun(
 /** With more files in conflict, or after this number of runs out of time, a merge is called too large. */
 const TOO_LARGE = { files: 20, timeOuts: 2 }
 
-/** Says how a merge can be done that is too large for one agent: many files, or out of time twice at the same question. */
+/**
+ * Says how a merge can be done that is too large for one agent: many files, or out of time twice at the same question.
+ */
 export async function sayWhereItIsTooLarge({ path, metadata, agent }: FinishedRun, report: Report): Promise<void> {
   const files = metadata.conflicts.length
   const paths = await listRunDirectories(dirname(path), basename(path).slice(0, -16))

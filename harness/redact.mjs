@@ -4,8 +4,8 @@
 //   redactorOf(key).text(text)    the same for a short text
 //
 // The key is found as it is, in base64 (any alignment, both alphabets) and in hexadecimal, also where its characters
-// are escaped (JSON, percent, numeric HTML), interrupted by invisible characters, or split over chunks of the network or
-// over the events of a model's answer. Half of a key counts as the key.
+// are escaped (JSON, percent, numeric HTML), interrupted by invisible characters, or split over chunks of the network
+// or over the events of a model's answer. Half of a key counts as the key.
 //
 // Text is passed on as soon as it can no longer be the beginning of the key.
 import { Transform } from 'node:stream'

@@ -1,7 +1,7 @@
 /**
- * How a merge was made in parts, as a line of the merge commit's message: the tasks write it when the merge is landed or
- * opened on the desk, and Forklift shows it on the pull request's page. Any commit can have such a line, so what it says
- * is a claim of the commit's author.
+ * How a merge was made in parts, as a line of the merge commit's message: the tasks write it when the merge is landed
+ * or opened on the desk, and Forklift shows it on the pull request's page. Any commit can have such a line, so what it
+ * says is a claim of the commit's author.
  */
 import * as v from 'valibot'
 import { Count } from './values.ts'

@@ -6,9 +6,9 @@ const MAX_FILTERS = 100
 const MAX_EXPANDED = 100
 
 /**
- * The pathspecs for path filters, which are separated by commas. `!` excludes. A filter without a slash applies to files
- * and folders of that name in any folder, one with a slash from the top of the tree. `*`, `?`, `[…]`, `**` and `{a,b}`
- * have their usual meaning.
+ * The pathspecs for path filters, which are separated by commas. `!` excludes. A filter without a slash applies to
+ * files and folders of that name in any folder, one with a slash from the top of the tree. `*`, `?`, `[…]`, `**` and
+ * `{a,b}` have their usual meaning.
  *
  * @throws A {@link Failure} if a filter can't be read.
  */

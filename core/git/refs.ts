@@ -110,7 +110,9 @@ export async function moveRefs(
   }
 }
 
-/** Packs all refs into one file: thousands of refs in files of their own slow down every git command that lists them. */
+/**
+ * Packs all refs into one file: thousands of refs in files of their own slow down every git command that lists them.
+ */
 export async function packRefs(repository: Repository): Promise<void> {
   await run(repository, ['-c', 'core.hooksPath=/dev/null', 'pack-refs', '--all'])
 }

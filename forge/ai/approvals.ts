@@ -1,8 +1,8 @@
 /**
  * What the user has approved to run: by content, never by name alone, so that changed content needs a new approval.
  * Approvals are stored in git, where anyone with push access can write. So each counts only with a signature by this
- * machine's key, or by one that the user trusts (`forge trust`), all kept outside any repository: entries that came with
- * a stranger's branch approve nothing.
+ * machine's key, or by one that the user trusts (`forge trust`), all kept outside any repository: entries that came
+ * with a stranger's branch approve nothing.
  */
 import { createHash } from 'node:crypto'
 import * as v from 'valibot'

@@ -1,4 +1,6 @@
-/** The names that a file offers to other files, as its summary says them: by its syntax, or by patterns of its lines. */
+/**
+ * The names that a file offers to other files, as its summary says them: by its syntax, or by patterns of its lines.
+ */
 import type { Path } from '../../core/git/repository.ts'
 import type { CodeFacts, Definition } from '../code/facts.ts'
 import { type GrammarName, grammarOfText } from '../code/languages.ts'
@@ -42,7 +44,9 @@ function namesAmong({ definitions, reexports }: CodeFacts, grammar: GrammarName)
   return [...new Map(all.map(it => [it.name, it.said] as const)).values()]
 }
 
-/** Whether a definition is worth its place in a summary: no fields, no members of enums, no settings in small letters. */
+/**
+ * Whether a definition is worth its place in a summary: no fields, no members of enums, no settings in small letters.
+ */
 function isTelling({ kind, name }: Definition, around: Definition | undefined, grammar: GrammarName): boolean {
   if (kind === 'field' || kind === 'impl' || around?.kind === 'enum') return false
   if (grammar === 'go') return /^\p{Lu}/u.test(name)

@@ -153,7 +153,9 @@ export class SigningKeys {
     return trusted
   }
 
-  /** Removes a trusted key by its fingerprint, its name or the key itself. @throws Failure where there is none or more. */
+  /**
+   * Removes a trusted key by its fingerprint, its name or the key itself. @throws Failure where there is none or more.
+   */
   async distrust(words: string): Promise<TrustedKey> {
     const [, base64 = ''] = words.trim().split(/\s+/)
     const isMeant = (it: TrustedKey) => [it.name, it.words].includes(words.trim()) || it.line.split(' ')[1] === base64

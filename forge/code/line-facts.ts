@@ -7,7 +7,9 @@ import { isCodeByLines, type LineKind, namesByLines } from './line-names.ts'
 const MAX_DEFINITION_LINES = 150
 const MAX_REFERENCES = 50_000
 
-/** Tells apart how files are read: by the patterns of which language. Undefined for a file that is not read by lines. */
+/**
+ * Tells apart how files are read: by the patterns of which language. Undefined for a file that is not read by lines.
+ */
 export const lineLanguageOf = (path: Path): string | undefined =>
   isCodeByLines(path) ? extname(path).toLowerCase() : undefined
 

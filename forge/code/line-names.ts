@@ -23,7 +23,9 @@ export type LineName = {
   text: string
 }
 
-/** `depth`: how the depth of a name is found: all names are beside each other, by the indentation, or by the pattern. */
+/**
+ * `depth`: how the depth of a name is found: all names are beside each other, by the indentation, or by the pattern.
+ */
 type Rules = {
   patterns: readonly (readonly [pattern: RegExp, kind: LineKind])[]
   depth?: 'indentation' | 'heading' | 'section'

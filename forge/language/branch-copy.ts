@@ -50,8 +50,8 @@ export class BranchCopy implements AsyncDisposable {
   }
 
   /**
-   * Makes the files as they are in `latest`. Gives the changed ones. The caller runs one call at a time, and none before
-   * the folder is filled.
+   * Makes the files as they are in `latest`. Gives the changed ones. The caller runs one call at a time, and none
+   * before the folder is filled.
    */
   async follow(latest: WorkInProgressVfs): Promise<FileEvent[]> {
     const before = this.#vfs

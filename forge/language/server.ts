@@ -307,8 +307,8 @@ export class LanguageServer {
   }
 
   /**
-   * Resolves when the server has no task of its own under way, such as building an index, without which it does not know
-   * all files; or after `timeout` milliseconds. Gives whether there was one.
+   * Resolves when the server has no task of its own under way, such as building an index, without which it does not
+   * know all files; or after `timeout` milliseconds. Gives whether there was one.
    */
   async idle(timeout: number): Promise<boolean> {
     await this.ready

@@ -174,7 +174,8 @@ export type WaitingRequest = StepPlace & Constructed & { since: number }
 
 /**
  * A request as given to a collector, the workflow that submits requests in batches. `output`: the most tokens of its
- * answer. `waiter`: the id of the workflow to wake when there is an answer. `room`: with a hub, what is set aside for it.
+ * answer. `waiter`: the id of the workflow to wake when there is an answer. `room`: with a hub, what is set aside for
+ * it.
  */
 export type BatchRequest = StepPlace &
   Constructed & { output: number; bytes: number; waiter: string; room?: { tokens: number; cost: number } }

@@ -1,6 +1,6 @@
 /**
- * A receiver of traces (as JSON) and metrics (as protobuf) by the OpenTelemetry protocol, OTLP over HTTP, that keeps what
- * it gets.
+ * A receiver of traces (as JSON) and metrics (as protobuf) by the OpenTelemetry protocol, OTLP over HTTP, that keeps
+ * what it gets.
  */
 import * as generated from '@opentelemetry/otlp-transformer/build/src/generated/root'
 

@@ -73,8 +73,8 @@ export async function prepare(held: HeldBranch, target: UndoTarget): Promise<Nex
 
 /**
  * Undoes or redoes the begin or the end of a merge that waits for its conflicts to be resolved: restores, removes or
- * replaces it. The drafts of a removed merge stay in the operation log; those of a restored one are merged with what was
- * edited since it was removed.
+ * replaces it. The drafts of a removed merge stay in the operation log; those of a restored one are merged with what
+ * was edited since it was removed.
  */
 async function mergingAgain(
   held: HeldBranch,

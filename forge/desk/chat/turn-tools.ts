@@ -111,8 +111,8 @@ export class TurnTools implements AsyncDisposable {
   }
 
   /**
-   * Gives the bytes of a file as the formatters of FORGE.md leave it, at most `limit` + 1 of them. Throws a Failure where
-   * that is not possible.
+   * Gives the bytes of a file as the formatters of FORGE.md leave it, at most `limit` + 1 of them. Throws a Failure
+   * where that is not possible.
    */
   async format(
     vfs: WorkInProgressVfs,

@@ -1,8 +1,8 @@
 /**
  * The activities that send requests to models in batches. A task's workflow reserves budget for a request and gives it
  * to its model's collector, the workflow that submits batches (flows/collector.ts). The collector's activities submit
- * the requests as a batch, look at its state, and store its answers, each under its request's hash. Each activity may be
- * killed at any point and repeated.
+ * the requests as a batch, look at its state, and store its answers, each under its request's hash. Each activity may
+ * be killed at any point and repeated.
  */
 import { createHash } from 'node:crypto'
 import { ApplicationFailure } from '@temporalio/common'
@@ -338,7 +338,9 @@ export class BatchWork implements BatchActivities {
     }
   }
 
-  /** Fetches or pushes runs, where they are shared. @throws HubTrouble where the hub does not answer: it is tried again. */
+  /**
+   * Fetches or pushes runs, where they are shared. @throws HubTrouble where the hub does not answer: it is tried again.
+   */
   async #withHub(runs: ReadonlySet<RunId>, transfer: (run: SharedRun) => Promise<void>): Promise<void> {
     const { shared } = this.means.options
     if (shared) await Promise.all([...runs].map(run => transfer(shared.of(run))))

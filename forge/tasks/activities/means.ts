@@ -75,8 +75,8 @@ export type AttemptCheck = (
 
 /**
  * Lints a plan: gives what the flow needs to know of its tasks, or a sentence for each complaint. `standing`: the
- * progress of the tasks of `before`, the previous plan. `inBatch`: whether the work is sent in batches. `settings`: those
- * of the run. `notes`: sentences for the journal.
+ * progress of the tasks of `before`, the previous plan. `inBatch`: whether the work is sent in batches. `settings`:
+ * those of the run. `notes`: sentences for the journal.
  */
 export type Lint = (
   plan: Plan,
@@ -270,8 +270,8 @@ export class Means implements Disposable {
   }
 
   /**
-   * Reads a run's stored state. Throws a {@link Failure} where the run has not begun, or where a hub has brought another
-   * wish, base, limits or models than the user has signed.
+   * Reads a run's stored state. Throws a {@link Failure} where the run has not begun, or where a hub has brought
+   * another wish, base, limits or models than the user has signed.
    */
   async stored(store: RunStore): Promise<StoredRun> {
     const stored = await this.#storedIn(store)

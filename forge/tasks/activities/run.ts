@@ -66,7 +66,8 @@ export class RunWork implements RunActivities {
     if (missing) throw new Failure(missing)
     const info = await objects.info(`${input.base}^{commit}`)
     if (!info) throw new Failure(`There is no commit ${input.base.slice(0, 12)} in this repository.`)
-    // Only forge resolve begins with a plan and such a base; the message of a commit of the repository can say anything.
+    // Only forge resolve begins with a plan and such a base; the message of a commit of the repository can say
+    // anything.
     if (!input.plan && (await mergedBy(objects, info.oid)))
       throw new Failure(
         `The commit ${info.oid.slice(0, 12)} says that it is a merge to resolve, as forge resolve makes them: begin from another one.`,
@@ -115,8 +116,8 @@ export class RunWork implements RunActivities {
   }
 
   /**
-   * The decisions of the user, as kept in git. Answers count with the user's signature, and the current plan with that of
-   * a worker of the user's, which has verified its approval: a hub may bring others.
+   * The decisions of the user, as kept in git. Answers count with the user's signature, and the current plan with that
+   * of a worker of the user's, which has verified its approval: a hub may bring others.
    */
   async #remembered(store: RunStore): Promise<Omit<Remembered, 'facts'>> {
     const { run } = store

@@ -1,6 +1,6 @@
 /**
- * What is set aside for requests of a run: in this machine's ledger, or with a hub in the budget that all machines share
- * (flows/budget.ts).
+ * What is set aside for requests of a run: in this machine's ledger, or with a hub in the budget that all machines
+ * share (flows/budget.ts).
  */
 import type { Usage } from '../../ai/request.ts'
 import type { Limits } from '../contract.ts'

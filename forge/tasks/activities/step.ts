@@ -491,8 +491,8 @@ export class StepWork implements StepActivities {
   }
 
   /**
-   * Signs which answer a model has given, where that decides something. This is done before the answer is stored, so that
-   * a stored one of this worker's is always signed.
+   * Signs which answer a model has given, where that decides something. This is done before the answer is stored, so
+   * that a stored one of this worker's is always signed.
    */
   async signAnswered(
     { store, verdicts }: OpenRun,

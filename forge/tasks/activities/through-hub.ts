@@ -39,7 +39,9 @@ const LAZY_PATIENCE_MS = 3_000
 /** The longest time between two tries, in milliseconds. */
 const MAX_PAUSE_MS = 10_000
 
-/** Does the work of an activity. Without a hub, that is all. @throws HubTrouble where the hub does not answer for long. */
+/**
+ * Does the work of an activity. Without a hub, that is all. @throws HubTrouble where the hub does not answer for long.
+ */
 export async function withHub<Input extends { run: RunId }, Output>(
   means: Means,
   input: Input,

@@ -47,8 +47,8 @@ export class ApprovedCommands {
 
   /**
    * Signs what a run is asked for with. Where it is approved as it comes, also that all its plans and commands are, and
-   * the plan that it begins with. Gives a function that stores the signatures, in one commit with what else is stored in
-   * that moment.
+   * the plan that it begins with. Gives a function that stores the signatures, in one commit with what else is stored
+   * in that moment.
    */
   async signRun(asked: AskedRun & { isApproved: boolean }, plan: Plan | undefined): Promise<() => Promise<void>> {
     const all = asked.isApproved ? [this.#everything, ...(plan ? [this.#plan(plan)] : [])] : []

@@ -1,6 +1,6 @@
 /**
- * Tells whether a worker of this user's has checked a result: by a chain of signatures of keys that count, from the run's
- * base to the result. Branches, the journal and the server's word do not count.
+ * Tells whether a worker of this user's has checked a result: by a chain of signatures of keys that count, from the
+ * run's base to the result. Branches, the journal and the server's word do not count.
  */
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, TaskId } from '../contract.ts'

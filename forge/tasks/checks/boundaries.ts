@@ -19,7 +19,10 @@ const OF_GIT = /(^|\/)\.git(attributes|modules|ignore|keep)?(\/|$)/i
 
 const KINDS: Record<string, string> = { '120000': 'a link', '160000': 'a submodule' }
 
-/** The changes outside the boundaries in a difference of two trees (`diffTrees`): a sentence for each path, sorted by path. */
+/**
+ * The changes outside the boundaries in a difference of two trees (`diffTrees`): a sentence for each path, sorted by
+ * path.
+ */
 export function findViolations(difference: string, boundaries: Boundaries): string[] {
   const isWithin = boundaryOf(boundaries)
   return [...changesIn(difference)].flatMap(([path, before, after]) => {

@@ -1,8 +1,8 @@
 /**
- * Facts that a worker of the user's has found out about a run's commits, each signed with the key of its machine and kept
- * in the run's store. Any process that can reach the Temporal server can make the worker check anything and can report
- * anything; but what was checked, and with which result, only the worker writes here. So a fact names everything that
- * it depends on.
+ * Facts that a worker of the user's has found out about a run's commits, each signed with the key of its machine and
+ * kept in the run's store. Any process that can reach the Temporal server can make the worker check anything and can
+ * report anything; but what was checked, and with which result, only the worker writes here. So a fact names everything
+ * that it depends on.
  */
 import * as v from 'valibot'
 import { type Approvals, type Counting, SignedApproval, type Subject } from '../../ai/approvals.ts'

@@ -114,7 +114,9 @@ async function lookWithout(store: RunStore, why: string): Promise<Looked> {
   return { isUnderWay: false, status: { ...withoutWork(last, 'waits'), state: 'unreachable', words: why } }
 }
 
-/** The status of a run that was submitted, and that no worker has taken yet; undefined where nothing is stored of it. */
+/**
+ * The status of a run that was submitted, and that no worker has taken yet; undefined where nothing is stored of it.
+ */
 async function notBegun(store: RunStore): Promise<RunStatus | undefined> {
   if (!(await readStoredRun(store).catch(() => undefined))) return undefined
   const spent = { requests: 0, input: 0, output: 0, cost: 0 }

@@ -16,7 +16,9 @@ export type Offer = { name: string; line: string; at: number; end: number }
 type Interface = { offers: readonly Offer[]; imports: readonly string[]; classes: ReadonlySet<number> }
 export type ReadInterface = (path: Path, text: string) => Promise<Interface>
 
-/** Makes a function that reads a file's definitions and imports. Without a reader (`code`), nothing is known of files. */
+/**
+ * Makes a function that reads a file's definitions and imports. Without a reader (`code`), nothing is known of files.
+ */
 export const readInterfaceBy =
   (code?: CodeReader): ReadInterface =>
   async (path, text) => {

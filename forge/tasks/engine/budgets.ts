@@ -1,6 +1,6 @@
 /**
- * Lets an activity ask the budget of its run (flows/budget.ts), where several machines work on it, whether a request may
- * be sent.
+ * Lets an activity ask the budget of its run (flows/budget.ts), where several machines work on it, whether a request
+ * may be sent.
  */
 import { Context } from '@temporalio/activity'
 import { WithStartWorkflowOperation } from '@temporalio/client'

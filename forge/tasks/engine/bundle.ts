@@ -12,8 +12,8 @@ const TASKS = join(import.meta.dirname, '..')
 const BUNDLES = join(TASKS, '../../.tools/tasks')
 
 /**
- * The path of the bundle for the current sources; for data that is encrypted, it has another one. It contains their hash, so that a worker never runs another version's
- * bundle.
+ * The path of the bundle for the current sources; for data that is encrypted, it has another one. It contains their
+ * hash, so that a worker never runs another version's bundle.
  */
 export async function bundlePath(isEncrypted = false): Promise<string> {
   return join(BUNDLES, `workflows-${await flowsVersion()}${isEncrypted ? '-encrypted' : ''}.js`)

@@ -1,7 +1,7 @@
 /**
- * Versions of workers on a server that a fleet shares, by Temporal's worker deployments: a run stays with the version of
- * the workflows that it began with as long as a machine has that, and new runs go to the newest. A run whose version no
- * machine has any more moves to this one where its history replays with it.
+ * Versions of workers on a server that a fleet shares, by Temporal's worker deployments: a run stays with the version
+ * of the workflows that it began with as long as a machine has that, and new runs go to the newest. A run whose version
+ * no machine has any more moves to this one where its history replays with it.
  */
 import { Client } from '@temporalio/client'
 import { historyToJSON } from '@temporalio/common/lib/proto-utils.js'
@@ -60,8 +60,8 @@ export class Deployments {
   }
 
   /**
-   * Whether the server knows this version before its worker begins: then it is not a new one, and takes over only from a
-   * version that no machine has.
+   * Whether the server knows this version before its worker begins: then it is not a new one, and takes over only from
+   * a version that no machine has.
    */
   async isKnown(): Promise<boolean> {
     const info = await this.#info()
@@ -95,9 +95,9 @@ export class Deployments {
   }
 
   /**
-   * Moves the open workflows whose version no machine has to this version, each if its history replays. Gives the ids of
-   * those that moved, and a sentence for each that can't. What a workflow would have begun last is not compared, as the
-   * history may end before that: it then fails with its next event, and `forge resume` submits the run again.
+   * Moves the open workflows whose version no machine has to this version, each if its history replays. Gives the ids
+   * of those that moved, and a sentence for each that can't. What a workflow would have begun last is not compared, as
+   * the history may end before that: it then fails with its next event, and `forge resume` submits the run again.
    */
   async moveStranded(bundle: string): Promise<{ moved: string[]; stays: string[] }> {
     const served = await this.#served()

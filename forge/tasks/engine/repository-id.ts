@@ -27,7 +27,9 @@ const PLACE_FILE = 'forge-place.json'
 const Place = v.object({ path: v.string(), inode: v.number() })
 type Place = v.InferOutput<typeof Place>
 
-/** The ref of the id that the hub at an address has. Its name has nothing of the address, which can have a key in it. */
+/**
+ * The ref of the id that the hub at an address has. Its name has nothing of the address, which can have a key in it.
+ */
 function hubIdRef(url: string): RefName {
   const place = url.replace(/\/\/[^/@]*@/, '//')
   return `${HUB_IDS}${createHash('sha256').update(place).digest('hex').slice(0, DIGITS)}`
@@ -41,8 +43,8 @@ async function commitAt(repository: Repository, ref: RefName): Promise<Oid | und
 
 /**
  * The id of a repository, which is made where there is none. With a hub it is the hub's, which is asked once at each
- * address; without one, a copy of a repository gets an id of its own. @throws Failure where the hub has not been reached
- * there yet, and does not answer.
+ * address; without one, a copy of a repository gets an id of its own. @throws Failure where the hub has not been
+ * reached there yet, and does not answer.
  */
 export async function repositoryIdOf(repository: Repository): Promise<Oid> {
   const [id, hub] = await Promise.all([commitAt(repository, ID_REF), findHub(repository)])

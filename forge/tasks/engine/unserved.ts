@@ -34,8 +34,8 @@ const WORDS: Record<Queue['part'], { what: string; machine: string; remedy: stri
 }
 
 /**
- * A sentence for each part of a repository's work that waits. `now`: this machine's clock, which only the sentences use.
- * A server that does not tell gives none.
+ * A sentence for each part of a repository's work that waits. `now`: this machine's clock, which only the sentences
+ * use. A server that does not tell gives none.
  */
 export async function unservedIn(client: Client, queue: string, now = Date.now()): Promise<string[]> {
   const queues: Queue[] = [

@@ -15,8 +15,8 @@ import { AGAIN, journalPlaceOf, MENDED, type StepMeans, step, stepPlaceOf, tellO
 import { haltOf } from './troubles.ts'
 
 /**
- * At most this many sub-agents at the same time: the server fails a workflow task during which more than 100 events have
- * come (history.maximumBufferedEventsBatch), and the end of each activity is two.
+ * At most this many sub-agents at the same time: the server fails a workflow task during which more than 100 events
+ * have come (history.maximumBufferedEventsBatch), and the end of each activity is two.
  */
 const MAX_CONCURRENT_AGENTS = 40
 /** In batches: at most this many sub-agents run without waiting for a batch, and at most MAX_OUT wait for one. */

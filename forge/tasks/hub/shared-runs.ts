@@ -3,8 +3,8 @@
  * store: a commit of a task is a parent of a commit of the store, and the names of the run's refs are files in its
  * tree. So the number of refs on the hub does not grow with the tasks, and one compare-and-swap publishes everything
  * together. Where two machines have written, the trees are united: nothing in them is written twice but three small
- * files and those of the refs. Any machine that may push to the hub can write there: decisions are signed (checks/approved.ts,
- * checks/verdicts.ts), and here nothing is lost by it.
+ * files and those of the refs. Any machine that may push to the hub can write there: decisions are signed
+ * (checks/approved.ts, checks/verdicts.ts), and here nothing is lost by it.
  */
 import { listCheckouts, mainFolder } from '../../../core/git/checkouts.ts'
 import { bytesOf, identityLine, isAncestor, mergeBases } from '../../../core/git/commits.ts'
@@ -67,7 +67,9 @@ export class SharedRuns implements Disposable {
     return known
   }
 
-  /** Fetches all runs of the hub. Gives those that have something new. @throws HubTrouble where that is not possible. */
+  /**
+   * Fetches all runs of the hub. Gives those that have something new. @throws HubTrouble where that is not possible.
+   */
   async fetchAll(): Promise<RunId[]> {
     await this.#fetchStores()
     const { repository } = this.objects
@@ -216,8 +218,9 @@ export class SharedRun implements Disposable {
   }
 
   /**
-   * Sets the run's refs here to the commits that the store names. A branch that is checked out stays, and so does one at a
-   * commit that the store does not have: a person has committed there, or this machine's worker, which has not pushed yet.
+   * Sets the run's refs here to the commits that the store names. A branch that is checked out stays, and so does one
+   * at a commit that the store does not have: a person has committed there, or this machine's worker, which has not
+   * pushed yet.
    */
   async nameRefs(): Promise<void> {
     const { repository } = this.objects
@@ -335,9 +338,9 @@ export class SharedRun implements Disposable {
   }
 
   /**
-   * The union of two versions of the store: the hub's, with what was written here since both were the same. Where both have
-   * written a file, it is as the hub has it. (The one here is of an activity that the server has given to another machine
-   * meanwhile.) What the hub's has lost of files that are written once is put back.
+   * The union of two versions of the store: the hub's, with what was written here since both were the same. Where both
+   * have written a file, it is as the hub has it. (The one here is of an activity that the server has given to another
+   * machine meanwhile.) What the hub's has lost of files that are written once is put back.
    */
   async #united(ours: Oid | undefined, theirs: Oid): Promise<NewVersion | Oid | undefined> {
     const { repository } = this.objects
@@ -448,8 +451,8 @@ function partsOf<Item>(items: readonly Item[], size: number): Item[][] {
 }
 
 /**
- * When to push where several machines push to one ref: only one of them can win, and the others have to fetch, unite and
- * push again. The more often this machine has lost, the longer it waits at random; what comes meanwhile goes along.
+ * When to push where several machines push to one ref: only one of them can win, and the others have to fetch, unite
+ * and push again. The more often this machine has lost, the longer it waits at random; what comes meanwhile goes along.
  */
 class Turns {
   /** The longest wait, in durations of a push; 0 where no other machine is in the way. */

@@ -1,7 +1,7 @@
 /**
  * The lessons of a repository: the files of a commit's tree at refs/forge/playbooks, one for each lesson, one with all
- * of them for a FORK.md, and the list of runs whose outcomes are counted. Any number of processes may change them: each change is made on top of what is
- * there.
+ * of them for a FORK.md, and the list of runs whose outcomes are counted. Any number of processes may change them: each
+ * change is made on top of what is there.
  */
 import { FORK_LESSONS, PLAYBOOKS } from '../../../core/formats/fork-lessons.ts'
 import type { CommitIdentity } from '../../../core/git/commits.ts'

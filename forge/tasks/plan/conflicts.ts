@@ -16,7 +16,10 @@ const MAX_TEXT_BYTES = 4 << 20
 /** At most this many bytes of conflicts in one file: an answer has to have as much. */
 const MAX_CONFLICT_BYTES = 96 << 10
 
-/** A file with conflict markers. `bytes`, `count`: the size and the number of its conflicts. `sides`: its blobs on both sides. */
+/**
+ * A file with conflict markers. `bytes`, `count`: the size and the number of its conflicts. `sides`: its blobs on both
+ * sides.
+ */
 export type TextConflict = { path: string; bytes: number; count: number; sides: { ours: Oid; theirs: Oid } }
 export type Conflicts = {
   texts: TextConflict[]
@@ -146,7 +149,9 @@ const MARKERS = /^<{7}(?: .*)?$[\s\S]*^>{7}(?: .*)?$/m
 
 const isFile = (mode: string | undefined): boolean => mode === '100644' || mode === '100755'
 
-/** A group's file with markers; undefined where it has none; `unclear` where its markers can't be resolved in a part. */
+/**
+ * A group's file with markers; undefined where it has none; `unclear` where its markers can't be resolved in a part.
+ */
 async function markedFile(objects: Objects, merge: MergedTree, { paths, stages }: Group) {
   for (const path of paths) {
     const entry = await entryAt(objects, merge.tree, path)
@@ -189,7 +194,10 @@ async function treeEntries(objects: Objects, { tree }: MergedTree, { paths }: Gr
   return new Map(await Promise.all(paths.map(async path => [path, await entryAt(objects, tree, path)] as const)))
 }
 
-/** What can be chosen: each side's files, or the path of a file in a renamed folder, and what git has left (both names of a renamed file). Each result once. */
+/**
+ * What can be chosen: each side's files, or the path of a file in a renamed folder, and what git has left (both names
+ * of a renamed file). Each result once.
+ */
 function choicesFor({ paths, stages, kinds }: Group, there: ReadonlyMap<Path, Entry>): Choice[] {
   const of = (side: 2 | 3): Choice['files'] =>
     paths.map(path => {

@@ -9,8 +9,9 @@ import type { Limits } from '../contract.ts'
 export type Room = { output: number; tokens: number; cost: number }
 
 /**
- * A request that is under way, or that was lost with its worker. `at`: milliseconds since 1970. `output`: the most tokens
- * of its answer; reservations of earlier versions lack it. `isBatched`: it is in a batch, whose answers may take a day.
+ * A request that is under way, or that was lost with its worker. `at`: milliseconds since 1970. `output`: the most
+ * tokens of its answer; reservations of earlier versions lack it. `isBatched`: it is in a batch, whose answers may take
+ * a day.
  */
 export type Reserved = {
   id: string
@@ -29,8 +30,8 @@ export type Reserved = {
 export type Purse = { requests: number; tokens: number; cost: number; open: Reserved[]; lost: Reserved[] }
 
 /**
- * A request for room. `sender`: the activity that sends it, and `id`: its try, so that a repeated one takes the place of
- * the one before. `rooms`: the first that fits is granted.
+ * A request for room. `sender`: the activity that sends it, and `id`: its try, so that a repeated one takes the place
+ * of the one before. `rooms`: the first that fits is granted.
  */
 export type Wanted = {
   id: string
@@ -64,7 +65,9 @@ const MAX_LOST = 200
 
 export const emptyPurse = (): Purse => ({ requests: 0, tokens: 0, cost: 0, open: [], lost: [] })
 
-/** The name of a request in a batch: it is the same for all machines, as any of them may submit and collect the batch. */
+/**
+ * The name of a request in a batch: it is the same for all machines, as any of them may submit and collect the batch.
+ */
 export const batchedId = (key: string): string => `batch ${key}`
 
 /** Which limit a request would exceed; undefined where it fits. */
@@ -117,7 +120,9 @@ export function settle(purse: Purse, id: string, used: Used): Purse {
   return there ? replaced(purse, there, used) : purse
 }
 
-/** Settles a request whose answer is stored, though its own worker has not said so; one that is unknown changes nothing. */
+/**
+ * Settles a request whose answer is stored, though its own worker has not said so; one that is unknown changes nothing.
+ */
 export function settleKnown(purse: Purse, key: string, used: Used): Purse {
   const there = [...purse.open, ...purse.lost].find(it => it.key === key)
   return there ? replaced(purse, there, used) : purse

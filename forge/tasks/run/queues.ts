@@ -1,6 +1,6 @@
 /**
- * The task queues of a repository: its own, for the workflows and what needs nothing special, and one for each thing that
- * not every machine has. So a machine that lacks it is given no such work.
+ * The task queues of a repository: its own, for the workflows and what needs nothing special, and one for each thing
+ * that not every machine has. So a machine that lacks it is given no such work.
  */
 
 /** Requests to models need a key and the settings of the models; checks need docker and the image. */

@@ -133,8 +133,8 @@ export class Ledger implements Disposable {
 
   /**
    * Opens the ledger in a run's folder. A missing one is rebuilt from the answers in git, which `paid` gives. It does
-   * not count minutes: the run has a clock that stops while the user is asked. `isShared`: other machines work on the run
-   * too, so that this ledger does not have all of its requests.
+   * not count minutes: the run has a clock that stops while the user is asked. `isShared`: other machines work on the
+   * run too, so that this ledger does not have all of its requests.
    */
   static async open(
     folder: string,
@@ -197,8 +197,8 @@ export class Ledger implements Disposable {
   }
 
   /**
-   * What a request may use, as estimates: with the longest answer that it allows, and, unless `isWhole`, with one of the
-   * usual length.
+   * What a request may use, as estimates: with the longest answer that it allows, and, unless `isWhole`, with one of
+   * the usual length.
    */
   roomsFor(asked: AskedBudget, { isWhole = false } = {}): Room[] {
     const { input, output, isAssumed } = asked
@@ -216,8 +216,8 @@ export class Ledger implements Disposable {
   }
 
   /**
-   * Asks for budget until the answer is not 'wait': at once where no other request waits, else in the order in which they
-   * came. One request is asked for at a time, so that a settled one wakes no crowd. Throws the signal's reason.
+   * Asks for budget until the answer is not 'wait': at once where no other request waits, else in the order in which
+   * they came. One request is asked for at a time, so that a settled one wakes no crowd. Throws the signal's reason.
    */
   async inLine<Granted>(
     ask: () => Promise<Granted | 'wait'>,
@@ -250,8 +250,8 @@ export class Ledger implements Disposable {
   }
 
   /**
-   * Waits until a request may have been settled: until one of this process is, or for some milliseconds, as others settle
-   * theirs too. Throws the signal's reason.
+   * Waits until a request may have been settled: until one of this process is, or for some milliseconds, as others
+   * settle theirs too. Throws the signal's reason.
    */
   async settled(signal: AbortSignal, milliseconds = LOOK_AGAIN): Promise<void> {
     signal.throwIfAborted()

@@ -33,7 +33,9 @@ const OpenChoice = v.object({
   paths: v.array(Text),
   choices: v.pipe(v.array(Choice), v.minLength(2)),
 })
-/** A task's part of the merge. `texts`: files with conflict markers. `ours`, `theirs`: commits that touched its files. */
+/**
+ * A task's part of the merge. `texts`: files with conflict markers. `ours`, `theirs`: commits that touched its files.
+ */
 const Part = v.object({
   task: TaskId,
   texts: v.array(Text),

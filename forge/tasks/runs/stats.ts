@@ -40,8 +40,8 @@ const WRITING: readonly string[] = ['outline', 'implement']
 export type KnownStats = Map<RunId, { tip: Oid; rows: StatsRow[] }>
 
 /**
- * Reads runs in the given order; with `enough`, stops after that many answers. A run in `known` is read again only where
- * its store has changed.
+ * Reads runs in the given order; with `enough`, stops after that many answers. A run in `known` is read again only
+ * where its store has changed.
  */
 export async function readStats(
   objects: Objects,

@@ -14,9 +14,9 @@
  *   escalations/a/b/REST  the data of a report to the user, by the hash of the report's id
  *   refs/a/b/REST       with a hub: the commit and the name of a ref of the run (hub/shared-runs.ts)
  *
- * All but the three JSON files and the refs are written once: a second writer gets the existing file. So nothing depends on the
- * order in which processes write. What is written at the same time goes into one commit, so a killed process has written
- * all of it or nothing.
+ * All but the three JSON files and the refs are written once: a second writer gets the existing file. So nothing
+ * depends on the order in which processes write. What is written at the same time goes into one commit, so a killed
+ * process has written all of it or nothing.
  */
 import { createHash } from 'node:crypto'
 import { Failure } from '../../../core/failure.ts'

@@ -89,8 +89,8 @@ export async function findStep(
 
 /**
  * Sets a ref to a commit, whatever it was at: two workers of the same step come to the same commit. `may` can refuse,
- * given the ref's present commit. Gives whether the ref is at the commit then. @throws Failure where the ref is a branch that is checked out, as the files there
- * would not match.
+ * given the ref's present commit. Gives whether the ref is at the commit then. @throws Failure where the ref is a
+ * branch that is checked out, as the files there would not match.
  */
 export async function setRef(
   objects: Objects,

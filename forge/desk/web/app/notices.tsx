@@ -146,7 +146,9 @@ interface LineProps {
   others?: { words: string; next: () => void }
 }
 
-/** One notice. All have the same height; longer text can be unfolded, and a narrow window has some actions in a menu. */
+/**
+ * One notice. All have the same height; longer text can be unfolded, and a narrow window has some actions in a menu.
+ */
 function Line({ shown: { notice, dismiss }, others }: LineProps) {
   const page = usePage()
   const { tone, title, words, actions = [] } = notice

@@ -8,8 +8,8 @@ const FORMS = 'main form'
 const GAP = 8
 
 /**
- * Moves the toast above the forms that it would cover, also when they grow or the window changes. `shown`: what is shown
- * in the view and in the toast; with another value the forms are looked for again.
+ * Moves the toast above the forms that it would cover, also when they grow or the window changes. `shown`: what is
+ * shown in the view and in the toast; with another value the forms are looked for again.
  */
 export function useToastPlace(toast: RefObject<HTMLElement | null>, shown: readonly unknown[]): void {
   useLayoutEffect(() => {

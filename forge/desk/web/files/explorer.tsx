@@ -262,7 +262,9 @@ function closeOrLeave(tab: Tab, rows: TreeRow[], row: TreeRow, index: number): v
   if (above >= 0) select(tab, rows, above)
 }
 
-/** Selects the next row whose name begins with the typed text: with more than one letter, the active row counts, too. */
+/**
+ * Selects the next row whose name begins with the typed text: with more than one letter, the active row counts, too.
+ */
 function find(tab: Tab, rows: TreeRow[], active: number, text: string): boolean {
   const begins = ({ name }: TreeRow) => name.toLowerCase().startsWith(text)
   const from = text.length > 1 ? active : active + 1

@@ -59,8 +59,8 @@ export class ReviewState extends ServerValue<Change[]> {
   readonly containedBy = signal<Containment | undefined>(undefined)
   readonly comments: ServerValue<Comment[]>
   /**
-   * The line on which a comment is being written. `answers`: the id of the comment that it answers, if that one is shown
-   * apart from its line.
+   * The line on which a comment is being written. `answers`: the id of the comment that it answers, if that one is
+   * shown apart from its line.
    */
   readonly commenting = signal<(Pick<Comment, 'path' | 'side'> & { line: number; answers?: string }) | undefined>(
     undefined,
@@ -159,8 +159,8 @@ export class ReviewState extends ServerValue<Change[]> {
   }
 
   /**
-   * Loads the commits that the branch (or the commit of the tab) has and its base lacks; all of its commits if it is the
-   * base itself. Returns the id of the chosen commit.
+   * Loads the commits that the branch (or the commit of the tab) has and its base lacks; all of its commits if it is
+   * the base itself. Returns the id of the chosen commit.
    */
   async #loadCommits(
     base: Base | undefined,

@@ -1,7 +1,7 @@
 /**
- * Typed text that the desk has not confirmed: while it can't be reached, or refuses it. The browser keeps it, so that it
- * survives when the page is loaded again, or its window is closed. The next page sends it, and the desk adds it to the
- * drafts, or makes a draft conflict of it. Confirmed text is removed from the browser at once.
+ * Typed text that the desk has not confirmed: while it can't be reached, or refuses it. The browser keeps it, so that
+ * it survives when the page is loaded again, or its window is closed. The next page sends it, and the desk adds it to
+ * the drafts, or makes a draft conflict of it. Confirmed text is removed from the browser at once.
  */
 import { type ReadonlySignal, signal } from '@preact/signals'
 import * as v from 'valibot'
@@ -178,7 +178,9 @@ export class UnsentTexts {
   }
 }
 
-/** Stores a text. Returns false if the browser's storage is full or blocked; an older text of this key is removed then. */
+/**
+ * Stores a text. Returns false if the browser's storage is full or blocked; an older text of this key is removed then.
+ */
 function isStored(key: string, text: string): boolean {
   try {
     localStorage.setItem(key, text)

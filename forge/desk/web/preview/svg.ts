@@ -17,7 +17,9 @@ const MAX_DEPTH = 500
 const MAX_SVGS_IN_SVGS = 3
 /** As many characters of text, or points of a path, take about as long as an element. */
 const [CHARACTERS_PER_ELEMENT, POINTS_PER_ELEMENT] = [20, 20]
-/** An SVG inside another one takes about as long as this many elements, and an element in a mask as this many outside. */
+/**
+ * An SVG inside another one takes about as long as this many elements, and an element in a mask as this many outside.
+ */
 const [EMBEDDED_SVG, MASK] = [50, 10]
 /** With animations, all elements are drawn again for each frame, which counts as this many times. */
 const ANIMATED = 8

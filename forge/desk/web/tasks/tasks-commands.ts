@@ -37,8 +37,8 @@ const canChangePlan = ({ run }: OneRun): boolean => run.tasks.length > 0 && !CLO
 const waitsForApproval = ({ run }: OneRun): boolean => run.state === 'approving'
 
 /**
- * Actions on the shown run as a whole, possible whether or not one of its tasks is shown; those that apply to a task, too,
- * are in {@link runActions}.
+ * Actions on the shown run as a whole, possible whether or not one of its tasks is shown; those that apply to a task,
+ * too, are in {@link runActions}.
  */
 export const shownRunActions = {
   goToTasks: {

@@ -51,8 +51,8 @@ export function toName(words: string): string {
 }
 
 /**
- * Converts a typed path, for which a folder and a name were suggested as they are shown. Throws an error with a sentence
- * if it has an escape that stands for a character of them, since that can't be typed.
+ * Converts a typed path, for which a folder and a name were suggested as they are shown. Throws an error with a
+ * sentence if it has an escape that stands for a character of them, since that can't be typed.
  */
 export function typedPath(words: string, folder: string, name = ''): string {
   const isInFolder = words.startsWith(readable(folder))

@@ -8,8 +8,8 @@ export class TypeAhead {
   #time = Number.NEGATIVE_INFINITY
 
   /**
-   * The text that a letter continues or begins. `time`: of the key, in milliseconds. The same letter again is that letter
-   * alone, which goes from one name to the next.
+   * The text that a letter continues or begins. `time`: of the key, in milliseconds. The same letter again is that
+   * letter alone, which goes from one name to the next.
    */
   add(letter: string, time: number): string {
     const text = (time - this.#time <= PAUSE_MS ? this.#text : '') + letter.toLowerCase()

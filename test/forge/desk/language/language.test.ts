@@ -1,4 +1,6 @@
-/** Language servers of a branch: they follow it, and hostile ones harm nothing. A double runs in place of a container. */
+/**
+ * Language servers of a branch: they follow it, and hostile ones harm nothing. A double runs in place of a container.
+ */
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { readdir, readFile, symlink } from 'node:fs/promises'

@@ -1,4 +1,6 @@
-/** Accessibility of each part of the page: no serious findings of axe-core, in light and dark, nor in what is spoken. */
+/**
+ * Accessibility of each part of the page: no serious findings of axe-core, in light and dark, nor in what is spoken.
+ */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { Failure } from '../../../../core/failure.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'

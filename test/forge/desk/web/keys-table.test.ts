@@ -22,7 +22,9 @@ const rows: Row[] = (await Bun.file(DOCS).text())
     return { action, vsCode, desk, remark }
   })
 
-/** The keys of each action, as the column of the desk writes them. Actions of one name in several tables have several. */
+/**
+ * The keys of each action, as the column of the desk writes them. Actions of one name in several tables have several.
+ */
 const declared = Map.groupBy(
   TABLES.flatMap(({ tables }) => tables.flatMap(table => Object.values(table))),
   ({ label }) => label,

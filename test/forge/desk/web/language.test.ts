@@ -94,7 +94,8 @@ describe.skipIf(!hasBrowser)('a file with a language server', () => {
     await page.keyboard.type('wi')
     await page.getByRole('option', { name: /^window/ }).waitFor()
     await page.locator('.cm-completionInfo', { hasText: 'Opens a window.' }).waitFor()
-    // An Enter within 75 ms of the list is a new line: it was typed before the list could be seen. No event says its end.
+    // An Enter within 75 ms of the list is a new line: it was typed before the list could be seen. No event says its
+    // end.
     await Bun.sleep(100)
     await page.keyboard.press('Enter')
     await desk.isText('main', 'a.py', text => text.includes('import'))

@@ -127,7 +127,9 @@ test('a tree that is read ahead is read in the background until a step needs it'
   expect(reader.seen).toEqual([true, false, false])
 })
 
-/** Waits before its first files until it may go on. `seen`: for each group of files, whether it is in the background. */
+/**
+ * Waits before its first files until it may go on. `seen`: for each group of files, whether it is in the background.
+ */
 class SlowReader extends CodeReader {
   readonly seen: (boolean | undefined)[] = []
   readonly #begun = Promise.withResolvers<void>()
