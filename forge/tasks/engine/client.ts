@@ -33,6 +33,8 @@ const ANSWER_MS = 4000
 const QUERY_MS = 12_000
 /** Milliseconds in which a run has to process an update, during which it may check a plan. */
 const UPDATE_MS = 60_000
+/** Milliseconds after which an update that the server has given up is sent again. */
+const AGAIN_MS = 200
 /** Seconds that the server keeps finished runs; their results and journals stay in git. */
 const RETENTION = 30 * 24 * 3600
 
@@ -269,8 +271,18 @@ export async function updateRun<Answer>(
   args: [unknown, ...unknown[]],
 ): Promise<Answer> {
   const handle = client.workflow.getHandle(workflowIdOf(run))
-  const execute = () => handle.executeUpdate<Answer, [unknown, ...unknown[]]>(update, { args })
-  return await spoken(run, () => client.withDeadline(Date.now() + UPDATE_MS, execute))
+  const last = Date.now() + UPDATE_MS
+  const execute = async (): Promise<Answer> => {
+    try {
+      return await handle.executeUpdate<Answer, [unknown, ...unknown[]]>(update, { args })
+    } catch (error) {
+      // The server gives an update up that comes in the middle of a workflow task which is done again.
+      if (codeOf(error) !== FAILED_PRECONDITION || Date.now() + AGAIN_MS > last) throw error
+    }
+    await Bun.sleep(AGAIN_MS)
+    return await execute()
+  }
+  return await spoken(run, () => client.withDeadline(last, execute))
 }
 
 /** The state of a run's workflow according to the server. `words`: the reason for its end. */
