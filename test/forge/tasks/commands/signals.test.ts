@@ -341,7 +341,8 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
         text.includes('What a sub-agent answered') ? [text] : [],
       )
       expect(new Set(Array.from(again.matchAll(/^(\d+) found$/gm), ([, number]) => number)).size).toBe(AGENTS)
-      expect((await scene.status(run)).spent.requests).toBe(AGENTS + 3)
+      // What was lost on a busy machine is paid for, too: all that the model has heard, and the three of the task.
+      expect((await scene.status(run)).spent.requests).toBe(told.length + 3)
     },
     LONG + AGENTS * 1000,
   )
