@@ -103,7 +103,7 @@ describe.skipIf(!hasBrowser)('a hostile repository', () => {
     })
     const page = await openPage(browser.context, desk)
     await page.keyboard.press('Alt+h')
-    const cut = page.getByRole('option').first().locator('.subject .cut')
+    const cut = page.getByRole('option').first().locator('.subject bdi.cut')
     await cut.hover()
     await until(async () => (await cut.getAttribute('title')) === subject)
     await page.mouse.move(0, 0)
