@@ -1,4 +1,4 @@
-/** Who made a commit, with which model, and when: where it was made again later, both times. */
+/** The author of a commit, its model, and its time; where it was made again later, the committer and both times. */
 import type { CommitRow } from '../../contract/reading.ts'
 import { modelName, withoutTricks } from '../ui/names.ts'
 import { fullTime } from '../ui/times.ts'
