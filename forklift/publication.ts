@@ -3,6 +3,7 @@ import { Failure } from '../core/failure.ts'
 import { commit, isAncestor } from '../core/git/commits.ts'
 import { openObjects } from '../core/git/objects.ts'
 import type { Oid, Repository } from '../core/git/repository.ts'
+import { treeOf } from '../core/git/trees.ts'
 import type { MergeReview } from '../core/review.ts'
 import type { Fork, Head } from './fork.ts'
 import { readForkLessons } from './fork-lessons.ts'
@@ -114,7 +115,7 @@ export async function mergeCommit(
   message: string,
 ): Promise<Oid> {
   await using objects = openObjects(from)
-  const { oid: tree = '' } = (await objects.info(`${result}^{tree}`)) ?? {}
+  const tree = await treeOf(objects, result)
   const parents = (await isAncestor(from, upstream, start)) ? [start] : [start, upstream]
   return await commit(objects, { tree, parents, message, author: identity, committer: identity })
 }

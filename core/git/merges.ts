@@ -6,6 +6,7 @@ import { bytesOf, identityLine } from './commits.ts'
 import { type NewObject, type Objects, oidOf, openObjects, writeObjects } from './objects.ts'
 import { fields, type Oid, type Path, type Repository } from './repository.ts'
 import { GitError, run, type Where } from './run.ts'
+import { treeOf } from './trees.ts'
 
 /** One stage of a conflicted path: the merge base's (1), ours (2) or theirs (3). */
 export type Stage = { mode: string; oid: Oid; stage: 1 | 2 | 3; path: Path }
@@ -147,12 +148,6 @@ async function commitsOnto(objects: Objects, base: Oid, sides: Sides): Promise<S
   const made = [root, ours, theirs].filter(it => it !== undefined)
   const [, one = '', other = ''] = await writeObjects(repository, made)
   return [one, other]
-}
-
-async function treeOf(objects: Objects, oid: Oid): Promise<Oid> {
-  const tree = await objects.info(`${oid}^{tree}`)
-  if (!tree) throw new Error(`There is no tree ${oid}`)
-  return tree.oid
 }
 
 /**

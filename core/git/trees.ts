@@ -47,6 +47,13 @@ export async function readTree(objects: Objects, treeish: string): Promise<TreeE
   return parseTree(tree.bytes, format)
 }
 
+/** The tree of a tree or commit. Throws where there is none. */
+export async function treeOf(objects: Objects, treeish: string): Promise<Oid> {
+  const tree = await objects.info(`${treeish}^{tree}`)
+  if (tree) return tree.oid
+  throw new Error(`There is no tree ${treeish}`)
+}
+
 /** Reads the entry at a path (any bytes) in a tree or commit; the tree itself for the empty path. */
 export async function entryAt(objects: Objects, treeish: string, path: Path): Promise<Entry> {
   return (await entriesAt(objects, treeish, [path]))[0]

@@ -181,7 +181,7 @@ export class BatchWork implements BatchActivities {
       const newest = intent ? '' : await service.newest(signal)
       await Promise.all(lines.map(({ request: { run, key } }) => this.#joins(run, key, submission)))
       if (!intent) await records.intends(id, { newest, at: this.means.now() })
-      // Whichever machine goes on where this one ends knows then what may have been sent.
+      // A machine that takes over from this one knows then what may have been sent.
       await this.#withHub(runs, run => run.push())
       signal.throwIfAborted()
       const batch = await service.submit(

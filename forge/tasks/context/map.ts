@@ -4,7 +4,7 @@
  */
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
-import type { FileEntry } from '../../../core/git/trees.ts'
+import { type FileEntry, treeOf } from '../../../core/git/trees.ts'
 import { type Folder, readFolders } from '../../ai/folders.ts'
 import { isCode } from '../../code/languages.ts'
 import { CodeReader } from '../../code/reader.ts'
@@ -83,7 +83,7 @@ export class CodeMap implements Disposable {
 
   /** Reads a tree ahead, in the background until {@link near} needs it. */
   async warm(tree: Oid): Promise<void> {
-    await this.#indexOf(await this.#treeOf(tree))
+    await this.#indexOf(await treeOf(this.objects, tree))
   }
 
   /**
@@ -91,7 +91,7 @@ export class CodeMap implements Disposable {
    * files.
    */
   async near(tree: Oid, own: readonly Path[]): Promise<Near[]> {
-    const index = await this.#indexNow(await this.#treeOf(tree))
+    const index = await this.#indexNow(await treeOf(this.objects, tree))
     const isOwn = new Set(own)
     const seeds = [...index.files.keys()].filter(at => isOwn.has(index.files[at]?.path ?? ''))
     if (seeds.length === 0) return []
@@ -119,12 +119,6 @@ export class CodeMap implements Disposable {
     const isLong = signatures.length > MAX_LINES_PER_FILE && isUsed.includes(true)
     const lines = signatures.map(({ line }) => line)
     return [...new Set(isLong ? withTheirClasses(lines, isUsed) : lines)].slice(0, MAX_LINES_PER_FILE)
-  }
-
-  async #treeOf(treeish: Oid): Promise<Oid> {
-    const tree = (await this.objects.info(`${treeish}^{tree}`))?.oid
-    if (tree) return tree
-    throw new Error(`There is no tree ${treeish}`)
   }
 
   /** As {@link #indexOf}, with all of the processor. */

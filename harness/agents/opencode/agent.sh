@@ -2,7 +2,7 @@
 # OpenCode, as run.sh starts it. ../README.md lists what this file must define.
 #
 # The settings are OPENCODE_MODEL, OPENCODE_VARIANT, OPENCODE_AGENT, OPENCODE_API_KEY and, for an OpenAI-compatible
-# endpoint, OPENCODE_BASE_URL, which is sent OPENCODE_MODEL as it is. Without that, OPENCODE_MODEL is a model of
+# endpoint, OPENCODE_BASE_URL. The endpoint gets OPENCODE_MODEL as it is. Without one, OPENCODE_MODEL is a model of
 # OpenCode's own provider: NAME or opencode/NAME.
 #
 # shellcheck disable=SC2154 # run.sh sets agent_log and agent_status

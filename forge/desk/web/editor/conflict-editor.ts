@@ -250,7 +250,7 @@ function typeOnInOurs(event: InputEvent, view: EditorView): boolean {
   return true
 }
 
-/** Deletes what is before the cursor while typing goes on in our side. Returns whether the cursor is there. */
+/** Deletes the character before a cursor in our side of an open conflict. Returns whether the cursor is there. */
 function deleteInOurs(view: EditorView): boolean {
   const place = placeInOurs(view.state)
   if (!place) return false
@@ -265,7 +265,10 @@ function deleteInOurs(view: EditorView): boolean {
   return true
 }
 
-/** If the cursor is in an open conflict, where typing goes on in our side, and where that side begins. */
+/**
+ * The place for typed text in our side of the open conflict that the cursor is in, and where that side begins;
+ * undefined if the cursor is in none.
+ */
 function placeInOurs(state: EditorState): { at: number; from: number } | undefined {
   const { main } = state.selection
   const inside = conflictsOf(state).open.find(({ region }) => main.head > region.from && main.head < region.to)
@@ -400,7 +403,7 @@ abstract class Block extends WidgetType {
     return true
   }
 
-  /** If the block has the focus, it goes on to what takes its place. */
+  /** Passes the focus of the block on to the block or the text that takes its place. */
   override destroy(box: HTMLElement): void {
     const editor = box.contains(document.activeElement) ? box.closest('.cm-editor') : null
     render(null, box)

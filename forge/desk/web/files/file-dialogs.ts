@@ -4,7 +4,7 @@ import { attempt } from '../page/actions.ts'
 import { branchOf, draftsAt } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
-import { baseName, folderOf, named, readable, typedPath } from '../ui/names.ts'
+import { baseName, folderOf, named, readable, typedName } from '../ui/names.ts'
 
 export function discard(page: Page, branch: string, paths: string[]): void {
   if (paths.length === 0) return
@@ -41,7 +41,7 @@ export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): voi
     button: 'Create',
     hint: 'Missing folders are created with it. It is a draft until you save.',
     run: async words => {
-      const path = typedPath(words, folder)
+      const path = typedName(words, folder)
       await page.connection.ask('new file', { branch, path })
       tab.edit(path)
     },
@@ -61,7 +61,7 @@ export function newFolder(page: Page, tab: Tab, folder = selectedFolder(tab)): v
     button: 'Create',
     hint: 'Git keeps no empty folders, so a folder starts with its first file. It is a draft until you save.',
     run: async words => {
-      const path = typedPath(words, folder)
+      const path = typedName(words, folder)
       await page.connection.ask('new file', { branch, path })
       tab.edit(path)
     },
@@ -86,7 +86,7 @@ export function renameFile(page: Page, tab: Tab, path: string): void {
     button: 'Rename',
     hint: `It is a draft until you save.${draftsAt(page, branch, path).length > 0 ? ' What you typed moves along.' : ''}`,
     run: async words => {
-      const to = typedPath(words, folderOf(path), baseName(path))
+      const to = typedName(words, folderOf(path), baseName(path))
       await settle(page, branch, [path])
       await page.connection.ask('move', { branch, moves: [{ from: path, to }] })
       tab.tree.reveal(to)

@@ -3,7 +3,7 @@ import { isIn } from '../../contract/paths.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
-import { baseName, folderOf, joinPath, named, readable, toName } from '../ui/names.ts'
+import { baseName, folderOf, joinPath, named, readable, toName, typedName } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
 interface Move {
@@ -61,7 +61,7 @@ export function moveTo(page: Page, tab: Tab, paths: readonly string[]): void {
     button: 'Move',
     hint: 'Missing folders are created with it. It is a draft until you save.',
     run: async words => {
-      const to = toName(words.replace(/^\.?\/|\/$/g, '').replace(/^\.$/, ''))
+      const to = typedName(words.replace(/^\.?\/|\/$/g, '').replace(/^\.$/, ''), folderOf(first).replace(/\/$/, ''))
       const moves = movesInto(paths, to)
       if (moves.length > 0) await move(page, tab, branch, moves)
     },

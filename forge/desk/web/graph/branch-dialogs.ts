@@ -3,7 +3,7 @@ import { draftsOf } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
-import { named, readable, toName } from '../ui/names.ts'
+import { baseName, folderOf, named, readable, typedName } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
 export function renameBranch(page: Page, branch: string): void {
@@ -15,7 +15,7 @@ export function renameBranch(page: Page, branch: string): void {
     button: 'Rename',
     hint: `${draftsOf(page, branch).length > 0 ? 'Drafts move along. ' : ''}The remote branch keeps its name.`,
     run: async words => {
-      const to = toName(words)
+      const to = typedName(words, folderOf(branch), baseName(branch))
       await settle(page, branch, 'all')
       await page.connection.ask('rename branch', { branch, to })
       page.renamed(branch, to)

@@ -1,6 +1,6 @@
 /** Saves drafts as commits, and moves drafts to a new branch where they can not stay in their own. */
 import type { News } from '../../contract/news.ts'
-import { readable, shortId, toName } from '../ui/names.ts'
+import { baseName, folderOf, readable, shortId, typedName } from '../ui/names.ts'
 import { Disconnected } from '../ui/socket.ts'
 import { attempt } from './actions.ts'
 import { branchOf, conflictsIn } from './branch-facts.ts'
@@ -93,7 +93,7 @@ export function saveElsewhere(page: Page, branch: string): void {
     button: 'Create',
     hint: `It gets the saved commits and the drafts. ${readable(branch)} goes back to the commit of its checkout.`,
     run: async words => {
-      const to = toName(words)
+      const to = typedName(words, folderOf(branch), baseName(branch))
       await settle(page, branch, 'all')
       await page.connection.ask('save elsewhere', { branch, to })
       page.renamed(branch, to)
@@ -112,7 +112,7 @@ export function draftsElsewhere(page: Page, branch: string, from: string): void 
     button: 'Create',
     hint: `It starts at ${shortId(from)}, where you typed your drafts, and gets all of them.`,
     run: async words => {
-      const to = toName(words)
+      const to = typedName(words, folderOf(branch), baseName(branch))
       await settle(page, branch, 'all')
       await page.connection.ask('drafts elsewhere', { branch, from, to })
       page.open({ kind: 'branch', branch: to })

@@ -8,7 +8,7 @@ const PLAIN = /^[\x20-\x7e]*$/
 const TRICKS =
   // biome-ignore lint/suspicious/noControlCharactersInRegex: these are what must not reach the page as they are
   /[\u0000-\u001f\u007f-\u009f\u00ad\u061c\u180e\u200b-\u200f\u2028-\u202e\u2060-\u2069\ufeff\ufff9-\ufffb]/gu
-/** An emoji of several that are joined by zero-width characters, such as a family: shown as it is. */
+/** Emoji that zero-width characters join to one, such as a family: they are shown as they are. */
 const JOINED_EMOJI = /(?:\p{Extended_Pictographic}[\ufe0f\u{1f3fb}-\u{1f3ff}]*\u200d)+\p{Extended_Pictographic}/u
 const ODD = new RegExp(`(${JOINED_EMOJI.source})|${TRICKS.source}`, 'gu')
 const SHORT: Record<string, string> = { '\n': '\\n', '\r': '\\r', '\t': '\\t' }
@@ -51,15 +51,16 @@ export function toName(words: string): string {
 }
 
 /**
- * Converts a typed path, for which a folder and a name were suggested as they are shown. Throws an error with a
- * sentence if it has an escape that stands for a character of them, since that can't be typed.
+ * Converts the typed name of a file or a branch, for which a folder and a name were suggested as they are shown. Throws
+ * an error with a sentence if it has an escape that stands for a character of them, since that can't be typed.
  */
-export function typedPath(words: string, folder: string, name = ''): string {
+export function typedName(words: string, folder: string, name = ''): string {
   const isInFolder = words.startsWith(readable(folder))
   const rest = isInFolder ? words.slice(readable(folder).length) : words
   if (isInFolder && rest === readable(name)) return folder + name
   const kept = [...escapesIn(name), ...(isInFolder ? [] : escapesIn(folder))].find(it => rest.includes(it))
-  if (kept) throw new Error(`${kept} stands for a character that can’t be typed here: leave it out, or use git mv.`)
+  if (kept)
+    throw new Error(`${kept} stands for a character that can’t be typed here: leave it out, or do this with git.`)
   return (isInFolder ? folder : '') + toName(rest)
 }
 

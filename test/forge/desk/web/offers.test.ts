@@ -23,7 +23,7 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     browser = await openBrowser()
     const files = { 'a.txt': LINES, 'b.txt': LINES, 'src/c.txt': LINES }
     desk = await openRealDesk({ built: await builtPage(), branches: { main: files } })
-    for (const branch of ['topic', 'away', 'shared']) await git(desk.path, 'branch', branch, 'main')
+    for (const branch of ['topic', 'away', 'shared', 'forced']) await git(desk.path, 'branch', branch, 'main')
     await desk.commit('topic', { 'a.txt': LINES.replace('two', 'TOPIC') })
     await desk.commit('main', { 'a.txt': LINES.replace('two', 'MAIN') })
     const before = await git(desk.path, 'rev-parse', 'main')
@@ -119,17 +119,22 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     expect(await git(desk.path, 'config', '--get-regexp', String.raw`branch\..*\.remote`)).toContain('origin')
   })
 
+  /** Opens the dialog that pushes the one commit of a branch. */
+  const openPush = async (branch: string) => {
+    await openBranch(page, branch)
+    await page
+      .getByRole('status', { name: 'Status' })
+      .getByRole('button', { name: /^Push 1 commit/ })
+      .click()
+    return page.getByRole('dialog')
+  }
+
   test('a pull that a push needs offers the push again, also when it had conflicts', async () => {
     const remote = join(desk.path, '../remote.git')
     await git(desk.path, 'push', '--quiet', '--set-upstream', 'origin', 'shared')
     await commit(remote, 'shared', { 'b.txt': LINES.replace('two', 'THEIRS') })
     await desk.commit('shared', { 'b.txt': LINES.replace('two', 'OURS') })
-    await openBranch(page, 'shared')
-    const dialog = page.getByRole('dialog')
-    await page
-      .getByRole('status', { name: 'Status' })
-      .getByRole('button', { name: /^Push 1 commit/ })
-      .click()
+    const dialog = await openPush('shared')
     await dialog.getByText('1 commit to origin/shared').waitFor()
     await dialog.getByRole('button', { name: 'Push', exact: true }).click()
     await dialog.getByRole('button', { name: 'Pull…' }).click()
@@ -146,15 +151,9 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
 
   test('a force push that is refused is not done by the same key again, and one that drops commits says which', async () => {
     const remote = join(desk.path, '../remote.git')
-    await git(desk.path, 'branch', 'forced', 'main')
     await git(desk.path, 'push', '--quiet', '--set-upstream', 'origin', 'forced')
     await desk.commit('forced', { 'b.txt': LINES.replace('two', 'OURS') })
-    await openBranch(page, 'forced')
-    const dialog = page.getByRole('dialog')
-    await page
-      .getByRole('status', { name: 'Status' })
-      .getByRole('button', { name: /^Push 1 commit/ })
-      .click()
+    const dialog = await openPush('forced')
     await dialog.getByRole('tab', { name: 'Force push to origin' }).click()
     await dialog.getByText('1 commit to origin/forced').waitFor()
     const theirs = await commit(remote, 'forced', { 'b.txt': LINES.replace('two', 'THEIRS') })

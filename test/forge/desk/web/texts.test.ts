@@ -9,7 +9,7 @@ import {
   markedPieces,
   readable,
   toName,
-  typedPath,
+  typedName,
   visible,
 } from '../../../../forge/desk/web/ui/names.ts'
 import { age } from '../../../../forge/desk/web/ui/times.ts'
@@ -34,16 +34,16 @@ describe('names', () => {
   })
 
   test('that can’t be typed whole keep what is not typed anew, and no escape becomes letters', () => {
-    expect(typedPath('a\\n/new.txt', 'a\n/', 'old.txt')).toBe('a\n/new.txt')
-    expect(typedPath('src/a\\nb.txt', 'src/', 'a\nb.txt')).toBe('src/a\nb.txt')
-    expect(typedPath('src/a\\nb.txt', 'src/', 'c.txt')).toBe('src/a\\nb.txt')
-    expect(typedPath('other/ü.txt', 'src/', 'a.txt')).toBe(asBytes('other/ü.txt'))
+    expect(typedName('a\\n/new.txt', 'a\n/', 'old.txt')).toBe('a\n/new.txt')
+    expect(typedName('src/a\\nb.txt', 'src/', 'a\nb.txt')).toBe('src/a\nb.txt')
+    expect(typedName('src/a\\nb.txt', 'src/', 'c.txt')).toBe('src/a\\nb.txt')
+    expect(typedName('other/ü.txt', 'src/', 'a.txt')).toBe(asBytes('other/ü.txt'))
     for (const [words, folder, name] of [
       ['src/a\\nb2.txt', 'src/', 'a\nb.txt'],
       ['src/\\xff2', 'src/', '\xff'],
       ['top/a\\n/new.txt', 'a\n/', 'old.txt'],
     ] as const)
-      expect(() => typedPath(words, folder, name)).toThrow('stands for a character that can’t be typed here')
+      expect(() => typedName(words, folder, name)).toThrow('stands for a character that can’t be typed here')
   })
 
   test('are marked in whole characters', () => {
