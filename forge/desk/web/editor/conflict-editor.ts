@@ -372,17 +372,26 @@ function leftOf(scroller: HTMLElement): number {
   return scroller.getBoundingClientRect().left - scroller.scrollLeft
 }
 
-/** Focuses the block that has taken the place of a conflict's; if none does, as after a save, the text. */
-function focusInstead(editor: Element, number: number, frames = MAX_FRAMES_TO_DRAW): void {
-  requestAnimationFrame(() => {
-    const text = editor.querySelector<HTMLElement>('.cm-content')
-    if (!isFocusLost() && document.activeElement !== text) return
+/**
+ * Focuses the block that has taken the place of a conflict's; if none does, as after a save, the text. A block may be
+ * drawn some frames later: until then, what is typed goes into the text, and the focus stays where a key or a click
+ * has put it.
+ */
+function focusInstead(editor: Element, number: number): void {
+  const used = new AbortController()
+  for (const kind of ['keydown', 'pointerdown'])
+    document.addEventListener(kind, () => used.abort(), { signal: used.signal, capture: true })
+  const text = editor.querySelector<HTMLElement>('.cm-content')
+  const look = (frames: number) => {
+    const isHere = isFocusLost() || (document.activeElement === text && !used.signal.aborted)
     const block = editor.querySelector<HTMLElement>(`[data-conflict="${number}"], [data-settled="${number}"]`)
     const next = block ?? text
-    // What is typed until the block is drawn goes into the text.
-    next?.focus({ preventScroll: true })
-    if (!block && frames > 0 && editor.querySelector('.conflict-host')) focusInstead(editor, number, frames - 1)
-  })
+    if (isHere) next?.focus({ preventScroll: true })
+    const isComing = !block && frames > 0 && editor.querySelector('.conflict-host') !== null
+    if (isHere && isComing && !used.signal.aborted) requestAnimationFrame(() => look(frames - 1))
+    else used.abort()
+  }
+  requestAnimationFrame(() => look(MAX_FRAMES_TO_DRAW))
 }
 
 abstract class Block extends WidgetType {
