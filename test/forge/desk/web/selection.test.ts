@@ -52,6 +52,18 @@ describe.skipIf(!hasBrowser)('a selection is seen', () => {
     await page.keyboard.press('Home')
   }
 
+  /** Selects a text outside of the editor's own with the mouse, and expects to see the selection. */
+  async function expectTextSeen(element: Locator): Promise<void> {
+    const { x, y, width, height } = await textBox(element)
+    await expectSeen({ x, y, width, height }, async () => {
+      await page.mouse.move(x + 1, y + height / 2)
+      await page.mouse.down()
+      await page.mouse.move(x + width, y + height / 2, { steps: 4 })
+      await page.mouse.up()
+      await page.mouse.move(1, 1)
+    })
+  }
+
   test('on the line of the cursor', async () => {
     await openFile(page, 'main', 'a.ts')
     await inBothSchemes(() => expectLineSeen(line(2)))
@@ -107,14 +119,7 @@ describe.skipIf(!hasBrowser)('a selection is seen', () => {
     await added.waitFor()
     await inBothSchemes(async () => {
       await page.evaluate(() => getSelection()?.removeAllRanges())
-      const { x, y, width, height } = await textBox(added)
-      await expectSeen({ x, y, width, height }, async () => {
-        await page.mouse.move(x + 1, y + height / 2)
-        await page.mouse.down()
-        await page.mouse.move(x + width, y + height / 2, { steps: 4 })
-        await page.mouse.up()
-        await page.mouse.move(1, 1)
-      })
+      await expectTextSeen(added)
     })
   })
 
@@ -141,8 +146,7 @@ describe.skipIf(!hasBrowser)('a selection is seen', () => {
     const side = conflict(2).getByText('const third = left').first()
     await inBothSchemes(async () => {
       await page.evaluate(() => getSelection()?.removeAllRanges())
-      const clip = await textBox(side)
-      await expectSeen(clip, () => side.evaluate(element => getSelection()?.selectAllChildren(element)))
+      await expectTextSeen(side)
     })
   })
 

@@ -1,6 +1,7 @@
 /** Workers with one part of the work: each serves only that, and what no machine serves is said within seconds. */
 import { afterAll, beforeAll, describe, expect, test } from 'bun:test'
 import { join } from 'node:path'
+import type { Client } from '@temporalio/client'
 import { writeBundle } from '../../../../forge/tasks/engine/bundle.ts'
 import { startRun } from '../../../../forge/tasks/engine/client.ts'
 import { unservedIn } from '../../../../forge/tasks/engine/unserved.ts'
@@ -8,6 +9,9 @@ import { ownQueueOf, queueOfPart } from '../../../../forge/tasks/run/queues.ts'
 import { hasNoTemporal, startTemporal, type TestTemporal } from '../../../support/temporal.ts'
 import { workOn } from '../../../support/test-worker.ts'
 import { until } from '../../../support/world.ts'
+
+/** The number that Temporal's API has for queues of activities. */
+const ACTIVITIES = 2
 
 test('the queue of a part names the repository’s own', () => {
   expect(queueOfPart('forge/abc', 'checks')).toBe('forge/abc/checks')
@@ -63,6 +67,7 @@ describe.skipIf(hasNoTemporal)('a worker', () => {
       ...{ bundle, queue: first.queue, activities: named('checks') },
       ...{ parts: ['checks'], runsFlows: false },
     })
+    await until('the worker has asked for checks', () => isServed(client, queueOfPart(first.queue, 'checks')))
     await checks[Symbol.asyncDispose]()
     const run = await startRun(client, first.queue, { run: 'left' })
     // Also where this machine's clock is wrong by an hour.
@@ -76,3 +81,10 @@ describe.skipIf(hasNoTemporal)('a worker', () => {
     await first[Symbol.asyncDispose]()
   }, 60_000)
 })
+
+/** Whether a worker has asked the server for activities of the queue. */
+async function isServed({ workflowService, options: { namespace } }: Client, name: string): Promise<boolean> {
+  const request = { namespace, taskQueue: { name }, taskQueueType: ACTIVITIES }
+  const { pollers } = await workflowService.describeTaskQueue(request)
+  return (pollers ?? []).length > 0
+}
