@@ -7,7 +7,7 @@ import { hasNoTemporal } from '../../../support/temporal.ts'
 const LONG = 120_000
 /** The number of sub-agents. FORGE_TEST_AGENTS=1000 takes minutes; the workflow alone has a test with that many. */
 const AGENTS = Number(process.env.FORGE_TEST_AGENTS || 300)
-/** On a busy machine, at most this many requests miss their heartbeats and are sent again. */
+/** On a busy machine, at most this many requests miss their heartbeats, or the server, and are sent again. */
 const LOST = Math.ceil(AGENTS / 20)
 
 describe.skipIf(hasNoTemporal)('a step of a run', () => {
@@ -341,8 +341,10 @@ describe.skipIf(hasNoTemporal)('a step of a run', () => {
         text.includes('What a sub-agent answered') ? [text] : [],
       )
       expect(new Set(Array.from(again.matchAll(/^(\d+) found$/gm), ([, number]) => number)).size).toBe(AGENTS)
-      // What was lost on a busy machine is paid for, too: all that the model has heard, and the three of the task.
-      expect((await scene.status(run)).spent.requests).toBe(told.length + 3)
+      // All that the model has heard is counted, and what did not reach it on a busy machine, too.
+      const { requests } = (await scene.status(run)).spent
+      expect(requests).toBeGreaterThanOrEqual(told.length + 3)
+      expect(requests).toBeLessThanOrEqual(AGENTS + LOST + 3)
     },
     LONG + AGENTS * 1000,
   )
