@@ -230,6 +230,13 @@ async function engineAlone({ temporal, base }: Ground): Promise<void> {
       return result
     }
   const spent = { requests: 1, input: 0, output: 0, cost: 0 }
+  // A flow that begins a new history keeps its lists and reads them again.
+  const lists = new Map<Oid, unknown[]>()
+  const keep = (items: unknown[]): List => {
+    const oid = String(lists.size).padStart(40, '0')
+    lists.set(oid, items)
+    return { kind: 'kept', oid, count: items.length }
+  }
   const activities = {
     construct: doing({ request: kept, key: 'key', model: 'none' }),
     send: doing({ answer: kept, model: 'none', spent, wasThere: false }),
@@ -238,10 +245,10 @@ async function engineAlone({ temporal, base }: Ground): Promise<void> {
     transition: doing({ outcome: 'success', words: '', artifact: kept, spent }),
     note: doing(undefined),
     keepWords: doing(kept),
-    keepItems: async ({ items }: { items: unknown[] }) => ({ ...kept, count: items.length }),
-    readItems: async ({ from }: { from: number }) => {
-      const items = AGENTS_OF(kept).slice(from, from + 200)
-      return { items, ...(from + 200 < AGENTS && { next: from + 200 }) }
+    keepItems: async ({ items }: { items: unknown[] }) => keep(items),
+    readItems: async ({ list, from }: { list: List; from: number }) => {
+      const items = lists.get(list.oid)?.slice(from, from + 200) ?? []
+      return { items, ...(from + 200 < list.count && { next: from + 200 }) }
     },
   }
   await using worker = await workOn(temporal, { bundle: await ensureBundle(), activities, parts: ['models'] })
@@ -256,7 +263,7 @@ async function engineAlone({ temporal, base }: Ground): Promise<void> {
     depth: 1,
     about: [],
   }
-  const [end, wall] = await timed(() => fan(temporal.client, worker.queue, parent, { ...kept, count: AGENTS }))
+  const [end, wall] = await timed(() => fan(temporal.client, worker.queue, parent, keep(AGENTS_OF(kept))))
   verifyWhole(end)
   row(`the same with activities that do nothing: Temporal's own part`, milliseconds(wall))
   row('activities a second, one worker and the local server', String(Math.round((count / wall) * 1000)))
