@@ -225,6 +225,21 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     }
   })
 
+  test('in a text field after a dialog or the palette over it was closed', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.press('Control+f')
+    const field = page.getByRole('search', { name: 'Find in the file' }).getByRole('textbox', { name: 'Find' })
+    await page.keyboard.type('a')
+    for (const keys of ['Control+k', 'Alt+k']) {
+      await page.keyboard.press(keys)
+      await page.getByRole('dialog').waitFor()
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'hidden' })
+      await page.keyboard.type('b')
+    }
+    expect(await field.inputValue()).toBe('abb')
+  })
+
   test('in the palette while words are composed: the Enter that ends a composition runs nothing', async () => {
     await openFile(page, branch, 'a.txt')
     await page.keyboard.press('Control+k')
