@@ -1,6 +1,6 @@
 /** The editor's features, as extensions of CodeMirror. Its styles are in editor/editor.css. */
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
-import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
+import { defaultKeymap, history, historyKeymap, indentWithTab, toggleBlockComment } from '@codemirror/commands'
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput, indentUnit } from '@codemirror/language'
 import { gotoLine, highlightSelectionMatches, openSearchPanel, searchKeymap } from '@codemirror/search'
 import { Compartment, EditorState, type Extension, type Text } from '@codemirror/state'
@@ -162,7 +162,8 @@ export function editorExtensions(settings: EditorSettings): Extension {
       { ...SHRINK_KEYS, run: ran(settings.onShrink) },
       { key: 'Mod-Shift-Enter', run: insertLineAbove },
       ...closeBracketsKeymap,
-      ...defaultKeymap,
+      // Without CodeMirror's keys of a block comment, which are the desk's to discard all changes.
+      ...defaultKeymap.filter(({ run }) => run !== toggleBlockComment),
       { key: 'Mod-f', run: openFind, scope: 'editor search-panel' },
       // Without CodeMirror's command to go to a line: the palette does that.
       ...searchKeymap.filter(({ run }) => run !== gotoLine && run !== openSearchPanel),

@@ -21,7 +21,7 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
   beforeAll(async () => {
     browser = await openBrowser()
     const files = { 'a.txt': LINES, 'src/one.ts': LINES, 'src/two.ts': LINES, 'src/deep/three.ts': LINES }
-    const names = Array.from({ length: 10 }, (_, number) => `work-${number + 1}`)
+    const names = Array.from({ length: 20 }, (_, number) => `work-${number + 1}`)
     const branches = Object.fromEntries(['main', ...names].map(name => [name, files]))
     desk = await openRealDesk({ built: await builtPage(), branches })
   })
@@ -223,6 +223,20 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
       await page.keyboard.press('Escape')
       expect(await page.getByRole('tab', { name: branch, selected: true }).count()).toBe(1)
     }
+  })
+
+  test('after the keys of Discard all changes, which ask also for one draft, and never edit', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('one.ts')
+    await page.getByRole('option', { name: 'one.ts' }).click()
+    await page.locator('.cm-content:focus').getByText('one').waitFor()
+    await page.keyboard.press('Alt+Shift+A')
+    await page.keyboard.type('x')
+    await isDraft('src/one.ts', `x${LINES}`)
+    await page.keyboard.press('Alt+Shift+A')
+    await page.getByRole('dialog').getByText('one.ts').first().waitFor()
+    await page.keyboard.press('Escape')
   })
 
   test('in a text field after a dialog or the palette over it was closed', async () => {
