@@ -259,6 +259,27 @@ test('a server has no network and no capabilities, can’t write to the files, a
   expect(stdout.match(/"Destination":"[^"]+"/g)).toEqual(['"Destination":"/workspace"'])
 })
 
+test('a server whose container is killed starts again, and finds what it found before', async () => {
+  const before = await problemsIn('main', 'src/use.ts')
+  expect(before).toHaveLength(1)
+  // Those of this desk only.
+  const ofTypeScript = async () => {
+    const format = '{{.Id}} {{json .Config.Cmd}} {{json .Mounts}}'
+    const { stdout } = await docker('inspect', '--format', format, ...(await containers()))
+    const lines = stdout
+      .split('\n')
+      .filter(line => line.includes('typescript-language-server') && line.includes(desk.state))
+    return lines.map(line => line.split(' ')[0] ?? '')
+  }
+  const killed = await ofTypeScript()
+  expect(killed.length).toBeGreaterThan(0)
+  await docker('kill', ...killed)
+  await until(async () => (await ofTypeScript()).some(id => !killed.includes(id)))
+  await open('main', 'src/use.ts')
+  await until(async () => (await problemsIn('main', 'src/use.ts')).length === 1)
+  expect(await problemsIn('main', 'src/use.ts')).toEqual(before)
+})
+
 test('switched off, all of them end, and nothing is left', async () => {
   await window.ask({ ask: 'switch language servers', isOn: false })
   expect(await window.ask({ ask: 'understand file', branch: 'main', path: 'src/use.ts' })).toEqual({
