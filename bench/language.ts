@@ -72,7 +72,7 @@ async function compare(rounds: number): Promise<void> {
     const round = async (what: 'checkout' | 'desk') => await roundOf(folder, what, path, join(folder, 'servers'))
     for (let at = 0; at < rounds; at++) {
       byHand.push(await round('checkout'))
-      // Removed at the end: for minutes after many files were deleted, ext4 takes up to twenty times longer to create one.
+      // Removed at the end: for minutes after many files were deleted, ext4 takes up to 20 times longer to create one.
       await rename(CHECKOUT, `${CHECKOUT}-${at}`)
       onDesk.push(await round('desk'))
     }
