@@ -226,6 +226,17 @@ function variablesOf(who: string, person: CommitIdentity | undefined): Record<st
 export const isAncestor = (where: Where, ancestor: Oid, of: Oid): Promise<boolean> =>
   holds(where, ['merge-base', '--is-ancestor', ancestor, of])
 
+/**
+ * Those of some commits that are in the history of none of some refs, which are options of rev-list (`--branches`,
+ * `--glob=…`). One process for all of them.
+ */
+export async function outsideOf(where: Where, commits: readonly Oid[], refs: readonly string[]): Promise<Set<Oid>> {
+  if (commits.length === 0) return new Set()
+  const input = commits.map(oid => `${oid}\n`).join('')
+  const outside = new Set((await read(where, ['rev-list', '--stdin', '--not', ...refs], { input })).split('\n'))
+  return new Set(commits.filter(oid => outside.has(oid)))
+}
+
 /** The best common ancestors of two commits: none for unrelated histories, several for criss-cross merges. */
 export async function mergeBases(where: Where, one: Oid, other: Oid): Promise<Oid[]> {
   const { stdout } = await run(where, ['merge-base', '--all', one, other], { ok: [0, 1] })

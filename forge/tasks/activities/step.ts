@@ -394,8 +394,8 @@ export class StepWork implements StepActivities {
   }
 
   /**
-   * Asks the budget that several machines share. What it grants is recorded in this machine's ledger too, which decides
-   * nothing then, but learns how long answers are.
+   * Asks the budget that several machines share. What it grants is recorded in this machine's ledger too, which learns
+   * how long answers are, and by which no machine alone passes a limit.
    */
   async #reserveShared(
     run: Parameters<typeof askShared>[0],
@@ -403,7 +403,18 @@ export class StepWork implements StepActivities {
     options: { limits: Limits; isWhole: boolean },
   ): Promise<Paid | 'wait'> {
     const granted = await askShared(run, asked, options)
-    return granted === 'wait' ? 'wait' : { ...run.ledger.open(asked, granted.room), shared: granted.id }
+    if (granted === 'wait') return 'wait'
+    const { id: shared, room } = granted
+    const giveBack = () => run.budget.settle(run.store.run, { id: shared }, usedBy(undefined))
+    try {
+      const own = run.ledger.openGranted(asked, room, options.limits)
+      if (own !== 'wait') return { ...own, shared }
+      await giveBack()
+      return own
+    } catch (error) {
+      await giveBack()
+      throw error
+    }
   }
 
   async #ask(

@@ -120,11 +120,12 @@ async function prune(
 /** Removes a pruned run from the hub, from which it would come back otherwise. */
 async function removeFromHub(place: RunPlace, run: RunId, what: { result: boolean }): Promise<void> {
   try {
-    await (await place.hub())?.of(run).remove(what)
+    if ((await (await place.hub())?.of(run).remove(what)) !== false) return
   } catch (error) {
     if (!(error instanceof HubTrouble)) throw error
     throw new Failure(`${error.message} So ${run} is still there: forge runs --prune ${run} once it answers.`)
   }
+  throw new Failure(`Another machine has written to ${run} meanwhile, so it stays on the hub: see forge runs.`)
 }
 
 /** The lines about what was removed, how to restore it, and what stays. */

@@ -204,17 +204,28 @@ export class SharedRun implements Disposable {
     if (this.#soon || this.#later) await this.push().catch(() => undefined)
   }
 
-  /** Removes the run from the hub, and what is known of the hub's. @throws HubTrouble where that is not possible. */
-  async remove({ result }: { result: boolean }): Promise<void> {
+  /**
+   * Removes the run from the hub, and what is known of the hub's. Gives false where another machine has written what is
+   * not known here: then nothing is removed. A combined result that a person has committed to stays. @throws HubTrouble
+   * where that is not possible.
+   */
+  async remove({ result }: { result: boolean }): Promise<boolean> {
+    const { repository } = this.objects
+    const known = await this.#tipOf(this.#there)
     const there = await this.remote.look(this.#store)
-    const branch = result ? await this.remote.look(resultRef(this.run)) : undefined
-    const gone: Pushed[] = [
-      ...(there === undefined ? [] : [{ ref: this.#store, to: undefined, expected: there }]),
-      ...(branch === undefined ? [] : [{ ref: resultRef(this.run), to: undefined, expected: branch }]),
-    ]
-    if (gone.length > 0) await this.remote.push(gone)
-    const from = await this.#tipOf(this.#there)
-    if (from) await this.#move([{ ref: this.#there, from, to: undefined }])
+    if (there !== undefined) {
+      if (there !== known) return false
+      const branch = result ? await this.remote.look(resultRef(this.run)) : undefined
+      const isOfRun =
+        branch !== undefined && (await isCommit(this.objects, branch)) && (await isAncestor(repository, branch, there))
+      const gone: Pushed[] = [
+        { ref: this.#store, to: undefined, expected: there },
+        ...(isOfRun ? [{ ref: resultRef(this.run), to: undefined, expected: branch }] : []),
+      ]
+      if (!(await this.remote.push(gone))) return false
+    }
+    if (known) await this.#move([{ ref: this.#there, from: known, to: undefined }])
+    return true
   }
 
   /**

@@ -162,7 +162,7 @@ export class Ledger implements Disposable {
       addTables(database)
       using ledger = new Ledger(database)
       if (ledger.#fact('complete') === undefined) return undefined
-      const open = ledger.#open().filter(isUnderWay)
+      const open = ledger.#openOnes().filter(isUnderWay)
       const [out, now] = [open.filter(({ batch }) => batch === 1), open.filter(({ batch }) => batch === 0)]
       const sending = { count: now.length, since: Math.min(...now.map(({ at }) => at)) }
       const batch = {
@@ -188,12 +188,28 @@ export class Ledger implements Disposable {
       let beyond: Beyond | undefined
       for (const room of this.roomsFor(asked, { isWhole })) {
         beyond = whyBeyond(this.#sums(), room, limits)
-        if (!beyond) return this.open(asked, room)
+        if (!beyond) return this.#open(asked, room)
       }
       if (!beyond) throw new Error('A request has room for no answer')
-      if (beyond.limit !== 'requests' && this.#open().some(isUnderWay)) return 'wait'
-      throw outOfBudget(beyond)
+      return this.#refuse(beyond)
     })
+  }
+
+  /**
+   * Records a request that the budget of several machines has granted. What that says can't be trusted where others
+   * use the same server, so this machine's own requests alone must not pass a limit: gives 'wait', and throws, as
+   * {@link reserve} does.
+   */
+  openGranted(asked: AskedBudget, room: Room, limits: Limits): Reservation | 'wait' {
+    return this.#together(() => {
+      const beyond = whyBeyond(this.#sums(), room, limits)
+      return beyond ? this.#refuse(beyond) : this.#open(asked, room)
+    })
+  }
+
+  #refuse(beyond: Beyond): 'wait' {
+    if (beyond.limit !== 'requests' && this.#openOnes().some(isUnderWay)) return 'wait'
+    throw outOfBudget(beyond)
   }
 
   /**
@@ -210,8 +226,7 @@ export class Ledger implements Disposable {
     }))
   }
 
-  /** Records that a request may be sent and use this much. */
-  open(asked: AskedBudget, room: Room): Reservation {
+  #open(asked: AskedBudget, room: Room): Reservation {
     return { id: this.#insertOpen(asked, room, room.output), output: room.output }
   }
 
@@ -331,7 +346,7 @@ export class Ledger implements Disposable {
    */
   spent(): Spent {
     const { requests, input, output, cost } = this.#sums()
-    const open = this.#open().filter(isUnderWay)
+    const open = this.#openOnes().filter(isUnderWay)
     return { requests, input, output, cost: Math.max(0, cost - open.reduce((sum, it) => sum + it.cost, 0)) }
   }
 
@@ -393,7 +408,7 @@ export class Ledger implements Disposable {
   }
 
   /** The reservations that were never settled. */
-  #open(): Open[] {
+  #openOnes(): Open[] {
     return this.#database.query<Open, []>('SELECT id, owner, at, cost, batch FROM requests WHERE settled = 0').all()
   }
 

@@ -7,7 +7,7 @@
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
 import { listCheckouts, mainFolder } from '../../../core/git/checkouts.ts'
-import { independentOf, mergeBases } from '../../../core/git/commits.ts'
+import { independentOf, mergeBases, outsideOf } from '../../../core/git/commits.ts'
 import { mergeTrees } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { moveRefsPatiently } from '../../../core/git/patience.ts'
@@ -64,13 +64,13 @@ export async function pruneRun(
   const moves = [...(isKept ? [] : own), ...going].map(({ name, oid }) => ({ ref: name, from: oid, to: undefined }))
   await moveRefsPatiently(repository, [...safe.moves, ...moves], { message: `forge: prune ${id}`, own: 'refs/forge/' })
   if (!isKept) await rm(join(await runsFolder(repository, env), id), { recursive: true, force: true })
-  const left = await Promise.all(ending.map(({ oid }) => isNamed(repository, oid)))
+  const lost = await outsideOf(repository, tipsOf(ending), ['--glob=refs/*'])
   return {
     isKept,
     refs: moves.map(({ ref }) => ref),
     kept: branches.filter(branch => !going.includes(branch)).map(({ name }) => name),
     saved: safe.saved,
-    lost: ending.filter((_, at) => !left[at]).map(({ name, oid }) => ({ branch: shortName(name), at: oid })),
+    lost: ending.filter(({ oid }) => lost.has(oid)).map(({ name, oid }) => ({ branch: shortName(name), at: oid })),
   }
 }
 
@@ -79,44 +79,37 @@ const isFinished = (ref: RefName): boolean => /\/(result|done)$/.test(ref)
 
 const branchOfAttempt = (run: RunId, ref: RefName): RefName => `${BRANCHES}${run}/${ref.slice(attemptsRef(run).length)}`
 
+const tipsOf = (refs: readonly Ref[]): Oid[] => [...new Set(refs.map(({ oid }) => oid))]
+
 const shortName = (ref: RefName): string => ref.slice('refs/heads/'.length)
+
+/** The user's branches, as options of rev-list. */
+const USERS = ['--exclude=forge/*', '--branches']
 
 /** The tips of a run's branches that are on a branch of the user's, merged or landed. */
 async function landedOf(objects: Objects, run: RunId, branches: readonly Ref[]): Promise<Set<Oid>> {
   const { repository } = objects
   if (branches.length === 0) return new Set()
   const told = await landingsOf(repository, run)
-  const tips = [...new Set(branches.map(({ oid }) => oid))]
+  const tips = tipsOf(branches)
+  const unmerged = await outsideOf(repository, tips, USERS)
   const here = (await readHead(repository)).oid
-  const isLanded = async (tip: Oid): Promise<boolean> =>
-    told.has(tip) ||
-    (await isMerged(repository, tip)) ||
-    (here !== undefined && (await addsNothing(objects, here, tip)))
   const landed = new Set<Oid>()
-  for (const tip of tips) if (await isLanded(tip)) landed.add(tip)
+  for (const tip of tips)
+    if (told.has(tip) || !unmerged.has(tip) || (here !== undefined && (await addsNothing(objects, here, tip))))
+      landed.add(tip)
   // Everything that a landed tip builds on was landed with it.
-  for (const tip of tips) {
-    if (landed.has(tip)) continue
-    const args = ['for-each-ref', '--format=%(objectname)', `--contains=${tip}`, `${BRANCHES}${run}/`]
-    const above = (await read(repository, args)).split('\n')
-    if (above.some(oid => landed.has(oid))) landed.add(tip)
-  }
-  return landed
+  const open = await outsideOf(repository, tips, [...landed])
+  return new Set(tips.filter(tip => !open.has(tip)))
 }
 
 /** The tips of a run that commits on the user's branches name as landed. */
 async function landingsOf(repository: Repository, run: RunId): Promise<Set<Oid>> {
   const wanted = ['--fixed-strings', `--grep=Forge-Run: ${run}`, '--format=%(trailers:key=Forge-Landed,valueonly)']
   // Only commits that are newer than the run's base.
-  const where = ['--exclude=forge/*', '--branches', '--not', `--glob=${BRANCHES}${run}/`]
+  const where = [...USERS, '--not', `--glob=${BRANCHES}${run}/`]
   const words = (await read(repository, ['log', ...wanted, ...where])).split('\n')
   return new Set(words.filter(word => isOid(repository.format, word)))
-}
-
-/** Whether a branch of the user's contains a commit. */
-async function isMerged(repository: Repository, oid: Oid): Promise<boolean> {
-  const names = await read(repository, ['for-each-ref', '--format=%(refname)', `--contains=${oid}`, 'refs/heads/'])
-  return names.split('\n').some(name => name !== '' && !name.startsWith(BRANCHES))
 }
 
 /** Whether a merge would change nothing: then the content is already there. */
@@ -132,18 +125,19 @@ async function addsNothing(objects: Objects, here: Oid, tip: Oid): Promise<boole
  */
 async function save(objects: Objects, going: readonly Ref[]): Promise<{ moves: Move[]; saved: Pruned['saved'] }> {
   const { repository } = objects
-  const open: Ref[] = []
-  for (const branch of going)
-    if (!(await isMerged(repository, branch.oid)) && !(await isNamed(repository, branch.oid, KEPT))) open.push(branch)
+  const unkept = await outsideOf(repository, tipsOf(going), [...USERS, `--glob=${KEPT}*`])
+  const open = resultFirst(going.filter(({ oid }) => unkept.has(oid)))
   // A tip that another one contains needs no ref.
-  const tips = open.length > 0 ? await independentOf(repository, [...new Set(open.map(({ oid }) => oid))]) : []
-  const moves = tips.flatMap(tip => {
-    const branch = resultFirst(open).find(({ oid }) => oid === tip)
-    return branch ? [{ ref: `${KEPT}${shortName(branch.name)}-${tip.slice(0, 8)}`, from: undefined, to: tip }] : []
+  const tips = await independentOf(repository, tipsOf(open))
+  const names = firstNames(open)
+  const moves = tips.map(tip => {
+    const ref = `${KEPT}${shortName(names.get(tip) ?? '')}-${tip.slice(0, 8)}`
+    return { ref, from: undefined, to: tip }
   })
-  const there = (await listRefs(repository, [KEPT])).map(({ name, oid }) => ({ ref: name, to: oid }))
+  const made = moves.map(({ ref, to }) => ({ name: ref, oid: to }))
+  const kept = firstNames([...(await listRefs(repository, [KEPT])), ...made])
   const saved = resultFirst(going).flatMap(({ name, oid }) => {
-    const at = [...there, ...moves].find(({ to }) => to === oid)?.ref
+    const at = kept.get(oid)
     return at === undefined ? [] : [{ branch: shortName(name), at }]
   })
   return { moves, saved }
@@ -154,8 +148,6 @@ const resultFirst = (branches: readonly Ref[]): Ref[] => {
   return branches.toSorted((one, other) => Number(isResult(other)) - Number(isResult(one)))
 }
 
-/** Whether any ref with this prefix contains a commit. */
-async function isNamed(repository: Repository, oid: Oid, prefix = 'refs/'): Promise<boolean> {
-  const args = ['for-each-ref', '--count=1', '--format=%(refname)', `--contains=${oid}`, prefix]
-  return (await read(repository, args)).trim() !== ''
-}
+/** Of the names of each commit the first one. */
+const firstNames = (refs: readonly Ref[]): Map<Oid, RefName> =>
+  new Map(refs.toReversed().map(({ name, oid }) => [oid, name]))

@@ -3,7 +3,7 @@
  * machine, whatever happens to one of them. For a hundred moments: `bun test/support/fleet-chaos.ts`.
  */
 import { afterEach, describe, expect, test } from 'bun:test'
-import { rm, writeFile } from 'node:fs/promises'
+import { exists, mkdir, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Fleet, hasNetworks } from '../../support/fleet.ts'
 import { endure, type Kind } from '../../support/fleet-chaos.ts'
@@ -168,6 +168,36 @@ describe.skipIf(hasNoTemporal)('a run on several machines', () => {
       // The plan is asked for at once.
       expect(it.model.requests.length + ids.length).toBe(REQUESTS)
       expect(it.model.requests).toHaveLength(1)
+      await second.forge('show', run)
+      expect(await second.git('rev-parse', `forge/${run}/result^{tree}`)).toBe(await treeOf(it))
+    },
+    MINUTES,
+  )
+
+  test(
+    'submits a batch once where the machine that was about to is killed after the hub has heard of it',
+    async () => {
+      const env = { FORGE_BATCH_WINDOW: '0.4', FORGE_PRICES: 'openai/scripted=4/20/0.4/4' }
+      const it = await make({ machines: 2, env }, 0)
+      const [first, second] = [it.machine(0), it.machine(1)]
+      // The hub has taken what is about to be submitted, and lets the machine wait for its answer.
+      const [hook, told] = [join(it.hub, 'hooks/post-receive'), join(it.hub, 'told')]
+      const stores = `$(git for-each-ref --format='%(refname)' 'refs/forge/runs/')`
+      const holding = `git grep -q '"newest"' ${stores} -- batches && touch '${told}' && while [ -e '${hook}' ]; do sleep 0.1; done`
+      await mkdir(join(it.hub, 'hooks'), { recursive: true })
+      await writeFile(hook, `#!/bin/sh\n${holding}\nexit 0\n`, { mode: 0o755 })
+      await first.work()
+      const run = await it.begin(first, ['--batch'])
+      await until(() => exists(told))
+      await first.kill()
+      await rm(hook)
+      expect(it.model.batches.batches).toEqual([])
+      await second.work()
+      expect(await it.ends(run)).toBe('COMPLETED')
+      const ids = it.model.batches.lines.map(({ id }) => id)
+      expect(new Set(ids).size).toBe(ids.length)
+      expect(it.model.requests).toHaveLength(1)
+      expect(ids).toHaveLength(REQUESTS - 1)
       await second.forge('show', run)
       expect(await second.git('rev-parse', `forge/${run}/result^{tree}`)).toBe(await treeOf(it))
     },

@@ -264,6 +264,19 @@ test('limits that a push to the hub has raised do not count, nor do answers that
   expect(scene.model.requests).toHaveLength(1)
 })
 
+test('a machine passes no limit by itself, though a stranger on the same server answers for the budget', async () => {
+  await using scene = await makeSharedScene({ script: () => answer(GIVEN_UP), limits: { requests: 2 } })
+  scene.budgets.reserve = async (_, { rooms }) => ({
+    id: 'theirs',
+    granting: { is: 'granted', output: rooms[0]?.output ?? 0 },
+  })
+  await send(scene, 'stack/1/1', 1)
+  await send(scene, 'stack/1/2', 2)
+  const failure = await failureOf(send(scene, 'stack/1/3', 3))
+  expect({ type: failure.type, details: failure.details }).toEqual({ type: 'OutOfBudget', details: ['requests'] })
+  expect(scene.model.requests).toHaveLength(2)
+})
+
 test('a storm of 429 ends with all answers, and few requests are sent in it', async () => {
   let refused = 0
   let end = 0

@@ -15,9 +15,14 @@ const filesOf = (word: string) => Object.fromEntries(NAMES.map(name => [name, `f
 const settled = (word: (name: string) => string) => (text: string) =>
   NAMES.filter(name => new RegExp(`^${name}$`, 'm').test(text)).map(name => write(name, `first\n${word(name)}last\n`))
 
-/** The directory of a run of Forklift whose agent has resolved one file, and asks about another. Gives its name. */
-async function stuckRun(scene: TaskScene, { ours, theirs }: { ours: string; theirs: string }): Promise<string> {
-  const name = 'repository_20261124_101112'
+type Sides = { ours: string; theirs: string }
+
+/**
+ * The directory of a run of Forklift whose agent has resolved one file, and asks about another; or, with exit code 2,
+ * ran out of time. Gives its name.
+ */
+async function endedRun(scene: TaskScene, { ours, theirs }: Sides, exitCode: 2 | 4 = 4): Promise<string> {
+  const name = `repository_20261124_10111${exitCode}`
   const path = join(scene.env.XDG_STATE_HOME ?? '', 'forklift/runs', name)
   const [workspace, state] = [join(path, 'workspace'), join(path, 'harness-state')]
   await mkdir(state, { recursive: true })
@@ -29,8 +34,8 @@ async function stuckRun(scene: TaskScene, { ours, theirs }: { ours: string; thei
   await writeFile(join(workspace, 'src/0.txt'), 'first\nby the agent\nlast\n')
   const forkMd = 'The fork says: keep both.\n'
   await writeFile(join(state, 'fork-context.md'), forkMd)
-  await writeFile(join(path, 'STUCK.md'), 'Which side of src/5.txt?\n')
-  const startedAt = '2026-11-24T10:11:12.000Z'
+  if (exitCode === 4) await writeFile(join(path, 'STUCK.md'), 'Which side of src/5.txt?\n')
+  const startedAt = `2026-11-24T10:11:1${exitCode}.000Z`
   const metadata = {
     ...{ version: '1', origin: 'https://forge.example/me/fork', upstream: 'https://forge.example/up/project' },
     ...{ branch: 'main', upstreamBranch: 'main', originCommit: ours, startCommit: ours, upstreamCommit: theirs },
@@ -38,9 +43,10 @@ async function stuckRun(scene: TaskScene, { ours, theirs }: { ours: string; thei
     ...{ forkMd: new Bun.CryptoHasher('sha256').update(forkMd).digest('hex'), image: '', container: '' },
     ...{ model: 'agent-model', variant: '', agent: 'build', timeLimitSeconds: 480 },
   }
-  const ended = { exitCode: 4, outcome: 'The agent is stuck', startedAt, endedAt: startedAt }
+  const outcome = exitCode === 4 ? 'The agent is stuck' : 'The agent ran out of time'
+  const ended = { exitCode, outcome, startedAt, endedAt: startedAt }
   await writeFile(join(path, 'metadata.json'), JSON.stringify(metadata))
-  await writeFile(join(path, 'agent.json'), JSON.stringify({ exitCode: 4, seconds: 1 }))
+  await writeFile(join(path, 'agent.json'), JSON.stringify({ exitCode, seconds: 1 }))
   await writeFile(join(path, 'outcome.json'), JSON.stringify(ended))
   return name
 }
@@ -179,7 +185,7 @@ describe.skipIf(hasNoTemporal)('forge resolve', () => {
   test(
     'continues a run of Forklift that got stuck: keeps what its agent resolved, and leaves a branch to publish',
     async () => {
-      const run = await stuckRun(scene, { ours, theirs })
+      const run = await endedRun(scene, { ours, theirs })
       let told = ''
       const edits = settled(name => `${name} of both\n`)
       scene.model.knows('Merge upstream', {
@@ -207,6 +213,28 @@ describe.skipIf(hasNoTemporal)('forge resolve', () => {
       const how = mergeInPartsIn(await scene.git('log', '-1', '--format=%B', branch))
       expect(how).toMatchObject({ parts: 2, files: 9, left: 0, before: { model: 'agent-model', conflicts: 1 } })
       expect(how?.models).toEqual([{ model: expect.stringContaining('/'), parts: 2 }])
+    },
+    LONG,
+  )
+
+  test(
+    'continues a run of Forklift that ran out of time in the middle of its merge',
+    async () => {
+      const run = await endedRun(scene, { ours, theirs }, 2)
+      const edits = settled(name => `${name} of both\n`)
+      scene.model.knows('Merge upstream', {
+        tasks: [],
+        answer: ({ kind, text }) => (kind === 'resolve' ? done('Keep both.', ...edits(text)) : undefined),
+      })
+      const { code, err, out } = await scene.forge(['resolve', '--forklift', run, '--yes'])
+      expect({ code, out: code === 0 ? '' : out + err }).toEqual({ code: 0, out: '' })
+      expect(err).toContain("1 conflict resolved by Forklift's agent is kept.\n9 files in conflict, in 2 parts.\n")
+      const landed = await scene.forge(['land', runIn(err), '--yes'])
+      expect({ code: landed.code, err: landed.err }).toEqual({ code: 0, err: '' })
+      const branch = `forklift-${run.slice(-15)}`
+      expect(await scene.git('log', '-1', '--format=%P', branch)).toBe(`${ours} ${theirs}`)
+      expect(await scene.git('show', `${branch}:src/0.txt`)).toBe('first\nby the agent\nlast')
+      expect(await scene.git('show', `${branch}:src/5.txt`)).toBe('first\nsrc/5.txt of both\nlast')
     },
     LONG,
   )

@@ -8,6 +8,7 @@ import { formerQueuesOf, queueOf } from '../../../../forge/tasks/engine/reposito
 import { HubTrouble } from '../../../../forge/tasks/hub/remote.ts'
 import { SharedRuns } from '../../../../forge/tasks/hub/shared-runs.ts'
 import { doneRef, resultRef } from '../../../../forge/tasks/runs/folder.ts'
+import { pruneRun } from '../../../../forge/tasks/runs/pruning.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
 import { setRef } from '../../../../forge/tasks/steps/commits.ts'
 import { bare, commit, git, gitWith, PLAIN } from '../../../support/git.ts'
@@ -204,6 +205,54 @@ test('what a machine has not pushed before it was killed takes the place of noth
   await two.runs.of(RUN).fetch()
   expect(String(await storeOf(two).get('status.json'))).toBe('done')
   expect(await git(two.path, 'ls-tree', '-r', '--name-only', `refs/forge/runs/${RUN}/store`)).toContain('kept/')
+})
+
+test('a run that one machine prunes does not come back from another one, which keeps its own copy', async () => {
+  const [one, two] = both()
+  await storeOf(one).put('wish', 'Write notes')
+  const done = await commit(one.path, 'work', { 'a.txt': 'a\n', 'b.txt': 'b\n' }, { parents: [base] })
+  await setRef(one.objects, resultRef(RUN), done, { message: '' })
+  one.runs.of(RUN).moved(resultRef(RUN), done)
+  await one.runs.of(RUN).push()
+  expect(await two.runs.fetchAll()).toEqual([RUN])
+  await two.runs.of(RUN).nameRefs()
+  await pruneRun(one.objects, RUN, { env: { XDG_STATE_HOME: folder.path }, all: true })
+  expect(await one.runs.of(RUN).remove({ result: true })).toBe(true)
+  const refs = async () => await git(hub, 'for-each-ref', '--format=%(refname)', 'refs/forge/runs', 'refs/heads/forge')
+  expect(await refs()).toBe('')
+  // What another machine does of itself: it looks, and its worker begins.
+  expect(await two.runs.fetchAll()).toEqual([])
+  expect(await two.runs.pushLeft()).toEqual([])
+  await two.runs.of(RUN).fetch()
+  expect(await refs()).toBe('')
+  expect(await one.runs.fetchAll()).toEqual([])
+  expect(await git(two.path, 'rev-parse', resultRef(RUN))).toBe(done)
+  // It prunes its own copy, too, or goes on with it, and then the run is there again with all of it.
+  await storeOf(two).put('answer', 'More notes')
+  await two.runs.of(RUN).push()
+  expect(await one.runs.fetchAll()).toEqual([RUN])
+  await one.runs.of(RUN).nameRefs()
+  expect(await git(one.path, 'rev-parse', resultRef(RUN))).toBe(done)
+})
+
+test('pruning takes nothing from the hub that another machine or a person has put there meanwhile', async () => {
+  const [one, two] = both()
+  await storeOf(one).put('wish', 'Write notes')
+  const done = await commit(one.path, 'work', { 'b.txt': 'b\n' }, { parents: [base] })
+  one.runs.of(RUN).moved(resultRef(RUN), done)
+  await one.runs.of(RUN).push()
+  await two.runs.of(RUN).fetch()
+  await storeOf(two).put('answer', 'More notes')
+  await two.runs.of(RUN).push()
+  const store = `refs/forge/runs/${RUN}/store`
+  const newer = await git(hub, 'rev-parse', store)
+  expect(await one.runs.of(RUN).remove({ result: true })).toBe(false)
+  expect(await git(hub, 'rev-parse', store)).toBe(newer)
+  await one.runs.of(RUN).fetch()
+  const theirs = await commit(hub, 'theirs', { 'b.txt': 'by hand\n' }, { parents: [done] })
+  await git(hub, 'update-ref', resultRef(RUN), theirs)
+  expect(await one.runs.of(RUN).remove({ result: true })).toBe(true)
+  expect(await git(hub, 'for-each-ref', '--format=%(objectname)', store, resultRef(RUN))).toBe(theirs)
 })
 
 test('a push to the hub takes nothing from what a run keeps, and is in the way of no other run', async () => {

@@ -1,7 +1,8 @@
 /** The storage of runs: found by refs and folders, and pruned. */
 import { expect, test } from 'bun:test'
-import { exists } from 'node:fs/promises'
+import { exists, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { openObjects } from '../../../../core/git/objects.ts'
 import {
   attemptRef,
   doneRef,
@@ -14,7 +15,7 @@ import {
 } from '../../../../forge/tasks/runs/folder.ts'
 import { pruneRun } from '../../../../forge/tasks/runs/pruning.ts'
 import { RunStore } from '../../../../forge/tasks/runs/store.ts'
-import { commit } from '../../../support/git.ts'
+import { commit, gitWith } from '../../../support/git.ts'
 import { makePlace } from '../../../support/repository.ts'
 
 test('a new run is named by its day and what it is about', () => {
@@ -154,4 +155,25 @@ test('one task that was landed goes with its branches, in whatever way that was,
   const pruned = await pruneRun(place.objects, run, { env: { XDG_STATE_HOME: place.folder }, all: false })
   expect(pruned.kept).toEqual([doneRef(run, 'docs')])
   expect(pruned.refs).toEqual([doneRef(run, 'parser')])
+})
+
+test('letting go of a run of many tasks takes no more processes of git than one of few', async () => {
+  await using place = await makePlace()
+  const run = '20261122-c-0000'
+  const base = await commit(place.path, 'main', { 'a.txt': 'a' })
+  const made = Array.from({ length: 60 }, (_, at) => {
+    const commit = `commit ${attemptRef(run, `t${at}`, 1)}\ncommitter Max <max@notes.example> ${1_790_000_000 + at} +0000\n`
+    return `${commit}data 1\nx\nfrom ${base}\nM 100644 inline ${at}.txt\ndata 1\nx\n\n`
+  })
+  await gitWith(place.path, ['fast-import', '--quiet'], made.join(''))
+  const bin = join(place.folder, 'bin')
+  const log = join(place.folder, 'log')
+  await mkdir(bin)
+  const counting = `#!/bin/sh\necho >>'${log}'\nPATH=\${PATH#*:} exec git "$@"\n`
+  await writeFile(join(bin, 'git'), counting, { mode: 0o755 })
+  const env = { ...place.repository.env, PATH: `${bin}:${process.env.PATH}` }
+  await using objects = openObjects({ ...place.repository, env })
+  const pruned = await pruneRun(objects, run, { env: { XDG_STATE_HOME: place.folder }, all: false })
+  expect(pruned.saved).toHaveLength(60)
+  expect((await readFile(log, 'utf8')).length).toBeLessThan(20)
 })
