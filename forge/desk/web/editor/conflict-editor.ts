@@ -348,17 +348,25 @@ function change(view: EditorView, number: number): void {
   if (again) showConflict(view, again)
 }
 
-/** Goes to the next (1) or previous (-1) open conflict from the cursor, wrapping around. */
-export function moveToConflict(view: EditorView, by: 1 | -1): void {
+/**
+ * Where going to a conflict begins: at the cursor, ending at the last conflict or wrapping around, or at the start of
+ * the file (or at its end, to go backwards).
+ */
+export type ConflictStart = 'cursor' | 'cursor, wrapping' | 'edge'
+
+/** Goes to the next (1) or previous (-1) open conflict. Returns false if there is none. */
+export function moveToConflict(view: EditorView, by: 1 | -1, start: ConflictStart): boolean {
   const { open } = conflictsOf(view.state)
   const focused = focusedNumber(view)
   const at = open.findIndex(({ number }) => number === focused)
   const head = view.state.selection.main.head
   const behind = open.findIndex(({ region }) => region.from >= head)
-  const first = by === 1 ? Math.max(0, behind) : behind < 0 ? open.length - 1 : behind - 1
-  const next = at >= 0 ? at + by : first
-  const conflict = open[(next + open.length) % open.length] ?? open[0]
+  const nextOfCursor = behind < 0 ? open.length : behind
+  const next = at >= 0 ? at + by : by === 1 ? nextOfCursor : nextOfCursor - 1
+  const edge = open.at(by === 1 ? 0 : -1)
+  const conflict = start === 'edge' ? edge : (open[next] ?? (start === 'cursor, wrapping' ? edge : undefined))
   if (conflict) showConflict(view, conflict)
+  return conflict !== undefined
 }
 
 function focusedNumber(view: EditorView): number | undefined {
