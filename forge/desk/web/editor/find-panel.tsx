@@ -7,20 +7,23 @@ import {
   findNext,
   findPrevious,
   getSearchQuery,
+  openSearchPanel,
   replaceAll,
   replaceNext,
   SearchQuery,
   search,
   setSearchQuery,
 } from '@codemirror/search'
-import type { EditorState, Extension } from '@codemirror/state'
-import { EditorView, type Panel, runScopeHandlers, type ViewUpdate } from '@codemirror/view'
+import { type EditorState, type Extension, Prec } from '@codemirror/state'
+import { EditorView, keymap, type Panel, runScopeHandlers, type ViewUpdate } from '@codemirror/view'
 import { batch, type Signal, signal } from '@preact/signals'
 import { render } from 'preact'
 import { Button, IconButton, Toggle } from '../ui/words.tsx'
 
 /** More matches than these are not counted. */
 const MAX_COUNTED_MATCHES = 999
+/** A longer selection is not searched for. */
+const MAX_SOUGHT_CHARS = 100
 /** Matches are counted this many milliseconds after the last change of the text. */
 const COUNT_DELAY_MS = 100
 
@@ -31,7 +34,30 @@ interface Found {
   isReadOnly: Signal<boolean>
 }
 
-export const findPanel: Extension = search({ top: true, createPanel: makePanel })
+export const findPanel: Extension = [
+  search({ top: true, createPanel: makePanel }),
+  Prec.high(keymap.of([{ key: 'Mod-f', run: find, scope: 'editor search-panel' }])),
+]
+
+/** Opens the panel with the selected text, or focuses it; what is in its field is selected. */
+function find(view: EditorView): boolean {
+  const { main } = view.state.selection
+  const selected = view.state.sliceDoc(main.from, main.to)
+  const isSought = view.hasFocus && selected !== '' && selected.length <= MAX_SOUGHT_CHARS && !selected.includes('\n')
+  openSearchPanel(view)
+  const query = getSearchQuery(view.state)
+  // A selected text is not an expression.
+  if (isSought && query.regexp) {
+    const search = selected.replace(/[$()*+.?[\\\]^{|}]/g, '\\$&')
+    view.dispatch({ effects: setSearchQuery.of(new SearchQuery({ ...query, search })) })
+  }
+  const field = view.dom.querySelector<HTMLInputElement>('.find-panel [name="search"]')
+  if (!field) return true
+  // The panel renders it later, when the next letter may have been typed.
+  field.value = getSearchQuery(view.state).search
+  field.select()
+  return true
+}
 
 function makePanel(view: EditorView): Panel {
   const dom = document.createElement('div')

@@ -3,11 +3,22 @@ import type { Action, Actions } from '../ui/action.ts'
 import { named } from '../ui/names.ts'
 import { goToCommit, newBranch } from './actions.ts'
 import type { PaletteMode } from './palette-mode.ts'
-import { type Page, REPOSITORY, TASKS } from './state.ts'
+import { type Page, REPOSITORY, TASKS, type Tab } from './state.ts'
 import { redoHere, undoableHere, undoHere } from './undo.ts'
 
 const open = (mode: PaletteMode) => (page: Page) => {
   page.palette.value = mode
+}
+
+/** The branch whose files are searched from the repository's and the tasks' view: that of HEAD. */
+const branchOfHead = (page: Page) => page.branch(page.desk.value?.head ?? '') ?? page.desk.value?.branches[0]
+
+const hasFiles = (page: Page) => page.tab.value !== undefined || branchOfHead(page) !== undefined
+
+/** The tab that is shown; if it is the repository's or the tasks', shows HEAD's branch. */
+function showFiles(page: Page): Tab | undefined {
+  const branch = branchOfHead(page)
+  return page.tab.peek() ?? (branch && page.open({ kind: 'branch', branch: branch.name }))
 }
 
 export const findActions = {
@@ -16,15 +27,18 @@ export const findActions = {
     label: 'Go to file…',
     keys: 'Ctrl+P',
     icon: 'file',
-    isPossible: page => page.tab.value !== undefined,
-    run: open('files'),
+    isPossible: hasFiles,
+    run: page => {
+      showFiles(page)
+      page.palette.value = 'files'
+    },
   },
   findInFiles: {
     label: 'Find in files',
     keys: 'Ctrl+Shift+F',
     icon: 'search',
-    isPossible: page => page.tab.value !== undefined,
-    run: page => page.tab.peek()?.find(),
+    isPossible: hasFiles,
+    run: page => showFiles(page)?.find(),
   },
   openBranch: { label: 'Open a branch…', keys: 'Alt+B', icon: 'branch', run: open('branches') },
   goToCommit: { label: 'Go to a commit…', keys: 'Alt+C', icon: 'commit', run: goToCommit },
