@@ -16,6 +16,7 @@ import type { NamedPlace, PaletteMode } from '../page/palette-mode.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { useFoundCommits } from '../review/found-commits.ts'
 import type { Command } from '../ui/action.ts'
+import { closeModal } from '../ui/focus.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { baseName, folderOf, markedPieces, named, readable, shortId, toName, withoutTricks } from '../ui/names.ts'
@@ -84,7 +85,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
   useLayoutEffect(() => {
     const element = dialog.current
     element?.showModal()
-    return () => element?.close()
+    return () => closeModal(element)
   }, [])
   // If the keys of another mode are pressed while the palette is open, the same dialog changes to that mode, so that
   // the focus stays in the dialog.

@@ -152,9 +152,9 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
           <textarea
             class="field"
             rows={3}
-            value={message.value ?? merging.message.trimEnd()}
+            value={message ?? merging.message.trimEnd()}
             onInput={event => {
-              message.value = event.currentTarget.value
+              tab.merging.writeMessage(event.currentTarget.value)
             }}
           />
         </label>

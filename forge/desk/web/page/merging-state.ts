@@ -4,6 +4,7 @@ import type { ConflictFile, Merging, MergingFile } from '../../contract/merging.
 import type { At } from '../../contract/values.ts'
 import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
+import { keep, kept } from './composer-state.ts'
 
 /** Delay after a change before the state is loaded again, in milliseconds. */
 const ASK_AFTER_MS = 120
@@ -12,8 +13,6 @@ const ASK_AFTER_MS = 120
 export class MergingState extends ServerValue<Merging | null> {
   /** The sides of the files in conflict loaded so far. */
   readonly files = signal<ReadonlyMap<string, ConflictFile>>(new Map())
-  /** The edited commit message; undefined: the server's. */
-  readonly message = signal<string | undefined>(undefined)
   /** Whether the side bar shows the explorer (true) or the conflicts (false); undefined: the default. */
   readonly showsExplorer = signal<boolean | undefined>(undefined)
   /** Whether Finish or Abort is running. */
@@ -26,15 +25,20 @@ export class MergingState extends ServerValue<Merging | null> {
 
   readonly #connection: Connection
   readonly #branch: string | undefined
+  readonly #place: string
+  /** The edited message for the commit that is merged or applied. */
+  readonly #message = signal<{ key: string; text: string | undefined } | undefined>(undefined)
   /** The commit that the loaded sides of conflicts belong to: a merge at another commit has other sides. */
   #step = ''
 
-  constructor(connection: Connection, at: At) {
+  /** `place`: a key that identifies the branch and its repository. */
+  constructor(connection: Connection, at: At, place: string) {
     const branch = at.kind === 'branch' ? at.branch : undefined
     super(async () => (branch === undefined ? null : await connection.ask('merging', { branch })), {
       delayMs: ASK_AFTER_MS,
     })
     this.#connection = connection
+    this.#place = place
     this.#branch = branch
   }
 
@@ -57,9 +61,24 @@ export class MergingState extends ServerValue<Merging | null> {
     if (step !== this.#step) {
       this.#step = step
       this.files.value = new Map()
-      this.message.value = undefined
     }
+    // An update of a merge has another commit of ours: the message stays.
+    const key = merging ? `message of the merge of ${merging.theirsCommit} in ${this.#place}` : undefined
+    if (key !== this.#message.peek()?.key)
+      this.#message.value = key === undefined ? undefined : { key, text: kept(key) || undefined }
     super.take(merging)
+  }
+
+  /** The edited commit message, kept in the browser until it is used; undefined: the server's. */
+  get message(): string | undefined {
+    return this.#message.value?.text
+  }
+
+  writeMessage(message: string | undefined): void {
+    const key = this.#message.peek()?.key
+    if (key === undefined) return
+    this.#message.value = { key, text: message }
+    keep(key, message ?? '')
   }
 
   /** A file of the merge; undefined for all others. */

@@ -7,6 +7,7 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { At, Change } from '../../contract/values.ts'
 import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
+import { KeptText } from './kept-text.ts'
 import type { OpenFiles } from './open-files.ts'
 import { type Base, branchBase } from './review-base.ts'
 
@@ -65,16 +66,18 @@ export class ReviewState extends ServerValue<Change[]> {
   readonly commenting = signal<(Pick<Comment, 'path' | 'side'> & { line: number; answers?: string }) | undefined>(
     undefined,
   )
-  /** The text of that comment so far. */
-  readonly comment = signal('')
+  /** The text of that comment so far. The browser keeps it until it is used or cancelled. */
+  readonly comment: KeptText
   /** The file selected in the list. */
   readonly current = signal<string | undefined>(undefined)
 
   readonly #page: Desk
   readonly #at: At
 
-  constructor(page: Desk, at: At) {
+  /** `place`: a key that identifies the branch or commit and its repository. */
+  constructor(page: Desk, at: At, place: string) {
     super(isCurrent => this.#compareNow(isCurrent), { forgetsOnFailure: true })
+    this.comment = new KeptText(`comment in ${place}`)
     this.#page = page
     this.#at = at
     this.comments = new ServerValue(() => page.connection.ask('comments', { at }))

@@ -78,11 +78,11 @@ export class Tab {
   constructor(page: Page, at: At, kept?: Layout['tabs'][number]) {
     this.at = at
     this.tree = new Tree(page.connection, at, kept?.folders ?? [])
-    this.review = new ReviewState(page, at)
     this.search = new TextSearch(page.connection, at)
     this.conversation = new ConversationState(page.connection, at)
-    this.merging = new MergingState(page.connection, at)
     const place = `${page.desk.peek()?.folder} ${placeOf(at)}`
+    this.review = new ReviewState(page, at, place)
+    this.merging = new MergingState(page.connection, at, place)
     this.composer = new ComposerState(place)
     this.#messageKey = `commit message in ${place}`
     this.#message = signal(keptInBrowser(this.#messageKey) || undefined)

@@ -174,19 +174,22 @@ function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text:
   // The focus goes back to the button that opened the field; to the diffs if there is none, as after the dialog.
   const close = () => {
     review.commenting.value = undefined
-    review.comment.value = ''
     const { current } = begunAt
     if (current instanceof HTMLElement && current.isConnected && current !== document.body) current.focus()
     else page.places.focus('diffs')
   }
+  const end = () => {
+    close()
+    review.comment.write('')
+  }
   const add = async () => {
-    const words = review.comment.peek().trim()
+    const words = review.comment.text.peek().trim()
     if (words === '') return
     try {
       const { path, side, line } = place
       const fields = { path, side, line, text: text.slice(0, MAX_LINE_CHARS), words }
       await page.connection.ask('comment', { at: tab.at, ...fields })
-      close()
+      end()
       page.solved(COMMENT, branchOf(tab))
       await review.comments.refresh()
     } catch (error) {
@@ -210,11 +213,12 @@ function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text:
         class="field"
         rows={3}
         maxLength={MAX_COMMENT_CHARS}
-        value={review.comment.value}
+        value={review.comment.text.value}
         onInput={event => {
-          review.comment.value = event.currentTarget.value
+          review.comment.write(event.currentTarget.value)
         }}
         onKeyDown={event => {
+          // What is typed is there again when the next comment is begun.
           if (event.key === 'Escape') close()
           else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void add()
           else return
@@ -225,8 +229,8 @@ function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text:
       <div class="row">
         <span class="meta">Kept as a git note; nothing is committed.</span>
         <span class="grow" />
-        <Button look="small" words="Cancel" onClick={close} />
-        <button type="submit" class="button main small" aria-disabled={review.comment.value.trim() === ''}>
+        <Button look="small" words="Cancel" onClick={end} />
+        <button type="submit" class="button main small" aria-disabled={review.comment.text.value.trim() === ''}>
           Comment
         </button>
       </div>

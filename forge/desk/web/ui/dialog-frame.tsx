@@ -1,6 +1,7 @@
 /** The frame of all dialogs: a title, the focus kept inside, and Escape. */
 import type { ComponentChildren, RefObject } from 'preact'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { closeModal } from './focus.ts'
 import { Button } from './words.tsx'
 
 interface FrameProps {
@@ -17,7 +18,7 @@ export function DialogFrame({ title, close, children, look = '' }: FrameProps) {
   useLayoutEffect(() => {
     const element = dialog.current
     element?.showModal()
-    return () => element?.close()
+    return () => closeModal(element)
   }, [])
   return (
     <dialog

@@ -77,6 +77,21 @@ export function isFocusLost(): boolean {
 }
 
 /**
+ * Closes a modal dialog that is about to leave the page. In Chromium, a text field to which the dialog returns the focus
+ * takes no letters if the dialog is removed in the same task, until it is focused again.
+ */
+export function closeModal(dialog: HTMLDialogElement | null): void {
+  dialog?.close()
+  const { activeElement: field } = document
+  if (!(field instanceof HTMLTextAreaElement || field instanceof HTMLInputElement)) return
+  queueMicrotask(() => {
+    if (document.activeElement !== field) return
+    field.blur()
+    field.focus({ preventScroll: true })
+  })
+}
+
+/**
  * Moves the focus from a clicked row to its list, which handles the keys: a row that kept the focus would still have
  * the ring after the selection has moved on. Not before the button is released: that would end a drag of the row.
  */

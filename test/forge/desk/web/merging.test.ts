@@ -244,6 +244,12 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     page = await openPage(browser.context, desk)
     await page.getByRole('list', { name: 'To review' }).getByText('claim.ts').first().waitFor()
     await page.getByLabel('Commit message').fill('Bring in 2.14')
+    // It outlives a reload, and an update.
+    await page.reload()
+    await commit(desk.path, BRANCH, { 'moved.txt': 'moved\n' })
+    await page.getByRole('button', { name: 'Update', exact: true }).click()
+    await page.getByText('0 conflicts are left').first().waitFor()
+    await until(async () => (await page.getByLabel('Commit message').inputValue()) === 'Bring in 2.14')
     await page.getByRole('button', { name: 'Finish' }).click()
     await desk.isMessage(BRANCH, 'Bring in 2.14')
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
