@@ -5,8 +5,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import * as v from 'valibot'
-import { markedPartsOf } from '../../../core/git/conflict-marks.ts'
-import { mergeLines } from '../../../core/git/merges.ts'
+import { markedPartsOf, markLength, mergeWithMarks } from '../../../core/git/conflict-marks.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
@@ -71,12 +70,23 @@ async function carryText(objects: Objects, { before, old, next, row }: TextPair)
   const theirs = folded(newText, row.mark ?? 0)
   if (!base || !ours || !theirs) return undefined
   const sides = [base, ours, theirs].map(({ text }) => Buffer.from(text, 'latin1')) as [Buffer, Buffer, Buffer]
-  // Where the resolution and the new merge changed the same lines, the new merge's conflict is left to be resolved.
-  const merged = await mergeLines(repository, ...sides, 'theirs').catch(error => {
+  const [oldBase, typedText, newMerge] = sides
+  const length = row.mark ?? markLength(sides)
+  const labels = { ours: 'typed in the merge', theirs: 'the branch' }
+  const versions = { base: oldBase, ours: typedText, theirs: newMerge }
+  const merged = await mergeWithMarks(repository, versions, labels, length).catch(error => {
     if (error instanceof GitError) return undefined
     throw error
   })
-  const text = merged && unfolded(merged.toString('latin1'), theirs.conflicts)
+  // Where a resolution no longer fits, the new merge's conflict is left to be resolved. Where the branch changed lines
+  // beside the conflicts that were also changed by typing, this is a conflict of its own.
+  const hasConflict = (lines: string) => lines.match(FOLDED) !== null
+  const parts = merged && markedPartsOf(merged.toString('latin1'), length)
+  const together = parts?.map(part => {
+    if ('same' in part) return part.same
+    return hasConflict(part.base) || hasConflict(part.theirs) ? part.theirs : part.lines
+  })
+  const text = together && unfolded(together.join(''), theirs.conflicts)
   if (text === undefined) return undefined
   const blob: NewObject = { type: 'blob', bytes: Buffer.from(text, 'latin1') }
   await writeObjects(repository, [blob])

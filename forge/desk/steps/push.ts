@@ -112,7 +112,7 @@ const knownTo = ({ name }: RemoteSettings, fetched: Oid | undefined): string[] =
 /** The preview of a push. */
 export async function previewPush(room: BranchServices, plan: PushPlan, drafts: number): Promise<Preview> {
   const { repository } = room.objects
-  const { target, remote, fetched, words, replaced, setsUpstream, is, says, commits } = plan
+  const { target, remote, fetched, words, isForced, replaced, setsUpstream, is, says, commits } = plan
   const [own, hooks, brings] = await Promise.all([
     outgoing(repository, target.tip, remote, fetched, ['--max-count=1', '--full-history'], [FORGE_FOLDER]),
     hooksFor(repository, 'push'),
@@ -128,7 +128,12 @@ export async function previewPush(room: BranchServices, plan: PushPlan, drafts: 
     ...(drafts > 0 ? [`Drafts in ${many(drafts, 'file')} of ${name} are not saved, so they are not pushed.`] : []),
     ...(hooks.length > 0 ? [`Hooks of this repository do not run: ${hooks.join(', ')}.`] : []),
   ]
-  const notes = setsUpstream ? [`${name} will track ${words}.`] : []
+  const notes = [
+    ...(isForced && replaced === 0
+      ? [`As last fetched, ${words} has nothing to overwrite: a push does the same.`]
+      : []),
+    ...(setsUpstream ? [`${name} will track ${words}.`] : []),
+  ]
   const shared = { conflicts: 0, before: target.tip, there: fetched ?? null, commits, brings, conflictsIn: [] }
   return { ...shared, is, words: says, ...(is === 'nothing' ? { warnings: [] } : { warnings, notes }) }
 }

@@ -2,7 +2,7 @@
 import { Text } from '@codemirror/state'
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
-import { type Colours, coloursOf, piecesOf } from '../ui/coloured.ts'
+import { type Colours, coloursOf, type Piece, piecesOf } from '../ui/coloured.ts'
 import { Icon } from '../ui/icons.tsx'
 import { visible } from '../ui/names.ts'
 import type { ConflictRegion, SideChoice } from './conflict-regions.ts'
@@ -19,6 +19,8 @@ export interface ConflictBoxProps {
   of: number
   /** The names of the sides on the screen. */
   names: { ours: string; base: string; theirs: string }
+  /** Where the editor's cursor is in our side, as an offset in its text. */
+  cursor?: number | undefined
   choose: (choice: SideChoice) => void
   /** Asks the AI to resolve the conflict; undefined if it can't be asked. */
   askAi?: (() => void) | undefined
@@ -32,8 +34,9 @@ const CHOICES: { choice: SideChoice; words: string; key: string }[] = [
   { choice: 'both', words: 'Both', key: '3' },
 ]
 
-export function ConflictBox({ path, region, number, of, names, choose, askAi, leave }: ConflictBoxProps) {
+export function ConflictBox({ path, region, number, of, names, cursor, choose, askAi, leave }: ConflictBoxProps) {
   const sides = useMemo(() => withoutIndentation(region), [region.ours, region.base, region.theirs])
+  const place = cursor === undefined ? undefined : placeOf(cursor, region.ours, sides.ours)
   return (
     // Focusable: its keys choose a side, and going to a conflict focuses it.
     <section
@@ -74,6 +77,7 @@ export function ConflictBox({ path, region, number, of, names, choose, askAi, le
           name={names.ours}
           text={sides.ours}
           before={sides.base || sides.theirs}
+          cursor={place}
         />
         {sides.base === undefined ? null : (
           <Side path={path} look="base" title="Base" name={names.base} text={sides.base} before={undefined} />
@@ -118,9 +122,39 @@ interface SideProps {
   text: string
   /** The text that the side is compared with word by word: the base, or the other side if the base is empty here. */
   before: string | undefined
+  cursor?: Place | undefined
 }
 
-function Side({ path, look, title, name, text, before }: SideProps) {
+interface Place {
+  line: number
+  column: number
+}
+
+/** The place of a cursor in a side that is shown without its indentation. */
+function placeOf(cursor: number, text: string, shown: string): Place {
+  const line = text.slice(0, cursor).split('\n').length - 1
+  const start = text.lastIndexOf('\n', cursor - 1) + 1
+  const removed = (text.split('\n')[line]?.length ?? 0) - (shown.split('\n')[line]?.length ?? 0)
+  return { line, column: Math.max(0, cursor - start - removed) }
+}
+
+/** The pieces of a line, with the cursor between them. */
+function withCursor(pieces: Piece[], column: number | undefined): (Piece | 'cursor')[] {
+  if (column === undefined) return pieces
+  const cut = (from: number, to: number) => {
+    let start = 0
+    return pieces.flatMap(({ text, look }) => {
+      const part = text.slice(Math.max(0, from - start), Math.max(0, to - start))
+      start += text.length
+      return part === '' ? [] : [{ text: part, look }]
+    })
+  }
+  return [...cut(0, column), 'cursor', ...cut(column, Number.POSITIVE_INFINITY)]
+}
+
+const Cursor = () => <span class="side-cursor" />
+
+function Side({ path, look, title, name, text, before, cursor }: SideProps) {
   const lines = linesOf(text)
   const colours = useColours(path, text)
   const words = useMemo(() => changedWords(before, text), [before, text])
@@ -131,14 +165,22 @@ function Side({ path, look, title, name, text, before }: SideProps) {
         <span class="cut">{name}</span>
       </h3>
       <pre>
+        {cursor && lines.length === 0 ? <Cursor /> : null}
         {lines.length === 0 ? <span class="meta">(nothing)</span> : null}
         {lines.slice(0, MAX_LINES).map((line, index) => (
           <span key={index}>
-            {piecesOf(line, colours.get(index + 1), words[index] ?? []).map((piece, at) => (
-              <span key={at} class={piece.look}>
-                {visible(piece.text)}
-              </span>
-            ))}
+            {withCursor(
+              piecesOf(line, colours.get(index + 1), words[index] ?? []),
+              cursor?.line === index ? cursor.column : undefined,
+            ).map((piece, at) =>
+              piece === 'cursor' ? (
+                <Cursor key="cursor" />
+              ) : (
+                <span key={at} class={piece.look}>
+                  {visible(piece.text)}
+                </span>
+              ),
+            )}
             {'\n'}
           </span>
         ))}

@@ -4,6 +4,7 @@
  * choosing.
  */
 import {
+  type EditorSelection,
   type EditorState,
   EditorState as EditorStates,
   type Extension,
@@ -93,7 +94,16 @@ interface Shown extends ConflictsOfFile {
   marked: string
   /** The sides of each conflict when it was last open, with what was typed into ours, by its number. */
   lastOpen: ReadonlyMap<number, ConflictRegion>
+  place: PlaceInOurs | undefined
   decorations: DecorationSet
+}
+
+/** Where the cursor is in our side of an open conflict, and where that side begins and ends. */
+interface PlaceInOurs {
+  region: ConflictRegion
+  from: number
+  to: number
+  at: number
 }
 
 const NONE: ConflictsOfFile = { open: [], settled: [], strays: [], all: 0 }
@@ -104,8 +114,14 @@ const shown = StateField.define<Shown | undefined>({
     if (!value) return value
     const saved = transaction.effects.find(effect => effect.is(setSaved))
     const marked = saved && value.settings.isSaved ? (saved.value as Text).toString() : value.marked
-    if (!transaction.docChanged && marked === value.marked) return value
-    const next = show(value.settings, marked, transaction.newDoc, marked === value.marked ? value.lastOpen : new Map())
+    const { newDoc, newSelection } = transaction
+    if (!transaction.docChanged && marked === value.marked) {
+      const place = placeInOurs(newDoc, newSelection, value.open)
+      if (place?.at === value.place?.at) return value
+      return { ...value, place, decorations: decorationsFor(value.settings, value, newDoc, place) }
+    }
+    const lastOpen = marked === value.marked ? value.lastOpen : undefined
+    const next = show(value.settings, marked, newDoc, newSelection, lastOpen)
     if (next.open.length !== value.open.length) value.settings.onCount()
     return next
   },
@@ -151,10 +167,15 @@ export function conflictExtension(settings: ConflictSettings): Extension {
   return [
     coloursAroundConflicts(settings.path, settings.mark),
     EditorView.editorAttributes.of({ class: 'has-conflicts' }),
-    shown.init(state => show(settings, settings.marked.toString(), state.doc)),
+    shown.init(({ doc, selection }) => show(settings, settings.marked.toString(), doc, selection)),
     EditorStates.changeFilter.of(marksAreNotTyped),
-    EditorView.domEventHandlers({ beforeinput: typeOnInOurs }),
-    Prec.high(keymap.of([{ key: 'Backspace', run: deleteInOurs }])),
+    EditorView.domEventHandlers({ beforeinput: typeOnInOurs, paste: pasteInOurs }),
+    Prec.high(
+      keymap.of([
+        { key: 'Enter', run: view => insertInOurs(view, '\n') },
+        { key: 'Backspace', run: deleteInOurs },
+      ]),
+    ),
     lineNumbers({ formatNumber: numberBeside }),
     EditorView.updateListener.of(({ view, geometryChanged }) => {
       if (geometryChanged) fitBoxes(view)
@@ -168,11 +189,13 @@ function show(
   settings: ConflictSettings,
   marked: string,
   doc: Text,
+  selection: EditorSelection,
   before: ReadonlyMap<number, ConflictRegion> = new Map(),
 ): Shown {
   const found = read(settings, marked, doc.toString(), before)
   const lastOpen = new Map([...before, ...found.open.map(({ number, region }) => [number, region] as const)])
-  return { ...found, settings, marked, lastOpen, decorations: decorationsFor(settings, found, doc) }
+  const place = placeInOurs(doc, selection, found.open)
+  return { ...found, settings, marked, lastOpen, place, decorations: decorationsFor(settings, found, doc, place) }
 }
 
 function read(
@@ -201,10 +224,16 @@ function read(
   return { open, settled, strays, all }
 }
 
-function decorationsFor(settings: ConflictSettings, { open, settled, strays, all }: ConflictsOfFile, doc: Text) {
+function decorationsFor(
+  settings: ConflictSettings,
+  { open, settled, strays, all }: ConflictsOfFile,
+  doc: Text,
+  place: PlaceInOurs | undefined,
+) {
   const ranges: Range<Decoration>[] = []
   for (const { region, number } of open) {
-    const widget = new OpenWidget(settings, region, number, all)
+    const cursor = place?.region === region ? place.at - place.from : undefined
+    const widget = new OpenWidget(settings, region, number, all, cursor)
     ranges.push(Decoration.replace({ widget, block: true }).range(region.from, region.to))
   }
   for (const conflict of settled) {
@@ -241,18 +270,31 @@ const TYPED_IN_OURS = 'input.type.ours'
  */
 function typeOnInOurs(event: InputEvent, view: EditorView): boolean {
   const { data, inputType } = event
-  const place = placeInOurs(view.state)
-  if (inputType !== 'insertText' || !data || !place) return false
-  const { at } = place
-  const changes = { from: at, insert: data }
-  view.dispatch({ changes, selection: { anchor: at + data.length }, userEvent: TYPED_IN_OURS })
+  if (inputType !== 'insertText' || !data || !insertInOurs(view, data)) return false
   event.preventDefault()
+  return true
+}
+
+function pasteInOurs(event: ClipboardEvent, view: EditorView): boolean {
+  const text = event.clipboardData?.getData('text/plain').replaceAll('\r\n', '\n')
+  if (!text || !insertInOurs(view, text)) return false
+  event.preventDefault()
+  return true
+}
+
+/** Inserts a text at a cursor in our side of an open conflict. Returns whether the cursor is there. */
+function insertInOurs(view: EditorView, text: string): boolean {
+  const place = cursorInOurs(view)
+  if (!place) return false
+  const { at, region } = place
+  const changes = { from: at, insert: region.ours === '' ? `${text}\n` : text }
+  view.dispatch({ changes, selection: { anchor: at + text.length }, userEvent: TYPED_IN_OURS })
   return true
 }
 
 /** Deletes the character before a cursor in our side of an open conflict. Returns whether the cursor is there. */
 function deleteInOurs(view: EditorView): boolean {
-  const place = placeInOurs(view.state)
+  const place = cursorInOurs(view)
   if (!place) return false
   const { at, from } = place
   if (at === from) return true
@@ -265,17 +307,15 @@ function deleteInOurs(view: EditorView): boolean {
   return true
 }
 
-/**
- * The place for typed text in our side of the open conflict that the cursor is in, and where that side begins;
- * undefined if the cursor is in none.
- */
-function placeInOurs(state: EditorState): { at: number; from: number } | undefined {
-  const { main } = state.selection
-  const inside = conflictsOf(state).open.find(({ region }) => main.head > region.from && main.head < region.to)
-  if (!main.empty || !inside || inside.region.ours === '' || state.readOnly) return undefined
-  const from = state.doc.lineAt(inside.region.from).to + 1
-  const to = Math.max(from, from + inside.region.ours.length - 1)
-  return { at: Math.min(Math.max(main.head, from), to), from }
+const cursorInOurs = ({ state }: EditorView) => (state.readOnly ? undefined : state.field(shown, false)?.place)
+
+function placeInOurs(doc: Text, { main }: EditorSelection, open: OpenConflict[]): PlaceInOurs | undefined {
+  const inside = open.find(({ region }) => main.head > region.from && main.head < region.to)
+  if (!main.empty || !inside) return undefined
+  const { region } = inside
+  const from = doc.lineAt(region.from).to + 1
+  const to = Math.max(from, from + region.ours.length - 1)
+  return { region, from, to, at: Math.min(Math.max(main.head, from), to) }
 }
 
 // --- Actions ---
@@ -308,17 +348,25 @@ function change(view: EditorView, number: number): void {
   if (again) showConflict(view, again)
 }
 
-/** Goes to the next (1) or previous (-1) open conflict from the cursor, wrapping around. */
-export function moveToConflict(view: EditorView, by: 1 | -1): void {
+/**
+ * Where going to a conflict begins: at the cursor, ending at the last conflict or wrapping around, or at the start of
+ * the file (or at its end, to go backwards).
+ */
+export type ConflictStart = 'cursor' | 'cursor, wrapping' | 'edge'
+
+/** Goes to the next (1) or previous (-1) open conflict. Returns false if there is none. */
+export function moveToConflict(view: EditorView, by: 1 | -1, start: ConflictStart): boolean {
   const { open } = conflictsOf(view.state)
   const focused = focusedNumber(view)
   const at = open.findIndex(({ number }) => number === focused)
   const head = view.state.selection.main.head
   const behind = open.findIndex(({ region }) => region.from >= head)
-  const first = by === 1 ? Math.max(0, behind) : behind < 0 ? open.length - 1 : behind - 1
-  const next = at >= 0 ? at + by : first
-  const conflict = open[(next + open.length) % open.length] ?? open[0]
+  const nextOfCursor = behind < 0 ? open.length : behind
+  const next = at >= 0 ? at + by : by === 1 ? nextOfCursor : nextOfCursor - 1
+  const edge = open.at(by === 1 ? 0 : -1)
+  const conflict = start === 'edge' ? edge : (open[next] ?? (start === 'cursor, wrapping' ? edge : undefined))
   if (conflict) showConflict(view, conflict)
+  return conflict !== undefined
 }
 
 function focusedNumber(view: EditorView): number | undefined {
@@ -437,6 +485,8 @@ class OpenWidget extends Block {
     readonly region: ConflictRegion,
     readonly number: number,
     readonly all: number,
+    /** Where the cursor is in our side, as an offset in its text. */
+    readonly cursor: number | undefined,
   ) {
     super()
   }
@@ -449,11 +499,12 @@ class OpenWidget extends Block {
   override eq(other: OpenWidget): boolean {
     const { ours, base, theirs } = this.region
     const isSame = ours === other.region.ours && base === other.region.base && theirs === other.region.theirs
-    return isSame && this.number === other.number && this.all === other.all && this.settings === other.settings
+    const isAtSame = this.number === other.number && this.all === other.all && this.cursor === other.cursor
+    return isSame && isAtSame && this.settings === other.settings
   }
 
   protected override content(view: EditorView): ComponentChild {
-    const { settings, region, number, all } = this
+    const { settings, region, number, all, cursor } = this
     const { askAi } = settings
     return h(ConflictBox, {
       path: settings.path,
@@ -461,6 +512,7 @@ class OpenWidget extends Block {
       number,
       of: all,
       names: settings.names,
+      cursor: view.state.readOnly ? undefined : cursor,
       choose: choice => choose(view, number, choice),
       askAi: askAi && (() => askAi(conflictsOf(view.state).open.findIndex(open => open.number === number))),
       leave: () => view.focus(),

@@ -46,7 +46,7 @@ import {
   savedLineOf,
   setSaved,
 } from './change-marks.ts'
-import { type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
+import { type ConflictStart, type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
 import {
   Adjustable,
   CLOSING,
@@ -661,18 +661,21 @@ export class OpenFile {
     this.#goToWantedConflict()
   }
 
-  /** Goes to the next or previous conflict, as soon as the editor shows conflicts. */
-  goToConflict(by: 1 | -1): void {
+  /** Goes to the next or previous conflict. Returns false if there is none in that direction. */
+  goToConflict(by: 1 | -1, start: ConflictStart): boolean {
     const view = this.#here ?? this.#view
-    const isShown = view !== undefined && conflictsOf(view.state).open.length > 0
-    this.#conflictWanted = isShown ? undefined : by
-    if (isShown) moveToConflict(view, by)
+    return view !== undefined && moveToConflict(view, by, start)
+  }
+
+  /** Goes to the first (1) or last (-1) conflict, as soon as the editor shows conflicts. */
+  enterConflicts(by: 1 | -1): void {
+    this.#conflictWanted = this.goToConflict(by, 'edge') ? undefined : by
   }
 
   #goToWantedConflict(): void {
     const by = this.#conflictWanted
     // In the next frame, since the opening editor takes the focus itself.
-    if (by !== undefined) requestAnimationFrame(() => this.goToConflict(by))
+    if (by !== undefined) requestAnimationFrame(() => this.enterConflicts(by))
   }
 
   /** All functions, classes or headings of the file, as far as the server has told them. */

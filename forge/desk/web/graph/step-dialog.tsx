@@ -50,6 +50,18 @@ export function StepDialog({ content, close }: Props) {
   const canPull = preview?.offers === 'pull' && content.pull !== undefined
   const hasToSave = preview?.offers === 'save'
   const canTryAgain = fetch.problem !== undefined
+  const drops = preview?.is === 'drops'
+  // A forced push that overwrites nothing is one that is not forced.
+  const isDangerous = drops || (way.isDangerous === true && !(step.step === 'push' && preview?.is === 'clean'))
+  const isRed = isDangerous && !canPull && !hasToSave
+  // What drops commits, or saves drafts that the step needs saved, is not done by an Enter that expected something else.
+  const isCareful = isRed || hasToSave
+  const isFirstDangerous = ways.length === 1 && way.isDangerous === true
+  const cancel = useRef<HTMLButtonElement>(null)
+  const submit = useRef<HTMLButtonElement>(null)
+  useLayoutEffect(() => {
+    if (isCareful && document.activeElement === submit.current) cancel.current?.focus()
+  }, [isCareful])
   const isOff =
     isBusy.value || (!canTryAgain && !canPull && (!preview || preview.is === 'nothing' || preview.is === 'impossible'))
   const isMessageOnly =
@@ -109,7 +121,7 @@ export function StepDialog({ content, close }: Props) {
   // Enter on the selected tab presses the button, as in other dialogs; a forced push only starts from the button
   // itself.
   const isOnSafeWay = (target: EventTarget | null) =>
-    target instanceof Element && target.matches('[role="tab"][aria-selected="true"]') && !way.isDangerous
+    target instanceof Element && target.matches('[role="tab"][aria-selected="true"]') && !way.isDangerous && !isCareful
   return (
     <DialogFrame title={content.title} close={close} look="step-dialog">
       <form
@@ -231,15 +243,16 @@ export function StepDialog({ content, close }: Props) {
               }}
             />
           ) : (
-            <CloseButton close={close} />
+            <CloseButton buttonRef={cancel} isFirst={isFirstDangerous} close={close} />
           )}
           <button
             type="submit"
-            class={`button ${(way.isDangerous || preview?.is === 'drops') && !canPull && !hasToSave ? 'stop' : 'main'}`}
+            ref={submit}
+            class={`button ${isRed ? 'stop' : 'main'}`}
             aria-disabled={isOff}
             aria-keyshortcuts="Control+Enter"
             title={shownKeys('Ctrl+Enter')}
-            autofocus={ways.length === 1}
+            autofocus={ways.length === 1 && !isFirstDangerous}
           >
             {canTryAgain ? 'Try again' : canPull ? 'Pull…' : hasToSave ? 'Save all drafts' : buttonWords(way, preview)}
           </button>

@@ -138,12 +138,10 @@ export async function goToConflict(page: Page, tab: Tab, by: 1 | -1): Promise<vo
   // If the user has opened another view meanwhile, that one stays.
   if (page.tab.peek() !== tab || tab.active.peek() !== shown) return
   const { path } = tab
-  const file = path === undefined ? undefined : page.files.find(tab.at, path)
-  if (file && file.conflicts.peek().open.length > 0) {
-    file.goToConflict(by)
-    return
-  }
   const open = (known?.files ?? []).filter(({ state }) => state === 'open')
+  const file = path === undefined ? undefined : page.files.find(tab.at, path)
+  const hasOthers = open.some(other => other.path !== path)
+  if (file?.goToConflict(by, hasOthers ? 'cursor' : 'cursor, wrapping')) return
   const at = open.findIndex(other => other.path === path)
   const [begin, end] = [0, -1]
   const next = open.at(at >= 0 ? (at + by) % open.length : by === 1 ? begin : end)
@@ -152,7 +150,7 @@ export async function goToConflict(page: Page, tab: Tab, by: 1 | -1): Promise<vo
     return
   }
   tab.merging.goingTo = { path: next.path, by }
-  tab.show({ kind: 'file', path: next.path })
-  // A conflict in a text focuses itself when it is drawn.
-  if (next.kind !== 'text') page.wantFocus()
+  // The conflict focuses itself when it is drawn.
+  if (next.path === path) page.wantFocus()
+  else tab.show({ kind: 'file', path: next.path })
 }

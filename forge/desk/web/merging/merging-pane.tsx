@@ -1,6 +1,7 @@
 /** A file of a waiting merge: its open conflicts, or, if it is not text, its sides as a whole. */
 
 import { Text } from '@codemirror/state'
+import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect } from 'preact/hooks'
 import type { ConflictFile, MergingFile } from '../../contract/merging.ts'
 import { AskButton } from '../editor/conflict-box.tsx'
@@ -9,6 +10,7 @@ import type { OpenFile } from '../editor/open-file.ts'
 import { BASES, canAskAi, isAtWork, isInConflict, isMerging } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
+import { isFocusLost } from '../ui/focus.ts'
 import { Icon } from '../ui/icons.tsx'
 import { readable, visible, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
@@ -83,7 +85,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
     if (goingTo?.path !== file.path || left === 0) return undefined
     const frame = requestAnimationFrame(() => {
       tab.merging.goingTo = undefined
-      file.goToConflict(goingTo.by)
+      file.enterConflicts(goingTo.by)
     })
     return () => cancelAnimationFrame(frame)
   }, [tab, file, left])
@@ -159,14 +161,30 @@ function offered(sides: ConflictFile, isMerge: boolean) {
   return sides.base.is === 'nothing' ? three : [...three, { side: 'base', words: 'Base', key: '5' } as const]
 }
 
+/** The same choices after one of them is made. Its keys choose, too. */
 function WholeChoices({ tab, path, sides }: { tab: Tab; path: string; sides: ConflictFile }) {
   const page = usePage()
+  const group = usePlace<HTMLFieldSetElement>('versions')
+  const choices = offered(sides, isMerging(page, tab))
+  const choose = (side: (typeof choices)[number]['side']) => takeSide(page, tab, path, side)
   return (
-    <>
-      {offered(sides, isMerging(page, tab)).map(({ side, words }) => (
-        <Button key={side} look="small" words={words} onClick={() => takeSide(page, tab, path, side)} />
+    <fieldset
+      class="whole-choices"
+      aria-label="Versions"
+      tabIndex={-1}
+      ref={group}
+      onKeyDown={event => {
+        if (event.altKey || event.ctrlKey || event.metaKey) return
+        const chosen = choices.find(({ key }) => key === event.key)
+        if (!chosen) return
+        choose(chosen.side)
+        event.preventDefault()
+      }}
+    >
+      {choices.map(({ side, words }) => (
+        <Button key={side} look="small" words={words} onClick={() => choose(side)} />
       ))}
-    </>
+    </fieldset>
   )
 }
 
@@ -184,6 +202,7 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
   const merging = tab.merging.latest.value
   const { path } = sides
   const box = usePlace<HTMLElement>('home')
+  useWholeFocus(tab, path, box)
   const canAsk = canAskAi(page, tab)
   const choices = offered(sides, isMerging(page, tab))
   const choose = (side: (typeof choices)[number]['side']) => takeSide(page, tab, path, side)
@@ -237,6 +256,29 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
       </div>
     </section>
   )
+}
+
+/**
+ * Focuses the choice when the user has gone to its conflict, and, after it is made, the same choices above the file:
+ * not the text, where a key pressed once too often would be typed.
+ */
+function useWholeFocus(tab: Tab, path: string, box: RefObject<HTMLElement | null>): void {
+  const page = usePage()
+  useLayoutEffect(() => {
+    if (tab.merging.goingTo?.path !== path) return
+    tab.merging.goingTo = undefined
+    tab.dropWantedFocus()
+    page.wantFocus()
+  }, [page, tab, path])
+  useLayoutEffect(() => {
+    const { current: shown } = box
+    return () => {
+      if (!shown?.contains(document.activeElement)) return
+      requestAnimationFrame(() => {
+        if (isFocusLost()) page.places.focus('versions')
+      })
+    }
+  }, [page, path, box])
 }
 
 /** At most this many lines of a whole side are shown. */

@@ -90,6 +90,7 @@ function Files({ tab, merging }: { tab: Tab; merging: Merging }) {
 }
 
 function FileRow({ tab, file, isFirst }: { tab: Tab; file: MergingFile; isFirst: boolean }) {
+  const page = usePage()
   const button = usePlace<HTMLButtonElement>(...(isFirst ? (['conflicted files'] as const) : []))
   const { path, state, left, all, words, by } = file
   return (
@@ -100,8 +101,11 @@ function FileRow({ tab, file, isFirst }: { tab: Tab; file: MergingFile; isFirst:
       aria-current={tab.path === path}
       title={words === undefined ? readable(path) : `${readable(path)}: ${withoutTricks(words)}`}
       onClick={() => {
-        if (state === 'open' && tab.path !== path) tab.merging.goingTo = { path, by: 1 }
+        const isShown = tab.path === path
+        if (state === 'open' && !isShown) tab.merging.goingTo = { path, by: 1 }
         tab.edit(path)
+        // The choice of a whole file is no editor.
+        if (isShown) page.wantFocus()
       }}
     >
       <Glyph file={file} />

@@ -1,5 +1,5 @@
 /** The comment that is being written in a review. The browser keeps it until it is sent or given up. */
-import { signal } from '@preact/signals'
+import { batch, signal } from '@preact/signals'
 import * as v from 'valibot'
 import { keep, kept } from './composer-state.ts'
 
@@ -20,6 +20,8 @@ export class CommentDraft {
   /** Undefined while no comment is written. */
   readonly place = signal<CommentPlace | undefined>(undefined)
   readonly words = signal('')
+  /** Increases when a comment is begun, also where its field is open already: the field then takes the focus. */
+  readonly begun = signal(0)
   /** The selection in the field, while another field takes its place. */
   selection: [start: number, end: number] | undefined
 
@@ -40,7 +42,10 @@ export class CommentDraft {
   /** Begins a comment, or moves the one that is being written to another line. */
   begin(place: CommentPlace): void {
     this.#line = undefined
-    this.place.value = place
+    batch(() => {
+      this.place.value = place
+      this.begun.value++
+    })
   }
 
   /** `line`: the text of the commented line. */

@@ -167,7 +167,7 @@ function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text:
       if (document.activeElement !== field.current) begin()
     })
     return () => cancelAnimationFrame(frame)
-  }, [isCovered])
+  }, [isCovered, draft.begun.value])
   // The line may get another row, with another field, when its file changes.
   useLayoutEffect(() => {
     const { current } = field

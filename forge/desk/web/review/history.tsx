@@ -24,7 +24,14 @@ import { useCommit } from './use-commit.ts'
 
 const ROW_HEIGHT = 26
 /** The number of rows by which a key moves the selection. */
-const STEPS: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: 20, PageUp: -20 }
+const STEPS: Record<string, number> = {
+  ArrowDown: 1,
+  ArrowUp: -1,
+  PageDown: 20,
+  PageUp: -20,
+  Home: Number.NEGATIVE_INFINITY,
+  End: Number.POSITIVE_INFINITY,
+}
 const COMMITS_AT_ONCE = 200
 /** Delay after the last key of a search before the history is loaded, in milliseconds. */
 const FIND_DELAY_MS = 200

@@ -1,5 +1,5 @@
 /** The frame of all dialogs: a title, the focus kept inside, and Escape. */
-import type { ComponentChildren } from 'preact'
+import type { ComponentChildren, RefObject } from 'preact'
 import { useId, useRef } from 'preact/hooks'
 import { useModal } from './modal.ts'
 import { Button } from './words.tsx'
@@ -44,6 +44,7 @@ interface CloseButtonProps {
   words?: string
   /** Whether the button has the focus when its dialog opens. */
   isFirst?: boolean
+  buttonRef?: RefObject<HTMLButtonElement | null>
   close: () => void
 }
 
@@ -69,6 +70,6 @@ export function SubmitFooter({
 }
 
 /** Closes a dialog without an action, as Escape does. */
-export function CloseButton({ words = 'Cancel', isFirst = false, close }: CloseButtonProps) {
-  return <Button words={words} keys="Esc" isFirst={isFirst} onClick={close} />
+export function CloseButton({ words = 'Cancel', isFirst = false, buttonRef, close }: CloseButtonProps) {
+  return <Button words={words} keys="Esc" isFirst={isFirst} {...(buttonRef && { buttonRef })} onClick={close} />
 }

@@ -10,6 +10,8 @@ export type PlaceName =
   /** A chat or a file that is still loading. It keeps the keys that are typed until then. */
   | 'coming'
   | 'editor'
+  /** The versions of a file that was in conflict as a whole. */
+  | 'versions'
   | 'list'
   | 'message'
   | 'search field'
@@ -29,6 +31,7 @@ const CONTENT: readonly PlaceName[] = [
   'home',
   'coming',
   'editor',
+  'versions',
   'list',
   'message',
   'search field',

@@ -461,6 +461,28 @@ test('a merge updated to the newest commit of its branch keeps the resolutions w
   expect(await show(desk.path, 'main', 'c.txt')).toBe('c')
 })
 
+test('what was typed beside the conflicts of a merge is in conflict with a branch that changed the same line', async () => {
+  const sides = (word: string): Files => ({ 'a.txt': lines({ 2: `${word} 2` }, 20) })
+  await using desk = await makePair({ base: sides('base'), ours: sides('ours'), theirs: sides('theirs') })
+  const { work } = desk
+  await begin(desk)
+  await settleFirst(work, 'a.txt', 'settled 2\n')
+  const editor = await edit(work, 'main', 'a.txt')
+  const at = editor.text.indexOf(lines({}, 20).split('\n')[11] ?? '')
+  await editor.type('TYPED ', at)
+  await commit(desk.path, 'main', { 'a.txt': lines({ 2: 'ours 2', 12: 'moved 12' }, 20) })
+  await work.look()
+  const { words } = await work.mergings.update('main')
+  expect(words).toContain('1 conflict is left')
+  const text = (await textOf(work, 'main', 'a.txt')) ?? ''
+  expect(text).toStartWith(lines({ 2: 'settled 2' }, 11))
+  expect(text).toContain('TYPED ')
+  expect(text).toContain('moved 12')
+  await settleFirst(work, 'a.txt', 'both 12\n')
+  await work.mergings.finish('main')
+  expect(await show(desk.path, 'main', 'a.txt')).toBe(lines({ 2: 'settled 2', 12: 'both 12' }, 20).trimEnd())
+})
+
 test('a landing that was updated still ends as one commit, with what was typed beside its conflicts', async () => {
   await using desk = await makePair(TWO)
   const { work, source } = desk

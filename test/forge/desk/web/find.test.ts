@@ -105,6 +105,9 @@ describe.skipIf(!hasBrowser)('a search in files', () => {
   })
 
   test('by name goes to a line and column, and files of one name show their folders', async () => {
+    // From the repository, the files of HEAD's branch are found.
+    await page.keyboard.press('Alt+0')
+    await page.getByRole('listbox', { name: 'Commits' }).waitFor()
     await page.keyboard.press('Control+p')
     await page.keyboard.type('b.ts:3:14')
     await page.getByRole('option', { name: /b\.ts.*line 3/ }).waitFor()

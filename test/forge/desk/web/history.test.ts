@@ -47,6 +47,10 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
 
   test('a commit is reworded by a key, with a body; the undo of the notice restores it', async () => {
     await open()
+    await page.keyboard.press('End')
+    await list().getByRole('option', { name: 'Begin', selected: true }).waitFor()
+    await page.keyboard.press('Home')
+    await list().getByRole('option', { name: 'Add four', selected: true }).waitFor()
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('r')
     await dialog().getByText('rewrites 2 commits').waitFor()
@@ -84,6 +88,7 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await row('Add one').click({ modifiers: ['Shift'] })
     await page.keyboard.press('Delete')
     await dialog().getByText('drops 2 commits').waitFor()
+    await dialog().locator('button:focus').getByText('Cancel').waitFor()
     await confirm('Drop', 'Begin')
   })
 

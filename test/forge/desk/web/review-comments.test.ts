@@ -87,9 +87,23 @@ describe.skipIf(!hasBrowser)('a review', () => {
     await page.getByText('No unsaved changes.').waitFor()
     await page.getByRole('button', { name: 'Review all changes' }).click()
     await diff('a.txt').getByRole('button', { name: 'Comment on line 9' }).last().click()
-    await page
-      .getByRole('textbox', { name: 'Comment on line 9' })
-      .fill('Why <img src=x onerror=alert(1)>?\nSecond line')
+    const field = page.getByRole('textbox', { name: 'Comment on line 9' })
+    await field.fill('Why <img src=x onerror=alert(1)>?')
+    await page.keyboard.press('End')
+    // The palette gives the focus back, and the letters with it.
+    await page.keyboard.press('Control+k')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('Second line')
+    const typed = 'Why <img src=x onerror=alert(1)>?\nSecond line'
+    expect(await field.inputValue()).toBe(typed)
+    // What is typed outlives Escape and a reload.
+    await page.keyboard.press('Escape')
+    await page.reload()
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    await diff('a.txt').getByRole('button', { name: 'Comment on line 9' }).last().click()
+    expect(await field.inputValue()).toBe(typed)
     await page.keyboard.press('Control+Enter')
     await comment('Why <img').waitFor()
     await until(() => page.evaluate(() => document.activeElement?.getAttribute('aria-label') === 'Comment on line 9'))
