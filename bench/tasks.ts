@@ -146,7 +146,7 @@ async function steps(ground: Ground, engine: Engine, model: ModelServer): Promis
     const [end, wall] = await timed(run as () => Promise<TaskEnd>)
     if (!end.isUnchecked) throw new Error(`An attempt did not come to its checks: ${JSON.stringify(end)}`)
     const [clock] = await clocksOf(model, from)
-    beside.push(wall - ((clock?.answered ?? 0) - (clock?.asked ?? 0)))
+    beside.push(wall - ((clock?.answered ?? 0) - (clock?.asked ?? 0)) - (await checkTimeOf(engine.client, workflowId)))
   }
   const [cold = 0, ...warm] = beside
   const script = `export GIT_INDEX_FILE=${ground.temporal.folder}/index GIT_DIR=${path} && git read-tree main &&
@@ -169,6 +169,20 @@ async function steps(ground: Ground, engine: Engine, model: ModelServer): Promis
 
 const AGENTS_OF = (asks: Reference) =>
   Array.from({ length: AGENTS }, (_, at) => ({ id: `a${at}`, tier: 'generation' as const, asks }))
+
+/** The milliseconds from the end of an attempt's step until the end of the attempt. */
+async function checkTimeOf(client: Engine['client'], workflowId: string): Promise<number> {
+  const { events } = await client.workflow.getHandle(workflowId).fetchHistory()
+  const times = (events ?? []).map(
+    ({ eventTime }) => Number(eventTime?.seconds) * 1000 + Number(eventTime?.nanos) / 1e6,
+  )
+  const check = events?.findIndex(
+    ({ activityTaskScheduledEventAttributes: it }) => it?.activityType?.name === 'validate',
+  )
+  const [from, to] = [times[check ?? -1], times.at(-1)]
+  if (from === undefined || to === undefined) throw new Error(`The attempt ${workflowId} began no check.`)
+  return to - from
+}
 
 async function fanOut(ground: Ground, engine: Engine): Promise<void> {
   const { store, reference } = await beginRun(ground)

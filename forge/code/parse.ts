@@ -29,8 +29,8 @@ const MAX_SIGNATURE_CHARS = 300
 const PARSE_TIMEOUT_MS = 2_000
 /** The most memory that the process may have while it parses, in bytes. */
 const MAX_PARSE_MEMORY = 1 << 30
-/** Time and memory are looked at after this many calls of a grammar's progress. */
-const CALLS_PER_LOOK = 20
+/** Milliseconds between two looks at time and memory. */
+const LOOK_EVERY_MS = 10
 
 /** The files of a grammar's query, where they are not the one of its name. */
 const QUERIES: Partial<Record<GrammarName, readonly string[]>> = {
@@ -95,12 +95,14 @@ const NOTHING: Parsed = { facts: NO_FACTS, folds: [], around: [] }
 /** Makes the test of whether a text has taken too long or too much memory. It is called very often while parsing. */
 function limit(): () => boolean {
   const begun = process.cpuUsage()
-  let calls = 0
+  let looked = performance.now()
   let isOver = false
   return () => {
-    // Reading the memory takes some microseconds.
-    if (++calls % CALLS_PER_LOOK === 0)
-      isOver ||= process.cpuUsage(begun).user > PARSE_TIMEOUT_MS * 1000 || process.memoryUsage.rss() > MAX_PARSE_MEMORY
+    const now = performance.now()
+    // A look takes some ten microseconds.
+    if (isOver || now - looked < LOOK_EVERY_MS) return isOver
+    looked = now
+    isOver = process.cpuUsage(begun).user > PARSE_TIMEOUT_MS * 1000 || process.memoryUsage.rss() > MAX_PARSE_MEMORY
     return isOver
   }
 }

@@ -2,7 +2,7 @@
 import { afterAll, beforeAll, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import type { Answer } from '../../forge/desk/contract/contract.ts'
-import type { Problem } from '../../forge/desk/contract/language.ts'
+import type { Problem, TextPosition } from '../../forge/desk/contract/language.ts'
 import { hasBrowser, openBrowser } from '../support/browser.ts'
 import { builtPage } from '../support/built-page.ts'
 import { bare, commit } from '../support/git.ts'
@@ -17,6 +17,10 @@ const FILES = {
   'tsconfig.json': '{ "compilerOptions": { "strict": true, "noEmit": true } }\n',
   'src/lease.ts': 'export function lease(seconds: number): string {\n  return String(seconds)\n}\n',
   'src/use.ts': "import { lease } from './lease'\n\nexport const label: number = lease(3)\n",
+  // A name that is not imported, and one that is not exported.
+  'src/unimported.ts': 'export const term = lease(3)\n',
+  'src/closed.ts': 'const closed = 1\nexport const open = closed\n',
+  'src/unexported.ts': "import { closed } from './closed'\nexport const one = closed\n",
   'one.py': 'def double(number: int) -> int:\n    return number * 2\n\n\ndouble("a")\n',
   'run.sh': '#!/bin/bash\nif [ $1 = a ]; then echo a; fi\n',
   'main.cpp': 'int main() {\n  int count = "a";\n  return count;\n}\n',
@@ -88,6 +92,12 @@ async function open(branch: string, file: string): Promise<void> {
 const problemsIn = async (branch: string, file: string): Promise<Problem[]> =>
   ((await window.ask({ ask: 'problems', branch, path: file })) as Answer<'problems'>).problems
 
+/** The text of a file of main, with its draft. */
+const read = async (file: string): Promise<string> => {
+  const shown = await window.ask({ ask: 'open', at: { kind: 'branch', branch: 'main' }, path: file })
+  return (shown as { text: string }).text
+}
+
 const messages = async (branch: string, file: string) => (await problemsIn(branch, file)).map(({ message }) => message)
 
 test('the TypeScript server finds a wrong type across files, and follows typing and another branch', async () => {
@@ -133,15 +143,39 @@ test('it completes, tells of names, and renames across files as one operation', 
   expect(signature[0]?.label).toBe('lease(seconds: number): string')
   const renamed = (await window.ask({ ask: 'rename symbol', ...at, position, name: 'term' })) as Answer<'rename symbol'>
   expect(renamed).toMatchObject({ files: 2, skipped: [] })
-  const read = async (file: string) => {
-    const shown = await window.ask({ ask: 'open', at: { kind: 'branch', branch: 'main' }, path: file })
-    return (shown as { text: string }).text
-  }
   expect(await read('src/lease.ts')).toContain('function term(seconds')
   expect(await read('src/use.ts')).toBe("import { term } from './lease'\n\nexport const label: number = term(3)\n")
   await window.ask({ ask: 'undo', branch: 'main' })
   expect(await read('src/lease.ts')).toBe(FILES['src/lease.ts'])
   expect(await read('src/use.ts')).toBe(FILES['src/use.ts'])
+})
+
+test('a quick fix of the TypeScript server changes its file by the editor, and other files as drafts', async () => {
+  const fixAt = async (file: string, position: TextPosition, title: string) => {
+    const at = { branch: 'main', path: file }
+    await open('main', file)
+    await until(async () => (await messages('main', file)).length > 0)
+    const asked = { ask: 'quick fixes', ...at, range: { start: position, end: position } } as const
+    const { list, fixes } = (await window.ask(asked)) as Answer<'quick fixes'>
+    const fix = fixes.find(it => it.title === title)?.fix
+    if (fix === undefined) throw new Error(`No such fix: ${JSON.stringify(fixes)}`)
+    return (await window.ask({ ask: 'make quick fix', ...at, list, fix })) as Answer<'make quick fix'>
+  }
+  const start = { line: 0, character: 0 }
+  const imported = await fixAt('src/unimported.ts', { line: 0, character: 22 }, 'Add import from "./lease"')
+  const text = expect.stringContaining('import { lease } from')
+  expect(imported.changes).toEqual([{ range: { start, end: start }, text }])
+  expect(await read('src/unimported.ts')).toBe(FILES['src/unimported.ts'])
+  const exported = await fixAt(
+    'src/unexported.ts',
+    { line: 0, character: 10 },
+    `Export 'closed' from module './closed'`,
+  )
+  expect(exported).toMatchObject({ files: 1, skipped: [] })
+  expect(await read('src/closed.ts')).toBe('export const closed = 1\nexport const open = closed\n')
+  await until(async () => (await messages('main', 'src/unexported.ts')).length === 0)
+  await window.ask({ ask: 'undo', branch: 'main' })
+  expect(await read('src/closed.ts')).toBe(FILES['src/closed.ts'])
 })
 
 test.skipIf(!hasBrowser)('the page shows what the TypeScript server finds, while one types', async () => {
@@ -223,6 +257,27 @@ test('a server has no network and no capabilities, can’t write to the files, a
   expect(ran.stdout).toContain('tmp\n')
   expect(ran.stdout).toMatch(/CapEff:\s+0+$/)
   expect(stdout.match(/"Destination":"[^"]+"/g)).toEqual(['"Destination":"/workspace"'])
+})
+
+test('a server whose container is killed starts again, and finds what it found before', async () => {
+  const before = await problemsIn('main', 'src/use.ts')
+  expect(before).toHaveLength(1)
+  // Those of this desk only.
+  const ofTypeScript = async () => {
+    const format = '{{.Id}} {{json .Config.Cmd}} {{json .Mounts}}'
+    const { stdout } = await docker('inspect', '--format', format, ...(await containers()))
+    const lines = stdout
+      .split('\n')
+      .filter(line => line.includes('typescript-language-server') && line.includes(desk.state))
+    return lines.map(line => line.split(' ')[0] ?? '')
+  }
+  const killed = await ofTypeScript()
+  expect(killed.length).toBeGreaterThan(0)
+  await docker('kill', ...killed)
+  await until(async () => (await ofTypeScript()).some(id => !killed.includes(id)))
+  await open('main', 'src/use.ts')
+  await until(async () => (await problemsIn('main', 'src/use.ts')).length === 1)
+  expect(await problemsIn('main', 'src/use.ts')).toEqual(before)
 })
 
 test('switched off, all of them end, and nothing is left', async () => {

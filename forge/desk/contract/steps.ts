@@ -70,7 +70,13 @@ export const Step = v.variant('step', [
   v.object({ step: v.literal('push tag'), name: Branch, remote: v.string() }),
   /** Fetches from one remote, from a branch's remote, or from all. */
   v.object({ step: v.literal('fetch'), remote: v.optional(v.string()), branch: v.optional(Branch) }),
-  v.object({ step: v.literal('pull'), branch: Branch, how: v.picklist(['fast-forward', 'merge', 'rebase']) }),
+  /** From the upstream, or from the branch that a push to `remote` goes to. */
+  v.object({
+    step: v.literal('pull'),
+    branch: Branch,
+    remote: v.optional(v.string()),
+    how: v.picklist(['fast-forward', 'merge', 'rebase']),
+  }),
   /** `isForced`: a forced push, with a lease on the remote's commit at the time of the preview. */
   v.object({
     step: v.literal('push'),

@@ -10,28 +10,39 @@ import { commonTo, countBetween, planMerge } from './merge.ts'
 import { FORWARD, type StepPlan, type StepTarget, treeOfCommit } from './plan.ts'
 import type { Once } from './plannings.ts'
 import { planRebase } from './rebase.ts'
-import { type Upstream, upstreamOf } from './remotes.ts'
+import { readRemotes, remoteNamed, trackingRef, type Upstream, upstreamOf } from './remotes.ts'
 
 export type PullStep = Extract<Step, { step: 'pull' }>
 
 /** The branch has no upstream to pull from; pushing it sets one. */
 export class NoUpstream extends Failure {}
 
-/** The upstream of a branch, with its tracking ref. Throws {@link NoUpstream} if it has none. */
+/**
+ * What a branch pulls from, with its tracking ref: its upstream, or, with `remote`, the branch there that a push to it
+ * goes to. Throws {@link NoUpstream} if the branch has no upstream and no remote is given.
+ */
 export async function followed(
   repository: Repository,
   branch: string,
+  remote?: string,
 ): Promise<Upstream & { tracking: string; words: string }> {
-  const upstream = await upstreamOf(repository, branch)
+  const own = await upstreamOf(repository, branch)
+  const upstream = remote === undefined || own?.remote === remote ? own : await namesakeOn(repository, branch, remote)
   const name = visiblePath(branch)
   if (!upstream)
     throw new NoUpstream(`${name} has no upstream branch: publish it, or set one with git branch --set-upstream-to.`)
-  const { remote, ref, tracking } = upstream
+  const { remote: from, ref, tracking } = upstream
   if (tracking === undefined)
     throw new Failure(
-      `${visiblePath(remote)} is not set to keep its ${visiblePath(ref)} here (remote.${visiblePath(remote)}.fetch): nothing was pulled.`,
+      `${visiblePath(from)} is not set to keep its ${visiblePath(ref)} here (remote.${visiblePath(from)}.fetch): nothing was pulled.`,
     )
   return { ...upstream, tracking, words: tracking.replace(/^refs\/(remotes|heads)\//, '') }
+}
+
+/** The branch of a remote that has the name of a local one. */
+async function namesakeOn(repository: Repository, branch: string, remote: string): Promise<Upstream> {
+  const ref = headRef(branch)
+  return { remote, ref, tracking: trackingRef(remoteNamed(await readRemotes(repository), remote), ref) }
 }
 
 /** The upstream as last fetched; undefined if it never was. */

@@ -156,9 +156,9 @@ export class Steps {
   }
 
   /** The preview of a pull of what was fetched last. The page fetches before. */
-  async #previewPull({ branch, how }: PullStep, work: BranchWork, once: Once): Promise<Preview> {
+  async #previewPull({ branch, how, remote }: PullStep, work: BranchWork, once: Once): Promise<Preview> {
     const { objects } = this.room
-    const upstream = await followed(objects.repository, branch)
+    const upstream = await followed(objects.repository, branch, remote)
     work.verifyFree()
     work.verifyNotMerging()
     const target = targetIn(work)
@@ -294,12 +294,12 @@ export class Steps {
     return { words, commit: target.tip }
   }
 
-  async #pull({ branch, how }: PullStep, work: BranchWork, { before, there }: PreviewedStep): Promise<Done> {
+  async #pull({ branch, how, remote }: PullStep, work: BranchWork, { before, there }: PreviewedStep): Promise<Done> {
     const { objects } = this.room
     work.verifyFree()
     work.verifyNotMerging()
     verifyAt(work, before)
-    const upstream = await followed(objects.repository, branch)
+    const upstream = await followed(objects.repository, branch, remote)
     if (upstream.remote !== '.' && there === undefined) await this.#fetchFor(upstream.remote)
     const planNow = async () => {
       const source = await pullSource(objects, upstream)

@@ -18,6 +18,7 @@ import { useFoundCommits } from '../review/found-commits.ts'
 import type { Command } from '../ui/action.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
+import { useModal } from '../ui/modal.ts'
 import { baseName, folderOf, markedPieces, named, readable, shortId, toName, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { age, plural } from '../ui/times.ts'
@@ -80,12 +81,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
     option.run(isClick)
   }
 
-  // A layout effect: letters typed right after the palette's key are meant for the field.
-  useLayoutEffect(() => {
-    const element = dialog.current
-    element?.showModal()
-    return () => element?.close()
-  }, [])
+  useModal(dialog)
   // If the keys of another mode are pressed while the palette is open, the same dialog changes to that mode, so that
   // the focus stays in the dialog.
   useLayoutEffect(() => {

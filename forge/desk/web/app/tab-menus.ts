@@ -15,6 +15,7 @@ import { saveSome } from '../review/parts-actions.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { named, readable, shortId } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
 
 /** A tab that shows a branch, with the branch's name. */
 export interface OnBranch extends InTab {
@@ -84,10 +85,10 @@ export const branchTabActions = {
   },
   discardAll: {
     label: 'Discard all changes',
-    inPalette: ({ page, branch }) => `Discard all ${draftsOf(page, branch).length} drafts`,
+    inPalette: ({ page, branch }) => `Discard all changes (${plural(draftsOf(page, branch).length, 'draft')})`,
     keys: 'Alt+Shift+A',
     icon: 'trash',
-    isPossible: about => isThere(about) && draftsOf(about.page, about.branch).length > 1,
+    isPossible: about => isThere(about) && draftsOf(about.page, about.branch).length > 0,
     run: ({ page, branch }) => discard(page, branch, draftsOf(page, branch)),
   },
 } satisfies Actions<OnBranch>

@@ -1,8 +1,8 @@
 /** The editor's features, as extensions of CodeMirror. Its styles are in editor/editor.css. */
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
-import { defaultKeymap, history, historyKeymap, indentWithTab } from '@codemirror/commands'
+import { defaultKeymap, history, historyKeymap, indentWithTab, toggleBlockComment } from '@codemirror/commands'
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput, indentUnit } from '@codemirror/language'
-import { gotoLine, highlightSelectionMatches, searchKeymap } from '@codemirror/search'
+import { gotoLine, highlightSelectionMatches, openSearchPanel, searchKeymap } from '@codemirror/search'
 import { Compartment, EditorState, type Extension, type Text } from '@codemirror/state'
 import {
   crosshairCursor,
@@ -22,7 +22,7 @@ import type { EditorConfig } from '../../contract/reading.ts'
 import { coloured } from '../ui/code-style.ts'
 import { changeMarks } from './change-marks.ts'
 import { definitionLink } from './definition-link.ts'
-import { findPanel } from './find-panel.tsx'
+import { findPanel, openFind } from './find-panel.tsx'
 import { goToLine, keepFocus, selectLines } from './gutter-clicks.ts'
 import { insertLineAbove } from './line-commands.ts'
 import { byteForm, refusedText } from './refused-text.ts'
@@ -162,9 +162,11 @@ export function editorExtensions(settings: EditorSettings): Extension {
       { ...SHRINK_KEYS, run: ran(settings.onShrink) },
       { key: 'Mod-Shift-Enter', run: insertLineAbove },
       ...closeBracketsKeymap,
-      ...defaultKeymap,
+      // Without CodeMirror's keys of a block comment, which are the desk's to discard all changes.
+      ...defaultKeymap.filter(({ run }) => run !== toggleBlockComment),
+      { key: 'Mod-f', run: openFind, scope: 'editor search-panel' },
       // Without CodeMirror's command to go to a line: the palette does that.
-      ...searchKeymap.filter(({ run }) => run !== gotoLine),
+      ...searchKeymap.filter(({ run }) => run !== gotoLine && run !== openSearchPanel),
       ...historyKeymap,
       ...foldKeymap,
       ...completionKeymap,

@@ -7,6 +7,7 @@ import {
   findNext,
   findPrevious,
   getSearchQuery,
+  openSearchPanel,
   replaceAll,
   replaceNext,
   SearchQuery,
@@ -14,7 +15,7 @@ import {
   setSearchQuery,
 } from '@codemirror/search'
 import type { EditorState, Extension } from '@codemirror/state'
-import { EditorView, type Panel, runScopeHandlers, type ViewUpdate } from '@codemirror/view'
+import { type Command, EditorView, type Panel, runScopeHandlers, type ViewUpdate } from '@codemirror/view'
 import { batch, type Signal, signal } from '@preact/signals'
 import { render } from 'preact'
 import { Button, IconButton, Toggle } from '../ui/words.tsx'
@@ -23,6 +24,8 @@ import { Button, IconButton, Toggle } from '../ui/words.tsx'
 const MAX_COUNTED_MATCHES = 999
 /** Matches are counted this many milliseconds after the last change of the text. */
 const COUNT_DELAY_MS = 100
+/** A longer selection is not what is searched for. */
+const MAX_SELECTED_CHARACTERS = 100
 
 /** The editor's state that the panel shows: the search, and whether the text is read-only. */
 interface Found {
@@ -32,6 +35,37 @@ interface Found {
 }
 
 export const findPanel: Extension = search({ top: true, createPanel: makePanel })
+
+/** Opens the panel, or goes to it. Text that is selected in one line is what is searched for. */
+export const openFind: Command = view => {
+  const { state } = view
+  const before = getSearchQuery(state)
+  const { from, to } = state.selection.main
+  const isTaken = view.hasFocus && from < to && to - from <= MAX_SELECTED_CHARACTERS
+  const selected = isTaken ? state.sliceDoc(from, to) : ''
+  openSearchPanel(view)
+  // CodeMirror takes the selection as it is also for a regular expression, and forgets the replacement.
+  const search = before.regexp ? escaped(selected) : selected
+  const next = selected === '' || selected.includes('\n') ? before : changed(before, { search })
+  view.dispatch({ effects: setSearchQuery.of(next) })
+  const field = view.dom.querySelector<HTMLInputElement>('.find-panel [name="search"]')
+  if (!field) return true
+  // The panel draws a new text only later.
+  field.value = next.search
+  field.select()
+  return true
+}
+
+/** Escapes the characters of a text that have a meaning in a regular expression. */
+const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+
+/** A search with some of its settings changed. */
+function changed(query: SearchQuery, changes: Partial<ConstructorParameters<typeof SearchQuery>[0]>): SearchQuery {
+  const { search, replace, caseSensitive, regexp, wholeWord } = query
+  const fields = { search, replace, caseSensitive, regexp, wholeWord, ...changes }
+  // A backslash stands for itself, except in a regular expression and its replacement.
+  return new SearchQuery({ ...fields, literal: !fields.regexp })
+}
 
 function makePanel(view: EditorView): Panel {
   const dom = document.createElement('div')
@@ -50,7 +84,10 @@ function makePanel(view: EditorView): Panel {
   return {
     dom,
     top: true,
-    mount: () => dom.querySelector<HTMLInputElement>('[name="search"]')?.select(),
+    // A panel that was open is drawn again with its file, and leaves the focus where it is.
+    mount: () => {
+      if (view.hasFocus) dom.querySelector<HTMLInputElement>('[name="search"]')?.select()
+    },
     destroy: () => {
       clearTimeout(timer)
       render(null, dom)
@@ -95,10 +132,7 @@ function FindPanel({ view, found }: { view: EditorView; found: Found }) {
   const { query, words, isReadOnly } = found
   const { value: shown } = query
   const change = (changes: Partial<ConstructorParameters<typeof SearchQuery>[0]>) => {
-    const { search, replace, caseSensitive, regexp, wholeWord } = query.peek()
-    const fields = { search, replace, caseSensitive, regexp, wholeWord, ...changes }
-    // A backslash stands for itself, except in a regular expression and its replacement.
-    const next = new SearchQuery({ ...fields, literal: !fields.regexp })
+    const next = changed(query.peek(), changes)
     if (next.eq(query.peek())) return
     view.dispatch({ effects: setSearchQuery.of(next) })
     if (!('replace' in changes)) goToNearest(view)

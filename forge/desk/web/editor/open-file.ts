@@ -353,7 +353,8 @@ export class OpenFile {
 
   /** Whether some edits have not reached the server. */
   get isUnsettled(): boolean {
-    return this.state !== undefined && sendableUpdates(this.state).length > 0
+    // A file of a commit sends nothing.
+    return this.at.kind === 'branch' && this.state !== undefined && sendableUpdates(this.state).length > 0
   }
 
   /** The text that has not reached the server, for the browser to keep; undefined for none. */

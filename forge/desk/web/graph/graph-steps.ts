@@ -303,11 +303,14 @@ function offerToPublish(page: Page, branch: string): void {
   }
 }
 
-/** `isBeforePush`: after the pull, its notice offers the push for which it was needed. */
-export async function pull(page: Page, branch: string, isBeforePush = false): Promise<void> {
+/**
+ * `forPush`: the remote, where a push to it needs the pull: then it is from the branch there that the push goes to, and
+ * its notice offers the push.
+ */
+export async function pull(page: Page, branch: string, forPush?: string): Promise<void> {
   // The desk's state names a branch's upstream only once the commits ahead and behind are counted, so the server is
   // asked.
-  if (!page.branch(branch)?.upstream && !(await hasUpstream(page, branch))) {
+  if (forPush === undefined && !page.branch(branch)?.upstream && !(await hasUpstream(page, branch))) {
     offerToPublish(page, branch)
     return
   }
@@ -316,10 +319,12 @@ export async function pull(page: Page, branch: string, isBeforePush = false): Pr
     words,
     button: 'Pull',
     explains,
-    step: { step: 'pull', branch, how },
+    step: { step: 'pull', branch, how, ...(forPush !== undefined && { remote: forPush }) },
   })
   const name = readable(branch)
-  const from = readable(page.branch(branch)?.upstream?.name ?? 'its upstream branch')
+  const own = page.branch(branch)?.upstream?.name
+  const isOther = forPush !== undefined && !own?.startsWith(`${forPush}/`)
+  const from = readable(isOther ? `${forPush}/${branch}` : (own ?? 'its upstream branch'))
   page.dialog.value = {
     kind: 'step',
     title: `Pull ${from} into ${name}`,
@@ -328,11 +333,11 @@ export async function pull(page: Page, branch: string, isBeforePush = false): Pr
       way('merge', 'Merge', `Merges ${from} into ${name}.`),
       way('rebase', 'Rebase', `Rebases the commits that only ${name} has onto ${from}.`),
     ],
-    fetchesFor: branch,
+    fetches: { step: 'fetch', ...(forPush === undefined ? { branch } : { remote: forPush }) },
     first: (page.branch(branch)?.upstream?.ahead ?? 0) > 0 ? 1 : 0,
     isDone: done => {
       const next = { words: 'Push…', run: () => void push(page, branch) }
-      finish(page, isBeforePush ? { ...done, next } : done)
+      finish(page, forPush === undefined ? done : { ...done, next })
     },
   }
 }
@@ -371,7 +376,7 @@ export async function push(page: Page, branch: string): Promise<void> {
     title: `${isNew ? 'Publish' : 'Push'} ${readable(branch)}`,
     ways,
     first: 0,
-    pull: () => void pull(page, branch, true),
+    pull: remote => void pull(page, branch, remote),
     isDone: done => finish(page, { ...done, isUndoable: false }),
   }
 }

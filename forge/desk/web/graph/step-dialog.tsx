@@ -43,12 +43,11 @@ export function StepDialog({ content, close }: Props) {
   }, [refusals.value])
   const way = ways[chosen.value] as StepWay
   const step = way.step.step === 'merge' ? { ...way.step, isCommitWanted: isCommitWanted.value } : way.step
-  const fetch = useFetch(content.fetchesFor)
+  const fetch = useFetch(content.fetches)
   const { preview: found, changes, problem: trouble, look } = usePreview(fetch.isDone ? step : undefined)
   const preview = trouble === undefined ? found : impossible(trouble)
-  const canPull = preview?.offers === 'pull' && content.pull !== undefined
   // After a rejected push, the new preview gives the same reason as `problem`, and offers a pull: it is shown once.
-  const isPullSaid = canPull && step.step === 'push'
+  const canPull = preview?.offers === 'pull' && content.pull !== undefined
   const hasToSave = preview?.offers === 'save'
   const canTryAgain = fetch.problem !== undefined
   const isOff =
@@ -62,9 +61,9 @@ export function StepDialog({ content, close }: Props) {
   const run = async () => {
     if (isOff) return
     if (canTryAgain) return fetch.begin()
-    if (canPull) {
+    if (canPull && step.step === 'push') {
       close()
-      content.pull?.()
+      content.pull?.(step.remote)
       return
     }
     if (!preview) return
@@ -218,7 +217,7 @@ export function StepDialog({ content, close }: Props) {
         <footer>
           {isBusy.value && progress !== undefined ? <span class="meta cut">{progress}</span> : null}
           <p class="dialog-problem is-bad" role="alert">
-            {isPullSaid ? undefined : problem.value}
+            {canPull ? undefined : problem.value}
           </p>
           <span class="grow" />
           {(isBusy.value && isRemote) || ((isBusy.value || !preview) && progress !== undefined) ? (
@@ -261,21 +260,21 @@ function buttonWords({ button }: StepWay, preview: Preview | undefined): string 
 }
 
 /** Fetches the upstream of a branch once, before the preview. Without a branch, `isDone` is true from the start. */
-function useFetch(branch: string | undefined) {
+function useFetch(step: Extract<Step, { step: 'fetch' }> | undefined) {
   const page = usePage()
-  const isDone = useSignal(branch === undefined)
+  const isDone = useSignal(step === undefined)
   const problem = useSignal<string | undefined>(undefined)
   const begin = async () => {
-    if (branch === undefined) return
+    if (step === undefined) return
     problem.value = undefined
     try {
-      await page.connection.ask('do', { step: { step: 'fetch', branch } })
+      await page.connection.ask('do', { step })
       isDone.value = true
     } catch (error) {
       problem.value = error instanceof Error ? error.message : String(error)
     }
   }
-  useEffect(() => void begin(), [branch])
+  useEffect(() => void begin(), [step])
   return { isDone: isDone.value, problem: problem.value, begin }
 }
 

@@ -65,7 +65,7 @@ export async function finish(page: Page, tab: Tab): Promise<void> {
     const message = merging.message.peek()
     const fields = message === undefined ? { branch } : { branch, message }
     const { words, merging: again } = await page.connection.ask('finish merging', fields)
-    merging.message.value = undefined
+    merging.writeMessage(undefined)
     if (again !== undefined) {
       page.tell({ topic: TOPIC, branch, title: words }, 'info')
       await goToFirstConflict(page, tab)
@@ -118,7 +118,7 @@ export function abort(page: Page, tab: Tab): void {
       const { words } = await page.connection.ask('abort merging', { branch })
       page.solved(TOPIC, branch)
       page.spoken.value = words
-      tab.merging.message.value = undefined
+      tab.merging.writeMessage(undefined)
       tab.merging.next = undefined
       await tab.merging.refresh()
     },

@@ -149,9 +149,7 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
             class="field"
             rows={3}
             value={message.value ?? merging.message.trimEnd()}
-            onInput={event => {
-              message.value = event.currentTarget.value
-            }}
+            onInput={event => tab.merging.writeMessage(event.currentTarget.value)}
           />
         </label>
       ) : (

@@ -3,11 +3,19 @@ import type { Action, Actions } from '../ui/action.ts'
 import { named } from '../ui/names.ts'
 import { goToCommit, newBranch } from './actions.ts'
 import type { PaletteMode } from './palette-mode.ts'
-import { type Page, REPOSITORY, TASKS } from './state.ts'
+import { type Page, REPOSITORY, TASKS, type Tab } from './state.ts'
 import { redoHere, undoableHere, undoHere } from './undo.ts'
 
 const open = (mode: PaletteMode) => (page: Page) => {
   page.palette.value = mode
+}
+
+/** Runs an action in the shown tab or, where none is shown, in the last one; without tabs, a branch is chosen first. */
+const inTab = (run: (page: Page, tab: Tab) => void) => (page: Page) => {
+  const tab = page.tab.peek() ?? page.lastTab
+  if (!tab) return open('branches')(page)
+  page.open(tab.at)
+  run(page, tab)
 }
 
 export const findActions = {
@@ -16,15 +24,13 @@ export const findActions = {
     label: 'Go to file…',
     keys: 'Ctrl+P',
     icon: 'file',
-    isPossible: page => page.tab.value !== undefined,
-    run: open('files'),
+    run: inTab(open('files')),
   },
   findInFiles: {
     label: 'Find in files',
     keys: 'Ctrl+Shift+F',
     icon: 'search',
-    isPossible: page => page.tab.value !== undefined,
-    run: page => page.tab.peek()?.find(),
+    run: inTab((_, tab) => tab.find()),
   },
   openBranch: { label: 'Open a branch…', keys: 'Alt+B', icon: 'branch', run: open('branches') },
   goToCommit: { label: 'Go to a commit…', keys: 'Alt+C', icon: 'commit', run: goToCommit },

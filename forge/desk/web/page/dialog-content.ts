@@ -83,10 +83,10 @@ export type DialogContent =
       title: string
       ways: StepWay[]
       first: number
-      /** The branch whose remote is fetched before the preview. */
-      fetchesFor?: string
-      /** Runs a pull, offered where the preview says that a push needs one first. */
-      pull?: () => void
+      /** What is fetched before the preview. */
+      fetches?: Extract<Step, { step: 'fetch' }>
+      /** Runs a pull from the remote, offered where the preview says that a push to it needs one first. */
+      pull?: (remote: string) => void
       isDone: (done: { words: string; merging?: string; isUndoable: boolean }) => void
     }
   /** Chooses some of the changes that `load` gives. */

@@ -1,9 +1,10 @@
 /** A merge, rebase or cherry-pick that waits in a branch for its conflicts to be resolved. */
-import { effect, signal } from '@preact/signals'
+import { effect, type ReadonlySignal, signal } from '@preact/signals'
 import type { ConflictFile, Merging, MergingFile } from '../../contract/merging.ts'
 import type { At } from '../../contract/values.ts'
 import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
+import { keep, kept } from './composer-state.ts'
 
 /** Delay after a change before the state is loaded again, in milliseconds. */
 const ASK_AFTER_MS = 120
@@ -12,8 +13,8 @@ const ASK_AFTER_MS = 120
 export class MergingState extends ServerValue<Merging | null> {
   /** The sides of the files in conflict loaded so far. */
   readonly files = signal<ReadonlyMap<string, ConflictFile>>(new Map())
-  /** The edited commit message; undefined: the server's. */
-  readonly message = signal<string | undefined>(undefined)
+  readonly #message = signal<string | undefined>(undefined)
+  readonly #messageKey: string
   /** Whether the side bar shows the explorer (true) or the conflicts (false); undefined: the default. */
   readonly showsExplorer = signal<boolean | undefined>(undefined)
   /** Whether Finish or Abort is running. */
@@ -28,14 +29,28 @@ export class MergingState extends ServerValue<Merging | null> {
   readonly #branch: string | undefined
   /** The commit that the loaded sides of conflicts belong to: a merge at another commit has other sides. */
   #step = ''
+  /** The commit that is merged. */
+  #theirs = ''
 
-  constructor(connection: Connection, at: At) {
+  /** `place`: a key that identifies the branch or commit, and its repository. */
+  constructor(connection: Connection, at: At, place: string) {
     const branch = at.kind === 'branch' ? at.branch : undefined
     super(async () => (branch === undefined ? null : await connection.ask('merging', { branch })), {
       delayMs: ASK_AFTER_MS,
     })
     this.#connection = connection
     this.#branch = branch
+    this.#messageKey = `message of a merge in ${place}`
+  }
+
+  /** The edited commit message, kept in the browser until the merge ends; undefined: the server's. */
+  get message(): ReadonlySignal<string | undefined> {
+    return this.#message
+  }
+
+  writeMessage(message: string | undefined): void {
+    this.#message.value = message
+    keep(this.#messageKey, message === undefined ? '' : `${this.#theirs}\n${message}`)
   }
 
   /** The merge that waits, as soon as the server has answered; null if there is none. */
@@ -57,7 +72,12 @@ export class MergingState extends ServerValue<Merging | null> {
     if (step !== this.#step) {
       this.#step = step
       this.files.value = new Map()
-      this.message.value = undefined
+    }
+    // A message is that of one merged commit, also when the merge is made anew.
+    if (merging && merging.theirsCommit !== this.#theirs) {
+      this.#theirs = merging.theirsCommit
+      const [theirs, message] = kept(this.#messageKey).split(/\n(.*)/s)
+      this.#message.value = theirs === this.#theirs ? message : undefined
     }
     super.take(merging)
   }

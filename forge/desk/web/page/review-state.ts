@@ -7,6 +7,7 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { At, Change } from '../../contract/values.ts'
 import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
+import { CommentDraft } from './comment-draft.ts'
 import type { OpenFiles } from './open-files.ts'
 import { type Base, branchBase } from './review-base.ts'
 
@@ -58,25 +59,20 @@ export class ReviewState extends ServerValue<Change[]> {
    */
   readonly containedBy = signal<Containment | undefined>(undefined)
   readonly comments: ServerValue<Comment[]>
-  /**
-   * The line on which a comment is being written. `answers`: the id of the comment that it answers, if that one is
-   * shown apart from its line.
-   */
-  readonly commenting = signal<(Pick<Comment, 'path' | 'side'> & { line: number; answers?: string }) | undefined>(
-    undefined,
-  )
-  /** The text of that comment so far. */
-  readonly comment = signal('')
+  /** The comment that is being written. */
+  readonly draft: CommentDraft
   /** The file selected in the list. */
   readonly current = signal<string | undefined>(undefined)
 
   readonly #page: Desk
   readonly #at: At
 
-  constructor(page: Desk, at: At) {
+  /** `place`: a key that identifies the branch or commit, and its repository. */
+  constructor(page: Desk, at: At, place: string) {
     super(isCurrent => this.#compareNow(isCurrent), { forgetsOnFailure: true })
     this.#page = page
     this.#at = at
+    this.draft = new CommentDraft(place)
     this.comments = new ServerValue(() => page.connection.ask('comments', { at }))
     if (at.kind === 'commit') {
       this.kind.value = 'commit'

@@ -78,11 +78,11 @@ export class Tab {
   constructor(page: Page, at: At, kept?: Layout['tabs'][number]) {
     this.at = at
     this.tree = new Tree(page.connection, at, kept?.folders ?? [])
-    this.review = new ReviewState(page, at)
     this.search = new TextSearch(page.connection, at)
     this.conversation = new ConversationState(page.connection, at)
-    this.merging = new MergingState(page.connection, at)
     const place = `${page.desk.peek()?.folder} ${placeOf(at)}`
+    this.review = new ReviewState(page, at, place)
+    this.merging = new MergingState(page.connection, at, place)
     this.composer = new ComposerState(place)
     this.#messageKey = `commit message in ${place}`
     this.#message = signal(keptInBrowser(this.#messageKey) || undefined)
@@ -381,6 +381,7 @@ export class Page {
   /** A counter for each branch: it increases when the branch or its drafts change, and the views load again. */
   readonly changed = signal<ReadonlyMap<string, number>>(new Map())
   readonly tab = computed(() => this.tabs.value[this.active.value])
+  #lastTab: Tab | undefined
   readonly forklift = new ForkliftState(this.connection)
   readonly tasks = new TasksState(this.connection)
   readonly graph = new GraphState(this)
@@ -416,6 +417,12 @@ export class Page {
     if (!isBrought) return
     await this.#begin()
     if (this.active.peek() === REPOSITORY) await this.graph.begin()
+  }
+
+  /** The tab that was shown last, while it is open; else the first one. */
+  get lastTab(): Tab | undefined {
+    const tabs = this.tabs.peek()
+    return tabs.find(tab => tab === this.#lastTab) ?? tabs[0]
   }
 
   branch(name: string): BranchInfo | undefined {
@@ -825,7 +832,9 @@ export class Page {
 
   #showActive(): void {
     const tab = this.tab.value
-    if (tab) this.need(tab)
+    if (!tab) return
+    this.#lastTab = tab
+    this.need(tab)
   }
 
   /** Loads what a tab needs, the first time it is shown. */

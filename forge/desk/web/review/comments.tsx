@@ -2,6 +2,7 @@
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { type Comment, MAX_COMMENT_CHARS, MAX_LINE_CHARS } from '../../contract/comments.ts'
 import { branchOf } from '../page/branch-facts.ts'
+import type { CommentPlace } from '../page/comment-draft.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -9,17 +10,11 @@ import { readable, visible, withoutTricks } from '../ui/names.ts'
 import { age, fullTime } from '../ui/times.ts'
 import { Button } from '../ui/words.tsx'
 
-/** A line of a diff: of the reviewed version, or of the one that it is compared with. */
-export interface CommentPlace {
-  path: string
-  side: Comment['side']
-  line: number
-  /** The id of the comment that is answered, if it is shown apart from its line. */
-  answers?: string
-}
-
+/** Whether two places are the same; that of an answer apart from its line is where the answered comment stands. */
 export const isSamePlace = (one: CommentPlace, other: CommentPlace | undefined): boolean =>
-  one.path === other?.path && one.side === other.side && one.line === other.line && one.answers === other.answers
+  one.answers === undefined
+    ? other?.answers === undefined && one.path === other?.path && one.side === other.side && one.line === other.line
+    : one.answers === other?.answers
 
 /** The comments of a file that have a line in its diff, by that line. */
 export function commentsAt(tab: Tab, { path, side, line }: CommentPlace): Comment[] {
@@ -30,7 +25,7 @@ export function commentsAt(tab: Tab, { path, side, line }: CommentPlace): Commen
 /** What stands below a line: its comments, and the field of a new one. `text`: the line. */
 export function LineComments({ tab, place, text }: { tab: Tab; place: CommentPlace; text: string }) {
   const { review } = tab
-  const isWriting = isSamePlace(place, review.commenting.value)
+  const isWriting = isSamePlace(place, review.draft.place.value)
   return (
     <div class="line-comments">
       {commentsAt(tab, place).map(comment => (
@@ -64,7 +59,7 @@ export function OtherComments({ tab }: { tab: Tab }) {
 function OtherComment({ tab, comment }: { tab: Tab; comment: Comment }) {
   const { id, path, side, line, madeAt, text } = comment
   const place = { path, side, line: line ?? madeAt, answers: id }
-  const isWriting = isSamePlace(place, tab.review.commenting.value)
+  const isWriting = isSamePlace(place, tab.review.draft.place.value)
   return (
     <>
       <CommentBox tab={tab} comment={comment} isElsewhere />
@@ -119,7 +114,7 @@ function CommentBox({ tab, comment, isElsewhere = false }: BoxProps) {
             words="Reply"
             onClick={() => {
               const place = { path, side, line: line ?? madeAt }
-              tab.review.commenting.value = isElsewhere ? { ...place, answers: id } : place
+              tab.review.draft.begin(isElsewhere ? { ...place, answers: id } : place)
             }}
           />
         )}
@@ -151,6 +146,7 @@ function CommentBox({ tab, comment, isElsewhere = false }: BoxProps) {
 function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text: string }) {
   const page = usePage()
   const { review } = tab
+  const { draft } = review
   const field = useRef<HTMLTextAreaElement>(null)
   const id = useId()
   const begunAt = useRef<Element | null>(null)
@@ -162,6 +158,7 @@ function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text:
     const begin = () => {
       begunAt.current = document.activeElement
       field.current?.focus()
+      if (draft.selection) field.current?.setSelectionRange(...draft.selection)
       field.current?.scrollIntoView({ block: 'nearest' })
     }
     begin()
@@ -171,16 +168,25 @@ function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text:
     })
     return () => cancelAnimationFrame(frame)
   }, [isCovered])
+  // The line may get another row, with another field, when its file changes.
+  useLayoutEffect(() => {
+    const { current } = field
+    return () => {
+      if (current && draft.words.peek() !== '') draft.selection = [current.selectionStart, current.selectionEnd]
+    }
+  }, [draft])
   // The focus goes back to the button that opened the field; to the diffs if there is none, as after the dialog.
-  const close = () => {
-    review.commenting.value = undefined
-    review.comment.value = ''
+  const leave = () => {
     const { current } = begunAt
     if (current instanceof HTMLElement && current.isConnected && current !== document.body) current.focus()
     else page.places.focus('diffs')
   }
+  const close = () => {
+    draft.end()
+    leave()
+  }
   const add = async () => {
-    const words = review.comment.peek().trim()
+    const words = draft.words.peek().trim()
     if (words === '') return
     try {
       const { path, side, line } = place
@@ -210,12 +216,11 @@ function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text:
         class="field"
         rows={3}
         maxLength={MAX_COMMENT_CHARS}
-        value={review.comment.value}
-        onInput={event => {
-          review.comment.value = event.currentTarget.value
-        }}
+        value={draft.words.value}
+        onInput={event => draft.write(event.currentTarget.value, text)}
         onKeyDown={event => {
-          if (event.key === 'Escape') close()
+          // What is typed stays in its field: only Cancel gives it up.
+          if (event.key === 'Escape') draft.words.peek().trim() === '' ? close() : leave()
           else if (event.key === 'Enter' && (event.ctrlKey || event.metaKey)) void add()
           else return
           event.preventDefault()
@@ -226,7 +231,7 @@ function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text:
         <span class="meta">Kept as a git note; nothing is committed.</span>
         <span class="grow" />
         <Button look="small" words="Cancel" onClick={close} />
-        <button type="submit" class="button main small" aria-disabled={review.comment.value.trim() === ''}>
+        <button type="submit" class="button main small" aria-disabled={draft.words.value.trim() === ''}>
           Comment
         </button>
       </div>

@@ -1,7 +1,7 @@
 /** The diff of a file, unified or side by side. Content is never rendered as HTML. */
-import { useSignal } from '@preact/signals'
+import { signal, useSignal } from '@preact/signals'
 import { type ComponentChildren, Fragment } from 'preact'
-import { useEffect, useMemo } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { Range } from '../ui/coloured.ts'
 import { type Colours, coloursOf, piecesOf } from '../ui/coloured.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -29,6 +29,8 @@ export interface DiffComments {
   below: (line: DiffLine, text: string) => ComponentChildren
   /** Begins a comment on a line. */
   begin: (line: DiffLine) => void
+  /** Called when a version of the file is shown. `from`: the one that was shown before, if there was one. */
+  follow: (side: 'before' | 'after', from: string | undefined, to: string) => void
 }
 
 /** A diff with more lines is shown on request only. */
@@ -57,10 +59,12 @@ export function DiffView({
     const whole = diffOf(before, after, ignoresBlanks)
     return { ...whole, unnumberedFrom: unnumberedFrom ?? Number.POSITIVE_INFINITY }
   }, [before, after, ignoresBlanks, unnumberedFrom])
-  const opened = useSignal<ReadonlySet<number>>(new Set())
+  const opened = useMemo(() => signal<ReadonlySet<number>>(new Set()), [diff])
   const isWanted = useSignal(false)
   const colours = useColours(path, diff)
   useEffect(() => onCount?.(diff), [diff])
+  useFollowing(before, (from, to) => comments?.follow('before', from, to))
+  useFollowing(after, (from, to) => comments?.follow('after', from, to))
   const shown = diff.parts.reduce((sum, { kind, lines }) => sum + (kind === 'lines' ? lines.length : 0), 0)
   if (shown > MAX_LINES && !isWanted.value) {
     return (
@@ -100,6 +104,15 @@ export function DiffView({
       ))}
     </div>
   )
+}
+
+/** Calls `follow` with each version of a text that is shown, and the one before. */
+function useFollowing(text: string, follow: (from: string | undefined, to: string) => void): void {
+  const shown = useRef<string | undefined>(undefined)
+  useLayoutEffect(() => {
+    follow(shown.current, text)
+    shown.current = text
+  }, [text])
 }
 
 const END_WORDS = {

@@ -44,6 +44,13 @@ export interface Diff {
 
 export type LineEnd = 'LF' | 'CRLF'
 
+/** The number in `after` of a line of `before`; of a line that is gone, that of the next one which both have. */
+export function lineIn(before: string, after: string, line: number): number {
+  const lines = diffOf(before, after, false).parts.flatMap(part => part.lines)
+  const rest = lines.slice(lines.findIndex(it => it.before === line))
+  return rest.find(({ kind }) => kind === 'same')?.after ?? lines.findLast(it => it.after !== undefined)?.after ?? 1
+}
+
 /**
  * Compares two texts. `ignoresBlanks`: changes in blanks are ignored. If all lines of a text end alike, their line end
  * is not compared by line, but once for the whole text.

@@ -42,7 +42,7 @@ function commentOnLine({ page, tab: { review } }: InTab): void {
     run: async typed => {
       const line = Number(typed)
       if (!Number.isInteger(line) || line < 1) throw new Error('Type the number of a line of the new version.')
-      review.commenting.value = { path, side: 'after', line }
+      review.draft.begin({ path, side: 'after', line })
     },
   }
 }

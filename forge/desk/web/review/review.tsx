@@ -6,6 +6,7 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { Change } from '../../contract/values.ts'
 import { useMergingFile } from '../merging/merging-pane.tsx'
 import { branchOf } from '../page/branch-facts.ts'
+import type { CommentPlace } from '../page/comment-draft.ts'
 import { compareWith } from '../page/comparing.ts'
 import { usePlace } from '../page/places.ts'
 import { type Kind, ReviewState } from '../page/review-state.ts'
@@ -19,8 +20,8 @@ import { ago } from '../ui/times.ts'
 import { ActionIcon, Button, Empty, Path, Waiting } from '../ui/words.tsx'
 import { BaseName } from './base-dialog.tsx'
 import { Blobs } from './blobs.tsx'
-import { CommentCount, type CommentPlace, commentsAt, isSamePlace, LineComments, OtherComments } from './comments.tsx'
-import type { DiffLine } from './diff.ts'
+import { CommentCount, commentsAt, isSamePlace, LineComments, OtherComments } from './comments.tsx'
+import { type DiffLine, lineIn } from './diff.ts'
 import type { DiffComments } from './diff-view.tsx'
 import { LineCounts } from './line-counts.tsx'
 import { reviewActions } from './review-actions.ts'
@@ -159,7 +160,7 @@ function Diffs({ tab }: { tab: Tab }) {
       {isAsking ? <Waiting words="Comparing" /> : null}
       <OtherComments tab={tab} />
       {(changes ?? []).slice(0, count.value).map(change => (
-        <FileDiff key={ReviewState.mark(change)} tab={tab} change={change} />
+        <FileDiff key={change.path} tab={tab} change={change} />
       ))}
       {more > 0 ? (
         <Button
@@ -240,8 +241,16 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
   const merging = useMergingFile(tab, change.path)
   const mark = isOfDrafts && merging?.state === 'open' ? tab.merging.files.value.get(change.path)?.mark : undefined
 
+  // A file that changes after it was viewed is to be viewed again.
+  const version = ReviewState.mark(change)
+  const shownVersion = useRef(version)
+  useEffect(() => {
+    if (shownVersion.current === version) return
+    shownVersion.current = version
+    if (!isOpen.value) isOpen.value = change.path !== SESSION
+  }, [version])
   const tabWidth = useTabWidth(tab, change.path, isOpen.value && isNear.value)
-  const isCommented = review.commenting.value?.path === change.path
+  const isCommented = review.draft.place.value?.path === change.path
   useEffect(() => {
     if (!isCommented) return
     isOpen.value = true
@@ -331,11 +340,14 @@ function commentsOf(tab: Tab, { path }: Change): DiffComments {
   return {
     has: line => {
       const place = placeOf(line)
-      return isSamePlace(place, tab.review.commenting.value) || commentsAt(tab, place).length > 0
+      return isSamePlace(place, tab.review.draft.place.value) || commentsAt(tab, place).length > 0
     },
     below: (line, text) => <LineComments tab={tab} place={placeOf(line)} text={text} />,
-    begin: line => {
-      tab.review.commenting.value = placeOf(line)
+    begin: line => tab.review.draft.begin(placeOf(line)),
+    follow: (side, from, to) => {
+      const { draft } = tab.review
+      if (draft.place.peek()?.path !== path) return
+      draft.follow(side, to.split('\n'), from === undefined ? undefined : line => lineIn(from, to, line))
     },
   }
 }

@@ -1,6 +1,7 @@
 /** The frame of all dialogs: a title, the focus kept inside, and Escape. */
 import type { ComponentChildren } from 'preact'
-import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { useId, useRef } from 'preact/hooks'
+import { useModal } from './modal.ts'
 import { Button } from './words.tsx'
 
 interface FrameProps {
@@ -14,11 +15,7 @@ interface FrameProps {
 export function DialogFrame({ title, close, children, look = '' }: FrameProps) {
   const dialog = useRef<HTMLDialogElement>(null)
   const heading = useId()
-  useLayoutEffect(() => {
-    const element = dialog.current
-    element?.showModal()
-    return () => element?.close()
-  }, [])
+  useModal(dialog)
   return (
     <dialog
       ref={dialog}

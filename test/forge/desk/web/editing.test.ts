@@ -21,7 +21,7 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
   beforeAll(async () => {
     browser = await openBrowser()
     const files = { 'a.txt': LINES, 'src/one.ts': LINES, 'src/two.ts': LINES, 'src/deep/three.ts': LINES }
-    const names = Array.from({ length: 10 }, (_, number) => `work-${number + 1}`)
+    const names = Array.from({ length: 20 }, (_, number) => `work-${number + 1}`)
     const branches = Object.fromEntries(['main', ...names].map(name => [name, files]))
     desk = await openRealDesk({ built: await builtPage(), branches })
   })
@@ -169,6 +169,89 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     await panel.waitFor({ state: 'hidden' })
     await page.keyboard.type('!')
     await until(async () => (await desk.show(`refs/forge/drafts/${branch}`, 'a.txt')).includes('!'))
+  })
+
+  test('in the find panel: a selected text is searched for as it is, and typing replaces it', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.type('call(a.b) call(a_b)\n')
+    await page.keyboard.press('Control+f')
+    const panel = page.getByRole('search', { name: 'Find in the file' })
+    const field = panel.getByRole('textbox', { name: 'Find' })
+    const isSaid = (words: string) => panel.getByRole('status').getByText(words, { exact: true }).waitFor()
+    await panel.getByRole('textbox', { name: 'Replace' }).fill('kept')
+    await panel.getByRole('button', { name: 'Regular expression' }).click()
+    await field.fill('call\\S+')
+    await isSaid('1 of 2')
+    // The match is selected in the text.
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Control+f')
+    await isSaid('1 of 1')
+    expect(await field.inputValue()).toBe('call\\(a\\.b\\)')
+    await page.keyboard.type('two')
+    await isSaid('1 of 1')
+    // The panel stays open.
+    await page.locator('.cm-line', { hasText: 'three' }).dblclick()
+    await page.keyboard.press('Control+f')
+    await page.keyboard.type('four')
+    await until(async () => (await field.inputValue()) === 'four')
+    expect(await panel.getByRole('textbox', { name: 'Replace' }).inputValue()).toBe('kept')
+  })
+
+  test('in the new half of a split, also with the find panel open', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.press('Control+f')
+    await page.keyboard.type('two')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Control+f')
+    await page.locator('.cm-line', { hasText: 'three' }).click()
+    await page.keyboard.press('Control+\\')
+    await until(async () => (await page.locator('.cm-editor').count()) === 2)
+    await page.keyboard.press('Control+End')
+    await page.keyboard.type('typed')
+    await isDraft('a.txt', `${LINES}typed`)
+    expect(await page.locator('.cm-editor').nth(1).locator('.cm-content:focus').count()).toBe(1)
+  })
+
+  test('in the palette of files, which the repository and the tasks open in the last branch', async () => {
+    await openFile(page, branch, 'a.txt')
+    for (const keys of ['Alt+0', 'Alt+T']) {
+      await page.keyboard.press(keys)
+      await page.getByRole('tab', { name: keys === 'Alt+0' ? 'Repository' : 'Tasks', selected: true }).waitFor()
+      await page.keyboard.press('Control+p')
+      await page.keyboard.type('three')
+      await page.getByRole('option', { name: 'three.ts' }).waitFor()
+      await page.keyboard.press('Escape')
+      expect(await page.getByRole('tab', { name: branch, selected: true }).count()).toBe(1)
+    }
+  })
+
+  test('after the keys of Discard all changes, which ask also for one draft, and never edit', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('one.ts')
+    await page.getByRole('option', { name: 'one.ts' }).click()
+    await page.locator('.cm-content:focus').getByText('one').waitFor()
+    await page.keyboard.press('Alt+Shift+A')
+    await page.keyboard.type('x')
+    await isDraft('src/one.ts', `x${LINES}`)
+    await page.keyboard.press('Alt+Shift+A')
+    await page.getByRole('dialog').getByText('one.ts').first().waitFor()
+    await page.keyboard.press('Escape')
+  })
+
+  test('in a text field after a dialog or the palette over it was closed', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.press('Control+f')
+    const field = page.getByRole('search', { name: 'Find in the file' }).getByRole('textbox', { name: 'Find' })
+    await page.keyboard.type('a')
+    for (const keys of ['Control+k', 'Alt+k']) {
+      await page.keyboard.press(keys)
+      await page.getByRole('dialog').waitFor()
+      await page.keyboard.press('Escape')
+      await page.getByRole('dialog').waitFor({ state: 'hidden' })
+      await page.keyboard.type('b')
+    }
+    expect(await field.inputValue()).toBe('abb')
   })
 
   test('in the palette while words are composed: the Enter that ends a composition runs nothing', async () => {

@@ -229,12 +229,19 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await until(async () => (await shown()).join() === all.join())
   })
 
-  test('finishes with the edited message', async () => {
+  test('finishes with the edited message, which is kept when the page is loaded again and the merge is updated', async () => {
     await openDesk()
     for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
     page = await openPage(browser.context, desk)
     await page.getByRole('list', { name: 'To review' }).getByText('claim.ts').first().waitFor()
-    await page.getByLabel('Commit message').fill('Bring in 2.14')
+    const message = page.getByLabel('Commit message')
+    await message.fill('Bring in 2.14')
+    await page.reload()
+    await until(async () => (await message.inputValue()) === 'Bring in 2.14')
+    await commit(desk.path, BRANCH, { 'moved.txt': 'moved\n' })
+    await page.getByRole('button', { name: 'Update', exact: true }).click()
+    await page.getByRole('button', { name: 'Update', exact: true }).waitFor({ state: 'detached' })
+    await until(async () => (await message.inputValue()) === 'Bring in 2.14')
     await page.getByRole('button', { name: 'Finish' }).click()
     await desk.isMessage(BRANCH, 'Bring in 2.14')
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()

@@ -23,7 +23,7 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     browser = await openBrowser()
     const files = { 'a.txt': LINES, 'b.txt': LINES, 'src/c.txt': LINES }
     desk = await openRealDesk({ built: await builtPage(), branches: { main: files } })
-    for (const branch of ['topic', 'away', 'shared', 'forced']) await git(desk.path, 'branch', branch, 'main')
+    for (const branch of ['topic', 'away', 'shared', 'forced', 'named']) await git(desk.path, 'branch', branch, 'main')
     await desk.commit('topic', { 'a.txt': LINES.replace('two', 'TOPIC') })
     await desk.commit('main', { 'a.txt': LINES.replace('two', 'MAIN') })
     const before = await git(desk.path, 'rev-parse', 'main')
@@ -146,6 +146,30 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     await dialog.getByRole('button', { name: 'Push', exact: true }).click()
     await until(
       async () => (await git(remote, 'rev-parse', 'shared')) === (await git(desk.path, 'rev-parse', 'shared')),
+    )
+  })
+
+  test('a branch that the remote has already can be pulled from there before it is published', async () => {
+    const remote = join(desk.path, '../remote.git')
+    await git(desk.path, 'push', '--quiet', remote, 'named')
+    const theirs = await commit(remote, 'named', { 'theirs.txt': 'theirs\n' })
+    await desk.commit('named', { 'ours.txt': 'ours\n' })
+    await openBranch(page, 'named')
+    const status = page.getByRole('status', { name: 'Status' })
+    await status.getByRole('button', { name: 'Publish branch…' }).click()
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('button', { name: 'Publish', exact: true }).click()
+    await dialog.getByText('origin/named has 1 commit that named does not have').waitFor()
+    await dialog.getByRole('button', { name: 'Pull…' }).click()
+    await dialog.getByRole('heading', { name: 'Pull origin/named into named' }).waitFor()
+    await dialog.getByRole('tab', { name: 'Merge' }).click()
+    await dialog.getByRole('button', { name: 'Pull', exact: true }).click()
+    await page.locator('.toast').getByRole('button', { name: 'Push…' }).click()
+    await dialog.getByRole('button', { name: 'Publish', exact: true }).click()
+    await page.getByText('Pushed named to origin/named').first().waitFor()
+    expect(await git(remote, 'rev-list', 'named')).toContain(theirs)
+    expect(await git(desk.path, 'rev-parse', '--symbolic-full-name', 'named@{upstream}')).toBe(
+      'refs/remotes/origin/named',
     )
   })
 

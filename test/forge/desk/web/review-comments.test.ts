@@ -140,6 +140,48 @@ describe.skipIf(!hasBrowser)('a review', () => {
     await until(async () => !(await notes()).includes('ninth'))
   })
 
+  test('a comment that is being written keeps its line, its letters and its words, whatever comes in', async () => {
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    await diff('a.txt').getByRole('button', { name: 'Comment on line 9' }).last().click()
+    await page.getByRole('textbox', { name: 'Comment on line 9' }).waitFor()
+    await page.keyboard.type('a dog')
+    for (let at = 0; at < 3; at++) await page.keyboard.press('ArrowLeft')
+    await page.keyboard.type('good ')
+    // A commit from outside, while it is typed, puts a line above it.
+    let isIn = false
+    const added = text(['first', ...LINES.with(8, 'ninth')])
+    const coming = desk.commit('topic', { 'a.txt': added }).then(() => {
+      isIn = true
+    })
+    let typed = ''
+    const field = page.getByRole('textbox', { name: 'Comment on line 10' })
+    for (let more = 20; more > 0; ) {
+      const letter = String.fromCharCode(97 + (typed.length % 26))
+      typed += letter
+      await page.keyboard.type(letter)
+      if (isIn && (await field.count()) > 0) more--
+    }
+    await coming
+    expect(await field.inputValue()).toBe(`a good ${typed}dog`)
+    const below = () => field.evaluate(it => it.closest('.line-comments')?.previousElementSibling?.textContent)
+    expect(await below()).toContain('ninth')
+    // Escape leaves the field, and what is typed stays in it; also when the page is loaded again.
+    await page.keyboard.press('Escape')
+    await until(() => field.evaluate(it => it !== document.activeElement))
+    expect(await field.inputValue()).toBe(`a good ${typed}dog`)
+    await page.reload()
+    await page.getByRole('tab', { name: /^topic/, selected: true }).waitFor()
+    await page.keyboard.press('Alt+r')
+    await until(async () => (await field.inputValue()) === `a good ${typed}dog`)
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await field.waitFor({ state: 'detached' })
+    await page.keyboard.press('Control+Alt+m')
+    await page.getByRole('dialog', { name: 'Comment on a.txt' }).getByLabel('Line').fill('10')
+    await page.keyboard.press('Enter')
+    expect(await field.inputValue()).toBe('')
+  })
+
   test('a tab is as wide as in the editor', async () => {
     await showBranch(page, 'topic')
     await page.keyboard.press('Alt+r')

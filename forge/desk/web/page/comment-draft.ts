@@ -1,0 +1,91 @@
+/** The comment that is being written in a review. The browser keeps it until it is sent or given up. */
+import { signal } from '@preact/signals'
+import * as v from 'valibot'
+import { keep, kept } from './composer-state.ts'
+
+/** A line of a diff: of the reviewed version, or of the one that it is compared with. */
+const CommentPlace = v.object({
+  path: v.string(),
+  side: v.picklist(['before', 'after']),
+  line: v.number(),
+  /** The id of the comment that is answered, if it is shown apart from its line. */
+  answers: v.optional(v.string()),
+})
+export type CommentPlace = v.InferOutput<typeof CommentPlace>
+
+/** `line`: the text of the commented line. */
+const Kept = v.object({ place: CommentPlace, line: v.string(), words: v.string() })
+
+export class CommentDraft {
+  /** Undefined while no comment is written. */
+  readonly place = signal<CommentPlace | undefined>(undefined)
+  readonly words = signal('')
+  /** The selection in the field, while another field takes its place. */
+  selection: [start: number, end: number] | undefined
+
+  /** The text of the commented line, as far as known. */
+  #line: string | undefined
+  readonly #key: string
+
+  /** `place`: a key that identifies the branch and its repository. */
+  constructor(place: string) {
+    this.#key = `comment in ${place}`
+    const before = parsed(kept(this.#key))
+    if (!before) return
+    this.place.value = before.place
+    this.words.value = before.words
+    this.#line = before.line
+  }
+
+  /** Begins a comment, or moves the one that is being written to another line. */
+  begin(place: CommentPlace): void {
+    this.#line = undefined
+    this.place.value = place
+  }
+
+  /** `line`: the text of the commented line. */
+  write(words: string, line: string): void {
+    const place = this.place.peek()
+    this.words.value = words
+    this.#line = line
+    keep(this.#key, place && words !== '' ? JSON.stringify({ place, line, words }) : '')
+  }
+
+  /** The comment was sent, or is given up. */
+  end(): void {
+    this.place.value = undefined
+    this.words.value = ''
+    this.selection = undefined
+    keep(this.#key, '')
+  }
+
+  /**
+   * Follows the commented line into another version of its file, whose lines are `now`. `lineOf` gives the number there
+   * of a line of the version that was shown; without it, the line is found by its text.
+   */
+  follow(side: CommentPlace['side'], now: readonly string[], lineOf?: (line: number) => number): void {
+    const place = this.place.peek()
+    if (place?.side !== side || place.answers !== undefined) return
+    const line = lineOf?.(place.line) ?? nearest(now, place.line, this.#line)
+    if (line === place.line) return
+    this.place.value = { ...place, line }
+    this.write(this.words.peek(), now[line - 1] ?? '')
+  }
+}
+
+/** The number of the line with this text that is nearest to `line`; `line` itself where there is none. */
+function nearest(lines: readonly string[], line: number, text: string | undefined): number {
+  const found = lines.flatMap((it, at) => (it === text ? [at + 1] : []))
+  const distance = (it: number) => Math.abs(it - line)
+  return found.sort((one, other) => distance(one) - distance(other))[0] ?? line
+}
+
+function parsed(text: string): v.InferOutput<typeof Kept> | undefined {
+  if (text === '') return undefined
+  try {
+    const result = v.safeParse(Kept, JSON.parse(text))
+    return result.success ? result.output : undefined
+  } catch {
+    return undefined
+  }
+}
