@@ -33,10 +33,10 @@ main() {
   # Records how long each file took, so that the longest starts first the next time.
   mkdir -p "${timings%/*}"
   [[ -s $timings ]] || echo '{ "version": 1, "files": {} }' >"$timings"
-  # Tests often wait for git, a browser or a clock, so run half as many files again as there are processors.
+  # Tests often wait for git, a browser or a clock, so run twice as many files as there are processors.
   local cores parallel
   cores=$(getconf _NPROCESSORS_ONLN 2>/dev/null || echo 2)
-  parallel=--parallel=$((cores + (cores + 1) / 2))
+  parallel=--parallel=$((2 * cores))
   if (($# == 0)); then
     # The page of the desk is built once, not by each file that opens it.
     FORGE_TEST_PAGE=$(mktemp -d)
@@ -49,8 +49,8 @@ main() {
   elif [[ $1 == --on-temporal ]]; then
     # shellcheck disable=SC2046
     set -- $(on_temporal)
-    # Each test file starts a Temporal server and a worker, which need one and a half processors together.
-    parallel=--parallel=2
+    # Each test file starts a Temporal server and a worker, which need more of a processor than they wait.
+    parallel=--parallel=$((cores + (cores + 1) / 2))
   fi
   bun test "$parallel" --max-concurrency 8 --timeout 120000 --timings="$timings" --update-timings "$@"
 }
