@@ -122,9 +122,10 @@ async function carryText(objects: Objects, { before, old, next, row }: TextPair)
 type ThreeTexts = { base: Folded; ours: Folded; theirs: Folded }
 
 /**
- * Applies the resolutions and what was typed beside them (from `base` to `ours`) to the new merge (`theirs`). Where both
- * changed the same lines, a conflict of the new merge is left to be resolved; other lines become a conflict with what
- * was typed. `marked`: the new merge with the conflicts added in this way, if there are some. Undefined if nothing fits.
+ * Applies the resolutions and what was typed beside them (from `base` to `ours`) to the new merge (`theirs`). Where
+ * both changed the same lines, a conflict of the new merge is left to be resolved; other lines become a conflict with
+ * what was typed. `marked`: the new merge with the conflicts added in this way, if there are some. Undefined if nothing
+ * fits.
  */
 async function uniteTexts(
   repository: Repository,
