@@ -67,6 +67,17 @@ function withoutAgreed(bytes: Buffer, length: number): Buffer {
   return Buffer.from(text.join(''), 'latin1')
 }
 
+/** Three sides of one conflict as lines with markers, each side ended by a line end. */
+export function withMarks(
+  { ours, base, theirs }: { ours: string; base: string; theirs: string },
+  labels: { ours: string; theirs: string },
+  length: number,
+): string {
+  const [begin, middle, then, end] = ['<', '|', '=', '>'].map(char => char.repeat(length))
+  const [one, from, other] = [ours, base, theirs].map(side => (side === '' || side.endsWith('\n') ? side : `${side}\n`))
+  return `${begin} ${labels.ours}\n${one}${middle} base\n${from}${then}\n${other}${end} ${labels.theirs}\n`
+}
+
 const mark = (char: string, length: number): RegExp => new RegExp(`^[${char}]{${length}}(?: .*)?\\r?\\n?$`)
 
 /** Splits a text with markers into parts; undefined where the markers do not match up. */

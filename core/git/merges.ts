@@ -152,17 +152,18 @@ async function commitsOnto(objects: Objects, base: Oid, sides: Sides): Promise<S
 
 /**
  * Merges two versions of a text (`base` undefined: an empty one) line by line. Where both changed the same lines, the
- * result has ours, then theirs. Throws {@link GitError} where a version is binary.
+ * result has ours, then theirs; with `taken`, only theirs. Throws {@link GitError} where a version is binary.
  */
 export async function mergeLines(
   repository: Repository,
   base: Uint8Array | undefined,
   ours: Uint8Array,
   theirs: Uint8Array,
+  taken: 'union' | 'theirs' = 'union',
 ): Promise<Buffer> {
   const contents = { ours, base: base ?? new Uint8Array(), theirs }
   return await withFiles(repository, contents, async where => {
-    return (await run(where, ['merge-file', '-p', '--union', 'ours', 'base', 'theirs'])).stdout
+    return (await run(where, ['merge-file', '-p', `--${taken}`, 'ours', 'base', 'theirs'])).stdout
   })
 }
 

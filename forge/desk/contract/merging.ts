@@ -4,6 +4,9 @@ import { Nothing, question, repeatable } from './question.ts'
 import { Done } from './steps.ts'
 import { Branch, Count, Oid, Path } from './values.ts'
 
+/** The label of the side with what was typed, in a conflict that the update of a merge has added. */
+export const TYPED_IN_MERGE = 'typed in this merge'
+
 /**
  * A file of a waiting merge. `open`: it has open conflicts. `odd`: the result differs from what such a merge makes, in
  * words. `by`: the model that resolved it, unless it was resolved by hand.

@@ -5,20 +5,35 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import * as v from 'valibot'
-import { markedPartsOf, markLength, mergeWithMarks } from '../../../core/git/conflict-marks.ts'
+import {
+  type MarkedPart,
+  markedPartsOf,
+  markLength,
+  marksLeft,
+  mergeWithMarks,
+  withMarks,
+} from '../../../core/git/conflict-marks.ts'
+import { mergeLines } from '../../../core/git/merges.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
-import type { Oid, Path } from '../../../core/git/repository.ts'
+import type { Oid, Path, Repository } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
 import { entryAt, makeTree, type TreeChange } from '../../../core/git/trees.ts'
+import { visiblePath } from '../../../core/text.ts'
 import { asChanges, contentIn, type Drafts, entryIn } from '../branches/drafts.ts'
 import { ConflictRow, type StoredMerging } from '../conflicts/merging-commits.ts'
+import { TYPED_IN_MERGE } from '../contract/merging.ts'
 
 /** The conflicts of a merge, and its tree with all markers. */
 type Marked = { rows: readonly ConflictRow[]; tree: Oid }
 type Before = Marked & Pick<StoredMerging, 'kept' | 'by'> & { drafts: Drafts }
+/** `ours`: the branch's newest commit, and the name of the branch on the screen. */
+type Next = Marked & { ours: { commit: Oid; words: string } }
 
-/** The new merge's tree with the resolutions that still fit, and what the merge's commit says of them. */
-export type Carried = Pick<StoredMerging, 'kept' | 'by'> & { result: Oid }
+/**
+ * The new merge's tree with the resolutions that still fit, and what the merge's commit says of them. Where something
+ * was typed outside of a conflict into lines that the branch has changed, `marked` has one more conflict.
+ */
+export type Carried = Pick<StoredMerging, 'kept' | 'by'> & { result: Oid; marked: { rows: ConflictRow[]; tree: Oid } }
 
 /**
  * Whether a path is resolved together with a conflict: one of its own, or the original path of a file that git renamed.
@@ -26,95 +41,159 @@ export type Carried = Pick<StoredMerging, 'kept' | 'by'> & { result: Oid }
 export const isSettledWith = ({ paths, original }: ConflictRow, path: Path): boolean =>
   paths.includes(path) || (original !== undefined && (path === original || path.startsWith(`${original}/`)))
 
-/** The resolutions of a waiting merge that fit a new merge of the same two branches. Writes the resulting tree. */
-export async function carryOver(objects: Objects, before: Before, next: Marked): Promise<Carried> {
+/** The resolutions of a waiting merge that fit a new merge of the same two branches. Writes the resulting trees. */
+export async function carryOver(objects: Objects, before: Before, next: Next): Promise<Carried> {
   const changes = new Map<Path, TreeChange>()
+  const marks = new Map<Path, TreeChange>()
+  const rows = new Map(next.rows.map(row => [row.path, row]))
   const kept: Path[] = []
   const by: Carried['by'] = {}
-  for (const row of next.rows) {
-    const old = before.rows.find(({ path, kind }) => path === row.path && kind === row.kind)
-    if (!old) continue
-    if (!isSameConflict(old, row)) {
-      const change = row.kind === 'text' ? await carryText(objects, { before, old, next, row }) : undefined
-      if (change) changes.set(row.path, change)
-      continue
+  for (const old of before.rows) {
+    const row = rows.get(old.path)
+    if (row && row.kind === old.kind && isSameConflict(old, row)) {
+      const files = [...before.drafts.files].filter(([path]) => isSettledWith(row, path))
+      for (const [path, change] of asChanges(new Map(files))) changes.set(path, change)
+      if (before.kept.includes(row.path)) kept.push(row.path)
+      const model = before.by[row.path]
+      if (model) by[row.path] = model
+    } else if (old.kind === 'text' && (row === undefined || row.kind === 'text')) {
+      const carried = await carryText(objects, { before, old, next, row })
+      if (!carried) continue
+      changes.set(old.path, carried.result)
+      if (!carried.marked) continue
+      marks.set(old.path, carried.marked.file)
+      rows.set(old.path, carried.marked.row)
     }
-    const files = [...before.drafts.files].filter(([path]) => isSettledWith(row, path))
-    for (const [path, change] of asChanges(new Map(files))) changes.set(path, change)
-    if (before.kept.includes(row.path)) kept.push(row.path)
-    const model = before.by[row.path]
-    if (model) by[row.path] = model
   }
-  const { oid, made } = await makeTree(objects, next.tree, changes)
-  await writeObjects(objects.repository, made)
-  return { result: oid, kept, by }
+  const [resolved, tree] = [await makeTree(objects, next.tree, changes), await makeTree(objects, next.tree, marks)]
+  await writeObjects(objects.repository, [...resolved.made, ...tree.made])
+  return { result: resolved.oid, kept, by, marked: { rows: [...rows.values()].sort(byPath), tree: tree.oid } }
 }
+
+const byPath = (one: ConflictRow, other: ConflictRow): number => (one.path < other.path ? -1 : 1)
 
 /** Whether two rows are the same conflict. A row just made is parsed first, since one that was stored has no more. */
 const isSameConflict = (stored: ConflictRow, made: ConflictRow): boolean =>
   isDeepStrictEqual(stored, v.parse(ConflictRow, made))
 
-type TextPair = { before: Before; old: ConflictRow; next: Marked; row: ConflictRow }
+/** `row`: undefined if the new merge has no conflict in the file. */
+type TextPair = { before: Before; old: ConflictRow; next: Next; row: ConflictRow | undefined }
+/** `marked`: the file and its row if there is a conflict that the new merge does not have. */
+type CarriedText = { result: TreeChange; marked?: { file: TreeChange; row: ConflictRow } }
 
 /** A file of which only some conflicts have other sides now; undefined where nothing fits. */
-async function carryText(objects: Objects, { before, old, next, row }: TextPair): Promise<TreeChange | undefined> {
+async function carryText(objects: Objects, { before, old, next, row }: TextPair): Promise<CarriedText | undefined> {
   const { repository } = objects
-  const { path } = row
-  const draft = before.drafts.files.get(path)
-  const entry = draft && (await entryIn(objects, before.drafts, path))
+  const { path } = old
+  // Without a draft, the file still has all of its conflicts, among them what an earlier update has added.
+  const entry = await entryIn(objects, before.drafts, path)
   const typed = entry && (await contentIn(objects, before.drafts, path, entry))?.bytes
   const [oldText, newText] = await Promise.all([before, next].map(({ tree }) => readText(objects, tree, path)))
   const mode = (await entryAt(objects, next.tree, path))?.mode
   if (!typed || oldText === undefined || newText === undefined || mode === undefined) return undefined
+  const mark = row?.mark ?? markLength([Buffer.from(newText, 'latin1')])
   const [base, ours] = [oldText, typed.toString('latin1')].map(text => folded(text, old.mark ?? 0))
-  const theirs = folded(newText, row.mark ?? 0)
+  const theirs = folded(newText, mark)
   if (!base || !ours || !theirs) return undefined
-  const sides = [base, ours, theirs].map(({ text }) => Buffer.from(text, 'latin1')) as [Buffer, Buffer, Buffer]
-  const [oldBase, typedText, newMerge] = sides
-  const length = row.mark ?? markLength(sides)
-  const labels = { ours: 'typed in the merge', theirs: 'the branch' }
-  const versions = { base: oldBase, ours: typedText, theirs: newMerge }
-  const merged = await mergeWithMarks(repository, versions, labels, length).catch(error => {
+  const isOpen = (conflict: Conflict) => ours.text.includes(foldedLine(conflict))
+  const texts = {
+    base: withoutAdded(base, conflict => (isOpen(conflict) ? conflict.base : conflict.ours)),
+    ours: withoutAdded(ours, ({ theirs }) => theirs),
+    theirs,
+  }
+  const united = await uniteTexts(repository, texts, { mark, name: next.ours.words }).catch(error => {
     if (error instanceof GitError) return undefined
     throw error
   })
-  // Where a resolution no longer fits, the new merge's conflict is left to be resolved. Where the branch changed lines
-  // beside the conflicts that were also changed by typing, this is a conflict of its own.
-  const hasConflict = (lines: string) => lines.match(FOLDED) !== null
-  const parts = merged && markedPartsOf(merged.toString('latin1'), length)
-  const together = parts?.map(part => {
-    if ('same' in part) return part.same
-    return hasConflict(part.base) || hasConflict(part.theirs) ? part.theirs : part.lines
-  })
-  const text = together && unfolded(together.join(''), theirs.conflicts)
-  if (text === undefined) return undefined
-  const blob: NewObject = { type: 'blob', bytes: Buffer.from(text, 'latin1') }
-  await writeObjects(repository, [blob])
-  return { mode, oid: oidOf(repository.format, blob) }
+  if (united === undefined) return undefined
+  const write = async (text: string): Promise<TreeChange> => {
+    const blob: NewObject = { type: 'blob', bytes: Buffer.from(text, 'latin1') }
+    await writeObjects(repository, [blob])
+    return { mode, oid: oidOf(repository.format, blob) }
+  }
+  const result = await write(united.result)
+  if (united.marked === undefined) return { result }
+  const all = marksLeft(united.marked, mark)
+  const there = await entryAt(objects, next.ours.commit, path)
+  const stages = old.stages.map(it => (it.stage === 2 && there ? { ...it, ...there } : it))
+  return { result, marked: { file: await write(united.marked), row: { ...(row ?? { ...old, stages }), mark, all } } }
 }
+
+type ThreeTexts = { base: Folded; ours: Folded; theirs: Folded }
+
+/**
+ * Applies the resolutions and what was typed beside them (from `base` to `ours`) to the new merge (`theirs`). Where
+ * both changed the same lines, a conflict of the new merge is left to be resolved; other lines become a conflict with
+ * what was typed. `marked`: the new merge with the conflicts added in this way, if there are some. Undefined if nothing
+ * fits.
+ */
+async function uniteTexts(
+  repository: Repository,
+  { base, ours, theirs }: ThreeTexts,
+  { mark, name }: { mark: number; name: string },
+): Promise<{ result: string; marked?: string } | undefined> {
+  const [from, typed, merge] = [base, ours, theirs].map(({ text }) => Buffer.from(text, 'latin1')) as Bytes
+  const length = markLength([from, typed, merge])
+  const bytes = await mergeWithMarks(repository, { base: from, ours: typed, theirs: merge }, NO_LABELS, length)
+  const parts = markedPartsOf(bytes.toString('latin1'), length)
+  if (!parts) return undefined
+  const conflicts = new Map([...ours.conflicts, ...theirs.conflicts])
+  const added: string[] = []
+  const pieces = parts.map(part => {
+    if ('same' in part) return { result: part.same, merge: part.same }
+    const isLeft = part.theirs.match(FOLDED) !== null && withSides(part.base, base, () => '') === ''
+    if (isLeft) return { result: part.theirs, merge: part.theirs }
+    const sides = {
+      ours: withSides(part.theirs, theirs, it => it.ours),
+      base: withSides(part.base, base, it => it.base),
+      theirs: withSides(part.ours, ours, it => it.theirs),
+    }
+    const line = foldedLine(sides)
+    conflicts.set(line, {
+      ...sides,
+      lines: withMarks(sides, { ours: visiblePath(name), theirs: TYPED_IN_MERGE }, mark),
+    })
+    added.push(line)
+    return { result: `${line}\n`, merge: part.theirs }
+  })
+  const [whole, plain] = [pieces.map(({ result }) => result).join(''), pieces.map(it => it.merge).join('')]
+  const result = unfolded(whole, conflicts)
+  if (result === undefined || added.length === 0) return result === undefined ? undefined : { result }
+  const [start, end] = [Buffer.from(plain, 'latin1'), Buffer.from(whole, 'latin1')]
+  const marked = unfolded((await mergeLines(repository, start, merge, end, 'theirs')).toString('latin1'), conflicts)
+  return marked === undefined ? undefined : { result, marked }
+}
+
+type Bytes = [Buffer, Buffer, Buffer]
+const NO_LABELS = { ours: '', theirs: '' }
 
 async function readText(objects: Objects, tree: Oid, path: Path): Promise<string | undefined> {
   const entry = await entryAt(objects, tree, path)
   return entry && (await objects.read(entry.oid))?.bytes?.toString('latin1')
 }
 
+type Conflict = Extract<MarkedPart, { lines: string }>
+type ConflictSides = Omit<Conflict, 'lines'>
 /** A text in which each conflict is one line, with the hash of its three sides; `conflicts`: what each line is for. */
-type Folded = { text: string; conflicts: ReadonlyMap<string, string> }
+type Folded = { text: string; conflicts: ReadonlyMap<string, Conflict> }
 
 const FOLDED = /^conflict [0-9a-f]{64}$/gm
+const FOLDED_WITH_END = /^conflict [0-9a-f]{64}(?:\n|$(?![\s\S]))/gm
+
+function foldedLine({ ours, base, theirs }: ConflictSides): string {
+  const hash = createHash('sha256')
+    .update(JSON.stringify([ours, base, theirs]), 'latin1')
+    .digest('hex')
+  return `conflict ${hash}`
+}
 
 function folded(text: string, length: number): Folded | undefined {
-  const conflicts = new Map<string, string>()
+  const conflicts = new Map<string, Conflict>()
   const parts = markedPartsOf(text, length)?.map(part => {
     if ('same' in part) return part.same
-    const { ours, base, theirs, lines } = part
-    const hash = createHash('sha256')
-      .update(JSON.stringify([ours, base, theirs]), 'latin1')
-      .digest('hex')
-    const line = `conflict ${hash}`
-    const isEnded = lines.endsWith('\n')
-    conflicts.set(line, isEnded ? lines.slice(0, -1) : lines)
-    return isEnded ? `${line}\n` : line
+    const line = foldedLine(part)
+    conflicts.set(line, part)
+    return part.lines.endsWith('\n') ? `${line}\n` : line
   })
   return parts && { text: parts.join(''), conflicts }
 }
@@ -123,5 +202,18 @@ function folded(text: string, length: number): Folded | undefined {
 function unfolded(text: string, conflicts: Folded['conflicts']): string | undefined {
   const lines = text.match(FOLDED) ?? []
   if (lines.some(line => !conflicts.has(line))) return undefined
-  return text.replace(FOLDED, line => conflicts.get(line) ?? line)
+  return text.replace(FOLDED, line => conflicts.get(line)?.lines.replace(/\n$/, '') ?? line)
 }
+
+/** Puts one side of each conflict in place of its line; the line stays if `sideOf` gives none. */
+const withSides = (text: string, { conflicts }: Folded, sideOf: (conflict: Conflict) => string | undefined): string =>
+  text.replace(FOLDED_WITH_END, line => {
+    const conflict = conflicts.get(line.trimEnd())
+    return (conflict && sideOf(conflict)) ?? line
+  })
+
+/** Puts one side of each conflict that an earlier update has added in place of its line. */
+const withoutAdded = (text: Folded, sideOf: (conflict: Conflict) => string): Folded => ({
+  ...text,
+  text: withSides(text.text, text, it => (it.lines.trimEnd().endsWith(`> ${TYPED_IN_MERGE}`) ? sideOf(it) : undefined)),
+})

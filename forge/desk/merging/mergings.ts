@@ -368,7 +368,8 @@ export class Mergings {
     const merge = await mergeSourceInto(objects, source, target)
     const ends = { ours: head, theirs: source.commit, words }
     const next = await conflictRows(objects, merge, ends)
-    const { result, kept, by } = await carryOver(objects, { ...state, drafts }, next)
+    const after = { ...next, ours: { commit: head, words: state.ours } }
+    const { result, marked, ...carried } = await carryOver(objects, { ...state, drafts }, after)
     const before = await this.#resolvedIn(work, state)
     const { does, message, todo, keep } = state
     await waitForPerson(held, {
@@ -379,11 +380,12 @@ export class Mergings {
       // What was typed in other files is not part of a resolution, and is merged like every draft.
       settled: { ...drafts, files: new Map([...drafts.files].filter(([at]) => isInConflict(state, at))) },
       result,
-      carried: { kept, by },
+      carried,
+      marked,
     })
-    const after = await this.#resolvedIn(work, await this.#state(work))
-    const open = `${many(after.left, 'conflict')} ${after.left === 1 ? 'is' : 'are'} left`
-    const lost = before.resolved - after.resolved
+    const now = await this.#resolvedIn(work, await this.#state(work))
+    const open = `${many(now.left, 'conflict')} ${now.left === 1 ? 'is' : 'are'} left`
+    const lost = before.resolved - now.resolved
     const more = lost > 0 ? `, and ${lost} of ${before.resolved} resolutions no longer fit` : ''
     return { words: `Updated the merge to the newest commit of ${name}: ${open}${more}.`, merging: work.name }
   }

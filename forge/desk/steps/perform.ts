@@ -119,6 +119,8 @@ export type WaitingMerge = {
   by?: string | undefined
   /** What is known of the resolutions in `result` if they come from an earlier merge of the same two branches. */
   carried?: Pick<StoredMerging, 'kept' | 'by'>
+  /** The conflicts of the merge, and its tree with markers. By default, those that git finds. */
+  marked?: Awaited<ReturnType<typeof conflictRows>>
   /** Whether the operation creates the branch at `ours`. */
   isNew?: boolean
 }
@@ -130,13 +132,13 @@ export async function waitForPerson(
 ): Promise<void> {
   const { work } = held
   const { objects, say } = work.room
-  const { forklift, result, by, carried, isNew = false } = more
+  const { forklift, result, by, carried, marked, isNew = false } = more
   if (isNew && !work.isGone) throw new RefMoved(headRef(work.name), undefined, work.head)
   const head = isNew ? ours : work.head
   if (head === undefined) throw new Error('A branch without a commit has nothing to merge into')
   verifyNothingTyped(work)
   const { merge, words, theirs, state } = stop
-  const { rows, tree } = await conflictRows(objects, merge, { ours: stop.ours, theirs, words })
+  const { rows, tree } = marked ?? (await conflictRows(objects, merge, { ours: stop.ours, theirs, words }))
   const inConflict = new Set(rows.flatMap(row => row.paths))
   const changed = await changedFiles(objects.repository, stop.ours, merge.tree)
   const byGit = changed.filter(paths => !paths.some(path => inConflict.has(path))).length

@@ -461,26 +461,56 @@ test('a merge updated to the newest commit of its branch keeps the resolutions w
   expect(await show(desk.path, 'main', 'c.txt')).toBe('c')
 })
 
-test('what was typed beside the conflicts of a merge is in conflict with a branch that changed the same line', async () => {
-  const sides = (word: string): Files => ({ 'a.txt': lines({ 2: `${word} 2` }, 20) })
+test('what was typed beside the conflicts of a merge becomes a conflict where its branch has changed the same line', async () => {
+  const sides = (word: string): Files => ({
+    'a.txt': lines({ 2: `${word} 2` }, 20),
+    'b.txt': lines({ 5: `${word} 5` }, 20),
+  })
   await using desk = await makePair({ base: sides('base'), ours: sides('ours'), theirs: sides('theirs') })
   const { work } = desk
   await begin(desk)
-  await settleFirst(work, 'a.txt', 'settled 2\n')
-  const editor = await edit(work, 'main', 'a.txt')
-  const at = editor.text.indexOf(lines({}, 20).split('\n')[11] ?? '')
-  await editor.type('TYPED ', at)
-  await commit(desk.path, 'main', { 'a.txt': lines({ 2: 'ours 2', 12: 'moved 12' }, 20) })
+  await work.mergings.takeSide('main', 'a.txt', 'theirs')
+  await work.mergings.takeSide('main', 'b.txt', 'theirs')
+  for (const [path, line] of [
+    ['a.txt', 'line 10\n'],
+    ['b.txt', 'line 15\n'],
+  ] as const) {
+    const text = (await textOf(work, 'main', path)) ?? ''
+    const at = text.indexOf(line)
+    expect(at).toBeGreaterThan(0)
+    await (await edit(work, 'main', path)).type('typed ', at)
+  }
+
+  // In b.txt the branch has also taken the other side, so that the new merge has no conflict there.
+  const moved = {
+    'a.txt': lines({ 2: 'ours 2', 10: 'moved 10' }, 20),
+    'b.txt': lines({ 5: 'theirs 5', 15: 'moved' }, 20),
+  }
+  await commit(desk.path, 'main', moved)
   await work.look()
   const { words } = await work.mergings.update('main')
-  expect(words).toContain('1 conflict is left')
-  const text = (await textOf(work, 'main', 'a.txt')) ?? ''
-  expect(text).toStartWith(lines({ 2: 'settled 2' }, 11))
-  expect(text).toContain('TYPED ')
-  expect(text).toContain('moved 12')
-  await settleFirst(work, 'a.txt', 'both 12\n')
+  expect(words).toContain('2 conflicts are left')
+  const block = (ours: string, base: string, typed: string) =>
+    `<<<<<<< main\n${ours}\n||||||| base\n${base}\n=======\n${typed}\n>>>>>>> typed in this merge\n`
+  expect(await textOf(work, 'main', 'a.txt')).toContain(block('moved 10', 'line 10', 'typed line 10'))
+  expect(await textOf(work, 'main', 'a.txt')).toContain('theirs 2')
+  expect(await textOf(work, 'main', 'b.txt')).toContain(block('moved', 'line 15', 'typed line 15'))
+  const files = (await work.mergings.in('main'))?.files.map(({ path, left, all }) => [path, left, all])
+  expect(files).toEqual([
+    ['a.txt', 1, 2],
+    ['b.txt', 1, 1],
+  ])
+
+  // The added conflicts survive a further update, and are resolved as every other one.
+  await commit(desk.path, 'main', { ...moved, 'c.txt': 'c\n' })
+  await work.look()
+  await work.mergings.update('main')
+  expect(await textOf(work, 'main', 'a.txt')).toContain(block('moved 10', 'line 10', 'typed line 10'))
+  await settleFirst(work, 'a.txt', 'both 10\n')
+  await settleFirst(work, 'b.txt', 'both 15\n')
   await work.mergings.finish('main')
-  expect(await show(desk.path, 'main', 'a.txt')).toBe(lines({ 2: 'settled 2', 12: 'both 12' }, 20).trimEnd())
+  expect(await show(desk.path, 'main', 'a.txt')).toBe(lines({ 2: 'theirs 2', 10: 'both 10' }, 20).trimEnd())
+  expect(await show(desk.path, 'main', 'b.txt')).toBe(lines({ 5: 'theirs 5', 15: 'both 15' }, 20).trimEnd())
 })
 
 test('a landing that was updated still ends as one commit, with what was typed beside its conflicts', async () => {

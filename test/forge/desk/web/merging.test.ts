@@ -4,7 +4,7 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
-import { commit } from '../../../support/git.ts'
+import { commit, git } from '../../../support/git.ts'
 import { type PageDesk, type PageDeskOptions, tabOf } from '../../../support/page-desk.ts'
 import { modelsOf, ScriptedModel } from '../../../support/scripted-model.ts'
 import { findings } from './axe.ts'
@@ -98,6 +98,24 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByText('3 conflicts are left in').waitFor()
     await status().getByText('7 of 10 conflicts resolved').waitFor()
     expect(await page.getByRole('button', { name: 'Update', exact: true }).count()).toBe(0)
+  })
+
+  test('shows what was typed beside the conflicts as a side of its own, where the branch has changed that line', async () => {
+    await open()
+    await row('claim.ts').click()
+    await conflict(2).waitFor()
+    const seen = (words: string) => `#seen = 0; // ${words}`
+    await settled(desk, CLAIM, (await textIn(CLAIM)).replace('#seen = 0;', seen('a sentence of mine')))
+    const ours = await git(desk.path, 'show', `${BRANCH}:${CLAIM}`)
+    await commit(desk.path, BRANCH, { [CLAIM]: `${ours.replace('#seen = 0;', seen('moved'))}\n` })
+    await page.getByRole('button', { name: 'Update', exact: true }).click()
+    const typed = conflict(1, 3).getByRole('region', { name: 'Theirs, typed in this merge' })
+    await typed.getByText('a sentence of mine').waitFor()
+    await conflict(1, 3)
+      .getByRole('region', { name: `Ours, ${BRANCH}` })
+      .getByText('moved')
+      .waitFor()
+    await page.getByText('3 of 3 left').waitFor()
   })
 
   test('has the history of its branch, without what the desk keeps for the merge', async () => {
