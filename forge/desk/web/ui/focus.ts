@@ -77,8 +77,8 @@ export function isFocusLost(): boolean {
 }
 
 /**
- * Closes a modal dialog that is about to leave the page. In Chromium, a text field to which the dialog returns the focus
- * takes no letters if the dialog is removed in the same task, until it is focused again.
+ * Closes a modal dialog that is about to leave the page. In Chromium, a text field to which the dialog returns the
+ * focus takes no letters if the dialog is removed in the same task, until it is focused again.
  */
 export function closeModal(dialog: HTMLDialogElement | null): void {
   dialog?.close()
