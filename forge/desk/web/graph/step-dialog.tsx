@@ -54,7 +54,7 @@ export function StepDialog({ content, close }: Props) {
   // A forced push that overwrites nothing is one that is not forced.
   const isDangerous = drops || (way.isDangerous === true && !(step.step === 'push' && preview?.is === 'clean'))
   const isRed = isDangerous && !canPull && !hasToSave
-  // What drops commits, or saves drafts that the step needs saved, is not done by an Enter that expected something else.
+  // An Enter that was meant for something else neither drops commits nor saves the drafts that a step needs saved.
   const isCareful = isRed || hasToSave
   const isFirstDangerous = ways.length === 1 && way.isDangerous === true
   const cancel = useRef<HTMLButtonElement>(null)

@@ -9,7 +9,7 @@ import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { readable } from '../ui/names.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
-import { Name, Waiting } from '../ui/words.tsx'
+import { Name, RefName, Waiting } from '../ui/words.tsx'
 import { outlookLook } from './step-words.tsx'
 
 interface Props {
@@ -46,7 +46,7 @@ export function PickDialog({ content, close }: Props) {
     choice.run()
   }
   return (
-    <DialogFrame title={content.title} close={close} look="narrow">
+    <DialogFrame title={content.title} close={close} look="pick">
       <form
         onSubmit={event => {
           event.preventDefault()
@@ -105,7 +105,7 @@ export function PickDialog({ content, close }: Props) {
                   onDblClick={choose}
                 >
                   <Icon name={choice.icon} tone={choice.tone ?? ''} />
-                  <Name of={choice.words} />
+                  {choice.icon === 'commit' ? <Name of={choice.words} /> : <RefName of={choice.words} />}
                   <span class="grow" />
                   {choice.meta === undefined ? null : <span class="meta nowrap">{choice.meta}</span>}
                   <OutlookWord outlook={outlooks.get(choice.key)} />

@@ -26,25 +26,36 @@ export function Path({ of: path }: { of: string }) {
   )
 }
 
+/** Longer names of branches and tags keep this many characters at their end, where similar names differ. */
+const TAIL_CHARS = 12
+
 /**
- * The name of a branch or a tag. When there is too little room, its folders, which other names share, are cut before
- * its end.
+ * The name of a branch or a tag. When there is too little room, its folders, which other names share, are cut first,
+ * then the middle of what follows: the end stays.
  */
 export function RefName({ of: name, shown = name }: { of: string; shown?: string }) {
   const folder = folderOf(shown)
-  // Two elements would be read as two words, so the whole name is the label.
-  const isSplit = folder !== ''
+  const own = [...readable(baseName(shown))]
+  const head = own.length > 2 * TAIL_CHARS ? own.slice(0, -TAIL_CHARS) : own
+  const tail = own.slice(head.length).join('')
+  // Several elements would be read as several words, so the whole name is the label.
+  const isSplit = folder !== '' || tail !== ''
   return (
     <bdi class="ref-name" title={readable(name)}>
       {isSplit ? <span class="vh">{readable(shown)}</span> : null}
-      {isSplit ? (
+      {folder === '' ? null : (
         <span class="dir" aria-hidden="true">
           {readable(folder)}
         </span>
-      ) : null}
+      )}
       <span class="cut" aria-hidden={isSplit}>
-        {readable(baseName(shown))}
+        {head.join('')}
       </span>
+      {tail === '' ? null : (
+        <span class="tail" aria-hidden="true">
+          {tail}
+        </span>
+      )}
     </bdi>
   )
 }

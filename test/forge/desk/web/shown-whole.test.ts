@@ -58,6 +58,20 @@ describe.skipIf(!hasBrowser)('what is shown', () => {
     expect((await widthOf(label)) - (await widthOf(name.locator('.cut')))).toBeLessThan(34)
   })
 
+  test('the end of a long branch name, which tells it from others', async () => {
+    const names = [11, 12].map(number => `team/feature-with-a-rather-long-name-that-is-number-${number}`)
+    for (const name of names) await desk.git('branch', name, 'loops')
+    await showGraph()
+    for (const name of names) {
+      const shown = page.locator(`.ref .ref-name[title="${name}"]`)
+      await shown.waitFor()
+      expect(await isCut(shown.locator('.cut'))).toBe(true)
+      const [whole, tail] = [await shown.boundingBox(), await shown.locator('.tail').boundingBox()]
+      const ends = [whole, tail].map(box => (box ? box.x + box.width : Number.NaN)) as [number, number]
+      expect(ends[1]).toBeLessThan(ends[0] + 1)
+    }
+  })
+
   test('a commit of an AI names its model without the provider', async () => {
     await showGraph()
     await page.locator('.graph-row .who', { hasText: /^large-model$/ }).click()
