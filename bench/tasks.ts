@@ -34,6 +34,8 @@ const FILES = 20_000
 const AGENTS = 1000
 const TASKS = 1000
 const STEPS = 15
+/** A worker is idle that uses less than this share of a processor in this many looks in a row. */
+const [IDLE_SHARE, IDLE_LOOKS, LOOK_MS] = [0.1, 3, 1000]
 const FORGE = join(PROJECT, 'forge.ts')
 const RUN = '20261122-bench-0000'
 
@@ -145,6 +147,7 @@ async function steps(ground: Ground, engine: Engine, model: ModelServer): Promis
       engine.client.workflow.execute('forgeAttempt', { args: [inputOf(at)], taskQueue: engine.queue, workflowId })
     const [end, wall] = await timed(run as () => Promise<TaskEnd>)
     if (!end.isUnchecked) throw new Error(`An attempt did not come to its checks: ${JSON.stringify(end)}`)
+    if (at === 0) await untilIdle(ground)
     const [clock] = await clocksOf(model, from)
     beside.push(wall - ((clock?.answered ?? 0) - (clock?.asked ?? 0)) - (await checkTimeOf(engine.client, workflowId)))
   }
@@ -169,6 +172,18 @@ async function steps(ground: Ground, engine: Engine, model: ModelServer): Promis
 
 const AGENTS_OF = (asks: Reference) =>
   Array.from({ length: AGENTS }, (_, at) => ({ id: `a${at}`, tier: 'generation' as const, asks }))
+
+/** Waits until the worker has nothing to do: the first step of a repository has its code read in the background. */
+async function untilIdle({ temporal }: Ground): Promise<void> {
+  const [worker] = await findWorkers(temporal.env)
+  const spent = async () => (await memoryOf(worker?.process.pid ?? 0)).cpu
+  for (let before = await spent(), idle = 0; idle < IDLE_LOOKS; ) {
+    await Bun.sleep(LOOK_MS)
+    const now = await spent()
+    idle = now - before < IDLE_SHARE * LOOK_MS ? idle + 1 : 0
+    before = now
+  }
+}
 
 /** The milliseconds from the end of an attempt's step until the end of the attempt. */
 async function checkTimeOf(client: Engine['client'], workflowId: string): Promise<number> {
@@ -288,7 +303,8 @@ async function engineAlone({ temporal, base }: Ground): Promise<void> {
 /**
  * Measures from the start of the command to the model's first request, with and without a running server and worker.
  */
-async function firstRequests({ temporal, path }: Ground, model: ModelServer): Promise<void> {
+async function firstRequests(ground: Ground, model: ModelServer): Promise<void> {
+  const { temporal, path } = ground
   // `forge run` checks docker before it asks a model. A stub script stands in for docker, so this takes equally long
   // everywhere.
   const docker = await mkdtemp(join(tmpdir(), 'forge-bench-docker-'))
@@ -325,6 +341,7 @@ async function firstRequests({ temporal, path }: Ground, model: ModelServer): Pr
   }
   row('from `forge run` to the first request, with no server', milliseconds(await times(3, down)), '< 8 s')
   row('  with a server, and no worker', milliseconds(await times(3, noWorker)), '< 3 s')
+  await untilIdle(ground)
   row('  with both', milliseconds(await times(5, async () => undefined)))
   await rm(docker, { recursive: true })
 }
