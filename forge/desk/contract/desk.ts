@@ -34,12 +34,35 @@ const PaneLayout = v.optional(
   v.object({ width: v.optional(v.pipe(Count, v.maxValue(4000))), isShown: v.optional(v.boolean()) }),
 )
 
+/** A pane of a tab that shows no file. `at`: its place among the tab's panes. */
+const ViewLayout = v.object({
+  kind: v.picklist(['review', 'history', 'find']),
+  at: Count,
+  /** For the history of a file, or of some lines of it. */
+  path: v.optional(Path),
+  lines: v.optional(v.object({ from: Count, to: Count, words: v.string() })),
+})
+export type ViewLayout = v.InferOutput<typeof ViewLayout>
+
+/** What a review compares with, if the user has chosen it. */
+const BaseLayout = v.object({
+  kind: v.picklist(['branch', 'remote branch', 'tag', 'commit']),
+  name: v.string(),
+  at: At,
+})
+
 export const Layout = v.object({
   tabs: v.array(
     v.object({
       at: At,
       files: v.array(v.object({ path: Path, top: Count, cursor: Count })),
       active: v.optional(Path),
+      views: v.optional(v.array(ViewLayout)),
+      /** The pane that is shown, if it is none of a file. */
+      view: v.optional(v.picklist(['review', 'history', 'find'])),
+      base: v.optional(BaseLayout),
+      /** The words that were searched for in all files. */
+      sought: v.optional(v.string()),
       /**
        * The file in the other half of a split, and whether that is the right one; its scroll position and cursor there,
        * if the file is in both halves.

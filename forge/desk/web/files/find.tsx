@@ -51,14 +51,19 @@ export function Find({ tab }: { tab: Tab }) {
   )
 }
 
-/** Repeats the search of a branch when it is shown again, and when the branch changes: the results show its drafts. */
+/**
+ * Searches for words of before, and repeats the search of a branch when it is shown again, and when the branch changes:
+ * the results show its drafts.
+ */
 function useRepeated(page: Page, search: TextSearch, branch: string | undefined): void {
   const changed = branch === undefined ? undefined : page.changed.value.get(branch)
   useEffect(() => {
-    if (branch === undefined || search.found.peek() === undefined) return
     const again = () => search.again()
+    // The words of a page that was loaded again are not searched for yet.
+    const isNew = search.found.peek() === undefined
+    if (isNew ? search.words.peek() === '' : branch === undefined) return
     // Text that the server refuses is not searched.
-    void settle(page, branch, 'all').then(again, again)
+    void (branch === undefined ? again() : settle(page, branch, 'all').then(again, again))
   }, [page, search, branch, changed])
 }
 

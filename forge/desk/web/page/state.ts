@@ -3,7 +3,7 @@ import { batch, computed, effect, type ReadonlySignal, type Signal, signal, untr
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
-import type { DeskInfo, Layout } from '../../contract/desk.ts'
+import type { DeskInfo, Layout, ViewLayout } from '../../contract/desk.ts'
 import type { News } from '../../contract/news.ts'
 import { pathAfter } from '../../contract/paths.ts'
 import type { At } from '../../contract/values.ts'
@@ -87,8 +87,11 @@ export class Tab {
     this.#messageKey = `commit message in ${place}`
     this.#message = signal(keptInBrowser(this.#messageKey) || undefined)
     this.positions = keptPositions(kept)
-    this.panes = signal<Pane[]>([CHAT, ...(kept?.files ?? []).map(({ path }): Pane => ({ kind: 'file', path }))])
-    this.active = signal(kept?.active === undefined ? 'chat' : paneKey({ kind: 'file', path: kept.active }))
+    this.panes = signal(panesOf(kept))
+    const shown: Pane | undefined = kept?.active === undefined ? undefined : { kind: 'file', path: kept.active }
+    this.active = signal(shown ? paneKey(shown) : (kept?.view ?? CHAT.kind))
+    this.review.chosenBase.value = kept?.base
+    this.search.words.value = kept?.sought ?? ''
     const split = kept?.split
     this.split = signal(split && { key: paneKey({ kind: 'file', path: split.path }), isRight: split.isRight })
     this.pinned = signal(new Set(kept?.pinned))
@@ -288,6 +291,24 @@ export class Tab {
       if (split && [key, this.active.peek()].includes(split.key)) this.split.value = undefined
     })
   }
+}
+
+/** The panes of a kept tab, in their order. */
+function panesOf(kept: Layout['tabs'][number] | undefined): Pane[] {
+  const panes: Pane[] = [CHAT, ...(kept?.files ?? []).map(({ path }): Pane => ({ kind: 'file', path }))]
+  for (const { at, kind, path, lines } of kept?.views ?? [])
+    panes.splice(at, 0, kind === 'history' ? { kind, path, ...(lines && { lines }) } : { kind })
+  return panes
+}
+
+/** The panes of a tab that show no file, apart from the chat. */
+function viewsOf(panes: readonly Pane[]): ViewLayout[] {
+  return panes.flatMap((pane, at): ViewLayout[] => {
+    if (pane.kind === 'file' || pane.kind === 'chat') return []
+    if (pane.kind !== 'history') return [{ kind: pane.kind, at }]
+    const { kind, path, lines } = pane
+    return [{ kind, at, ...(path !== undefined && { path }), ...(lines && { lines }) }]
+  })
 }
 
 /** The places in the files of a kept tab; of a file in both halves of a split, both. */
@@ -860,6 +881,8 @@ export class Page {
       tab.split.value
       tab.pinned.value
       tab.previewed.value
+      tab.review.chosenBase.value
+      tab.search.words.value
       tab.tree.open.value
     }
     this.active.value
@@ -900,6 +923,10 @@ export class Page {
     const otherPlace = other !== undefined && other === active ? positionOf(other)?.other : undefined
     const pinned = [...tab.pinned.peek()].filter(path => paths.includes(path))
     const previewed = paths.find(path => path === tab.previewed.peek())
+    const views = viewsOf(tab.panes.peek())
+    const view = views.find(({ kind }) => kind === key)?.kind
+    const { kind, name, at } = tab.review.chosenBase.peek() ?? {}
+    const sought = tab.search.words.peek()
     return {
       at: tab.at,
       files,
@@ -910,6 +937,10 @@ export class Page {
         active !== undefined && { split: { path: other, isRight: split.isRight, ...otherPlace } }),
       ...(pinned.length > 0 && { pinned }),
       ...(previewed !== undefined && { previewed }),
+      ...(views.length > 0 && { views }),
+      ...(view && { view }),
+      ...(kind && name !== undefined && at && { base: { kind, name, at } }),
+      ...(sought !== '' && { sought }),
     }
   }
 }

@@ -229,8 +229,23 @@ describe.skipIf(!hasBrowser)('the layout', () => {
         .waitFor({ state: 'detached' })
     }
     await until(() => other.evaluate(() => JSON.stringify({ ...sessionStorage }).includes(String.raw`\"files\":[]`)))
+    // What is shown beside the files is kept, too: in its place, and with what was searched for.
+    await page.keyboard.press('Control+Shift+f')
+    await page.keyboard.type('no such words')
+    await page.keyboard.press('Alt+h')
+    await page.keyboard.press('Alt+r')
+    const shown = ['AI chat', 'a.txt', 'b.txt', 'c.txt', 'Find', 'History', 'Review']
+    await until(async () => (await names()).join() === shown.join())
+    await until(() =>
+      page.evaluate(() => JSON.stringify({ ...sessionStorage }).includes(String.raw`\"view\":\"review\"`)),
+    )
     await page.reload()
-    await fileTabs().nth(3).waitFor()
+    await fileTabs().nth(6).waitFor()
+    expect(await names()).toEqual(shown)
+    await page.getByRole('tab', { name: 'Review', selected: true }).waitFor()
+    await fileTabs().nth(4).click()
+    await page.getByRole('status').getByText('No results').first().waitFor()
+    expect(await page.getByRole('textbox', { name: 'Find in files' }).inputValue()).toBe('no such words')
     await other.reload()
     await fileTabs(other).first().waitFor()
     expect(await names(other)).toEqual(['AI chat'])
