@@ -37,7 +37,7 @@ import type { Done, Source } from '../contract/steps.ts'
 import { mergingRef } from '../refs.ts'
 import { commonTo, mergeSourceInto, planMerge } from '../steps/merge.ts'
 import { arrive, type WaitingMerge, waitForPerson, writeChain } from '../steps/perform.ts'
-import { planPicks, readCommit } from '../steps/picks.ts'
+import { type Picks, planPicks, readCommit } from '../steps/picks.ts'
 import { type Planned, pastOf, type Stop, treeOfCommit } from '../steps/plan.ts'
 import type { Plannings } from '../steps/plannings.ts'
 import { applyItems } from '../steps/rewrite-items.ts'
@@ -310,20 +310,23 @@ export class Mergings {
     const isSame = text === undefined || text.trim() === (await this.#messageOf(state)).trim()
     const items = [isSame ? first : { ...first, message: text }, ...later]
     const { of = items.length, onto: ontoWords = '' } = state
-    const course = { onto, items, begun: { tree, applied }, of, ontoWords, does, owner }
+    const course = { onto, items, begun: { tree, applied }, of, ontoWords, ours: state.ours, does, owner }
     const { picks, tip } = await this.plannings.run(async pace => {
       const picks = await applyItems(objects, course, pace)
       return { picks, tip: await held.unlocked(() => writeChain(objects, onto, picks.chain, signature, pace.signal)) }
     })
     if (!picks.stop) {
       await arrive(held, { kind: 'rewrite', does, to: tip, settled })
-      return { words: `${pastOf(does)}.`, commit: tip }
+      return { words: `${pastOf(does)}.${leftOut(picks)}`, commit: tip }
     }
     await waitForPerson(held, {
       ...{ stop: picks.stop, ours: tip, kind: 'go on with rewrite', does: `go on: ${does}`, settled },
     })
     const { number = 0 } = picks.stop.state
-    return { words: `There are conflicts again, at commit ${number} of ${of}.`, merging: work.name }
+    return {
+      words: `There are conflicts again, at commit ${number} of ${of}.${leftOut(picks)}`,
+      merging: work.name,
+    }
   }
 
   /** The commit to make; none if it would change nothing. */
@@ -587,6 +590,10 @@ async function bothOf(work: BranchWork, row: ConflictRow): Promise<Map<Path, Dra
   }
   return wanted
 }
+
+/** Says which commits a rewriting has left out since they would change nothing, after a blank. */
+const leftOut = ({ dropped }: Picks): string =>
+  dropped.map(({ subject }) => ` “${visible(subject)}” changed nothing any more, and was left out.`).join('')
 
 // --- Oddities ---
 

@@ -32,6 +32,8 @@ export type Course = {
   of: number
   /** The name, as shown on the screen, of the commit at which the rewriting starts. */
   ontoWords: string
+  /** The name of what the first item is applied to, if that is not the commit at which the rewriting starts. */
+  ours?: string
   /** The operation in a few words. */
   does: string
   /** The commit whose .forge folder the newest item gets; undefined: its own. */
@@ -48,13 +50,16 @@ export async function applyItems(objects: Objects, course: Course, { signal, tel
   const chain: Planned[] = []
   const outcomes: Outcome[] = []
   const dropped: Picks['dropped'] = []
+  /** The items so far that stay as they are: all of them come first, and are not counted. */
+  let kept = 0
+  let ours = course.ours ?? ontoWords
   let tree = onto === undefined ? nothing : await treeOfCommit(objects, onto)
   // The existing commit that the chain has reached; undefined once a new one was made.
   let tip = begun ? undefined : { oid: onto }
   for (const [at, item] of items.entries()) {
     signal.throwIfAborted()
-    const number = of - items.length + at + 1
-    tell(`Rewriting: commit ${number} of ${of}`)
+    const number = of - items.length + at + 1 - kept
+    tell(`Rewriting: commit ${number} of ${of - kept}`)
     const { commits, message, part } = item
     const commit = await read(commits[0])
     const takesDrafts = commits[0] === drafts?.of && drafts.tree !== commit.tree
@@ -62,6 +67,8 @@ export async function applyItems(objects: Objects, course: Course, { signal, tel
     if (tip && !isChanged && commit.parents[0] === tip.oid) {
       chain.push({ is: 'there', commit: commits[0], tree: commit.tree })
       outcomes.push('kept')
+      kept++
+      ours = nameOf(commits[0], commit)
       tip = { oid: commits[0] }
       tree = commit.tree
       continue
@@ -84,7 +91,10 @@ export async function applyItems(objects: Objects, course: Course, { signal, tel
       }
       const rest = [...commits.slice(index + 1), ...items.slice(at + 1).flatMap(it => it.commits)]
       const isBegun = index > 0
-      if (isBegun) chain.push(newCommit(commit, tree, message))
+      if (isBegun) {
+        chain.push(newCommit(commit, tree, message))
+        ours = nameOf(commits[0], commit)
+      }
       const own = message ?? (isBegun ? textOf(commit.message, commit.encoding) : undefined)
       const left = items.slice(at + 1).map(storedItem)
       const rewrite: StoredRewrite = {
@@ -92,10 +102,17 @@ export async function applyItems(objects: Objects, course: Course, { signal, tel
         ...(owner !== undefined && { owner }),
       }
       const state: Stop['state'] = {
-        ...{ does: 'rebase', base: picked.parents[0] ?? null, todo: rest, subject: subjectOf(picked), number, of },
+        ...{
+          does: 'rebase',
+          base: picked.parents[0] ?? null,
+          todo: rest,
+          subject: subjectOf(picked),
+          number,
+          of: of - kept,
+        },
         ...{ onto: ontoWords, rewrite, ...(own !== undefined && { message: own }) },
       }
-      const words = { ours: ontoWords, theirs: asBytes(`${short} (${visible(subjectOf(picked))})`) }
+      const words = { ours, theirs: nameOf(oid, picked) }
       outcomes.push('conflict', ...items.slice(at + 1).map((): Outcome => 'waiting'))
       return { chain, tree, dropped, outcomes, stop: { merge, ours: tree, theirs: oid, words, state } }
     }
@@ -107,10 +124,14 @@ export async function applyItems(objects: Objects, course: Course, { signal, tel
       continue
     }
     chain.push(newCommit(commit, tree, message))
+    ours = nameOf(commits[0], commit)
     outcomes.push('new')
   }
   return { chain, tree, dropped, outcomes }
 }
+
+/** The name of a commit on the screen, as a byte string. One that is made again has the id that it had before. */
+const nameOf = (oid: Oid, commit: Commit): string => asBytes(`${oid.slice(0, 8)} (${visible(subjectOf(commit))})`)
 
 function storedItem({ commits: [first, ...others], message, part }: Item): StoredRewrite['items'][0] {
   return { commits: [first, ...others], ...(message !== undefined && { message }), ...(part && { part }) }

@@ -103,3 +103,24 @@ test('a merge in conflict waits, too, and stays a merge', async () => {
   expect(await desk.git('log', '-1', '--format=%s', 'main')).toBe('Merge side')
   expect(await desk.git('show', 'main:a.txt')).toBe('two\nand side')
 })
+
+test('a reorder says what our side is at each of its conflicts, counts what it makes, and says what is left out', async () => {
+  const { desk, ids } = await openSame('one', 'two', 'three', 'four')
+  await using _ = desk
+  const [one = '', two = '', four = ''] = ['one', 'two', 'four'].map(name => ids[name])
+  const moving = rewrite({ do: 'reorder', commits: [four], after: two })
+  expect(await ask(desk.work, 'preview', moving)).toMatchObject({ words: '1 file in conflict, at commit 1 of 2' })
+  await ask(desk.work, 'do', moving)
+  const sides = async () => {
+    const { ours, theirs } = (await ask(desk.work, 'merging', { branch: 'main' })) ?? {}
+    return { ours, theirs }
+  }
+  expect(await sides()).toEqual({ ours: `${two.slice(0, 8)} (Write two)`, theirs: `${four.slice(0, 8)} (Write four)` })
+  expect((await goOn(desk)).words).toBe('There are conflicts again, at commit 2 of 2.')
+  expect((await sides()).ours).toBe(`${four.slice(0, 8)} (Write four)`)
+  await ask(desk.work, 'take side', { branch: 'main', path: 'a.txt', side: 'ours' })
+  const { words } = await ask(desk.work, 'finish merging', { branch: 'main' })
+  expect(words).toBe(`Reordered ${four.slice(0, 8)} in main. “Write three” changed nothing any more, and was left out.`)
+  expect(await desk.git('log', '-1', '--format=%s', 'main')).toBe('Write four')
+  expect(await desk.git('rev-parse', 'main~2')).toBe(one)
+})
