@@ -37,7 +37,8 @@ export const branchActions = {
     inPalette: ({ branch }) => `Pull ${named(branch)}…`,
     icon: 'arrow-down',
     keys: 'Alt+P',
-    isPossible: about => upstreamOf(about) !== undefined,
+    // Without an upstream branch, it says what is missing, and offers that.
+    isPossible: about => infoOf(about) !== undefined,
     run: ({ page, branch }) => pull(page, branch),
   },
   push: {
