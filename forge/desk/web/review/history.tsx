@@ -11,6 +11,7 @@ import { type Page, type Tab, usePage } from '../page/state.ts'
 import { actionFor, listKeysIn } from '../ui/action.ts'
 import { Failed, FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
+import { LIST_STEPS } from '../ui/list-keys.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { modelName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { age, fullTime, plural } from '../ui/times.ts'
@@ -23,15 +24,6 @@ import { MessageBody } from './message-body.tsx'
 import { useCommit } from './use-commit.ts'
 
 const ROW_HEIGHT = 26
-/** The number of rows by which a key moves the selection. */
-const STEPS: Record<string, number> = {
-  ArrowDown: 1,
-  ArrowUp: -1,
-  PageDown: 20,
-  PageUp: -20,
-  Home: Number.NEGATIVE_INFINITY,
-  End: Number.POSITIVE_INFINITY,
-}
 const COMMITS_AT_ONCE = 200
 /** Delay after the last key of a search before the history is loaded, in milliseconds. */
 const FIND_DELAY_MS = 200
@@ -135,7 +127,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
               return
             }
             if (event.ctrlKey || event.metaKey) return
-            const step = event.altKey ? undefined : STEPS[event.key]
+            const step = event.altKey ? undefined : LIST_STEPS[event.key]
             if (event.key === 'Enter' && current && !event.altKey) travel(page, tab, current, path)
             else if (step !== undefined) select(selected.value + step, event.shiftKey)
             else {

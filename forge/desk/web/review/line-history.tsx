@@ -9,6 +9,7 @@ import { usePage } from '../page/state.ts'
 import { actionFor } from '../ui/action.ts'
 import { Failed } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
+import { LIST_STEPS } from '../ui/list-keys.ts'
 import { modelName, shortId, visible, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { age, fullTime } from '../ui/times.ts'
@@ -20,14 +21,6 @@ import { MessageBody } from './message-body.tsx'
 import { useCommit } from './use-commit.ts'
 
 const ROW_HEIGHT = 26
-const STEPS: Record<string, number> = {
-  ArrowDown: 1,
-  ArrowUp: -1,
-  PageDown: 20,
-  PageUp: -20,
-  Home: Number.NEGATIVE_INFINITY,
-  End: Number.POSITIVE_INFINITY,
-}
 
 type Rows = Answer<'line history'>
 type Hunk = Rows[number]['hunks'][number]
@@ -80,7 +73,7 @@ export function LineHistory({ tab, path, lines }: LinesProps) {
         active={selected.value}
         onKeyDown={event => {
           if (event.ctrlKey || event.metaKey || event.altKey) return
-          const step = STEPS[event.key]
+          const step = LIST_STEPS[event.key]
           if (event.key === 'Enter') open()
           else if (step !== undefined) {
             selected.value = Math.max(0, Math.min(selected.value + step, rows.length - 1))
