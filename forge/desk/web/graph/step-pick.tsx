@@ -46,7 +46,7 @@ export function PickDialog({ content, close }: Props) {
     choice.run()
   }
   return (
-    <DialogFrame title={content.title} close={close} look="pick">
+    <DialogFrame title={content.title} close={close} look="pick-dialog">
       <form
         onSubmit={event => {
           event.preventDefault()
