@@ -23,7 +23,7 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     browser = await openBrowser()
     const files = { 'a.txt': LINES, 'b.txt': LINES, 'src/c.txt': LINES }
     desk = await openRealDesk({ built: await builtPage(), branches: { main: files } })
-    for (const branch of ['topic', 'away', 'shared', 'forced', 'named']) await git(desk.path, 'branch', branch, 'main')
+    for (const branch of ['topic', 'away', 'shared', 'forced', 'named', 'within']) await git(desk.path, 'branch', branch, 'main')
     await desk.commit('topic', { 'a.txt': LINES.replace('two', 'TOPIC') })
     await desk.commit('main', { 'a.txt': LINES.replace('two', 'MAIN') })
     const before = await git(desk.path, 'rev-parse', 'main')
@@ -226,11 +226,11 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
   })
 
   test('a branch whose commits are all in the one it is compared with says so in its review', async () => {
-    await openBranch(page, 'away')
+    await openBranch(page, 'within')
     await page.keyboard.press('Alt+r')
-    await page.getByText('main has all commits of away already.').waitFor()
+    await page.getByText('main has all commits of within already.').waitFor()
     await page.getByRole('tab', { name: 'By commit' }).click()
-    await page.getByText('main has all commits of away already.').waitFor()
+    await page.getByText('main has all commits of within already.').waitFor()
   })
 
   test('a branch that is merged already says by which commit, and is reviewed as it was merged', async () => {
