@@ -23,7 +23,8 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     browser = await openBrowser()
     const files = { 'a.txt': LINES, 'b.txt': LINES, 'src/c.txt': LINES }
     desk = await openRealDesk({ built: await builtPage(), branches: { main: files } })
-    for (const branch of ['topic', 'away', 'shared', 'forced', 'named', 'within']) await git(desk.path, 'branch', branch, 'main')
+    for (const branch of ['topic', 'away', 'shared', 'forced', 'named', 'within'])
+      await git(desk.path, 'branch', branch, 'main')
     await desk.commit('topic', { 'a.txt': LINES.replace('two', 'TOPIC') })
     await desk.commit('main', { 'a.txt': LINES.replace('two', 'MAIN') })
     const before = await git(desk.path, 'rev-parse', 'main')
