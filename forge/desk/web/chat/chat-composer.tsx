@@ -1,6 +1,6 @@
 /** The message to the AI: a field, and a button to send or stop. */
 import { useId, useLayoutEffect } from 'preact/hooks'
-import { keep, kept } from '../page/composer-state.ts'
+import { keep, kept } from '../page/kept.ts'
 import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { clock, money } from '../ui/figures.ts'

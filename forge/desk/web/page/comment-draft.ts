@@ -1,7 +1,7 @@
 /** The comment that is being written in a review. The browser keeps it until it is sent or given up. */
 import { batch, signal } from '@preact/signals'
 import * as v from 'valibot'
-import { keep, kept } from './composer-state.ts'
+import { keep, kept } from './kept.ts'
 
 /** A line of a diff: of the reviewed version, or of the one that it is compared with. */
 const CommentPlace = v.object({

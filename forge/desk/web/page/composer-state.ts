@@ -1,5 +1,6 @@
 /** The message being written to the AI of a branch. The browser keeps it until it is sent. */
 import { type Signal, signal } from '@preact/signals'
+import { keep, kept } from './kept.ts'
 
 export class ComposerState {
   readonly text: Signal<string>
@@ -37,23 +38,5 @@ export class ComposerState {
   focus(): void {
     this.isWanted.value = true
     this.focusWanted.value++
-  }
-}
-
-/** Reads a text from the browser's storage; '' where the storage is blocked or empty. */
-export function kept(key: string): string {
-  try {
-    return localStorage.getItem(key) ?? ''
-  } catch {
-    return ''
-  }
-}
-
-export function keep(key: string, words: string): void {
-  try {
-    if (words === '') localStorage.removeItem(key)
-    else localStorage.setItem(key, words)
-  } catch {
-    // The text could not be stored, but is still in the page.
   }
 }

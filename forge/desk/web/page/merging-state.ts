@@ -4,7 +4,7 @@ import type { ConflictFile, Merging, MergingFile } from '../../contract/merging.
 import type { At } from '../../contract/values.ts'
 import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
-import { keep, kept } from './composer-state.ts'
+import { keep, kept } from './kept.ts'
 
 /** Delay after a change before the state is loaded again, in milliseconds. */
 const ASK_AFTER_MS = 120

@@ -11,7 +11,7 @@ import { Branch, Oid, Path } from '../../contract/values.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
-import { keep } from './composer-state.ts'
+import { keep } from './kept.ts'
 
 /** Keys in the browser's storage: this, the page that wrote it, and a number. */
 const KEY = 'unsent text of '

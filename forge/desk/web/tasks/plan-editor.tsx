@@ -5,7 +5,7 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { CheckedPlan, Run } from '../../contract/tasks.ts'
-import { keep, kept } from '../page/composer-state.ts'
+import { keep, kept } from '../page/kept.ts'
 import { usePage } from '../page/state.ts'
 import type { TasksState } from '../page/tasks-state.ts'
 import { withoutTricks } from '../ui/names.ts'
