@@ -34,9 +34,11 @@ const PaneLayout = v.optional(
   v.object({ width: v.optional(v.pipe(Count, v.maxValue(4000))), isShown: v.optional(v.boolean()) }),
 )
 
+const ViewKind = v.picklist(['review', 'history', 'find'])
+
 /** A pane of a tab that shows no file. `at`: its place among the tab's panes. */
 const ViewLayout = v.object({
-  kind: v.picklist(['review', 'history', 'find']),
+  kind: ViewKind,
   at: Count,
   /** For the history of a file, or of some lines of it. */
   path: v.optional(Path),
@@ -59,7 +61,7 @@ export const Layout = v.object({
       active: v.optional(Path),
       views: v.optional(v.array(ViewLayout)),
       /** The pane that is shown, if it is none of a file. */
-      view: v.optional(v.picklist(['review', 'history', 'find'])),
+      view: v.optional(ViewKind),
       base: v.optional(BaseLayout),
       /** The words that were searched for in all files. */
       sought: v.optional(v.string()),

@@ -102,15 +102,8 @@ export async function applyItems(objects: Objects, course: Course, { signal, tel
         ...(owner !== undefined && { owner }),
       }
       const state: Stop['state'] = {
-        ...{
-          does: 'rebase',
-          base: picked.parents[0] ?? null,
-          todo: rest,
-          subject: subjectOf(picked),
-          number,
-          of: of - kept,
-        },
-        ...{ onto: ontoWords, rewrite, ...(own !== undefined && { message: own }) },
+        ...{ does: 'rebase', base: picked.parents[0] ?? null, todo: rest, subject: subjectOf(picked) },
+        ...{ number, of: of - kept, onto: ontoWords, rewrite, ...(own !== undefined && { message: own }) },
       }
       const words = { ours, theirs: nameOf(oid, picked) }
       outcomes.push('conflict', ...items.slice(at + 1).map((): Outcome => 'waiting'))

@@ -44,7 +44,7 @@ export const openFind: Command = view => {
   const isTaken = view.hasFocus && from < to && to - from <= MAX_SELECTED_CHARACTERS
   const selected = isTaken ? state.sliceDoc(from, to) : ''
   openSearchPanel(view)
-  // CodeMirror takes the selection as it is also for a regular expression, and forgets the replacement.
+  // CodeMirror would search for the selection unescaped in a regular expression too, and drop the replacement.
   const search = before.regexp ? escaped(selected) : selected
   const next = selected === '' || selected.includes('\n') ? before : changed(before, { search })
   view.dispatch({ effects: setSearchQuery.of(next) })

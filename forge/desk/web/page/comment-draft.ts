@@ -1,13 +1,14 @@
 /** The comment that is being written in a review. The browser keeps it until it is sent or given up. */
 import { batch, signal } from '@preact/signals'
 import * as v from 'valibot'
-import { keep, kept } from './kept.ts'
+import { Comment } from '../../contract/comments.ts'
+import { Count } from '../../contract/values.ts'
+import { keep, keptAs } from './kept.ts'
 
 /** A line of a diff: of the reviewed version, or of the one that it is compared with. */
 const CommentPlace = v.object({
-  path: v.string(),
-  side: v.picklist(['before', 'after']),
-  line: v.number(),
+  ...v.pick(Comment, ['path', 'side']).entries,
+  line: Count,
   /** The id of the comment that is answered, if it is shown apart from its line. */
   answers: v.optional(v.string()),
 })
@@ -32,7 +33,7 @@ export class CommentDraft {
   /** `place`: a key that identifies the branch and its repository. */
   constructor(place: string) {
     this.#key = `comment in ${place}`
-    const before = parsed(kept(this.#key))
+    const before = keptAs(Kept, this.#key)
     if (!before) return
     this.place.value = before.place
     this.words.value = before.words
@@ -83,14 +84,4 @@ function nearest(lines: readonly string[], line: number, text: string | undefine
   const found = lines.flatMap((it, at) => (it === text ? [at + 1] : []))
   const distance = (it: number) => Math.abs(it - line)
   return found.sort((one, other) => distance(one) - distance(other))[0] ?? line
-}
-
-function parsed(text: string): v.InferOutput<typeof Kept> | undefined {
-  if (text === '') return undefined
-  try {
-    const result = v.safeParse(Kept, JSON.parse(text))
-    return result.success ? result.output : undefined
-  } catch {
-    return undefined
-  }
 }

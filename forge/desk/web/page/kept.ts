@@ -1,4 +1,5 @@
 /** What a person has typed, kept in the browser until it is used. */
+import * as v from 'valibot'
 
 /** Reads a text from the browser's storage; '' where the storage is blocked or empty. */
 export function kept(key: string): string {
@@ -15,5 +16,22 @@ export function keep(key: string, words: string): void {
     else localStorage.setItem(key, words)
   } catch {
     // The text could not be stored, but is still in the page.
+  }
+}
+
+/**
+ * Reads a value that is kept as JSON; undefined where the storage is blocked or has none, or another one than the
+ * schema's. `storage`: a function, as a blocked storage can't even be named.
+ */
+export function keptAs<Schema extends v.GenericSchema>(
+  schema: Schema,
+  key: string,
+  storage: () => Storage = () => localStorage,
+): v.InferOutput<Schema> | undefined {
+  try {
+    const parsed = v.safeParse(schema, JSON.parse(storage().getItem(key) ?? 'null'))
+    return parsed.success ? parsed.output : undefined
+  } catch {
+    return undefined
   }
 }

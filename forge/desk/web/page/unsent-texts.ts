@@ -11,7 +11,7 @@ import { Branch, Oid, Path } from '../../contract/values.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
-import { keep } from './kept.ts'
+import { keep, keptAs } from './kept.ts'
 
 /** Keys in the browser's storage: this, the page that wrote it, and a number. */
 const KEY = 'unsent text of '
@@ -206,11 +206,4 @@ function keptKeys(): string[] {
 const ownerOf = (key: string): string => key.slice(KEY.length).split(' ')[0] ?? ''
 
 /** Reads a text; undefined if it is gone, or is not understood: it is left there then. */
-function readKept(key: string): Kept | undefined {
-  try {
-    const parsed = v.safeParse(Kept, JSON.parse(localStorage.getItem(key) ?? 'null'))
-    return parsed.success ? parsed.output : undefined
-  } catch {
-    return undefined
-  }
-}
+const readKept = (key: string): Kept | undefined => keptAs(Kept, key)

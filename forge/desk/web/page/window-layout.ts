@@ -1,17 +1,10 @@
 /**
  * The layout of one window, kept by the browser for as long as the window exists, also while its page is loaded again.
  */
-import * as v from 'valibot'
 import { Layout } from '../../contract/desk.ts'
+import { keptAs } from './kept.ts'
 
-export function keptInWindow(key: string): Layout | undefined {
-  try {
-    const parsed = v.safeParse(Layout, JSON.parse(sessionStorage.getItem(key) ?? 'null'))
-    return parsed.success ? parsed.output : undefined
-  } catch {
-    return undefined
-  }
-}
+export const keptInWindow = (key: string): Layout | undefined => keptAs(Layout, key, () => sessionStorage)
 
 export function keepInWindow(key: string, layout: Layout): void {
   try {

@@ -227,7 +227,7 @@ test('a run that one machine prunes does not come back from another one, which k
   expect(await refs()).toBe('')
   expect(await one.runs.fetchAll()).toEqual([])
   expect(await git(two.path, 'rev-parse', resultRef(RUN))).toBe(done)
-  // It prunes its own copy, too, or goes on with it, and then the run is there again with all of it.
+  // The second machine still has its copy: where it goes on with the run, the hub has the whole run again.
   await storeOf(two).put('answer', 'More notes')
   await two.runs.of(RUN).push()
   expect(await one.runs.fetchAll()).toEqual([RUN])
