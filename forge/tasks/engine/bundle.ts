@@ -41,11 +41,13 @@ export async function ensureBundle(isEncrypted = false): Promise<string> {
   return path
 }
 
+/** The module that keeps what reaches a workflow in one order. */
+const ORDER = join(import.meta.dirname, '../flows/order.ts')
 /**
  * Workflows always have the tracing interceptors: if only some workers had them, the order of concurrent events could
  * differ in a replay.
  */
-const INTERCEPTORS = ['@temporalio/interceptors-opentelemetry/lib/workflow-interceptors']
+const TRACING = '@temporalio/interceptors-opentelemetry/lib/workflow-interceptors'
 
 /**
  * Bundles all workflows. `isEncrypted`: with the failure converter of encryption.ts, which a bundle has to contain.
@@ -58,7 +60,7 @@ export async function buildBundle(flows = FLOWS, isEncrypted = false): Promise<s
   try {
     const { code } = await bundleWorkflowCode({
       workflowsPath: flows,
-      workflowInterceptorModules: INTERCEPTORS.map(name => import.meta.resolve(name).replace(/^file:\/\//, '')),
+      workflowInterceptorModules: [import.meta.resolve(TRACING).replace(/^file:\/\//, ''), ORDER],
       ...(isEncrypted && { failureConverterPath: ENCODED_FAILURES }),
       logger,
     })

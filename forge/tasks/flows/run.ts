@@ -3,7 +3,6 @@
  * that out and decides nothing. Questions to the user are in its status and wait without a timeout.
  */
 import {
-  ApplicationFailure,
   allHandlersFinished,
   CancellationScope,
   type ChildWorkflowHandle,
@@ -47,7 +46,8 @@ import { type Holding, hold } from './held.ts'
 import type { forgeLearn } from './learn.ts'
 import { readList } from './lists.ts'
 import { step } from './step.ts'
-import { errorWords, haltOf } from './troubles.ts'
+import { haltOf } from './troubles.ts'
+import { handle, orRefused, refused } from './updates.ts'
 
 /**
  * A new history is begun after this many events or bytes, with room for what is under way; the server ends a run at
@@ -163,14 +163,18 @@ class Running {
     await continueAsNew<typeof forgeRun>(this.input, carried)
   }
 
-  /** Creates an event when the run reaches its limit of minutes. */
+  /**
+   * Creates an event when the run reaches its limit of minutes. The timer goes on while the run waits, and is begun anew
+   * only where it comes too late or too early: a timer that is begun and cancelled within one workflow task is left out
+   * of the history, and which ones were is not the same in a replay.
+   */
   async #watchClock(): Promise<never> {
+    const due = () => Date.now() + (leftOf(this.#run, Date.now()) ?? Number.POSITIVE_INFINITY)
     for (;;) {
-      await condition(() => leftOf(this.#run, Date.now()) !== undefined)
-      const { since } = this.#run
-      const left = leftOf(this.#run, Date.now()) ?? 0
-      await condition(() => this.#run.since !== since, left + 1)
-      if (this.#run.since === since) this.happens({ is: 'time' })
+      await condition(() => Number.isFinite(due()))
+      const expected = due()
+      await condition(() => due() < expected, expected - Date.now() + 1)
+      if (leftOf(this.#run, Date.now()) === 0) this.happens({ is: 'time' })
     }
   }
 
@@ -374,31 +378,40 @@ class Running {
   #listen(): void {
     setHandler(away, (flow, task, isAway, number) => this.happens({ is: 'away', flow, isAway, number, ...some(task) }))
     setHandler(status, () => statusOf(this.#run, Date.now()))
-    setHandler(approve, plan => this.#approve(plan), {
-      validator: (plan: Reference) => this.#verify({ is: 'approve', plan }),
-    })
-    setHandler(answer, (task, said) => this.#answer(task, said), {
-      validator: (task: TaskId | '', _: Reference) => this.#verifyAnswer({ is: 'answer', task }, task),
-    })
-    setHandler(mend, (plan, said) => this.#mend(plan, said), {
-      validator: (_: Reference, said?: { task: TaskId; answer: Reference }) =>
-        this.#verifyAnswer({ is: 'mend', ...(said && { answered: said.task }) }, said?.task),
-    })
-    setHandler(replan, async said => this.happens({ is: 'replan', answer: said }), {
-      validator: (_: Reference) => this.#verify({ is: 'replan' }),
-    })
-    setHandler(pause, async task => this.happens({ is: 'paused', ...some(task) }), {
-      validator: (task?: TaskId) => this.#verify({ is: 'pause', ...some(task) }),
-    })
-    setHandler(resume, async task => this.happens({ is: 'resumed', ...some(task) }), {
-      validator: (task?: TaskId) => this.#verify({ is: 'resume', ...some(task) }),
-    })
-    setHandler(stop, async task => this.happens({ is: 'stopped', ...some(task) }), {
-      validator: (task?: TaskId) => this.#verify({ is: 'stop', ...some(task) }),
-    })
-    setHandler(raise, limits => this.#raise(limits), {
-      validator: (limits: Partial<Limits>) => this.#verify({ is: 'raise', limits }),
-    })
+    handle(
+      approve,
+      plan => this.#verify({ is: 'approve', plan }),
+      plan => this.#approve(plan),
+    )
+    handle(
+      answer,
+      task => this.#verifyAnswer({ is: 'answer', task }, task),
+      (task, said) => this.#answer(task, said),
+    )
+    handle(
+      mend,
+      (_, said) => this.#verifyAnswer({ is: 'mend', ...(said && { answered: said.task }) }, said?.task),
+      (plan, said) => this.#mend(plan, said),
+    )
+    handle(
+      replan,
+      () => this.#verify({ is: 'replan' }),
+      said => this.happens({ is: 'replan', answer: said }),
+    )
+    const onTask = (update: typeof pause, is: 'pause' | 'resume' | 'stop', event: 'paused' | 'resumed' | 'stopped') =>
+      handle(
+        update,
+        task => this.#verify({ is, ...some(task) }),
+        task => this.happens({ is: event, ...some(task) }),
+      )
+    onTask(pause, 'pause', 'paused')
+    onTask(resume, 'resume', 'resumed')
+    onTask(stop, 'stop', 'stopped')
+    handle(
+      raise,
+      limits => this.#verify({ is: 'raise', limits }),
+      limits => this.#raise(limits),
+    )
   }
 
   #verify(wanted: Wanted): void {
@@ -483,15 +496,3 @@ const NEVER_HELD: Holding = { isHeld: false, mayGoOn: async () => undefined }
 const PART = 8000
 
 const some = (task: TaskId | undefined): { task?: TaskId } => (task === undefined ? {} : { task })
-
-const refused = (words: string): ApplicationFailure => ApplicationFailure.nonRetryable(words, 'Refused')
-
-/** Awaits an activity for an update of the user; a failure is thrown as a sentence for the user. */
-async function orRefused<Result>(work: Promise<Result>): Promise<Result> {
-  try {
-    return await work
-  } catch (error) {
-    if (isCancellation(error)) throw error
-    throw refused(errorWords(error))
-  }
-}
