@@ -43,8 +43,19 @@ export const Refs = v.object({
       name: v.string(),
       /** The remote's address, with secrets removed. */
       url: v.optional(v.string()),
-      /** `committed`: the time of its tip, in seconds since 1970; undefined if the commit is missing. */
-      branches: v.array(v.object({ ref: RefName, name: v.string(), tip: Oid, committed: v.optional(Count) })),
+      /**
+       * `committed`: the time of its tip, in seconds since 1970; undefined if the commit is missing. `isDefault`: it is
+       * the branch that the remote has checked out.
+       */
+      branches: v.array(
+        v.object({
+          ref: RefName,
+          name: v.string(),
+          tip: Oid,
+          committed: v.optional(Count),
+          isDefault: v.optional(v.boolean()),
+        }),
+      ),
     }),
   ),
   tags: v.array(v.object({ ref: RefName, name: v.string(), tip: Oid })),

@@ -14,6 +14,7 @@ const TAGS = 'refs/tags/'
 export async function describeRefs(repository: Repository, listed: readonly Ref[]): Promise<Refs> {
   const [urls, fetched, head] = await Promise.all([urlsOf(repository), lastFetch(repository), readHead(repository)])
   const branches = listed.filter(({ name, symbolic }) => name.startsWith(REMOTES) && symbolic === undefined)
+  const defaults = new Set(listed.flatMap(({ name, symbolic }) => (name.endsWith('/HEAD') && symbolic) || []))
   const names = new Set(urls.keys())
   for (const { name } of branches) if (!remoteOf(name, names)) names.add(firstPart(name))
   const remotes = [...names].sort().map(name => {
@@ -23,7 +24,12 @@ export async function describeRefs(repository: Repository, listed: readonly Ref[
     return {
       name,
       ...(url !== undefined && { url }),
-      branches: own.map(ref => ({ ref: ref.name, name: ref.name.slice(prefix.length), tip: ref.peeled ?? ref.oid })),
+      branches: own.map(ref => ({
+        ref: ref.name,
+        name: ref.name.slice(prefix.length),
+        tip: ref.peeled ?? ref.oid,
+        ...(defaults.has(ref.name) && { isDefault: true }),
+      })),
     }
   })
   const tags = listed

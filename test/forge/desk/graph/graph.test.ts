@@ -322,6 +322,19 @@ test('remotes are shown without the secrets in their URLs', async () => {
   expect(withoutSecret('https://me:pass@host:port/r?key=1')).toBe('https://host:port/r')
 })
 
+test("a remote's default branch is known", async () => {
+  await using place = await makePlace()
+  const tip = await commit(place.path, 'main', { a: '1' })
+  for (const name of ['main', 'topic']) await place.git('update-ref', `refs/remotes/origin/${name}`, tip)
+  await place.git('symbolic-ref', 'refs/remotes/origin/HEAD', 'refs/remotes/origin/main')
+  await using view = openView(place.objects)
+  const [origin] = (await view.refs()).remotes
+  expect(origin?.branches.map(({ name, isDefault }) => [name, isDefault])).toEqual([
+    ['main', true],
+    ['topic', undefined],
+  ])
+})
+
 test('a window gets news when a tag or a remote branch moves in a terminal', async () => {
   await using place = await makePlace()
   const tip = await commit(place.path, 'main', { a: '1' })

@@ -21,6 +21,14 @@ test('branches of a remote are stale 90 days after its newest one, and the other
   expect(splitByAge([])).toEqual({ fresh: [], stale: [] })
 })
 
+test('the default branch of a remote is the first one, and never stale', () => {
+  const branches = [
+    { name: 'feature', committed: 100_000_000 },
+    { name: 'main', committed: 1000, isDefault: true },
+  ]
+  expect(splitByAge(branches).fresh.map(({ name }) => name)).toEqual(['main', 'feature'])
+})
+
 test('tags are by version, the newest first, whether they begin with a v or not', () => {
   const names = [
     '10.0.0',
