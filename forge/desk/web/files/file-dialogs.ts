@@ -5,6 +5,7 @@ import { branchOf, draftsAt } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { baseName, folderOf, named, readable, typedName } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
 
 export function discard(page: Page, branch: string, paths: string[]): void {
   if (paths.length === 0) return
@@ -94,6 +95,14 @@ export function renameFile(page: Page, tab: Tab, path: string): void {
   }
 }
 
+/** How many folders and files these paths are, as words. */
+function countOf(tab: Tab, paths: readonly string[]): string {
+  const folders = new Set(tab.tree.rows.peek().flatMap(({ kind, path }) => (kind === 'folder' ? [path] : [])))
+  const count = paths.filter(path => folders.has(path)).length
+  const counts = [count > 0 && plural(count, 'folder'), count < paths.length && plural(paths.length - count, 'file')]
+  return counts.filter(it => it !== false).join(' and ')
+}
+
 /** Deletes files and folders, after a confirmation. */
 export function deleteFiles(page: Page, tab: Tab, paths: string[]): void {
   const branch = branchOf(tab)
@@ -102,7 +111,7 @@ export function deleteFiles(page: Page, tab: Tab, paths: string[]): void {
   const alsoDraft = `${drafts === 1 ? 'The draft in it goes' : `The ${drafts} drafts in it go`} with it, and Undo restores that, too.`
   page.dialog.value = {
     kind: 'confirm',
-    title: paths.length === 1 ? `Delete ${names(paths)}?` : `Delete ${paths.length} files?`,
+    title: `Delete ${paths.length === 1 ? names(paths) : countOf(tab, paths)}?`,
     words: [`It is a draft in ${named(branch)} until you save. Undo restores it.`, ...(drafts > 0 ? [alsoDraft] : [])],
     list: paths,
     button: 'Delete',

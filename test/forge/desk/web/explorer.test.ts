@@ -87,6 +87,16 @@ describe.skipIf(!hasBrowser)('the explorer', () => {
     await until(async () => (await drafts())?.length === 0)
   })
 
+  test('the dialog of a deletion counts folders and files', async () => {
+    await row('docs').click()
+    await row('README.md').click({ modifiers: ['Control'] })
+    await page.keyboard.press('Delete')
+    const dialog = page.getByRole('dialog', { name: 'Delete 1 folder and 1 file?' })
+    await dialog.waitFor()
+    await page.keyboard.press('Escape')
+    await dialog.waitFor({ state: 'detached' })
+  })
+
   test('files are dragged into a folder: the move is shown before, and is a draft', async () => {
     await row('AGENTS.md').click()
     await row('FORK.md').click({ modifiers: ['Control'] })
