@@ -77,6 +77,8 @@ export type Next = {
   base?: Parameters<typeof makeDrafts>[2]
   /** The renames of files and folders that the transition includes. */
   renamed?: readonly Renamed[] | undefined
+  /** The files and folders that the user deletes: windows keep showing what they have unsaved of these. */
+  deleted?: readonly Path[] | undefined
 }
 
 /** The description of an operation, and the refs that move with it. */
@@ -381,6 +383,14 @@ export class BranchWork {
     return taken
   }
 
+  /** Restores a deleted file with the text that windows still show of it, as a draft. */
+  restore(path: Path): void {
+    this.verifyFree()
+    this.#files.restore(path)
+    this.#sayDrafts()
+    this.#writing.begin(0)
+  }
+
   /** The text of an open file as it is typed, and its version; undefined for a file that is not open or no text. */
   textOf(path: Path): { text: string; version: number } | undefined {
     return this.#files.textOf(path)
@@ -446,6 +456,7 @@ export class BranchWork {
       this.#files.took(path, { mode, oid })
     }
     this.#files.forgetClosed()
+    await this.#files.tellRestored(this.#shown)
   }
 
   // --- Writing drafts ---
@@ -763,7 +774,7 @@ export class BranchWork {
     await this.#show(this.#written.drafts)
   }
 
-  async #transitionTo({ drafts, head, merging, base, renamed }: Next): Promise<Transition> {
+  async #transitionTo({ drafts, head, merging, base, renamed, deleted }: Next): Promise<Transition> {
     const { name } = this
     const { checkouts } = this.room
     const before = this.head
@@ -783,6 +794,7 @@ export class BranchWork {
       }
       this.#merging = waiting === undefined ? undefined : { commit: waiting, head: after }
       if (renamed) this.#reopen(renamed)
+      if (deleted) this.#files.keepDeleted(this.#drafts, deleted)
       await this.#showWritten(made?.oid, drafts)
     }
     const announce = () => checkouts.announce(name, before, after)

@@ -9,7 +9,7 @@ import { many, visiblePath } from '../../../core/text.ts'
 import type { Renamed } from '../../operations.ts'
 import { isIn, pathAfter } from '../contract/paths.ts'
 import { whyFiltered } from '../reading/filters.ts'
-import type { BranchWork } from './branch-work.ts'
+import type { BranchWork, Next } from './branch-work.ts'
 import { existing, filesIn, savedBelow, verifyMovable, withFile, withMoved, withoutFileAt } from './draft-files.ts'
 import { type Drafts, draftsBelow, isSameDrafts, verifyNoClash } from './drafts.ts'
 
@@ -99,7 +99,7 @@ function folderInWords(moves: readonly Renamed[]): string {
 /** Deletes files and folders. Undo brings their unsaved edits back, too. */
 export async function deleteFiles(work: BranchWork, paths: readonly Path[]): Promise<void> {
   const words = `delete ${namesOf(paths)} from ${visiblePath(work.name)}`
-  await change(work, { kind: DELETE, words }, async drafts => {
+  await change(work, { kind: DELETE, words, deleted: paths }, async drafts => {
     let after = drafts
     for (const path of paths) {
       // Skip a path in a folder of the same selection: it is deleted with the folder.
@@ -112,12 +112,12 @@ export async function deleteFiles(work: BranchWork, paths: readonly Path[]): Pro
   })
 }
 
-type About = { kind: string; words: string; renamed?: readonly Renamed[] }
+type About = { kind: string; words: string } & Pick<Next, 'renamed' | 'deleted'>
 
 /** Replaces the drafts of a branch in one operation, on the newest state. */
 async function change(
   work: BranchWork,
-  { renamed, ...deed }: About,
+  { renamed, deleted, ...deed }: About,
   next: (drafts: Drafts) => Promise<Drafts>,
 ): Promise<void> {
   await work.inOneGo(async held => {
@@ -125,7 +125,7 @@ async function change(
     await held.writeDrafts()
     const drafts = await next(work.drafts)
     if (isSameDrafts(drafts, work.drafts)) return
-    await held.become({ drafts, renamed }, deed)
+    await held.become({ drafts, renamed, deleted }, deed)
   })
 }
 

@@ -66,6 +66,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
       return { existing: await addOrReplaceFiles(await work(branch), added, isReplacing) }
     },
     move: async ({ branch, moves }) => await move(await work(branch), moves),
+    'restore file': async ({ branch, path }) => (await work(branch)).restore(path),
     delete: async ({ branch, paths }) => await deleteFiles(await work(branch), paths),
     'new branch': ({ branch, from }) => newBranch(branches, branch, from),
     'delete branch': ({ branch }) => deleteBranch(branches, branch),

@@ -10,16 +10,30 @@ import { allOf } from '../../../core/together.ts'
 import type { Renamed } from '../../operations.ts'
 import type { Edit, File } from '../contract/branches.ts'
 import type { News } from '../contract/news.ts'
-import { pathAfter } from '../contract/paths.ts'
+import { isIn, pathAfter } from '../contract/paths.ts'
 import { showFile, textAt } from '../reading/file-content.ts'
 import { type Filters, whyFiltered } from '../reading/filters.ts'
 import { decodeText, showWithoutText, whyReadOnly } from '../reading/text.ts'
 import { Document, type Taken } from './documents.ts'
+import { filesIn } from './draft-files.ts'
 import { originsIn } from './draft-renames.ts'
 import { contentIn, type Drafts, entryIn, entryInTip } from './drafts.ts'
 
-/** An open file. `windows`: how many windows show it. `document`: undefined if the file is not editable text. */
-type OpenFile = { windows: number; document: Document | undefined; shown: Entry }
+/**
+ * An open file. `windows`: how many windows show it. `document`: undefined if the file is not editable text. `deleted`:
+ * how the file was deleted, if its text is kept since then.
+ */
+type OpenFile = { windows: number; document: Document | undefined; shown: Entry; deleted?: Deleted | undefined }
+
+/**
+ * The text of a deleted file. Edits restore the file, so that an edit that was on its way is not lost.
+ *
+ * `isShown`: whether windows show it, since it had unsaved changes; without these, an edit makes them show it.
+ * `isRestored`: whether the windows know that the file is a draft again.
+ */
+type Deleted = { by: 'draft' | 'commit'; isShown: boolean; isRestored: boolean }
+
+const NEW_FILE = { mode: '100644', oid: '' }
 
 export class OpenFiles {
   #branch: string
@@ -75,19 +89,47 @@ export class OpenFiles {
 
   /** Applies edits to an open file. In a file with a conflict, they belong to its draft. */
   edit(path: Path, version: number, edits: readonly Edit[]): Taken {
-    const { document } = this.#files.get(path) ?? {}
+    const { document, deleted } = this.#files.get(path) ?? {}
     if (!document) throw new Failure(`${visiblePath(path)} is not open, or can't be edited: open it again.`)
     const taken = document.take(version, edits)
     if (!taken.accepted || taken.edits.length === 0) return taken
     this.#typed.add(path)
+    if (deleted) deleted.isShown = true
     this.say({ say: 'edited', branch: this.#branch, path, version, edits: taken.edits })
     return taken
   }
 
   /** The text of an open file as it is typed, and its version; undefined for a file that is not open or no text. */
   textOf(path: Path): { text: string; version: number } | undefined {
-    const { document } = this.#files.get(path) ?? {}
+    const { document, deleted } = this.#files.get(path) ?? {}
+    if (deleted?.isShown === false) return undefined
     return document && { text: document.text, version: document.version }
+  }
+
+  /** Keeps showing the text of files that a draft is about to delete, where they have unsaved changes in `drafts`. */
+  keepDeleted(drafts: Drafts, paths: readonly Path[]): void {
+    for (const [path, open] of this.#files) {
+      const isDraft = drafts.files.has(path) || this.#typed.has(path)
+      if (!open.document || !isDraft || !paths.some(deleted => isIn(path, deleted))) continue
+      open.deleted = { by: 'draft', isShown: true, isRestored: false }
+    }
+  }
+
+  /** Restores a deleted file with the text that windows still show of it. Throws a {@link Failure} if there is none. */
+  restore(path: Path): void {
+    const { document, deleted } = this.#files.get(path) ?? {}
+    if (!document) throw new Failure(`The text of ${visiblePath(path)} is not kept any more: undo the deletion.`)
+    if (deleted) this.#typed.add(path)
+  }
+
+  /** Tells the windows which deleted files are drafts again, since they were edited. */
+  async tellRestored(drafts: Drafts): Promise<void> {
+    for (const [path, open] of this.#files) {
+      if (!open.deleted || open.deleted.isRestored || !open.shown) continue
+      if (drafts.files.has(path)) open.deleted.isRestored = true
+      else open.deleted = undefined
+      this.say({ say: 'replaced', branch: this.#branch, path, file: await this.#show(drafts, path, open) })
+    }
   }
 
   /** The bytes of a file with edits, and marks it as collected: later edits apply on top. */
@@ -140,10 +182,15 @@ export class OpenFiles {
     const isSame = entry?.oid === open.shown?.oid && entry?.mode === open.shown?.mode
     if (isSame && onlyChanges) return
     const decoded = await this.#textIn(drafts, path, entry)
-    // Edits of a file that is deleted, or no longer text, become a draft, so that they are not lost.
-    if (open.document && !decoded && this.#typed.has(path)) return
+    // Edits of a file that is no longer text become a draft, so that they are not lost.
+    if (entry && open.document && !decoded && this.#typed.has(path)) return
+    const isDraft = drafts.files.has(path) || drafts.clashes.has(path)
+    if (!entry) open.deleted = await this.#deletedIn(drafts, path, open)
+    else if (!isSame || !isDraft) open.deleted = undefined
     open.shown = entry
-    if (!isSame && open.document && decoded) {
+    if (open.deleted) {
+      if (!entry) open.deleted.isRestored = false
+    } else if (!isSame && open.document && decoded) {
       // Typed edits that are not in the drafts yet stay, on top of the new text; windows get the difference as an edit.
       const edit = open.document.become(decoded.text, decoded)
       if (edit) this.say({ say: 'edited', branch: this.#branch, path, version: edit.version, edits: [edit.edit] })
@@ -151,6 +198,27 @@ export class OpenFiles {
       open.document = decoded && new Document(decoded.text, decoded)
     }
     this.say({ say: 'replaced', branch: this.#branch, path, file: await this.#show(drafts, path, open) })
+  }
+
+  /** How a file that is not in the drafts was deleted; undefined if its text is not kept. */
+  async #deletedIn(drafts: Drafts, path: Path, open: OpenFile): Promise<Deleted | undefined> {
+    if (!open.document) return undefined
+    const isTyped = this.#typed.has(path)
+    if (!isTyped && !(await this.#isFree(drafts, path))) return undefined
+    const by = (await entryInTip(this.objects, drafts.tip, path)) ? 'draft' : 'commit'
+    const { deleted = { by, isShown: false, isRestored: false } } = open
+    return { ...deleted, isShown: deleted.isShown || isTyped }
+  }
+
+  /** Whether a file can be created at a path: by now there may be a folder, or a file in place of its folder. */
+  async #isFree(drafts: Drafts, path: Path): Promise<boolean> {
+    try {
+      await filesIn(this.objects, drafts).verifyFree(path)
+      return true
+    } catch (error) {
+      if (!(error instanceof Failure)) throw error
+      return false
+    }
   }
 
   async #load(drafts: Drafts, path: Path): Promise<OpenFile> {
@@ -168,10 +236,11 @@ export class OpenFiles {
     return decodeText(content.bytes)
   }
 
-  async #show(drafts: Drafts, path: Path, { document }: OpenFile): Promise<File> {
-    const entry = await entryIn(this.objects, drafts, path)
-    if (!entry) return { kind: 'nothing' }
+  async #show(drafts: Drafts, path: Path, { document, deleted }: OpenFile): Promise<File> {
+    const there = await entryIn(this.objects, drafts, path)
     const before = await entryInTip(this.objects, drafts.tip, this.#originOf(drafts, path))
+    const entry = there ?? (deleted?.isShown ? (before ?? NEW_FILE) : undefined)
+    if (!entry) return { kind: 'nothing' }
     const saved = before && (await textAt(this.objects, path, before))
     const isNewPath = drafts.files.has(path) && (await entryInTip(this.objects, drafts.tip, path)) === undefined
     if (!document) {
@@ -181,7 +250,8 @@ export class OpenFiles {
     }
     const { text, version, form } = document
     const shown = { kind: 'text', text, version, saved, ...form, mode: entry.mode, isNewPath } as const
-    return { ...shown, readOnly: this.#readOnly }
+    const kept = deleted && { by: deleted.by, isRestored: deleted.isRestored }
+    return { ...shown, readOnly: this.#readOnly, ...(kept && { deleted: kept }) }
   }
 
   /** The path of a file in the last commit, which is another one if the drafts rename it. */

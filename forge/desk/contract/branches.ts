@@ -53,6 +53,11 @@ export const File = v.variant('kind', [
     mode: v.string(),
     /** Why the file can't be edited, as a sentence. */
     readOnly: v.optional(v.string()),
+    /**
+     * Whether the file was deleted, by a draft or a commit from outside, while it had unsaved changes here. Until it is
+     * edited (`isRestored`: it is a draft again), the text is only in the windows that show it.
+     */
+    deleted: v.optional(v.object({ by: v.picklist(['draft', 'commit']), isRestored: v.boolean() })),
   }),
   v.object({ kind: v.literal('image'), mode: v.string(), size: Count, type: v.string(), oid: Oid }),
   /**
@@ -183,6 +188,8 @@ export const branchQuestions = {
   move: question({ branch: Branch, moves: Some(v.object({ from: Path, to: Path })) }, Nothing),
   /** Deletes files and folders as drafts, all or none. */
   delete: question({ branch: Branch, paths: Some(Path) }, Nothing),
+  /** Restores a deleted file as a draft, with the text that windows still show of it. */
+  'restore file': question({ branch: Branch, path: Path }, Nothing),
   'new branch': question({ branch: Branch, from: v.nullable(Oid) }, Nothing),
   'rename branch': question({ branch: Branch, to: Branch }, Nothing),
   'delete branch': question({ branch: Branch }, Nothing),

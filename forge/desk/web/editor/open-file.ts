@@ -275,6 +275,10 @@ export class OpenFile {
 
   /** Applies the server's answer. */
   take(file: File, isAfterBreak = false): void {
+    if (file.kind !== 'text' && this.isUnsettled) {
+      this.#refused(`${named(baseName(this.path))} ${file.kind === 'nothing' ? 'was deleted' : 'is no text any more'}.`)
+      return
+    }
     // While the file is read-only, its refused edits would be refused again: they are not sent, and the message stays.
     const isHeld = file.kind === 'text' && file.readOnly !== undefined
     if (!isHeld || !this.#isRefused) this.problem.value = undefined
@@ -339,6 +343,12 @@ export class OpenFile {
     this.#isRefused = false
     if (couldNotOpen) this.ask(true)
     else this.#push()
+  }
+
+  /** Whether the file is deleted, and its unsaved text is only shown: a save or an edit restores the file with it. */
+  get isKeptDeleted(): boolean {
+    const file = this.file.value
+    return file?.kind === 'text' && file.deleted?.isRestored === false
   }
 
   /** Whether a box with refused text is still in the editor. */

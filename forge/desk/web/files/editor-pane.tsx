@@ -21,7 +21,7 @@ import { useServerValue } from '../ui/server-value.ts'
 import { ActionIcon, Button, Empty, Waiting } from '../ui/words.tsx'
 import { codeActions } from './code-actions.ts'
 import { fileActions, linesMenu } from './file-actions.ts'
-import { restoreFiles } from './file-dialogs.ts'
+import { deleteFiles, restoreFiles, restoreShown } from './file-dialogs.ts'
 import { useLanguage } from './language.ts'
 import { LanguageLine } from './language-line.tsx'
 import { openLine } from './open-line.ts'
@@ -54,6 +54,7 @@ export function EditorPane({ tab, path, isActive }: EditorPaneProps) {
         <Crumbs tab={tab} file={file} blameProblem={blameProblem} />
       )}
       {whole ? null : <ReadOnlyReason tab={tab} file={file} />}
+      <WasDeleted tab={tab} file={file} />
       {whole && !isTyped ? null : <Problem file={file} />}
       {whole && merging ? <WholeConflict tab={tab} sides={whole} known={merging} isTyped={isTyped} /> : null}
       {whole && !isTyped ? null : shown ? (
@@ -244,6 +245,41 @@ function ReadOnlyReason({ tab, file }: { tab: Tab; file: OpenFile }) {
     <div class="notice" role="status">
       <Icon name="alert" />
       <p class="grow">{reason}</p>
+    </div>
+  )
+}
+
+/** That the file was deleted elsewhere while it had unsaved changes in this window, and what becomes of these. */
+function WasDeleted({ tab, file }: { tab: Tab; file: OpenFile }) {
+  const page = usePage()
+  const shown = file.file.value
+  const branch = branchOf(tab)
+  if (branch === undefined || shown?.kind !== 'text' || !shown.deleted) return null
+  const { path } = file
+  const name = readable(baseName(path))
+  const by = shown.deleted.by === 'draft' ? 'in another window' : `by a commit to ${readable(branch)}`
+  const close = () => page.closePane(tab, { kind: 'file', path })
+  return (
+    <div class="notice" role="status">
+      <Icon name="alert" />
+      <div class="grow">
+        <p class="strong">
+          {name} was deleted {by}
+        </p>
+        {shown.deleted.isRestored ? (
+          <p>What was typed here is a draft, which restores the file when you save.</p>
+        ) : (
+          <p>What was typed here is kept as long as the file is open. Saving it or typing on restores the file.</p>
+        )}
+      </div>
+      {shown.deleted.isRestored ? (
+        <Button words="Delete…" onClick={() => deleteFiles(page, tab, [path])} />
+      ) : (
+        <>
+          <Button words="Restore" onClick={() => restoreShown(page, branch, path)} />
+          <Button words="Close" onClick={close} />
+        </>
+      )}
     </div>
   )
 }

@@ -27,6 +27,11 @@ export function restoreFiles(page: Page, branch: string, paths: string[]): Promi
   return attempt(page, () => page.connection.ask('discard', { branch, paths }), { branch })
 }
 
+/** Restores a deleted file with the text that this window still shows of it. */
+export function restoreShown(page: Page, branch: string, path: string): Promise<void> {
+  return attempt(page, () => page.connection.ask('restore file', { branch, path }), { branch })
+}
+
 function names(paths: string[]): string {
   return paths.map(path => named(baseName(path))).join(', ')
 }

@@ -42,6 +42,7 @@ async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Path
     await page.connection.up()
     await settle(page, branch, paths)
     try {
+      await restoreDeleted(page, branch, paths)
       const fields = { branch, paths, ...(message ? { message } : {}) }
       const { commit } = await page.connection.ask('save', fields)
       tab.writeMessage(undefined)
@@ -60,6 +61,13 @@ export async function saveAll(page: Page, branch: string): Promise<void> {
   await settle(page, branch, 'all')
   const { commit } = await page.connection.ask('save', { branch, paths: 'all' })
   if (commit) page.saved(branch, commit)
+}
+
+/** Restores the files to save that are deleted, but whose text this window still shows. */
+async function restoreDeleted(page: Page, branch: string, paths: Paths): Promise<void> {
+  for (const path of paths === 'all' ? [] : paths)
+    if (page.files.find({ kind: 'branch', branch }, path)?.isKeptDeleted)
+      await page.connection.ask('restore file', { branch, path })
 }
 
 /** Resolves when the server has all typed text. Throws if it refuses some of it. */
