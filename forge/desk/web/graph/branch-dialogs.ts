@@ -42,8 +42,7 @@ export function deleteBranch(page: Page, branch: string): void {
     run: async () => {
       const lasts = untilMore(page)
       await page.connection.ask('delete branch', { branch })
-      const tab = page.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
-      if (tab) page.close(tab)
+      page.closeDeleted(branch)
       page.tell({ title: `Deleted ${named(branch)}`, lasts, actions: [undoButton(page)] })
     },
   }

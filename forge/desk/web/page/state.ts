@@ -404,6 +404,8 @@ export class Page {
   readonly changed = signal<ReadonlyMap<string, number>>(new Map())
   readonly tab = computed(() => this.tabs.value[this.active.value])
   #lastTab: Tab | undefined
+  /** The closed tabs of branches that the user has deleted in this window, by branch. */
+  readonly #deletedTabs = new Map<string, { index: number; isShown: boolean; layout: Layout['tabs'][number] }>()
   readonly forklift = new ForkliftState(this.connection)
   readonly tasks = new TasksState(this.connection)
   readonly graph = new GraphState(this)
@@ -516,6 +518,37 @@ export class Page {
       this.tabs.value = this.tabs.peek().toSpliced(index, 1)
       const active = this.active.peek()
       if (active > index || active >= this.tabs.peek().length) this.active.value = active - 1
+    })
+  }
+
+  /** Closes the tab of a branch that the user has deleted; {@link reopen} brings it back. */
+  closeDeleted(branch: string): void {
+    const tab = this.#tabOf(branch)
+    if (!tab) return
+    const index = this.tabs.peek().indexOf(tab)
+    this.#deletedTabs.set(branch, { index, isShown: this.active.peek() === index, layout: this.#layoutOf(tab) })
+    this.close(tab)
+  }
+
+  /** Brings back the tab of a deleted branch, as it was, as soon as the page knows that the branch exists again. */
+  reopen(branch: string): void {
+    const closed = this.#deletedTabs.get(branch)
+    if (!closed) return
+    this.#deletedTabs.delete(branch)
+    const open = () => {
+      if (this.#tabOf(branch)) return
+      const index = Math.min(closed.index, this.tabs.peek().length)
+      const active = this.active.peek()
+      batch(() => {
+        this.tabs.value = this.tabs.peek().toSpliced(index, 0, new Tab(this, closed.layout.at, closed.layout))
+        this.active.value = closed.isShown ? index : active + (active >= index ? 1 : 0)
+      })
+    }
+    const isThere = computed(() => this.branch(branch) !== undefined)
+    const stop = effect(() => {
+      if (!isThere.value) return
+      untracked(open)
+      queueMicrotask(() => stop())
     })
   }
 

@@ -80,14 +80,20 @@ function valueHere(branch: string | undefined, kind: 'canUndo' | 'canRedo'): (pa
 }
 
 const UNDO = 'undo'
+const HEADS = 'refs/heads/'
 
 /** Runs an undo or a redo. One notice in this view shows the last result, as long as it can be reverted. */
-async function reverse(page: Page, branch: string | undefined, ask: () => Promise<{ words: string }>): Promise<void> {
+async function reverse(
+  page: Page,
+  branch: string | undefined,
+  ask: () => Promise<{ words: string; refs: string[] }>,
+): Promise<void> {
   // What can be reverted changes by the desk's news, which may come before the answer.
   const untilOtherRedo = untilOther(page, valueHere(branch, 'canRedo'))
   const untilOtherUndo = untilOther(page, valueHere(branch, 'canUndo'))
   try {
-    const { words } = await ask()
+    const { words, refs } = await ask()
+    for (const ref of refs) if (ref.startsWith(HEADS)) page.reopen(ref.slice(HEADS.length))
     const { isUndo, title } = reversalOf(words)
     page.notices.value = page.notices.peek().filter(({ topic }) => topic !== UNDO)
     const key = isUndo ? 'redo' : 'undo'

@@ -80,6 +80,28 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     expect(await desk.messageOf('main')).toBe('edit: README.md')
   })
 
+  test('of a deleted branch, undone, brings its tab back with its files and drafts, also after a reload', async () => {
+    await showBranch(page, 'retry-jitter')
+    const files = page.getByRole('tablist', { name: 'Files' })
+    await page.getByRole('treeitem', { name: 'README.md' }).dblclick()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('x')
+    await desk.isText('retry-jitter', 'README.md', text => text.includes('x'))
+    await branches().getByRole('tab', { name: 'retry-jitter , drafts' }).waitFor()
+    await page.keyboard.press('Alt+Shift+Delete')
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click()
+    await page.locator('.toast').getByText('Deleted retry-jitter').waitFor()
+    await branches()
+      .getByRole('tab', { name: /retry-jitter/ })
+      .waitFor({ state: 'detached' })
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await branches().getByRole('tab', { name: 'retry-jitter , drafts', selected: true }).waitFor()
+    await files.getByRole('tab', { name: 'README.md , draft', selected: true }).waitFor()
+    await page.reload()
+    await branches().getByRole('tab', { name: 'retry-jitter , drafts', selected: true }).waitFor()
+    await files.getByRole('tab', { name: 'README.md , draft', selected: true }).waitFor()
+  })
+
   test('of what went well leaves by itself, unless it is pointed at', async () => {
     await page.clock.install()
     const done = page.locator('.toast').getByText('It is written again.')
