@@ -1,7 +1,7 @@
 /** The tabs of a branch or a commit: the chat, the open files, the review, the history and the search. */
 import { useEffect, useRef } from 'preact/hooks'
 import { ChatEnd, LOCKED, turnSign } from '../chat/turn-sign.tsx'
-import { draftsOf, hasDraft, isAtWork, isInConflict } from '../page/branch-facts.ts'
+import { draftsOf, hasDraft, isAtWork, isInConflict, mergingFile } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Pane, paneKey, type Tab, usePage } from '../page/state.ts'
 import { keepOpen, tabActions } from '../page/tab-actions.ts'
@@ -75,7 +75,7 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
   const element = usePlace<HTMLButtonElement>(...(isSelected ? (['file tab'] as const) : []))
   const hasDot = pane.kind === 'file' && hasDraft(page, tab.at, pane.path)
   const isOpenConflict =
-    pane.kind === 'file' && isInConflict(page, tab) && tab.merging.file(pane.path)?.state === 'open'
+    pane.kind === 'file' && isInConflict(page, tab) && mergingFile(page, tab, pane.path)?.state === 'open'
   const isPreviewed = tab.isPreviewed(pane)
   const folder = pane.kind === 'file' ? tellingFolder(pane.path, pathsIn(tab)) : ''
   const icon = isOpenConflict ? 'clash' : iconOf(pane)

@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { DraftState } from '../../contract/reading.ts'
 import { ContextCircle, ContextMeter, contextWords } from '../chat/context.tsx'
-import { hasDraft, isInConflict } from '../page/branch-facts.ts'
+import { hasDraft, isInConflict, mergingFiles } from '../page/branch-facts.ts'
 import { findActions } from '../page/desk-actions.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
@@ -294,7 +294,7 @@ function ExplorerRow({ tab, row, index, drag }: RowProps) {
   const isActive = tree.selected.value === row.path
   const canDrag = drag.isPossible(row)
   const draft = draftOf(page, tab, row)
-  const hasConflict = isInConflict(page, tab) && isOpenConflictIn(tab, row)
+  const hasConflict = isInConflict(page, tab) && isOpenConflictIn(page, tab, row)
   const hiddenWords = hasConflict ? ', in conflict' : draft === undefined ? '' : `, ${draftWords(row.kind, draft)}`
   return (
     // The keys of the rows are those of the tree, which has the focus.
@@ -371,8 +371,8 @@ function Twist({ row }: { row: TreeRow }) {
 }
 
 /** Whether a file, or a file in the folder, has open conflicts. */
-function isOpenConflictIn({ merging }: Tab, { kind, path }: TreeRow): boolean {
-  const open = merging.latest.value?.files.filter(({ state }) => state === 'open') ?? []
+function isOpenConflictIn(page: Page, tab: Tab, { kind, path }: TreeRow): boolean {
+  const open = mergingFiles(page, tab).filter(({ state }) => state === 'open')
   return open.some(file => file.path === path || (kind === 'folder' && file.path.startsWith(`${path}/`)))
 }
 

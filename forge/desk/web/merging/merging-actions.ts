@@ -1,4 +1,5 @@
 /** Actions on a waiting merge: resolve a file, ask the AI, finish, abort. */
+import type { Merging } from '../../contract/merging.ts'
 import { attempt } from '../page/actions.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
@@ -49,14 +50,23 @@ export async function askAi(page: Page, tab: Tab, paths: string[] | 'all', only?
   await attempt(page, ask, { branch, topic: TOPIC })
 }
 
+/**
+ * Why a merge can't be finished now; undefined if it can. What the server said before it went away may be outdated: the
+ * conflicts can be resolved meanwhile.
+ */
+export function whyNotFinished(page: Page, { notYet }: Merging): string | undefined {
+  return page.connection.isLost.value ? 'The desk does not answer at the moment: finish when it is back.' : notYet
+}
+
 /** Commits the merge; a rebase continues to its next conflict or its end. */
 export async function finish(page: Page, tab: Tab): Promise<void> {
   const branch = branchOf(tab)
   const { merging } = tab
   const known = merging.latest.peek()
   if (branch === undefined || !known || merging.isEnding.peek()) return
-  if (known.notYet !== undefined) {
-    page.spoken.value = known.notYet
+  const why = whyNotFinished(page, known)
+  if (why !== undefined) {
+    page.spoken.value = why
     return
   }
   merging.isEnding.value = true

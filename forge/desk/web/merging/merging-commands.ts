@@ -1,6 +1,6 @@
 /** The actions in a branch with a waiting merge, for keys and the palette. */
 
-import { canAskAi, isInConflict, isMerging } from '../page/branch-facts.ts'
+import { canAskAi, isInConflict, isMerging, mergingFiles } from '../page/branch-facts.ts'
 import type { Page, Tab } from '../page/state.ts'
 import type { Actions } from '../ui/action.ts'
 import { abort, askAi, finish, goToConflict, update } from './merging-actions.ts'
@@ -13,12 +13,9 @@ interface InTab {
 const isOn = ({ page, tab }: InTab): boolean => isMerging(page, tab)
 
 /** Whether conflicts may be unresolved; also true while the list of files is loading. */
-function mayBeLeft(about: InTab): boolean {
-  const merging = about.tab.merging.latest.value
-  return (
-    isInConflict(about.page, about.tab) &&
-    (merging?.files.some(({ state }) => state === 'open') ?? merging === undefined)
-  )
+function mayBeLeft({ page, tab }: InTab): boolean {
+  const isLoading = tab.merging.latest.value === undefined
+  return isInConflict(page, tab) && (isLoading || mergingFiles(page, tab).some(({ state }) => state === 'open'))
 }
 
 export const mergingActions = {

@@ -7,7 +7,7 @@ import type { ConflictFile, MergingFile } from '../../contract/merging.ts'
 import { AskButton } from '../editor/conflict-box.tsx'
 import { conflictExtension } from '../editor/conflict-editor.ts'
 import type { OpenFile } from '../editor/open-file.ts'
-import { BASES, canAskAi, isAtWork, isInConflict, isMerging } from '../page/branch-facts.ts'
+import { BASES, canAskAi, isAtWork, isInConflict, isMerging, mergingFile } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { isFocusLost } from '../ui/focus.ts'
@@ -27,7 +27,7 @@ interface Props {
 export function useMergingFile(tab: Tab, path: string): MergingFile | undefined {
   const page = usePage()
   const isOn = isInConflict(page, tab)
-  const file = isOn ? tab.merging.file(path) : undefined
+  const file = isOn ? mergingFile(page, tab, path) : undefined
   useEffect(() => {
     if (isOn) tab.merging.load()
   }, [tab, isOn])

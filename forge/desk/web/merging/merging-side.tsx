@@ -1,7 +1,7 @@
 /** The side bar of a waiting merge: its files, what is left, Finish and Abort. */
 import { useEffect, useId } from 'preact/hooks'
 import type { Merging, MergingFile } from '../../contract/merging.ts'
-import { isAtWork, tallyOf } from '../page/branch-facts.ts'
+import { isAtWork, mergingFiles, tallyOf } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { FailedLine } from '../ui/failed.tsx'
@@ -9,7 +9,7 @@ import { Icon } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { Button, IconButton, Path } from '../ui/words.tsx'
-import { abort, finish, update } from './merging-actions.ts'
+import { abort, finish, update, whyNotFinished } from './merging-actions.ts'
 
 const GROUPS: { state: MergingFile['state']; title: string }[] = [
   { state: 'open', title: 'To do' },
@@ -60,7 +60,8 @@ function titleOf({ kind, ours, theirs }: Merging): string {
 }
 
 function Files({ tab, merging }: { tab: Tab; merging: Merging }) {
-  const { files, byGit, at } = merging
+  const { byGit, at } = merging
+  const files = mergingFiles(usePage(), tab)
   return (
     <nav class="list" aria-label="Conflicted files">
       {at ? (
@@ -140,7 +141,7 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
   const why = useId()
   const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
   const isLocked = isAtWork(page, branch)
-  const reason = isLocked ? 'The AI is at work here: wait for it, or stop it.' : merging.notYet
+  const reason = isLocked ? 'The AI is at work here: wait for it, or stop it.' : whyNotFinished(page, merging)
   const { at, forklift } = merging
   const isLast = !at || at.number >= at.of
   const { message, isEnding } = tab.merging

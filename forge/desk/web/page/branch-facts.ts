@@ -76,17 +76,29 @@ export function isInConflict(page: Page, tab: Tab | undefined): boolean {
 }
 
 /**
- * How many conflicts a merge has and how many are left. For open files the editor's state counts, which is ahead of the
- * server.
+ * The files of a waiting merge. For open files the editor's state counts, which is ahead of the server, and all that is
+ * known while the server is away.
  */
+export function mergingFiles(page: Page, tab: Tab): MergingFile[] {
+  const opened = new Map(page.files.of(branchOf(tab) ?? '').map(file => [file.path, file]))
+  return (tab.merging.latest.value?.files ?? []).map(file => {
+    const { all = 0, open = [] } = opened.get(file.path)?.conflicts.value ?? {}
+    const { length: left } = open
+    if (file.kind !== 'text' || all === 0 || left === file.left) return file
+    return { ...file, left, state: left > 0 ? 'open' : 'settled' }
+  })
+}
+
+/** A file of a waiting merge; undefined for all others. */
+export function mergingFile(page: Page, tab: Tab, path: string): MergingFile | undefined {
+  return mergingFiles(page, tab).find(file => file.path === path)
+}
+
+/** How many conflicts a merge has and how many are left. */
 export function tallyOf(page: Page, tab: Tab): { left: number; all: number } {
-  const files = tab.merging.latest.value?.files ?? []
-  const leftIn = ({ path, kind, left }: MergingFile): number => {
-    const { all = 0, open = [] } = page.files.find(tab.at, path)?.conflicts.value ?? {}
-    return kind === 'text' && all > 0 ? open.length : left
-  }
+  const files = mergingFiles(page, tab)
   return {
-    left: files.reduce((sum, file) => sum + leftIn(file), 0),
+    left: files.reduce((sum, { left }) => sum + left, 0),
     all: files.reduce((sum, { all }) => sum + all, 0),
   }
 }

@@ -1,6 +1,6 @@
 /** A merge, rebase or cherry-pick that waits in a branch for its conflicts to be resolved. */
 import { effect, type ReadonlySignal, signal } from '@preact/signals'
-import type { ConflictFile, Merging, MergingFile } from '../../contract/merging.ts'
+import type { ConflictFile, Merging } from '../../contract/merging.ts'
 import type { At } from '../../contract/values.ts'
 import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
@@ -80,11 +80,6 @@ export class MergingState extends ServerValue<Merging | null> {
       this.#message.value = theirs === this.#theirs ? message : undefined
     }
     super.take(merging)
-  }
-
-  /** A file of the merge; undefined for all others. */
-  file(path: string): MergingFile | undefined {
-    return this.latest.value?.files.find(file => file.path === path)
   }
 
   /** Loads the sides of a file in conflict. */

@@ -118,6 +118,24 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByText('3 of 3 left').waitFor()
   })
 
+  test('counts what is resolved while the desk is away, and says why it can’t be finished then', async () => {
+    await open()
+    await page.keyboard.press('F8')
+    await until(() => conflict(1).evaluate(element => element === document.activeElement))
+    const comeBack = await desk.proxy.goAway()
+    await page.getByText('The desk does not answer at the moment: finish when it is back.').waitFor()
+    await page.keyboard.press('1')
+    await until(() => conflict(2).evaluate(element => element === document.activeElement))
+    await row('claim.ts').getByText('1 left').waitFor()
+    await page.keyboard.press('1')
+    await files().getByRole('region', { name: 'Resolved' }).getByText('claim.ts').waitFor()
+    await page.getByText('9 of 10 resolved').waitFor()
+    expect(await page.getByText('conflicts are left in').count()).toBe(0)
+    comeBack()
+    await page.getByText('1 conflict is left in src/store/postgres.ts.').waitFor()
+    await status().getByText('9 of 10 conflicts resolved').waitFor()
+  })
+
   test('has the history of its branch, without what the desk keeps for the merge', async () => {
     await open()
     await page.keyboard.press('Alt+h')
