@@ -9,7 +9,8 @@ export const TYPED_IN_MERGE = 'typed in this merge'
 
 /**
  * A file of a waiting merge. `open`: it has open conflicts. `odd`: the result differs from what such a merge makes, in
- * words. `by`: the model that resolved it, unless it was resolved by hand.
+ * words. `by`: the model that resolved it, unless it was resolved by hand. `result`: the path of the resolved file, if
+ * the side that was taken has it under another name than `path`.
  */
 export const MergingFile = v.object({
   path: Path,
@@ -19,6 +20,7 @@ export const MergingFile = v.object({
   all: Count,
   words: v.optional(v.string()),
   by: v.optional(v.string()),
+  result: v.optional(Path),
 })
 export type MergingFile = v.InferOutput<typeof MergingFile>
 

@@ -463,7 +463,25 @@ async function fileOf(work: BranchWork, state: State, row: ConflictRow): Promise
   const words =
     left > 0 && marks.line !== undefined && marks.left > row.all ? `a mark in line ${marks.line}` : wordsFor(row, state)
   const { path, kind, all } = row
-  return { path, kind, all, left, state: left > 0 ? 'open' : 'settled', words, ...(by !== undefined && { by }) }
+  const result = await resultOf(work, row)
+  return {
+    ...{ path, kind, all, left, state: left > 0 ? 'open' : 'settled', words },
+    ...(by !== undefined && { by }),
+    ...(result !== undefined && { result }),
+  }
+}
+
+/** The path of a conflict that has the file, if its own path does not: the side that was taken has another name. */
+async function resultOf(
+  { room: { objects }, drafts }: BranchWork,
+  { path, paths, original }: ConflictRow,
+): Promise<Path | undefined> {
+  if (paths.length === 1 && original === undefined) return undefined
+  for (const at of [path, ...paths, ...(original === undefined ? [] : [original])]) {
+    const entry = await entryIn(objects, drafts, at)
+    if (entry && entry.mode !== '040000') return at === path ? undefined : at
+  }
+  return undefined
 }
 
 /** The model that resolved a file, if the file has not changed since. */

@@ -41,7 +41,7 @@ export function EditorPane({ tab, path, isActive }: EditorPaneProps) {
   useConflicts({ tab, file }, merging)
   const blameProblem = useBlame(tab, file)
   useLanguage(page, file)
-  const sides = merging && tab.merging.files.value.get(path)
+  const sides = merging && tab.merging.files.value.get(merging.path)
   const whole = merging?.state === 'open' && sides && sides.mark === undefined ? sides : undefined
   // The user can go on typing in a text draft, in the editor below the choice of a side. The editor stays the same
   // element.

@@ -1,7 +1,7 @@
 /** Actions on a waiting merge: resolve a file, ask the AI, finish, abort. */
 import type { Merging } from '../../contract/merging.ts'
 import { attempt } from '../page/actions.ts'
-import { branchOf } from '../page/branch-facts.ts'
+import { branchOf, mergingFile } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
@@ -28,9 +28,19 @@ export async function takeSide(
   const take = async () => {
     await settle(page, branch, [path])
     await page.connection.ask('take side', { branch, path, side })
+    const shown = mergingFile(page, tab, path)
     await tab.merging.refresh()
+    const now = tab.merging.latest.peek()?.files.find(file => file.path === path)
+    if (shown && now) follow(page, tab, shown.result ?? path, now.result ?? path)
   }
   await attempt(page, take, { branch, topic: TOPIC })
+}
+
+/** Shows the file under the name that it has on the side that was taken, in place of the one that is gone. */
+function follow(page: Page, tab: Tab, from: string, to: string): void {
+  if (from === to || tab.path !== from) return
+  tab.show({ kind: 'file', path: to })
+  page.closePane(tab, { kind: 'file', path: from })
 }
 
 /**

@@ -31,11 +31,11 @@ export function useMergingFile(tab: Tab, path: string): MergingFile | undefined 
   useEffect(() => {
     if (isOn) tab.merging.load()
   }, [tab, isOn])
-  const isKnown = file !== undefined && file.kind !== NO_CONFLICT
+  const asked = file !== undefined && file.kind !== NO_CONFLICT ? file.path : undefined
   useEffect(() => {
-    if (isKnown) tab.merging.askFor(path)
+    if (asked !== undefined) tab.merging.askFor(asked)
     // Loaded again when a rebase goes on to its next commit, which clears the loaded sides.
-  }, [tab, path, isKnown, tab.merging.files.value.has(path)])
+  }, [tab, asked, tab.merging.files.value.has(asked ?? '')])
   return file
 }
 
@@ -45,7 +45,7 @@ const NO_CONFLICT = 'no conflict'
 /** Shows the conflicts of a text in its editor. */
 export function useConflicts({ tab, file }: Props, known: MergingFile | undefined): void {
   const page = usePage()
-  const sides = tab.merging.files.value.get(file.path)
+  const sides = tab.merging.files.value.get(known?.path ?? file.path)
   const merging = tab.merging.latest.value
   const shown = file.file.value
   const mark = sides?.mark
@@ -98,7 +98,7 @@ export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }
   const page = usePage()
   const { open, strays, all } = file.conflicts.value
   const { kind } = known
-  const sides = tab.merging.files.value.get(file.path)
+  const sides = tab.merging.files.value.get(known.path)
   const isText = sides?.mark !== undefined
   const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
   const isLocked = isAtWork(page, branch)
@@ -129,7 +129,7 @@ export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }
       <span class="grow" />
       {isLocked ? <span class="meta">read-only while the AI works</span> : null}
       {kind !== 'text' && sides && (isText || known.state !== 'open') ? (
-        <WholeChoices tab={tab} path={file.path} sides={sides} />
+        <WholeChoices tab={tab} path={known.path} sides={sides} />
       ) : null}
       <ActionIcon action={mergingActions.previous} about={{ page, tab }} />
       <ActionIcon action={mergingActions.next} about={{ page, tab }} />

@@ -93,7 +93,8 @@ function Files({ tab, merging }: { tab: Tab; merging: Merging }) {
 function FileRow({ tab, file, isFirst }: { tab: Tab; file: MergingFile; isFirst: boolean }) {
   const page = usePage()
   const button = usePlace<HTMLButtonElement>(...(isFirst ? (['conflicted files'] as const) : []))
-  const { path, state, left, all, words, by } = file
+  const { state, left, all, words, by } = file
+  const path = file.result ?? file.path
   return (
     <button
       type="button"

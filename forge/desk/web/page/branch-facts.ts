@@ -89,9 +89,9 @@ export function mergingFiles(page: Page, tab: Tab): MergingFile[] {
   })
 }
 
-/** A file of a waiting merge; undefined for all others. */
+/** A file of a waiting merge, by its path or that of its result; undefined for all others. */
 export function mergingFile(page: Page, tab: Tab, path: string): MergingFile | undefined {
-  return mergingFiles(page, tab).find(file => file.path === path)
+  return mergingFiles(page, tab).find(file => file.path === path || file.result === path)
 }
 
 /** How many conflicts a merge has and how many are left. */

@@ -368,6 +368,34 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await whole.getByText('297 unchanged lines').first().waitFor()
   })
 
+  test('shows a file that both sides renamed under the name that was chosen', async () => {
+    const text = 'export const RETRIES = 3\nexport const PAUSE = 200\nexport const LONGEST = 5_000\n'
+    await open(
+      mergingTemplate({
+        'src/retry.ts': { base: text, ours: null, theirs: null },
+        'src/again.ts': { base: null, ours: text, theirs: null },
+        'src/tries.ts': { base: null, ours: null, theirs: text },
+      }),
+    )
+    const shown = (name: string) =>
+      page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name: new RegExp(name) })
+    await row('again.ts').click()
+    const whole = page.getByRole('region', { name: 'Conflict', exact: true })
+    await until(() => whole.evaluate(box => box === document.activeElement))
+    await page.keyboard.press('2')
+    await shown('tries.ts').and(page.locator('[aria-selected="true"]')).waitFor()
+    await shown('again.ts').waitFor({ state: 'detached' })
+    await page.getByRole('textbox', { name: 'Editor' }).getByText('RETRIES').waitFor()
+    await files().getByRole('region', { name: 'Resolved' }).getByText('tries.ts', { exact: true }).waitFor()
+    // The choice can be changed there, also by its key.
+    const versions = page.getByRole('group', { name: 'Versions' })
+    await until(() => versions.evaluate(group => group === document.activeElement))
+    await page.keyboard.press('1')
+    await shown('again.ts').and(page.locator('[aria-selected="true"]')).waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).getByText('RETRIES').waitFor()
+    await shown('tries.ts').waitFor({ state: 'detached' })
+  })
+
   test('asks the AI for one conflict or for all', async () => {
     await open()
     await row('postgres.ts').click()
