@@ -307,7 +307,7 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
         title={reason ?? (isThis ? saveThis.label : saveAll.label)}
       >
         {page.saves.running.value.has(branch) ? 'Saving' : 'Save'}
-        <kbd>{shownKeys(isThis || path === undefined || drafts.length === 0 ? saveThis.keys : saveAll.keys)}</kbd>
+        <kbd>{shownKeys(isThis || drafts.length === 0 ? saveThis.keys : saveAll.keys)}</kbd>
       </button>
       {isThis && drafts.length > 1 ? (
         <button

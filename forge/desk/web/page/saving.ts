@@ -1,19 +1,23 @@
 /** Saves drafts as commits, and moves drafts to a new branch where they can not stay in their own. */
 import type { News } from '../../contract/news.ts'
-import { baseName, folderOf, readable, shortId, typedName } from '../ui/names.ts'
+import { baseName, folderOf, named, readable, shortId, typedName } from '../ui/names.ts'
 import { Disconnected } from '../ui/socket.ts'
+import { plural } from '../ui/times.ts'
 import { attempt } from './actions.ts'
-import { branchOf, conflictsIn } from './branch-facts.ts'
+import { branchOf, conflictsIn, draftsOf } from './branch-facts.ts'
 import type { Page, Tab } from './state.ts'
 
 export type Paths = string[] | 'all'
 
-/** Saves the shown file or all drafts of the branch, as one commit. */
+/** Saves the shown file or all drafts of the branch, as one commit. Without a shown file, `this` saves nothing. */
 export async function save(page: Page, tab: Tab | undefined, which: 'this' | 'all'): Promise<void> {
   const branch = branchOf(tab)
   if (!tab || branch === undefined) return
   const { path } = tab
-  // If no file is shown, all drafts are saved.
+  if (which === 'this' && path === undefined) {
+    sayNoFile(page, tab, branch)
+    return
+  }
   const paths: Paths = which === 'this' && path !== undefined ? [path] : 'all'
   const hasConflicts = () => conflictsIn(page, branch).some(it => paths === 'all' || paths.includes(it))
   // A refusal because of conflicts is outdated as soon as they are resolved.
@@ -21,6 +25,22 @@ export async function save(page: Page, tab: Tab | undefined, which: 'this' | 'al
   await page.saves.add(branch, JSON.stringify(paths), () =>
     attempt(page, () => saveWhenSettled(page, tab, branch, paths), { branch, topic: 'save', lasts }),
   )
+}
+
+/** Says that Save saves the shown file only, and offers to save all drafts. */
+function sayNoFile(page: Page, tab: Tab, branch: string): void {
+  const drafts = draftsOf(page, branch).length
+  if (drafts === 0) page.tell({ title: 'Nothing to save', topic: 'save', branch }, 'info')
+  else
+    page.tell(
+      {
+        title: `No file is shown. ${plural(drafts, 'draft')} of ${named(branch)} ${drafts === 1 ? 'is' : 'are'} not saved.`,
+        topic: 'save',
+        branch,
+        actions: [{ words: 'Save all drafts', run: () => void save(page, tab, 'all') }],
+      },
+      'info',
+    )
 }
 
 /** Saves all drafts of the branch, as {@link save} does. Throws if that fails. */

@@ -154,6 +154,29 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await desk.isMessage('main', 'delete: README.md')
   })
 
+  test('Ctrl+S saves the shown file only: without one it says so, and offers to save all drafts', async () => {
+    for (const name of ['README.md', 'FORK.md']) {
+      await row(name).dblclick()
+      await page.locator('.crumbs .here').getByText(name).waitFor()
+      await editor().click()
+      await page.keyboard.type('Typed ')
+      await desk.isText('main', name, text => text.includes('Typed '))
+    }
+    const tip = await desk.tip('main')
+    await page.keyboard.press('Alt+h')
+    await page.getByRole('listbox', { name: 'History' }).getByRole('option').first().waitFor()
+    await page.keyboard.press('Control+s')
+    const toast = page.locator('.toast')
+    await toast.getByText('No file is shown. 2 drafts of main are not saved.').waitFor()
+    expect(desk.proxy.count('save')).toBe(0)
+    expect(await desk.tip('main')).toBe(tip)
+    await toast.getByRole('button', { name: 'Save all drafts' }).click()
+    await desk.isMessage('main', 'edit: FORK.md, README.md')
+    await status().getByText('Saved →').first().waitFor()
+    await page.keyboard.press('Control+s')
+    await toast.getByText('Nothing to save').waitFor()
+  })
+
   describe('a file that another window deletes while there is unsaved text in it', () => {
     const deleteElsewhere = () => desk.ask({ ask: 'delete', branch: 'main', paths: ['README.md'] })
     const notice = () => page.getByRole('status').filter({ hasText: 'README.md was deleted in another window' })
