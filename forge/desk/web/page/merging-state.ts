@@ -67,6 +67,13 @@ export class MergingState extends ServerValue<Merging | null> {
     }
   }
 
+  /** Called when the branch has no waiting merge: forgets the message of one that another program has aborted. */
+  forgetMessage(): void {
+    if (this.latest.peek()) return
+    this.#theirs = ''
+    if (this.#message.peek() !== undefined || kept(this.#messageKey) !== '') this.writeMessage(undefined)
+  }
+
   protected override take(merging: Merging | null): void {
     const step = merging ? `${merging.oursCommit} ${merging.theirsCommit}` : ''
     if (step !== this.#step) {
@@ -80,6 +87,9 @@ export class MergingState extends ServerValue<Merging | null> {
       this.#message.value = theirs === this.#theirs ? message : undefined
     }
     super.take(merging)
+    if (merging) return
+    this.next = undefined
+    this.forgetMessage()
   }
 
   /** Loads the sides of a file in conflict. */

@@ -899,6 +899,7 @@ export class Page {
     tab.conversation.load()
     const branch = tab.at.kind === 'branch' ? this.branch(tab.at.branch) : undefined
     if (branch?.merging || branch?.conflicts) tab.merging.load()
+    else if (branch) tab.merging.forgetMessage()
     const other = tab.otherPane
     if (other?.kind === 'file' && !this.files.find(tab.at, other.path))
       this.files.open(tab.at, other.path, tab.positions.get(other.path))

@@ -293,6 +293,33 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('button', { name: 'Finish' }).waitFor()
   })
 
+  for (const [when, isReloaded] of [
+    ['while the page is open', false],
+    ['while the page is closed', true],
+  ] as const)
+    test(`has no message of one that another program has aborted ${when}`, async () => {
+      await openDesk()
+      for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+      page = await openPage(browser.context, desk)
+      const message = () => page.getByLabel('Commit message')
+      await message().fill('Mine')
+      if (isReloaded) await page.close()
+      await desk.git('update-ref', '-d', `refs/forge/drafts/${BRANCH}`)
+      await desk.git('update-ref', '-d', `refs/forge/merging/${BRANCH}`)
+      if (isReloaded) page = await openPage(browser.context, desk)
+      await page.getByRole('tree', { name: 'Explorer' }).waitFor()
+      // What was resolved are drafts of the branch by now, which a merge would not touch.
+      const others = ['src/queue/lease.ts', 'src/queue/sweep.ts', 'src/store/memory.ts', 'src/index.ts']
+      const paths = [CLAIM, POSTGRES, ...others]
+      await desk.ask({ ask: 'discard', branch: BRANCH, paths })
+      const source = { branch: 'upstream', commit: await desk.tip('upstream'), words: 'upstream' }
+      await desk.ask({ ask: 'do', step: { step: 'merge', source, onto: BRANCH } })
+      await files().waitFor()
+      for (const path of paths) await settled(desk, path, 'x\n')
+      await message().waitFor()
+      expect(await message().inputValue()).toBe(`Merge branch 'upstream' into ${BRANCH}`)
+    })
+
   test('keeps the rest of the file editable, and its marks from being typed into', async () => {
     await open()
     const inConflict = (await textIn(POSTGRES)).slice('export class PostgresStore {\n'.length, -'}\n'.length)
