@@ -36,6 +36,8 @@ export const Merging = v.object({
   /** For a rebase: the subject of the commit being rebased, its number from 1, and how many commits there are. */
   at: v.optional(v.object({ number: Count, of: Count, subject: v.string() })),
   files: v.array(MergingFile),
+  /** For a rebase: the name of the branch or commit that it is onto; a byte string. */
+  onto: v.optional(v.string()),
   /** The number of files that git merged by itself. */
   byGit: Count,
   message: v.string(),

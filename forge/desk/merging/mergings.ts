@@ -98,12 +98,13 @@ export class Mergings {
       const isOpen = rows.some(row => row.state === 'open')
       const review = isOpen ? undefined : await this.#reviewOf(work, state)
       const files = review ? withOdd(state, rows, review) : rows
-      const { ours, theirs, oursCommit, theirsCommit, byGit, number, of, subject = '', forklift } = state
+      const { ours, theirs, oursCommit, theirsCommit, byGit, number, of, subject = '', onto, forklift } = state
       const notYet = whyNotYet(work, state, rows)
       return {
         kind: kindOf(state),
         ...{ ours, theirs, oursCommit, theirsCommit, files, byGit },
         ...(number !== undefined && of !== undefined && { at: { number, of, subject: visible(subject) } }),
+        ...(onto !== undefined && { onto }),
         message: await this.#messageOf(state),
         odd: review ? wordsOfOdd(state, rows, review) : [],
         ...(notYet !== undefined && { notYet }),
@@ -275,13 +276,16 @@ export class Mergings {
       await arrive(held, { kind: state.does, does, to: first, also: await keptMoves(objects, state), settled })
       return { words: `${pastOf(does)}.`, commit: first }
     }
-    const { does, of = 1, ours, onto } = state
+    const { does, of = 1, onto } = state
+    const ours = onto ?? state.ours
+    const hasRebased = first !== state.oursCommit || state.ours !== ours
     const { picks, tip } = await this.plannings.run(async pace => {
-      const picks = await planPicks(objects, first, state.todo, { does, ours, of, onto, isBegun: true }, pace)
+      const rules = { does, ours, of, onto, isBegun: true, hasRebased }
+      const picks = await planPicks(objects, first, state.todo, rules, pace)
       const write = () => writeChain(objects, first, picks.chain, signature, pace.signal)
       return { picks, tip: await held.unlocked(write) }
     })
-    const whole = does === 'rebase' ? `rebase ${name} onto ${visiblePath(onto ?? ours)}` : `cherry-pick onto ${name}`
+    const whole = does === 'rebase' ? `rebase ${name} onto ${visiblePath(ours)}` : `cherry-pick onto ${name}`
     if (!picks.stop) {
       await arrive(held, { kind: does, does: whole, to: tip, settled })
       return { words: `${pastOf(whole)}.`, commit: tip }

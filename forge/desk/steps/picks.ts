@@ -23,6 +23,8 @@ type PickRules = {
   onto?: string | undefined
   /** Whether some of the commits were picked before, up to a conflict that is resolved now. */
   isBegun?: boolean
+  /** Whether the commit to pick onto is one that this rebase has made. */
+  hasRebased?: boolean
 }
 
 const WORDS = { rebase: 'Rebasing', 'cherry-pick': 'Cherry-picking' } as const
@@ -46,7 +48,7 @@ export async function planPicks(
   objects: Objects,
   onto: Oid,
   commits: readonly Oid[],
-  { does, ours, of, onto: ontoWords, isBegun = false }: PickRules,
+  { does, ours, of, onto: ontoWords, isBegun = false, hasRebased = false }: PickRules,
   { signal, tell }: Pace,
 ): Promise<Picks> {
   const chain: Planned[] = []
@@ -66,7 +68,9 @@ export async function planPicks(
     }
     const subject = subjectOf(commit)
     const short = oid.slice(0, 8)
-    const words = { ours, theirs: asBytes(`${short} (${visible(subject)})`) }
+    // The result of a cherry-pick is the branch itself; that of a rebase is no longer the branch that it is onto.
+    const isOnBranch = does === 'cherry-pick' || (chain.length === 0 && !hasRebased)
+    const words = { ours: isOnBranch ? ours : rebasedOnto(ours), theirs: asBytes(`${short} (${visible(subject)})`) }
     const before = await baseOf(objects, commit)
     const isOwn =
       does === 'cherry-pick' || ((isBegun || chain.length > 0) && (await hasSameFolder(objects, before, oid)))
@@ -93,6 +97,9 @@ export async function planPicks(
   }
   return { chain, tree, dropped }
 }
+
+/** The name of our side in a rebase after its first commits, as a byte string. */
+const rebasedOnto = (onto: string): string => `${onto} with the commits rebased so far`
 
 export async function readCommit(objects: Objects, oid: Oid): Promise<Commit> {
   const object = await objects.read(oid)

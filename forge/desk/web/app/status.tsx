@@ -143,7 +143,7 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
       {merging ? (
         <span class="seg">
           <bdi class="cut">{readable(merging.theirs)}</bdi> {INTO[merging.kind]}{' '}
-          <bdi class="cut">{readable(merging.ours)}</bdi>
+          <bdi class="cut">{readable(merging.onto ?? merging.ours)}</bdi>
         </span>
       ) : null}
       {!page.connection.isLost.value ? (

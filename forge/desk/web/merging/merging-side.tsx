@@ -53,8 +53,8 @@ export function MergingSide({ tab }: { tab: Tab }) {
 
 const DOING = { merge: 'Merging', 'cherry-pick': 'Cherry-picking', drafts: 'Conflicts with' }
 
-function titleOf({ kind, ours, theirs }: Merging): string {
-  if (kind === 'rebase') return `Rebasing onto ${readable(ours)}`
+function titleOf({ kind, ours, theirs, onto = ours }: Merging): string {
+  if (kind === 'rebase') return `Rebasing onto ${readable(onto)}`
   if (kind === 'revert') return `Reverting in ${readable(ours)}`
   return `${DOING[kind]} ${readable(theirs)}`
 }

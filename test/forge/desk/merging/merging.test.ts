@@ -603,14 +603,15 @@ test('a rebase stops at each of three conflicts, and moves its branch once, at t
     words: expect.stringContaining('commit 1 of 5'),
   })
   expect(await work.steps.do(step, preview)).toMatchObject({ merging: 'topic' })
-  for (const [number, subject] of [
-    [1, 'Change theirs'],
-    [3, 'Three'],
-    [5, 'Five'],
+  for (const [number, subject, ours] of [
+    [1, 'Change theirs', 'main'],
+    [3, 'Three', 'main with the commits rebased so far'],
+    [5, 'Five', 'main with the commits rebased so far'],
   ] as const) {
     expect(await work.mergings.in('topic')).toMatchObject({
       kind: 'rebase',
-      ours: 'main',
+      ours,
+      onto: 'main',
       at: { number, of: 5, subject },
     })
     expect(await desk.git('rev-parse', 'topic')).toBe(before)
@@ -646,7 +647,7 @@ test('a rebase is aborted in its middle, and the branch is where it was', async 
   await work.mergings.takeSide('topic', 'a.txt', 'ours')
   // A resolution equal to the existing content makes no commit.
   await work.mergings.finish('topic')
-  expect(await work.mergings.in('topic')).toMatchObject({ at: { number: 3 } })
+  expect(await work.mergings.in('topic')).toMatchObject({ at: { number: 3 }, onto: 'main' })
   await work.mergings.abort('topic')
   expect(await desk.git('rev-parse', 'topic')).toBe(before)
   expect(await work.mergings.in('topic')).toBeUndefined()

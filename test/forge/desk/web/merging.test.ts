@@ -488,6 +488,10 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
   test('says which commit of a rebase it is at', async () => {
     await open(rebasingTemplate)
     await page.getByText('Commit 2 of 3: Claim by shard').waitFor()
+    await page.getByRole('heading', { name: 'Rebasing onto main' }).waitFor()
+    await row('claim.ts').click()
+    const ours = page.getByRole('region', { name: 'Ours, main with the commits rebased so far', exact: true })
+    await ours.waitFor()
     await page.getByRole('status', { name: 'Status', exact: true }).getByText('rebasing').waitFor()
     await page.getByRole('button', { name: 'Finish this commit' }).waitFor()
   })
