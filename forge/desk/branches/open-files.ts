@@ -82,9 +82,13 @@ export class OpenFiles {
     if (open) open.windows--
   }
 
-  /** Removes files that no window shows, after their edits were collected. */
+  /**
+   * Removes files that no window shows, after their edits were collected. The text of a deleted file stays: its window
+   * may only have lost the connection.
+   */
   forgetClosed(): void {
-    for (const [path, { windows }] of this.#files) if (windows === 0 && !this.#typed.has(path)) this.#files.delete(path)
+    for (const [path, { windows, deleted }] of this.#files)
+      if (windows === 0 && !this.#typed.has(path) && !deleted?.isShown) this.#files.delete(path)
   }
 
   /** Applies edits to an open file. In a file with a conflict, they belong to its draft. */
@@ -118,7 +122,7 @@ export class OpenFiles {
   /** Restores a deleted file with the text that windows still show of it. Throws a {@link Failure} if there is none. */
   restore(path: Path): void {
     const { document, deleted } = this.#files.get(path) ?? {}
-    if (!document) throw new Failure(`The text of ${visiblePath(path)} is not kept any more: undo the deletion.`)
+    if (!document) throw new Failure(`The text of ${visiblePath(path)} is not kept any more: undo its deletion.`)
     if (deleted) this.#typed.add(path)
   }
 

@@ -249,7 +249,7 @@ function ReadOnlyReason({ tab, file }: { tab: Tab; file: OpenFile }) {
   )
 }
 
-/** That the file was deleted elsewhere while it had unsaved changes in this window, and what becomes of these. */
+/** That the file was deleted while it had unsaved changes, also in another window, and what becomes of these. */
 function WasDeleted({ tab, file }: { tab: Tab; file: OpenFile }) {
   const page = usePage()
   const shown = file.file.value
@@ -257,22 +257,22 @@ function WasDeleted({ tab, file }: { tab: Tab; file: OpenFile }) {
   if (branch === undefined || shown?.kind !== 'text' || !shown.deleted) return null
   const { path } = file
   const name = readable(baseName(path))
-  const by = shown.deleted.by === 'draft' ? 'in another window' : `by a commit to ${readable(branch)}`
+  const { by, isRestored } = shown.deleted
   const close = () => page.closePane(tab, { kind: 'file', path })
   return (
     <div class="notice" role="status">
       <Icon name="alert" />
       <div class="grow">
         <p class="strong">
-          {name} was deleted {by}
+          {name} was deleted {by === 'draft' ? 'on the desk' : `by a commit to ${readable(branch)}`}
         </p>
-        {shown.deleted.isRestored ? (
+        {isRestored ? (
           <p>What was typed here is a draft, which restores the file when you save.</p>
         ) : (
-          <p>What was typed here is kept as long as the file is open. Saving it or typing on restores the file.</p>
+          <p>What was typed here is kept: saving it or typing on restores the file with it, and so does Undo.</p>
         )}
       </div>
-      {shown.deleted.isRestored ? (
+      {isRestored ? (
         <Button words="Delete…" onClick={() => deleteFiles(page, tab, [path])} />
       ) : (
         <>

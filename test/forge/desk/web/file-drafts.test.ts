@@ -179,7 +179,7 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
 
   describe('a file that another window deletes while there is unsaved text in it', () => {
     const deleteElsewhere = () => desk.ask({ ask: 'delete', branch: 'main', paths: ['README.md'] })
-    const notice = () => page.getByRole('status').filter({ hasText: 'README.md was deleted in another window' })
+    const notice = () => page.getByRole('status').filter({ hasText: 'README.md was deleted on the desk' })
     const type = async (words: string) => {
       await editor().click()
       await page.keyboard.press('Control+Home')
@@ -194,7 +194,7 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     test('says so where the text stays, and the file is restored by saving it', async () => {
       await openAndType()
       await deleteElsewhere()
-      await notice().getByText('Saving it or typing on restores the file.').waitFor()
+      await notice().getByText('saving it or typing on restores the file with it').waitFor()
       await editor().getByText('Mine # Tern').waitFor()
       await row('README.md , deleted').waitFor()
       await editor().click()
@@ -227,9 +227,20 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
         .getByRole('tab', { name: /README\.md/ })
         .waitFor({ state: 'detached' })
       await row('README.md , deleted').waitFor()
-      expect(await desk.textOf('main', 'README.md')).toBe(undefined)
       await page.keyboard.press('Control+Shift+s')
       await desk.isMessage('main', 'delete: README.md')
+    })
+
+    test('keeps its text where the connection breaks, too', async () => {
+      await openAndType()
+      await deleteElsewhere()
+      await notice().waitFor()
+      const opened = desk.proxy.count('open')
+      desk.proxy.breakConnections()
+      await until(() => desk.proxy.count('open') > opened)
+      await type('Still ')
+      await desk.isText('main', 'README.md', text => text.startsWith('Still Mine # Tern'))
+      await notice().getByText('is a draft, which restores the file when you save').waitFor()
     })
 
     test('keeps what was on its way to the desk, and says so', async () => {
