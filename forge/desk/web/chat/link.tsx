@@ -2,7 +2,7 @@
  * A link in untrusted text: shown with its address and opened only by a click. It has no `href`, since browsers look up
  * the hosts of links, which would tell the host's owner that the text was read.
  */
-import type { ComponentChildren } from 'preact'
+import { type ComponentChildren, createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import { copy } from '../page/actions.ts'
 import { type Page, usePage } from '../page/state.ts'
@@ -12,13 +12,25 @@ import { toName } from '../ui/names.ts'
 import { readableProse } from '../ui/prose.ts'
 import { fromTop, MarkdownPlaceContext } from './markdown-place.ts'
 
-export function Link({ href, children }: { href: string; children: ComponentChildren }) {
+/** Whether the content is within a link. */
+export const InLinkContext = createContext(false)
+
+interface LinkProps {
+  href: string
+  /** Whether the children are images: in a file, the address of a web page is then told only by the title. */
+  isOfImages?: boolean
+  children: ComponentChildren
+}
+
+export function Link({ href, isOfImages = false, children }: LinkProps) {
   const page = usePage()
   const place = useContext(MarkdownPlaceContext)
   const from = fromTop(href, place)
   const target = targetOf(from)
   const address = readableProse(target.kind === 'page' ? target.address : href)
-  const hasWords = Array.isArray(children) && children.length > 0 && !isTheAddress(children, href)
+  const hasWords = isOfImages || (Array.isArray(children) && children.length > 0 && !isTheAddress(children, href))
+  // In an answer of a model, each address is seen before it is opened: it could carry data.
+  const hidesAddress = hasWords && (target.kind === 'file' || (isOfImages && place && target.kind === 'page'))
   const follow = () => open(page, from)
   return (
     // biome-ignore lint/a11y/useSemanticElements: see above why it is no <a href>
@@ -33,9 +45,13 @@ export function Link({ href, children }: { href: string; children: ComponentChil
       }}
     >
       {target.kind === 'other' ? <Icon name="warning" size="xs" /> : null}
-      {hasWords ? <span class="link-words">{children}</span> : null}
-      {hasWords && target.kind !== 'file' ? ' ' : null}
-      {target.kind === 'file' && hasWords ? null : <span class={hasWords ? 'address' : 'link-words'}>{address}</span>}
+      {hasWords ? (
+        <InLinkContext.Provider value={true}>
+          <span class="link-words">{children}</span>
+        </InLinkContext.Provider>
+      ) : null}
+      {hasWords && !hidesAddress ? ' ' : null}
+      {hidesAddress ? null : <span class={hasWords ? 'address' : 'link-words'}>{address}</span>}
     </span>
   )
 }

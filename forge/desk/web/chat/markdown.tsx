@@ -5,6 +5,7 @@
 import type { Token, Tokens } from 'marked'
 import type { ComponentChildren } from 'preact'
 import { useContext, useMemo, useRef } from 'preact/hooks'
+import { Icon } from '../ui/icons.tsx'
 import { targetOf } from '../ui/links.ts'
 import { type Block, inlineTokens, MarkdownBlocks } from '../ui/markdown-blocks.ts'
 import { toName } from '../ui/names.ts'
@@ -12,7 +13,7 @@ import { readableProse, withEntities } from '../ui/prose.ts'
 import { plural } from '../ui/times.ts'
 import { useShown } from '../ui/use-shown.ts'
 import { CodeBlock } from './code-block.tsx'
-import { Link } from './link.tsx'
+import { InLinkContext, Link } from './link.tsx'
 import { fromTop, MarkdownPlaceContext } from './markdown-place.ts'
 
 /** Of a long answer, blocks up to these limits are shown at its beginning; the middle is shown on request. */
@@ -191,7 +192,11 @@ function InlineToken({ token, depth }: { token: Token; depth: number }) {
     case 'br':
       return <br />
     case 'link':
-      return <Link href={token.href}>{inline(token.tokens, depth)}</Link>
+      return (
+        <Link href={token.href} isOfImages={isOnlyImages(token.tokens)}>
+          {inline(token.tokens, depth)}
+        </Link>
+      )
     case 'image':
       return <Image alt={token.text} address={token.href} />
     default:
@@ -199,17 +204,33 @@ function InlineToken({ token, depth }: { token: Token; depth: number }) {
   }
 }
 
+/** Whether a link has nothing but images, as the badges of a README. */
+function isOnlyImages(tokens: Token[] | undefined): boolean {
+  const parts = (tokens ?? []).filter(({ type, raw }) => type !== 'text' || raw.trim() !== '')
+  return parts.length > 0 && parts.every(({ type }) => type === 'image')
+}
+
 /**
- * Shows an image of the same repository if the text is a file; else only the image's description and address. Loading
- * an image from elsewhere would tell the address's owner that it was read, and could carry data.
+ * Shows an image of the same repository if the text is a file; else a badge with the image's description, which leads
+ * to what the image links to, or to the image. Loading an image from elsewhere would tell the address's owner that it
+ * was read, and could carry data.
  */
 function Image({ alt, address }: { alt: string; address: string }) {
   const place = useContext(MarkdownPlaceContext)
+  const isInLink = useContext(InLinkContext)
   const target = place && targetOf(fromTop(address, place))
   if (place && target?.kind === 'file') return <place.Image path={toName(target.path)} alt={alt} />
-  return (
-    <span class="not-loaded" title="Images from elsewhere are not loaded">
-      image{alt ? `: ${alt}` : ''} <Link href={address}>{undefined}</Link>
+  const badge = (
+    <span class="image-badge">
+      <Icon name="picture" size="xs" />
+      <span class="vh">image: </span>
+      {readableProse(withEntities(alt)) || 'image'}
     </span>
+  )
+  if (isInLink) return badge
+  return (
+    <Link href={address} isOfImages={true}>
+      {badge}
+    </Link>
   )
 }

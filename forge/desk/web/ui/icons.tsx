@@ -50,6 +50,7 @@ import {
   PanelLeft,
   PanelRight,
   Pencil,
+  Image as Picture,
   Pilcrow,
   Pin,
   Play,
@@ -148,6 +149,7 @@ const ICONS = {
   land: ArrowDownToLine,
   move: MoveRight,
   'zoom-in': ZoomIn,
+  picture: Picture,
 } satisfies Record<string, LucideIcon>
 
 export type IconName = keyof typeof ICONS

@@ -25,6 +25,9 @@ const MARKDOWN = `# Title
 
 ![own](../logo.gif) ![else](https://elsewhere.example/pixel.png) ![data](data:image/svg+xml,<svg/>) ![drawn](drawn.svg) ![none](none.png)
 
+[![Version](https://elsewhere.example/version.svg)](https://index.example/tern)
+[![Seal](../logo.gif)](https://index.example/own)
+
 | a | b |
 |---|---|
 ${'| 1 | 2 |\n'.repeat(1_000)}
@@ -311,6 +314,11 @@ describe.skipIf(!hasBrowser)('a preview', () => {
     await preview().getByRole('img', { name: 'drawn' }).waitFor()
     await preview().getByText('image not found: none').waitFor()
     await preview().getByText('image: else').waitFor()
+    // A badge is its description: it leads to the page that it links to, and no address stands beside it.
+    const badge = preview().getByRole('link', { name: 'image: Version', exact: true })
+    expect(await badge.getAttribute('title')).toBe('https://index.example/tern')
+    expect(await badge.innerText()).not.toContain('http')
+    await preview().getByRole('link').getByRole('img', { name: 'Seal' }).waitFor()
     await preview()
       .getByRole('button', { name: /600 more rows/ })
       .waitFor()
