@@ -5,7 +5,7 @@ import type { Answer } from '../../contract/contract.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import { newBranch } from '../page/actions.ts'
 import { branchOf } from '../page/branch-facts.ts'
-import { foldLabels, KINDS, labelWords, shortName } from '../page/graph-labels.ts'
+import { foldLabels, isShortLabel, KINDS, labelWords, shortName } from '../page/graph-labels.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { actionFor, listKeysIn } from '../ui/action.ts'
@@ -49,6 +49,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
   }
   const { rows, problem, again, isComplete, more } = useHistory(page, tab, path, words.value, follow)
   const dropAt = useSignal<number | undefined>(undefined)
+  const labelRoom = useSignal(MAX_LABELS_WIDTH)
   // The branches of remotes and the tags at the commits.
   useEffect(() => void page.graph.needRefs(), [page])
   const list = usePlace<HTMLDivElement>('list')
@@ -114,6 +115,9 @@ export function HistoryView({ tab, path }: HistoryProps) {
           rowHeight={ROW_HEIGHT}
           active={selected.value}
           listOf={words.value}
+          onWidth={width => {
+            labelRoom.value = labelRoomIn(width)
+          }}
           onReach={index => {
             if (index > rows.length - COMMITS_AT_ONCE / 4) more()
           }}
@@ -149,6 +153,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
                 index={index}
                 isSelected={index >= first && index <= last}
                 isActive={index === selected.value}
+                labelRoom={labelRoom.value}
                 dropPlace={dropAt.value === index ? 'above' : dropAt.value === index + 1 ? 'below' : undefined}
                 drag={drag}
                 select={isExtended => select(index, isExtended)}
@@ -304,6 +309,8 @@ interface HistoryRowProps {
   isSelected: boolean
   /** Whether the focus ring is around the row: of several selected rows, around the one that was selected last. */
   isActive: boolean
+  /** The width for the labels, in pixels. */
+  labelRoom: number
   /** The side of the row at which a drop would insert the dragged commits. */
   dropPlace: 'above' | 'below' | undefined
   drag: RowDrag
@@ -319,7 +326,8 @@ function placeAt(event: DragEvent & { currentTarget: HTMLElement }, index: numbe
   return event.clientY < top + height / 2 ? index : index + 1
 }
 
-function HistoryRow({ row, index, isSelected, isActive, dropPlace, drag, select, open, openMenu }: HistoryRowProps) {
+function HistoryRow(props: HistoryRowProps) {
+  const { row, index, isSelected, isActive, labelRoom, dropPlace, drag, select, open, openMenu } = props
   const { oid, subject, author, committed, model, parents } = row
   return (
     // The list has the focus and handles the keys of its rows.
@@ -350,7 +358,7 @@ function HistoryRow({ row, index, isSelected, isActive, dropPlace, drag, select,
     >
       <span class="subject">
         <Icon name={model ? 'bot' : 'user'} tone={model ? 'by-ai' : ''} />
-        <Labels commit={oid} />
+        <Labels commit={oid} room={labelRoom} />
         <bdi class="cut">{withoutTricks(subject)}</bdi>
       </span>
       <span class="who">
@@ -364,20 +372,26 @@ function HistoryRow({ row, index, isSelected, isActive, dropPlace, drag, select,
   )
 }
 
-/** At most this width is for the labels of a row, in pixels. */
-const LABELS_WIDTH = 260
+/** The labels of a row take at most this width, in pixels, and this share of the list's width: see lists.css. */
+const [MAX_LABELS_WIDTH, MAX_LABELS_SHARE] = [260, 1 / 3]
+/** The width for labels changes in steps of this many pixels, so that rows are not drawn anew at each pixel. */
+const LABEL_ROOM_STEP = 20
 
-/** The branches and tags at a commit. */
-function Labels({ commit }: { commit: string }) {
+function labelRoomIn(width: number): number {
+  return Math.floor(Math.min(MAX_LABELS_WIDTH, width * MAX_LABELS_SHARE) / LABEL_ROOM_STEP) * LABEL_ROOM_STEP
+}
+
+/** The branches and tags at a commit, as many as fit into a width in pixels; the others are counted. */
+function Labels({ commit, room }: { commit: string; room: number }) {
   const labels = usePage().graph.labels.value.get(commit)
   if (!labels) return null
   return (
     <span class="labels">
-      {foldLabels(labels, LABELS_WIDTH).map(shown =>
+      {foldLabels(labels, room).map(shown =>
         'label' in shown ? (
           <span
             key={shown.label.ref}
-            class={`label ${LABEL_LOOKS[shown.label.kind].look}`}
+            class={`label ${LABEL_LOOKS[shown.label.kind].look} ${isShortLabel(shown.label) ? 'short' : ''}`}
             title={labelWords(shown.label)}
           >
             <Icon name={LABEL_LOOKS[shown.label.kind].icon} size="xs" />
@@ -385,7 +399,7 @@ function Labels({ commit }: { commit: string }) {
             <RefName of={shown.label.name} shown={shortName(shown.label.name)} />
           </span>
         ) : (
-          <span key={shown.words} class="label remote" title={shown.folded.map(labelWords).join('\n')}>
+          <span key={shown.words} class="label remote several" title={shown.folded.map(labelWords).join('\n')}>
             {shown.words}
           </span>
         ),

@@ -49,22 +49,27 @@ function ReviewBar({ tab }: { tab: Tab }) {
   const isBranch = tab.at.kind === 'branch'
   const hasBase = !isBranch || review.kind.value !== 'unsaved'
   return (
-    <div class="review-bar">
-      {hasBase ? <BaseChoice tab={tab} choose={() => compareWith(page, tab)} /> : null}
-      {!isBranch && review.kind.value === 'all' ? (
-        <Button
-          look="quiet small"
-          words="Only this commit"
-          onClick={() => {
-            review.kind.value = 'commit'
-          }}
-        />
+    <div class="review-bar of-review">
+      {hasBase ? (
+        <div class="review-base">
+          <BaseChoice tab={tab} choose={() => compareWith(page, tab)} />
+          {!isBranch && review.kind.value === 'all' ? (
+            <Button
+              look="quiet small"
+              words="Only this commit"
+              onClick={() => {
+                review.kind.value = 'commit'
+              }}
+            />
+          ) : null}
+        </div>
       ) : null}
-      <span class="grow" />
-      <CommentCount tab={tab} />
-      {isBranch ? <KindTabs review={review} /> : null}
-      <ActionIcon action={reviewActions.sideBySide} about={tab} isPressed={review.isSideBySide.value} />
-      <ActionIcon action={reviewActions.ignoreWhitespace} about={tab} isPressed={review.ignoresBlanks.value} />
+      <div class="review-ways">
+        <CommentCount tab={tab} />
+        {isBranch ? <KindTabs review={review} /> : null}
+        <ActionIcon action={reviewActions.sideBySide} about={tab} isPressed={review.isSideBySide.value} />
+        <ActionIcon action={reviewActions.ignoreWhitespace} about={tab} isPressed={review.ignoresBlanks.value} />
+      </div>
     </div>
   )
 }

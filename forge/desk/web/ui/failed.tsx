@@ -23,7 +23,7 @@ export function Failed({ title, problem, again }: FailedProps & { title: string 
 export function FailedLine({ problem, again }: FailedProps) {
   if (problem === undefined) return null
   return (
-    <p class="failed is-bad" role="alert">
+    <p class="failed-line is-bad" role="alert">
       <span>{withoutTricks(problem)}</span>
       <Button look="small" words="Try again" onClick={again} />
     </p>

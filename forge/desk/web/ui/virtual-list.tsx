@@ -21,17 +21,22 @@ interface Props extends Omit<HTMLAttributes<HTMLDivElement>, 'children'> {
   listOf?: unknown
   /** Called with the last visible row. */
   onReach?: (index: number) => void
+  /** Called with the list's width in pixels, at first and whenever it changes. */
+  onWidth?: (width: number) => void
   /** Set to the list's element. */
   box?: RefObject<HTMLDivElement | null>
 }
 
-export function VirtualList({ count, rowHeight, row, active, listOf, onReach, box: given, ...attributes }: Props) {
+export function VirtualList(props: Props) {
+  const { count, rowHeight, row, active, listOf, onReach, onWidth, box: given, ...attributes } = props
   const own = useRef<HTMLDivElement>(null)
   const box = given ?? own
   const top = useSignal(0)
   const height = useSignal(FIRST_HEIGHT_PX)
   const margin = useSignal(0)
   const isLaidOut = useRef(false)
+  const resized = useRef(onWidth)
+  resized.current = onWidth
   const keepActive = useRef(() => {})
   keepActive.current = () => {
     const element = box.current
@@ -48,6 +53,7 @@ export function VirtualList({ count, rowHeight, row, active, listOf, onReach, bo
     if (!element) return undefined
     const observer = new ResizeObserver(() => {
       height.value = element.clientHeight
+      resized.current?.(element.clientWidth)
       if (!isLaidOut.current) keepActive.current()
       isLaidOut.current = true
     })

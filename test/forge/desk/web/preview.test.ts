@@ -317,7 +317,7 @@ describe.skipIf(!hasBrowser)('a preview', () => {
     // A badge is its description: it leads to the page that it links to, and no address stands beside it.
     const badge = preview().getByRole('link', { name: 'image: Version', exact: true })
     expect(await badge.getAttribute('title')).toBe('https://index.example/tern')
-    expect(await badge.innerText()).not.toContain('http')
+    expect(await badge.textContent()).not.toContain('http')
     await preview().getByRole('link').getByRole('img', { name: 'Seal' }).waitFor()
     await preview()
       .getByRole('button', { name: /600 more rows/ })

@@ -24,7 +24,13 @@ import { openPage, openScene, SCENE_FILES, templateOf } from './page-scene.ts'
 import { APPROVING, DONE, openTasksScene } from './tasks-scene.ts'
 
 const [folder = '/tmp/desk-pictures', ...wanted] = Bun.argv.slice(2)
-const WIDTHS = [800, 1280, 1920]
+/** The smallest is a window of 1280 by 800 pixels at a zoom of 200 %. */
+const SIZES = [
+  { width: 640, height: 400 },
+  { width: 800, height: 800 },
+  { width: 1280, height: 800 },
+  { width: 1920, height: 1080 },
+]
 
 const LONG = `src/${'a-folder-with-a-long-name/'.repeat(3)}${'name-'.repeat(30)}.ts`
 const TURNED = asBytes('docs/evil\u202Etxt.exe')
@@ -471,9 +477,10 @@ for (const colorScheme of ['light', 'dark'] as const) {
     if (wanted.length > 0 && !wanted.includes(name)) continue
     const desk = await open()
     const page = await openPage(browser.context, desk)
+    await page.setViewportSize({ width: 1280, height: 800 })
     await act(page, desk)
-    for (const width of WIDTHS) {
-      await page.setViewportSize({ width, height: width === 1920 ? 1080 : 800 })
+    for (const { width, height } of SIZES) {
+      await page.setViewportSize({ width, height })
       await Bun.sleep(120)
       await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) })
     }

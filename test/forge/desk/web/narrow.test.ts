@@ -1,0 +1,175 @@
+/** The page in a small window, as one of 1280 by 800 pixels is at a zoom of 200 %: all of it can be seen and reached. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Locator, Page } from 'playwright-core'
+import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { commit, git } from '../../../support/git.ts'
+import { type PageDesk, tabOf } from '../../../support/page-desk.ts'
+import { ScriptedModel } from '../../../support/scripted-model.ts'
+import { ask, openConversation, QUESTION } from './conversation-scene.ts'
+import { openPage, openScene, settled, templateOf, until } from './page-scene.ts'
+import { APPROVING, openTasksScene } from './tasks-scene.ts'
+
+// A busy machine renders slowly.
+setDefaultTimeout(120_000)
+
+const SMALL = { width: 640, height: 400 }
+const TOPIC = 'topic'
+/** A base whose name is longer than a narrow bar. */
+const BASE = 'a-release-with-a-rather-long-name'
+const OTHERS = ['one', 'two', 'three', 'four'].map(name => `another-branch-${name}`)
+
+/** A branch with two commits, another one to compare with, and a commit with several branches. */
+const template = templateOf(async path => {
+  const first = await commit(path, 'main', { 'a.txt': 'a\n' }, { message: 'Begin' })
+  for (const branch of [BASE, ...OTHERS]) await git(path, 'branch', branch, first)
+  await commit(path, TOPIC, { 'a.txt': 'A\n' }, { message: 'Change a', parents: [first] })
+})
+
+interface Box {
+  x: number
+  y: number
+  width: number
+  height: number
+}
+
+const boxesOf = async (elements: Locator): Promise<Box[]> =>
+  await Promise.all((await elements.all()).map(async it => (await it.boundingBox()) as Box))
+
+const isWithin = (one: Box, other: Box): boolean =>
+  one.x >= other.x - 0.5 &&
+  one.y >= other.y - 0.5 &&
+  one.x + one.width <= other.x + other.width + 0.5 &&
+  one.y + one.height <= other.y + other.height + 0.5
+
+const isOver = (one: Box, other: Box): boolean =>
+  one.x < other.x + other.width - 0.5 &&
+  other.x < one.x + one.width - 0.5 &&
+  one.y < other.y + other.height - 0.5 &&
+  other.y < one.y + one.height - 0.5
+
+describe.skipIf(!hasBrowser)('in a small window', () => {
+  let browser: OpenBrowser
+  beforeAll(async () => {
+    browser = await openBrowser()
+  })
+  afterAll(() => browser?.[Symbol.asyncDispose]())
+
+  const withPage = async (opening: Promise<PageDesk>, look: (page: Page, desk: PageDesk) => Promise<void>) => {
+    await using desk = await opening
+    const page = await openPage(browser.context, desk)
+    await look(page, desk)
+    expect(page.troubles).toEqual([])
+    await page.close({ runBeforeUnload: false })
+  }
+  const isInWindow = async (element: Locator) => {
+    const { width = 0, height = 0 } = element.page().viewportSize() ?? {}
+    const box = await element.boundingBox()
+    return box !== null && isWithin(box, { x: 0, y: 0, width, height })
+  }
+  const layout = { tabs: [tabOf(TOPIC)], active: 0 }
+
+  test('no control of a review is cut or covered by another one', () =>
+    withPage(openScene({ template, layout }), async page => {
+      await page.keyboard.press('Alt+r')
+      await page.getByRole('button', { name: /against/ }).click()
+      await page.keyboard.type(BASE)
+      await page.getByRole('option', { name: new RegExp(BASE) }).waitFor()
+      await page.keyboard.press('Enter')
+      await page.getByRole('button', { name: new RegExp(`against ${BASE}`) }).waitFor()
+      const bar = page.locator('.review-bar')
+      const controls = bar.locator('button, select')
+      for (const width of [640, 800, 1280]) {
+        await page.setViewportSize({ width, height: 400 })
+        await settled(page)
+        const [frame] = (await boxesOf(bar)) as [Box]
+        const boxes = await boxesOf(controls)
+        expect(boxes).toHaveLength(7)
+        expect(boxes.filter(box => !isWithin(box, frame))).toEqual([])
+        expect(boxes.filter((box, at) => boxes.slice(at + 1).some(other => isOver(box, other)))).toEqual([])
+      }
+    }))
+
+  test('the bar of a review keeps to one line where the window is 800 pixels wide', () =>
+    withPage(openScene({ template, layout }), async page => {
+      await page.setViewportSize({ width: 800, height: 600 })
+      await page.keyboard.press('Alt+r')
+      await page.getByRole('button', { name: 'against main' }).waitFor()
+      expect((await page.locator('.review-bar').boundingBox())?.height).toBe(40)
+    }))
+
+  test('a history shows the number of further branches at a commit, and enough of a name', () =>
+    withPage(openScene({ template, layout }), async page => {
+      await page.setViewportSize(SMALL)
+      await page.keyboard.press('Alt+h')
+      const labels = page.getByRole('option', { name: /Begin/ }).locator('.labels')
+      await until(async () => (await labels.locator('.several').textContent()) === '+5')
+      const [frame] = (await boxesOf(labels)) as [Box]
+      const boxes = await boxesOf(labels.locator('.label'))
+      expect(boxes.filter(box => !isWithin(box, frame))).toEqual([])
+      expect(await labels.locator('.several').evaluate(it => it.scrollWidth - it.clientWidth)).toBe(0)
+      // "main" is not cut.
+      await labels.getByText('main', { exact: true }).waitFor()
+      const name = labels.locator('.label').first().locator('.ref-name')
+      expect(await name.evaluate(it => it.scrollWidth - it.clientWidth)).toBe(0)
+    }))
+
+  test('the plan of a run can be read to its end and approved, and the status bar is not covered', () =>
+    withPage(
+      openTasksScene([APPROVING]).then(({ desk }) => desk),
+      async page => {
+        await page.setViewportSize(SMALL)
+        await page.keyboard.press('Alt+t')
+        const approve = page.getByRole('button', { name: 'Approve', exact: true })
+        await approve.waitFor()
+        await approve.scrollIntoViewIfNeeded()
+        await until(() => isInWindow(approve))
+        const text = page.locator('.plan-text')
+        await page.getByRole('region', { name: 'Run', exact: true }).evaluate(it => it.scrollTo(0, it.scrollHeight))
+        await until(() => isInWindow(approve))
+        expect(await text.evaluate(it => it.scrollHeight - it.clientHeight)).toBe(0)
+        const [end, foot, status] = (await boxesOf(text.or(page.locator('.plan-foot, .status')))) as [Box, Box, Box]
+        expect(isOver(end, foot)).toBe(false)
+        expect(foot.y + foot.height).toBeLessThanOrEqual(status.y)
+        await page.locator('.node').first().scrollIntoViewIfNeeded()
+        const covering = await page.evaluate(
+          ({ x, y, width, height }) =>
+            [0.1, 0.3, 0.5, 0.7, 0.9]
+              .map(part => document.elementFromPoint(x + part * width, y + height / 2))
+              .filter(it => !it?.closest('.status')).length,
+          status,
+        )
+        expect(covering).toBe(0)
+      },
+    ))
+
+  test('a call that failed is in line with the others', async () => {
+    const change = (search: string, replace: string) => ({
+      name: 'search_replace',
+      arguments: { path: 'src/worker.ts', edits: [{ search, replace }] },
+    })
+    const model = new ScriptedModel([])
+    await withPage(
+      openConversation({ model }).then(desk => {
+        model.play([
+          { calls: [change('not in the file', '')] },
+          { calls: [change('class Worker', 'class Runner')] },
+          { text: 'Renamed.' },
+          { text: 'Rename the worker' },
+        ])
+        return desk
+      }),
+      async page => {
+        await page.setViewportSize({ width: 800, height: 600 })
+        await ask(page, QUESTION)
+        const calls = page.locator('.call').filter({ hasText: 'src/worker.ts' })
+        await page.getByRole('button', { name: /failed: search_replace/ }).waitFor()
+        await page.getByText('Renamed.').waitFor()
+        const places = (await boxesOf(calls.locator('.arg'))).map(({ x }) => Math.round(x))
+        expect(places).toHaveLength(2)
+        expect(new Set(places).size).toBe(1)
+        const heights = (await boxesOf(calls)).map(({ height }) => height)
+        expect(heights).toEqual([24, 24])
+      },
+    )
+  })
+})
