@@ -152,3 +152,49 @@ export function withBoth(text: string, length: number): string | undefined {
 
 const lineEnded = (one: string, other: string): string =>
   one === '' || one.endsWith('\n') || other === '' ? one + other : `${one}\n${other}`
+
+/** A line with markers, its sign and their length. */
+const MARK = /^(([<|=>])\2{6,})(?: .*)?\r?$/
+
+/**
+ * Leaves of each conflict its one side, with empty lines in place of the markers and the rest: all lines keep their
+ * numbers, and the text can be read as code. That side is ours, or theirs if ours is empty. The markers of a conflict
+ * have the length of its first one.
+ */
+export function withOneSideInPlace(text: string): string {
+  if (!/^<{7}/m.test(text)) return text
+  const lines = text.split('\n')
+  let at = 0
+  while (at < lines.length) {
+    const places = conflictFrom(lines, at)
+    if (!places) {
+      at++
+      continue
+    }
+    const [middle = at, then = at, end = at] = places
+    const [from, to] = middle === at + 1 ? [then, end] : [at, middle]
+    for (let line = at; line <= end; line++) if (line <= from || line >= to) lines[line] = ''
+    at = end + 1
+  }
+  return lines.join('\n')
+}
+
+/**
+ * The lines at which our side, the base and their side end, of the conflict that begins at a line; undefined where none
+ * does. The base may be missing.
+ */
+function conflictFrom(lines: readonly string[], at: number): [middle: number, then: number, end: number] | undefined {
+  const [, marks = '', sign] = MARK.exec(lines[at] ?? '') ?? []
+  if (sign !== '<') return undefined
+  let middle: number | undefined
+  let then: number | undefined
+  for (let line = at + 1; line < lines.length; line++) {
+    const [, found, kind] = MARK.exec(lines[line] ?? '') ?? []
+    if (found?.length !== marks.length) continue
+    if (kind === '|' && middle === undefined) middle = line
+    else if (kind === '=' && then === undefined) then = line
+    else if (kind === '>' && then !== undefined) return [middle ?? then, then, line]
+    else return undefined
+  }
+  return undefined
+}

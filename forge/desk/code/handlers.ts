@@ -1,4 +1,5 @@
 /** Answers the page's questions about code: where names are defined and mentioned, and how a file is built. */
+import { withOneSideInPlace } from '../../../core/git/conflict-marks.ts'
 import { findText, type GrepMatch, textSearch } from '../../../core/git/grep.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Path } from '../../../core/git/repository.ts'
@@ -73,14 +74,17 @@ export class Code implements Disposable {
     }
   }
 
-  /** The text of a file; undefined for a binary or large one, or where there is none. */
+  /**
+   * The text of a file, with one side of each conflict in it; undefined for a binary or large one, or where there is
+   * none.
+   */
   async #textOf(files: Vfs, path: Path): Promise<string | undefined> {
     const entry = await files.entryAt(path)
     if (!entry?.mode.startsWith('100')) return undefined
     const bytes = await files.readFile(path)
     if (bytes.length > MAX_TEXT_BYTES || bytes.subarray(0, 8192).includes(0)) return undefined
     // The page shows a text without its byte order mark.
-    return bytes.toString('utf8').replace(/^\ufeff/, '')
+    return withOneSideInPlace(bytes.toString('utf8').replace(/^\ufeff/, ''))
   }
 
   async #namedPlaces({ at, path, name }: Fields<'named places'>): Promise<Answer<'named places'>> {

@@ -152,6 +152,19 @@ export function lineInFile(state: EditorState, line: number): number {
   return line - hidden
 }
 
+/** The text with our side of each open conflict in its place, without markers. */
+export function textWithOurs(state: EditorState): string {
+  const text = state.doc.toString()
+  let at = 0
+  let ours = ''
+  for (const { region } of conflictsOf(state).open) {
+    ours += text.slice(at, region.from) + region.ours
+    // The line end of the last marker goes with it.
+    at = region.to + 1
+  }
+  return ours + text.slice(at)
+}
+
 const linesIn = (text: string): number => (text === '' ? 0 : text.replace(/\n$/, '').split('\n').length)
 
 /** The line number in the gutter; empty beside an open conflict. */

@@ -8,6 +8,7 @@ import type { At } from '../../contract/values.ts'
 import { CodeBlock } from '../chat/code-block.tsx'
 import { Markdown } from '../chat/markdown.tsx'
 import { MarkdownPlaceContext } from '../chat/markdown-place.ts'
+import { textWithOurs } from '../editor/conflict-editor.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import { usePage } from '../page/state.ts'
 import { BlobImage } from '../ui/blob-image.tsx'
@@ -26,6 +27,7 @@ const MAX_PREVIEWED_CHARS = 500_000
 export function Preview({ file, kind }: { file: OpenFile; kind: PreviewKind }) {
   const text = useText(file)
   const { at, path } = file
+  const conflicts = file.conflicts.value.open.length
   const place = useMemo(() => {
     const folder = folderOf(path).replace(/\/$/, '')
     return { folder, Image: (image: { path: string; alt: string }) => <RepositoryImage at={at} {...image} /> }
@@ -35,6 +37,9 @@ export function Preview({ file, kind }: { file: OpenFile; kind: PreviewKind }) {
     // A preview scrolls.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to focus what scrolls
     <section class={`preview ${kind}`} aria-label="Preview" tabIndex={0}>
+      {conflicts > 0 ? (
+        <p class="meta in-conflicts">Our side of {conflicts === 1 ? 'the conflict' : `${conflicts} conflicts`}.</p>
+      ) : null}
       <MarkdownPlaceContext.Provider value={place}>
         <Shown text={kind === 'svg' || kind === 'notebook' ? text : shown} kind={kind} path={path} />
       </MarkdownPlaceContext.Provider>
@@ -45,14 +50,16 @@ export function Preview({ file, kind }: { file: OpenFile; kind: PreviewKind }) {
   )
 }
 
-/** The file's text, updated {@link FOLLOW_DELAY_MS} after the last edit. */
+/** The file's text, updated {@link FOLLOW_DELAY_MS} after the last edit; of open conflicts, it has our side. */
 function useText(file: OpenFile): string {
   const edits = file.edits.value
-  const [text, setText] = useState(() => file.state?.doc.toString() ?? '')
+  const conflicts = file.conflicts.value.open.length
+  const textNow = () => (file.state ? textWithOurs(file.state) : '')
+  const [text, setText] = useState(textNow)
   useEffect(() => {
-    const clock = setTimeout(() => setText(file.state?.doc.toString() ?? ''), FOLLOW_DELAY_MS)
+    const clock = setTimeout(() => setText(textNow()), FOLLOW_DELAY_MS)
     return () => clearTimeout(clock)
-  }, [file, edits])
+  }, [file, edits, conflicts])
   return text
 }
 
