@@ -47,6 +47,10 @@ describe.skipIf(!hasBrowser)('Forklift', () => {
       for (const words of ['Stuck', 'Merged', 'Out of time', 'Refused', 'Failed'])
         await panel().getByText(words).first().waitFor()
       expect(await panel().getByRole('link', { name: '#41' }).count()).toBe(1)
+      // A run whose words take two lines does not cover the next one.
+      const runs = panel().locator('.ref')
+      const cut = await runs.evaluateAll(all => all.filter(it => it.scrollHeight > it.clientHeight).length)
+      expect(cut).toBe(0)
       expect(await findings(page)).toEqual([])
     })
 
