@@ -1,7 +1,7 @@
 /** The author of a commit, its model, and its time; where it was made again later, the committer and both times. */
 import type { CommitRow } from '../../contract/reading.ts'
 import { modelName, withoutTricks } from '../ui/names.ts'
-import { fullTime } from '../ui/times.ts'
+import { timeTitle, whenWords } from '../ui/times.ts'
 
 export function Authorship({ of: { author, model, authored, committed } }: { of: CommitRow }) {
   return (
@@ -13,8 +13,12 @@ export function Authorship({ of: { author, model, authored, committed } }: { of:
           {modelName(model)}
         </span>
       ) : null}
-      , {fullTime(authored ?? committed)}
-      {authored === undefined ? null : `, committed ${fullTime(committed)}`}
+      , <span {...timeTitle(authored ?? committed)}>{whenWords(authored ?? committed)}</span>
+      {authored === undefined ? null : (
+        <>
+          , committed <span {...timeTitle(committed)}>{whenWords(committed)}</span>
+        </>
+      )}
     </p>
   )
 }

@@ -33,7 +33,8 @@ export function ReviewSide({ tab }: { tab: Tab }) {
         <h2 class="grow">{isKnown ? plural(changes.length, 'file') : 'Files'}</h2>
         {isKnown ? (
           <span class="meta">
-            <span class="add-n">+{added}</span> <span class="del-n">−{deleted}</span>
+            <span class="add-n">{added ? `+${added}` : ''}</span>{' '}
+            <span class="del-n">{deleted ? `−${deleted}` : ''}</span>
           </span>
         ) : null}
       </div>

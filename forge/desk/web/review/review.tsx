@@ -302,6 +302,10 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
         <Path of={change.path} />
         <LineCounts count={review.countOf(change)} />
         <span class="grow" />
+        {change.after && tab.at.kind === 'branch' ? (
+          <Button look="quiet small" words="Open" onClick={() => tab.edit(change.path)} />
+        ) : null}
+        {/* Last, since all files have it: below each other, the boxes are in line. */}
         <LookedAt
           review={review}
           change={change}
@@ -309,9 +313,6 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
             isOpen.value = false
           }}
         />
-        {change.after && tab.at.kind === 'branch' ? (
-          <Button look="quiet small" words="Open" onClick={() => tab.edit(change.path)} />
-        ) : null}
       </header>
       {isOpen.value && isNear.value ? (
         <Blobs

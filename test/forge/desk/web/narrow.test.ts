@@ -1,4 +1,7 @@
-/** The page in a small window, as one of 1280 by 800 pixels is at a zoom of 200 %: all of it can be seen and reached. */
+/**
+ * The places of what the page shows, first of all in a small window, as one of 1280 by 800 pixels is at a zoom of 200 %:
+ * all of it can be seen and reached.
+ */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import type { Locator, Page } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
@@ -96,6 +99,22 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       await page.getByRole('button', { name: 'against main' }).waitFor()
       expect((await page.locator('.review-bar').boundingBox())?.height).toBe(40)
     }))
+
+  test('the boxes of viewed files are in line, also where a file is deleted', () =>
+    withPage(
+      openScene({
+        template,
+        layout,
+        prepare: path => commit(path, TOPIC, { 'a.txt': null, 'b.txt': 'b\n' }, { message: 'Move a' }),
+      }),
+      async page => {
+        await page.keyboard.press('Alt+r')
+        const boxes = page.getByRole('checkbox', { name: 'Viewed' })
+        await until(async () => (await boxes.count()) === 2)
+        const places = (await boxesOf(boxes)).map(({ x }) => x)
+        expect(new Set(places).size).toBe(1)
+      },
+    ))
 
   test('a history shows the number of further branches at a commit, and enough of a name', () =>
     withPage(openScene({ template, layout }), async page => {
