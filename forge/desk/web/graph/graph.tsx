@@ -148,7 +148,7 @@ function Toolbar() {
             onClick={() => graphActions.abandoned.run(page)}
           >
             <Icon name="ghost" />
-            Unreachable
+            <span class="word">Unreachable</span>
           </button>
           <button
             type="button"

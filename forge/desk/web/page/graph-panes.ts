@@ -1,5 +1,5 @@
 /** The panes beside the graph and the editor: which are shown and how wide they are. Kept with the layout. */
-import { computed, signal } from '@preact/signals'
+import { computed, type ReadonlySignal, signal } from '@preact/signals'
 import type { Layout } from '../../contract/desk.ts'
 
 type Panes = NonNullable<Layout['panes']>
@@ -18,24 +18,24 @@ export const PANE_BOUNDS = {
 
 /** In a narrower window the refs are shown only on request. */
 const HAS_ROOM = '(min-width: 1181px)'
+/** In such a window there is room for one pane beside the graph. */
+const IS_NARROW = '(max-width: 720px)'
 
 export class GraphPanes {
   /** The panes as the user set them; a pane not set has the default width. */
   readonly chosen = signal<Panes>({})
   /** The commit pane takes most of the width; the list shows only subjects. */
   readonly isCommitLarge = signal(false)
-  readonly #window = matchMedia(HAS_ROOM)
-  readonly #hasRoom = signal(this.#window.matches)
+  readonly #hasRoom = matching(HAS_ROOM)
+  readonly #isNarrow = matching(IS_NARROW)
   readonly areRefsShown = computed(() => this.chosen.value.refs?.isShown ?? this.#hasRoom.value)
-  readonly isCommitShown = computed(() => this.isCommitLarge.value || (this.chosen.value.commit?.isShown ?? true))
+  /** In a narrow window, the branches and tags take the commit's place. */
+  readonly isCommitShown = computed(() => {
+    const isCovered = this.#isNarrow.value && this.areRefsShown.value
+    return this.isCommitLarge.value || (!isCovered && (this.chosen.value.commit?.isShown ?? true))
+  })
   /** Whether the column beside the editor is shown. */
   readonly isSideShown = computed(() => this.chosen.value.side?.isShown ?? true)
-
-  constructor() {
-    this.#window.addEventListener('change', ({ matches }) => {
-      this.#hasRoom.value = matches
-    })
-  }
 
   /** The width the user set, in pixels. */
   widthOf(name: PaneName): number | undefined {
@@ -48,6 +48,10 @@ export class GraphPanes {
   }
 
   toggle(name: Exclude<PaneName, 'split'>): void {
+    if (name === 'commit' && this.#isNarrow.peek() && this.areRefsShown.peek()) {
+      this.toggle('refs')
+      if (this.isCommitShown.peek()) return
+    }
     const isShown = { refs: this.areRefsShown, commit: this.isCommitShown, side: this.isSideShown }[name].peek()
     const usual = name === 'refs' ? this.#hasRoom.peek() : true
     const { isShown: _, ...rest } = this.chosen.peek()[name] ?? {}
@@ -62,4 +66,14 @@ export class GraphPanes {
   #choose(name: PaneName, pane: Pane): void {
     this.chosen.value = { ...this.chosen.peek(), [name]: pane }
   }
+}
+
+/** Whether the window matches a media query. */
+function matching(query: string): ReadonlySignal<boolean> {
+  const list = matchMedia(query)
+  const matches = signal(list.matches)
+  list.addEventListener('change', event => {
+    matches.value = event.matches
+  })
+  return matches
 }

@@ -100,6 +100,46 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       expect((await page.locator('.review-bar').boundingBox())?.height).toBe(40)
     }))
 
+  test('all buttons of the graph can be reached, also beside the list of branches', () =>
+    withPage(openScene({ template, layout }), async page => {
+      await page.setViewportSize(SMALL)
+      await page.keyboard.press('Alt+0')
+      const bar = page.getByRole('toolbar', { name: 'Repository' })
+      const check = async () => {
+        const [frame] = (await boxesOf(bar)) as [Box]
+        const boxes = await boxesOf(bar.locator('button:visible'))
+        expect(boxes.length).toBeGreaterThan(6)
+        expect(boxes.filter(box => !isWithin(box, frame))).toEqual([])
+      }
+      await bar.getByRole('button', { name: 'Push' }).waitFor()
+      expect((await bar.boundingBox())?.height).toBe(32)
+      await check()
+      await bar.getByRole('button', { name: 'Branches and tags' }).click()
+      await page.getByRole('navigation', { name: 'Branches and tags' }).waitFor()
+      await check()
+      // There is room for one pane beside the commits.
+      const commit = page.getByRole('complementary', { name: 'Commit' })
+      await commit.waitFor({ state: 'detached' })
+      expect((await page.locator('.graph-list').boundingBox())?.width).toBeGreaterThan(400)
+      await bar.getByRole('button', { name: 'Commit', exact: true }).click()
+      await commit.waitFor()
+      expect(await page.getByRole('navigation', { name: 'Branches and tags' }).count()).toBe(0)
+    }))
+
+  test('a dialog shows its buttons, and scrolls what is above them', () =>
+    withPage(openScene({ template, layout }), async page => {
+      await page.setViewportSize(SMALL)
+      await page.keyboard.press('Control+Alt+n')
+      const dialog = page.getByRole('dialog', { name: 'New run' })
+      const start = dialog.getByRole('button', { name: /Start/ })
+      await start.waitFor()
+      const [frame, box] = (await boxesOf(dialog.or(start))) as [Box, Box]
+      expect(isWithin(box, frame)).toBe(true)
+      const models = dialog.getByText('Models for this run')
+      await models.scrollIntoViewIfNeeded()
+      expect(await isInWindow(models)).toBe(true)
+    }))
+
   test('the boxes of viewed files are in line, also where a file is deleted', () =>
     withPage(
       openScene({
