@@ -51,13 +51,15 @@ export function toName(words: string): string {
 }
 
 /**
- * Converts the typed name of a file or a branch, for which a folder and a name were suggested as they are shown. Throws
- * an error with a sentence if it has an escape that stands for a character of them, since that can't be typed.
+ * Converts the typed name of a file or a branch, for which a folder and a name were suggested as they are shown. Spaces
+ * around it are left out, as they are hardly ever meant. Throws an error with a sentence if it has an escape that stands
+ * for a character of them, since that can't be typed.
  */
 export function typedName(words: string, folder: string, name = ''): string {
   const isInFolder = words.startsWith(readable(folder))
-  const rest = isInFolder ? words.slice(readable(folder).length) : words
-  if (isInFolder && rest === readable(name)) return folder + name
+  const typed = isInFolder ? words.slice(readable(folder).length) : words
+  if (isInFolder && typed === readable(name)) return folder + name
+  const rest = typed.trim()
   const kept = [...escapesIn(name), ...(isInFolder ? [] : escapesIn(folder))].find(it => rest.includes(it))
   if (kept)
     throw new Error(`${kept} stands for a character that can’t be typed here: leave it out, or do this with git.`)

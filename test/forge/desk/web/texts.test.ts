@@ -38,6 +38,8 @@ describe('names', () => {
     expect(typedName('src/a\\nb.txt', 'src/', 'a\nb.txt')).toBe('src/a\nb.txt')
     expect(typedName('src/a\\nb.txt', 'src/', 'c.txt')).toBe('src/a\\nb.txt')
     expect(typedName('other/ü.txt', 'src/', 'a.txt')).toBe(asBytes('other/ü.txt'))
+    expect(typedName('src/ new.txt ', 'src/')).toBe('src/new.txt')
+    expect(typedName('src/ old.txt', 'src/', ' old.txt')).toBe('src/ old.txt')
     for (const [words, folder, name] of [
       ['src/a\\nb2.txt', 'src/', 'a\nb.txt'],
       ['src/\\xff2', 'src/', '\xff'],
