@@ -179,11 +179,12 @@ describe.skipIf(!hasBrowser)('a notice', () => {
 
   test('is not needed where another window has renamed the branch: this one goes on under the new name', async () => {
     await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.locator('.cm-content').waitFor()
     await desk.ask({ ask: 'rename branch', branch: 'main', to: 'trunk' })
     await branches().getByRole('tab', { name: 'trunk' }).waitFor()
     await page.getByRole('tab', { name: 'README.md' }).waitFor()
     expect(await branches().getByRole('tab', { name: 'main' }).count()).toBe(0)
-    expect(await page.getByRole('alert').count()).toBe(0)
+    expect(await page.getByRole('alert').allTextContents()).toEqual([])
   })
 
   test('is not needed either where it was renamed while this window was away', async () => {
