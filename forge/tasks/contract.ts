@@ -482,3 +482,6 @@ export type RunUpdates = {
   /** Changes limits; a run that is out of budget continues. */
   raise: (limits: Partial<Limits>) => Promise<void>
 }
+
+/** The type of the failure of an update that a run refused only because of the moment: it is sent again. */
+export const ASK_AGAIN = 'AskAgain'

@@ -22,7 +22,7 @@ import {
 } from '@temporalio/worker'
 import type { RunInput, RunStatus } from '../../forge/tasks/contract.ts'
 import { ensureBundle } from '../../forge/tasks/engine/bundle.ts'
-import { withAttempts } from '../../forge/tasks/engine/client.ts'
+import { isAskedAgain, withAttempts } from '../../forge/tasks/engine/client.ts'
 import { ONE_PARTITION } from '../../forge/tasks/engine/server.ts'
 import type { forgeRun } from '../../forge/tasks/flows/run.ts'
 import { PARTS, queueOfPart } from '../../forge/tasks/run/queues.ts'
@@ -186,7 +186,7 @@ export class FlowHost {
   status = async (): Promise<RunStatus> =>
     withAttempts(this.server.client, this.queue, await this.handle.query<RunStatus>('status'))
 
-  /** Sends an update. Gives undefined where it was accepted, else the error. */
+  /** Sends an update, again where the moment was unclear. Gives undefined where it was accepted, else the error. */
   async says(name: string, ...args: unknown[]): Promise<string | undefined> {
     try {
       const [first, ...others] = args
@@ -194,6 +194,7 @@ export class FlowHost {
       else await this.handle.executeUpdate<void, [unknown, ...unknown[]]>(name, { args: [first, ...others] })
       return undefined
     } catch (error) {
+      if (isAskedAgain(error)) return await this.says(name, ...args)
       if (error instanceof WorkflowUpdateFailedError) return error.cause?.message ?? ''
       throw error
     }

@@ -3,7 +3,7 @@ import type { Client, Connection, TLSConfig, WorkflowHandle } from '@temporalio/
 import type { ProtoFailure } from '@temporalio/common'
 import { Failure } from '../../../core/failure.ts'
 import { firstLine, visible } from '../../../core/text.ts'
-import type { AttemptStatus, RunStatus } from '../contract.ts'
+import { ASK_AGAIN, type AttemptStatus, type RunStatus } from '../contract.ts'
 import { added } from '../run/state.ts'
 import type { TheirServer } from './find.ts'
 
@@ -277,13 +277,18 @@ export async function updateRun<Answer>(
       return await handle.executeUpdate<Answer, [unknown, ...unknown[]]>(update, { args })
     } catch (error) {
       // The server gives an update up that comes in the middle of a workflow task which is done again.
-      if (codeOf(error) !== FAILED_PRECONDITION || Date.now() + AGAIN_MS > last) throw error
+      const isGivenUp = codeOf(error) === FAILED_PRECONDITION
+      if (!(isGivenUp || isAskedAgain(error)) || Date.now() + AGAIN_MS > last) throw error
     }
     await Bun.sleep(AGAIN_MS)
     return await execute()
   }
   return await spoken(run, () => client.withDeadline(last, execute))
 }
+
+/** Whether an update is to be sent again, as it came at a moment at which the run takes none. */
+export const isAskedAgain = (error: unknown): boolean =>
+  error instanceof Error && error.cause instanceof Error && 'type' in error.cause && error.cause.type === ASK_AGAIN
 
 /** The state of a run's workflow according to the server. `words`: the reason for its end. */
 export type WorkflowStanding =

@@ -12,30 +12,32 @@
  */
 import {
   type ActivateInput,
+  ApplicationFailure,
   CancellationScope,
   condition,
   type WorkflowInterceptors,
   workflowInfo,
 } from '@temporalio/workflow'
+import { ASK_AGAIN } from '../contract.ts'
 
 /**
- * What an event brings about can wait for a condition of the workflow, which can bring about something for which another
- * condition waits. The library looks at all conditions again and again until none is met any more. The next event waits
- * for this many looks during which no local activity is under way: more than the longest such chain.
+ * What an event brings about can wait for a condition of the workflow, which can bring about something for which
+ * another condition waits. The library looks at all conditions again and again until none is met any more. The next
+ * event waits for this many looks during which no local activity is under way: more than the longest such chain.
  */
 const CALM_LOOKS = 5
 
 /** The number of local activities under way. */
 let underWay = 0
 
-/** The number of events that wait for their turn. */
-let waiting = 0
+/** Whether updates that come right now have to be sent again. */
+let isUnclear = false
 
 /** Resolves when all that arrived before has been let through. */
 let before: Promise<void> = Promise.resolve()
 
 export const interceptors = (): WorkflowInterceptors => ({
-  internals: [{ activate: localsFirst }],
+  internals: [{ activate: withClearUpdates }],
   inbound: [
     {
       execute: (input, next) => cancelledInOrder(() => next(input)),
@@ -43,7 +45,11 @@ export const interceptors = (): WorkflowInterceptors => ({
         await turn()
         await next(input)
       },
-      // The update is accepted before that: the server refuses one that is not when its workflow task is answered.
+      validateUpdate: (input, next) => {
+        if (isUnclear) throw ApplicationFailure.nonRetryable('It came at an unclear moment: send it again.', ASK_AGAIN)
+        next(input)
+      },
+      // It is accepted before its turn: the server refuses one that is not when its workflow task is answered.
       handleUpdate: async (input, next) => {
         await turn()
         return await next(input)
@@ -80,53 +86,33 @@ function inOrder<Result>(arrives: Promise<Result>): Promise<Result> {
 }
 
 /**
- * Ends local activities before anything that came with them, also before an update is accepted: if its marker was
- * recorded before the others came, then it ends before them in a replay as well. In a replay they come together only
- * where it ended later, and there the update was accepted before.
- *
- * One case is left, within milliseconds: a local activity that ended after its workflow task was answered and before the
- * update came. It, too, ends first here, and in a replay the update is accepted first. These differ where the workflow
- * then does more than another local activity.
+ * Refuses an update that comes together with the end of a local activity, so that it is sent again. Where the marker
+ * was recorded before the update came, what follows the local activity comes before the acceptance in a replay; else
+ * after it. Here these can't be told apart, and a refused update leaves nothing in the history. In a replay, they come
+ * together only where the update had come before.
  */
-function localsFirst(input: ActivateInput, next: (input: ActivateInput) => void): void {
+function withClearUpdates(input: ActivateInput, next: (input: ActivateInput) => void): void {
   const jobs = input.activation.jobs ?? []
-  const others = jobs.filter(job => !job.resolveActivity?.isLocal)
-  const isMixed = others.length > 0 && others.length < jobs.length
-  if (!isMixed || workflowInfo().unsafe.isReplaying) {
-    next(input)
-    return
-  }
-  const withOnly = (jobs: ActivateInput['activation']['jobs']) => ({
-    ...input,
-    activation: { ...input.activation, jobs },
-  })
-  next(withOnly(jobs.filter(job => job.resolveActivity?.isLocal)))
-  CancellationScope.nonCancellable(async () => {
-    await calmLooks(() => underWay > 0 || waiting === 0)
-    next(withOnly(others))
-  })
+  isUnclear = !workflowInfo().unsafe.isReplaying && jobs.some(job => job.resolveActivity?.isLocal)
+  next(input)
+  isUnclear = false
 }
 
 /** Waits until all that arrived before has been let through, with what it brought about. */
 function turn(): Promise<void> {
-  waiting++
-  before = before.then(async () => {
-    await CancellationScope.nonCancellable(() => calmLooks(() => underWay === 0))
-    waiting--
-  })
+  before = before.then(() => CancellationScope.nonCancellable(calm))
   return before
 }
 
-/** Waits for a chain of looks at each of which `isCalm` gives true. */
-async function calmLooks(isCalm: () => boolean): Promise<void> {
-  let looks = 0
-  while (looks < CALM_LOOKS) {
+async function calm(): Promise<void> {
+  let calmLooks = 0
+  while (calmLooks < CALM_LOOKS) {
     await nextLook()
-    if (isCalm()) {
-      looks++
+    if (underWay === 0) {
+      calmLooks++
     } else {
-      await condition(isCalm)
-      looks = 0
+      await condition(() => underWay === 0)
+      calmLooks = 0
     }
   }
 }

@@ -164,9 +164,9 @@ class Running {
   }
 
   /**
-   * Creates an event when the run reaches its limit of minutes. The timer goes on while the run waits, and is begun anew
-   * only where it comes too late or too early: a timer that is begun and cancelled within one workflow task is left out
-   * of the history, and which ones were is not the same in a replay.
+   * Creates an event when the run reaches its limit of minutes. The timer goes on while the run waits, and is begun
+   * anew only where it comes too late or too early: a timer that is begun and cancelled within one workflow task is
+   * left out of the history, and which ones were is not the same in a replay.
    */
   async #watchClock(): Promise<never> {
     const due = () => Date.now() + (leftOf(this.#run, Date.now()) ?? Number.POSITIVE_INFINITY)

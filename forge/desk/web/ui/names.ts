@@ -51,9 +51,9 @@ export function toName(words: string): string {
 }
 
 /**
- * Converts the typed name of a file or a branch, for which a folder and a name were suggested as they are shown. Spaces
- * around it are left out, as they are hardly ever meant. Throws an error with a sentence if it has an escape that stands
- * for a character of them, since that can't be typed.
+ * Converts the typed name of a file or a branch, for which a folder and a name were suggested as they are shown.
+ * Spaces around it are left out, as they are hardly ever meant. Throws an error with a sentence if it has an escape
+ * that stands for a character of them, since that can't be typed.
  */
 export function typedName(words: string, folder: string, name = ''): string {
   const isInFolder = words.startsWith(readable(folder))

@@ -35,6 +35,12 @@ describe.skipIf(hasNoTemporal)('a run that is looked at all the time', () => {
     const looking = flows.map(async id => {
       for (; !looks.signal.aborted; await within(80)) await lookAt(host, id)
     })
+    for (let times = 0; times < 3; times++) {
+      await within(400)
+      expect(await host.says('pause')).toBeUndefined()
+      await within(60)
+      expect(await host.says('resume')).toBeUndefined()
+    }
     expect((await host.handle.result()).state).toBe('done')
     looks.abort()
     await Promise.all(looking)
