@@ -1,5 +1,5 @@
 /**
- * The places of what the page shows, first of all in a small window, as one of 1280 by 800 pixels is at a zoom of 200 %:
+ * The places of what the page shows, above all in a small window, as one of 1280 by 800 pixels is at a zoom of 200 %:
  * all of it can be seen and reached.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
