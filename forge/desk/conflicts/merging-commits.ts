@@ -65,8 +65,6 @@ const StoredRewrite = v.object({
   applied: v.number(),
   /** Whether `oursCommit` is a part of the first item: the whole item then replaces it. */
   amends: v.boolean(),
-  /** The commit whose .forge folder the newest item gets. */
-  owner: v.optional(v.string()),
 })
 export type StoredRewrite = v.InferOutput<typeof StoredRewrite>
 
@@ -153,7 +151,6 @@ export async function readMerging(objects: Objects, oid: Oid): Promise<(StoredMe
   const { oursCommit, theirsCommit, from, base, todo, rows, rewrite } = body.output
   const oids = [
     ...(rewrite?.items.flatMap(({ commits, part }) => [...commits, part?.from, part?.to]) ?? []),
-    rewrite?.owner,
     oursCommit,
     theirsCommit,
     from,

@@ -307,14 +307,14 @@ export class Mergings {
     const { work } = held
     const { objects } = this.room
     const { state, rewrite, tree, message, settled } = end
-    const { applied, amends, does, owner } = rewrite
+    const { applied, amends, does } = rewrite
     const onto = amends ? (await readCommit(objects, state.oursCommit)).parents[0] : state.oursCommit
     const [first, ...later] = rewrite.items
     const text = message?.trim() ? message : undefined
     const isSame = text === undefined || text.trim() === (await this.#messageOf(state)).trim()
     const items = [isSame ? first : { ...first, message: text }, ...later]
     const { of = items.length, onto: ontoWords = '' } = state
-    const course = { onto, items, begun: { tree, applied }, of, ontoWords, ours: state.ours, does, owner }
+    const course = { onto, items, begun: { tree, applied }, of, ontoWords, ours: state.ours, does }
     const { picks, tip } = await this.plannings.run(async pace => {
       const picks = await applyItems(objects, course, pace)
       return { picks, tip: await held.unlocked(() => writeChain(objects, onto, picks.chain, signature, pace.signal)) }

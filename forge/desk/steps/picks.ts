@@ -8,6 +8,7 @@ import { emptyTree } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
 import { withOwnFolder } from '../branches/forge-folder.ts'
 import { isClean, withPlainNames } from '../conflicts/conflicts.ts'
+import { withAppliedFolder } from './applied-folder.ts'
 import { hasSameFolder } from './merge.ts'
 import { type Planned, type Stop, treeOfCommit } from './plan.ts'
 
@@ -119,9 +120,10 @@ async function baseOf(objects: Objects, { parents: [parent] }: Commit): Promise<
 
 /**
  * `owner`: the commit whose .forge folder (the AI's conversation) is kept: the target branch's commit in a cherry-pick,
- * the rebased branch's in a rebase. `theirs`: the name of the other side, in the names of files that git puts aside.
+ * the rebased branch's in a rebase; undefined: the folder changes, too. `theirs`: the name of the other side, in the
+ * names of files that git puts aside.
  */
-type AppliedChange = { tree: Oid; from: Oid; to: Oid; owner: Oid; theirs: string; signal: AbortSignal }
+type AppliedChange = { tree: Oid; from: Oid; to: Oid; owner?: Oid | undefined; theirs: string; signal: AbortSignal }
 
 /** Applies the differences between two commits or trees (`from` and `to`) to a third tree. */
 export async function applyChange(
@@ -132,5 +134,9 @@ export async function applyChange(
   const merge = isTheSame
     ? { tree: await treeOfCommit(objects, to), stages: [], conflicts: [] }
     : await mergeTrees(endedBy(objects.repository, signal), tree, to, { base: from, objects })
-  return await withPlainNames(objects, await withOwnFolder(objects, owner, merge), theirs)
+  const applied =
+    owner === undefined
+      ? await withAppliedFolder(objects, { tree, from, to }, merge)
+      : await withOwnFolder(objects, owner, merge)
+  return await withPlainNames(objects, applied, theirs)
 }

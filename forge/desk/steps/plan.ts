@@ -81,6 +81,8 @@ export type StepPlan = {
   also: readonly Move[]
   /** Warnings for the preview. */
   warnings: readonly string[]
+  /** What else the preview says, which is no reason to hesitate. */
+  notes?: readonly string[]
 }
 
 export async function treeOfCommit(objects: Objects, commit: Oid): Promise<Oid> {

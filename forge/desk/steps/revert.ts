@@ -9,6 +9,7 @@ import type { Objects } from '../../../core/git/objects.ts'
 import { asBytes, type Oid } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import { groupsOf, isClean } from '../conflicts/conflicts.ts'
+import { hasSameFolder } from './merge.ts'
 import { applyChange, readCommit } from './picks.ts'
 import { filesInConflict, type StepPlan, type StepTarget, type Stop, treeOfCommit } from './plan.ts'
 
@@ -34,7 +35,8 @@ export async function planRevert(
   const tree = await treeOfCommit(objects, tip)
   const merge = await applyChange(objects, { tree, from, to: parent, owner: tree, theirs: short, signal })
   const warnings = parents.length > 1 ? [WHAT_A_MERGE_LEAVES] : []
-  const shared = { ...plan, tree: merge.tree, commits: 1, message: usual, warnings }
+  const notes = (await hasSameFolder(objects, parent, oid)) ? [] : [CONVERSATION_STAYS]
+  const shared = { ...plan, tree: merge.tree, commits: 1, message: usual, warnings, notes }
   if (!isClean(merge)) {
     const words = { ours: branch, theirs: asBytes(`parent of ${short} (${visible(subject)})`) }
     const state: Stop['state'] = { does: 'revert', base: oid, message: usual, todo: [] }
@@ -42,13 +44,16 @@ export async function planRevert(
     return { ...shared, is: 'conflicts', words: filesInConflict(groupsOf(merge).length), chain: [], stop }
   }
   if (merge.tree === tree)
-    return { ...plan, is: 'nothing', words: 'nothing to do', chain: [], tree, commits: 0, warnings: [] }
+    return { ...plan, is: 'nothing', words: 'nothing to do', chain: [], tree, commits: 0, warnings: [], notes }
   const chain = [{ is: 'new', tree: merge.tree, others: [], message: usual } as const]
   return { ...shared, is: 'clean', words: 'reverts cleanly', chain }
 }
 
 const WHAT_A_MERGE_LEAVES =
   'Its commits stay in the history: merging that branch again does not bring them back. To get them back, revert the revert.'
+
+const CONVERSATION_STAYS =
+  'The conversation with the AI in .forge/ stays: a revert leaves it as it is. To take it out, drop the commit.'
 
 /** The message of a revert, as git writes it: the revert of a revert is a reapplication. */
 function messageFor(subject: string, oid: Oid, [parent = '', ...others]: readonly Oid[]): string {

@@ -36,14 +36,12 @@ export type Course = {
   ours?: string
   /** The operation in a few words. */
   does: string
-  /** The commit whose .forge folder the newest item gets; undefined: its own. */
-  owner?: Oid | undefined
   /** The files that the branch's newest commit, `of`, gets from the drafts. */
   drafts?: { of: Oid; tree: Oid } | undefined
 }
 
 export async function applyItems(objects: Objects, course: Course, { signal, tell }: Pace): Promise<Picks> {
-  const { onto, items, begun, of, ontoWords, does, owner, drafts } = course
+  const { onto, items, begun, of, ontoWords, does, drafts } = course
   const read = commitReader(objects)
   const nothing = emptyTree(objects.repository.format)
   const treeOf = async (oid: Oid | undefined) => (oid === undefined ? nothing : (await read(oid)).tree)
@@ -82,9 +80,7 @@ export async function applyItems(objects: Objects, course: Course, { signal, tel
       const picked = await read(oid)
       const short = oid.slice(0, 8)
       const change = (index === 0 && part) || { from: await treeOf(picked.parents[0]), to: oid }
-      // The .forge folder (the AI's conversation) is that of the applied commit; for the newest item, that of `owner`.
-      const ofForge = at === items.length - 1 && owner !== undefined ? owner : change.to
-      const merge = await applyChange(objects, { tree, ...change, owner: ofForge, theirs: short, signal })
+      const merge = await applyChange(objects, { tree, ...change, theirs: short, signal })
       if (isClean(merge)) {
         tree = merge.tree
         continue
@@ -97,10 +93,7 @@ export async function applyItems(objects: Objects, course: Course, { signal, tel
       }
       const own = message ?? (isBegun ? textOf(commit.message, commit.encoding) : undefined)
       const left = items.slice(at + 1).map(storedItem)
-      const rewrite: StoredRewrite = {
-        ...{ items: [storedItem(item), ...left], applied: index + 1, amends: isBegun, does },
-        ...(owner !== undefined && { owner }),
-      }
+      const rewrite: StoredRewrite = { items: [storedItem(item), ...left], applied: index + 1, amends: isBegun, does }
       const state: Stop['state'] = {
         ...{ does: 'rebase', base: picked.parents[0] ?? null, todo: rest, subject: subjectOf(picked) },
         ...{ number, of: of - kept, onto: ontoWords, rewrite, ...(own !== undefined && { message: own }) },

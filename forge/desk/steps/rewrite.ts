@@ -70,7 +70,6 @@ export async function planRewrite(
     ...{ onto: rewrite.onto, items: rewrite.items, of: rewrite.items.length },
     ontoWords: rewrite.onto === undefined ? 'the beginning' : rewrite.onto.slice(0, 8),
     does: plan.does,
-    ...(rewriting.do === 'reorder' && { owner: tip }),
     ...(target.treeWithDrafts !== undefined && { drafts: { of: tip, tree: target.treeWithDrafts } }),
   }
   if (rewrite.onto !== undefined && !(await objects.info(rewrite.onto)))

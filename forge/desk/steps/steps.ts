@@ -218,6 +218,7 @@ export class Steps {
       ...(result !== undefined && { tree: plan.tree, result }),
       ...{ conflictsIn: conflictsIn.sort((one, other) => (one.path < other.path ? -1 : 1)), warnings },
       ...(message !== undefined && { message }),
+      ...(plan.notes && plan.notes.length > 0 && { notes: [...plan.notes] }),
       ...(rewritten && { rewritten }),
       ...(hasToSave && inConflict.length === 0 && { offers: 'save' as const }),
     }
