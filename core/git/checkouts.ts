@@ -4,6 +4,7 @@
  */
 import { readdir, readFile, stat } from 'node:fs/promises'
 import { basename, dirname, join, resolve } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { isFull } from '../full-disk.ts'
 import { firstLine, visible } from '../text.ts'
 import type { RefName } from './refs.ts'
@@ -81,8 +82,10 @@ export async function followBranch(repository: Repository, checkout: Checkout, f
     // Possibly only the timestamps of files changed: refresh the index, as `git checkout` does.
   }
   try {
-    await run(where, [...quiet, 'update-index', '-q', '--refresh'], { ok: 'any' })
-    await run(where, step)
+    await whileLocked(async () => {
+      await run(where, [...quiet, 'update-index', '-q', '--refresh'], { ok: 'any' })
+      await run(where, step)
+    })
     return ''
   } catch (error) {
     if (await isFull(checkout.gitDir).catch(() => false)) return 'The disk is full.'
@@ -91,12 +94,33 @@ export async function followBranch(repository: Repository, checkout: Checkout, f
   }
 }
 
-/** Turns git's message about a file that is in the way into a sentence. Any other message only gets a full stop. */
+/** The pauses before further tries while another git process has locked the index, in milliseconds: 3 s in all. */
+const LOCK_PAUSES_MS = [50, 100, 200, 400, 750, 1500]
+
+const LOCKED = /Unable to create '(.*index\.lock)': File exists/
+
+/** Runs an update of an index, and again while another git process has locked that. */
+async function whileLocked(update: () => Promise<void>): Promise<void> {
+  for (const pause of LOCK_PAUSES_MS) {
+    try {
+      return await update()
+    } catch (error) {
+      if (!(error instanceof GitError) || !LOCKED.test(error.stderr)) throw error
+    }
+    await sleep(pause)
+  }
+  await update()
+}
+
+/** Turns git's message about a file that is in the way, or a locked index, into a sentence. Any other message only gets a full stop. */
 function inWords(message: string): string {
   const words = visible(message)
   const [, changed] = /Entry '(.+)' (?:not uptodate|would be overwritten by merge)/.exec(words) ?? []
   if (changed !== undefined) return `${changed} has changes there that are not committed.`
   const [, unknown] = /Untracked working tree file '(.+)' would be/.exec(words) ?? []
+  const [, lock] = LOCKED.exec(words) ?? []
+  if (lock !== undefined)
+    return `Another git command is at work there: wait for its end. If there is none, delete ${lock}.`
   return unknown === undefined ? words.replace(/\.*$/, '.') : `${unknown} lies there and is not git's.`
 }
 

@@ -110,6 +110,18 @@ export class Checkouts {
     })
   }
 
+  /** Updates the checkouts of a branch that could not follow it. A failure is reported again. */
+  async followAgain(branch: string): Promise<void> {
+    this.#later(async () => {
+      for (const checkout of await this.list()) {
+        const behind = this.pending.get(checkout.gitDir)
+        if (checkout.head !== headRef(branch) || behind?.branch !== branch) continue
+        await this.#followIn(checkout, branch, { from: behind.from, to: behind.to, isSave: false })
+      }
+    })
+    await this.settled()
+  }
+
   /** The checkout that could not follow a branch, and the commits between; `from` is undefined for none. */
   async leftBehind(branch: string): Promise<{ folder: string; from: Oid | undefined; to: Oid } | undefined> {
     const empty = emptyTree(this.repository.format)

@@ -55,6 +55,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
       commit: await saveParts(await work(branch), parts, message),
     }),
     'take back': async ({ branch, commit, parts }) => await takeBackParts(await work(branch), commit, parts),
+    'follow again': ({ branch }) => branches.room.checkouts.followAgain(branch),
     'save elsewhere': async ({ branch, to }) => ({ commit: await saveElsewhere(branches, branch, to) }),
     'drafts elsewhere': ({ branch, from, to }) => draftsElsewhere(branches, branch, from, to),
     discard: async ({ branch, paths }) => await discard(await work(branch), paths),

@@ -146,6 +146,8 @@ export const branchQuestions = {
    * After a checkout could not follow a save: the new branch `to` gets the saved commits and the drafts, and the branch
    * goes back to the checkout's commit.
    */
+  /** Updates the checkouts that stayed behind the branch; news say whether they follow now. */
+  'follow again': question({ branch: Branch }, Nothing),
   'save elsewhere': question({ branch: Branch, to: Branch }, Commit),
   /** Moves the drafts to the new branch `to` at commit `from`, where the branch was before it was moved. */
   'drafts elsewhere': question({ branch: Branch, from: Oid, to: Branch }, Nothing),

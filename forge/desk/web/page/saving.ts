@@ -103,9 +103,18 @@ export function sayLeftBehind(page: Page, news: Extract<News, { say: 'checkout l
     branch: news.branch,
     tone: 'warn',
     title: `The checkout in ${news.folder} stays behind`,
-    words: `${news.why} Nothing in that folder was touched. Move what is in the way aside before you commit there, or that commit takes back what was done here; with the next save the checkout follows.`,
-    actions: [{ words: 'Save to a new branch instead', stays: true, run: () => saveElsewhere(page, news.branch) }],
+    words: `${news.why} Nothing in that folder was touched. Until the checkout follows, a commit there takes back what was done here: clear the way, then try again.`,
+    actions: [
+      { words: 'Try again', stays: true, run: () => followAgain(page, news.branch) },
+      { words: 'Save to a new branch instead', stays: true, run: () => saveElsewhere(page, news.branch) },
+    ],
   })
+}
+
+function followAgain(page: Page, branch: string): void {
+  page.connection
+    .ask('follow again', { branch })
+    .catch(error => page.complain(error, { branch, topic: 'follow again' }))
 }
 
 /**

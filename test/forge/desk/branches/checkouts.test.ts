@@ -236,6 +236,34 @@ test('a read-only checkout is left behind, and the save succeeds', async () => {
   await chmod(desk.path, 0o755)
 })
 
+test('a checkout whose index is locked for a moment by another git follows, without a notice', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const lock = join(desk.path, '.git/index.lock')
+  await writeFile(lock, '')
+  await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
+  const followed = desk.work.flush()
+  setTimeout(() => rm(lock), 500)
+  await followed
+  expect(await desk.git('status', '--porcelain')).toBe('')
+  expect(desk.news.filter(it => it.say === 'checkout left behind')).toEqual([])
+})
+
+test('a checkout that stayed behind a lock says so in words, and follows when it is tried again', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const lock = join(desk.path, '.git/index.lock')
+  await writeFile(lock, '')
+  await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
+  await desk.work.flush()
+  const why = `Another git command is at work there: wait for its end. If there is none, delete ${lock}.`
+  expect(desk.news).toContainEqual({ say: 'checkout left behind', branch: 'main', folder: desk.path, why })
+  await rm(lock)
+  await ask(desk.work, 'follow again', { branch: 'main' })
+  expect(await desk.git('status', '--porcelain')).toBe('')
+  expect(desk.news).toContainEqual({ say: 'checkout follows', branch: 'main' })
+})
+
 test('a checkout follows after a restart if the desk was killed right after the save', async () => {
   await using desk = await makeDesk({ files: FILES })
   const before = await desk.git('rev-parse', 'main')
