@@ -1,8 +1,9 @@
 /** Creates, deletes, restores and renames branches: each is an operation that can be undone. */
 
 import { Failure } from '../../../core/failure.ts'
-import { listRefs, type Move, RefMoved, readHead } from '../../../core/git/refs.ts'
-import { isOid, type Oid } from '../../../core/git/repository.ts'
+import { listRefs, type Move, RefMoved, type RefName, readHead } from '../../../core/git/refs.ts'
+import { asText, isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
+import { run } from '../../../core/git/run.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import type { NewOperation } from '../../operations.ts'
 import { draftsRef, turnRef } from '../refs.ts'
@@ -12,8 +13,13 @@ import { branchOfRef, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { putAside } from './moving-refs.ts'
 import { nameOfRef, type OpenBranches } from './open-branches.ts'
 
-/** Creates a branch at a commit; without one, at the checked out commit. */
-export async function newBranch(branches: OpenBranches, name: string, from: Oid | null): Promise<void> {
+/** Creates a branch at a commit; without one, at the checked out commit. `tracks`: the ref of its upstream. */
+export async function newBranch(
+  branches: OpenBranches,
+  name: string,
+  from: Oid | null,
+  tracks?: RefName,
+): Promise<void> {
   const { say } = branches.room
   verifyBranchName(name, await branchNames(branches))
   const at = from ?? (await readHead(branches.room.objects.repository)).oid
@@ -25,9 +31,24 @@ export async function newBranch(branches: OpenBranches, name: string, from: Oid 
   const words = `make the branch ${visiblePath(name)}`
   const moves = [{ ref: headRef(name), from: undefined, to: commit.oid }]
   await recordOperation(branches, { kind: 'new branch', words, moves })
+  const upstream = tracks === undefined ? undefined : setUpstream(branches.room.objects.repository, name, tracks)
+  // The branch is there, even if the configuration can't be written.
+  const problem = await upstream?.then(
+    () => undefined,
+    (error: Error) => error,
+  )
   branches.vanished.delete(name)
   await branches.refresh(name)
   say({ say: 'branch', branch: name })
+  if (problem && tracks !== undefined)
+    throw new Failure(
+      `${visiblePath(name)} was created, but does not track ${visiblePath(tracks)}: ${problem.message} Set it by git branch --set-upstream-to.`,
+    )
+}
+
+/** Makes a remote-tracking ref the upstream of a branch. */
+async function setUpstream(repository: Repository, name: string, tracks: RefName): Promise<void> {
+  await run(repository, ['branch', '--quiet', `--set-upstream-to=${asText(tracks)}`, asText(name)])
 }
 
 /**

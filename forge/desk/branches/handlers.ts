@@ -69,7 +69,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     move: async ({ branch, moves }) => await move(await work(branch), moves),
     'restore file': async ({ branch, path }) => (await work(branch)).restore(path),
     delete: async ({ branch, paths }) => await deleteFiles(await work(branch), paths),
-    'new branch': ({ branch, from }) => newBranch(branches, branch, from),
+    'new branch': ({ branch, from, tracks }) => newBranch(branches, branch, from, tracks),
     'delete branch': ({ branch }) => deleteBranch(branches, branch),
     'name now': async ({ branch }) => ({ branch: await branches.nameNow(branch) }),
     'paths now': async ({ branch, ...asked }) => ({ paths: await pathsNow(branches, branch, asked) }),

@@ -192,7 +192,8 @@ export const branchQuestions = {
   delete: question({ branch: Branch, paths: Some(Path) }, Nothing),
   /** Restores a deleted file as a draft, with the text that windows still show of it. */
   'restore file': question({ branch: Branch, path: Path }, Nothing),
-  'new branch': question({ branch: Branch, from: v.nullable(Oid) }, Nothing),
+  /** `tracks`: the remote-tracking ref that becomes the branch's upstream. */
+  'new branch': question({ branch: Branch, from: v.nullable(Oid), tracks: v.optional(RefName) }, Nothing),
   'rename branch': question({ branch: Branch, to: Branch }, Nothing),
   'delete branch': question({ branch: Branch }, Nothing),
   /** The current name of a branch that may have been renamed. */

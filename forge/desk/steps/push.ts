@@ -80,7 +80,7 @@ export async function planPush(
   return {
     ...{ remotes, remote, target, ref, words, fetched, isForced, commits, replaced },
     ...(fetched === tip
-      ? { is: 'nothing', says: `${words} is up to date` }
+      ? { is: upstream ? 'nothing' : 'clean', says: `${words} is up to date` }
       : replaced > 0
         ? { is: 'drops', says: `overwrites ${words}: drops ${many(replaced, 'commit')} there` }
         : { is: 'clean', says }),
@@ -129,7 +129,7 @@ export async function previewPush(room: BranchServices, plan: PushPlan, drafts: 
     ...(hooks.length > 0 ? [`Hooks of this repository do not run: ${hooks.join(', ')}.`] : []),
   ]
   const notes = [
-    ...(isForced && replaced === 0
+    ...(isForced && replaced === 0 && fetched !== target.tip
       ? [`As last fetched, ${words} has nothing to overwrite: a push does the same.`]
       : []),
     ...(setsUpstream ? [`${name} will track ${words}.`] : []),
@@ -154,6 +154,11 @@ export async function push(transfers: Transfers, plan: PushPlan): Promise<string
   const { remotes, remote, target, ref, words, fetched, isForced, setsUpstream } = plan
   const { repository } = transfers.room.objects
   if (plan.is === 'nothing') throw new Failure(`Nothing to push: ${words} is up to date.`)
+  const name = visiblePath(target.branch)
+  if (fetched === target.tip) {
+    await follow(repository, target.branch, remote, ref)
+    return `${name} tracks ${words} now; there was nothing to push.`
+  }
   // The previewed commit is pushed, whatever is saved meanwhile.
   const refspec = `${target.tip}:${asText(ref)}`
   const lease = isForced ? [`--force-with-lease=${asText(ref)}:${fetched ?? ''}`] : []
@@ -177,7 +182,6 @@ export async function push(transfers: Transfers, plan: PushPlan): Promise<string
       throw new Failure(`The push was stopped: nothing moved here, and a fetch tells what ${words} has got.`)
     throw whyFailed(error, remotes, remote.name)
   }
-  const name = visiblePath(target.branch)
   const lost = many(plan.replaced, 'commit')
   const done = [
     `Pushed ${name} to ${words}: ${many(plan.commits, 'commit')}.`,

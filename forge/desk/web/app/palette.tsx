@@ -9,10 +9,11 @@ import type { At } from '../../contract/values.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import type { CodeSymbol } from '../editor/symbols.ts'
 import { openFile, openLine } from '../files/open-line.ts'
-import { newBranch } from '../page/actions.ts'
+import { attempt, newBranch } from '../page/actions.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
 import { findActions } from '../page/desk-actions.ts'
 import type { NamedPlace, PaletteMode } from '../page/palette-mode.ts'
+import { remoteBranches, switchTo } from '../page/remote-branches.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { useFoundCommits } from '../review/found-commits.ts'
 import type { Command } from '../ui/action.ts'
@@ -82,6 +83,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
   }
 
   useModal(dialog)
+  useEffect(() => void page.graph.needRefs(), [page])
   // If the keys of another mode are pressed while the palette is open, the same dialog changes to that mode, so that
   // the focus stays in the dialog.
   useLayoutEffect(() => {
@@ -342,7 +344,7 @@ function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
   const { own, ofRuns } = splitByRun(branches)
   const found = best(own, words, ({ name }) => readable(name), limit)
   if (words !== '') found.push(...best(ofRuns, words, ({ name }) => readable(name), limit - found.length))
-  const options = found.map(({ item, name }) => ({
+  const options = found.map(({ item, name }): Option => ({
     key: `branch ${item.name}`,
     icon: <Icon name={item.session ? 'bot' : 'sprout'} tone={item.session ? 'by-ai' : ''} />,
     words: <bdi>{name}</bdi>,
@@ -356,6 +358,7 @@ function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
       page.open({ kind: 'branch', branch: item.name })
     },
   }))
+  options.push(...remoteOptions(page, words, limit - options.length))
   if (!isAlone) return options
   const isTaken = branches.some(({ name }) => readable(name) === words)
   const make: Option = {
@@ -372,6 +375,19 @@ function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
     types: '@forge/',
   }
   return [...options, ...(words === '' && ofRuns.length > 0 ? [more] : []), make]
+}
+
+/** Remote branches without a local branch of their name: it is created, and tracks the remote branch. */
+function remoteOptions(page: Page, words: string, limit: number): Option[] {
+  const untaken = remoteBranches(page).filter(({ name }) => !page.branch(name))
+  const newest = untaken.toSorted((one, other) => (other.committed ?? 0) - (one.committed ?? 0))
+  return best(newest, words, it => readable(it.words), limit).map(({ item, name }) => ({
+    key: `remote ${item.words}`,
+    icon: <Icon name="cloud" />,
+    words: <bdi>{name}</bdi>,
+    end: <span class="meta">remote branch{item.committed === undefined ? '' : ` · ${age(item.committed)}`}</span>,
+    run: () => void attempt(page, () => switchTo(page, item)),
+  }))
 }
 
 /** The file that is shown. */

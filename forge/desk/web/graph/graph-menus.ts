@@ -1,9 +1,10 @@
 /** Actions on a commit and on the labels at it, and their menus. */
 import type { GraphRow } from '../../contract/graph.ts'
 import type { Source } from '../../contract/steps.ts'
-import { copy, newBranch } from '../page/actions.ts'
+import { attempt, copy, newBranch, type Start } from '../page/actions.ts'
 import { compareWith } from '../page/comparing.ts'
 import type { Label } from '../page/graph-labels.ts'
+import { type RemoteBranch, remoteBranches, switchTo } from '../page/remote-branches.ts'
 import type { Page } from '../page/state.ts'
 import { type Action, type Actions, itemsWith } from '../ui/action.ts'
 import type { IconName } from '../ui/icons.tsx'
@@ -61,12 +62,18 @@ function stepAction(way: Way, icon: IconName, listKeys: string): Action<OneSourc
   }
 }
 
+/** The start of a new branch; a source that is named like a remote branch is that branch. */
+const startAt = (page: Page, { commit, words }: Source): Start => ({
+  ...{ commit, words },
+  remote: remoteBranches(page).find(it => it.words === words && it.tip === commit),
+})
+
 export const sourceActions = {
   branchFromHere: {
     label: 'Branch from here…',
     listKeys: 'B',
     icon: 'branch',
-    run: ({ page, source }) => newBranch(page, source),
+    run: ({ page, source }) => newBranch(page, startAt(page, source)),
   },
   compare: {
     label: 'Compare with…',
@@ -133,12 +140,31 @@ interface OneLabel {
   label: Label
 }
 
+const remoteOf = (page: Page, { kind, ref }: Label): RemoteBranch | undefined =>
+  kind === 'remote' ? remoteBranches(page).find(it => it.ref === ref) : undefined
+
+/** The local branch of that name is opened; if there is none, it is created, and tracks the remote branch. */
+function switchWords(page: Page, remote: RemoteBranch | undefined): string {
+  const name = readable(remote?.name ?? '')
+  return remote && page.branch(remote.name) ? `Open ${name}` : `Switch to a new branch ${name}`
+}
+
 export const labelActions = {
   open: {
     label: 'Open',
     icon: ({ label }) => (label.kind === 'branch' && label.branch.session ? 'bot' : 'sprout'),
     isPossible: ({ label }) => label.kind === 'branch',
     run: ({ page, label }) => page.open({ kind: 'branch', branch: label.name }),
+  },
+  switchTo: {
+    label: 'Switch to it',
+    inMenu: ({ page, label }) => switchWords(page, remoteOf(page, label)),
+    icon: 'branch',
+    isPossible: ({ page, label }) => remoteOf(page, label) !== undefined,
+    run: ({ page, label }) => {
+      const remote = remoteOf(page, label)
+      if (remote) void attempt(page, () => switchTo(page, remote))
+    },
   },
   fetch: {
     label: 'Fetch its remote',
@@ -171,7 +197,7 @@ export const labelActions = {
 export function labelMenu(page: Page, label: Label): Offer {
   const about = { page, label }
   const source = { page, source: sourceOf(label) }
-  const { open, fetch, showOnly, pushTag: sendTag, deleteTag: removeTag } = labelActions
+  const { open, switchTo: switching, fetch, showOnly, pushTag: sendTag, deleteTag: removeTag } = labelActions
   const { branchFromHere, compare, tag } = sourceActions
   const steps = itemsWith(source, Object.values(stepActions), 'none')
   const only = itemsWith(about, [showOnly], 'none')
@@ -182,7 +208,8 @@ export function labelMenu(page: Page, label: Label): Offer {
   }
   const making = itemsWith(source, [compare, branchFromHere, tag], 'none')
   if (label.kind === 'remote') {
-    return { title, groups: [[...making, ...itemsWith(about, [fetch], 'none')], steps, only] }
+    const switches = itemsWith(about, [switching], 'none')
+    return { title, groups: [[...switches, ...making, ...itemsWith(about, [fetch], 'none')], steps, only] }
   }
   const branch = { page, branch: label.name }
   const changing = itemsWith(branch, [branchActions.rename, branchActions.delete], 'none')

@@ -7,6 +7,7 @@ import { type DoneStep, STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { sentence } from '../page/actions.ts'
 import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
 import type { Choice, StepWay } from '../page/dialog-content.ts'
+import { remoteBranches } from '../page/remote-branches.ts'
 import type { Page } from '../page/state.ts'
 import { openRevert } from '../review/history-actions.ts'
 import type { NamedCommit } from '../review/parts-actions.ts'
@@ -291,6 +292,13 @@ async function hasUpstream(page: Page, branch: string): Promise<boolean> {
   return offers !== 'publish'
 }
 
+/** The remote that has a branch of this name: origin before the others. */
+async function remoteWith(page: Page, branch: string): Promise<string | undefined> {
+  await page.graph.needRefs()
+  const remotes = remoteBranches(page).flatMap(({ name, remote }) => (name === branch ? [remote] : []))
+  return remotes.includes('origin') ? 'origin' : remotes[0]
+}
+
 /** Without an upstream branch there is nothing to pull: offers to publish the branch. */
 function offerToPublish(page: Page, branch: string): void {
   const name = readable(branch)
@@ -310,21 +318,24 @@ function offerToPublish(page: Page, branch: string): void {
 export async function pull(page: Page, branch: string, forPush?: string): Promise<void> {
   // The desk's state names a branch's upstream only once the commits ahead and behind are counted, so the server is
   // asked.
-  if (forPush === undefined && !page.branch(branch)?.upstream && !(await hasUpstream(page, branch))) {
+  const isUntracked = forPush === undefined && !page.branch(branch)?.upstream && !(await hasUpstream(page, branch))
+  const namesake = isUntracked ? await remoteWith(page, branch) : undefined
+  if (isUntracked && namesake === undefined) {
     offerToPublish(page, branch)
     return
   }
+  const remote = forPush ?? namesake
   const way = (how: 'fast-forward' | 'merge' | 'rebase', words: string, explains: string): StepWay => ({
     key: how,
     words,
     button: 'Pull',
     explains,
-    step: { step: 'pull', branch, how, ...(forPush !== undefined && { remote: forPush }) },
+    step: { step: 'pull', branch, how, ...(remote !== undefined && { remote }) },
   })
   const name = readable(branch)
   const own = page.branch(branch)?.upstream?.name
-  const isOther = forPush !== undefined && !own?.startsWith(`${forPush}/`)
-  const from = readable(isOther ? `${forPush}/${branch}` : (own ?? 'its upstream branch'))
+  const isOther = remote !== undefined && !own?.startsWith(`${remote}/`)
+  const from = readable(isOther ? `${remote}/${branch}` : (own ?? 'its upstream branch'))
   page.dialog.value = {
     kind: 'step',
     title: `Pull ${from} into ${name}`,
@@ -333,7 +344,7 @@ export async function pull(page: Page, branch: string, forPush?: string): Promis
       way('merge', 'Merge', `Merges ${from} into ${name}.`),
       way('rebase', 'Rebase', `Rebases the commits that only ${name} has onto ${from}.`),
     ],
-    fetches: { step: 'fetch', ...(forPush === undefined ? { branch } : { remote: forPush }) },
+    fetches: { step: 'fetch', ...(remote === undefined ? { branch } : { remote }) },
     first: (page.branch(branch)?.upstream?.ahead ?? 0) > 0 ? 1 : 0,
     isDone: done => {
       const next = { words: 'Push…', run: () => void push(page, branch) }

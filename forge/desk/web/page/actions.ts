@@ -1,6 +1,7 @@
 /** Functions that run an action in the page, with their dialogs, notices and errors. */
-import { named, shortId, toName } from '../ui/names.ts'
+import { named, readable, shortId, toName } from '../ui/names.ts'
 import { branchOf } from './branch-facts.ts'
+import type { RemoteBranch } from './remote-branches.ts'
 import type { Page, Tab } from './state.ts'
 
 interface About {
@@ -39,6 +40,8 @@ export function showWhatCameIn(tab: Tab, moved: { from: string; to: string }): v
 export interface Start {
   commit: string
   words: string
+  /** The remote branch, if the start is one. */
+  remote?: RemoteBranch | undefined
 }
 
 /** The start of a new branch if none is given: the shown commit or branch, else the branch of HEAD. */
@@ -50,17 +53,22 @@ function startHere(page: Page): Start | undefined {
 }
 
 /** Asks for the name of a new branch and creates it. `name` fills the field. */
-export function newBranch(page: Page, start: Start | undefined = startHere(page), name = ''): void {
+export function newBranch(page: Page, start: Start | undefined = startHere(page), name?: string): void {
+  const remote = start?.remote
+  const namesake = remote && !page.branch(remote.name) ? readable(remote.name) : ''
+  // A branch of another name would be pushed to the remote branch that it tracks.
+  const tracks = remote ? ` With the name ${named(remote.name)}, it tracks ${named(remote.words)}.` : ''
   page.dialog.value = {
     kind: 'ask',
     title: 'New branch',
     label: 'Branch name',
-    value: name,
+    value: name ?? namesake,
     button: 'Create branch',
-    ...(start && { hint: `It starts at ${whereOf(start)}.` }),
+    ...(start && { hint: `It starts at ${whereOf(start)}.${tracks}` }),
     run: async typed => {
       const branch = toName(typed)
-      await page.connection.ask('new branch', { branch, from: start?.commit ?? null })
+      const upstream = branch === remote?.name ? { tracks: remote.ref } : {}
+      await page.connection.ask('new branch', { branch, from: start?.commit ?? null, ...upstream })
       page.open({ kind: 'branch', branch })
       page.wantFocus()
     },

@@ -1,0 +1,37 @@
+/** Remote branches, and the local branches that are made of them. */
+import { named } from '../ui/names.ts'
+import type { Page } from './state.ts'
+import { undoButton, untilMore } from './undo.ts'
+
+/** A branch of a remote, as last fetched. `words`: its name with the remote's. */
+export interface RemoteBranch {
+  ref: string
+  remote: string
+  name: string
+  words: string
+  tip: string
+  committed: number | undefined
+}
+
+/** All remote branches, as far as the refs are loaded. */
+export function remoteBranches({ graph }: Page): RemoteBranch[] {
+  const remotes = graph.refs.value?.remotes ?? []
+  return remotes.flatMap(remote =>
+    remote.branches.map(({ ref, name, tip, committed }) => ({
+      ...{ ref, remote: remote.name, name, tip, committed },
+      words: `${remote.name}/${name}`,
+    })),
+  )
+}
+
+/** Opens the local branch with the name of a remote one, and creates it first if there is none, as `git switch` does. */
+export async function switchTo(page: Page, { ref, name, words, tip }: RemoteBranch): Promise<void> {
+  const isNew = page.branch(name) === undefined
+  if (isNew) {
+    const lasts = untilMore(page)
+    await page.connection.ask('new branch', { branch: name, from: tip, tracks: ref })
+    page.tell({ title: `Created ${named(name)}, which tracks ${named(words)}`, lasts, actions: [undoButton(page)] })
+  }
+  page.open({ kind: 'branch', branch: name })
+  page.wantFocus()
+}

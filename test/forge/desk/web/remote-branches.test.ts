@@ -1,0 +1,83 @@
+/** A branch of a remote is worked on: by the list of branches, by its menu, and by pulls and pushes. */
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
+import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
+import { commit, git } from '../../../support/git.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { type DeskPage, showBranch, until, withEachPage } from './page-scene.ts'
+
+setDefaultTimeout(60_000)
+
+if (!hasBrowser) console.warn(NO_BROWSER)
+
+const originOf = (path: string) => join(path, '../origin.git')
+
+/** A remote that has the branches of the repository, none of which tracks it, and proposed/3.0.0. */
+async function withOrigin(path: string): Promise<void> {
+  await git('/', 'clone', '--quiet', '--bare', path, originOf(path))
+  await commit(originOf(path), 'proposed/3.0.0', { 'proposed.md': 'one\n' }, { message: 'Propose' })
+  await git(path, 'remote', 'add', 'origin', originOf(path))
+  await git(path, 'fetch', '--quiet', 'origin')
+}
+
+describe.skipIf(!hasBrowser)('a branch of a remote', () => {
+  let desk: PageDesk
+  let page: DeskPage
+  withEachPage(
+    each => {
+      desk = each.desk
+      page = each.page
+      page.setDefaultTimeout(15_000)
+    },
+    { prepare: withOrigin },
+  )
+
+  const dialog = () => page.getByRole('dialog')
+  const upstreamOf = (branch: string) => desk.git('rev-parse', '--abbrev-ref', `${branch}@{upstream}`)
+  const isShown = (branch: string) =>
+    page.getByRole('tablist', { name: 'Branches' }).getByRole('tab', { name: branch, selected: true }).waitFor()
+
+  test('is in the list of branches, and becomes a local one that tracks it, and is pulled', async () => {
+    await page.keyboard.press('Alt+b')
+    await page.keyboard.type('proposed')
+    await page.getByRole('option', { name: /^origin\/proposed\/3\.0\.0.*remote branch/, selected: true }).waitFor()
+    await page.keyboard.press('Enter')
+    await isShown('proposed/3.0.0')
+    await page.getByText('Created proposed/3.0.0, which tracks origin/proposed/3.0.0').first().waitFor()
+    expect(await desk.tip('proposed/3.0.0')).toBe(await desk.git('rev-parse', 'origin/proposed/3.0.0'))
+    expect(await upstreamOf('proposed/3.0.0')).toBe('origin/proposed/3.0.0')
+    const next = await commit(originOf(desk.path), 'proposed/3.0.0', { 'proposed.md': 'two\n' }, { message: 'Again' })
+    await page.keyboard.press('Alt+p')
+    await dialog().getByRole('button', { name: 'Pull', exact: true }).click()
+    await until(async () => (await desk.tip('proposed/3.0.0')) === next)
+  })
+
+  test('has a menu in the graph that switches to it, and a new branch from it has its name', async () => {
+    await page.keyboard.press('Alt+0')
+    const label = page.locator('.graph-row .label').filter({ hasText: 'origin/proposed/3.0.0' }).first()
+    await label.click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Branch from here…' }).click()
+    await until(async () => (await dialog().getByRole('textbox').inputValue()) === 'proposed/3.0.0')
+    await dialog().getByText('With the name proposed/3.0.0, it tracks origin/proposed/3.0.0.').waitFor()
+    await page.keyboard.press('Escape')
+    await label.click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Switch to a new branch proposed/3.0.0' }).click()
+    await isShown('proposed/3.0.0')
+    expect(await upstreamOf('proposed/3.0.0')).toBe('origin/proposed/3.0.0')
+  })
+
+  test('with the name of a local one without upstream is pulled from, and tracked once that is published', async () => {
+    await showBranch(page, 'retry-jitter')
+    const next = await commit(originOf(desk.path), 'retry-jitter', { 'more.md': 'more\n' }, { message: 'More' })
+    await page.keyboard.press('Alt+p')
+    await dialog().getByRole('heading', { name: 'Pull origin/retry-jitter into retry-jitter' }).waitFor()
+    await dialog().getByRole('button', { name: 'Pull', exact: true }).click()
+    await until(async () => (await desk.tip('retry-jitter')) === next)
+    await until(async () => (await dialog().count()) === 0)
+    await page.keyboard.press('Alt+v')
+    await dialog().getByText('retry-jitter will track origin/retry-jitter.').waitFor()
+    await dialog().getByRole('button', { name: 'Publish' }).click()
+    await page.getByText('retry-jitter tracks origin/retry-jitter now').first().waitFor()
+    expect(await upstreamOf('retry-jitter')).toBe('origin/retry-jitter')
+  })
+})
