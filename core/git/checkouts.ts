@@ -8,7 +8,7 @@ import { setTimeout as sleep } from 'node:timers/promises'
 import { isFull } from '../full-disk.ts'
 import { firstLine, visible } from '../text.ts'
 import type { RefName } from './refs.ts'
-import type { Oid, Repository } from './repository.ts'
+import type { Oid, Path, Repository } from './repository.ts'
 import { GitError, read, run, type Where } from './run.ts'
 
 /** A work tree: its folder, its own git folder, and the ref that its HEAD points to, if any. */
@@ -112,7 +112,26 @@ async function whileLocked(update: () => Promise<void>): Promise<void> {
   await update()
 }
 
-/** Turns git's message about a file that is in the way, or a locked index, into a sentence. Any other message only gets a full stop. */
+/**
+ * The files of a checkout that are not as in a commit, in its folder or in its index. Untracked files do not count, and
+ * nothing is changed.
+ */
+export async function changedIn(repository: Repository, checkout: Checkout, commit: Oid): Promise<Path[]> {
+  const quiet = ['-c', 'core.hooksPath=/dev/null']
+  // Unlike git diff-index, git diff does not list files that only have a new time stamp.
+  const listed = ['diff', '--no-renames', '--no-ext-diff', '--no-textconv', '--name-only', '-z']
+  const where = whereOf(repository, checkout)
+  const [files, index] = await Promise.all([
+    run(where, [...quiet, ...listed, commit, '--']),
+    run(where, [...quiet, ...listed, '--cached', commit, '--']),
+  ])
+  return [files, index].flatMap(({ stdout }) => stdout.toString('latin1').split('\0').slice(0, -1))
+}
+
+/**
+ * Turns git's message about a file that is in the way, or a locked index, into a sentence. Any other message only gets a
+ * full stop.
+ */
 function inWords(message: string): string {
   const words = visible(message)
   const [, changed] = /Entry '(.+)' (?:not uptodate|would be overwritten by merge)/.exec(words) ?? []

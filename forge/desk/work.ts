@@ -186,8 +186,10 @@ export class Work implements AsyncDisposable {
     if (parts.has('drafts')) for (const name of await this.#draftsMoved()) touched.add(name)
     // Another desk may have begun or ended a turn.
     if (parts.has('turns')) await this.chat.turns.look()
-    if (parts.has('checkouts'))
+    if (parts.has('checkouts')) {
       for (const name of await this.#checkoutsMoved()) this.#room.say({ say: 'branch', branch: name })
+      await this.#room.checkouts.look()
+    }
     for (const name of touched) await this.branches.refresh(name).catch(error => this.#complain(error))
   }
 

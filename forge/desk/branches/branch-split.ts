@@ -35,7 +35,8 @@ export async function saveElsewhere(branches: OpenBranches, name: string, to: st
   const { checkouts } = branches.room
   const work = await branches.work(name)
   await verifyNew(branches, to)
-  await checkouts.settled()
+  // The checkout may have been put in order since the save.
+  await checkouts.look()
   const behind = await checkouts.leftBehind(name)
   if (!behind) throw new Failure(`The checkout of ${visiblePath(name)} has followed: its saves need no other branch.`)
   const tip = (await branches.room.objects.info(headRef(name)))?.oid

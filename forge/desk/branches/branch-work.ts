@@ -105,7 +105,7 @@ export type Transition = {
   /** Called before the refs move. Returns a function to call if the refs could not be moved. */
   announce?: () => Promise<() => Promise<void>>
   /** Called after the refs have moved. */
-  arrive: (deed: Deed | undefined) => Promise<void>
+  arrive: () => Promise<void>
 }
 
 /** A locked branch. Only through it are edits collected, drafts written, and refs moved. */
@@ -171,7 +171,7 @@ export async function carryOutTransitions(
     for (const withdraw of withdrawals) await withdraw?.()
     throw error
   }
-  for (const { arrive } of transitions) await arrive(deed)
+  for (const { arrive } of transitions) await arrive()
 }
 
 async function record(
@@ -787,9 +787,9 @@ export class BranchWork {
       { ref: mergingRef(name), from: this.merging, to: waiting },
       this.#draftsMove(made),
     ]
-    const arrive = async (deed: Deed | undefined) => {
+    const arrive = async () => {
       if (head !== undefined) {
-        if (before !== after) checkouts.follow(name, before, after, deed?.kind === 'save')
+        if (before !== after) checkouts.follow(name, before, after)
         this.#isGone = false
       }
       this.#merging = waiting === undefined ? undefined : { commit: waiting, head: after }

@@ -5,7 +5,15 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { type Checkout, followBranch, listCheckouts, mainFolder, whyNotFollowing } from '../../../core/git/checkouts.ts'
+import {
+  type Checkout,
+  changedIn,
+  followBranch,
+  listCheckouts,
+  mainFolder,
+  whyNotFollowing,
+} from '../../../core/git/checkouts.ts'
+import { changedFiles } from '../../../core/git/diffs.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { RefName } from '../../../core/git/refs.ts'
 import { asText, isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
@@ -99,14 +107,14 @@ export class Checkouts {
 
   /**
    * Updates the checkouts of a branch that has moved, in the background and one after the other: {@link settled} waits
-   * for that. A failure is reported once for saves, which are frequent (`isSave`), and each time for all else.
+   * for that. Each failure is reported.
    */
-  follow(branch: string, from: Oid | undefined, to: Oid | undefined, isSave: boolean): void {
+  follow(branch: string, from: Oid | undefined, to: Oid | undefined): void {
     const empty = emptyTree(this.repository.format)
     this.#later(async () => {
       for (const checkout of await this.list())
         if (checkout.head === headRef(branch))
-          await this.#followIn(checkout, branch, { from: from ?? empty, to: to ?? empty, isSave })
+          await this.#followIn(checkout, branch, { from: from ?? empty, to: to ?? empty })
     })
   }
 
@@ -116,10 +124,37 @@ export class Checkouts {
       for (const checkout of await this.list()) {
         const behind = this.pending.get(checkout.gitDir)
         if (checkout.head !== headRef(branch) || behind?.branch !== branch) continue
-        await this.#followIn(checkout, branch, { from: behind.from, to: behind.to, isSave: false })
+        await this.#followIn(checkout, branch, behind)
       }
     })
     await this.settled()
+  }
+
+  /**
+   * Looks again at the checkouts that could not follow their branches. One that was put in order meanwhile, for example
+   * by `git reset --hard` or by a commit there, is not behind any more. Changes nothing in the checkouts.
+   */
+  async look(): Promise<void> {
+    this.#later(async () => {
+      if (![...this.pending.values()].some(({ isTold }) => isTold)) return
+      for (const checkout of await this.list()) await this.#lookInto(checkout)
+    })
+    await this.#last
+  }
+
+  async #lookInto(checkout: Checkout): Promise<void> {
+    const behind = this.pending.get(checkout.gitDir)
+    if (!behind?.isTold || checkout.head !== headRef(behind.branch)) return
+    const tip = (await this.objects.info(`${checkout.head}^{commit}`))?.oid
+    if (tip === undefined) return
+    const changed = new Set(await changedIn(this.repository, checkout, tip))
+    const moved = await changedFiles(this.repository, behind.from, behind.to)
+    if (moved.some(([from, to]) => [from, to].some(path => path !== undefined && changed.has(path)))) return
+    // The branch may have moved while git ran.
+    if (this.pending.get(checkout.gitDir) !== behind) return
+    this.pending.delete(checkout.gitDir)
+    await this.#keep()
+    this.say({ say: 'checkout follows', branch: behind.branch })
   }
 
   /** The checkout that could not follow a branch, and the commits between; `from` is undefined for none. */
@@ -151,7 +186,7 @@ export class Checkouts {
     for (const [gitDir, { branch, from, to }] of [...this.pending]) {
       const checkout = checkouts.find(it => it.gitDir === gitDir && it.head === headRef(branch))
       const tip = (await this.objects.info(headRef(branch)))?.oid ?? emptyTree(this.repository.format)
-      if (checkout && tip === to) await this.#followIn(checkout, branch, { from, to, isSave: true })
+      if (checkout && tip === to) await this.#followIn(checkout, branch, { from, to })
       else this.pending.delete(gitDir)
     }
     if (checkouts.length > 0) await this.#keep()
@@ -176,11 +211,7 @@ export class Checkouts {
     await this.#last
   }
 
-  async #followIn(
-    checkout: Checkout,
-    branch: string,
-    { from, to, isSave }: { from: Oid; to: Oid; isSave: boolean },
-  ): Promise<void> {
+  async #followIn(checkout: Checkout, branch: string, { from, to }: { from: Oid; to: Oid }): Promise<void> {
     const behind = this.pending.get(checkout.gitDir)
     const starts = new Set([behind?.from ?? from, from])
     let why = ''
@@ -195,8 +226,7 @@ export class Checkouts {
     else this.pending.delete(checkout.gitDir)
     await this.#keep()
     if (why === '' && behind?.isTold) this.say({ say: 'checkout follows', branch })
-    if (why !== '' && !(isSave && now?.isTold))
-      this.say({ say: 'checkout left behind', branch, folder: checkout.folder, why })
+    if (why !== '') this.say({ say: 'checkout left behind', branch, folder: checkout.folder, why })
   }
 
   /**

@@ -13,7 +13,10 @@ import { join } from 'node:path'
 import type { Repository } from '../../../core/git/repository.ts'
 import { DRAFTS, MERGING, TURNS } from '../refs.ts'
 
-/** The parts that may have changed: branches, drafts, the turns of AIs, checkouts, or remote branches and tags. */
+/**
+ * The parts that may have changed: branches, drafts, the turns of AIs, checkouts (which branch is checked out, or what
+ * is staged), or remote branches and tags.
+ */
 export type WatchedPart = 'branches' | 'drafts' | 'turns' | 'checkouts' | 'remotes'
 
 /** The interval of the checks, in milliseconds. */
@@ -106,11 +109,11 @@ export class Watch implements AsyncDisposable {
       const linked = join(commonDir, 'worktrees')
       const look = await lookInto(linked, before?.get(linked), timeOf)
       const gitDirs = [commonDir, ...look.below]
-      const heads = await lookAt(
-        gitDirs.flatMap(gitDir => [join(gitDir, 'HEAD'), join(gitDir, TABLES)]),
+      const own = await lookAt(
+        gitDirs.flatMap(gitDir => ['HEAD', 'index', TABLES].map(name => join(gitDir, name))),
         timeOf,
       )
-      return new Map([...heads, [linked, look]])
+      return new Map([...own, [linked, look]])
     }
     const files = [
       join(commonDir, 'packed-refs'),

@@ -1,6 +1,6 @@
 /** The user's checkout: it follows a save as with `git checkout`, and is not changed otherwise. */
 
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { createHash } from 'node:crypto'
 import { chmod, lstat, mkdir, readdir, readFile, readlink, rm, utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
@@ -103,7 +103,7 @@ test('a file with only a new time stamp does not keep a checkout from following'
   expect(await readFile(join(desk.path, 'a.txt'), 'utf8')).toBe('a\nsaved\n')
 })
 
-test('a local change in the way prevents any change of the checkout, with one notice', async () => {
+test('a local change in the way prevents any change of the checkout, and each save says so', async () => {
   await using desk = await makeDesk({ files: FILES })
   await writeFile(join(desk.path, 'a.txt'), 'mine, not saved\n')
   const before = await snapshot(desk.path)
@@ -119,14 +119,13 @@ test('a local change in the way prevents any change of the checkout, with one no
   delete after['.git/index']
   expect(after).toEqual(before)
   const said = desk.news.filter(it => it.say === 'checkout left behind')
-  expect(said).toEqual([
-    {
-      say: 'checkout left behind',
-      branch: 'main',
-      folder: desk.path,
-      why: 'a.txt has changes there that are not committed.',
-    },
-  ])
+  const news = {
+    say: 'checkout left behind' as const,
+    branch: 'main',
+    folder: desk.path,
+    why: 'a.txt has changes there that are not committed.',
+  }
+  expect(said).toEqual([news, news, news])
   // Once nothing is in the way, the checkout follows from the commit it is at.
   await desk.git('restore', '--source', 'main~3', '--staged', '--worktree', 'a.txt')
   await editor.type('last\n')
@@ -135,6 +134,55 @@ test('a local change in the way prevents any change of the checkout, with one no
   await desk.work.flush()
   expect(await desk.git('status', '--porcelain')).toBe('')
   expect(desk.news).toContainEqual({ say: 'checkout follows', branch: 'main' })
+})
+
+describe('a checkout that was left behind and put in order', () => {
+  const follows = (desk: Desk) => desk.news.filter(it => it.say === 'checkout follows').length
+  const behind = (desk: Desk) => desk.news.filter(it => it.say === 'checkout left behind').length
+
+  /** A desk with a save that the checkout could not follow, since a.txt was changed there. */
+  async function oneBehind() {
+    const desk = await makeDesk({ files: FILES })
+    await writeFile(join(desk.path, 'a.txt'), 'mine, not saved\n')
+    const editor = await edit(desk.work, 'main', 'a.txt')
+    await editor.type('saved\n')
+    await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
+    await desk.work.flush()
+    return { desk, editor }
+  }
+
+  for (const [how, putInOrder] of Object.entries({
+    'by a reset': (desk: Desk) => desk.git('reset', '-q', '--hard'),
+    'by a stash': (desk: Desk) => desk.git('stash', '-q'),
+    'by a commit': (desk: Desk) => desk.git('commit', '-q', '-a', '-m', 'Mine'),
+  })) {
+    test(`${how} is seen without another save`, async () => {
+      const { desk } = await oneBehind()
+      await using _ = desk
+      await desk.work.look()
+      expect(follows(desk)).toBe(0)
+      await putInOrder(desk)
+      // A change of a file that the save did not touch does not matter.
+      await writeFile(join(desk.path, 'b.txt'), 'changed there\n')
+      await desk.work.look()
+      expect(follows(desk)).toBe(1)
+      const elsewhere = ask(desk.work, 'save elsewhere', { branch: 'main', to: 'other' })
+      expect(await refusedBy(elsewhere)).toThrow('The checkout of main has followed')
+    })
+  }
+
+  test('is behind again at the next save that a local change is in the way of, and that is said', async () => {
+    const { desk, editor } = await oneBehind()
+    await using _ = desk
+    expect(behind(desk)).toBe(1)
+    await desk.git('reset', '-q', '--hard')
+    await writeFile(join(desk.path, 'a.txt'), 'mine again\n')
+    await editor.type('saved, too\n')
+    await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
+    await desk.work.flush()
+    expect(await desk.git('status', '--porcelain')).toBe('MM a.txt')
+    expect(behind(desk)).toBe(2)
+  })
 })
 
 test('an untracked file is not overwritten by a saved file of the same name', async () => {
@@ -320,7 +368,7 @@ async function leftBehind() {
   const saved = (await ask(desk.work, 'save', { branch: 'main', paths: 'all' })).commit ?? ''
   await editor.type('draft\n')
   await desk.work.flush()
-  expect(desk.news.filter(it => it.say === 'checkout left behind')).toHaveLength(1)
+  expect(desk.news.filter(it => it.say === 'checkout left behind')).toHaveLength(2)
   return { desk, before, saved }
 }
 

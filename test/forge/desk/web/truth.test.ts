@@ -104,25 +104,33 @@ describe.skipIf(!hasBrowser)('the page says what is true', () => {
     await until(async () => (await page.getByRole('alert').count()) === 0)
   })
 
-  test('a checkout that was left behind is said until it follows', async () => {
+  test('a checkout that was left behind is said until it is in order, at each save, also after it was dismissed', async () => {
     const folder = `${desk.path}-checkout`
     await desk.git('worktree', 'add', '--quiet', folder, 'main')
     const save = async () => {
+      const before = await desk.tip('main')
       await page.keyboard.type('x')
       await page.keyboard.press('Control+s')
+      await until(async () => (await desk.tip('main')) !== before)
     }
+    const notice = page.locator('.notice').filter({ hasText: 'stays behind' })
     await writeFile(`${folder}/README.md`, 'Changed in a terminal.\n')
     await open('README.md')
     for (let saves = 0; saves < 2; saves++) {
-      const before = await desk.tip('main')
       await save()
-      await until(async () => (await desk.tip('main')) !== before)
-      await page.getByText('stays behind').waitFor()
+      await notice.waitFor()
+      expect(await page.locator('.notice').count()).toBe(1)
+      await notice.getByRole('button', { name: 'Dismiss' }).click()
+      await notice.waitFor({ state: 'detached' })
+      await editor().focus()
     }
-    expect(await page.locator('.notice').count()).toBe(1)
-    await desk.git('-C', folder, 'reset', '--quiet', '--hard')
     await save()
-    await until(async () => (await page.locator('.notice').count()) === 0)
+    await notice.waitFor()
+    await desk.git('-C', folder, 'reset', '--quiet', '--hard')
+    await notice.waitFor({ state: 'detached' })
+    await writeFile(`${folder}/README.md`, 'Changed again.\n')
+    await save()
+    await notice.waitFor()
   })
 
   test('undo and redo leave one message, for as long as there is a way back', async () => {
