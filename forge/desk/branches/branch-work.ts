@@ -696,7 +696,7 @@ export class BranchWork {
     let renamed: Renamed[] = []
     const merged = await this.#merged(async drafts => {
       const next = await mergeDrafts(objects, noDrafts(this.tip), drafts, noDrafts(tip))
-      renamed = await this.#renamedOutside(tip, drafts, next)
+      renamed = await this.#renamedBetween(drafts, next)
       return next
     })
     // The open files follow in the same step in which the drafts change: an edit comes before both or after both.
@@ -719,14 +719,14 @@ export class BranchWork {
     return { from: moved.from, to: tip, commits: moved.commits + commits, by: names }
   }
 
-  /** The open files that the new commit of the branch has under another name, as git detects renames. */
-  async #renamedOutside(tip: Oid, before: Drafts, after: Drafts): Promise<Renamed[]> {
+  /** The open files that the next commit of the branch has under another name, as git detects renames. */
+  async #renamedBetween(before: Drafts, after: Drafts): Promise<Renamed[]> {
     const { objects } = this.room
-    if (this.tip === undefined) return []
+    if (before.tip === undefined || after.tip === undefined || before.tip === after.tip) return []
     const missing = new Set(await this.#files.missingIn(after))
     if (missing.size === 0) return []
     const renamed: Renamed[] = []
-    for (const [from, to] of await changedFiles(objects.repository, this.tip, tip)) {
+    for (const [from, to] of await changedFiles(objects.repository, before.tip, after.tip)) {
       if (from === undefined || to === undefined || !missing.has(from)) continue
       const [own, there] = [await entryIn(objects, before, to), await entryIn(objects, after, to)]
       if (!own && there) renamed.push({ from, to })
@@ -788,12 +788,14 @@ export class BranchWork {
       this.#draftsMove(made),
     ]
     const arrive = async () => {
+      // Open files follow the renames of the operation, or those that git detects in what it brought.
+      const followed = renamed?.length ? renamed : await this.#renamedBetween(this.#drafts, drafts)
       if (head !== undefined) {
         if (before !== after) checkouts.follow(name, before, after)
         this.#isGone = false
       }
       this.#merging = waiting === undefined ? undefined : { commit: waiting, head: after }
-      if (renamed) this.#reopen(renamed)
+      this.#reopen(followed)
       if (deleted) this.#files.keepDeleted(this.#drafts, deleted)
       await this.#showWritten(made?.oid, drafts)
     }

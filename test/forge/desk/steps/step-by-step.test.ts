@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Step } from '../../../../forge/desk/contract/steps.ts'
 import { ask, edit, PERSON, textOf } from '../../../support/desk.ts'
 import { commit, gitWith, show } from '../../../support/git.ts'
-import { makePair, type Pair, type Sides } from '../../../support/merging.ts'
+import { lines, makePair, type Pair, type Sides } from '../../../support/merging.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { makeFolder } from '../../../support/repository.ts'
 
@@ -232,6 +232,31 @@ test('drafts move along, and checkouts follow', async () => {
   expect(await desk.git('status', '--porcelain')).toBe('')
   expect(await readFile(join(desk.path, 'theirs.txt'), 'utf8')).toBe('t\n')
 })
+
+test.each(['merge', 'rebase', 'move'] as const)(
+  'open files follow the renames that a %s brings, with their drafts, and follow its undo and redo',
+  async step => {
+    const [one, other] = [lines(), lines({ 1: 'another' })]
+    const theirs = { 'a.txt': null, 'lib/a.txt': one, 'b.txt': null, 'lib/b.txt': other }
+    await using desk = await makePair({ base: { 'a.txt': one, 'b.txt': other }, ours: {}, theirs })
+    const { work } = desk
+    await (await edit(work, 'main', 'a.txt')).type('typed\n')
+    await edit(work, 'main', 'b.txt')
+    const followed = () =>
+      desk.news.splice(0).flatMap(it => (it.say === 'renamed file' ? [`${it.from} → ${it.to}`] : []))
+    if (step === 'rebase') await work.steps.do({ step, branch: 'main', onto: desk.source })
+    else if (step === 'merge') await work.steps.do({ step, source: desk.source, onto: 'main' })
+    else await work.steps.do({ step, branch: 'main', to: desk.source })
+    expect(followed()).toEqual(['a.txt → lib/a.txt', 'b.txt → lib/b.txt'])
+    expect(await textOf(work, 'main', 'lib/a.txt')).toBe(`${one}typed\n`)
+    await work.undo()
+    expect(followed()).toEqual(['lib/a.txt → a.txt', 'lib/b.txt → b.txt'])
+    expect(await textOf(work, 'main', 'a.txt')).toBe(`${one}typed\n`)
+    await work.redo()
+    expect(followed()).toEqual(['a.txt → lib/a.txt', 'b.txt → lib/b.txt'])
+    expect(await textOf(work, 'main', 'lib/a.txt')).toBe(`${one}typed\n`)
+  },
+)
 
 test('a preview names checkouts that can’t follow, and hooks that do not run', async () => {
   await using desk = await makePair(CLEAN, {})
