@@ -344,20 +344,22 @@ function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
   const { own, ofRuns } = splitByRun(branches)
   const found = best(own, words, ({ name }) => readable(name), limit)
   if (words !== '') found.push(...best(ofRuns, words, ({ name }) => readable(name), limit - found.length))
-  const options = found.map(({ item, name }): Option => ({
-    key: `branch ${item.name}`,
-    icon: <Icon name={item.session ? 'bot' : 'sprout'} tone={item.session ? 'by-ai' : ''} />,
-    words: <bdi>{name}</bdi>,
-    end: (
-      <span class="meta">
-        {item.drafts.length > 0 ? 'draft · ' : ''}
-        {age(item.committed)}
-      </span>
-    ),
-    run: () => {
-      page.open({ kind: 'branch', branch: item.name })
-    },
-  }))
+  const options = found.map(
+    ({ item, name }): Option => ({
+      key: `branch ${item.name}`,
+      icon: <Icon name={item.session ? 'bot' : 'sprout'} tone={item.session ? 'by-ai' : ''} />,
+      words: <bdi>{name}</bdi>,
+      end: (
+        <span class="meta">
+          {item.drafts.length > 0 ? 'draft · ' : ''}
+          {age(item.committed)}
+        </span>
+      ),
+      run: () => {
+        page.open({ kind: 'branch', branch: item.name })
+      },
+    }),
+  )
   options.push(...remoteOptions(page, words, limit - options.length))
   if (!isAlone) return options
   const isTaken = branches.some(({ name }) => readable(name) === words)

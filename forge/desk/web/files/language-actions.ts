@@ -5,6 +5,7 @@ import type { Abilities, Proposed } from '../../contract/language.ts'
 import { positionAt, showHover, showSignatures } from '../editor/language-tools.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import { attempt } from '../page/actions.ts'
+import { isInConflict } from '../page/branch-facts.ts'
 import type { Page } from '../page/state.ts'
 import { undoHere, untilMore } from '../page/undo.ts'
 import type { Actions } from '../ui/action.ts'
@@ -30,19 +31,22 @@ const can = (ability: 'renames' | 'fixes') => (about: ShownFile) =>
 
 const hasServer = (about: ShownFile): boolean => abilities(about) !== undefined
 
+/** In a branch with conflicts, the same keys go from one to the next. */
+const hasKeysOfProblems = (about: ShownFile): boolean => hasServer(about) && !isInConflict(about.page, about.tab)
+
 export const languageActions = {
   nextProblem: {
     label: 'Next problem',
     keys: 'F8',
     icon: 'arrow-down',
-    isPossible: hasServer,
+    isPossible: hasKeysOfProblems,
     run: about => fileOf(about)?.run(nextDiagnostic),
   },
   previousProblem: {
     label: 'Previous problem',
     keys: 'Shift+F8',
     icon: 'arrow-up',
-    isPossible: hasServer,
+    isPossible: hasKeysOfProblems,
     run: about => fileOf(about)?.run(previousDiagnostic),
   },
   problems: {

@@ -1,14 +1,18 @@
 /** Actions on a waiting merge: resolve a file, ask the AI, finish, abort. */
-import type { Merging } from '../../contract/merging.ts'
+import type { Merging, MergingFile } from '../../contract/merging.ts'
 import { attempt } from '../page/actions.ts'
-import { branchOf, mergingFile } from '../page/branch-facts.ts'
+import { branchOf, isInConflict, mergingFile, mergingFiles } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
+import { shownKeys } from '../ui/keys.ts'
 import { named, readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
 const TOPIC = 'merging'
+
+/** The keys that finish a merge. */
+export const FINISH_KEYS = 'Alt+Shift+F'
 
 /** Shows the conflicts of drafts with the branch's new commit, starting at the first. */
 export async function resolveDrafts(page: Page, tab: Tab): Promise<void> {
@@ -151,26 +155,67 @@ export async function goToFirstConflict(page: Page, tab: Tab): Promise<void> {
   await goToConflict(page, tab, 1)
 }
 
-/** Goes to the next or previous open conflict: in this file, else in another one. */
+/**
+ * Goes to the next or previous open conflict: in this file, else in another one. If none is left, says so, and how the
+ * merge is finished.
+ */
 export async function goToConflict(page: Page, tab: Tab, by: 1 | -1): Promise<void> {
   const shown = tab.active.peek()
   const known = tab.merging.latest.peek() ?? (await tab.merging.known())
   // If the user has opened another view meanwhile, that one stays.
   if (page.tab.peek() !== tab || tab.active.peek() !== shown) return
   const { path } = tab
-  const open = (known?.files ?? []).filter(({ state }) => state === 'open')
+  const { goingTo } = tab.merging
+  const all = mergingFiles(page, tab)
+  const open = all.filter(({ state }) => state === 'open')
+  const isHere = open.some(other => other.path === path)
+  // The shown file is still loading: its first conflict is the next one.
+  if (isHere && goingTo?.path === path) return
   const file = path === undefined ? undefined : page.files.find(tab.at, path)
   const hasOthers = open.some(other => other.path !== path)
-  if (file?.goToConflict(by, hasOthers ? 'cursor' : 'cursor, wrapping')) return
-  const at = open.findIndex(other => other.path === path)
-  const [begin, end] = [0, -1]
-  const next = open.at(at >= 0 ? (at + by) % open.length : by === 1 ? begin : end)
-  if (!next) {
-    page.spoken.value = 'No conflict is left'
+  if (isHere && file?.goToConflict(by, hasOthers ? 'cursor' : 'cursor, wrapping')) return
+  const next = nextFile(all, open, path, by)
+  if (next === undefined) {
+    const branch = branchOf(tab)
+    if (known && branch !== undefined)
+      await attempt(page, () => sayNoneLeft(page, tab, branch), { branch, topic: TOPIC })
     return
   }
-  tab.merging.goingTo = { path: next.path, by }
-  // The conflict focuses itself when it is drawn.
-  if (next.path === path) page.wantFocus()
-  else tab.show({ kind: 'file', path: next.path })
+  if (next !== path) {
+    tab.merging.goingTo = { path: next, by }
+    tab.show({ kind: 'file', path: next })
+    return
+  }
+  // The conflict focuses itself when it is drawn. The choice of a whole file may be drawn already.
+  const sides = tab.merging.files.peek().get(next)
+  if (sides && sides.mark === undefined) page.wantFocus()
+  else tab.merging.goingTo = { path: next, by }
+}
+
+/** The next or previous file with open conflicts in the order of all files, around the end. */
+function nextFile(
+  all: readonly MergingFile[],
+  open: readonly MergingFile[],
+  path: string | undefined,
+  by: 1 | -1,
+): string | undefined {
+  const files = by === 1 ? all : all.toReversed()
+  const at = files.findIndex(file => file.path === path)
+  const around = [...files.slice(at + 1), ...files.slice(0, at + 1)]
+  return around.find(file => open.includes(file))?.path
+}
+
+/**
+ * Says that no conflict is left, or why the merge can't be finished yet. Finish gets the focus, if it is shown: the key
+ * of a choice, pressed once too often, is not typed into the text then.
+ */
+async function sayNoneLeft(page: Page, tab: Tab, branch: string): Promise<void> {
+  page.places.focus('finish')
+  // The server may still count a conflict that was just resolved here.
+  await settle(page, branch, 'all')
+  const known = await page.connection.ask('merging', { branch })
+  if (!known) return
+  const way = known.kind === 'drafts' ? 'save the files' : `finish with ${shownKeys(FINISH_KEYS)}`
+  const title = known.notYet ?? `No conflicts are left: ${way}`
+  page.tell({ topic: TOPIC, branch, title, lasts: now => isInConflict(now, tab) }, 'info')
 }

@@ -3,7 +3,7 @@
 import { canAskAi, isInConflict, isMerging, mergingFiles } from '../page/branch-facts.ts'
 import type { Page, Tab } from '../page/state.ts'
 import type { Actions } from '../ui/action.ts'
-import { abort, askAi, finish, goToConflict, update } from './merging-actions.ts'
+import { abort, askAi, FINISH_KEYS, finish, goToConflict, update } from './merging-actions.ts'
 
 interface InTab {
   page: Page
@@ -11,6 +11,9 @@ interface InTab {
 }
 
 const isOn = ({ page, tab }: InTab): boolean => isMerging(page, tab)
+
+/** Whether there are conflicts, or there were. */
+const isOfConflicts = ({ page, tab }: InTab): boolean => isInConflict(page, tab)
 
 /** Whether conflicts may be unresolved; also true while the list of files is loading. */
 function mayBeLeft({ page, tab }: InTab): boolean {
@@ -23,14 +26,14 @@ export const mergingActions = {
     label: 'Next conflict',
     keys: 'F8',
     icon: 'arrow-down',
-    isPossible: mayBeLeft,
+    isPossible: isOfConflicts,
     run: ({ page, tab }) => goToConflict(page, tab, 1),
   },
   previous: {
     label: 'Previous conflict',
     keys: 'Shift+F8',
     icon: 'arrow-up',
-    isPossible: mayBeLeft,
+    isPossible: isOfConflicts,
     run: ({ page, tab }) => goToConflict(page, tab, -1),
   },
   askForAll: {
@@ -42,7 +45,7 @@ export const mergingActions = {
   },
   finish: {
     label: 'Finish the merge',
-    keys: 'Alt+Shift+F',
+    keys: FINISH_KEYS,
     icon: 'check',
     isPossible: isOn,
     run: ({ page, tab }) => finish(page, tab),

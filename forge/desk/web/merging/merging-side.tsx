@@ -140,6 +140,7 @@ function Glyph({ file: { state, by } }: { file: MergingFile }) {
 function End({ tab, merging }: { tab: Tab; merging: Merging }) {
   const page = usePage()
   const why = useId()
+  const button = usePlace<HTMLButtonElement>('finish')
   const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
   const isLocked = isAtWork(page, branch)
   const reason = isLocked ? 'The AI is at work here: wait for it, or stop it.' : whyNotFinished(page, merging)
@@ -170,6 +171,7 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
         {merging.canUpdate ? <Button words="Update" isOff={isLocked} onClick={() => update(page, tab)} /> : null}
         <button
           type="button"
+          ref={button}
           class="button main"
           aria-disabled={reason !== undefined || isEnding.value}
           aria-describedby={reason === undefined ? undefined : why}

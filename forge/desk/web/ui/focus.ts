@@ -20,6 +20,8 @@ export type PlaceName =
   | 'branch tab'
   | 'explorer'
   | 'conflicted files'
+  /** The button that finishes a merge. */
+  | 'finish'
   | 'runs'
   | 'approval'
   | 'model'

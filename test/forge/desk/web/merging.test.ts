@@ -8,8 +8,8 @@ import { commit, git } from '../../../support/git.ts'
 import { type PageDesk, type PageDeskOptions, tabOf } from '../../../support/page-desk.ts'
 import { modelsOf, ScriptedModel } from '../../../support/scripted-model.ts'
 import { findings } from './axe.ts'
-import { BRANCH, CLAIM, LOGO, mergingTemplate, POSTGRES, rebasingTemplate, settled } from './merge-scene.ts'
-import { type DeskPage, openPage, openScene, until } from './page-scene.ts'
+import { BRANCH, CLAIM, LOGO, mergingTemplate, POSTGRES, rebasingTemplate, settled, upstreamIn } from './merge-scene.ts'
+import { type DeskPage, openPage, openScene, templateOf, until } from './page-scene.ts'
 
 const template = mergingTemplate()
 const LINES = Array.from({ length: 300 }, (_, at) => `line ${at}\n`).join('')
@@ -244,6 +244,53 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await hasFocus(conflict(1))
     await page.keyboard.press('F8')
     await hasFocus(conflict(2))
+  })
+
+  test('says that no conflict is left, and how it is finished, instead of going into the text', async () => {
+    await open(mergingTemplate(LOGO))
+    const hasFocus = (box: ReturnType<typeof conflict>) =>
+      until(() => box.evaluate(element => element === document.activeElement))
+    const whole = page.getByRole('region', { name: 'Conflict', exact: true })
+    await page.keyboard.press('F8')
+    await hasFocus(whole)
+    await page.keyboard.press('1')
+    await files().getByRole('region', { name: 'Resolved' }).getByText('logo.png').waitFor()
+    // The next file in the list follows one that is resolved, too.
+    await page.keyboard.press('F8')
+    await hasFocus(conflict(1))
+    await page.keyboard.press('2')
+    await hasFocus(conflict(2))
+    await page.keyboard.press('2')
+    await page.keyboard.press('F8')
+    await hasFocus(conflict(1, 1))
+    // The server has not heard yet that the last one is resolved.
+    const answer = desk.proxy.hold('edit')
+    await page.keyboard.press('2')
+    await page.keyboard.press('F8')
+    await hasFocus(page.getByRole('button', { name: 'Finish', exact: true }))
+    await page.keyboard.press('2')
+    answer()
+    await page.locator('.toast').getByText('No conflicts are left: finish with Alt Shift F').waitFor()
+    await textIs(POSTGRES, 'export class PostgresStore {\n  claim = 2\n}\n')
+    await page.keyboard.press('Enter')
+    await desk.isMessage(BRANCH, `Merge branch 'upstream' into ${BRANCH}`)
+    expect(await desk.git('show', `${BRANCH}:${POSTGRES}`)).toBe('export class PostgresStore {\n  claim = 2\n}')
+  })
+
+  test('begins at the first conflict, however soon the key is pressed that goes to the next one', async () => {
+    await open(templateOf(async path => void (await upstreamIn(path, BRANCH))))
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type(`>Merge a branch into ${BRANCH}`)
+    await page.keyboard.press('Enter')
+    await page.getByRole('option').filter({ hasText: 'upstream' }).last().click()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    const answer = desk.proxy.hold('conflict')
+    await page.getByRole('button', { name: /^Merge and resolve/ }).click()
+    await page.getByRole('tab', { name: 'index.ts', selected: true }).waitFor()
+    await page.keyboard.press('F8')
+    answer()
+    await until(() => conflict(1, 1).evaluate(element => element === document.activeElement))
+    await page.getByRole('tab', { name: 'index.ts', selected: true }).waitFor()
   })
 
   test('numbers the lines of the file, behind a conflict that is left as on our side', async () => {
