@@ -51,15 +51,6 @@ describe.skipIf(!hasBrowser)('the page says what is true', () => {
     answer()
   })
 
-  test('Ctrl+S saves all drafts where no file is shown', async () => {
-    await open('README.md')
-    await page.keyboard.type('x')
-    await desk.isText('main', 'README.md', text => text.includes('x'))
-    await page.keyboard.press('Alt+h')
-    await page.keyboard.press('Control+s')
-    await desk.isMessage('main', 'edit: README.md')
-  })
-
   test('how far a branch is from its upstream is said where it is', async () => {
     expect(await status().getByText('↑').count()).toBe(0)
     const origin = await bare(`${desk.path}-origin.git`)
