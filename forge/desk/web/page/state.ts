@@ -539,9 +539,12 @@ export class Page {
       if (this.#tabOf(branch)) return
       const index = Math.min(closed.index, this.tabs.peek().length)
       const active = this.active.peek()
+      const toast = this.shownToast
       batch(() => {
         this.tabs.value = this.tabs.peek().toSpliced(index, 0, new Tab(this, closed.layout.at, closed.layout))
         this.active.value = closed.isShown ? index : active + (active >= index ? 1 : 0)
+        // The news of the undo, which may have come before, is shown where its view leads.
+        if (toast) this.toast.value = { ...toast, place: this.place }
       })
     }
     const isThere = computed(() => this.branch(branch) !== undefined)

@@ -97,6 +97,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
     await branches().getByRole('tab', { name: 'retry-jitter , drafts', selected: true }).waitFor()
     await files.getByRole('tab', { name: 'README.md , draft', selected: true }).waitFor()
+    await page.locator('.toast').getByText('Undone: delete the branch retry-jitter').waitFor()
     await page.reload()
     await branches().getByRole('tab', { name: 'retry-jitter , drafts', selected: true }).waitFor()
     await files.getByRole('tab', { name: 'README.md , draft', selected: true }).waitFor()
