@@ -124,6 +124,12 @@ export function markedPartsOf(text: string, length: number): MarkedPart[] | unde
   return parts
 }
 
+/** Whether the last line of a text is the last marker of a conflict. */
+export function endsInConflict(text: string, length: number): boolean {
+  const last = markedPartsOf(text, length)?.at(-1)
+  return last !== undefined && 'ours' in last
+}
+
 /** Counts the conflicts left in a text; a stray marker line counts as one. */
 export function marksLeft(text: string, length: number): number {
   const counts = ['<', '|', '=', '>'].map(

@@ -9,7 +9,7 @@
 
 import { Failure } from '../../../core/failure.ts'
 import { isAncestor } from '../../../core/git/commits.ts'
-import { marksLeft, withSide } from '../../../core/git/conflict-marks.ts'
+import { endsInConflict, marksLeft, withSide } from '../../../core/git/conflict-marks.ts'
 import { changedFiles } from '../../../core/git/diffs.ts'
 import type { Maintenance } from '../../../core/git/maintenance.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
@@ -411,12 +411,19 @@ export class BranchWork {
     })
   }
 
-  /** Applies an edit of a file with conflicts: `bytes` is its text with markers, and the draft is our side of that. */
-  #typedIn(clash: Clashing, { oid, bytes }: { oid: Oid; bytes: Buffer }): Clashing {
+  /**
+   * Applies an edit of a file with conflicts: `bytes` is its text with markers, and the draft is our side of that.
+   * `before`: the draft before the edit.
+   */
+  #typedIn(clash: Clashing, before: Buffer | undefined, { oid, bytes }: { oid: Oid; bytes: Buffer }): Clashing {
     const { working } = clash
     if (!working) return { ...clash, draft: oid, bytes }
     const text = bytes.toString('latin1')
-    const own = Buffer.from(withSide(text, working.mark, 'ours') ?? text, 'latin1')
+    const ours = withSide(text, working.mark, 'ours') ?? text
+    // In a conflict at the end of a text, our side has a line end before the next marker even if the draft has none.
+    const hasNoLineEnd = before !== undefined && before.length > 0 && !before.toString('latin1').endsWith('\n')
+    const isCut = hasNoLineEnd && endsInConflict(text, working.mark)
+    const own = Buffer.from(isCut ? ours.replace(/\r?\n$/, '') : ours, 'latin1')
     const draft = oidOf(this.room.objects.repository.format, { type: 'blob', bytes: own })
     const left = marksLeft(text, working.mark)
     return { ...clash, draft, bytes: own, working: { ...working, oid, bytes, left } }
@@ -439,8 +446,12 @@ export class BranchWork {
 
   async #collect(): Promise<void> {
     const { objects } = this.room
-    const typed = [...this.#files.typed].map(async path => [path, await entryInTip(objects, this.tip, path)] as const)
-    for (const [path, saved] of await Promise.all(typed)) {
+    const typed = [...this.#files.typed].map(async path => {
+      const { bytes, draft } = this.#drafts.clashes.get(path) ?? {}
+      const before = bytes ?? (draft === undefined ? undefined : (await objects.read(draft))?.bytes)
+      return [path, await entryInTip(objects, this.tip, path), before] as const
+    })
+    for (const [path, saved, before] of await Promise.all(typed)) {
       // No await from here on: an edit comes before all of this or after it.
       const bytes = this.#files.take(path)
       if (!bytes) continue
@@ -449,7 +460,7 @@ export class BranchWork {
       const files = new Map(this.#drafts.files)
       const clashes = new Map(this.#drafts.clashes)
       const clash = clashes.get(path)
-      if (clash) clashes.set(path, this.#typedIn(clash, { oid, bytes }))
+      if (clash) clashes.set(path, this.#typedIn(clash, before, { oid, bytes }))
       else if (saved?.oid === oid && saved.mode === mode) files.delete(path)
       else files.set(path, { mode, oid, bytes })
       this.#drafts = { ...this.#drafts, files, clashes }

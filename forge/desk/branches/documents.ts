@@ -3,6 +3,7 @@ import { ChangeSet, type ChangeSpec, Text } from '@codemirror/state'
 import { diffArrays } from 'diff'
 import { Failure } from '../../../core/failure.ts'
 import type { Edit } from '../contract/branches.ts'
+import { afterTyped, typedAfter } from '../contract/concurrent-edits.ts'
 import { byteSizeOf, refusalOf, sizeAfter } from '../contract/editable-text.ts'
 import { encode, type Form } from '../reading/text.ts'
 
@@ -89,15 +90,14 @@ export class Document {
       this.#size = byteSizeOf(this.#text, this.#form)
       return undefined
     }
-    // At the same position the server's lines come first, as in a window that receives them.
-    const change = whole.map(this.#since, true)
+    const change = afterTyped(whole, this.#since)
     const { version } = this
     this.#text = change.apply(this.#text)
     this.#size = byteSizeOf(this.#text, this.#form)
     this.#version++
     // `text` becomes the marked text, and the edits made since the mark are rebased onto it.
     this.#marked = whole.apply(this.#marked)
-    this.#since = this.#since.map(whole)
+    this.#since = typedAfter(whole, this.#since)
     return { version, edit: { client: SERVER, changes: change.toJSON() } }
   }
 }
@@ -138,14 +138,18 @@ const MAX_EDITED_LINES = 2_000
  * its line, even if conflict markers are inserted around it.
  */
 export function changeBetween(before: string, after: string): ChangeSet {
-  const hunks = diffArrays(linesOf(before), linesOf(after), { maxEditLength: MAX_EDITED_LINES })
+  // A last line without a line end equals one with it.
+  const hunks = diffArrays(linesOf(`${before}\n`), linesOf(`${after}\n`), { maxEditLength: MAX_EDITED_LINES })
   if (!hunks) return ChangeSet.of(replacement(0, before, after), before.length)
   const changes: ChangeSpec[] = []
   let from = 0
   let removed = ''
   let added = ''
   const end = () => {
-    if (removed !== added) changes.push(replacement(from, removed, added))
+    // What is inserted or removed at the very end has the line end before it rather than the one after it.
+    const isAtEnd = from + removed.length > before.length && (removed === '' || added === '')
+    if (isAtEnd) changes.push(replacement(from - 1, shifted(removed), shifted(added)))
+    else if (removed !== added) changes.push(replacement(from, removed, added))
     from += removed.length
     removed = ''
     added = ''
@@ -163,8 +167,11 @@ export function changeBetween(before: string, after: string): ChangeSet {
   return ChangeSet.of(changes, before.length)
 }
 
+/** Lines with their last line end moved to their start. */
+const shifted = (lines: string): string => (lines === '' ? '' : `\n${lines.slice(0, -1)}`)
+
 /** The lines of a text, each with its line end. */
-const linesOf = (text: string): string[] => text.match(/[^\n]*\n|[^\n]+/g) ?? []
+const linesOf = (text: string): string[] => text.match(/[^\n]*\n/g) ?? []
 
 /** The replacement of everything between the common start and the common end. */
 function replacement(at: number, before: string, after: string): ChangeSpec {

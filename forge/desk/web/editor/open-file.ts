@@ -20,6 +20,7 @@ import {
 import { EditorView } from '@codemirror/view'
 import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Edit, File } from '../../contract/branches.ts'
+import { afterTyped, insertsBehindLastLine, typedAfter } from '../../contract/concurrent-edits.ts'
 import { type Form, insertedBy } from '../../contract/editable-text.ts'
 import type { Abilities, LanguageState, Problem, TextChange } from '../../contract/language.ts'
 import type { Blame, BlamedCommit, EditorConfig } from '../../contract/reading.ts'
@@ -70,6 +71,7 @@ import { type CodeSymbol, definitionAt, setStructure, symbolsAt, symbolsOf } fro
 import { SyntaxSelection } from './syntax-selection.ts'
 import { repeatIn, type TwoViews, undoOfTwoViews } from './two-views.ts'
 
+type Update = { clientID: string; changes: ChangeSet }
 type TextFile = Extract<File, { kind: 'text' }>
 
 /** At most this many earlier texts of the server are kept, to detect that it has lost edits. */
@@ -310,14 +312,38 @@ export class OpenFile {
       const updates = edits.slice(known).map(({ client, changes }) => {
         return { clientID: client, changes: ChangeSet.fromJSON(changes) }
       })
-      for (const { changes } of updates) this.#confirm(changes.apply(this.#confirmed), changes)
-      this.dispatch(receiveUpdates(this.state, updates))
+      const isBehind = ({ clientID, changes }: Update) => clientID !== own && insertsBehindLastLine(changes)
+      if (!this.isUnsettled || !updates.some(isBehind)) this.#takeUpdates(updates)
+      else
+        for (const update of updates)
+          if (isBehind(update)) this.#takeBehindTyped(update.changes)
+          else this.#takeUpdates([update])
     } catch {
       // The edits do not fit this text: the file is loaded again.
       this.ask()
       return
     }
     this.#push()
+  }
+
+  #takeUpdates(updates: readonly Update[]): void {
+    for (const { changes } of updates) this.#confirm(changes.apply(this.#confirmed), changes)
+    this.dispatch(receiveUpdates(this.state as EditorState, updates))
+  }
+
+  /** Applies lines inserted behind the last line, which has no line end: what was typed meanwhile stays before them. */
+  #takeBehindTyped(changes: ChangeSet): void {
+    const state = this.state as EditorState
+    const typed = this.#unconfirmed
+    const selection = state.selection.map(afterTyped(changes, typed))
+    const theirs = changes.apply(this.#confirmed)
+    this.#goOnFrom(theirs, getSyncedVersion(state) + 1, typedAfter(changes, typed), selection)
+  }
+
+  /** What was typed on top of the server's text, as one change. */
+  get #unconfirmed(): ChangeSet {
+    const pending = sendableUpdates(this.state as EditorState)
+    return pending.reduce((all, { changes }) => all.compose(changes), ChangeSet.empty(this.#confirmed.length))
   }
 
   /**
@@ -370,13 +396,11 @@ export class OpenFile {
   /** The text that has not reached the server, for the browser to keep; undefined for none. */
   get unsent(): Unsent | undefined {
     if (!this.isUnsettled || !this.#form) return undefined
-    const typed = sendableUpdates(this.state as EditorState)
-    const all = typed.reduce((change, { changes }) => change.compose(changes), ChangeSet.empty(this.#confirmed.length))
     // After a crash the server has one of the texts of the last moments before it.
     const last = this.#earlier.at(-1)?.until ?? 0
     const earlier = this.#earlier.filter(({ until }) => until > last - WRITTEN_MS)
     const start = earlier[0]?.text ?? this.#confirmed
-    const steps = [...earlier.map(({ next }) => next), all]
+    const steps = [...earlier.map(({ next }) => next), this.#unconfirmed]
     return { form: this.#form, start: start.toString(), steps: steps.map(step => step.toJSON()) }
   }
 
@@ -926,12 +950,16 @@ export class OpenFile {
     this.#goOnFrom(theirs, version, this.#lackingIn(theirs, isAfterBreak))
   }
 
-  /** Continues from a text of the server, with a change on top that is to be sent. */
-  #goOnFrom(theirs: Text, version: number, lacking: ChangeSet): void {
+  /**
+   * Continues from a text of the server, with a change on top that is to be sent. `selected`: the selection after that,
+   * if it is known; otherwise it is found by comparing the texts.
+   */
+  #goOnFrom(theirs: Text, version: number, lacking: ChangeSet, selected?: EditorSelection): void {
     const state = this.state as EditorState
     const target = lacking.apply(theirs)
     this.#isAdopting = true
-    const selection = target.eq(state.doc) ? state.selection : state.selection.map(changesBetween(state.doc, target))
+    const selection =
+      selected ?? (target.eq(state.doc) ? state.selection : state.selection.map(changesBetween(state.doc, target)))
     this.dispatch({ effects: this.#adjustable.collaboration.reconfigure([]) })
     if (!theirs.eq(state.doc)) {
       this.dispatch({
@@ -959,8 +987,7 @@ export class OpenFile {
     const isBehind = isAfterBreak && this.#hadBefore(theirs)
     if (isBehind || this.#isOnTheWay(theirs)) return changesBetween(theirs, doc)
     if (pending.length === 0) return ChangeSet.empty(theirs.length)
-    const typed = pending.reduce((all, { changes }) => all.compose(changes), ChangeSet.empty(this.#confirmed.length))
-    return typed.map(changesBetween(this.#confirmed, theirs))
+    return typedAfter(changesBetween(this.#confirmed, theirs), this.#unconfirmed)
   }
 
   /** Whether the server already had the text `theirs` before: then it has lost the edits made after that. */

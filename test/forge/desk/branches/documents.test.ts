@@ -1,5 +1,6 @@
 /** A text that several windows edit: one order for all, and no harm from a page. */
 import { expect, test } from 'bun:test'
+import { ChangeSet } from '@codemirror/state'
 import { Document } from '../../../../forge/desk/branches/documents.ts'
 import { MAX_EDITABLE_BYTES } from '../../../../forge/desk/contract/limits.ts'
 import { encode } from '../../../../forge/desk/reading/text.ts'
@@ -89,8 +90,10 @@ test('edits made while the server changes the text are kept', () => {
   const random = randomFrom(5)
   const words = ['alpha\n', 'beta\n', 'gamma\n', 'delta\n']
   for (let round = 0; round < 500; round++) {
-    const before = Array.from({ length: random.below(8) }, () => random.pick(words)).join('')
-    const after = Array.from({ length: random.below(8) }, () => random.pick(words)).join('')
+    const [before = '', after = ''] = [0, 1].map(() => {
+      const text = Array.from({ length: random.below(8) }, () => random.pick(words)).join('')
+      return random.below(2) === 0 ? text : text.trimEnd()
+    })
     const document = new Document(before, LF)
     const window = new Document(before, LF)
     document.mark()
@@ -122,4 +125,17 @@ test('an edit in a line that conflict markers are inserted around stays in that 
     document.become(lines(marked, '5\n'), LF)
     expect(document.text).toBe(expected)
   }
+})
+
+test('an edit at the end of a last line without a line end stays in that line', () => {
+  const marked = 'one\n<<<<<<< draft\nmine\n||||||| base\ntwo\n=======\ntheirs\n>>>>>>> main\n'
+  const before = 'one\nmine'
+  const document = new Document(before, LF)
+  document.mark()
+  document.take(0, by(replacement(before.length, before.length, 0, ' typed')))
+  const made = document.become(marked, LF)
+  expect(document.text).toBe(marked.replace('mine', 'mine typed'))
+  // A window where the cursor is at the end of the line keeps it there.
+  const change = ChangeSet.fromJSON(made?.edit.changes)
+  expect(change.mapPos(change.length, -1)).toBe(document.text.indexOf('\n||||'))
 })

@@ -126,6 +126,33 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await page.close()
   })
 
+  test('keep in ours what is typed on in a last line without a line end', async () => {
+    await desk.commit('main', { 'end.txt': 'first\nlast' })
+    const page = await visit(browser.context, desk)
+    await openFile(page, 'main', 'end.txt')
+    await page.keyboard.press('Control+End')
+    let typed = 'last'
+    const type = async (words: string) => {
+      await page.keyboard.type(words)
+      typed += words
+    }
+    await type(' mine')
+    await until(async () => (await desk.show('refs/forge/drafts/main', 'end.txt')) === `first\n${typed}`)
+    await desk.commit('main', { 'end.txt': 'first\nlast of theirs' })
+    const block = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
+    for (let word = 1; !(await block.isVisible()); word++) await type(` v${word}`)
+    await type(' and on')
+    const ours = block.getByRole('region', { name: 'Ours' }).locator('pre')
+    await until(async () => (await ours.textContent()) === `${typed}\n`)
+    await page.keyboard.press('F8')
+    await until(() => block.evaluate(box => box === document.activeElement))
+    await page.keyboard.press('1')
+    await page.getByRole('region', { name: 'Conflict 1 of 1, resolved' }).waitFor()
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.show('main', 'end.txt')) === `first\n${typed}`)
+    await page.close()
+  })
+
   test('of a file that was deleted are chosen as a whole', async () => {
     const page = await visit(browser.context, desk)
     await openFile(page, 'main', 'gone.txt')
