@@ -1,7 +1,7 @@
 /**
  * A language server for tests, started in place of a real one. It speaks the protocol by its standard input and output,
- * for files in which `wrong` is a problem. Its first argument says how it behaves; the second is the folder of the
- * files, which it names as the container does.
+ * for files in which `wrong` is an error and `doubtful` a warning. Its first argument says how it behaves; the second
+ * is the folder of the files, which it names as the container does.
  */
 import { readdirSync, readFileSync } from 'node:fs'
 import { join } from 'node:path'
@@ -68,13 +68,15 @@ function publish(uri: string): void {
     return
   }
   const text = texts.get(uri) ?? ''
-  const diagnostics = placesOf(text, 'wrong').map(range => ({
+  const errors = placesOf(text, 'wrong').map(range => ({
     range,
     severity: 1,
     source: 'double',
     code: 1,
     message: behaviour === 'html' ? HTML : 'This is wrong.',
   }))
+  const warnings = placesOf(text, 'doubtful').map(range => ({ range, severity: 2, message: 'This is doubtful.' }))
+  const diagnostics = [...errors, ...warnings]
   send({ method: 'textDocument/publishDiagnostics', params: { uri, diagnostics } })
   if (behaviour !== 'lying') return
   // Of files that are not in the branch, and of nothing at all.

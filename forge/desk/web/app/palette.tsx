@@ -467,16 +467,31 @@ function useBranchSymbols(
   return { title, options, isWaiting: found?.words !== words || (options.length === 0 && left > 0) }
 }
 
+/** The icons of problems. */
+const SEVERITY_ICONS = {
+  error: { name: 'alert', tone: 'is-bad' },
+  warning: { name: 'warning', tone: 'is-warn' },
+  info: { name: 'info', tone: '' },
+  hint: { name: 'info', tone: '' },
+} as const
+
 /** The places of a name, as found for the action that opened the palette. */
 function namedGroup(page: Page, words: string): Group {
-  const { tab, title, places } = page.named.value ?? { title: '', places: [] }
-  if (!tab) return { title, options: [] }
+  const { value: shown } = page.named
+  if (!shown) return { title: '', options: [] }
+  const { tab, title, places } = shown
   const textOf = ({ path, text }: NamedPlace) => `${withoutTricks(text.trim())} ${readable(path)}`
   const options = best([...places], words, textOf, MAX_SYMBOLS).map(({ item }) => ({
-    key: `place ${item.path} ${item.line}`,
-    icon: <Icon name="list" />,
+    // Several places can be in one line.
+    key: `place ${places.indexOf(item)}`,
+    icon: item.severity ? <Icon {...SEVERITY_ICONS[item.severity]} /> : <Icon name="list" />,
     words: <bdi class="mono">{withoutTricks(item.text.trim())}</bdi>,
-    end: <bdi class="meta">{`${readable(item.path)}:${item.line}`}</bdi>,
+    end: (
+      <span class="meta">
+        {item.severity ? `${item.severity} · ` : ''}
+        <bdi>{`${readable(item.path)}:${item.line}`}</bdi>
+      </span>
+    ),
     run: (isClick: boolean) => openLine(page, tab, item.path, item.line, item.ranges[0], isClick),
   }))
   return { title, options }

@@ -54,6 +54,28 @@ describe.skipIf(!hasBrowser)('a file with a language server', () => {
     await page.getByRole('group', { name: '2 problems' }).waitFor()
   })
 
+  test('lists several problems of a line with their severities, one of them selected', async () => {
+    await turnOn()
+    await page.keyboard.press('Control+End')
+    await page.keyboard.type('doubtful wrong wrong')
+    await page.getByRole('button', { name: '3 errors' }).waitFor()
+    await page.keyboard.press('Control+Alt+p')
+    const options = page.getByRole('group', { name: '4 problems' }).getByRole('option')
+    const selected = page.getByRole('option', { selected: true })
+    await until(async () => (await options.count()) === 4)
+    const ids = await options.evaluateAll(all => all.map(({ id }) => id))
+    expect(new Set(ids).size).toBe(4)
+    for (const id of ids) {
+      expect(await selected.evaluateAll(all => all.map(it => it.id))).toEqual([id])
+      expect(await page.getByRole('combobox').getAttribute('aria-activedescendant')).toBe(id)
+      await page.keyboard.press('ArrowDown')
+    }
+    await page.getByRole('option', { name: 'This is wrong. error · a.py:3' }).first().waitFor()
+    await page.getByRole('option', { name: 'This is doubtful. warning · a.py:3' }).waitFor()
+    expect(await page.locator('.opt .i.is-bad').count()).toBe(3)
+    expect(await page.locator('.opt .i.is-warn').count()).toBe(1)
+  })
+
   test('shows the problem that F8 went to until one goes on, while the server tells the same again', async () => {
     await turnOn('repeating')
     await page.keyboard.press('F8')
