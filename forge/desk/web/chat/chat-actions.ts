@@ -35,7 +35,7 @@ export async function send(page: Page, tab: Tab): Promise<void> {
   const isEmpty = composer.text.peek().trim() === ''
   if (branch === undefined || isEmpty || composer.isSending.peek()) return
   if (conversation.isBusy.peek()) {
-    composer.isQueued.value = true
+    composer.queue(true)
     return
   }
   if (offReason(page, tab) !== undefined) return
@@ -48,7 +48,7 @@ export async function send(page: Page, tab: Tab): Promise<void> {
 async function sendNow(page: Page, tab: Tab, branch: string): Promise<void> {
   const { composer, conversation } = tab
   composer.isSending.value = true
-  composer.isQueued.value = false
+  composer.queue(false)
   try {
     await page.connection.ask('send', { branch, text: composer.text.peek() })
     composer.write('')
@@ -150,7 +150,10 @@ function askAboutDrafts(page: Page, tab: Tab, branch: string, drafts: string[]):
 export function watchQueued(page: Page): () => void {
   return effect(() => {
     for (const tab of page.tabs.value) {
-      if (tab.composer.isQueued.value && !tab.conversation.isBusy.value) sendQueued(page, tab)
+      const { composer, conversation } = tab
+      // After a reload, it is not known at once whether the turn still runs.
+      const isKnown = conversation.head.value !== undefined
+      if (composer.isQueued.value && isKnown && !conversation.isBusy.value) sendQueued(page, tab)
     }
   })
 }
@@ -159,7 +162,7 @@ export function watchQueued(page: Page): () => void {
 async function sendQueued(page: Page, tab: Tab): Promise<void> {
   const { composer, conversation } = tab
   if (!composer.isQueued.peek() || conversation.isBusy.peek()) return
-  composer.isQueued.value = false
+  composer.queue(false)
   const last = conversation.sections.peek().at(-1)
   if (last?.end?.how === 'done') await send(page, tab)
 }

@@ -50,7 +50,7 @@ export function Composer({ tab, branch }: { tab: Tab; branch: string }) {
               look="quiet small"
               words="Cancel sending"
               onClick={() => {
-                composer.isQueued.value = false
+                composer.queue(false)
               }}
             />
           ) : null}
@@ -109,7 +109,7 @@ function Field({ tab, branch, describedBy }: FieldProps) {
       value={text}
       maxLength={200_000}
       onInput={event => {
-        composer.isQueued.value = false
+        composer.queue(false)
         composer.write(event.currentTarget.value)
       }}
       onKeyDown={event => {

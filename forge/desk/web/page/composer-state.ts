@@ -5,7 +5,7 @@ import { keep, kept } from './kept.ts'
 export class ComposerState {
   readonly text: Signal<string>
   /** Whether the message was written while a turn runs: it is sent when the turn has ended well. */
-  readonly isQueued = signal(false)
+  readonly isQueued: Signal<boolean>
   readonly isSending = signal(false)
   /** Increases with each message sent from here: the list then scrolls to the answer. */
   readonly sent = signal(0)
@@ -21,11 +21,15 @@ export class ComposerState {
   focusGiven = 0
 
   readonly #key: string
+  readonly #queuedKey: string
 
   /** `place`: a key that identifies the branch and its repository. */
   constructor(place: string) {
     this.#key = `message to ${place}`
     this.text = signal(kept(this.#key))
+    this.#queuedKey = `queued ${this.#key}`
+    // Only the window that has queued the message sends it.
+    this.isQueued = signal(this.text.peek() !== '' && kept(this.#queuedKey, () => sessionStorage) !== '')
     this.isWanted = signal(this.text.peek() !== '')
   }
 
@@ -33,6 +37,12 @@ export class ComposerState {
     this.text.value = text
     this.problem.value = undefined
     keep(this.#key, text)
+  }
+
+  /** Queues the message, or takes it out of the queue; the queue outlasts a reload. */
+  queue(isQueued: boolean): void {
+    this.isQueued.value = isQueued
+    keep(this.#queuedKey, isQueued ? 'yes' : '', () => sessionStorage)
   }
 
   focus(): void {

@@ -1,19 +1,22 @@
 /** What a person has typed, kept in the browser until it is used. */
 import * as v from 'valibot'
 
-/** Reads a text from the browser's storage; '' where the storage is blocked or empty. */
-export function kept(key: string): string {
+/**
+ * Reads a text from the browser's storage; '' where the storage is blocked or empty. `storage`: a function, as a blocked
+ * storage can't even be named.
+ */
+export function kept(key: string, storage = () => localStorage): string {
   try {
-    return localStorage.getItem(key) ?? ''
+    return storage().getItem(key) ?? ''
   } catch {
     return ''
   }
 }
 
-export function keep(key: string, words: string): void {
+export function keep(key: string, words: string, storage = () => localStorage): void {
   try {
-    if (words === '') localStorage.removeItem(key)
-    else localStorage.setItem(key, words)
+    if (words === '') storage().removeItem(key)
+    else storage().setItem(key, words)
   } catch {
     // The text could not be stored, but is still in the page.
   }

@@ -159,6 +159,27 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(asked('send').map(question => 'text' in question && question.text)).toEqual(['first', 'second'])
   })
 
+  test('what is to be sent when the turn has ended is so after a reload, too', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    await open([
+      { until: promise, calls: [write('src/metrics.ts', 'first\n')] },
+      { text: 'The first is done.' },
+      { text: 'Do the first' },
+      { text: 'The second is done.' },
+    ])
+    await ask(page, 'first')
+    await button('Stop').waitFor()
+    await field().fill('second')
+    await page.keyboard.press('Enter')
+    await page.getByText('Sent when this turn has ended well').waitFor()
+    await page.reload()
+    await page.getByText('Sent when this turn has ended well').waitFor()
+    await button('Cancel sending').waitFor()
+    resolve()
+    await log().getByText('The second is done.').waitFor()
+    expect(await field().inputValue()).toBe('')
+  })
+
   test('Shift and Enter make a line; what is written stays over tabs, branches and a reload', async () => {
     await open()
     await field().fill('one')
