@@ -357,6 +357,7 @@ function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
       ),
       run: () => {
         page.open({ kind: 'branch', branch: item.name })
+        page.wantFocus()
       },
     }),
   )

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { findings } from './axe.ts'
-import { type DeskPage, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, showBranch, until, withEachPage } from './page-scene.ts'
 
 if (!hasBrowser) console.warn(NO_BROWSER)
 
@@ -22,13 +22,26 @@ describe.skipIf(!hasBrowser)('the message of a save', () => {
   const subject = () => dialog().getByRole('textbox', { name: 'Subject' })
   const body = () => dialog().getByRole('textbox', { name: 'Body' })
   const field = () => page.getByRole('textbox', { name: 'Commit message' })
-  const typeIn = async (name: string) => {
+  const typeIn = async (name: string, branch = 'main') => {
     await page.getByRole('treeitem', { name }).click()
     await page.locator('.crumbs .here').getByText(name).waitFor()
     await page.getByRole('textbox', { name: 'Editor' }).click()
     await page.keyboard.type('Typed. ')
-    await desk.isText('main', name, text => text.includes('Typed.'))
+    await desk.isText(branch, name, text => text.includes('Typed.'))
   }
+
+  test('of another branch does not get what is typed after the branch was opened from the message', async () => {
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await field().click()
+    await showBranch(page, 'retry-jitter')
+    await page.locator(':focus:not([aria-label="Commit message"])').waitFor()
+    await typeIn('FORK.md', 'retry-jitter')
+    await field().click()
+    await showBranch(page, 'main')
+    await page.getByRole('textbox', { name: 'Editor' }).and(page.locator(':focus')).waitFor()
+    await showBranch(page, 'retry-jitter')
+    await until(async () => (await field().inputValue()) === 'edit: FORK.md')
+  })
 
   test('is written in the dialog, kept after Escape, a reload and a failure, and used once', async () => {
     await typeIn('README.md')
