@@ -79,6 +79,22 @@ async function verifyNoTurn(work: BranchWork): Promise<void> {
   throw new Failure(`The last turn in ${visiblePath(work.name)} did not end well: keep or discard what it did first.`)
 }
 
+/** The number of commits that only this branch has: no other one, no remote branch and no tag. */
+export async function countOwnCommits({ room }: OpenBranches, name: string): Promise<number> {
+  const { repository } = room.objects
+  const tip = (await room.objects.info(headRef(name)))?.oid
+  if (tip === undefined) return 0
+
+  const { stdout } = await run(repository, ['for-each-ref', '--format=%(refname)', HEADS, 'refs/remotes', 'refs/tags'])
+  const others = stdout
+    .toString('latin1')
+    .split('\n')
+    .filter(ref => ref !== '' && ref !== headRef(name))
+  const input = Buffer.from([tip, ...others.map(ref => `^${ref}`), '--', ''].join('\n'), 'latin1')
+  const counted = await run(repository, ['rev-list', '--count', '--stdin'], { input })
+  return Number(counted.stdout.toString())
+}
+
 /** Deletes a branch with its drafts. The operation keeps both, and its undo restores them. */
 export async function deleteBranch(branches: OpenBranches, name: string): Promise<void> {
   const work = await branches.work(name)

@@ -3,7 +3,7 @@ import type { branchQuestions } from '../contract/branches.ts'
 import type { Handlers } from '../contract/question.ts'
 import type { Window } from '../server/window.ts'
 import { discard, messageForSave, save } from './branch-commits.ts'
-import { deleteBranch, newBranch } from './branch-operations.ts'
+import { countOwnCommits, deleteBranch, newBranch } from './branch-operations.ts'
 import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
 import { addFiles, addOrReplaceFiles, deleteFiles, move } from './file-operations.ts'
 import type { OpenBranches } from './open-branches.ts'
@@ -70,6 +70,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     'restore file': async ({ branch, path }) => (await work(branch)).restore(path),
     delete: async ({ branch, paths }) => await deleteFiles(await work(branch), paths),
     'new branch': ({ branch, from, tracks }) => newBranch(branches, branch, from, tracks),
+    'own commits': async ({ branch }) => ({ count: await countOwnCommits(branches, branch) }),
     'delete branch': ({ branch }) => deleteBranch(branches, branch),
     'name now': async ({ branch }) => ({ branch: await branches.nameNow(branch) }),
     'paths now': async ({ branch, ...asked }) => ({ paths: await pathsNow(branches, branch, asked) }),

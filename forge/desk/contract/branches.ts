@@ -192,6 +192,8 @@ export const branchQuestions = {
   delete: question({ branch: Branch, paths: Some(Path) }, Nothing),
   /** Restores a deleted file as a draft, with the text that windows still show of it. */
   'restore file': question({ branch: Branch, path: Path }, Nothing),
+  /** How many commits of a branch no other branch, remote branch or tag has. */
+  'own commits': repeatable({ branch: Branch }, v.object({ count: Count })),
   /** `tracks`: the remote-tracking ref that becomes the branch's upstream. */
   'new branch': question({ branch: Branch, from: v.nullable(Oid), tracks: v.optional(RefName) }, Nothing),
   'rename branch': question({ branch: Branch, to: Branch }, Nothing),

@@ -23,7 +23,8 @@ export function renameBranch(page: Page, branch: string): void {
   }
 }
 
-export function deleteBranch(page: Page, branch: string): void {
+export async function deleteBranch(page: Page, branch: string): Promise<void> {
+  const { count } = await page.connection.ask('own commits', { branch }).catch(() => ({ count: 0 }))
   const drafts = draftsOf(page, branch)
   const checkout = page.branch(branch)?.checkout
   page.dialog.value = {
@@ -33,6 +34,11 @@ export function deleteBranch(page: Page, branch: string): void {
       ...(checkout === undefined
         ? []
         : [`It is checked out in ${readable(checkout)}: first switch to another branch there.`]),
+      ...(count === 0
+        ? []
+        : [
+            `${plural(count, 'commit')} of it ${count === 1 ? 'is' : 'are'} neither merged into another branch nor pushed.`,
+          ]),
       'Undo restores it; its commits are kept for that.',
       ...(drafts.length > 0 ? [`It has ${plural(drafts.length, 'draft')}, restored by Undo too:`] : []),
     ],

@@ -80,4 +80,17 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     await page.getByText('retry-jitter tracks origin/retry-jitter now').first().waitFor()
     expect(await upstreamOf('retry-jitter')).toBe('origin/retry-jitter')
   })
+
+  test('and a local one: the deletion says which commits are nowhere else', async () => {
+    await showBranch(page, 'retry-jitter')
+    const question = page.getByRole('dialog', { name: 'Delete the branch retry-jitter?' })
+    const lost = question.getByText('neither merged into another branch nor pushed')
+    await page.keyboard.press('Alt+Shift+Delete')
+    await question.getByText('Undo restores it').waitFor()
+    expect(await lost.count()).toBe(0)
+    await page.keyboard.press('Escape')
+    await commit(desk.path, 'retry-jitter', { 'only.md': 'here\n' }, { message: 'Only here' })
+    await page.keyboard.press('Alt+Shift+Delete')
+    await question.getByText('1 commit of it is neither merged into another branch nor pushed.').waitFor()
+  })
 })
