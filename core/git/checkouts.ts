@@ -129,8 +129,8 @@ export async function changedIn(repository: Repository, checkout: Checkout, comm
 }
 
 /**
- * Turns git's message about a file that is in the way, or a locked index, into a sentence. Any other message only gets a
- * full stop.
+ * Turns git's message about a file that is in the way, or a locked index, into a sentence. Any other message only gets
+ * a full stop.
  */
 function inWords(message: string): string {
   const words = visible(message)

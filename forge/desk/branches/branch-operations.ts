@@ -84,7 +84,6 @@ export async function countOwnCommits({ room }: OpenBranches, name: string): Pro
   const { repository } = room.objects
   const tip = (await room.objects.info(headRef(name)))?.oid
   if (tip === undefined) return 0
-
   const { stdout } = await run(repository, ['for-each-ref', '--format=%(refname)', HEADS, 'refs/remotes', 'refs/tags'])
   const others = stdout
     .toString('latin1')

@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 
 /**
- * Reads a text from the browser's storage; '' where the storage is blocked or empty. `storage`: a function, as a blocked
+ * Reads a text from the browser's storage; '' where that is blocked or empty. `storage`: a function, as a blocked
  * storage can't even be named.
  */
 export function kept(key: string, storage = () => localStorage): string {

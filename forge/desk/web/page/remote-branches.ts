@@ -24,7 +24,7 @@ export function remoteBranches({ graph }: Page): RemoteBranch[] {
   )
 }
 
-/** Opens the local branch with the name of a remote one, and creates it first if there is none, as `git switch` does. */
+/** Opens the local branch with the name of a remote one. If there is none, it is created, as by `git switch`. */
 export async function switchTo(page: Page, { ref, name, words, tip }: RemoteBranch): Promise<void> {
   const isNew = page.branch(name) === undefined
   if (isNew) {
