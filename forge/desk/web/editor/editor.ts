@@ -28,6 +28,7 @@ import { insertLineAbove } from './line-commands.ts'
 import { byteForm, refusedText } from './refused-text.ts'
 import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
 import { isStructureNew, structured } from './symbols.ts'
+import { typedOver } from './typed-over.ts'
 
 /** The completion without a language server: on request. */
 export const WORD_COMPLETION: Extension = autocompletion({ activateOnTyping: false })
@@ -145,6 +146,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
     definitionLink(settings.onDefinition),
     adjustable.sticky.of(settings.hasStickyLines ? STICKY_LINES : NO_STICKY_LINES),
     bracketMatching(),
+    typedOver,
     adjustable.brackets.of(settings.closesBrackets ? CLOSING : NOT_CLOSING),
     adjustable.indentation.of(settings.indentation),
     adjustable.completion.of(WORD_COMPLETION),

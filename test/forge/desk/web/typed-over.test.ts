@@ -1,0 +1,73 @@
+/** What the editor inserts while typing: closing tags, quotes and indentation, on the real desk. */
+import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { builtPage } from '../../../support/built-page.ts'
+import { openRealDesk, type RealDesk } from '../../../support/real-desk.ts'
+import { until } from './page-scene.ts'
+import { openBeside, openBranch, type RealPage, visit } from './real-page.ts'
+
+setDefaultTimeout(120_000)
+
+/** What is typed in each file, and what the file has then, if it is not the same. */
+const TYPED: Record<string, [typed: string, text?: string]> = {
+  'a.tsx': ['const A = <p><b>x</b> y</p>;'],
+  'fragment.jsx': ['const A = <><b>x</b> y</>;'],
+  'a.html': ['<p><b>x</b> y</p>'],
+  'a.xml': ['<a><b>x</b></a>'],
+  'a.vue': ['<template><p>x</p></template>'],
+  'nested.html': ['<p><i>x</i><b>y</b></p>'],
+  'prefix.tsx': ['const A = <pre><p>x</p></pre>;'],
+  'kept.html': ['<p>x', '<p>x</p>'],
+  'docstring.py': ['"""One line."""'],
+  'quotes.py': ["x = '''one ''' + \"two\""],
+  'lines.py': ['"""First.\nSecond.\n"""\n'],
+  'empty.py': ['""""""\n'],
+}
+/** Files with text, and what is typed at their end. */
+const ADDED: Record<string, [text: string, typed: string]> = {
+  'open.tsx': ['const A = <p>x', '</p>;'],
+  'open.html': ['<p>x', '</p>y'],
+  'open.xml': ['<a><b>x', '</b></a>'],
+}
+
+describe.skipIf(!hasBrowser)('what the editor inserts', () => {
+  let desk: RealDesk
+  let browser: OpenBrowser
+  let page: RealPage
+  beforeAll(async () => {
+    const typed = Object.keys(TYPED).map(path => [path, ''] as const)
+    const added = Object.entries(ADDED).map(([path, [text]]) => [path, text] as const)
+    desk = await openRealDesk({
+      built: await builtPage(),
+      branches: { main: Object.fromEntries([...typed, ...added]) },
+    })
+    browser = await openBrowser()
+    page = await visit(browser.context, desk)
+    await openBranch(page, 'main')
+  })
+  afterAll(async () => {
+    await browser[Symbol.asyncDispose]()
+    await desk[Symbol.asyncDispose]()
+  })
+
+  const textAfter = async (path: string, keys: string): Promise<string> => {
+    await openBeside(page, path)
+    await page.keyboard.press('Control+End')
+    // The language comes after the text.
+    await page.locator('.cm-content[data-language]').waitFor()
+    await page.keyboard.type(keys)
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.show('main', path)) !== (ADDED[path]?.[0] ?? ''))
+    return await desk.show('main', path)
+  }
+
+  for (const [path, [typed, text = typed]] of Object.entries(TYPED))
+    test(`is typed over in ${path}: ${JSON.stringify(typed)}`, async () => {
+      expect(await textAfter(path, typed)).toBe(text)
+    })
+
+  for (const [path, [before, typed]] of Object.entries(ADDED))
+    test(`is not doubled in ${path}, where the rest of the closing tag is typed`, async () => {
+      expect(await textAfter(path, typed)).toBe(before + typed)
+    })
+})
