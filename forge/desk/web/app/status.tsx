@@ -348,7 +348,8 @@ function FilePlace({ file }: { file: OpenFile }) {
         </button>
       </span>
       <span class="seg opt-wide">
-        {shown.lineEnd === 'mixed' ? 'mixed line endings' : shown.lineEnd} · {shown.encoding ?? 'UTF-8'}
+        {file.indent.value} · {shown.lineEnd === 'mixed' ? 'mixed line endings' : shown.lineEnd} ·{' '}
+        {shown.encoding ?? 'UTF-8'}
         {shown.bom ? ' with BOM' : ''}
       </span>
     </>

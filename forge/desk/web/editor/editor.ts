@@ -1,7 +1,7 @@
 /** The editor's features, as extensions of CodeMirror. Its styles are in editor/editor.css. */
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
 import { defaultKeymap, history, historyKeymap, indentWithTab, toggleBlockComment } from '@codemirror/commands'
-import { bracketMatching, foldGutter, foldKeymap, indentOnInput, indentUnit } from '@codemirror/language'
+import { bracketMatching, foldGutter, foldKeymap, indentOnInput } from '@codemirror/language'
 import { gotoLine, highlightSelectionMatches, openSearchPanel, searchKeymap } from '@codemirror/search'
 import { Compartment, EditorState, type Extension, type Text } from '@codemirror/state'
 import {
@@ -18,7 +18,6 @@ import {
   rectangularSelection,
 } from '@codemirror/view'
 import type { Form } from '../../contract/editable-text.ts'
-import type { EditorConfig } from '../../contract/reading.ts'
 import { coloured } from '../ui/code-style.ts'
 import { changeMarks } from './change-marks.ts'
 import { definitionLink } from './definition-link.ts'
@@ -175,30 +174,4 @@ export function editorExtensions(settings: EditorSettings): Extension {
       indentWithTab,
     ]),
   ]
-}
-
-/** The width of a tab, in columns, if neither the user nor .editorconfig sets it. */
-const USUAL_TAB_SIZE = 4
-
-/**
- * How a text is indented: as .editorconfig says, else like the first indented line. `tabSize`: the width of a tab, in
- * columns, if the user has set it.
- */
-export function indentationOf(text: string, config: EditorConfig = {}, tabSize?: number): Extension {
-  const width = tabSize ?? config.tabWidth ?? USUAL_TAB_SIZE
-  return [indentUnit.of(unitOf(text, config)), EditorState.tabSize.of(width)]
-}
-
-function unitOf(text: string, { indentStyle, indentSize }: EditorConfig): string {
-  if (indentStyle === 'tab') return '\t'
-  const detected = detectedUnit(text)
-  if (indentSize !== undefined && (indentStyle === 'space' || detected !== '\t')) return ' '.repeat(indentSize)
-  return indentStyle === 'space' && detected === '\t' ? '  ' : detected
-}
-
-function detectedUnit(text: string): string {
-  const first = /^(\t+| {2,8})\S/m.exec(text.slice(0, 20_000))
-  const unit = first?.[1] ?? '  '
-  if (unit.startsWith('\t')) return '\t'
-  return unit.length % 4 === 0 ? '    ' : '  '
 }

@@ -48,15 +48,8 @@ import {
   setSaved,
 } from './change-marks.ts'
 import { type ConflictStart, type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
-import {
-  Adjustable,
-  CLOSING,
-  editorExtensions,
-  indentationOf,
-  NOT_CLOSING,
-  NOT_WRAPPED,
-  WORD_COMPLETION,
-} from './editor.ts'
+import { Adjustable, CLOSING, editorExtensions, NOT_CLOSING, NOT_WRAPPED, WORD_COMPLETION } from './editor.ts'
+import { indentationOf } from './indentation.ts'
 import {
   changesOf,
   type LanguageQuestions,
@@ -84,8 +77,6 @@ const SEND_AGAIN_MS = 2_000
 const COMPOSITION_END_MS = 100
 /** The server writes confirmed edits within a second. This is longer, in milliseconds. */
 const WRITTEN_MS = 5_000
-/** The indentation of a text is detected in its first characters. */
-const MAX_DETECTED_CHARS = 20_000
 /** At most this many characters in the edits of one message; a single edit may have more. */
 const MAX_CHARACTERS_SENT = 1 << 20
 /** The symbols of a text are asked for after this many milliseconds without an edit. */
@@ -141,6 +132,8 @@ export class OpenFile {
   /** Whether the file, or its path, differs from the last commit. */
   readonly isDraft = signal(false)
   readonly cursor = signal<Cursor>({ line: 1, column: 1 })
+  /** What an indentation is, such as `Spaces: 4`. */
+  readonly indent = signal('')
   /** Increases when the text has changed. */
   readonly edits = signal(0)
   /** Increases when the server has told the symbols of the text. */
@@ -242,7 +235,10 @@ export class OpenFile {
     this.#path = path
     this.#structuredEdits = -1
     this.#askStructureLater()
-    if (!isAfterBreak) this.sendAgain()
+    if (!isAfterBreak) {
+      this.sendAgain()
+      this.#indent()
+    }
     if (this.state && isColourable(this.state.doc)) this.#colour()
   }
 
@@ -619,7 +615,7 @@ export class OpenFile {
     return this.#hereState
   }
 
-  /** The width of a tab, and whether the Tab key inserts spaces. */
+  /** The width of an indentation, and whether the Tab key inserts spaces. */
   get indentation(): { tabSize: number; usesSpaces: boolean } {
     const unit = this.state?.facet(indentUnit) ?? '  '
     return { tabSize: unit === '\t' ? (this.state?.tabSize ?? 4) : unit.length, usesSpaces: unit !== '\t' }
@@ -835,7 +831,7 @@ export class OpenFile {
   }
 
   #indentation(text: string): Extension {
-    return indentationOf(text, this.#editorConfig, this.#choices.settings.peek()['editor.tabSize'])
+    return indentationOf(this.path, text, this.#editorConfig, this.#choices.settings.peek()['editor.tabSize'])
   }
 
   /** Loads what .editorconfig says about the indentation, and applies it. */
@@ -856,7 +852,7 @@ export class OpenFile {
     const { brackets, indentation } = this.#adjustable
     const closing = (this.#choices.settings.peek()['editor.closeBrackets'] ?? true) ? CLOSING : NOT_CLOSING
     const before = this.state.facet(indentUnit) + this.state.tabSize
-    const wanted = this.#indentation(this.state.doc.sliceString(0, MAX_DETECTED_CHARS))
+    const wanted = this.#indentation(this.state.doc.toString())
     const after = EditorState.create({ extensions: wanted })
     const effects: StateEffect<unknown>[] = []
     if (after.facet(indentUnit) + after.tabSize !== before) effects.push(indentation.reconfigure(wanted))
@@ -1148,6 +1144,8 @@ export class OpenFile {
     const cursor = { line: lineInFile(here, line.number), column: head - line.from + 1 }
     const was = this.cursor.peek()
     if (was.line !== cursor.line || was.column !== cursor.column) this.cursor.value = cursor
+    const { tabSize, usesSpaces } = this.indentation
+    this.indent.value = `${usesSpaces ? 'Spaces' : 'Tab width'}: ${tabSize}`
     this.conflicts.value = conflictsOf(this.state)
     this.blamed.value = this.#blame ? commitOfLine(here, this.#blame, line.number) : null
     const symbols = symbolsAt(here, head)

@@ -104,7 +104,9 @@ export const DESCRIBED: Record<SettingKey, Described> = {
   },
   'editor.tabSize': {
     label: 'Tab width',
-    words: 'In columns. Without it, .editorconfig of the branch decides, else it is 4.',
+    words:
+      'The columns of a tab character. Without it, .editorconfig of the branch decides, else it is 4. Spaces to indent ' +
+      'by: .editorconfig, else as in the file, else as usual in its language.',
     control: { least: 1, most: 16, step: 1 },
     usual: undefined,
   },

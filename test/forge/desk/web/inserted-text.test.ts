@@ -23,6 +23,15 @@ const TYPED: Record<string, [typed: string, text?: string]> = {
   'lines.py': ['"""First.\nSecond.\n"""\n'],
   'empty.py': ['""""""\n'],
 }
+/** New files, what is typed in them with the Tab key as \t, the text then, and what the status bar says. */
+const INDENTED: Record<string, [typed: string, text: string, words: string]> = {
+  'new.py': ['def f():\npass', 'def f():\n    pass', 'Spaces: 4'],
+  'new.rs': ['fn f() {\n1', 'fn f() {\n    1\n}', 'Spaces: 4'],
+  'new.go': ['func f() {\n1', 'func f() {\n\t1\n}', 'Tab width: 4'],
+  'rules.mk': ['all:\n\techo 1\necho 2', 'all:\n\techo 1\n\techo 2', 'Tab width: 4'],
+  Makefile: ['all:\n\techo 1\necho 2', 'all:\n\techo 1\n\techo 2', 'Tab width: 4'],
+  'new.ts': ['{\n1', '{\n  1\n}', 'Spaces: 2'],
+}
 /** Files with text, and what is typed at their end. */
 const ADDED: Record<string, [text: string, typed: string]> = {
   'open.tsx': ['const A = <p>x', '</p>;'],
@@ -35,7 +44,7 @@ describe.skipIf(!hasBrowser)('what the editor inserts', () => {
   let browser: OpenBrowser
   let page: RealPage
   beforeAll(async () => {
-    const typed = Object.keys(TYPED).map(path => [path, ''] as const)
+    const typed = Object.keys({ ...TYPED, ...INDENTED }).map(path => [path, ''] as const)
     const added = Object.entries(ADDED).map(([path, [text]]) => [path, text] as const)
     desk = await openRealDesk({
       built: await builtPage(),
@@ -54,7 +63,7 @@ describe.skipIf(!hasBrowser)('what the editor inserts', () => {
     await openBeside(page, path)
     await page.keyboard.press('Control+End')
     // The language comes after the text.
-    await page.locator('.cm-content[data-language]').waitFor()
+    if (/\.(?!mk)/.test(path)) await page.locator('.cm-content[data-language]').waitFor()
     await page.keyboard.type(keys)
     await page.keyboard.press('Control+s')
     await until(async () => (await desk.show('main', path)) !== (ADDED[path]?.[0] ?? ''))
@@ -70,4 +79,23 @@ describe.skipIf(!hasBrowser)('what the editor inserts', () => {
     test(`is not doubled in ${path}, where the rest of the closing tag is typed`, async () => {
       expect(await textAfter(path, typed)).toBe(before + typed)
     })
+
+  for (const [path, [typed, text, words]] of Object.entries(INDENTED))
+    test(`is the usual indentation of the language in a new ${path}, and the status bar says it`, async () => {
+      expect(await textAfter(path, typed)).toBe(text)
+      await page.getByText(`${words} · LF · UTF-8`).waitFor()
+    })
+
+  test('is the indentation that the file has, after a rename that of its new language', async () => {
+    await desk.commit('main', { 'two.py': 'if 1:\n  x\n', 'moved.txt': '' })
+    await openBeside(page, 'two.py')
+    await page.getByText('Spaces: 2 · LF').waitFor()
+    await openBeside(page, 'moved.txt')
+    await page.getByText('Spaces: 2 · LF').waitFor()
+    await page.getByRole('treeitem', { name: 'moved.txt' }).press('F2')
+    const name = page.getByRole('dialog').getByRole('textbox')
+    await name.fill('moved.go')
+    await name.press('Enter')
+    await page.getByText('Tab width: 4 · LF').waitFor()
+  })
 })
