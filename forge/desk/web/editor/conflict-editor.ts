@@ -341,7 +341,7 @@ function choose(view: EditorView, number: number, choice: SideChoice): void {
   if (!value || !conflict || view.state.readOnly) return
   const text = view.state.doc.toString()
   const edit = settling(text, conflict.region, choice, value.settings.ends)
-  view.dispatch({ changes: edit, selection: { anchor: edit.from }, userEvent: 'choose' })
+  view.dispatch({ changes: edit, selection: { anchor: edit.from }, userEvent: 'choose', scrollIntoView: true })
   const { open } = conflictsOf(view.state)
   const next = open.find(({ region }) => region.from >= edit.from) ?? open[0]
   if (next) showConflict(view, next)
@@ -413,13 +413,17 @@ function focusBlock(view: EditorView, selector: string): void {
 
 // --- Drawing ---
 
-/** Makes the blocks as wide as the visible part of the editor, however long its lines are. */
+/** Makes the blocks as wide as the visible part of the text, and keeps them there, however long its lines are. */
 export function fitBoxes(view: EditorView): void {
   view.requestMeasure({
     key: 'width of conflicts',
-    read: () => view.scrollDOM.clientWidth - (view.contentDOM.getBoundingClientRect().left - leftOf(view.scrollDOM)),
-    write: width => {
+    read: () => {
+      const gutters = view.contentDOM.getBoundingClientRect().left - leftOf(view.scrollDOM)
+      return { gutters, width: view.scrollDOM.clientWidth - gutters }
+    },
+    write: ({ gutters, width }) => {
       const { style } = view.dom
+      style.setProperty('--box-left', `${gutters}px`)
       const fitting = `${Math.max(200, Math.floor(width))}px`
       if (style.getPropertyValue('--box-width') === fitting) return
       style.setProperty('--box-width', fitting)

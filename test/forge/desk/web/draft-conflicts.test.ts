@@ -153,6 +153,37 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await page.close()
   })
 
+  test('are in view as a whole when the text is scrolled sideways, and so is the cursor after a choice', async () => {
+    await desk.commit('main', { 'long.txt': `${'long '.repeat(200)}\ntwo\n` })
+    const page = await visit(browser.context, desk)
+    await openFile(page, 'main', 'long.txt')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('End')
+    await page.keyboard.type(' more'.repeat(60))
+    await until(async () => (await desk.show('refs/forge/drafts/main', 'long.txt')).endsWith(' more\n'))
+    const scroller = page.locator('.cm-scroller')
+    expect(await scroller.evaluate(it => it.scrollLeft)).toBeGreaterThan(500)
+    await desk.commit('main', { 'long.txt': `${'long '.repeat(200)}\nTHEIR TWO\n` })
+    const block = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
+    await block.waitFor()
+    const isInView = async () => {
+      const [box, gutters, editor] = await Promise.all(
+        [block, page.locator('.cm-gutters'), scroller].map(it => it.boundingBox()),
+      )
+      if (!box || !gutters || !editor) return false
+      return box.x >= gutters.x + gutters.width && box.x + box.width <= editor.x + editor.width
+    }
+    await until(isInView)
+    await scroller.evaluate(it => it.scrollTo({ left: 700 }))
+    await until(isInView)
+    await picture(page, 'conflict-scrolled-sideways')
+    await page.keyboard.press('F8')
+    await page.keyboard.press('2')
+    await page.getByRole('region', { name: 'Conflict 1 of 1, resolved' }).waitFor()
+    await until(async () => (await scroller.evaluate(it => it.scrollLeft)) === 0)
+    await page.close()
+  })
+
   test('of a file that was deleted are chosen as a whole', async () => {
     const page = await visit(browser.context, desk)
     await openFile(page, 'main', 'gone.txt')
