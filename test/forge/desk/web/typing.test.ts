@@ -157,6 +157,26 @@ describe.skipIf(!hasBrowser)('typing', () => {
     await other.close()
   })
 
+  test('in a last line without a line end stays there when a conflict comes up before it is sent', async () => {
+    await desk.commit('main', { 'end.txt': 'first\nlast' })
+    await page.getByRole('treeitem', { name: 'end.txt' }).click()
+    await page.getByRole('tab', { name: 'end.txt', selected: true }).waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+End')
+    await page.keyboard.type(' mine')
+    await desk.isText('main', 'end.txt', 'first\nlast mine')
+    const send = desk.proxy.hold('edit')
+    await page.keyboard.type(' typed')
+    await desk.commit('main', { 'end.txt': 'first\nlast of theirs' })
+    const ours = page.getByRole('region', { name: 'Conflict 1 of 1' }).getByRole('region', { name: 'Ours' })
+    await ours.waitFor()
+    await page.keyboard.type(' on')
+    await until(async () => (await ours.locator('pre').textContent()) === 'last mine typed on\n')
+    send()
+    await desk.isText('main', 'end.txt', text => text.includes('\nlast mine typed on\n|||'))
+    await desk.isText('main', 'end.txt', text => text.endsWith('> branch\n'))
+  })
+
   test('is not lost where an edit is refused for a while', async () => {
     desk.proxy.refused.set('edit', 'The disk is full: what you type can not be kept there.')
     await page.keyboard.type('kept ')
