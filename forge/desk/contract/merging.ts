@@ -7,10 +7,15 @@ import { Branch, Count, Oid, Path } from './values.ts'
 /** The label of the side with what was typed, in a conflict that the update of a merge has added. */
 export const TYPED_IN_MERGE = 'typed in this merge'
 
+/** The choices for a whole file: `both` keeps what can be kept of either. */
+const WholeSide = v.picklist(['ours', 'theirs', 'base', 'both'])
+export type WholeSide = v.InferOutput<typeof WholeSide>
+
 /**
  * A file of a waiting merge. `open`: it has open conflicts. `odd`: the result differs from what such a merge makes, in
  * words. `by`: the model that resolved it, unless it was resolved by hand. `result`: the path of the resolved file, if
- * the side that was taken has it under another name than `path`.
+ * the side that was taken has it under another name than `path`. `taken`: of a file that is resolved as a whole, the
+ * version that it has now, if it is one of those to choose from.
  */
 export const MergingFile = v.object({
   path: Path,
@@ -21,6 +26,7 @@ export const MergingFile = v.object({
   words: v.optional(v.string()),
   by: v.optional(v.string()),
   result: v.optional(Path),
+  taken: v.optional(WholeSide),
 })
 export type MergingFile = v.InferOutput<typeof MergingFile>
 
@@ -71,15 +77,13 @@ export const ConflictFile = v.object({
   mark: v.optional(Count),
   /** The text before anything was resolved, if the last commit does not contain it. */
   marked: v.optional(v.string()),
+  /** The side that git's result equals, so that keeping it as it is takes that side. */
+  leftAs: v.optional(v.picklist(['ours', 'theirs', 'base'])),
   base: ConflictSide,
   ours: ConflictSide,
   theirs: ConflictSide,
 })
 export type ConflictFile = v.InferOutput<typeof ConflictFile>
-
-/** The choices for a whole file: `both` keeps what can be kept of either. */
-const WholeSide = v.picklist(['ours', 'theirs', 'base', 'both'])
-export type WholeSide = v.InferOutput<typeof WholeSide>
 
 export const mergingQuestions = {
   merging: repeatable({ branch: Branch }, v.nullable(Merging)),

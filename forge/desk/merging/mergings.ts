@@ -186,8 +186,10 @@ export class Mergings {
     const sides = ([1, 2, 3] as const).map(number => entryOfSide(objects, state, row, number))
     const [base, ours, theirs] = await Promise.all(sides.map(async entry => sideOf(objects, await entry)))
     const nothing = { is: 'nothing' } as const
+    const leftAs = await sideAt(objects, state, row, at => entryInTip(objects, work.tip, at))
     return {
       ...{ path: row.path, kind: row.kind, words: wordsFor(row, state) },
+      ...(leftAs !== undefined && { leftAs }),
       ...(row.mark !== undefined && { mark: row.mark }),
       ...{ base: base ?? nothing, ours: ours ?? nothing, theirs: theirs ?? nothing },
     }
@@ -468,10 +470,12 @@ async function fileOf(work: BranchWork, state: State, row: ConflictRow): Promise
     left > 0 && marks.line !== undefined && marks.left > row.all ? `a mark in line ${marks.line}` : wordsFor(row, state)
   const { path, kind, all } = row
   const result = await resultOf(work, row)
+  const taken = left > 0 || kind === 'text' ? undefined : await takenIn(work, state, row)
   return {
     ...{ path, kind, all, left, state: left > 0 ? 'open' : 'settled', words },
     ...(by !== undefined && { by }),
     ...(result !== undefined && { result }),
+    ...(taken !== undefined && { taken }),
   }
 }
 
@@ -590,6 +594,37 @@ async function entriesOf(
     for (const file of files) wanted.set(`${original}/${file.path}`, undefined)
   }
   return wanted.set(original, chosen)
+}
+
+/** The version that the files of a conflict have now; undefined if it is none of those to choose from. */
+async function takenIn(work: BranchWork, state: State, row: ConflictRow): Promise<WholeSide | undefined> {
+  const { drafts, room } = work
+  const side = await sideAt(room.objects, state, row, path => entryIn(room.objects, drafts, path))
+  return side ?? (row.mark === undefined && !isTouched(work, row) ? 'both' : undefined)
+}
+
+/** The side whose files are those at the paths of a conflict; undefined if none is. */
+async function sideAt(
+  objects: Objects,
+  state: State,
+  row: ConflictRow,
+  entryOf: (path: Path) => Promise<Entry>,
+): Promise<Exclude<WholeSide, 'both'> | undefined> {
+  const isAt = async (path: Path, wanted: DraftFile) => {
+    const there = await entryOf(path)
+    return there?.oid === wanted?.oid && there?.mode === wanted?.mode
+  }
+  const sides = (['ours', 'theirs', 'base'] as const).map(async side => ({
+    side,
+    wanted: await entriesOf(objects, state, row, side),
+  }))
+  // A side with a file where the other has a folder names the files of that folder, too: it is compared first.
+  const bySize = (await Promise.all(sides)).sort((one, other) => other.wanted.size - one.wanted.size)
+  for (const { side, wanted } of bySize) {
+    const same = await Promise.all([...wanted].map(([path, file]) => isAt(path, file)))
+    if (!same.includes(false)) return side
+  }
+  return undefined
 }
 
 /** The files of a conflict as they are now, with both sides of each open conflict instead of its markers. */

@@ -129,7 +129,7 @@ export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }
       <span class="grow" />
       {isLocked ? <span class="meta">read-only while the AI works</span> : null}
       {kind !== 'text' && sides && (isText || known.state !== 'open') ? (
-        <WholeChoices tab={tab} path={known.path} sides={sides} />
+        <WholeChoices tab={tab} known={known} sides={sides} />
       ) : null}
       <ActionIcon action={mergingActions.previous} about={{ page, tab }} />
       <ActionIcon action={mergingActions.next} about={{ page, tab }} />
@@ -152,21 +152,25 @@ const SIDES = [
  */
 const KEEPS_BOTH = ['text', 'file/folder', 'file/link', 'rename/rename']
 
-/** The choices for a file. Conflicts of drafts have no result of git, so "both" is not offered. */
+/**
+ * The choices for a file. Conflicts of drafts have no result of git, so "both" is not offered there, nor where git's
+ * result is one of the sides.
+ */
 function offered(sides: ConflictFile, isMerge: boolean) {
   const isBoth = KEEPS_BOTH.includes(sides.kind)
-  const three = SIDES.filter(({ side }) => isMerge || side !== 'both').map(it =>
+  const hasBoth = isMerge && (isBoth || sides.leftAs === undefined)
+  const three = SIDES.filter(({ side }) => hasBoth || side !== 'both').map(it =>
     it.side === 'both' && !isBoth ? { ...it, words: 'Keep as is' } : it,
   )
   return sides.base.is === 'nothing' ? three : [...three, { side: 'base', words: 'Base', key: '5' } as const]
 }
 
-/** The same choices after one of them is made. Its keys choose, too. */
-function WholeChoices({ tab, path, sides }: { tab: Tab; path: string; sides: ConflictFile }) {
+/** The same choices after one of them is made, which is marked. Its keys choose, too. */
+function WholeChoices({ tab, known, sides }: { tab: Tab; known: MergingFile; sides: ConflictFile }) {
   const page = usePage()
   const group = usePlace<HTMLFieldSetElement>('versions')
   const choices = offered(sides, isMerging(page, tab))
-  const choose = (side: (typeof choices)[number]['side']) => takeSide(page, tab, path, side)
+  const choose = (side: (typeof choices)[number]['side']) => takeSide(page, tab, known.path, side)
   return (
     <fieldset
       class="whole-choices"
@@ -181,9 +185,19 @@ function WholeChoices({ tab, path, sides }: { tab: Tab; path: string; sides: Con
         event.preventDefault()
       }}
     >
-      {choices.map(({ side, words }) => (
-        <Button key={side} look="small" words={words} onClick={() => choose(side)} />
-      ))}
+      {choices.map(({ side, words }) => {
+        const isTaken = known.taken === side
+        return (
+          <Button
+            key={side}
+            look="small"
+            {...(isTaken && { icon: 'check' as const })}
+            words={words}
+            isPressed={isTaken}
+            onClick={() => choose(side)}
+          />
+        )
+      })}
     </fieldset>
   )
 }

@@ -140,13 +140,26 @@ interface ButtonProps {
   keys?: string | undefined
   title?: string
   isOff?: boolean
+  /** Of a choice: whether it is chosen. */
+  isPressed?: boolean
   buttonRef?: RefObject<HTMLButtonElement | null>
   /** Whether the button has the focus when its dialog opens. */
   isFirst?: boolean
   onClick: () => void
 }
 
-export function Button({ words, look = '', icon, keys, title, isOff, isFirst, buttonRef, onClick }: ButtonProps) {
+export function Button({
+  words,
+  look = '',
+  icon,
+  keys,
+  title,
+  isOff,
+  isPressed,
+  isFirst,
+  buttonRef,
+  onClick,
+}: ButtonProps) {
   return (
     <button
       {...(buttonRef && { ref: buttonRef })}
@@ -154,6 +167,7 @@ export function Button({ words, look = '', icon, keys, title, isOff, isFirst, bu
       class={`button ${look}`}
       title={title}
       aria-disabled={isOff}
+      aria-pressed={isPressed}
       autofocus={isFirst}
       onClick={() => {
         if (!isOff) onClick()

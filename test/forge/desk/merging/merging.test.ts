@@ -206,7 +206,11 @@ for (const { name, sides, rows, ...ends } of CASES)
       expect((await work.mergings.in('main'))?.notYet).toContain('left in')
       expect(await refusedBy(work.mergings.finish('main'))).toThrow('left in')
       const [path = ''] = rows[0] ?? []
-      expect(await work.mergings.conflict('main', path)).toMatchObject({ path, kind: rows[0]?.[1] })
+      const conflict = await work.mergings.conflict('main', path)
+      expect(conflict).toMatchObject({ path, kind: rows[0]?.[1] })
+      // What git left is a version of its own only where it has something of both sides.
+      const hasBoth = ['text', 'file/folder', 'file/link', 'rename/rename'].includes(conflict.kind)
+      expect(conflict.leftAs === undefined).toBe(hasBoth)
       // The last choice counts, whatever was chosen or discarded before.
       for (const other of SIDES.filter(it => it !== side)) await work.mergings.takeSide('main', path, other)
       await ask(work, 'discard', {
@@ -214,7 +218,12 @@ for (const { name, sides, rows, ...ends } of CASES)
         paths: (await work.describeBranches()).find(({ name: it }) => it === 'main')?.drafts ?? [],
       })
       await work.mergings.takeSide('main', path, side)
-      expect(await work.mergings.in('main')).not.toHaveProperty('notYet')
+      const chosen = side === 'both' ? (conflict.leftAs ?? side) : side
+      // Of a text, the editor says what was chosen at each of its conflicts.
+      const isSaid = conflict.kind !== 'text' && (side !== 'both' || conflict.mark === undefined)
+      const settled = await work.mergings.in('main')
+      expect(settled?.files[0]?.taken).toBe(isSaid ? chosen : undefined)
+      expect(settled).not.toHaveProperty('notYet')
       expect(await desk.git('rev-parse', 'main')).toBe(desk.ours)
       const { commit: made = '' } = await work.mergings.finish('main')
       expect(await desk.git('rev-parse', 'main', 'main^1', 'main^2')).toBe([made, desk.ours, desk.theirs].join('\n'))

@@ -434,6 +434,15 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await until(() => desk.proxy.asked.some(it => it.ask === 'take side' && it.side === 'ours'))
     await page.getByRole('button', { name: 'Theirs' }).click()
     await until(() => desk.proxy.count('take side') === 3)
+    // Git left what theirs has, so there is no version beside the two sides and the base; the chosen one is marked.
+    const chosen = versions.getByRole('button', { pressed: true })
+    expect(await versions.getByRole('button').allTextContents()).toEqual(['Ours', 'Theirs', 'Base'])
+    await until(async () => (await chosen.allTextContents()).join() === 'Theirs')
+    await versions.getByRole('button', { name: 'Base' }).click()
+    await until(async () => (await chosen.allTextContents()).join() === 'Base')
+    await page.reload()
+    await row('logo.png').click()
+    await until(async () => (await chosen.allTextContents()).join() === 'Base')
     // F8 comes to a whole file, too.
     await row('claim.ts').click()
     await until(() => conflict(1).evaluate(box => box === document.activeElement))
