@@ -139,9 +139,9 @@ export function abort(page: Page, tab: Tab): void {
     button: 'Abort',
     isDangerous: true,
     run: async () => {
+      const lasts = untilMore(page)
       const { words } = await page.connection.ask('abort merging', { branch })
-      page.solved(TOPIC, branch)
-      page.spoken.value = words
+      page.tell({ topic: TOPIC, branch, title: words, lasts, actions: [undoButton(page)] })
       tab.merging.writeMessage(undefined)
       tab.merging.next = undefined
       await tab.merging.refresh()

@@ -531,6 +531,11 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await until(async () => (await desk.git('for-each-ref', 'refs/forge/merging')) === '')
     await page.getByRole('tree', { name: 'Explorer' }).waitFor()
     await page.getByRole('tab', { name: BRANCH, exact: true }).waitFor()
+    const toast = page.locator('.toast')
+    await toast.getByText(`Aborted the merge in ${BRANCH}.`).waitFor()
+    await toast.getByRole('button', { name: 'Undo' }).click()
+    await files().waitFor()
+    await status().getByText('7 of 10 conflicts resolved').waitFor()
   })
 
   test('has all files within reach, and the way back to the conflicts', async () => {
