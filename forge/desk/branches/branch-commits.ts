@@ -17,6 +17,7 @@ import {
   isEmpty,
   isSameDrafts,
   noDrafts,
+  missingIn,
   verifyNoClash,
   withoutFiles,
 } from './drafts.ts'
@@ -71,17 +72,21 @@ export async function messageForSave(work: BranchWork, selection: Selection): Pr
   })
 }
 
-/** Discards drafts: the files are as they were saved. The operation can be undone. */
-export async function discard(work: BranchWork, paths: readonly Path[]): Promise<void> {
-  await work.locked(async held => {
+/**
+ * Discards drafts: the files are as they were saved. The operation can be undone. Returns the files that do not exist
+ * any more.
+ */
+export async function discard(work: BranchWork, paths: readonly Path[]): Promise<Path[]> {
+  return await work.locked(async held => {
     work.verifyFree()
     await held.collect()
-    await held.again(async () => {
+    return await held.again(async () => {
       await held.writeDrafts()
       const after = withoutFiles(work.drafts, withWhatBelongs(work.drafts, paths))
-      if (isSameDrafts(after, work.drafts)) return
+      if (isSameDrafts(after, work.drafts)) return []
       const words = `discard what was typed in ${namesOf(paths)} in ${visiblePath(work.name)}`
       await held.become({ drafts: after }, { kind: 'discard', words })
+      return await missingIn(work.room.objects, work.drafts, paths)
     })
   })
 }

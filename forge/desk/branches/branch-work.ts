@@ -730,17 +730,27 @@ export class BranchWork {
     return { from: moved.from, to: tip, commits: moved.commits + commits, by: names }
   }
 
-  /** The open files that the next commit of the branch has under another name, as git detects renames. */
+  /**
+   * The open files that are under another name afterwards: by a rename that the drafts had or get, or in the next
+   * commit of the branch, as git detects renames.
+   */
   async #renamedBetween(before: Drafts, after: Drafts): Promise<Renamed[]> {
     const { objects } = this.room
-    if (before.tip === undefined || after.tip === undefined || before.tip === after.tip) return []
     const missing = new Set(await this.#files.missingIn(after))
     if (missing.size === 0) return []
+    const [was, is] = [before.tip, after.tip]
+    const pairs = [
+      ...originsIn(before),
+      ...[...originsIn(after)].map(([path, origin]) => [origin, path]),
+      ...(was === undefined || is === undefined || was === is ? [] : await changedFiles(objects.repository, was, is)),
+    ]
     const renamed: Renamed[] = []
-    for (const [from, to] of await changedFiles(objects.repository, before.tip, after.tip)) {
+    for (const [from, to] of pairs) {
       if (from === undefined || to === undefined || !missing.has(from)) continue
       const [own, there] = [await entryIn(objects, before, to), await entryIn(objects, after, to)]
-      if (!own && there) renamed.push({ from, to })
+      if (own || !there) continue
+      missing.delete(from)
+      renamed.push({ from, to })
     }
     return renamed
   }

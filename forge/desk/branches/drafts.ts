@@ -101,6 +101,12 @@ export async function entryIn(objects: Objects, { tip, files, clashes }: Drafts,
   return await entryInTip(objects, tip, path)
 }
 
+/** Those of some files that these drafts do not contain. */
+export async function missingIn(objects: Objects, drafts: Drafts, paths: readonly Path[]): Promise<Path[]> {
+  const entries = await Promise.all(paths.map(path => entryIn(objects, drafts, path)))
+  return paths.filter((_, at) => entries[at] === undefined)
+}
+
 /** A file in a branch's last commit; undefined if missing, and before the first commit. */
 export async function entryInTip(objects: Objects, tip: Oid | undefined, path: Path): Promise<Entry> {
   return tip === undefined ? undefined : await entryAt(objects, tip, path)

@@ -58,7 +58,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     'follow again': ({ branch }) => branches.room.checkouts.followAgain(branch),
     'save elsewhere': async ({ branch, to }) => ({ commit: await saveElsewhere(branches, branch, to) }),
     'drafts elsewhere': ({ branch, from, to }) => draftsElsewhere(branches, branch, from, to),
-    discard: async ({ branch, paths }) => await discard(await work(branch), paths),
+    discard: async ({ branch, paths }) => ({ gone: await discard(await work(branch), paths) }),
     'replace in files': async ({ branch, ...wanted }) => await replaceInFiles(await work(branch), wanted),
     message: async ({ branch, paths }) => ({ message: await messageForSave(await work(branch), paths) }),
     'new file': async ({ branch, path }) => await addFiles(await work(branch), [{ path, bytes: new Uint8Array() }]),

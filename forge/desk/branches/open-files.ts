@@ -17,7 +17,7 @@ import { decodeText, showWithoutText, whyReadOnly } from '../reading/text.ts'
 import { Document, type Taken } from './documents.ts'
 import { filesIn } from './draft-files.ts'
 import { originsIn } from './draft-renames.ts'
-import { contentIn, type Drafts, entryIn, entryInTip } from './drafts.ts'
+import { contentIn, type Drafts, entryIn, entryInTip, missingIn } from './drafts.ts'
 
 /**
  * An open file. `windows`: how many windows show it. `document`: undefined if the file is not editable text. `deleted`:
@@ -164,9 +164,7 @@ export class OpenFiles {
 
   /** The open files that these drafts do not contain. */
   async missingIn(drafts: Drafts): Promise<Path[]> {
-    const paths = [...this.#files.keys()]
-    const entries = await Promise.all(paths.map(path => entryIn(this.objects, drafts, path)))
-    return paths.filter((_, at) => entries[at] === undefined)
+    return await missingIn(this.objects, drafts, [...this.#files.keys()])
   }
 
   /** Updates the open files to these drafts; later edits are kept. */

@@ -111,6 +111,9 @@ const Reversed = v.object({ words: v.string(), refs: v.array(RefName) })
 const SaveResult = v.object({ commit: v.optional(Oid) })
 const Parts = v.pipe(v.array(Part), v.maxLength(20_000))
 
+/** The files that the branch does not have any more without their drafts. */
+const Gone = v.object({ gone: v.array(Path) })
+
 export const branchQuestions = {
   /** Opens a file. From then on the server sends news about it (`edited`). */
   open: repeatable({ at: At, path: Path }, File),
@@ -156,7 +159,7 @@ export const branchQuestions = {
   /** Takes some of a commit's changes back, as drafts of a branch; the operation can be undone. */
   'take back': question({ branch: Branch, commit: Oid, parts: Parts }, Nothing),
   /** Discards drafts; the operation can be undone. */
-  discard: question({ branch: Branch, paths: v.array(Path) }, Nothing),
+  discard: question({ branch: Branch, paths: v.array(Path) }, Gone),
   /**
    * Replaces parts of lines in several files, which become drafts in one operation. `tree`: the tree that the edits
    * were made for; nothing is replaced if one of the files has changed since. `words`: what is replaced by what. The

@@ -4,6 +4,7 @@ import { attempt } from '../page/actions.ts'
 import { branchOf, draftsAt } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
+import { undoButton, untilMore } from '../page/undo.ts'
 import { baseName, folderOf, named, readable, typedName } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
@@ -17,7 +18,11 @@ export function discard(page: Page, branch: string, paths: string[]): void {
     button: 'Discard',
     isDangerous: true,
     run: async () => {
-      await page.connection.ask('discard', { branch, paths })
+      const lasts = untilMore(page)
+      const { gone } = await page.connection.ask('discard', { branch, paths })
+      page.closeFiles(branch, gone)
+      const what = paths.length === 1 ? names(paths) : plural(paths.length, 'file')
+      page.tell({ topic: 'discard', branch, title: `Discarded changes to ${what}`, lasts, actions: [undoButton(page)] })
     },
   }
 }

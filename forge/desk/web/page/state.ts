@@ -581,6 +581,14 @@ export class Page {
     keep(DOCKED, isDocked ? 'yes' : '')
   }
 
+  /** Closes the file tabs of a branch's files that do not exist any more. */
+  closeFiles(branch: string, paths: readonly string[]): void {
+    const tab = this.#tabOf(branch)
+    const gone = new Set(paths)
+    for (const pane of tab?.panes.peek() ?? [])
+      if (tab && pane.kind === 'file' && gone.has(pane.path)) this.closePane(tab, pane)
+  }
+
   closePane(tab: Tab, pane: Pane): void {
     tab.close(pane)
     if (pane.kind === 'file') this.files.close(tab.at, pane.path)

@@ -136,6 +136,38 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await editor().getByText('Typed.').waitFor()
   })
 
+  test('discarded new files lose their tabs, a renamed one goes back, and a button brings the drafts again', async () => {
+    await row('README.md').dblclick()
+    await editor().click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.type('Typed ')
+    await desk.isText('main', 'README.md', text => text.startsWith('Typed '))
+    await row('FORK.md').dblclick()
+    await files().getByRole('tab', { name: 'FORK.md', selected: true }).waitFor()
+    await page.keyboard.press('F2')
+    await answer('Rename FORK.md', 'FORKED.md')
+    await files().getByRole('tab', { name: 'FORKED.md , draft', selected: true }).waitFor()
+    for (const name of ['one.md', 'two.md']) {
+      await page.keyboard.press('Alt+n')
+      await answer('New file', name)
+      await files()
+        .getByRole('tab', { name: `${name} , draft`, selected: true })
+        .waitFor()
+    }
+    await page.keyboard.press('Alt+Shift+a')
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    const toast = page.locator('.toast')
+    await toast.getByText('Discarded changes to 4 files').waitFor()
+    const shown = async () => (await files().getByRole('tab').allTextContents()).join()
+    await until(async () => (await shown()) === 'AI chat,README.md,FORK.md')
+    expect(await page.getByText('was not found').count()).toBe(0)
+    await toast.getByRole('button', { name: 'Undo' }).click()
+    await row('one.md , added').waitFor()
+    await until(async () => (await shown()) === 'AI chat,README.md, draft,FORKED.md, draft')
+    await row('README.md , draft').click()
+    await editor().getByText('Typed ').waitFor()
+  })
+
   test('a deletion that conflicts with a change from outside is shown, and either side is chosen', async () => {
     await row('README.md').click({ button: 'right' })
     await page.getByRole('menuitem', { name: 'Delete…' }).click()
