@@ -9,7 +9,7 @@
 
 import { Failure } from '../../../core/failure.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
-import type { Oid } from '../../../core/git/repository.ts'
+import type { Oid, Path } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import type { Recorded } from '../../operations.ts'
 import { branchOfDrafts, DRAFTS, draftsRef } from '../refs.ts'
@@ -17,7 +17,7 @@ import { branchNames, type How, orInWords, verifyNotCheckedOut } from './branch-
 import { type BranchWork, becomeTogether, type Deed, type HeldBranch, type Next } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { mergeDrafts } from './draft-merges.ts'
-import { type Drafts, draftFileOf, isEmpty, makeDrafts, noDrafts } from './drafts.ts'
+import { type Drafts, draftFileOf, isEmpty, makeDrafts, missingIn, noDrafts } from './drafts.ts'
 import { lockedAll, type OpenBranches } from './open-branches.ts'
 
 /** The kinds of the operations that move commits, and drafts, to a new branch. */
@@ -107,16 +107,16 @@ async function becomeFrom(held: HeldBranch, from: Oid | undefined, next: Next, d
 // --- Drafts alone ---
 
 /**
- * Moves the drafts of a branch to a new one at an earlier commit of the branch. Of a file in conflict, the new branch
- * gets the text that was typed.
+ * Moves the drafts of a branch to a new one at the same or an earlier commit of the branch. Of a file in conflict, the
+ * new branch gets the text that was typed. Returns the files that the branch does not have any more.
  */
-export async function draftsElsewhere(branches: OpenBranches, name: string, from: Oid, to: string): Promise<void> {
+export async function draftsElsewhere(branches: OpenBranches, name: string, from: Oid, to: string): Promise<Path[]> {
   await verifyNew(branches, to)
   if (!(await branches.room.objects.info(`${from}^{commit}`)))
     throw new Failure(`There is no commit ${visiblePath(from)} in this repository.`)
   const words = `move what was typed in ${visiblePath(name)} to the new branch ${visiblePath(to)}`
   await (await branches.work(name)).write()
-  await moveDrafts(branches, { name, to, from }, { kind: DRAFTS_ELSEWHERE, words })
+  return await moveDrafts(branches, { name, to, from }, { kind: DRAFTS_ELSEWHERE, words })
 }
 
 /** Undoes or redoes {@link draftsElsewhere}. */
@@ -134,11 +134,12 @@ export async function reverseDraftsElsewhere(branches: OpenBranches, { refs }: R
 
 type DraftsMove = { name: string; to: string; from: Oid }
 
-async function moveDrafts(branches: OpenBranches, { name, to, from }: DraftsMove, how: How): Promise<void> {
+async function moveDrafts(branches: OpenBranches, { name, to, from }: DraftsMove, how: How): Promise<Path[]> {
   const { objects } = branches.room
   const work = await branches.work(name)
-  await work.locked(async held => {
+  const gone = await work.locked(async held => {
     work.verifyFree()
+    work.verifyNotMerging()
     await held.collect()
     await held.lookAgain()
     await held.writeDrafts()
@@ -159,10 +160,12 @@ async function moveDrafts(branches: OpenBranches, { name, to, from }: DraftsMove
       { ref: draftsRef(to), from: undefined, to: made?.oid },
     ]
     await orInWords(held.become({ drafts: noDrafts(tip) }, { ...how, also, made: made?.made ?? [] }))
+    return await missingIn(objects, work.drafts, [...drafts.files.keys()])
   })
   branches.vanished.delete(to)
   await branches.refresh(to)
   branches.room.say({ say: 'branch', branch: to })
+  return gone
 }
 
 async function bringDraftsBack(

@@ -57,7 +57,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     'take back': async ({ branch, commit, parts }) => await takeBackParts(await work(branch), commit, parts),
     'follow again': ({ branch }) => branches.room.checkouts.followAgain(branch),
     'save elsewhere': async ({ branch, to }) => ({ commit: await saveElsewhere(branches, branch, to) }),
-    'drafts elsewhere': ({ branch, from, to }) => draftsElsewhere(branches, branch, from, to),
+    'drafts elsewhere': async ({ branch, from, to }) => ({ gone: await draftsElsewhere(branches, branch, from, to) }),
     discard: async ({ branch, paths }) => ({ gone: await discard(await work(branch), paths) }),
     'replace in files': async ({ branch, ...wanted }) => await replaceInFiles(await work(branch), wanted),
     message: async ({ branch, paths }) => ({ message: await messageForSave(await work(branch), paths) }),

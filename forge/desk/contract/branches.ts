@@ -152,8 +152,11 @@ export const branchQuestions = {
   /** Updates the checkouts that stayed behind the branch; news say whether they follow now. */
   'follow again': question({ branch: Branch }, Nothing),
   'save elsewhere': question({ branch: Branch, to: Branch }, Commit),
-  /** Moves the drafts to the new branch `to` at commit `from`, where the branch was before it was moved. */
-  'drafts elsewhere': question({ branch: Branch, from: Oid, to: Branch }, Nothing),
+  /**
+   * Moves the drafts to the new branch `to` at commit `from`: the branch's own, or that where it was before it was
+   * moved.
+   */
+  'drafts elsewhere': question({ branch: Branch, from: Oid, to: Branch }, Gone),
   /** Commits some of the drafts' changes; what is left out stays a draft. */
   'save parts': question({ branch: Branch, parts: Parts, message: v.optional(v.string()) }, SaveResult),
   /** Takes some of a commit's changes back, as drafts of a branch; the operation can be undone. */

@@ -284,7 +284,7 @@ function moved(page: Page, tab: Tab): Notice | undefined {
   const offers = move
     ? [
         { words: 'Incoming changes', stays: true, run: () => showWhatCameIn(tab, move) },
-        { words: 'Move drafts to a new branch', stays: true, run: () => draftsElsewhere(page, at.branch, move.from) },
+        { words: 'Move drafts to a new branch', stays: true, run: () => draftsElsewhere(page, at.branch) },
       ]
     : []
   return {

@@ -7,7 +7,7 @@ import { STEP_TOPIC } from '../merging/after-step.ts'
 import { resolveDrafts } from '../merging/merging-actions.ts'
 import { attempt, restoreBranch } from '../page/actions.ts'
 import { conflictsIn, draftsOf } from '../page/branch-facts.ts'
-import { save } from '../page/saving.ts'
+import { draftsElsewhere, save } from '../page/saving.ts'
 import type { Page, Pane, Tab } from '../page/state.ts'
 import { type InTab, paneActions, tabActions } from '../page/tab-actions.ts'
 import { amendLast } from '../review/history-actions.ts'
@@ -83,6 +83,17 @@ export const branchTabActions = {
     isPossible: about => isThere(about) && about.page.branch(about.branch)?.merging === undefined,
     run: ({ page, branch }) => amendLast(page, branch),
   },
+  moveDrafts: {
+    label: 'Move drafts to a new branch…',
+    inPalette: ({ branch }) => `Move the drafts of ${named(branch)} to a new branch…`,
+    keys: 'Ctrl+Alt+Shift+B',
+    icon: 'branch',
+    isPossible: about => {
+      const info = about.page.branch(about.branch)
+      return info !== undefined && info.merging === undefined && draftsOf(about.page, about.branch).length > 0
+    },
+    run: ({ page, branch }) => draftsElsewhere(page, branch),
+  },
   discardAll: {
     label: 'Discard all changes',
     inPalette: ({ page, branch }) => `Discard all changes (${plural(draftsOf(page, branch).length, 'draft')})`,
@@ -123,8 +134,8 @@ export function tabMenu(page: Page, tab: Tab): Offer {
   if (page.isGone(at)) return { title, groups: [itemsWith(about, [copyName]), closing] }
   const branch = { page, branch: at.branch }
   const { rename, delete: remove } = branchActions
-  const { amend, saveSome: saveParts, saveWithMessage } = branchTabActions
-  const committing = itemsWith({ ...about, branch: at.branch }, [saveWithMessage, saveParts, amend])
+  const { amend, moveDrafts, saveSome: saveParts, saveWithMessage } = branchTabActions
+  const committing = itemsWith({ ...about, branch: at.branch }, [saveWithMessage, saveParts, amend, moveDrafts])
   const changing = [...committing, ...itemsWith(about, [branchFromHere]), ...itemsWith(branch, [rename, remove])]
   const groups = [itemsWith(branch, REMOTE), itemsWith(branch, STEPS), changing]
   return { title, groups: [...groups, itemsWith(about, [review, compareWith, history, copyName]), closing] }

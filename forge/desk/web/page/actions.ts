@@ -1,6 +1,6 @@
 /** Functions that run an action in the page, with their dialogs, notices and errors. */
 import { named, readable, shortId, toName } from '../ui/names.ts'
-import { branchOf } from './branch-facts.ts'
+import { branchOf, draftsOf } from './branch-facts.ts'
 import type { RemoteBranch } from './remote-branches.ts'
 import type { Page, Tab } from './state.ts'
 
@@ -64,7 +64,7 @@ export function newBranch(page: Page, start: Start | undefined = startHere(page)
     label: 'Branch name',
     value: name ?? namesake,
     button: 'Create branch',
-    ...(start && { hint: `It starts at ${whereOf(start)}.${tracks}` }),
+    ...(start && { hint: `It starts at ${whereOf(start)}.${tracks}${whatOfDrafts(page, start)}` }),
     run: async typed => {
       const branch = toName(typed)
       const upstream = branch === remote?.name ? { tracks: remote.ref } : {}
@@ -73,6 +73,14 @@ export function newBranch(page: Page, start: Start | undefined = startHere(page)
       page.wantFocus()
     },
   }
+}
+
+/** Says that the drafts of the branch that a new one starts from stay there, and how they are taken along. */
+function whatOfDrafts(page: Page, { words: branch }: Start): string {
+  const { length: count } = draftsOf(page, branch)
+  if (count === 0) return ''
+  const along = `“Move drafts to a new branch…” takes ${count === 1 ? 'it' : 'them'} along.`
+  return ` ${count === 1 ? 'Its draft stays' : `Its ${count} drafts stay`} there: ${along}`
 }
 
 /** The start of a new branch in words: the name of the branch that it starts from, and the short commit id. */

@@ -6,6 +6,7 @@ import { plural } from '../ui/times.ts'
 import { attempt } from './actions.ts'
 import { branchOf, conflictsIn, draftsOf } from './branch-facts.ts'
 import type { Page, Tab } from './state.ts'
+import { undoButton, untilMore } from './undo.ts'
 
 export type Paths = string[] | 'all'
 
@@ -139,8 +140,14 @@ export function saveElsewhere(page: Page, branch: string): void {
   }
 }
 
-/** Offers to move the drafts of a branch that was moved from outside to a new branch at its previous commit. */
-export function draftsElsewhere(page: Page, branch: string, from: string): void {
+/**
+ * Offers to move the drafts of a branch to a new branch: at the branch's commit, or, if another program has moved the
+ * branch under them, at its commit before that. The file that is shown goes on there.
+ */
+export function draftsElsewhere(page: Page, branch: string): void {
+  const info = page.branch(branch)
+  if (!info) return
+  const from = info.moved?.from ?? info.tip
   page.dialog.value = {
     kind: 'ask',
     title: 'Move drafts to a new branch',
@@ -151,8 +158,14 @@ export function draftsElsewhere(page: Page, branch: string, from: string): void 
     run: async words => {
       const to = typedName(words, folderOf(branch), baseName(branch))
       await settle(page, branch, 'all')
-      await page.connection.ask('drafts elsewhere', { branch, from, to })
-      page.open({ kind: 'branch', branch: to })
+      const lasts = untilMore(page)
+      const path = page.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)?.path
+      const isDraft = path !== undefined && draftsOf(page, branch).includes(path)
+      const { gone } = await page.connection.ask('drafts elsewhere', { branch, from, to })
+      page.closeFiles(branch, gone)
+      const tab = page.open({ kind: 'branch', branch: to })
+      if (isDraft) tab.edit(path)
+      page.tell({ title: `Moved the drafts of ${named(branch)} to ${named(to)}`, lasts, actions: [undoButton(page)] })
     },
   }
 }
