@@ -16,8 +16,8 @@ import {
   entryInTip,
   isEmpty,
   isSameDrafts,
-  noDrafts,
   missingIn,
+  noDrafts,
   verifyNoClash,
   withoutFiles,
 } from './drafts.ts'
