@@ -1,6 +1,5 @@
 /** The updates of a run: what a user asks of it, each followed or refused with a sentence. */
-import type { UpdateDefinition } from '@temporalio/common'
-import { ApplicationFailure, isCancellation, setHandler } from '@temporalio/workflow'
+import { ApplicationFailure, type defineUpdate, isCancellation, setHandler } from '@temporalio/workflow'
 import { errorWords } from './troubles.ts'
 
 /**
@@ -8,7 +7,7 @@ import { errorWords } from './troubles.ts'
  * (order.ts), as what came before it may have changed that.
  */
 export function handle<Args extends unknown[]>(
-  update: UpdateDefinition<void, Args>,
+  update: ReturnType<typeof defineUpdate<void, Args>>,
   verify: NoInfer<(...args: Args) => void>,
   follow: NoInfer<(...args: Args) => Promise<void> | void>,
 ): void {
