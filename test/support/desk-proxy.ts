@@ -63,7 +63,16 @@ export class DeskProxy implements AsyncDisposable {
   async goAway(): Promise<() => void> {
     const port = this.#server?.port ?? 0
     await this.#server?.stop(true)
-    return () => this.#listen(port)
+    // Keeps the port, which another test might take meanwhile.
+    const keeper = Bun.listen({
+      hostname: '127.0.0.1',
+      port,
+      socket: { open: socket => void socket.terminate(), data: () => undefined },
+    })
+    return () => {
+      keeper.stop(true)
+      this.#listen(port)
+    }
   }
 
   count(name: QuestionName): number {
