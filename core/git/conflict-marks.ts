@@ -164,8 +164,8 @@ const MARK = /^(([<|=>])\2{6,})(?: .*)?\r?$/
 
 /**
  * Leaves of each conflict its one side, with empty lines in place of the markers and the rest: all lines keep their
- * numbers, and the text can be read as code. That side is ours, or theirs if ours is empty. The markers of a conflict
- * have the length of its first one.
+ * numbers, and the text can be read as code. That side is ours, or theirs if ours is empty. Unlike markedPartsOf, this
+ * takes the markers of any program: of any length, without a base, and beside lines that only look like markers.
  */
 export function withOneSideInPlace(text: string): string {
   if (!/^<{7}/m.test(text)) return text

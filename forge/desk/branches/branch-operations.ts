@@ -84,14 +84,9 @@ export async function countOwnCommits({ room }: OpenBranches, name: string): Pro
   const { repository } = room.objects
   const tip = (await room.objects.info(headRef(name)))?.oid
   if (tip === undefined) return 0
-  const { stdout } = await run(repository, ['for-each-ref', '--format=%(refname)', HEADS, 'refs/remotes', 'refs/tags'])
-  const others = stdout
-    .toString('latin1')
-    .split('\n')
-    .filter(ref => ref !== '' && ref !== headRef(name))
-  const input = Buffer.from([tip, ...others.map(ref => `^${ref}`), '--', ''].join('\n'), 'latin1')
-  const counted = await run(repository, ['rev-list', '--count', '--stdin'], { input })
-  return Number(counted.stdout.toString())
+  const others = [`--exclude=${asText(name)}`, '--branches', '--remotes', '--tags']
+  const { stdout } = await run(repository, ['rev-list', '--count', tip, '--not', ...others])
+  return Number(stdout.toString())
 }
 
 /** Deletes a branch with its drafts. The operation keeps both, and its undo restores them. */

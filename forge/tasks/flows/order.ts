@@ -1,14 +1,14 @@
 /**
  * One order for all that reaches a workflow, which is the same when its history is replayed.
  *
- * A local activity ends within a workflow task, and the history has only a marker of it. Where a workflow task was
- * answered while one was under way (as it is for a query, and after seconds), a replay can't tell what came first: the
- * end of the local activity, or an event of about the same time. It hands both over together, in another order, or in
- * another task than before, and a workflow that did the second before the first would then send other commands than
- * those in its history (github.com/temporalio/sdk-rust/issues/803 is one case).
+ * A local activity ends within a workflow task, and the history has only a marker of its end. A workflow task can be
+ * answered before a local activity in it has ended: to answer a query, and when the activity takes seconds. If an event
+ * comes at about that time, the replay delivers the event and the end of the activity together, in another order, or in
+ * another workflow task than before. A workflow that reacts to both may then send other commands than those in its
+ * history, which is an error (github.com/temporalio/sdk-rust/issues/803 is one case).
  *
- * So here the end of a local activity always comes first: everything else waits until none is under way, and then comes
- * singly, in the order in which it arrived. These interceptors belong to every workflow (engine/bundle.ts).
+ * So here the end of a local activity always comes first: every event waits until no local activity is under way, and
+ * is then delivered alone, in the order of arrival. These interceptors belong to every workflow (engine/bundle.ts).
  */
 import {
   type ActivateInput,

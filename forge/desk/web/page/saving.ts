@@ -142,7 +142,8 @@ export function saveElsewhere(page: Page, branch: string): void {
 
 /**
  * Offers to move the drafts of a branch to a new branch: at the branch's commit, or, if another program has moved the
- * branch under them, at its commit before that. The file that is shown goes on there.
+ * branch under them, at its commit before that. The new branch is then
+ * shown, with the same file.
  */
 export function draftsElsewhere(page: Page, branch: string): void {
   const info = page.branch(branch)

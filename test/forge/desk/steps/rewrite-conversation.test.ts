@@ -13,7 +13,7 @@ const ATTRIBUTES = '.forge/.gitattributes'
 
 const said = (text: string): SessionEntry => ({ kind: 'user', turn: text, at: 1, text })
 
-/** The conversation as it is committed after some messages. */
+/** A conversation in which the user has sent these messages. */
 const talked = (...texts: string[]): Session => withEntries(newSession(), ...texts.map(said))
 
 /** main: `before`, a turn `one`, an edit, a turn `two`, an edit; returns their ids by these names. */

@@ -227,7 +227,7 @@ test('a run that one machine prunes does not come back from another one, which k
   expect(await refs()).toBe('')
   expect(await one.runs.fetchAll()).toEqual([])
   expect(await git(two.path, 'rev-parse', resultRef(RUN))).toBe(done)
-  // The second machine still has its copy: where it goes on with the run, the hub has the whole run again.
+  // The second machine still has its copy: when it continues the run, it pushes the whole run to the hub again.
   await storeOf(two).put('answer', 'More notes')
   await two.runs.of(RUN).push()
   expect(await one.runs.fetchAll()).toEqual([RUN])
