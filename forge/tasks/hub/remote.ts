@@ -26,6 +26,11 @@ const QUIET = ['-c', 'core.hooksPath=/dev/null', '-c', 'gc.auto=0', '-c', 'maint
 const LOST_RACE =
   /\((?:stale info|fetch first|non-fast-forward|failed to update ref|incorrect old value provided|reference already exists|cannot lock ref[^)]*|failed to lock|atomic transaction failed|transaction failed)\)|remote ref updated since checkout/
 
+/** Git's words for a fetch whose ref another fetch or push has moved here meanwhile. */
+const MOVED_HERE = /cannot lock ref '.+': is at [0-9a-f]+ but expected/
+/** How often a fetch is tried whose ref is moved meanwhile. */
+const TRIES = 10
+
 /** A remote of a repository, and its address. */
 type Remote = { name: string; url: string }
 
@@ -65,12 +70,15 @@ export class HubRemote {
   async fetch(specs: readonly string[]): Promise<boolean> {
     const flags = ['--quiet', '--no-tags', '--no-prune', '--no-auto-maintenance', '--no-write-fetch-head']
     const args = [...QUIET, 'fetch', ...flags, '--recurse-submodules=no', this.name, ...specs]
-    try {
-      await this.#run(args, TRANSFER_TIMEOUT_MS)
-      return true
-    } catch (error) {
-      if (error instanceof GitError && /couldn't find remote ref/.test(error.stderr)) return false
-      throw this.#inWords(error)
+    for (let tries = 1; ; tries++) {
+      try {
+        await this.#run(args, TRANSFER_TIMEOUT_MS)
+        return true
+      } catch (error) {
+        if (error instanceof GitError && /couldn't find remote ref/.test(error.stderr)) return false
+        const isMoved = error instanceof GitError && MOVED_HERE.test(error.stderr)
+        if (!isMoved || tries === TRIES) throw this.#inWords(error)
+      }
     }
   }
 

@@ -116,6 +116,25 @@ test('two machines that write at the same time lose nothing, and the first answe
   expect(await git(hub, 'fsck', '--full', '--no-dangling', '--no-progress')).toBe('')
 })
 
+test('a fetch beside a push of the same process, and of another one, ends well', async () => {
+  const [one, two] = both()
+  await storeOf(one).put('wish', 'Write notes')
+  await one.runs.of(RUN).push()
+  const beside = await SharedRuns.open(one.objects)
+  if (!beside) throw new Error('There is no hub')
+  for (let round = 0; round < 10; round++) {
+    await storeOf(two).put('wish', `two ${round}`)
+    await two.runs.of(RUN).push()
+    await storeOf(one).put('wish', `one ${round}`)
+    await Promise.all([one.runs.of(RUN).fetch(), beside.of(RUN).fetch(), one.runs.of(RUN).push()])
+  }
+  beside[Symbol.dispose]()
+  await one.runs.of(RUN).push()
+  await two.runs.of(RUN).fetch()
+  const tips = await Promise.all(clones.map(({ path }) => git(path, 'rev-parse', `refs/forge/runs/${RUN}/store`)))
+  expect(tips[0]).toBe(tips[1] as string)
+})
+
 test('a hub that refuses or is away is told as a sentence, and gets everything afterwards', async () => {
   const [one, two] = both()
   await storeOf(one).put('wish', 'Write notes')
