@@ -171,6 +171,11 @@ function WholeChoices({ tab, known, sides }: { tab: Tab; known: MergingFile; sid
   const group = usePlace<HTMLFieldSetElement>('versions')
   const choices = offered(sides, isMerging(page, tab))
   const choose = (side: (typeof choices)[number]['side']) => takeSide(page, tab, known.path, side)
+  useLayoutEffect(() => {
+    if (tab.merging.choseAt !== known.path) return
+    tab.merging.choseAt = undefined
+    if (isFocusLost()) group.current?.focus()
+  }, [tab, known.path, group])
   return (
     <fieldset
       class="whole-choices"
@@ -288,11 +293,13 @@ function useWholeFocus(tab: Tab, path: string, box: RefObject<HTMLElement | null
     const { current: shown } = box
     return () => {
       if (!shown?.contains(document.activeElement)) return
+      tab.merging.choseAt = path
+      // They may be shown already; of a file that is renamed by the choice, only once that is loaded.
       requestAnimationFrame(() => {
-        if (isFocusLost()) page.places.focus('versions')
+        if (isFocusLost() && page.places.focus('versions')) tab.merging.choseAt = undefined
       })
     }
-  }, [page, path, box])
+  }, [page, tab, path, box])
 }
 
 /** At most this many lines of a whole side are shown. */

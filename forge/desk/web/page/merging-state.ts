@@ -24,6 +24,8 @@ export class MergingState extends ServerValue<Merging | null> {
 
   /** The file being opened in which to go to a conflict next: forwards from the cursor (1) or backwards (-1). */
   goingTo: { path: string; by: 1 | -1 } | undefined
+  /** The file of which a version was chosen by key: the way to change it has the focus next. */
+  choseAt: string | undefined
 
   readonly #connection: Connection
   readonly #branch: string | undefined

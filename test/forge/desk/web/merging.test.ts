@@ -355,6 +355,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
       await desk.git('update-ref', '-d', `refs/forge/merging/${BRANCH}`)
       if (isReloaded) page = await openPage(browser.context, desk)
       await page.getByRole('tree', { name: 'Explorer' }).waitFor()
+      await status().getByText('merging').waitFor({ state: 'detached' })
       // What was resolved are drafts of the branch by now, which a merge would not touch.
       const others = ['src/queue/lease.ts', 'src/queue/sweep.ts', 'src/store/memory.ts', 'src/index.ts']
       const paths = [CLAIM, POSTGRES, ...others]
@@ -465,7 +466,12 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await row('again.ts').click()
     const whole = page.getByRole('region', { name: 'Conflict', exact: true })
     await until(() => whole.evaluate(box => box === document.activeElement))
+    // The focus comes to the versions also where the file is slow.
+    const isThere = desk.proxy.hold('open')
     await page.keyboard.press('2')
+    await until(() => desk.proxy.asked.some(it => it.ask === 'open' && it.path === 'src/tries.ts'))
+    await page.evaluate(() => new Promise(done => setTimeout(done, 200)))
+    isThere()
     await shown('tries.ts').and(page.locator('[aria-selected="true"]')).waitFor()
     await shown('again.ts').waitFor({ state: 'detached' })
     await page.getByRole('textbox', { name: 'Editor' }).getByText('RETRIES').waitFor()
