@@ -90,6 +90,17 @@ const selectionShown = EditorView.editorAttributes.of(view => {
   return hasSelection ? { class: 'has-selection' } : null
 })
 
+/** The columns beside the cursor that stay in view. With less, the first letters of lines are cut after a long one. */
+const COLUMNS_BESIDE = 12
+
+/** Keeps some columns beside the cursor in view where a file is scrolled to the side. */
+const columnsBeside = EditorView.scrollMargins.of(view => {
+  if (view.lineWrapping) return null
+  const columns = Math.min(COLUMNS_BESIDE * view.defaultCharacterWidth, view.scrollDOM.clientWidth / 6)
+  const gutters = view.scrollDOM.querySelector<HTMLElement>('.cm-gutters')?.offsetWidth ?? 0
+  return { left: gutters + columns, right: columns }
+})
+
 const SHORT: Record<string, string> = { '\r': '\\r', '\u0000': '\\0', '\u200b': '\\u200b' }
 
 /** Shows an invisible character as its escape. */
@@ -135,6 +146,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
     highlightSpecialChars({ render: shownCharacter }),
     highlightActiveLine(),
     selectionShown,
+    columnsBeside,
     highlightActiveLineGutter(),
     highlightSelectionMatches(),
     adjustable.history.of(history()),

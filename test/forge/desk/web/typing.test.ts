@@ -28,6 +28,18 @@ describe.skipIf(!hasBrowser)('typing', () => {
     await isOnServer(`one two${REST}`)
   })
 
+  test('after a long line shows the next one from its start', async () => {
+    await page.keyboard.insertText(`  ${'a long line '.repeat(40)}`)
+    const left = () => page.locator('.cm-scroller').evaluate(element => element.scrollLeft)
+    await until(async () => (await left()) > 0)
+    await page.keyboard.press('Enter')
+    await until(async () => (await left()) === 0)
+    // The line keeps its indentation.
+    await page.keyboard.type('x')
+    await until(async () => (await inEditor()).includes('\n  x# Tern'))
+    expect(await left()).toBe(0)
+  })
+
   test('in a file that is just being opened comes into it, and no key of it is lost', async () => {
     const open = desk.proxy.hold('open')
     await page.keyboard.press('Alt+x')
