@@ -8,9 +8,10 @@ set -euo pipefail
 here=$(cd "$(dirname "$0")" && pwd)
 readonly here timings=node_modules/.cache/test-timings.json
 
-# Lists the test files that do whole runs on a real Temporal server, which take minutes.
+# Lists the test files that do whole runs on a real Temporal server, which take minutes; the longest first, so that no
+# processor waits for one of them in the end.
 on_temporal() {
-  ls -d test/forge/tasks/{flows,engine,commands} test/forge/tasks/*.test.ts
+  ls -d test/forge/tasks/*.test.ts test/forge/tasks/{flows,commands,engine}
 }
 
 # Uses a folder in memory for temporary files, if it has room and allows execution: the tests make and remove half a
