@@ -46,6 +46,13 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     await open()
     expect(await names()).toEqual(['Mira', 'Ada', 'Mira'])
     expect(await findings(page)).toEqual([])
+    const places = ['.cm-blame', '.cm-foldGutter', '.cm-lineNumbers'].map(async gutter => {
+      const box = await page.locator(gutter).boundingBox()
+      return box?.x ?? 0
+    })
+    const [blame = 0, fold = 0, numbers = 0] = await Promise.all(places)
+    expect(blame).toBeLessThan(fold)
+    expect(fold).toBeLessThan(numbers)
     await page.keyboard.type('zero\n')
     await until(async () => (await names())[0] === 'Not saved')
     expect(await names()).toEqual(['Not saved', 'Mira', 'Ada', 'Mira'])
