@@ -1,10 +1,19 @@
 /** The editor's features, as extensions of CodeMirror. Its styles are in editor/editor.css. */
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
-import { defaultKeymap, history, historyKeymap, indentWithTab, toggleBlockComment } from '@codemirror/commands'
+import {
+  cursorSyntaxLeft,
+  cursorSyntaxRight,
+  defaultKeymap,
+  history,
+  historyKeymap,
+  indentWithTab,
+  toggleBlockComment,
+} from '@codemirror/commands'
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput } from '@codemirror/language'
 import { gotoLine, highlightSelectionMatches, openSearchPanel, searchKeymap } from '@codemirror/search'
 import { Compartment, EditorState, type Extension, type Text } from '@codemirror/state'
 import {
+  type Command,
   crosshairCursor,
   drawSelection,
   dropCursor,
@@ -118,6 +127,12 @@ function shownCharacter(code: number, words: string | null): HTMLElement {
 const EXPAND_KEYS = { key: 'Shift-Alt-ArrowRight', mac: 'Ctrl-Shift-Cmd-ArrowRight' }
 const SHRINK_KEYS = { key: 'Shift-Alt-ArrowLeft', mac: 'Ctrl-Shift-Cmd-ArrowLeft' }
 
+/**
+ * Commands of CodeMirror whose keys are others': those of a block comment are the desk's, to discard all changes, and
+ * Alt with an arrow is the browser's, to go back and forward.
+ */
+const LEFT_OUT: readonly Command[] = [toggleBlockComment, cursorSyntaxLeft, cursorSyntaxRight]
+
 /** A command that always handles its key. */
 const ran = (act: (view: EditorView) => void) => (view: EditorView) => {
   act(view)
@@ -175,8 +190,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
       { ...SHRINK_KEYS, run: ran(settings.onShrink) },
       { key: 'Mod-Shift-Enter', run: insertLineAbove },
       ...closeBracketsKeymap,
-      // Without CodeMirror's keys of a block comment, which are the desk's to discard all changes.
-      ...defaultKeymap.filter(({ run }) => run !== toggleBlockComment),
+      ...defaultKeymap.filter(({ run }) => run === undefined || !LEFT_OUT.includes(run)),
       { key: 'Mod-f', run: openFind, scope: 'editor search-panel' },
       // Without CodeMirror's command to go to a line: the palette does that.
       ...searchKeymap.filter(({ run }) => run !== gotoLine && run !== openSearchPanel),

@@ -223,6 +223,22 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     await shown('README.md')
   })
 
+  test('the browser has its keys for Back and Forward, in a file too', async () => {
+    await openByName('README')
+    await page.locator('.cm-content:focus').waitFor()
+    for (const key of ['ArrowLeft', 'ArrowRight']) {
+      const isTaken = page.evaluate(
+        name =>
+          new Promise<boolean>(resolve => {
+            addEventListener('keydown', event => event.key === name && resolve(event.defaultPrevented))
+          }),
+        key,
+      )
+      await page.keyboard.press(`Alt+${key}`)
+      expect(await isTaken).toBe(false)
+    }
+  })
+
   test('a notice that is put away, or solved, leaves the focus to what is shown', async () => {
     await openByName('README')
     desk.proxy.say({ say: 'notice', words: 'Something to know.', isBad: false })
