@@ -1,4 +1,7 @@
-/** How a file is indented: by .editorconfig, else like its own lines, else as is usual in its language. */
+/**
+ * How a file is indented: by tabs or spaces like its own lines, else by .editorconfig, else as is usual in its language.
+ * The number of spaces is that of .editorconfig first.
+ */
 import { indentUnit } from '@codemirror/language'
 import { EditorState, type Extension } from '@codemirror/state'
 import type { EditorConfig } from '../../contract/reading.ts'
@@ -9,8 +12,10 @@ const USUAL_TAB_SIZE = 4
 /** The indentation of a text is detected in its first characters. */
 const MAX_DETECTED_CHARS = 20_000
 
-/** Make needs tabs, gofmt writes them. */
-const BY_TABS = /^(?:(?:gnu)?makefile|go\.(?:mod|work)|.*\.(?:mk|mak|go))$/i
+/** Make takes nothing else before the commands of a rule, whatever .editorconfig says. */
+const NEEDS_TABS = /^(?:(?:gnu)?makefile|.*\.(?:mk|mak))$/i
+/** What gofmt writes. */
+const BY_TABS = /^(?:go\.(?:mod|work)|.*\.go)$/i
 /** The style guides of these languages have four spaces. */
 const BY_FOUR_SPACES = /\.(?:py|pyi|rs|java|cs|php|swift|kt|kts)$/i
 
@@ -21,10 +26,21 @@ export function indentationOf(path: string, text: string, config: EditorConfig, 
 }
 
 function unitOf(path: string, text: string, { indentStyle, indentSize }: EditorConfig): string {
-  if (indentStyle === 'tab') return '\t'
+  if (NEEDS_TABS.test(baseName(path))) return '\t'
+  const style = styleOf(text) ?? indentStyle
+  if (style === 'tab') return '\t'
   const usual = detectedUnit(text) ?? unitOfLanguage(path)
-  if (indentSize !== undefined && (indentStyle === 'space' || usual !== '\t')) return ' '.repeat(indentSize)
-  return indentStyle === 'space' && usual === '\t' ? '  ' : usual
+  const size = indentStyle === 'tab' ? undefined : indentSize
+  if (size !== undefined && (style === 'space' || usual !== '\t')) return ' '.repeat(size)
+  return style === 'space' && usual === '\t' ? '  ' : usual
+}
+
+/** What all indented lines of a text begin with; undefined if there are none, or both kinds. */
+function styleOf(text: string): EditorConfig['indentStyle'] {
+  const first = text.slice(0, MAX_DETECTED_CHARS)
+  const [hasTabs, hasSpaces] = [/^\t+\S/m.test(first), /^ {2,}\S/m.test(first)]
+  if (hasTabs === hasSpaces) return undefined
+  return hasTabs ? 'tab' : 'space'
 }
 
 /** The indentation of the first indented line; undefined if there is none. */

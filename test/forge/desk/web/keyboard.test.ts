@@ -230,7 +230,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
       const isTaken = page.evaluate(
         name =>
           new Promise<boolean>(resolve => {
-            addEventListener('keydown', event => event.key === name && resolve(event.defaultPrevented))
+            window.addEventListener('keydown', event => event.key === name && resolve(event.defaultPrevented))
           }),
         key,
       )

@@ -23,9 +23,11 @@ const template = templateWith({
     'forge/settings.json': REPOSITORYS,
     '.config/forge/settings.json': REPOSITORYS,
     '.vscode/settings.json': REPOSITORYS,
-    '.editorconfig': '[*.go]\nindent_style = tab\ntab_width = 7\n[*.py]\nindent_style = space\nindent_size = 3\n',
+    '.editorconfig': '[*.go]\nindent_style = tab\ntab_width = 7\n[*.py]\nindent_style = space\nindent_size = 3\n[{Makefile,*.js}]\nindent_style = space\n',
     'a.go': 'x\n',
     'b.py': 'x\n',
+    'c.js': 'if (a) {\n\tb()\n}\n',
+    Makefile: 'all:\n\ttrue\n',
   },
 })
 
@@ -131,6 +133,22 @@ describe.skipIf(!hasBrowser)('the settings', () => {
     await until(async () => (await css('.cm-content', 'tab-size')) === '3')
     await page.keyboard.press('Tab')
     await desk.isText('main', 'b.py', '   x\n')
+  })
+
+  test('a new line has the tabs of a file and of a makefile, where .editorconfig says spaces', async () => {
+    const addedTo = async (name: string) => {
+      await open(name)
+      await page.getByRole('textbox', { name: 'Editor' }).click()
+      await page.keyboard.press('Control+Home')
+      await page.keyboard.press('ArrowDown')
+      await page.keyboard.press('End')
+      await page.keyboard.press('Enter')
+      await page.keyboard.type('x')
+    }
+    await addedTo('Makefile')
+    await desk.isText('main', 'Makefile', 'all:\n\ttrue\n\tx\n')
+    await addedTo('c.js')
+    await desk.isText('main', 'c.js', 'if (a) {\n\tb()\n\tx\n}\n')
   })
 
   test('the list of keys is searched by name and by keys', async () => {
