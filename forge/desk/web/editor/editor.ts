@@ -112,6 +112,9 @@ const columnsBeside = EditorView.scrollMargins.of(view => {
 
 const SHORT: Record<string, string> = { '\r': '\\r', '\u0000': '\\0', '\u200b': '\\u200b' }
 
+/** The controls of the text's direction that CodeMirror does not know as special; any can hide what code does. */
+const OTHER_DIRECTIONS = /[\u202a-\u202c\u2068]/
+
 /** Shows an invisible character as its escape. */
 function shownCharacter(code: number, words: string | null): HTMLElement {
   const sign = document.createElement('span')
@@ -158,7 +161,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
       domEventHandlers: { mousedown: keepFocus },
       foldingChanged: ({ startState, state }) => isStructureNew(startState, state),
     }),
-    highlightSpecialChars({ render: shownCharacter }),
+    highlightSpecialChars({ render: shownCharacter, addSpecialChars: OTHER_DIRECTIONS }),
     highlightActiveLine(),
     selectionShown,
     columnsBeside,

@@ -79,6 +79,19 @@ describe.skipIf(!hasBrowser)('a hostile repository', () => {
     await desk[Symbol.asyncDispose]()
   })
 
+  test('can not turn a line of code around: each control of the direction is shown as its escape', async () => {
+    const controls = [...'\u061c\u200e\u200f\u202a\u202b\u202c\u202d\u202e\u2066\u2067\u2068\u2069']
+    const text = controls.map(control => `a${control}b\n`).join('')
+    const desk = await openScene({ template: templateWith({ main: { 'code.ts': text } }) })
+    const page = await openPage(browser.context, desk)
+    await page.getByRole('treeitem', { name: 'code.ts' }).click()
+    await page.locator('.cm-specialChar').first().waitFor()
+    const shown = controls.map(control => `\\u${control.charCodeAt(0).toString(16).padStart(4, '0')}`)
+    expect(await page.locator('.cm-specialChar').allTextContents()).toEqual(shown)
+    await page.close()
+    await desk[Symbol.asyncDispose]()
+  })
+
   test('a name of 255 bytes from right to left is whole in its dialog, and turns no sentence around', async () => {
     const name = `${'ש'.repeat(126)}.ts`
     const desk = await openScene({ template: templateWith({ main: { [name]: 'x\n' } }) })

@@ -23,7 +23,8 @@ const template = templateWith({
     'forge/settings.json': REPOSITORYS,
     '.config/forge/settings.json': REPOSITORYS,
     '.vscode/settings.json': REPOSITORYS,
-    '.editorconfig': '[*.go]\nindent_style = tab\ntab_width = 7\n[*.py]\nindent_style = space\nindent_size = 3\n[{Makefile,*.js}]\nindent_style = space\n',
+    '.editorconfig':
+      '[*.go]\nindent_style = tab\ntab_width = 7\n[*.py]\nindent_style = space\nindent_size = 3\n[{Makefile,*.js}]\nindent_style = space\n',
     'a.go': 'x\n',
     'b.py': 'x\n',
     'c.js': 'if (a) {\n\tb()\n}\n',
