@@ -294,7 +294,7 @@ export class Desk implements AsyncDisposable {
       this.#readLayout(),
       this.#userSettings.read(),
     ])
-    return { desk, layout, settings }
+    return { desk, layout, settings, leftBehind: await this.#work.checkoutsLeftBehind() }
   }
 
   /** The handlers of all questions. */

@@ -36,6 +36,7 @@ import { Chat } from './chat/chat.ts'
 import { chatHandlers } from './chat/handlers.ts'
 import { type Models, NO_MODELS } from './chat/models.ts'
 import type { BranchInfo, branchQuestions } from './contract/branches.ts'
+import type { LeftBehind } from './contract/desk.ts'
 import type { News } from './contract/news.ts'
 import type { Handlers } from './contract/question.ts'
 import type { At } from './contract/values.ts'
@@ -320,6 +321,11 @@ export class Work implements AsyncDisposable {
     const works = await this.branches.all()
     const gone = works.filter(({ isGone, draftPaths }) => isGone && draftPaths.length > 0)
     return gone.map(({ name, draftPaths }) => ({ branch: name, drafts: draftPaths }))
+  }
+
+  /** The checkouts that could not follow their branches. */
+  async checkoutsLeftBehind(): Promise<LeftBehind[]> {
+    return await this.#room.checkouts.allLeftBehind()
   }
 
   /** Renames a branch, as `git branch -m` does. */

@@ -19,6 +19,7 @@ import type { RefName } from '../../../core/git/refs.ts'
 import { asText, isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { emptyTree } from '../../../core/git/trees.ts'
+import type { LeftBehind } from '../contract/desk.ts'
 import type { News } from '../contract/news.ts'
 import { headRef } from './branches.ts'
 
@@ -32,6 +33,8 @@ const Pending = v.object({
   to: v.string(),
   /** Whether a notice has said that the checkout could not follow. */
   isTold: v.boolean(),
+  /** Why it could not, as a sentence. */
+  why: v.optional(v.string()),
 })
 type Pending = v.InferOutput<typeof Pending>
 
@@ -92,7 +95,7 @@ export class Checkouts {
     for (const { gitDir } of on) {
       const behind = this.pending.get(gitDir)
       const there = behind?.branch === branch ? behind : { from: from ?? empty, isTold: false }
-      this.pending.set(gitDir, { branch, from: there.from, to: to ?? empty, isTold: there.isTold })
+      this.pending.set(gitDir, { ...there, branch, to: to ?? empty })
     }
     await this.#keep()
     return async () => {
@@ -132,19 +135,31 @@ export class Checkouts {
 
   /**
    * Looks again at the checkouts that could not follow their branches. One that was put in order meanwhile, for example
-   * by `git reset --hard` or by a commit there, is not behind any more. Changes nothing in the checkouts.
+   * by `git reset --hard` or by a commit there, is not behind any more, and neither is one that was removed or is on
+   * another branch. Changes nothing in the checkouts.
    */
   async look(): Promise<void> {
     this.#later(async () => {
-      if (![...this.pending.values()].some(({ isTold }) => isTold)) return
-      for (const checkout of await this.list()) await this.#lookInto(checkout)
+      const told = [...this.pending].filter(([, { isTold }]) => isTold)
+      if (told.length === 0) return
+      const checkouts = await this.list()
+      for (const [gitDir, behind] of told) {
+        const checkout = checkouts.find(it => it.gitDir === gitDir && it.head === headRef(behind.branch))
+        if (checkout) await this.#lookInto(checkout, behind)
+        else await this.#leave(gitDir, behind)
+      }
     })
     await this.#last
   }
 
-  async #lookInto(checkout: Checkout): Promise<void> {
-    const behind = this.pending.get(checkout.gitDir)
-    if (!behind?.isTold || checkout.head !== headRef(behind.branch)) return
+  /** A checkout that comes back to the branch follows its next commit from where it stayed behind. */
+  async #leave(gitDir: string, behind: Pending): Promise<void> {
+    this.pending.set(gitDir, { ...behind, isTold: false })
+    await this.#keep()
+    this.say({ say: 'checkout follows', branch: behind.branch })
+  }
+
+  async #lookInto(checkout: Checkout, behind: Pending): Promise<void> {
     const tip = (await this.objects.info(`${checkout.head}^{commit}`))?.oid
     if (tip === undefined) return
     const changed = new Set(await changedIn(this.repository, checkout, tip))
@@ -166,6 +181,15 @@ export class Checkouts {
       return { folder, from: behind.from === empty ? undefined : behind.from, to: behind.to }
     }
     return undefined
+  }
+
+  /** All checkouts that could not follow their branches, and why. */
+  async allLeftBehind(): Promise<LeftBehind[]> {
+    if (![...this.pending.values()].some(({ isTold }) => isTold)) return []
+    return (await this.list()).flatMap(({ folder, gitDir, head }) => {
+      const { branch, isTold = false, why = '' } = this.pending.get(gitDir) ?? {}
+      return branch !== undefined && isTold && head === headRef(branch) ? [{ branch, folder, why }] : []
+    })
   }
 
   /** After the rename of a branch: records a checkout that could not follow it under the new name. */
@@ -221,7 +245,8 @@ export class Checkouts {
     }
     // The branch may have moved again while git ran.
     const now = this.pending.get(checkout.gitDir)
-    if (why !== '') this.pending.set(checkout.gitDir, { branch, to, ...now, from: now?.from ?? from, isTold: true })
+    if (why !== '')
+      this.pending.set(checkout.gitDir, { branch, to, ...now, from: now?.from ?? from, isTold: true, why })
     else if (now && now.to !== to) this.pending.set(checkout.gitDir, { ...now, from: to, isTold: false })
     else this.pending.delete(checkout.gitDir)
     await this.#keep()

@@ -29,6 +29,10 @@ export const DeskInfo = v.object({
 })
 export type DeskInfo = v.InferOutput<typeof DeskInfo>
 
+/** A checkout of a branch that could not follow it: its folder, and why, as a sentence. */
+export const LeftBehind = v.object({ branch: Branch, folder: v.string(), why: v.string() })
+export type LeftBehind = v.InferOutput<typeof LeftBehind>
+
 /** The layout of a window, restored after a restart. The server stores the positions without interpreting them. */
 const PaneLayout = v.optional(
   v.object({ width: v.optional(v.pipe(Count, v.maxValue(4000))), isShown: v.optional(v.boolean()) }),
@@ -87,7 +91,15 @@ export type Layout = v.InferOutput<typeof Layout>
 
 export const deskQuestions = {
   ...settingQuestions,
-  desk: repeatable({}, v.object({ desk: DeskInfo, layout: v.optional(Layout), settings: UserSettings })),
+  desk: repeatable(
+    {},
+    v.object({
+      desk: DeskInfo,
+      layout: v.optional(Layout),
+      settings: UserSettings,
+      leftBehind: v.array(LeftBehind),
+    }),
+  ),
   /** Whether news was sent to all windows since a page was made: see PageBeginning. */
   'has missed': question({ said: Count }, v.boolean()),
   'keep layout': repeatable({ layout: Layout }, Nothing),

@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { Edit, File } from './branches.ts'
 import { TurnNews } from './chat.ts'
-import { DeskInfo } from './desk.ts'
+import { DeskInfo, LeftBehind } from './desk.ts'
 import { LanguageState, Problem } from './language.ts'
 import { Match } from './reading.ts'
 import { UserSettings } from './settings.ts'
@@ -30,8 +30,8 @@ export const News = v.variant('say', [
   say('replaced', { branch: Branch, path: Path, file: File }),
   /** A save. `drafts`: those that are left in the branch. */
   say('saved', { branch: Branch, commit: Oid, drafts: v.array(Path) }),
-  /** A checkout of the branch could not follow it: the folder, and why. */
-  say('checkout left behind', { branch: Branch, folder: v.string(), why: v.string() }),
+  /** A checkout could not follow its branch. */
+  say('checkout left behind', LeftBehind.entries),
   /** A checkout that was left behind has followed the branch. */
   say('checkout follows', { branch: Branch }),
   /** Matches of a search that is running. */

@@ -1,11 +1,11 @@
 /** Saves drafts as commits, and moves drafts to a new branch where they can not stay in their own. */
-import type { News } from '../../contract/news.ts'
+import type { LeftBehind } from '../../contract/desk.ts'
 import { baseName, folderOf, named, readable, shortId, typedName } from '../ui/names.ts'
 import { Disconnected } from '../ui/socket.ts'
 import { plural } from '../ui/times.ts'
 import { attempt } from './actions.ts'
 import { branchOf, conflictsIn, draftsOf } from './branch-facts.ts'
-import type { Page, Tab } from './state.ts'
+import { CHECKOUT, type Page, type Tab } from './state.ts'
 import { undoButton, untilMore } from './undo.ts'
 
 export type Paths = string[] | 'all'
@@ -98,16 +98,16 @@ export async function settle(page: Page, branch: string, paths: Paths): Promise<
 }
 
 /** Shows a notice that a checkout did not follow a save or another step, and what to do. */
-export function sayLeftBehind(page: Page, news: Extract<News, { say: 'checkout left behind' }>): void {
+export function sayLeftBehind(page: Page, { branch, folder, why }: LeftBehind): void {
   page.notify({
-    topic: 'checkout',
-    branch: news.branch,
+    topic: CHECKOUT,
+    branch,
     tone: 'warn',
-    title: `The checkout in ${news.folder} stays behind`,
-    words: `${news.why} Nothing in that folder was touched. Until the checkout follows, a commit there takes back what was done here: clear the way, then try again.`,
+    title: `The checkout in ${folder} stays behind`,
+    words: `${why} Nothing in that folder was touched. Until the checkout follows, a commit there takes back what was done here: clear the way, then try again.`,
     actions: [
-      { words: 'Try again', stays: true, run: () => followAgain(page, news.branch) },
-      { words: 'Save to a new branch instead', stays: true, run: () => saveElsewhere(page, news.branch) },
+      { words: 'Try again', stays: true, run: () => followAgain(page, branch) },
+      { words: 'Save to a new branch instead', stays: true, run: () => saveElsewhere(page, branch) },
     ],
   })
 }
@@ -135,7 +135,7 @@ export function saveElsewhere(page: Page, branch: string): void {
       await settle(page, branch, 'all')
       await page.connection.ask('save elsewhere', { branch, to })
       page.renamed(branch, to)
-      page.solved('checkout', branch)
+      page.solved(CHECKOUT, branch)
     },
   }
 }

@@ -3,7 +3,7 @@ import { batch, computed, effect, type ReadonlySignal, type Signal, signal, untr
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
-import type { DeskInfo, Layout, ViewLayout } from '../../contract/desk.ts'
+import type { DeskInfo, Layout, LeftBehind, ViewLayout } from '../../contract/desk.ts'
 import type { News } from '../../contract/news.ts'
 import { pathAfter } from '../../contract/paths.ts'
 import type { At } from '../../contract/values.ts'
@@ -348,7 +348,8 @@ export interface Notice {
   actions?: NoticeAction[]
 }
 
-type LeftBehind = Extract<News, { say: 'checkout left behind' }>
+/** The topic of the notice that a checkout is behind its branch. */
+export const CHECKOUT = 'checkout'
 
 /** Values of `active` that are no tab. UNDECIDED: until the server has sent the layout, or the user chooses. */
 export const [REPOSITORY, TASKS, UNDECIDED] = [-1, -2, -3]
@@ -417,8 +418,8 @@ export class Page {
   /** The desk's state from news that arrived while a question for it was under way. */
   #heardDesk: DeskInfo | undefined
 
-  /** Called when a checkout did not follow a save. */
-  onLeftBehind: (news: LeftBehind) => void = () => {}
+  /** Called when a checkout did not follow a save, and with those left behind when the page connects. */
+  onLeftBehind: (checkout: LeftBehind) => void = () => {}
 
   /** `nonce`: the value that the content security policy requires of style elements added by scripts. */
   constructor(readonly nonce: string) {
@@ -673,12 +674,13 @@ export class Page {
     const tips = new Map(this.desk.peek()?.branches.map(({ name, tip }) => [name, tip]))
     let isFirst = false
     try {
-      const { desk, layout, settings } = await this.connection.ask('desk', {})
+      const { desk, layout, settings, leftBehind } = await this.connection.ask('desk', {})
       isFirst = !this.#isRestored
       batch(() => {
         // News of the desk's state that arrived meanwhile is newer than the answer.
         this.desk.value = this.#heardDesk ?? desk
         this.settings.take(settings)
+        this.#sayLeftBehind(leftBehind)
         if (!isFirst) return
         this.#isRestored = true
         this.#restore(desk, this.#ownLayout(desk) ?? layout ?? undefined)
@@ -701,6 +703,14 @@ export class Page {
     // A fetch that was running may have ended while the connection was down.
     this.graph.progress.value = undefined
     for (const { name } of this.desk.peek()?.branches ?? []) this.#touch(name)
+  }
+
+  /** Shows the notices of the checkouts that are behind their branches, and removes those of others. */
+  #sayLeftBehind(checkouts: readonly LeftBehind[]): void {
+    const branches = new Set<string | undefined>(checkouts.map(({ branch }) => branch))
+    for (const { topic, branch } of this.notices.peek())
+      if (topic === CHECKOUT && !branches.has(branch)) this.solved(topic, branch)
+    for (const checkout of checkouts) this.onLeftBehind(checkout)
   }
 
   /**
@@ -822,7 +832,7 @@ export class Page {
         this.saved(news.branch, news.commit, news.drafts)
         return
       case 'checkout follows':
-        this.solved('checkout', news.branch)
+        this.solved(CHECKOUT, news.branch)
         return
       case 'checkout left behind':
         this.onLeftBehind(news)

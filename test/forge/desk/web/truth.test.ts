@@ -122,6 +122,28 @@ describe.skipIf(!hasBrowser)('the page says what is true', () => {
     await writeFile(`${folder}/README.md`, 'Changed again.\n')
     await save()
     await notice.waitFor()
+    // A page that is loaded again says it as long as it is true: here until the folder is on another branch.
+    await page.reload()
+    await notice.getByText(`The checkout in ${folder} stays behind`).waitFor()
+    await notice.getByText('README.md has changes there that are not committed.').waitFor()
+    await desk.git('-C', folder, 'symbolic-ref', 'HEAD', 'refs/heads/retry-jitter')
+    await notice.waitFor({ state: 'detached' })
+    await page.reload()
+    await editor().waitFor()
+    expect(await notice.count()).toBe(0)
+  })
+
+  test('that a checkout stays behind is said after a break, too, and no more where it was put in order meanwhile', async () => {
+    const folder = `${desk.path}-checkout`
+    await desk.git('worktree', 'add', '--quiet', folder, 'main')
+    const notice = page.locator('.notice').filter({ hasText: 'stays behind' })
+    await writeFile(`${folder}/README.md`, 'Changed in a terminal.\n')
+    await open('README.md')
+    await page.keyboard.type('x')
+    await page.keyboard.press('Control+s')
+    await notice.waitFor()
+    await desk.restart(() => desk.git('-C', folder, 'reset', '--quiet', '--hard'))
+    await notice.waitFor({ state: 'detached' })
   })
 
   test('undo and redo leave one message, for as long as there is a way back', async () => {
