@@ -57,11 +57,19 @@ const BaseLayout = v.object({
   at: At,
 })
 
+/** What the Tab key inserts. `size`: how many spaces, or the columns of a tab character. */
+export const Indentation = v.object({
+  by: v.picklist(['spaces', 'tabs']),
+  size: v.pipe(Count, v.minValue(1), v.maxValue(16)),
+})
+export type Indentation = v.InferOutput<typeof Indentation>
+
 export const Layout = v.object({
   tabs: v.array(
     v.object({
       at: At,
-      files: v.array(v.object({ path: Path, top: Count, cursor: Count })),
+      /** `indentation`: if the user has chosen it for this file. */
+      files: v.array(v.object({ path: Path, top: Count, cursor: Count, indentation: v.optional(Indentation) })),
       active: v.optional(Path),
       views: v.optional(v.array(ViewLayout)),
       /** The pane that is shown, if it is none of a file. */

@@ -10,6 +10,7 @@ import type { MenuContent, MenuItem } from '../ui/menu-content.ts'
 
 /** The smallest distance of a menu from the edges of the window, in pixels. */
 const MARGIN = 4
+const ITEM = '[role^="menuitem"]'
 
 export function Menu() {
   const page = usePage()
@@ -38,7 +39,7 @@ function OpenMenu({ content }: { content: MenuContent }) {
     if (!element) return undefined
     element.showPopover()
     place(element, content)
-    element.querySelector<HTMLElement>('[role="menuitem"]')?.focus()
+    element.querySelector<HTMLElement>(ITEM)?.focus()
     return () => {
       if (element.matches(':popover-open')) element.hidePopover()
     }
@@ -73,12 +74,12 @@ function OpenMenu({ content }: { content: MenuContent }) {
             <button
               key={item.words}
               type="button"
-              role="menuitem"
+              {...roleOf(item)}
               tabIndex={-1}
               onMouseMove={event => event.currentTarget.focus()}
               onClick={() => run(item)}
             >
-              <Icon name={item.icon} />
+              {item.isChecked === false ? <span class="unchecked" /> : <Icon name={item.icon} />}
               <span class="grow">{item.words}</span>
               {item.keys ? <ItemKeys keys={item.keys} /> : null}
             </button>
@@ -87,6 +88,11 @@ function OpenMenu({ content }: { content: MenuContent }) {
       ))}
     </div>
   )
+}
+
+function roleOf({ isChecked }: MenuItem) {
+  if (isChecked === undefined) return { role: 'menuitem' } as const
+  return { role: 'menuitemradio', 'aria-checked': isChecked } as const
 }
 
 /** Shows the keys of an item, hidden from assistive technology: the accessible name of an item is its words alone. */
@@ -108,7 +114,7 @@ function place(element: HTMLElement, { x, y }: MenuContent): void {
 /** Handles a key pressed in the menu. Returns whether the menu has used the key. */
 function moveBy(event: KeyboardEvent): boolean {
   if (!(event.currentTarget instanceof Element) || event.altKey || event.ctrlKey || event.metaKey) return false
-  const items = [...event.currentTarget.querySelectorAll<HTMLElement>('[role="menuitem"]')]
+  const items = [...event.currentTarget.querySelectorAll<HTMLElement>(ITEM)]
   const index = items.indexOf(document.activeElement as HTMLElement)
   const moves: Record<string, number> = {
     ArrowDown: index + 1,

@@ -5,9 +5,11 @@ import type { BranchInfo } from '../../contract/branches.ts'
 import type { At } from '../../contract/values.ts'
 import { AiDoing, AiFigures } from '../chat/turn-state.tsx'
 import type { OpenFile } from '../editor/open-file.ts'
+import { openIndentationMenu } from '../files/indentation-menu.ts'
 import { REMOTE } from '../graph/branch-actions.ts'
 import { pull, push } from '../graph/graph-steps.ts'
 import { branchOf, conflictsIn, draftsOf, isAtWork, MERGING, tallyOf } from '../page/branch-facts.ts'
+import { usePlace } from '../page/places.ts'
 import { save } from '../page/saving.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from '../page/state.ts'
 import { undo } from '../page/undo.ts'
@@ -348,10 +350,30 @@ function FilePlace({ file }: { file: OpenFile }) {
         </button>
       </span>
       <span class="seg opt-wide">
-        {file.indent.value} · {shown.lineEnd === 'mixed' ? 'mixed line endings' : shown.lineEnd} ·{' '}
-        {shown.encoding ?? 'UTF-8'}
+        <IndentationButton file={file} />
+      </span>
+      <span class="seg opt-wide">
+        {shown.lineEnd === 'mixed' ? 'mixed line endings' : shown.lineEnd} · {shown.encoding ?? 'UTF-8'}
         {shown.bom ? ' with BOM' : ''}
       </span>
     </>
+  )
+}
+
+/** What Tab inserts, such as `Spaces: 4`, and a menu that changes it. */
+function IndentationButton({ file }: { file: OpenFile }) {
+  const page = usePage()
+  const button = usePlace<HTMLButtonElement>('indentation')
+  return (
+    <button
+      ref={button}
+      type="button"
+      class="button quiet small"
+      aria-haspopup="menu"
+      title="Change the indentation"
+      onClick={event => openIndentationMenu(page, file, event.currentTarget)}
+    >
+      {file.indent.value}
+    </button>
   )
 }

@@ -1,9 +1,10 @@
 /**
- * How a file is indented: by tabs or spaces like its own lines, else by .editorconfig, else as is usual in its language.
- * The number of spaces is that of .editorconfig first.
+ * How a file is indented: as the user has chosen for it, else by tabs or spaces like its own lines, else by
+ * .editorconfig, else as is usual in its language. The number of spaces is that of .editorconfig first.
  */
 import { indentUnit } from '@codemirror/language'
 import { EditorState, type Extension } from '@codemirror/state'
+import type { Indentation } from '../../contract/desk.ts'
 import type { EditorConfig } from '../../contract/reading.ts'
 import { baseName } from '../ui/names.ts'
 
@@ -19,10 +20,29 @@ const BY_TABS = /^(?:go\.(?:mod|work)|.*\.go)$/i
 /** The style guides of these languages have four spaces. */
 const BY_FOUR_SPACES = /\.(?:py|pyi|rs|java|cs|php|swift|kt|kts)$/i
 
-/** `tabSize`: the width of a tab, in columns, if the user has set it. */
-export function indentationOf(path: string, text: string, config: EditorConfig, tabSize?: number): Extension {
-  const width = tabSize ?? config.tabWidth ?? USUAL_TAB_SIZE
-  return [indentUnit.of(unitOf(path, text, config)), EditorState.tabSize.of(width)]
+interface Wanted {
+  /** The indentation that the user has chosen for this file. */
+  chosen: Indentation | undefined
+  config: EditorConfig
+  /** The width of a tab, in columns, if the user has set it for all files. */
+  tabSize: number | undefined
+}
+
+export function indentationOf(path: string, text: string, { chosen, config, tabSize }: Wanted): Extension {
+  const width = chosen?.by === 'tabs' ? chosen.size : (tabSize ?? config.tabWidth ?? USUAL_TAB_SIZE)
+  const unit = chosen ? unitOfChoice(chosen) : unitOf(path, text, config)
+  return [indentUnit.of(unit), EditorState.tabSize.of(width)]
+}
+
+/** The indentation of a text by its first indented line; undefined if none is. `tabSize`: the columns of a tab. */
+export function detectedIndentation(text: string, tabSize: number): Indentation | undefined {
+  const unit = detectedUnit(text)
+  if (unit === undefined) return undefined
+  return unit === '\t' ? { by: 'tabs', size: tabSize } : { by: 'spaces', size: unit.length }
+}
+
+function unitOfChoice({ by, size }: Indentation): string {
+  return by === 'tabs' ? '\t' : ' '.repeat(size)
 }
 
 function unitOf(path: string, text: string, { indentStyle, indentSize }: EditorConfig): string {

@@ -21,6 +21,7 @@ import { EditorView } from '@codemirror/view'
 import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Edit, File } from '../../contract/branches.ts'
 import { afterTyped, insertsBehindLastLine, typedAfter } from '../../contract/concurrent-edits.ts'
+import type { Indentation } from '../../contract/desk.ts'
 import { type Form, insertedBy } from '../../contract/editable-text.ts'
 import type { Abilities, LanguageState, Problem, TextChange } from '../../contract/language.ts'
 import type { Blame, BlamedCommit, EditorConfig } from '../../contract/reading.ts'
@@ -49,7 +50,7 @@ import {
 } from './change-marks.ts'
 import { type ConflictStart, type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
 import { Adjustable, CLOSING, editorExtensions, NOT_CLOSING, NOT_WRAPPED, WORD_COMPLETION } from './editor.ts'
-import { indentationOf } from './indentation.ts'
+import { detectedIndentation, indentationOf } from './indentation.ts'
 import {
   changesOf,
   type LanguageQuestions,
@@ -99,9 +100,13 @@ export interface Place {
   cursor: number
 }
 
-/** The place in a file; `other`: that in the other half of a split, if the file is in both. */
+/**
+ * The place in a file; `other`: that in the other half of a split, if the file is in both. `indentation`: what the user
+ * has chosen for the file.
+ */
 export interface Position extends Place {
   other?: Place
+  indentation?: Indentation | undefined
 }
 
 export interface EditorChoices {
@@ -170,6 +175,8 @@ export class OpenFile {
   readonly #firstCursor: number
   /** What .editorconfig says about the indentation of the file; empty until it has been loaded. */
   #editorConfig: EditorConfig = {}
+  /** The indentation that the user has chosen for the file. */
+  #chosenIndentation: Indentation | undefined
   #conflictWanted: 1 | -1 | undefined
   #blame: LineCommits | undefined
   #view: EditorView | undefined
@@ -216,7 +223,8 @@ export class OpenFile {
   #more: { key: string; extension: Extension } = { key: '', extension: [] }
 
   constructor(connection: Connection, choices: EditorChoices, at: At, path: string, position: Position) {
-    const { other, ...here } = position
+    const { other, indentation, ...here } = position
+    this.#chosenIndentation = indentation
     this.#kept = other ? { here, other } : {}
     this.top = position.top
     this.#firstCursor = position.cursor
@@ -551,12 +559,13 @@ export class OpenFile {
     else if (view === this.#view) this.top = top
   }
 
-  /** The scroll positions and cursors, to restore after a restart. */
+  /** The scroll positions, the cursors and the chosen indentation, to restore after a restart. */
   get position(): Position {
+    const chosen = this.#chosenIndentation && { indentation: this.#chosenIndentation }
     const first = { top: this.top, cursor: this.state?.selection.main.head ?? 0 }
-    if (!this.#second) return first
+    if (!this.#second) return { ...first, ...chosen }
     const second = { top: this.#secondTop, cursor: this.#second.state.selection.main.head }
-    return this.#here === this.#second ? { ...second, other: first } : { ...first, other: second }
+    return this.#here === this.#second ? { ...second, other: first, ...chosen } : { ...first, other: second, ...chosen }
   }
 
   /** Shows the commits beside the lines (`open`: shows one of them); undefined hides them. */
@@ -619,6 +628,24 @@ export class OpenFile {
   get indentation(): { tabSize: number; usesSpaces: boolean } {
     const unit = this.state?.facet(indentUnit) ?? '  '
     return { tabSize: unit === '\t' ? (this.state?.tabSize ?? 4) : unit.length, usesSpaces: unit !== '\t' }
+  }
+
+  /** Whether .editorconfig sets the indentation of the file. */
+  get hasEditorConfig(): boolean {
+    const { indentStyle, indentSize, tabWidth } = this.#editorConfig
+    return (indentStyle ?? indentSize ?? tabWidth) !== undefined
+  }
+
+  /** Indents the file as the user has chosen; undefined: as without a choice. The text stays as it is. */
+  indentBy(chosen: Indentation | undefined): void {
+    this.#chosenIndentation = chosen
+    this.adjust()
+  }
+
+  /** Indents the file like its first indented line; as without a choice if no line is indented. */
+  indentAsDetected(): void {
+    const { state } = this
+    if (state) this.indentBy(detectedIndentation(state.doc.toString(), state.tabSize))
   }
 
   /**
@@ -831,7 +858,11 @@ export class OpenFile {
   }
 
   #indentation(text: string): Extension {
-    return indentationOf(this.path, text, this.#editorConfig, this.#choices.settings.peek()['editor.tabSize'])
+    return indentationOf(this.path, text, {
+      chosen: this.#chosenIndentation,
+      config: this.#editorConfig,
+      tabSize: this.#choices.settings.peek()['editor.tabSize'],
+    })
   }
 
   /** Loads what .editorconfig says about the indentation, and applies it. */

@@ -15,6 +15,7 @@ import { deleteFiles, discard, newFile, newFolder, renameFile, restoreFiles } fr
 import { moveTo } from './file-moves.ts'
 import { chooseFiles, download } from './file-transfers.ts'
 import { formatFile } from './format-file.ts'
+import { openIndentationMenu } from './indentation-menu.ts'
 
 /** A file or folder of a tab; `row`: its row, if the explorer lists it. */
 export interface OneFile {
@@ -141,6 +142,16 @@ export const fileActions = {
     isPossible: isShown,
     run: ({ page }) => {
       page.isWrapped.value = !page.isWrapped.peek()
+    },
+  },
+  indentation: {
+    label: 'Change the indentation…',
+    inPalette: about => `Change the indentation of ${nameOf(about)}…`,
+    icon: 'list',
+    isPossible: isShownText,
+    run: about => {
+      const file = fileOf(about)
+      if (file) openIndentationMenu(about.page, file, about.page.places.find('editor'))
     },
   },
   blame: {

@@ -14,6 +14,8 @@ export type PlaceName =
   | 'versions'
   | 'list'
   | 'message'
+  /** The button in the status bar that changes the indentation. */
+  | 'indentation'
   | 'search field'
   | 'diffs'
   | 'file tab'

@@ -7,6 +7,8 @@ export interface MenuItem {
   words: string
   icon: IconName
   keys?: string | undefined
+  /** For one of several choices: whether it is the present one. A menu shows the icon only at the present one. */
+  isChecked?: boolean
   run: () => void
 }
 

@@ -59,6 +59,10 @@ describe.skipIf(!hasBrowser)('what the editor inserts', () => {
     await desk[Symbol.asyncDispose]()
   })
 
+  const isIndentation = (words: string) => page.getByRole('button', { name: words, exact: true }).waitFor()
+  const chooseIndentation = (words: string) =>
+    page.getByRole('menuitemradio', { name: words, exact: true }).press('Enter')
+
   const textAfter = async (path: string, keys: string): Promise<string> => {
     await openBeside(page, path)
     await page.keyboard.press('Control+End')
@@ -83,19 +87,72 @@ describe.skipIf(!hasBrowser)('what the editor inserts', () => {
   for (const [path, [typed, text, words]] of Object.entries(INDENTED))
     test(`is the usual indentation of the language in a new ${path}, and the status bar says it`, async () => {
       expect(await textAfter(path, typed)).toBe(text)
-      await page.getByText(`${words} · LF · UTF-8`).waitFor()
+      await isIndentation(words)
     })
 
   test('is the indentation that the file has, after a rename that of its new language', async () => {
     await desk.commit('main', { 'two.py': 'if 1:\n  x\n', 'moved.txt': '' })
     await openBeside(page, 'two.py')
-    await page.getByText('Spaces: 2 · LF').waitFor()
+    await isIndentation('Spaces: 2')
     await openBeside(page, 'moved.txt')
-    await page.getByText('Spaces: 2 · LF').waitFor()
+    await isIndentation('Spaces: 2')
     await page.getByRole('treeitem', { name: 'moved.txt' }).press('F2')
     const name = page.getByRole('dialog').getByRole('textbox')
     await name.fill('moved.go')
     await name.press('Enter')
-    await page.getByText('Tab width: 4 · LF').waitFor()
+    await isIndentation('Tab width: 4')
+  })
+
+  test('is the indentation that is chosen in the status bar, also after the page is loaded again', async () => {
+    await desk.commit('main', { 'chosen.ts': 'if (1) {\n  x\n}\n', 'as-before.ts': '{\n  x\n}\n' })
+    await openBeside(page, 'chosen.ts')
+    const tabSize = () => page.locator('.cm-content').evaluate(it => getComputedStyle(it).tabSize)
+
+    await page.getByRole('button', { name: 'Spaces: 2', exact: true }).click()
+    const menu = page.getByRole('menu', { name: 'Indentation of chosen.ts' })
+    expect(await menu.locator('[aria-checked="true"]').allInnerTexts()).toEqual(['Indent using spaces: 2'])
+    await chooseIndentation('Indent using tabs, width 8')
+    await isIndentation('Tab width: 8')
+    await page.getByRole('status', { name: 'Status' }).getByText('Indentation of chosen.ts: Tab width: 8').waitFor()
+    expect(await tabSize()).toBe('8')
+
+    await openBeside(page, 'as-before.ts')
+    await isIndentation('Spaces: 2')
+    await page.reload()
+    await openBeside(page, 'chosen.ts')
+    await isIndentation('Tab width: 8')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.show('main', 'chosen.ts')) === '\tif (1) {\n  x\n}\n')
+  })
+
+  test('is the indentation that is chosen by the keyboard, or detected again', async () => {
+    await desk.commit('main', { '.editorconfig': '[by-keys.py]\nindent_style = tab\n', 'by-keys.py': 'if 1:\n    x\n' })
+    await openBeside(page, 'by-keys.py')
+    await isIndentation('Tab width: 4')
+    const openMenu = async () => {
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('>change the indentation')
+      await page.getByRole('option', { name: 'Change the indentation of by-keys.py…' }).waitFor()
+      await page.keyboard.press('Enter')
+      await page.getByRole('menuitemradio', { name: 'Indent using spaces: 2' }).and(page.locator(':focus')).waitFor()
+    }
+    await openMenu()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await isIndentation('Spaces: 8')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.show('main', 'by-keys.py')).startsWith('        if'))
+    for (const [item, words] of [
+      ['Indent using spaces: 2', 'Spaces: 2'],
+      ['Detect from content', 'Spaces: 4'],
+      ['As in .editorconfig', 'Tab width: 4'],
+    ] as const) {
+      await openMenu()
+      await page.getByRole('menu').getByText(item, { exact: true }).click()
+      await isIndentation(words)
+    }
   })
 })

@@ -1,0 +1,45 @@
+/** The menu that changes the indentation of an open file, as VS Code has it in its status bar. */
+import type { Indentation } from '../../contract/desk.ts'
+import type { OpenFile } from '../editor/open-file.ts'
+import type { Page } from '../page/state.ts'
+import type { MenuItem } from '../ui/menu-content.ts'
+import { baseName, readable } from '../ui/names.ts'
+
+const SIZES = [2, 4, 8]
+
+/** Opens the menu above its button in the status bar. `opener` gets the focus when the menu closes. */
+export function openIndentationMenu(page: Page, file: OpenFile, opener: HTMLElement | undefined): void {
+  const choose = (by: Indentation['by']): MenuItem[] => SIZES.map(size => choiceOf(page, file, { by, size }))
+  const detected = automatic(page, file, 'Detect from content', () => file.indentAsDetected())
+  const configured = automatic(page, file, 'As in .editorconfig', () => file.indentBy(undefined))
+  const groups = [choose('spaces'), choose('tabs'), file.hasEditorConfig ? [detected, configured] : [detected]]
+  page.openMenu({ title: `Indentation of ${readable(baseName(file.path))}`, groups }, placeOfMenu(page), opener)
+}
+
+/** The top of the button in the status bar; where a narrow window has no such button, the end of the status bar. */
+function placeOfMenu(page: Page): { x: number; y: number } {
+  const button = page.places.find('indentation')
+  const { left, top, width } = button?.getBoundingClientRect() ?? new DOMRect()
+  return width > 0 ? { x: left, y: top } : { x: window.innerWidth, y: window.innerHeight }
+}
+
+function choiceOf(page: Page, file: OpenFile, { by, size }: Indentation): MenuItem {
+  const { tabSize, usesSpaces } = file.indentation
+  return {
+    words: by === 'spaces' ? `Indent using spaces: ${size}` : `Indent using tabs, width ${size}`,
+    icon: 'check',
+    isChecked: usesSpaces === (by === 'spaces') && tabSize === size,
+    run: () => change(page, file, () => file.indentBy({ by, size })),
+  }
+}
+
+function automatic(page: Page, file: OpenFile, words: string, apply: () => void): MenuItem {
+  return { words, icon: 'search', run: () => change(page, file, apply) }
+}
+
+/** Changes the indentation, keeps it with the layout of the window and says it to screen readers. */
+function change(page: Page, file: OpenFile, apply: () => void): void {
+  apply()
+  page.keepLayout()
+  page.spoken.value = `Indentation of ${readable(baseName(file.path))}: ${file.indent.peek()}`
+}
