@@ -34,13 +34,6 @@ export function indentationOf(path: string, text: string, { chosen, config, tabS
   return [indentUnit.of(unit), EditorState.tabSize.of(width)]
 }
 
-/** The indentation of a text by its first indented line; undefined if none is. `tabSize`: the columns of a tab. */
-export function detectedIndentation(text: string, tabSize: number): Indentation | undefined {
-  const unit = detectedUnit(text)
-  if (unit === undefined) return undefined
-  return unit === '\t' ? { by: 'tabs', size: tabSize } : { by: 'spaces', size: unit.length }
-}
-
 function unitOfChoice({ by, size }: Indentation): string {
   return by === 'tabs' ? '\t' : ' '.repeat(size)
 }

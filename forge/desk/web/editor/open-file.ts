@@ -50,7 +50,7 @@ import {
 } from './change-marks.ts'
 import { type ConflictStart, type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
 import { Adjustable, CLOSING, editorExtensions, NOT_CLOSING, NOT_WRAPPED, WORD_COMPLETION } from './editor.ts'
-import { detectedIndentation, indentationOf } from './indentation.ts'
+import { indentationOf } from './indentation.ts'
 import {
   changesOf,
   type LanguageQuestions,
@@ -630,22 +630,10 @@ export class OpenFile {
     return { tabSize: unit === '\t' ? (this.state?.tabSize ?? 4) : unit.length, usesSpaces: unit !== '\t' }
   }
 
-  /** Whether .editorconfig sets the indentation of the file. */
-  get hasEditorConfig(): boolean {
-    const { indentStyle, indentSize, tabWidth } = this.#editorConfig
-    return (indentStyle ?? indentSize ?? tabWidth) !== undefined
-  }
-
-  /** Indents the file as the user has chosen; undefined: as without a choice. The text stays as it is. */
+  /** Indents the file as the user has chosen; undefined: as decided without a choice. The text stays as it is. */
   indentBy(chosen: Indentation | undefined): void {
     this.#chosenIndentation = chosen
     this.adjust()
-  }
-
-  /** Indents the file like its first indented line; as without a choice if no line is indented. */
-  indentAsDetected(): void {
-    const { state } = this
-    if (state) this.indentBy(detectedIndentation(state.doc.toString(), state.tabSize))
   }
 
   /**

@@ -10,9 +10,9 @@ const SIZES = [2, 4, 8]
 /** Opens the menu above its button in the status bar. `opener` gets the focus when the menu closes. */
 export function openIndentationMenu(page: Page, file: OpenFile, opener: HTMLElement | undefined): void {
   const choose = (by: Indentation['by']): MenuItem[] => SIZES.map(size => choiceOf(page, file, { by, size }))
-  const detected = automatic(page, file, 'Detect from content', () => file.indentAsDetected())
-  const configured = automatic(page, file, 'As in .editorconfig', () => file.indentBy(undefined))
-  const groups = [choose('spaces'), choose('tabs'), file.hasEditorConfig ? [detected, configured] : [detected]]
+  const detect = () => change(page, file, () => file.indentBy(undefined))
+  const detected: MenuItem = { words: 'Detect from content', icon: 'search', run: detect }
+  const groups = [choose('spaces'), choose('tabs'), [detected]]
   page.openMenu({ title: `Indentation of ${readable(baseName(file.path))}`, groups }, placeOfMenu(page), opener)
 }
 
@@ -31,10 +31,6 @@ function choiceOf(page: Page, file: OpenFile, { by, size }: Indentation): MenuIt
     isChecked: usesSpaces === (by === 'spaces') && tabSize === size,
     run: () => change(page, file, () => file.indentBy({ by, size })),
   }
-}
-
-function automatic(page: Page, file: OpenFile, words: string, apply: () => void): MenuItem {
-  return { words, icon: 'search', run: () => change(page, file, apply) }
 }
 
 /** Changes the indentation, keeps it with the layout of the window and says it to screen readers. */
