@@ -162,14 +162,22 @@ export class Checkouts {
   async #lookInto(checkout: Checkout, behind: Pending): Promise<void> {
     const tip = (await this.objects.info(`${checkout.head}^{commit}`))?.oid
     if (tip === undefined) return
-    const changed = new Set(await changedIn(this.repository, checkout, tip))
-    const moved = await changedFiles(this.repository, behind.from, behind.to)
-    if (moved.some(([from, to]) => [from, to].some(path => path !== undefined && changed.has(path)))) return
+    if (!(await this.#isAt(checkout, behind.from, behind.to, tip))) return
     // The branch may have moved while git ran.
     if (this.pending.get(checkout.gitDir) !== behind) return
     this.pending.delete(checkout.gitDir)
     await this.#keep()
     this.say({ say: 'checkout follows', branch: behind.branch })
+  }
+
+  /**
+   * Whether a checkout that could not follow its branch from one commit to another was put in order since: the files
+   * that changed between them are there as in `tip`.
+   */
+  async #isAt(checkout: Checkout, from: Oid, to: Oid, tip = to): Promise<boolean> {
+    const changed = new Set(await changedIn(this.repository, checkout, tip))
+    const moved = await changedFiles(this.repository, from, to)
+    return !moved.flat().some(path => path !== undefined && changed.has(path))
   }
 
   /** The checkout that could not follow a branch, and the commits between; `from` is undefined for none. */
@@ -237,12 +245,8 @@ export class Checkouts {
 
   async #followIn(checkout: Checkout, branch: string, { from, to }: { from: Oid; to: Oid }): Promise<void> {
     const behind = this.pending.get(checkout.gitDir)
-    const starts = new Set([behind?.from ?? from, from])
-    let why = ''
-    for (const start of starts) {
-      why = await followBranch(this.repository, checkout, start, to)
-      if (why === '') break
-    }
+    const isBehind = behind && behind.from !== from && !(await this.#isAt(checkout, behind.from, from))
+    const why = await followBranch(this.repository, checkout, isBehind ? behind.from : from, to)
     // The branch may have moved again while git ran.
     const now = this.pending.get(checkout.gitDir)
     if (why !== '')

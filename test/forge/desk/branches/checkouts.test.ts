@@ -183,6 +183,17 @@ describe('a checkout that was left behind and put in order', () => {
     expect(await desk.git('status', '--porcelain')).toBe('MM a.txt')
     expect(behind(desk)).toBe(2)
   })
+
+  test('stays so at the save of another file, and the file that is in the way is named again, not that one', async () => {
+    const { desk } = await oneBehind()
+    await using _ = desk
+    const other = await edit(desk.work, 'main', 'b.txt')
+    await other.type('saved\n')
+    await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
+    await desk.work.flush()
+    const why = 'a.txt has changes there that are not committed.'
+    expect(desk.news.flatMap(it => (it.say === 'checkout left behind' ? [it.why] : []))).toEqual([why, why])
+  })
 })
 
 test('an untracked file is not overwritten by a saved file of the same name', async () => {
