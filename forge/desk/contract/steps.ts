@@ -125,6 +125,13 @@ export type RewrittenCommit = v.InferOutput<typeof RewrittenCommit>
 /** At most this many commits are named in a preview: the newest. */
 export const MAX_BROUGHT_COMMITS = 100
 
+/** The commits that a step brings: the number of all, and the newest, newest first. */
+export const Brought = v.object({
+  count: Count,
+  newest: v.array(v.object({ oid: Oid, subject: v.string() })),
+})
+export type Brought = v.InferOutput<typeof Brought>
+
 /** What a step would do, computed before anything moves. */
 export const Preview = v.object({
   ...Outlook.entries,
@@ -139,8 +146,8 @@ export const Preview = v.object({
   result: v.optional(Oid),
   /** The number of commits that the step brings or makes. */
   commits: Count,
-  /** The commits that a merge, a pull or a push brings, newest first; at most {@link MAX_BROUGHT_COMMITS}. */
-  brings: v.optional(v.array(v.object({ oid: Oid, subject: v.string() }))),
+  /** What a merge, a pull or a push brings. A pull that rebases makes other commits than these: the branch's own anew. */
+  brings: v.optional(Brought),
   /** The files in conflict, with a description of each. */
   conflictsIn: v.array(v.object({ path: Path, words: v.string() })),
   /** The message of the resulting commit, for editing. */

@@ -196,7 +196,7 @@ export function StepDialog({ content, close }: Props) {
               <span>{words}</span>
             </p>
           ))}
-          {preview?.brings ? <BroughtList commits={preview.brings} count={preview.commits} /> : null}
+          {preview?.brings ? <BroughtList {...preview.brings} /> : null}
           {preview?.rewritten ? <RewrittenList commits={preview.rewritten} /> : null}
           {preview?.message !== undefined && preview.is !== 'nothing' ? (
             <Message

@@ -186,7 +186,7 @@ test('a push sends the previewed commits, and sets the upstream of a new branch'
   await editor.type('more\n')
   const preview = await desk.work.steps.preview(push())
   expect(preview).toMatchObject({ is: 'clean', words: '1 commit to origin/main', commits: 1, before: tip })
-  expect(preview.brings).toEqual([{ oid: tip, subject: 'Two' }])
+  expect(preview.brings).toEqual({ count: 1, newest: [{ oid: tip, subject: 'Two' }] })
   expect(preview.warnings.join('\n')).toContain('.forge/ goes out too')
   expect(preview.warnings.join('\n')).toContain('Drafts in 1 file of main are not saved')
   const { words } = await desk.work.steps.do(push(), { before: tip })
@@ -404,15 +404,19 @@ test('a tag is pushed with its message, and one of the same name on the remote i
 
 test('the preview of a pull names the commits that it brings, the newest first', async () => {
   await using desk = await makeFar()
-  const own = await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own' })
+  await commit(desk.path, 'main', { 'c.txt': 'two\n' }, { message: 'Own' })
+  await commit(desk.path, 'main', { 'c.txt': 'three\n' }, { message: 'Own, too' })
+  const own = await commit(desk.path, 'main', { 'c.txt': 'four\n' }, { message: 'Own again' })
   const two = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two, déjà vu' })
   const three = await commit(desk.origin, 'main', { 'b.txt': 'three\n' }, { message: 'Three\n\nAnd why.' })
   await desk.work.look()
   await desk.work.steps.do({ step: 'fetch' })
-  const brings = [
+  const newest = [
     { oid: three, subject: 'Three' },
     { oid: two, subject: 'Two, déjà vu' },
   ]
+  // A rebase makes three others.
+  const brings = { count: 2, newest }
   for (const how of ['merge', 'rebase'] as const)
     expect(await desk.work.steps.preview(pull(how))).toMatchObject({ is: 'clean', before: own, brings })
 })
