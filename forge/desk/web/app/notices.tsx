@@ -314,5 +314,6 @@ function whatConflicts(page: Page, branch: string, paths: string[]): string {
   const first = paths.slice(0, MAX_NAMED_FILES).map(path => named(baseName(path)))
   const more = paths.length > MAX_NAMED_FILES ? ` and ${paths.length - MAX_NAMED_FILES} more` : ''
   const rest = others > 0 ? ` ${plural(others, 'other draft merges cleanly', 'other drafts merge cleanly')}.` : ''
-  return `${first.join(', ')}${more} changed on both sides: resolve the conflicts, then save. Nothing is overwritten until then.${rest}`
+  const are = paths.length === 1 ? 'is in conflict: resolve it' : 'are in conflict: resolve them'
+  return `${first.join(', ')}${more} ${are}, then save. Nothing is overwritten until then.${rest}`
 }
