@@ -85,6 +85,14 @@ function selectedFolder(tab: Tab): string {
   return isFolder ? `${selected}/` : folderOf(selected)
 }
 
+/** The name of a file without its extension, which a new name mostly keeps; of a folder, the whole name. */
+function stemOf(tab: Tab, path: string): string {
+  const name = baseName(path)
+  const isFolder = tab.tree.rows.peek().some(row => row.path === path && row.kind === 'folder')
+  const dot = name.lastIndexOf('.')
+  return isFolder || dot <= 0 ? name : name.slice(0, dot)
+}
+
 export function renameFile(page: Page, tab: Tab, path: string): void {
   const branch = branchOf(tab)
   if (branch === undefined) return
@@ -93,7 +101,7 @@ export function renameFile(page: Page, tab: Tab, path: string): void {
     title: `Rename ${named(baseName(path))}`,
     label: 'New path',
     value: readable(path),
-    selection: [readable(folderOf(path)).length, readable(path).length],
+    selection: [readable(folderOf(path)).length, readable(folderOf(path) + stemOf(tab, path)).length],
     button: 'Rename',
     hint: `It is a draft until you save.${draftsAt(page, branch, path).length > 0 ? ' What you typed moves along.' : ''}`,
     run: async words => {

@@ -68,7 +68,14 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await row('README.md').click()
     await page.locator('.crumbs .here').getByText('README.md').waitFor()
     await page.keyboard.press('F2')
-    await answer('Rename README.md', 'READ.md')
+    await page
+      .getByRole('dialog', { name: 'Rename README.md' })
+      .getByRole('textbox')
+      .and(page.locator(':focus'))
+      .waitFor()
+    // The name without its extension is selected, so that this replaces it.
+    await page.keyboard.type('READ')
+    await page.keyboard.press('Enter')
     await files().getByRole('tab', { name: 'READ.md , draft', selected: true }).waitFor()
     await page.keyboard.press('Control+s')
     await desk.isMessage('main', 'rename: README.md → READ.md')
