@@ -18,15 +18,17 @@
  * A clash whose other end equals the draft, or the base again, needs no choice: the draft is an ordinary one then.
  */
 import { markLength, marksLeft, mergeWithMarks } from '../../../core/git/conflict-marks.ts'
+import { changedFiles } from '../../../core/git/diffs.ts'
 import { commonLines, mergeLines, mergeTrees } from '../../../core/git/merges.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
 import { makeTree } from '../../../core/git/trees.ts'
+import type { Renamed } from '../../operations.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
 import { textBytes } from '../reading/file-content.ts'
 import { decodeText } from '../reading/text.ts'
-import { withoutUnused } from './draft-renames.ts'
+import { originsIn, withoutUnused } from './draft-renames.ts'
 import {
   asChanges,
   type Clashing,
@@ -59,13 +61,12 @@ async function bringTogether(objects: Objects, start: Drafts, ours: Drafts, thei
   const clashes = await mergeClashes(objects, start.clashes, ours.clashes, theirs.clashes)
   if (isSameDrafts({ ...ours, clashes: new Map() }, { ...start, clashes: new Map() }))
     return await withoutSettled(objects, { ...theirs, clashes })
-  const renames = [...theirs.renames, ...ours.renames]
-  const [base, one, other] = [
-    await writeDraftTree(objects, start),
-    await writeDraftTree(objects, ours),
-    await writeDraftTree(objects, theirs),
-  ]
-  const merge = await mergeTrees(objects.repository, one, other, { base, objects })
+  const trees = { base: await writeDraftTree(objects, start), one: await writeDraftTree(objects, ours) }
+  const moved = await withOurNames(objects, start, ours, theirs, trees)
+  const base = moved.start === start ? trees.base : await writeDraftTree(objects, moved.start)
+  const other = await writeDraftTree(objects, moved.theirs)
+  const renames = [...theirs.renames, ...ours.renames, ...moved.renames]
+  const merge = await mergeTrees(objects.repository, trees.one, other, { base, objects })
   const files = await filesBetween(objects, theirs.tip, merge.tree)
   for (const [at, stages] of Map.groupBy(merge.stages, stage => stage.path)) {
     const path = plainName(at)
@@ -81,6 +82,49 @@ async function bringTogether(objects: Objects, start: Drafts, ours: Drafts, thei
       await addClash(objects, clashes, path, { mode: from.mode, base: from.oid, draft: undefined })
   }
   return withoutUnused(await withoutSettled(objects, { tip: theirs.tip, files, clashes, renames }))
+}
+
+type WithOurNames = { start: Drafts; theirs: Drafts; renames: Renamed[] }
+
+/**
+ * The start and the other side with some files under the names that our drafts give them, so that these files are
+ * merged with each other: those that both sides rename, where our name counts, and those of which so little is left
+ * that git does not see our rename. `renames`: what the drafts have to record of that. `trees`: those of the start and
+ * of our drafts.
+ */
+async function withOurNames(
+  objects: Objects,
+  start: Drafts,
+  ours: Drafts,
+  theirs: Drafts,
+  trees: { base: Oid; one: Oid },
+): Promise<WithOurNames> {
+  const origins = originsIn(ours)
+  if (origins.size === 0) return { start, theirs, renames: [] }
+  const [seen, there] = await Promise.all([
+    renamesSeen(objects, trees.base, trees.one),
+    renamesSeen(objects, trees.base, await writeDraftTree(objects, theirs)),
+  ])
+  const [starting, other] = [new Map(start.files), new Map(theirs.files)]
+  const renames: Renamed[] = []
+  for (const [path, origin] of origins) {
+    const name = there.get(origin) ?? origin
+    if (name === path || (name === origin && seen.get(origin) === path)) continue
+    const [before, after] = [await entryBeside(objects, start, origin), await entryBeside(objects, theirs, name)]
+    const isTaken = (await entryBeside(objects, start, path)) ?? (await entryBeside(objects, theirs, path))
+    if (!before || !after || isTaken) continue
+    starting.set(origin, undefined).set(path, before)
+    other.set(name, undefined).set(path, after)
+    renames.push({ from: name, to: path })
+  }
+  if (renames.length === 0) return { start, theirs, renames }
+  return { start: { ...start, files: starting }, theirs: { ...theirs, files: other }, renames }
+}
+
+/** The new name of each file that git detects as renamed, by its old one. */
+async function renamesSeen({ repository }: Objects, from: Oid, to: Oid): Promise<Map<Path, Path>> {
+  const files = await changedFiles(repository, from, to)
+  return new Map(files.flatMap(([was, is]) => (was === undefined || is === undefined ? [] : [[was, is] as const])))
 }
 
 /** The name that git gives a file that is in the way of a folder, by the id of its commit. */

@@ -168,6 +168,34 @@ test('an edit from outside follows a rename that is a draft', async () => {
   expect(await listed(desk)).toBe('b.txt\nc.txt\nlib/one.ts\nlib/two.ts')
 })
 
+test('an edit from outside follows a rename that is a draft, also where that renames the file, too', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  await move(desk, ['a.txt', 'c.txt'])
+  await (await edit(desk.work, 'main', 'c.txt')).type('typed\n')
+  await commit(desk.path, 'main', { 'a.txt': null, 'there.txt': `outside\n${LINES}` })
+  await desk.work.look()
+  expect(await conflictsIn(desk.work, 'main')).toEqual([])
+  expect(await drafts(desk)).toEqual(['c.txt'])
+  expect(await textOf(desk.work, 'main', 'c.txt')).toBe(`outside\n${LINES}typed\n`)
+  expect((await ask(desk.work, 'message', { ...main, paths: 'all' })).message).toBe('rename: there.txt → c.txt')
+  await saveIn(desk.work, 'main', ['c.txt'])
+  expect(await listed(desk)).toBe('b.txt\nc.txt\nlib/one.ts\nlib/two.ts')
+})
+
+test('an edit from outside follows a rename that is a draft, however little is left of the file', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  await move(desk, ['a.txt', 'c.txt'])
+  const end = LINES.lastIndexOf('line')
+  await (await edit(desk.work, 'main', 'c.txt')).type('all of it is new\n'.repeat(20), 0, end)
+  await commit(desk.path, 'main', { 'a.txt': `${LINES}outside\n` })
+  await desk.work.look()
+  expect(await conflictsIn(desk.work, 'main')).toEqual([])
+  expect(await drafts(desk)).toEqual(['c.txt'])
+  expect(await textOf(desk.work, 'main', 'c.txt')).toBe(
+    `${'all of it is new\n'.repeat(20)}${LINES.slice(end)}outside\n`,
+  )
+})
+
 test('an edit from outside of the same lines of a renamed file is a conflict under the new path', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   await move(desk, ['a.txt', 'c.txt'])
