@@ -146,7 +146,7 @@ export const Preview = v.object({
   result: v.optional(Oid),
   /** The number of commits that the step brings or makes. */
   commits: Count,
-  /** What a merge, a pull or a push brings. A pull that rebases makes other commits than these: the branch's own anew. */
+  /** What a merge, a pull or a push brings. A pull that rebases makes others: the branch's own commits anew. */
   brings: v.optional(Brought),
   /** The files in conflict, with a description of each. */
   conflictsIn: v.array(v.object({ path: Path, words: v.string() })),
