@@ -47,6 +47,7 @@ import { keepRefsPrivate } from './private-refs.ts'
 import { Filters } from './reading/filters.ts'
 import { DRAFTS, MERGING, RENAMING, TURNS } from './refs.ts'
 import type { Window } from './server/window.ts'
+import { DELETE_REMOTE_BRANCH } from './steps/delete-remote-branch.ts'
 import { stepHandlers } from './steps/handlers.ts'
 import { Plannings } from './steps/plannings.ts'
 import { Steps } from './steps/steps.ts'
@@ -378,7 +379,11 @@ export class Work implements AsyncDisposable {
   }
 
   async #reverse(operation: Recorded): Promise<{ words: string; refs: RefName[] }> {
-    const reversed = await reverse(this.branches, operation)
+    const original = operation.of === undefined ? operation : await this.#room.operations.find(operation.of)
+    const reversed =
+      original?.kind === DELETE_REMOTE_BRANCH
+        ? await this.steps.reverseRemoteDeletion(operation, original)
+        : await reverse(this.branches, operation)
     const renamed = renamedBy(operation)
     if (renamed) await this.chat.choices.renamed(renamed.to, renamed.from)
     // An undo or a redo may have brought back an unfinished turn of an AI, or removed it.

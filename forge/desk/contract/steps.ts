@@ -1,7 +1,7 @@
 /** What the page can ask about steps (merge, rebase, push and the like): the outcome, the preview, and running one. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
-import { Branch, Count, Oid, Part, Path } from './values.ts'
+import { Branch, Count, Oid, Part, Path, RefName } from './values.ts'
 
 /** A branch or any commit. `words`: its name on the screen, a byte string, such as upstream/main or abc12345. */
 export const Source = v.object({ commit: Oid, branch: v.optional(Branch), words: v.string() })
@@ -68,6 +68,8 @@ export const Step = v.variant('step', [
   v.object({ step: v.literal('tag'), name: Branch, at: Oid, message: v.optional(v.string()) }),
   v.object({ step: v.literal('delete tag'), name: Branch }),
   v.object({ step: v.literal('push tag'), name: Branch, remote: v.string() }),
+  /** Deletes a branch of a remote, which `ref` (below refs/remotes/) tracks, unless it has moved since the preview. */
+  v.object({ step: v.literal('delete remote branch'), ref: RefName }),
   /** Fetches from one remote, from a branch's remote, or from all. */
   v.object({ step: v.literal('fetch'), remote: v.optional(v.string()), branch: v.optional(Branch) }),
   /** From the upstream, or from the branch that a push to `remote` goes to. */
@@ -153,8 +155,8 @@ export const Preview = v.object({
   /** The message of the resulting commit, for editing. */
   message: v.optional(v.string()),
   /**
-   * The remote branch's commit when last fetched, which a pull brings in and a forced push overwrites; null if there
-   * was none.
+   * The remote branch's commit when last fetched, which a pull brings in, a forced push overwrites, and a deletion
+   * deletes; null if there was none.
    */
   there: v.optional(v.nullable(Oid)),
   /**
@@ -181,7 +183,8 @@ export const stepQuestions = {
   preview: repeatable({ step: Step }, Preview),
   /**
    * Runs a step. `before`, `source` and `there`: the commits of the target, of the source and of the remote branch
-   * (null for none) in the preview; if one of these has moved since, nothing is done. A forced push requires `there`.
+   * (null for none) in the preview; if one of these has moved since, nothing is done. A forced push and a deletion on
+   * a remote require `there`.
    */
   do: question(
     { step: Step, before: v.optional(Oid), source: v.optional(Oid), there: v.optional(v.nullable(Oid)) },

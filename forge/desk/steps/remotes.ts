@@ -93,16 +93,35 @@ export function verifyUtf8(name: string): void {
 
 /** The tracking ref of a remote's ref; undefined if it has none. */
 export function trackingRef({ fetch }: RemoteSettings, ref: RefName): RefName | undefined {
-  for (const refspec of fetch) {
-    const [from = '', to = ''] = refspec.replace(/^\+/, '').split(':')
-    if (to === '' || from.startsWith('^')) continue
-    if (from === ref) return to
-    const [before, after] = from.split('*')
-    if (before === undefined || after === undefined) continue
-    const isMatch = ref.length >= before.length + after.length && ref.startsWith(before) && ref.endsWith(after)
-    if (isMatch) return to.replace('*', () => ref.slice(before.length, ref.length - after.length))
+  for (const { from, to } of mappings(fetch)) {
+    const found = mapped(ref, from, to)
+    if (found !== undefined) return found
   }
   return undefined
+}
+
+/** The remote's ref that a tracking ref follows; undefined if a fetch of this remote does not write it. */
+export function trackedRef(remote: RemoteSettings, tracking: RefName): RefName | undefined {
+  for (const { from, to } of mappings(remote.fetch)) {
+    const found = mapped(tracking, to, from)
+    if (found !== undefined && trackingRef(remote, found) === tracking) return found
+  }
+  return undefined
+}
+
+/** The two sides of refspecs, without those that exclude refs or keep none. */
+function mappings(refspecs: readonly string[]): { from: string; to: string }[] {
+  const sides = refspecs.map(refspec => refspec.replace(/^\+/, '').split(':'))
+  return sides.flatMap(([from = '', to = '']) => (to === '' || from.startsWith('^') ? [] : [{ from, to }]))
+}
+
+/** The ref that a mapping, with or without a `*` on both sides, makes of a ref; undefined if it does not apply. */
+function mapped(ref: RefName, from: string, to: string): RefName | undefined {
+  if (from === ref) return to
+  const [before, after] = from.split('*')
+  if (before === undefined || after === undefined) return undefined
+  const isMatch = ref.length >= before.length + after.length && ref.startsWith(before) && ref.endsWith(after)
+  return isMatch ? to.replace('*', () => ref.slice(before.length, ref.length - after.length)) : undefined
 }
 
 /** The prefixes of refs that a fetch must not write: the forge's, and the user's branches. */

@@ -3,11 +3,11 @@
 import { Failure } from '../../../core/failure.ts'
 import { bytesOf, identityLine } from '../../../core/git/commits.ts'
 import { type Objects, writeObjects } from '../../../core/git/objects.ts'
-import { RefMoved } from '../../../core/git/refs.ts'
+import { RefMoved, type RefName } from '../../../core/git/refs.ts'
 import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
 import { makeTree } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
-import { FORGE_AUTHOR } from '../../operations.ts'
+import { FORGE_AUTHOR, type Recorded } from '../../operations.ts'
 import type { BranchServices, BranchWork } from '../branches/branch-work.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
 import { asChanges, isOpen, noDrafts, verifyNoClash } from '../branches/drafts.ts'
@@ -17,6 +17,7 @@ import type { BranchStep, Done, Outlook, Preview, RewriteStep, Source, Step } fr
 import { mergingRef } from '../refs.ts'
 import { broughtCommits } from './brought-commits.ts'
 import { planCherryPick } from './cherry-pick.ts'
+import { deleteRemoteBranch, previewRemoteDeletion, reverseRemoteDeletion } from './delete-remote-branch.ts'
 import { fetchFrom, fetchOne, remotesToFetch } from './fetch.ts'
 import { planLand } from './land.ts'
 import { planMerge } from './merge.ts'
@@ -94,6 +95,7 @@ export class Steps {
     try {
       if (isTagStep(step)) return previewOfTag(await this.#planTag(step))
       if (step.step === 'push tag') return await previewPushTag(this.room, step)
+      if (step.step === 'delete remote branch') return await previewRemoteDeletion(this.room, step)
       if (step.step === 'fetch') return await this.#previewFetch(await this.#remoteOf(step))
       const work = await this.branches.work(targetOf(step))
       if (step.step === 'push')
@@ -247,6 +249,8 @@ export class Steps {
     if (isTagStep(wanted)) return await this.#doTag(await this.#planTag(wanted))
     if (wanted.step === 'fetch') return { words: await this.#fetch(wanted) }
     if (wanted.step === 'push tag') return { words: await pushTag(this.#transfers, wanted) }
+    if (wanted.step === 'delete remote branch')
+      return { words: await deleteRemoteBranch(this.#transfers, wanted, there) }
     const work = await this.branches.work(targetOf(wanted))
     if (wanted.step === 'push') return await this.#push(wanted, work, { before, there })
     if (wanted.step === 'pull') return await this.#pull(wanted, work, { before, there })
@@ -268,6 +272,13 @@ export class Steps {
         return doneOf(work, plan, await carryOutStep(held, plan, signature, signal))
       }),
     )
+  }
+
+  /**
+   * Undoes or redoes the deletion of a remote branch by a push; `operation`: the deletion, or its last undo or redo.
+   */
+  async reverseRemoteDeletion(operation: Recorded, original: Recorded): Promise<{ words: string; refs: RefName[] }> {
+    return await reverseRemoteDeletion(this.#transfers, operation, original)
   }
 
   /**

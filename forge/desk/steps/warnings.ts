@@ -19,6 +19,7 @@ const HOOKS: Partial<Record<Step['step'], readonly string[]>> = {
   revert: ['prepare-commit-msg', 'commit-msg', 'post-commit'],
   rewrite: ['pre-commit', 'prepare-commit-msg', 'commit-msg', 'post-commit', 'post-rewrite'],
   push: ['pre-push', 'reference-transaction'],
+  'delete remote branch': ['pre-push', 'reference-transaction'],
 }
 
 /** The hooks that git would run in a repository: executable files with a hook's name. */

@@ -11,7 +11,7 @@ import type { IconName } from '../ui/icons.tsx'
 import type { MenuItem, Offer } from '../ui/menu-content.ts'
 import { readable, shortId } from '../ui/names.ts'
 import { branchActions, REMOTE } from './branch-actions.ts'
-import { chooseTarget, deleteTag, fetchRemotes, pushTag, revertIn, tagAt } from './graph-steps.ts'
+import { chooseTarget, deleteRemoteBranch, deleteTag, fetchRemotes, pushTag, revertIn, tagAt } from './graph-steps.ts'
 import { commitSource, sourceOf, titleInto, type Way, wordsInto } from './step-ways.ts'
 
 export interface OneCommit {
@@ -143,6 +143,12 @@ interface OneLabel {
 const remoteOf = (page: Page, { kind, ref }: Label): RemoteBranch | undefined =>
   kind === 'remote' ? remoteBranches(page).find(it => it.ref === ref) : undefined
 
+/** A remote branch, or the one that a local branch tracks: at the same commit, they are shown as one label. */
+function remoteOrUpstreamOf(page: Page, label: Label): RemoteBranch | undefined {
+  if (label.kind !== 'branch') return remoteOf(page, label)
+  return remoteBranches(page).find(({ words }) => words === label.branch.upstream?.name)
+}
+
 /** The local branch of that name is opened; if there is none, it is created, and tracks the remote branch. */
 function switchWords(page: Page, remote: RemoteBranch | undefined): string {
   const name = readable(remote?.name ?? '')
@@ -191,6 +197,15 @@ export const labelActions = {
     isPossible: ({ label }) => label.kind === 'tag',
     run: ({ page, label }) => deleteTag(page, label.name),
   },
+  deleteRemote: {
+    label: 'Delete remote branch…',
+    icon: 'trash',
+    isPossible: ({ page, label }) => remoteOrUpstreamOf(page, label) !== undefined,
+    run: ({ page, label }) => {
+      const remote = remoteOrUpstreamOf(page, label)
+      if (remote) deleteRemoteBranch(page, remote)
+    },
+  },
 } satisfies Actions<OneLabel>
 
 /** The menu of a label. It shows no keys, since the list's keys apply to the selected commit. */
@@ -209,7 +224,11 @@ export function labelMenu(page: Page, label: Label): Offer {
   const making = itemsWith(source, [compare, branchFromHere, tag], 'none')
   if (label.kind === 'remote') {
     const switches = itemsWith(about, [switching], 'none')
-    return { title, groups: [[...switches, ...making, ...itemsWith(about, [fetch], 'none')], steps, only] }
+    const removing = itemsWith(about, [labelActions.deleteRemote], 'none')
+    return {
+      title,
+      groups: [[...switches, ...making, ...itemsWith(about, [fetch], 'none')], steps, [...only, ...removing]],
+    }
   }
   const branch = { page, branch: label.name }
   const changing = itemsWith(branch, [branchActions.rename, branchActions.delete], 'none')
@@ -219,7 +238,7 @@ export function labelMenu(page: Page, label: Label): Offer {
       [...itemsWith(about, [open], 'none'), ...making],
       steps,
       itemsWith(branch, REMOTE, 'none'),
-      [...only, ...changing],
+      [...only, ...changing, ...itemsWith(about, [labelActions.deleteRemote], 'none')],
     ],
   }
 }

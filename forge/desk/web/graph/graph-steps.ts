@@ -7,11 +7,11 @@ import { type DoneStep, STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { sentence } from '../page/actions.ts'
 import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
 import type { Choice, StepWay } from '../page/dialog-content.ts'
-import { remoteBranches } from '../page/remote-branches.ts'
+import { type RemoteBranch, remoteBranches } from '../page/remote-branches.ts'
 import type { Page } from '../page/state.ts'
 import { openRevert } from '../review/history-actions.ts'
 import type { NamedCommit } from '../review/parts-actions.ts'
-import { readable, shortId, toName, withoutTricks } from '../ui/names.ts'
+import { named, readable, shortId, toName, withoutTricks } from '../ui/names.ts'
 import { byVersion } from '../ui/versions.ts'
 import { branchSource, buttonOf, commitSource, explain, stepOf, titleInto, WAYS, type Way } from './step-ways.ts'
 
@@ -265,6 +265,23 @@ export function deleteTag(page: Page, name: string): void {
       const { words } = await page.connection.ask('do', { step: { step: 'delete tag', name } })
       finish(page, { words, isUndoable: true })
     },
+  }
+}
+
+/** Deletes a branch on its remote, after a preview. A local branch that tracks it stays. */
+export function deleteRemoteBranch(page: Page, { ref, remote, name }: RemoteBranch): void {
+  const explains = `Deletes the branch on ${readable(remote)} for all who use it (git push --delete), unless it has moved there since the last fetch. Undo pushes it again.`
+  page.dialog.value = {
+    kind: 'step',
+    title: `Delete the branch ${named(name)} on ${named(remote)}?`,
+    ways: [
+      {
+        ...{ key: 'delete', words: 'Delete', button: 'Delete', isDangerous: true, explains },
+        step: { step: 'delete remote branch', ref },
+      },
+    ],
+    first: 0,
+    isDone: done => finish(page, { ...done, isUndoable: true }),
   }
 }
 

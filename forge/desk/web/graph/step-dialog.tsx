@@ -67,7 +67,7 @@ export function StepDialog({ content, close }: Props) {
   const isMessageOnly =
     step.step === 'rewrite' &&
     (step.rewriting.do === 'reword' || (step.rewriting.do === 'amend' && !step.rewriting.isWithDrafts))
-  const isRemote = step.step === 'push' || step.step === 'push tag' || step.step === 'pull'
+  const isRemote = ['push', 'push tag', 'delete remote branch', 'pull'].includes(step.step)
   const { value: progress } = page.graph.progress
 
   const run = async () => {
@@ -303,6 +303,7 @@ const MESSAGES: Record<Step['step'], object> = {
   tag: { message: true },
   'delete tag': {},
   'push tag': {},
+  'delete remote branch': {},
   fetch: {},
   pull: {},
   push: {},

@@ -402,6 +402,108 @@ test('a tag is pushed with its message, and one of the same name on the remote i
   )
 })
 
+const deletion = (name: string) => ({ step: 'delete remote branch', ref: `refs/remotes/origin/${name}` }) as const
+
+/** A desk with a remote that has topic, a branch with one commit of its own, which a local branch tracks. */
+async function makeFarWithTopic(): Promise<Far & { topic: string }> {
+  const desk = await makeFar()
+  const topic = await commit(desk.origin, 'topic', { 'b.txt': 'two\n' }, { message: 'Two' })
+  await desk.git('fetch', '-q', 'origin')
+  await desk.git('branch', '-q', '--track', 'topic', 'origin/topic')
+  await desk.work.look()
+  return Object.assign(desk, { topic })
+}
+
+test('a branch is deleted on its remote, and undo and redo push it again and delete it again', async () => {
+  await using desk = await makeFarWithTopic()
+  const { work, topic } = desk
+  const settings = () => desk.git('config', '--get-regexp', '^branch\\.topic\\.')
+  const before = await settings()
+  const kept = await work.steps.preview(deletion('topic'))
+  expect(kept).toMatchObject({ is: 'clean', words: 'deletes origin/topic', there: topic })
+  expect(kept.notes).toEqual([
+    'All of its commits are on other branches or tags, too.',
+    'The local branch topic stays, and keeps origin/topic as its upstream.',
+  ])
+  await desk.git('branch', '-q', '-f', 'topic', 'main')
+  const preview = await work.steps.preview(deletion('topic'))
+  const words = 'deletes origin/topic with 1 commit that is on no other branch or tag'
+  expect(preview).toMatchObject({ is: 'drops', words, there: topic })
+  const there = () => desk.far('for-each-ref', '--format=%(objectname)', 'refs/heads/topic')
+  const tracked = () => desk.git('for-each-ref', '--format=%(objectname)', 'refs/remotes/origin/topic')
+  expect((await work.steps.do(deletion('topic'), preview)).words).toBe('Deleted the branch topic on origin.')
+  expect([await there(), await tracked()]).toEqual(['', ''])
+  expect(await desk.tip('topic')).toBe(await desk.tip('main'))
+  expect(await settings()).toBe(before)
+  // Only the operation keeps the commit from here on.
+  await desk.git('reflog', 'expire', '--expire=all', '--all')
+  await desk.git('gc', '-q', '--prune=now')
+  await desk.far('gc', '-q', '--prune=now')
+  expect(await work.undo()).toEqual({
+    words: 'undo: delete the branch topic on origin',
+    refs: ['refs/remotes/origin/topic'],
+  })
+  expect([await there(), await tracked()]).toEqual([topic, topic])
+  await work.redo()
+  expect([await there(), await tracked()]).toEqual(['', ''])
+  // Another branch of that name was pushed meanwhile: it stays.
+  const other = await commit(desk.origin, 'topic', { 'c.txt': 'three\n' }, { message: 'Three' })
+  expect(await failure(work.undo())).toBe('origin has a branch topic again: nothing was undone.')
+  expect([await there(), await tracked()]).toEqual([other, other])
+  expect(await failure(work.undo())).toContain('origin/topic has moved since: nothing was undone.')
+})
+
+test('a branch that has moved on its remote is not deleted, and one that is gone there is removed here', async () => {
+  await using desk = await makeFarWithTopic()
+  const { steps } = desk.work
+  const stale = await steps.preview(deletion('topic'))
+  const next = await commit(desk.origin, 'topic', { 'b.txt': 'three\n' }, { message: 'Three' })
+  expect(await failure(steps.do(deletion('topic'), stale))).toBe(
+    'Rejected: origin/topic has moved since the last fetch, so it was not deleted. Review it, then delete it again.',
+  )
+  expect(await desk.far('rev-parse', 'topic')).toBe(next)
+  // The commit fetched after the rejection was in no preview.
+  expect(await failure(steps.do(deletion('topic'), stale))).toContain('origin/topic was fetched since its preview')
+  expect(await failure(steps.do(deletion('topic')))).toContain('nothing was deleted')
+  const preview = await steps.preview(deletion('topic'))
+  expect(preview).toMatchObject({ there: next })
+  await desk.far('branch', '-D', 'topic')
+  expect((await steps.do(deletion('topic'), preview)).words).toBe(
+    'topic was deleted on origin already: removed origin/topic here.',
+  )
+  expect(await desk.git('branch', '-r', '--format=%(refname)')).toBe('refs/remotes/origin/main')
+  await desk.work.undo()
+  expect(await desk.git('rev-parse', 'origin/topic')).toBe(next)
+  expect(await desk.far('branch', '--format=%(refname)')).toBe('refs/heads/main')
+})
+
+test('a refused deletion is said with its reason, and nothing moves', async () => {
+  await using desk = await makeFarWithTopic()
+  const { steps } = desk.work
+  const refused = async (name: string) => await failure(steps.do(deletion(name), await steps.preview(deletion(name))))
+  const refs = await desk.git('for-each-ref')
+  expect(await refused('main')).toStartWith(
+    "main is the default branch of origin, which can't be deleted: choose another one there first (deletion of the",
+  )
+  await desk.far('config', 'receive.denyDeletes', 'true')
+  expect(await refused('topic')).toStartWith('origin did not delete topic (deletion prohibited; ')
+  await desk.far('config', 'receive.denyDeletes', 'false')
+  await mkdir(join(desk.origin, 'hooks'), { recursive: true })
+  const hook = join(desk.origin, 'hooks/pre-receive')
+  await writeFile(hook, '#!/bin/sh\necho "GH006: Cannot delete this protected branch" >&2\nexit 1\n')
+  await chmod(hook, 0o755)
+  expect(await refused('topic')).toStartWith(
+    'topic is protected on origin, so it was not deleted: remove the protection there first (pre-receive hook declined;',
+  )
+  await writeFile(hook, '#!/bin/sh\necho "You are not allowed to delete topic" >&2\nexit 1\n')
+  expect(await refused('topic')).toStartWith('origin does not let you delete topic: ask a maintainer to delete it (')
+  expect(await desk.git('for-each-ref')).toBe(refs)
+  await desk.git('config', 'remote.origin.fetch', '+refs/heads/main:refs/remotes/origin/main')
+  expect((await steps.preview(deletion('topic'))).words).toBe(
+    'No remote is fetched to origin/topic: delete the branch with git push --delete.',
+  )
+})
+
 test('the preview of a pull names the commits that it brings, the newest first', async () => {
   await using desk = await makeFar()
   await commit(desk.path, 'main', { 'c.txt': 'two\n' }, { message: 'Own' })

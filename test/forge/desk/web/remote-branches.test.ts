@@ -12,12 +12,13 @@ if (!hasBrowser) console.warn(NO_BROWSER)
 
 const originOf = (path: string) => join(path, '../origin.git')
 
-/** A remote that has the branches of the repository, none of which tracks it, and proposed/3.0.0. */
+/** A remote that has the branches of the repository, of which lease-renewal tracks it, and proposed/3.0.0. */
 async function withOrigin(path: string): Promise<void> {
   await git('/', 'clone', '--quiet', '--bare', path, originOf(path))
   await commit(originOf(path), 'proposed/3.0.0', { 'proposed.md': 'one\n' }, { message: 'Propose' })
   await git(path, 'remote', 'add', 'origin', originOf(path))
   await git(path, 'fetch', '--quiet', 'origin')
+  await git(path, 'branch', '--quiet', '--set-upstream-to=origin/lease-renewal', 'lease-renewal')
 }
 
 describe.skipIf(!hasBrowser)('a branch of a remote', () => {
@@ -79,6 +80,49 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     await dialog().getByRole('button', { name: 'Publish' }).click()
     await page.getByText('retry-jitter tracks origin/retry-jitter now').first().waitFor()
     expect(await upstreamOf('retry-jitter')).toBe('origin/retry-jitter')
+  })
+
+  test('is deleted on the remote, which its dialog names with the commits that are nowhere else, and undone', async () => {
+    const tip = await desk.git('rev-parse', 'origin/proposed/3.0.0')
+    const there = () => git(originOf(desk.path), 'for-each-ref', '--format=%(objectname)', 'refs/heads/proposed')
+    await page.keyboard.press('Alt+0')
+    const label = page.locator('.graph-row .label').filter({ hasText: 'origin/proposed/3.0.0' }).first()
+    await label.click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Delete remote branch…' }).click()
+    await dialog().getByRole('heading', { name: 'Delete the branch proposed/3.0.0 on origin?' }).waitFor()
+    await dialog().getByText('deletes origin/proposed/3.0.0 with 1 commit that is on no other branch or tag').waitFor()
+    // Enter cancels, as wherever something is deleted.
+    await dialog().getByRole('button', { name: 'Cancel' }).and(page.locator(':focus')).waitFor()
+    await dialog().getByRole('button', { name: 'Delete' }).click()
+    const notice = page.getByText('Deleted the branch proposed/3.0.0 on origin.').first()
+    await notice.waitFor()
+    expect(await there()).toBe('')
+    await until(async () => (await label.count()) === 0)
+    await page.keyboard.press('Alt+o')
+    await dialog()
+      .getByRole('listitem')
+      .filter({ hasText: 'Delete the branch proposed/3.0.0 on origin' })
+      .getByRole('button', { name: 'Undo' })
+      .click()
+    await page.getByText('Undone: delete the branch proposed/3.0.0 on origin').first().waitFor()
+    expect(await there()).toBe(tip)
+    await label.waitFor()
+  })
+
+  test('is deleted from the menu of the local branch that tracks it, which stays', async () => {
+    const tip = await desk.tip('lease-renewal')
+    await page.keyboard.press('Alt+0')
+    const label = page.locator('.graph-row .label').filter({ hasText: 'lease-renewal' }).first()
+    await label.click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Delete remote branch…' }).click()
+    await dialog().getByText('The local branch lease-renewal stays, and keeps origin/lease-renewal as its').waitFor()
+    await dialog().getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('Deleted the branch lease-renewal on origin.').first().waitFor()
+    expect(await git(originOf(desk.path), 'for-each-ref', 'refs/heads/lease-renewal')).toBe('')
+    expect(await desk.tip('lease-renewal')).toBe(tip)
+    await label.click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Publish branch…' }).waitFor()
+    expect(await page.getByRole('menuitem', { name: 'Delete remote branch…' }).count()).toBe(0)
   })
 
   test('and a local one: the deletion says which commits are nowhere else', async () => {
