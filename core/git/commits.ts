@@ -180,7 +180,7 @@ function now(): { seconds: number; zone: string } {
   return { seconds: Math.floor(date.getTime() / 1000), zone: `${minutes < 0 ? '-' : '+'}${digits}` }
 }
 
-const NO_IDENTITY = 'Git does not know whose name a commit bears: git config --global user.name and user.email.'
+const NO_IDENTITY = 'Git does not know whose name a commit or tag bears: git config --global user.name and user.email.'
 
 /**
  * The user's own author or committer line, for now, by git's rules. Throws a {@link Failure} that says what to set
@@ -206,12 +206,16 @@ async function signedCommit(repository: Repository, wanted: CommitFields): Promi
   try {
     return await read(repository, [...words, ...parents.flatMap(parent => ['-p', parent])], { input, env })
   } catch (error) {
-    if (!(error instanceof GitError)) throw error
-    if (/tell me who you are|empty ident|auto-detect/i.test(error.stderr)) throw new Failure(NO_IDENTITY)
-    if (/sign|gpg|ssh|key/i.test(error.stderr))
-      throw new Failure(`The commit could not be signed (${error.message}): check user.signingKey and gpg.`)
-    throw error
+    throw whyNotSigned(error, 'commit')
   }
+}
+
+/** Why git could not sign, or has no identity, as a {@link Failure}. Other errors are returned as they are. */
+export function whyNotSigned(error: unknown, what: 'commit' | 'tag'): unknown {
+  if (!(error instanceof GitError)) return error
+  if (/tell me who you are|empty ident|auto-detect/i.test(error.stderr)) return new Failure(NO_IDENTITY)
+  if (!/sign|gpg|ssh|key/i.test(error.stderr)) return error
+  return new Failure(`The ${what} could not be signed (${error.message}): check user.signingKey and gpg.`)
 }
 
 function variablesOf(who: string, person: CommitIdentity | undefined): Record<string, string> {

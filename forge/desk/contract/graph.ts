@@ -58,13 +58,23 @@ export const Refs = v.object({
       ),
     }),
   ),
-  tags: v.array(v.object({ ref: RefName, name: v.string(), tip: Oid })),
+  /** `annotated`: the tag object of an annotated tag. */
+  tags: v.array(v.object({ ref: RefName, name: v.string(), tip: Oid, annotated: v.optional(Oid) })),
   /** The commit of HEAD, if it is on no branch (a detached HEAD). */
   detached: v.optional(Oid),
   /** The time of the last fetch. */
   fetched: v.optional(v.number()),
 })
 export type Refs = v.InferOutput<typeof Refs>
+
+/** An annotated tag: its message, without a signature, and who made it when (in seconds since 1970), if it says so. */
+export const TagMessage = v.object({
+  ref: RefName,
+  message: v.string(),
+  tagger: v.optional(v.string()),
+  tagged: v.optional(v.number()),
+})
+export type TagMessage = v.InferOutput<typeof TagMessage>
 
 /** The number of rows per request; the first ones are embedded in the page. */
 export const GRAPH_CHUNK = 100
@@ -90,4 +100,6 @@ export const graphQuestions = {
     }),
   ),
   refs: repeatable({}, Refs),
+  /** The messages of those of some tags that are annotated. */
+  'tag messages': repeatable({ refs: v.pipe(v.array(RefName), v.nonEmpty(), v.maxLength(50)) }, v.array(TagMessage)),
 }

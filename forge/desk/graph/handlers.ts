@@ -4,6 +4,7 @@ import type { Handlers } from '../contract/question.ts'
 import { rowsOf } from '../reading/history.ts'
 import type { Window } from '../server/window.ts'
 import type { GraphView } from './graph-view.ts'
+import { readTagMessages } from './tag-messages.ts'
 
 export const graphHandlers = (graph: GraphView): Handlers<typeof graphQuestions, Window> => ({
   graph: ({ filter, from, count }) => graph.window(filter, from, count),
@@ -19,4 +20,5 @@ export const graphHandlers = (graph: GraphView): Handlers<typeof graphQuestions,
     }
   },
   refs: () => graph.refs(),
+  'tag messages': ({ refs }) => readTagMessages(graph.objects.repository, refs),
 })

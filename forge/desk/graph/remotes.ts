@@ -34,7 +34,12 @@ export async function describeRefs(repository: Repository, listed: readonly Ref[
   })
   const tags = listed
     .filter(({ name }) => name.startsWith(TAGS))
-    .map(({ name, oid, peeled }) => ({ ref: name, name: name.slice(TAGS.length), tip: peeled ?? oid }))
+    .map(({ name, oid, peeled }) => ({
+      ref: name,
+      name: name.slice(TAGS.length),
+      tip: peeled ?? oid,
+      ...(peeled !== undefined && { annotated: oid }),
+    }))
   const detached = head.ref === undefined ? head.oid : undefined
   return { remotes, tags, ...(detached !== undefined && { detached }), ...(fetched !== undefined && { fetched }) }
 }

@@ -7,7 +7,7 @@ import { RefMoved, type RefName } from '../../../core/git/refs.ts'
 import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
 import { makeTree } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
-import { FORGE_AUTHOR, type Recorded } from '../../operations.ts'
+import { FORGE_AUTHOR, type Recorded, refsOf } from '../../operations.ts'
 import type { BranchServices, BranchWork } from '../branches/branch-work.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
 import { asChanges, isOpen, noDrafts, verifyNoClash } from '../branches/drafts.ts'
@@ -33,7 +33,7 @@ import { planRebase } from './rebase.ts'
 import { readRemotes, remoteNamed } from './remotes.ts'
 import { planRevert } from './revert.ts'
 import { planRewrite } from './rewrite.ts'
-import { planTag, planTagDeletion, type TagPlan } from './tag.ts'
+import { planTag, planTagDeletion, type TagPlan, writeAnnotatedTag } from './tag.ts'
 import { Stopped, Transfers } from './transfer.ts'
 import { rewrittenCommits, warningsFor } from './warnings.ts'
 
@@ -405,9 +405,14 @@ export class Steps {
     return await planTagDeletion(objects, step.name)
   }
 
-  async #doTag({ kind, does, move, made }: TagPlan): Promise<Done> {
+  async #doTag({ kind, does, move, message }: TagPlan): Promise<Done> {
+    const { objects, operations } = this.room
     try {
-      await this.room.operations.record({ kind, words: does, moves: [move], made })
+      if (message === undefined) await operations.record({ kind, words: does, moves: [move] })
+      else {
+        const tag = await writeAnnotatedTag(objects.repository, move, message)
+        await operations.record({ kind, words: does, moves: [], refs: refsOf([{ ...move, to: tag }]) })
+      }
     } catch (error) {
       if (!(error instanceof RefMoved)) throw error
       throw new Failure(

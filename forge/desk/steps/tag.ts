@@ -1,17 +1,27 @@
 /** Tags: creating lightweight and annotated ones, and deleting them. */
 import { Failure } from '../../../core/failure.ts'
-import { readIdentity } from '../../../core/git/commits.ts'
-import { isRefName, type NewObject, type Objects, oidOf } from '../../../core/git/objects.ts'
-import type { Move, RefName } from '../../../core/git/refs.ts'
-import { listRefs } from '../../../core/git/refs.ts'
-import type { Oid } from '../../../core/git/repository.ts'
-import { read } from '../../../core/git/run.ts'
+import { whyNotSigned } from '../../../core/git/commits.ts'
+import { isRefName, type Objects } from '../../../core/git/objects.ts'
+import { listRefs, type Move, type RefName } from '../../../core/git/refs.ts'
+import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
+import { GitError, read, run } from '../../../core/git/run.ts'
 import { visiblePath } from '../../../core/text.ts'
+import { verifyUtf8 } from './remotes.ts'
 
 export const TAGS = 'refs/tags/'
 
-/** A tag to create or delete: the move of its ref, and its object, if annotated. */
-export type TagPlan = { kind: string; does: string; words: string; move: Move; made: NewObject[]; warnings: string[] }
+/**
+ * A tag to create or delete: the move of its ref. `message`: of an annotated tag, which {@link writeAnnotatedTag} makes
+ * at the commit that the move names.
+ */
+export type TagPlan = {
+  kind: string
+  does: string
+  words: string
+  move: Move
+  message?: string
+  warnings: string[]
+}
 
 /** Plans a tag, annotated if there is a message. Throws a {@link Failure} if git does not accept the name. */
 export async function planTag(objects: Objects, name: string, at: Oid, message: string | undefined): Promise<TagPlan> {
@@ -20,8 +30,7 @@ export async function planTag(objects: Objects, name: string, at: Oid, message: 
   const ref = refOf(name)
   const commit = await objects.info(`${at}^{commit}`)
   if (!commit) throw new Failure(`There is no commit ${at.slice(0, 8)} in this repository.`)
-  if (await objects.info(ref))
-    throw new Failure(`There is a tag ${words} already: delete it first, or choose another name.`)
+  if (await objects.info(ref)) throw isThereAlready(words)
   const others = await listRefs(repository, [TAGS])
   const inTheWay = others.find(other => other.name.startsWith(`${ref}/`) || ref.startsWith(`${other.name}/`))
   if (inTheWay)
@@ -29,16 +38,38 @@ export async function planTag(objects: Objects, name: string, at: Oid, message: 
       `Git keeps no tag ${words} beside ${visiblePath(inTheWay.name.slice(TAGS.length))}: choose another name.`,
     )
   const text = message?.trim() ?? ''
-  const plan = { kind: 'tag', does: `tag ${commit.oid.slice(0, 8)} as ${words}`, words: `makes the tag ${words}` }
-  if (text === '') return { ...plan, move: { ref, from: undefined, to: commit.oid }, made: [], warnings: [] }
   if (text.includes('\0')) throw new Failure('A message can have no NUL character in it: take it out.')
-  const tagger = await readIdentity(repository, 'COMMITTER')
-  const head = Buffer.from(`object ${commit.oid}\ntype commit\ntag ${name}\ntagger `, 'latin1')
-  const tag: NewObject = { type: 'tag', bytes: Buffer.concat([head, tagger, Buffer.from(`\n\n${text}\n`)]) }
-  const wantsSigning =
-    (await read(repository, ['config', '--type=bool', '--get', 'tag.gpgSign'], { ok: [0, 1] })) === 'true'
-  const warnings = wantsSigning ? ['Tags are not signed here, though tag.gpgSign is set: git tag -s does that.'] : []
-  return { ...plan, move: { ref, from: undefined, to: oidOf(repository.format, tag) }, made: [tag], warnings }
+  if (text === '' && (await wantsSignedTags(repository)))
+    throw new Failure('Tags are signed here (tag.gpgSign), and a signed tag needs a message: enter one.')
+  const move: Move = { ref, from: undefined, to: commit.oid }
+  const plan = { kind: 'tag', does: `tag ${commit.oid.slice(0, 8)} as ${words}`, words: `creates the tag ${words}` }
+  return { ...plan, move, ...(text !== '' && { message: text }), warnings: [] }
+}
+
+const isThereAlready = (words: string): Failure =>
+  new Failure(`There is a tag ${words} already: delete it first, or choose another name.`)
+
+/** Whether git signs a tag that is made without a message or option: then it asks for a message. */
+const wantsSignedTags = async (repository: Repository): Promise<boolean> =>
+  (await read(repository, ['config', '--type=bool', '--get', 'tag.gpgSign'], { ok: [0, 1] })) === 'true'
+
+/**
+ * Makes an annotated tag with its ref, by git itself: the user's identity, tag.gpgSign and tag.forceSignAnnotated
+ * apply, and no hook runs. Returns the tag object. Throws a {@link Failure} if there is a tag of that name by now, if
+ * git knows no identity, or if signing fails.
+ */
+export async function writeAnnotatedTag(repository: Repository, move: Move, message: string): Promise<Oid> {
+  const name = move.ref.slice(TAGS.length)
+  verifyUtf8(name)
+  // Without --annotate, which would override tag.forceSignAnnotated. Lines that begin with # are part of the message.
+  const flags = ['-c', 'core.hooksPath=/dev/null', 'tag', '--cleanup=whitespace', '--file=-']
+  try {
+    await run(repository, [...flags, '--', asText(name), move.to ?? ''], { input: `${message}\n` })
+  } catch (error) {
+    if (error instanceof GitError && /already exists/.test(error.stderr)) throw isThereAlready(visiblePath(name))
+    throw whyNotSigned(error, 'tag')
+  }
+  return await read(repository, ['rev-parse', '--verify', asText(move.ref)])
 }
 
 /** Plans the deletion of a tag. Throws a {@link Failure} if there is none. */
@@ -49,7 +80,7 @@ export async function planTagDeletion(objects: Objects, name: string): Promise<T
   if (!there) throw new Failure(`There is no tag ${words}.`)
   const plan = { kind: 'delete tag', does: `delete the tag ${words}`, words: `deletes the tag ${words}` }
   const warnings = ['A tag that was pushed stays on its remote.']
-  return { ...plan, move: { ref, from: there.oid, to: undefined }, made: [], warnings }
+  return { ...plan, move: { ref, from: there.oid, to: undefined }, warnings }
 }
 
 /** The ref of a tag. Throws a {@link Failure} if git does not accept the name. */

@@ -108,8 +108,15 @@ interface AskProps {
 
 function Ask({ content, close }: AskProps) {
   const field = useRef<HTMLInputElement>(null)
-  const id = useId()
-  const { problem, isBusy, start } = useRun(() => content.run(field.current?.value ?? ''), close)
+  const message = useRef<HTMLTextAreaElement>(null)
+  const [id, messageId] = [useId(), useId()]
+  const { problem, isBusy, start } = useRun(
+    () => content.run(field.current?.value ?? '', message.current?.value ?? ''),
+    close,
+  )
+  const submit = () => {
+    if (field.current?.value) start()
+  }
   useLayoutEffect(() => {
     const length = content.value.length
     const [from, to] = content.selection ?? [length, length]
@@ -121,7 +128,12 @@ function Ask({ content, close }: AskProps) {
       <form
         onSubmit={event => {
           event.preventDefault()
-          if (field.current?.value) start()
+          submit()
+        }}
+        onKeyDown={event => {
+          if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+          event.preventDefault()
+          submit()
         }}
       >
         <div class="dialog-body">
@@ -137,6 +149,12 @@ function Ask({ content, close }: AskProps) {
               problem.value = undefined
             }}
           />
+          {content.messageLabel === undefined ? null : (
+            <>
+              <label for={messageId}>{content.messageLabel}</label>
+              <textarea ref={message} id={messageId} class="field" rows={4} />
+            </>
+          )}
           {content.hint ? <p class="meta">{content.hint}</p> : null}
           <Problem words={problem.value} />
         </div>

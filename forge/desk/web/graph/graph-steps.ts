@@ -219,10 +219,11 @@ export function tagAt(page: Page, { commit, words }: Source): void {
     label: 'Tag name',
     value: '',
     button: 'Tag',
-    hint: 'It stays on this machine until it is pushed.',
-    run: async typed => {
+    messageLabel: 'Message (optional)',
+    hint: 'With a message, it is an annotated tag. It stays on this machine until it is pushed.',
+    run: async (typed, message) => {
       const { words: said } = await page.connection.ask('do', {
-        step: { step: 'tag', name: toName(typed), at: commit },
+        step: { step: 'tag', name: toName(typed), at: commit, message },
       })
       finish(page, { words: said, isUndoable: true })
     },

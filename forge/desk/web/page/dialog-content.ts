@@ -42,7 +42,9 @@ export type DialogContent =
       selection?: [number, number]
       button: string
       hint?: string
-      run: (words: string) => Promise<void>
+      /** The label of a second field, of several lines, which may stay empty. */
+      messageLabel?: string
+      run: (words: string, message: string) => Promise<void>
     }
   | {
       kind: 'confirm'

@@ -8,7 +8,7 @@ import { runOfBranch } from './branches-of-runs.ts'
 export type Label =
   | { kind: 'branch'; ref: string; name: string; tip: string; branch: BranchInfo; isHead: boolean }
   | { kind: 'remote'; ref: string; name: string; tip: string; remote: string }
-  | { kind: 'tag'; ref: string; name: string; tip: string }
+  | { kind: 'tag'; ref: string; name: string; tip: string; annotated?: string | undefined }
 
 /**
  * All labels by commit. Local branches come first: the checked out one and the default branch before the others, those
@@ -27,7 +27,7 @@ export function labelsOf(
   for (const remote of refs?.remotes ?? [])
     for (const { ref, name, tip } of remote.branches)
       all.push({ kind: 'remote', ref, name: `${remote.name}/${name}`, tip, remote: remote.name })
-  for (const { ref, name, tip } of refs?.tags ?? []) all.push({ kind: 'tag', ref, name, tip })
+  for (const tag of refs?.tags ?? []) all.push({ kind: 'tag', ...tag })
   const labels = new Map<string, Label[]>()
   for (const label of all) {
     const there = labels.get(label.tip)

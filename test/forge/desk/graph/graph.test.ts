@@ -208,7 +208,8 @@ describe('windows', () => {
     expect(await view.place(ALL, 'refs/heads/topic')).toBe(2)
     expect(await view.place(ALL, base)).toBe(3)
     expect(await view.place(ALL, 'f'.repeat(40))).toBeUndefined()
-    expect((await view.refs()).tags).toEqual([{ ref: 'refs/tags/v1', name: 'v1', tip: tagged }])
+    const annotated = await gitWith(place.path, ['rev-parse', 'refs/tags/v1'])
+    expect((await view.refs()).tags).toEqual([{ ref: 'refs/tags/v1', name: 'v1', tip: tagged, annotated }])
   })
 
   test('commits are in git’s order by date, and after a move in the same order as if newly read', async () => {

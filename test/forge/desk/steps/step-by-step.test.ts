@@ -8,6 +8,7 @@ import { commit, gitWith, show } from '../../../support/git.ts'
 import { lines, makePair, type Pair, type Sides } from '../../../support/merging.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { makeFolder } from '../../../support/repository.ts'
+import { signBySlowHand } from '../../../support/signing.ts'
 
 const CLEAN: Sides = { base: { 'a.txt': 'a\n' }, ours: { 'ours.txt': 'o\n' }, theirs: { 'theirs.txt': 't\n' } }
 
@@ -219,6 +220,40 @@ test('lightweight and annotated tags are created and deleted, and undone', async
   expect(await desk.git('cat-file', '-t', 'v2')).toBe('tag')
   await work.undo()
   expect(await desk.git('tag')).toBe('v1')
+})
+
+test('a tag with a message is made as by git tag: with its identity and signature, and with every line', async () => {
+  await using desk = await makePair(CLEAN)
+  const { work, ours: at } = desk
+  const message = '# Notes\n\nThe first.\n'
+  const tag = (name: string, more = {}) => work.steps.do({ step: 'tag', name, at, ...more })
+  await tag('plain', { message })
+  expect(await desk.git('for-each-ref', '--format=%(taggername)|%(contents)', 'refs/tags/plain')).toBe(
+    'Ada|# Notes\n\nThe first.',
+  )
+  const hand = await signBySlowHand(desk.folder, desk.path)
+  // tag.forceSignAnnotated is about tags with a message alone.
+  await desk.git('config', 'tag.forceSignAnnotated', 'true')
+  await tag('light')
+  expect(await desk.git('cat-file', '-t', 'light')).toBe('commit')
+  const signed = tag('signed', { message })
+  await hand.asked()
+  await hand.answer('yes')
+  await signed
+  expect(await desk.git('cat-file', 'tag', 'signed')).toContain('BEGIN PGP SIGNATURE')
+  await desk.git('config', 'tag.forceSignAnnotated', 'false')
+  await desk.git('config', 'tag.gpgSign', 'true')
+  expect(await refusedBy(tag('lighter'))).toThrow('a signed tag needs a message: enter one')
+  const refused = tag('refused', { message })
+  await hand.asked(2)
+  await hand.answer('no')
+  expect(await refusedBy(refused)).toThrow('The tag could not be signed')
+  expect(await desk.git('tag')).toBe('light\nplain\nsigned')
+  expect((await work.undoable()).undo).toEndWith('as signed')
+  const object = await desk.git('rev-parse', 'signed')
+  await work.steps.do({ step: 'delete tag', name: 'signed' })
+  await work.undo()
+  expect(await desk.git('rev-parse', 'signed')).toBe(object)
 })
 
 test('drafts move along, and checkouts follow', async () => {
