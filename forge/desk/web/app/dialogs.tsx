@@ -15,6 +15,7 @@ import { LimitsDialog } from '../tasks/limits-dialog.tsx'
 import { NewRunDialog } from '../tasks/new-run-dialog.tsx'
 import { LandingDialog } from '../tasks/tasks-landing.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
+import { Icon } from '../ui/icons.tsx'
 import { Button, Path } from '../ui/words.tsx'
 import { KeyList } from './key-list.tsx'
 import { OperationsDialog } from './operations.tsx'
@@ -106,6 +107,20 @@ interface AskProps {
   close: () => void
 }
 
+/** The warning about the words that were typed last. Words without a warning, or that are no name yet, have none. */
+function useWarning(warn: AskProps['content']['warn']) {
+  const words = useSignal<string | undefined>(undefined)
+  const newest = useRef('')
+  const about = async (typed: string) => {
+    newest.current = typed
+    const found = await Promise.resolve(typed)
+      .then(warn)
+      .catch(() => undefined)
+    if (newest.current === typed) words.value = found
+  }
+  return { words, about }
+}
+
 function Ask({ content, close }: AskProps) {
   const field = useRef<HTMLInputElement>(null)
   const message = useRef<HTMLTextAreaElement>(null)
@@ -117,11 +132,13 @@ function Ask({ content, close }: AskProps) {
   const submit = () => {
     if (field.current?.value) start()
   }
+  const warning = useWarning(content.warn)
   useLayoutEffect(() => {
     const length = content.value.length
     const [from, to] = content.selection ?? [length, length]
     field.current?.focus()
     field.current?.setSelectionRange(from, to)
+    void warning.about(content.value)
   }, [content])
   return (
     <DialogFrame title={content.title} close={close} look="narrow">
@@ -145,10 +162,19 @@ function Ask({ content, close }: AskProps) {
             autocomplete="off"
             spellcheck={false}
             defaultValue={content.value}
-            onInput={() => {
+            onInput={event => {
               problem.value = undefined
+              void warning.about(event.currentTarget.value)
             }}
           />
+          <div role="status">
+            {warning.words.value === undefined ? null : (
+              <p class="step-warning">
+                <Icon name="alert" />
+                <span>{warning.words.value}</span>
+              </p>
+            )}
+          </div>
           {content.messageLabel === undefined ? null : (
             <>
               <label for={messageId}>{content.messageLabel}</label>

@@ -2,6 +2,7 @@
 import { isIn } from '../../contract/paths.ts'
 import { attempt } from '../page/actions.ts'
 import { branchOf, draftsAt } from '../page/branch-facts.ts'
+import { fileWarnings } from '../page/case-twins.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
@@ -44,6 +45,7 @@ function names(paths: string[]): string {
 export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): void {
   const branch = branchOf(tab)
   if (branch === undefined) return
+  const warnings = fileWarnings(page, branch)
   page.dialog.value = {
     kind: 'ask',
     title: 'New file',
@@ -51,6 +53,7 @@ export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): voi
     value: readable(folder),
     button: 'Create',
     hint: 'Missing folders are created with it. It is a draft until you save.',
+    warn: words => warnings([typedName(words, folder)]),
     run: async words => {
       const path = typedName(words, folder)
       await page.connection.ask('new file', { branch, path })
@@ -63,6 +66,7 @@ export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): voi
 export function newFolder(page: Page, tab: Tab, folder = selectedFolder(tab)): void {
   const branch = branchOf(tab)
   if (branch === undefined) return
+  const warnings = fileWarnings(page, branch)
   page.dialog.value = {
     kind: 'ask',
     title: 'New folder',
@@ -71,6 +75,7 @@ export function newFolder(page: Page, tab: Tab, folder = selectedFolder(tab)): v
     selection: [readable(folder).length, `${readable(folder)}folder`.length],
     button: 'Create',
     hint: 'Git keeps no empty folders, so a folder starts with its first file. It is a draft until you save.',
+    warn: words => warnings([typedName(words, folder)]),
     run: async words => {
       const path = typedName(words, folder)
       await page.connection.ask('new file', { branch, path })
@@ -96,6 +101,7 @@ function stemOf(tab: Tab, path: string): string {
 export function renameFile(page: Page, tab: Tab, path: string): void {
   const branch = branchOf(tab)
   if (branch === undefined) return
+  const warnings = fileWarnings(page, branch, [path])
   page.dialog.value = {
     kind: 'ask',
     title: `Rename ${named(baseName(path))}`,
@@ -104,6 +110,7 @@ export function renameFile(page: Page, tab: Tab, path: string): void {
     selection: [readable(folderOf(path)).length, readable(folderOf(path) + stemOf(tab, path)).length],
     button: 'Rename',
     hint: `It is a draft until you save.${draftsAt(page, branch, path).length > 0 ? ' What you typed moves along.' : ''}`,
+    warn: words => warnings([typedName(words, folderOf(path), baseName(path))]),
     run: async words => {
       const to = typedName(words, folderOf(path), baseName(path))
       await settle(page, branch, [path])

@@ -1,6 +1,7 @@
 /** Moves of files and folders: each is previewed, and is a draft until it is saved. */
 import { isIn } from '../../contract/paths.ts'
 import { branchOf } from '../page/branch-facts.ts'
+import { fileWarnings } from '../page/case-twins.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { baseName, folderOf, joinPath, named, readable, toName, typedName } from '../ui/names.ts'
@@ -52,6 +53,11 @@ export function moveTo(page: Page, tab: Tab, paths: readonly string[]): void {
   const [first = ''] = paths
   if (branch === undefined) return
   const folder = readable(folderOf(first)).replace(/\/$/, '')
+  const movesTo = (words: string): Move[] => {
+    const typed = words.replace(/^\.?\/|\/$/g, '').replace(/^\.$/, '')
+    return movesInto(paths, typedName(typed, folderOf(first).replace(/\/$/, '')))
+  }
+  const warnings = fileWarnings(page, branch, paths)
   page.dialog.value = {
     kind: 'ask',
     title: paths.length === 1 ? `Move ${named(baseName(first))}` : `Move ${plural(paths.length, 'file')}`,
@@ -60,9 +66,9 @@ export function moveTo(page: Page, tab: Tab, paths: readonly string[]): void {
     selection: [0, folder.length],
     button: 'Move',
     hint: 'Missing folders are created with it. It is a draft until you save.',
+    warn: words => warnings(movesTo(words).map(({ to }) => to)),
     run: async words => {
-      const to = typedName(words.replace(/^\.?\/|\/$/g, '').replace(/^\.$/, ''), folderOf(first).replace(/\/$/, ''))
-      const moves = movesInto(paths, to)
+      const moves = movesTo(words)
       if (moves.length > 0) await move(page, tab, branch, moves)
     },
   }

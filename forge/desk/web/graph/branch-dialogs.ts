@@ -1,5 +1,6 @@
 /** The dialogs that rename and delete a branch. */
 import { draftsOf } from '../page/branch-facts.ts'
+import { branchWarning } from '../page/case-twins.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
@@ -14,6 +15,7 @@ export function renameBranch(page: Page, branch: string): void {
     value: readable(branch),
     button: 'Rename',
     hint: `${draftsOf(page, branch).length > 0 ? 'Drafts move along. ' : ''}The remote branch keeps its name.`,
+    warn: words => branchWarning(page, typedName(words, folderOf(branch), baseName(branch)), branch),
     run: async words => {
       const to = typedName(words, folderOf(branch), baseName(branch))
       await settle(page, branch, 'all')

@@ -6,6 +6,7 @@ import type { Source } from '../../contract/steps.ts'
 import { type DoneStep, STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { sentence } from '../page/actions.ts'
 import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
+import { tagWarning } from '../page/case-twins.ts'
 import type { Choice, StepWay } from '../page/dialog-content.ts'
 import { type RemoteBranch, remoteBranches } from '../page/remote-branches.ts'
 import type { Page } from '../page/state.ts'
@@ -219,6 +220,7 @@ export function tagAt(page: Page, { commit, words }: Source): void {
     label: 'Tag name',
     value: '',
     button: 'Tag',
+    warn: typed => tagWarning(page, toName(typed)),
     messageLabel: 'Message (optional)',
     hint: 'With a message, it is an annotated tag. It stays on this machine until it is pushed.',
     run: async (typed, message) => {

@@ -1,6 +1,7 @@
 /** Functions that run an action in the page, with their dialogs, notices and errors. */
 import { named, readable, shortId, toName } from '../ui/names.ts'
 import { branchOf, draftsOf } from './branch-facts.ts'
+import { branchWarning } from './case-twins.ts'
 import type { RemoteBranch } from './remote-branches.ts'
 import type { Page, Tab } from './state.ts'
 
@@ -64,6 +65,7 @@ export function newBranch(page: Page, start: Start | undefined = startHere(page)
     label: 'Branch name',
     value: name ?? namesake,
     button: 'Create branch',
+    warn: typed => branchWarning(page, toName(typed)),
     ...(start && { hint: `It starts at ${whereOf(start)}.${tracks}${whatOfDrafts(page, start)}` }),
     run: async typed => {
       const branch = toName(typed)

@@ -5,6 +5,7 @@ import { Disconnected } from '../ui/socket.ts'
 import { plural } from '../ui/times.ts'
 import { attempt } from './actions.ts'
 import { branchOf, conflictsIn, draftsOf } from './branch-facts.ts'
+import { branchWarning } from './case-twins.ts'
 import { CHECKOUT, type Page, type Tab } from './state.ts'
 import { undoButton, untilMore } from './undo.ts'
 
@@ -130,6 +131,7 @@ export function saveElsewhere(page: Page, branch: string): void {
     value: `${readable(branch)}-saved`,
     button: 'Create',
     hint: `It gets the saved commits and the drafts. ${readable(branch)} goes back to the commit of its checkout.`,
+    warn: words => branchWarning(page, typedName(words, folderOf(branch), baseName(branch))),
     run: async words => {
       const to = typedName(words, folderOf(branch), baseName(branch))
       await settle(page, branch, 'all')
@@ -156,6 +158,7 @@ export function draftsElsewhere(page: Page, branch: string): void {
     value: `${readable(branch)}-draft`,
     button: 'Create',
     hint: `It starts at ${shortId(from)}, where you typed your drafts, and gets all of them.`,
+    warn: words => branchWarning(page, typedName(words, folderOf(branch), baseName(branch))),
     run: async words => {
       const to = typedName(words, folderOf(branch), baseName(branch))
       await settle(page, branch, 'all')
