@@ -23,12 +23,12 @@ export async function newBranch(
   const { say } = branches.room
   verifyBranchName(name, await branchNames(branches))
   const at = from ?? (await readHead(branches.room.objects.repository)).oid
-  if (at === undefined) throw new Failure('There is no commit yet to make a branch from: save a first file.')
+  if (at === undefined) throw new Failure('There is no commit yet to create a branch from: save a first file.')
   const commit = isOid(branches.room.objects.repository.format, at)
     ? await branches.room.objects.info(`${at}^{commit}`)
     : undefined
   if (!commit) throw new Failure(`There is no commit ${visiblePath(at)}.`)
-  const words = `make the branch ${visiblePath(name)}`
+  const words = `create the branch ${visiblePath(name)}`
   const moves = [{ ref: headRef(name), from: undefined, to: commit.oid }]
   await recordOperation(branches, { kind: 'new branch', words, moves })
   const upstream = tracks === undefined ? undefined : setUpstream(branches.room.objects.repository, name, tracks)
@@ -117,7 +117,7 @@ export async function restoreBranch(branches: OpenBranches, name: string): Promi
   if (drafts !== undefined) moves.push({ ref: draftsRef(name), from: undefined, to: drafts })
   await recordOperation(branches, {
     kind: 'restore branch',
-    words: `bring back the branch ${visiblePath(name)}`,
+    words: `restore the branch ${visiblePath(name)}`,
     moves,
   })
   branches.vanished.delete(name)

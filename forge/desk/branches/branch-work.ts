@@ -657,7 +657,7 @@ export class BranchWork {
   #verifyThere(): void {
     if (!this.#isGone) return
     const name = visiblePath(this.name)
-    throw new Failure(`The branch ${name} was deleted: bring it back first. What was typed in it is kept.`)
+    throw new Failure(`The branch ${name} was deleted: restore it first. What was typed in it is kept.`)
   }
 
   // --- Changes by others ---

@@ -12,7 +12,7 @@ import type { DraftRenames } from '../reading/folders.ts'
 import { originsIn, renamesFor } from './draft-renames.ts'
 import type { OpenBranches } from './open-branches.ts'
 
-const NEVER_CHANGES = 'A commit never changes: make a branch from it to edit its files.'
+const NEVER_CHANGES = 'A commit never changes: create a branch from it to edit its files.'
 
 /** The current files of a branch with its drafts, or those of a commit. */
 export async function vfsAt(branches: OpenBranches, at: At): Promise<Vfs> {

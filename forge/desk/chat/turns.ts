@@ -149,7 +149,7 @@ export class Turns implements AsyncDisposable {
     const { work } = held
     await held.collect()
     await held.lookAgain()
-    if (work.isGone) throw new Failure(`The branch ${visiblePath(work.name)} was deleted: bring it back first.`)
+    if (work.isGone) throw new Failure(`The branch ${visiblePath(work.name)} was deleted: restore it first.`)
     // No await between this check and `showAtWork`, which makes the files read-only: so no edit comes in between.
     verifySaved(work)
     const files = work.merging === undefined ? noDrafts(work.tip) : work.drafts

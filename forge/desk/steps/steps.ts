@@ -470,9 +470,9 @@ function doneOf({ name }: BranchWork, plan: StepPlan, commit: Oid): Done {
 }
 
 function targetIn({ name, head, isGone }: BranchWork): StepTarget {
-  if (isGone) throw new Failure(`The branch ${visiblePath(name)} was deleted: bring it back first.`)
+  if (isGone) throw new Failure(`The branch ${visiblePath(name)} was deleted: restore it first.`)
   if (head === undefined)
-    throw new Failure(`${visiblePath(name)} has no commit yet: save a first file, or make the branch from a commit.`)
+    throw new Failure(`${visiblePath(name)} has no commit yet: save a first file, or create the branch from a commit.`)
   return { branch: name, tip: head }
 }
 

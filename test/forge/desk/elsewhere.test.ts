@@ -161,9 +161,7 @@ test('a branch deleted outside can be restored with all its drafts', async () =>
   await desk.git('branch', '-D', 'topic')
   await desk.work.look()
   await editor.type('and more\n')
-  expect(await refusedBy(ask(desk.work, 'save', { branch: 'topic', paths: 'all' }))).toThrow(
-    'was deleted: bring it back',
-  )
+  expect(await refusedBy(ask(desk.work, 'save', { branch: 'topic', paths: 'all' }))).toThrow('was deleted: restore it')
   expect(await desk.work.vanished()).toEqual([{ branch: 'topic', drafts: ['a.ts'] }])
   const work = await desk.restart()
   expect(await work.vanished()).toEqual([{ branch: 'topic', drafts: ['a.ts'] }])

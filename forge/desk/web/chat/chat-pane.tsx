@@ -86,7 +86,7 @@ function ThenBar({ tab }: { tab: Tab }) {
       <span class="grow cut">Read-only: the conversation as of {shortId(commit)}.</span>
       <Button
         icon="branch"
-        words="Branch from here"
+        words="New branch from here"
         onClick={() => newBranch(page, { commit, words: shortId(commit) })}
       />
     </div>

@@ -162,7 +162,7 @@ function NoRow({ tab }: { tab: Tab }) {
   const isEmpty = isThere.value || page.desk.value?.isEmpty === true
   return (
     <div role="treeitem" class="meta no-row" aria-selected="false" tabIndex={-1}>
-      {tab.tree.matches.value ? 'No matches' : isEmpty ? 'No files yet' : <span class="vh">Loading the files</span>}
+      {tab.tree.matches.value ? 'No results' : isEmpty ? 'No files yet' : <span class="vh">Loading the files</span>}
     </div>
   )
 }

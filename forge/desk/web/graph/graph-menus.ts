@@ -70,7 +70,7 @@ const startAt = (page: Page, { commit, words }: Source): Start => ({
 
 export const sourceActions = {
   branchFromHere: {
-    label: 'Branch from here…',
+    label: 'New branch from here…',
     listKeys: 'B',
     icon: 'branch',
     run: ({ page, source }) => newBranch(page, startAt(page, source)),
@@ -82,7 +82,7 @@ export const sourceActions = {
     run: ({ page, source: { branch, commit } }) =>
       compareWith(page, page.open(branch === undefined ? { kind: 'commit', commit } : { kind: 'branch', branch })),
   },
-  tag: { label: 'Tag here…', listKeys: 'T', icon: 'tag', run: ({ page, source }) => tagAt(page, source) },
+  tag: { label: 'New tag here…', listKeys: 'T', icon: 'tag', run: ({ page, source }) => tagAt(page, source) },
 } satisfies Actions<OneSource>
 
 export const stepActions = {

@@ -216,10 +216,10 @@ export function revertIn(page: Page, commit: NamedCommit): void {
 export function tagAt(page: Page, { commit, words }: Source): void {
   page.dialog.value = {
     kind: 'ask',
-    title: `Tag ${readable(words)}`,
+    title: `New tag at ${readable(words)}`,
     label: 'Tag name',
     value: '',
-    button: 'Tag',
+    button: 'Create tag',
     warn: typed => tagWarning(page, toName(typed)),
     messageLabel: 'Message (optional)',
     hint: 'With a message, it is an annotated tag. It stays on this machine until it is pushed.',

@@ -257,7 +257,7 @@ function FindBar() {
 }
 
 function foundWords(count: number, isCut: boolean, at: number): string {
-  if (count === 0) return isCut ? 'It took too long' : 'Nothing found'
+  if (count === 0) return isCut ? 'It took too long' : 'No results'
   const all = `${plural(count, 'commit')}${isCut ? ' and more' : ''}`
   return at < 0 ? all : `${at + 1} of ${all}`
 }

@@ -65,7 +65,7 @@ function goTo(page: Page, index: number): void {
 export const deskActions = {
   newBranch: {
     label: 'New branch…',
-    inPalette: page => (page.tab.value?.at.kind === 'commit' ? 'Branch from here…' : 'New branch…'),
+    inPalette: page => (page.tab.value?.at.kind === 'commit' ? 'New branch from here…' : 'New branch…'),
     keys: 'Alt+Shift+B',
     icon: 'branch',
     isPossible: page => page.desk.value !== undefined,

@@ -105,8 +105,7 @@ export const tabActions = {
     },
   },
   branchFromHere: {
-    label: 'Branch from here…',
-    inMenu: ({ tab }) => (tab.at.kind === 'branch' ? 'New branch from here…' : 'Branch from here…'),
+    label: 'New branch from here…',
     icon: 'branch',
     isPossible: ({ page, tab }) => !page.isGone(tab.at),
     run: ({ page, tab }) => newBranch(page, startOf(page, tab)),

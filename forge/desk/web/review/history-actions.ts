@@ -140,7 +140,7 @@ export const historyActions = {
     run: ({ page, chosen: [commit], branch }) => commit && branch !== undefined && takeBack(page, commit, branch),
   },
   branchFromHere: {
-    label: 'Branch from here…',
+    label: 'New branch from here…',
     listKeys: 'B',
     icon: 'branch',
     isPossible: about => one(about) !== undefined,

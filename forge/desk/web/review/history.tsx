@@ -434,7 +434,7 @@ function Detail({ tab, row, path }: HistoryProps & { row: CommitRow }) {
           <Button
             look="small"
             icon="branch"
-            words="Branch from here"
+            words="New branch from here"
             onClick={() => newBranch(page, { commit: row.oid, words: shortId(row.oid) })}
           />
           {branch === undefined ? null : (

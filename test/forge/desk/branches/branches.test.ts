@@ -253,12 +253,10 @@ test('typing goes on in a branch deleted by any program, and makes no empty comm
   let work = await desk.restart()
   for (const name of ['here', 'outside']) {
     expect(await refusedBy(ask(work, 'new file', { branch: name, path: 'new.txt' }))).toThrow(
-      'was deleted: bring it back first',
+      'was deleted: restore it first',
     )
     await (await edit(work, name, 'a.txt')).type('typed\n')
-    expect(await refusedBy(ask(work, 'save', { branch: name, paths: 'all' }))).toThrow(
-      'was deleted: bring it back first',
-    )
+    expect(await refusedBy(ask(work, 'save', { branch: name, paths: 'all' }))).toThrow('was deleted: restore it first')
   }
   work = await desk.restart()
   expect(await work.vanished()).toEqual([

@@ -52,10 +52,10 @@ test('each operation has a description and the earlier commits of its refs', asy
     words: 'save a.txt to main',
     refs: [{ ref: 'refs/heads/main', before, after }],
   })
-  expect(second).toMatchObject({ kind: 'new branch', words: 'make the branch topic' })
+  expect(second).toMatchObject({ kind: 'new branch', words: 'create the branch topic' })
   expect(await ask(desk.work, 'operations', { from: 1, count: 10 })).toEqual([first as never])
   // Plain git can read the operation.
-  expect(await desk.git('log', '-1', '--format=%s', 'refs/forge/operations')).toBe('make the branch topic')
+  expect(await desk.git('log', '-1', '--format=%s', 'refs/forge/operations')).toBe('create the branch topic')
   await desk.git('fsck', '--strict')
 })
 

@@ -362,7 +362,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.getByRole('option').first().dblclick()
     await log().getByText('Nobody: the row is left as it was.').waitFor()
     expect(await field().count()).toBe(0)
-    await page.locator('.then-bar').getByRole('button', { name: 'Branch from here' }).click()
+    await page.locator('.then-bar').getByRole('button', { name: 'New branch from here' }).click()
     await page.getByRole('dialog', { name: 'New branch' }).waitFor()
   })
 

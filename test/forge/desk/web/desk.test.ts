@@ -208,7 +208,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await page.keyboard.type('not to be seen')
     expect(await editor().textContent()).toContain('# Tern')
     expect(await editor().textContent()).not.toContain('not to be seen')
-    await page.getByRole('button', { name: 'Branch from here' }).click()
+    await page.getByRole('button', { name: 'New branch from here' }).click()
     await page.getByRole('dialog').getByRole('textbox').fill('again')
     await page.keyboard.press('Enter')
     await branches().getByRole('tab', { name: 'again', selected: true }).waitFor()

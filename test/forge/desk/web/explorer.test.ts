@@ -163,7 +163,7 @@ describe.skipIf(!hasBrowser)('the explorer', () => {
     await page.locator('.crumbs .here').getByText('sweeper.ts').waitFor()
     await page.locator('.cm-focused').waitFor()
     await field.fill('no such file at all')
-    await tree().getByText('No matches').waitFor()
+    await tree().getByText('No results').waitFor()
     await field.press('Escape')
     await row('README.md').waitFor()
     expect(await field.count()).toBe(0)

@@ -465,7 +465,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await list().focus()
     for (const [key, title] of [
       ['b', 'New branch'],
-      ['t', 'Tag '],
+      ['t', 'New tag at '],
       ['c', 'Cherry-pick topic onto…'],
       ['l', 'Land topic on…'],
       ['v', 'Move a branch to topic'],

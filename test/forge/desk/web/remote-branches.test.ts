@@ -57,7 +57,7 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     await page.keyboard.press('Alt+0')
     const label = page.locator('.graph-row .label').filter({ hasText: 'origin/proposed/3.0.0' }).first()
     await label.click({ button: 'right' })
-    await page.getByRole('menuitem', { name: 'Branch from here…' }).click()
+    await page.getByRole('menuitem', { name: 'New branch from here…' }).click()
     await until(async () => (await dialog().getByRole('textbox').inputValue()) === 'proposed/3.0.0')
     await dialog().getByText('With the name proposed/3.0.0, it tracks origin/proposed/3.0.0.').waitFor()
     await page.keyboard.press('Escape')
