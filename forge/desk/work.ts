@@ -35,7 +35,7 @@ import { Watch, type WatchedPart } from './branches/watch.ts'
 import { Chat } from './chat/chat.ts'
 import { chatHandlers } from './chat/handlers.ts'
 import { type Models, NO_MODELS } from './chat/models.ts'
-import type { BranchInfo, branchQuestions } from './contract/branches.ts'
+import type { BranchInfo, branchQuestions, Reversed } from './contract/branches.ts'
 import type { LeftBehind } from './contract/desk.ts'
 import type { News } from './contract/news.ts'
 import type { Handlers } from './contract/question.ts'
@@ -363,7 +363,7 @@ export class Work implements AsyncDisposable {
    * Undoes an operation: the given one, else the last one, of the branch or of all. All its refs move, or none if one
    * has moved since. This is an operation itself.
    */
-  async undo(id?: Oid, branch?: string): Promise<{ words: string; refs: RefName[] }> {
+  async undo(id?: Oid, branch?: string): Promise<Reversed> {
     const { operations } = this.#room
     const part = branch === undefined ? undefined : partOf(branch)
     const operation = id === undefined ? await operations.nextToUndo(part) : await operations.find(id)
@@ -372,15 +372,15 @@ export class Work implements AsyncDisposable {
   }
 
   /** Redoes the operation that was undone last, in the branch or, without one, in the repository. */
-  async redo(branch?: string): Promise<{ words: string; refs: RefName[] }> {
+  async redo(branch?: string): Promise<Reversed> {
     const undone = await this.#room.operations.nextToRedo(branch === undefined ? undefined : partOf(branch))
     if (!undone) throw new Failure(nothingTo('redo', branch))
     return await this.#reverse(undone)
   }
 
-  async #reverse(operation: Recorded): Promise<{ words: string; refs: RefName[] }> {
+  async #reverse(operation: Recorded): Promise<Reversed> {
     const original = operation.of === undefined ? operation : await this.#room.operations.find(operation.of)
-    const reversed =
+    const reversed: Reversed =
       original?.kind === DELETE_REMOTE_BRANCH
         ? await this.steps.reverseRemoteDeletion(operation, original)
         : await reverse(this.branches, operation)

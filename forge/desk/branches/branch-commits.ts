@@ -5,6 +5,7 @@ import { writeObjects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { makeTree, type TreeChange } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
+import type { Gone } from '../contract/branches.ts'
 import type { BranchWork, Deed, HeldBranch } from './branch-work.ts'
 import { savedBelow } from './draft-files.ts'
 import { mergeDrafts } from './draft-merges.ts'
@@ -76,17 +77,17 @@ export async function messageForSave(work: BranchWork, selection: Selection): Pr
  * Discards drafts: the files are as they were saved. The operation can be undone. Returns the files that do not exist
  * any more.
  */
-export async function discard(work: BranchWork, paths: readonly Path[]): Promise<Path[]> {
+export async function discard(work: BranchWork, paths: readonly Path[]): Promise<Gone> {
   return await work.locked(async held => {
     work.verifyFree()
     await held.collect()
     return await held.again(async () => {
       await held.writeDrafts()
       const after = withoutFiles(work.drafts, withWhatBelongs(work.drafts, paths))
-      if (isSameDrafts(after, work.drafts)) return []
+      if (isSameDrafts(after, work.drafts)) return { gone: [] }
       const words = `discard what was typed in ${namesOf(paths)} in ${visiblePath(work.name)}`
-      await held.become({ drafts: after }, { kind: 'discard', words })
-      return await missingIn(work.room.objects, work.drafts, paths)
+      const operation = await held.become({ drafts: after }, { kind: 'discard', words })
+      return { gone: await missingIn(work.room.objects, work.drafts, paths), ...(operation && { operation }) }
     })
   })
 }

@@ -9,9 +9,10 @@
 
 import { Failure } from '../../../core/failure.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
-import type { Oid, Path } from '../../../core/git/repository.ts'
+import type { Oid } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import type { Recorded } from '../../operations.ts'
+import type { Gone } from '../contract/branches.ts'
 import { branchOfDrafts, DRAFTS, draftsRef } from '../refs.ts'
 import { branchNames, type How, orInWords, verifyNotCheckedOut } from './branch-operations.ts'
 import { type BranchWork, becomeTogether, type Deed, type HeldBranch, type Next } from './branch-work.ts'
@@ -110,7 +111,7 @@ async function becomeFrom(held: HeldBranch, from: Oid | undefined, next: Next, d
  * Moves the drafts of a branch to a new one at the same or an earlier commit of the branch. Of a file in conflict, the
  * new branch gets the text that was typed. Returns the files that the branch does not have any more.
  */
-export async function draftsElsewhere(branches: OpenBranches, name: string, from: Oid, to: string): Promise<Path[]> {
+export async function draftsElsewhere(branches: OpenBranches, name: string, from: Oid, to: string): Promise<Gone> {
   await verifyNew(branches, to)
   if (!(await branches.room.objects.info(`${from}^{commit}`)))
     throw new Failure(`There is no commit ${visiblePath(from)} in this repository.`)
@@ -134,7 +135,7 @@ export async function reverseDraftsElsewhere(branches: OpenBranches, { refs }: R
 
 type DraftsMove = { name: string; to: string; from: Oid }
 
-async function moveDrafts(branches: OpenBranches, { name, to, from }: DraftsMove, how: How): Promise<Path[]> {
+async function moveDrafts(branches: OpenBranches, { name, to, from }: DraftsMove, how: How): Promise<Gone> {
   const { objects } = branches.room
   const work = await branches.work(name)
   const gone = await work.locked(async held => {
@@ -159,8 +160,9 @@ async function moveDrafts(branches: OpenBranches, { name, to, from }: DraftsMove
       { ref: headRef(to), from: undefined, to: from },
       { ref: draftsRef(to), from: undefined, to: made?.oid },
     ]
-    await orInWords(held.become({ drafts: noDrafts(tip) }, { ...how, also, made: made?.made ?? [] }))
-    return await missingIn(objects, work.drafts, [...drafts.files.keys()])
+    const become = held.become({ drafts: noDrafts(tip) }, { ...how, also, made: made?.made ?? [] })
+    const operation = await orInWords(become)
+    return { gone: await missingIn(objects, work.drafts, [...drafts.files.keys()]), ...(operation && { operation }) }
   })
   branches.vanished.delete(to)
   await branches.refresh(to)

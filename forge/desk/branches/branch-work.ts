@@ -131,66 +131,69 @@ export interface HeldBranch {
   becomeSoon(drafts: Drafts): Promise<void>
   /**
    * Changes the branch: all its refs move or none, and the checkouts follow. With `deed`, the change is recorded as an
-   * operation that can be undone. Throws {@link RefMoved}, without any effect, if a ref has moved.
+   * operation that can be undone, and its id is returned. Throws {@link RefMoved}, without any effect, if a ref has
+   * moved.
    */
-  become(next: Next, deed?: Deed): Promise<void>
+  become(next: Next, deed?: Deed): Promise<Oid | undefined>
   /**
    * Deletes the branch with its drafts, in one operation. Like {@link become}, it throws {@link RefMoved} if a ref has
    * moved.
    */
-  vanish(deed: Deed): Promise<void>
+  vanish(deed: Deed): Promise<Oid | undefined>
   /** The transition that {@link become} would run, for {@link becomeTogether}, which runs those of several branches. */
   transitionTo(next: Next | 'gone'): Promise<Transition>
   /** Sets the names of the branch's refs after a rename. */
   rename(to: string): void
 }
 
-/** Changes several branches in one operation. */
+/** Changes several branches in one operation. Returns its id if it is recorded, as it is with `deed`. */
 export async function becomeTogether(
   room: BranchServices,
   all: readonly (readonly [HeldBranch, Next | 'gone'])[],
   deed?: Deed,
-): Promise<void> {
+): Promise<Oid | undefined> {
   const transitions = await Promise.all(all.map(([held, next]) => held.transitionTo(next)))
-  await carryOutTransitions(room, transitions, deed)
+  return await carryOutTransitions(room, transitions, deed)
 }
 
 /**
  * Calls `announce` of all transitions, moves all their refs or none, and calls `arrive`; if the refs could not be
- * moved, reverts the announcements.
+ * moved, reverts the announcements. Returns the id of the operation if it is recorded, as it is with `deed`.
  */
 export async function carryOutTransitions(
   room: BranchServices,
   transitions: readonly Transition[],
   deed: Deed | undefined,
-): Promise<void> {
+): Promise<Oid | undefined> {
   const withdrawals = await Promise.all(transitions.map(({ announce }) => announce?.()))
+  let operation: Oid | undefined
   try {
-    await record(room, transitions, deed)
+    operation = await record(room, transitions, deed)
   } catch (error) {
     for (const withdraw of withdrawals) await withdraw?.()
     throw error
   }
   for (const { arrive } of transitions) await arrive()
+  return operation
 }
 
 async function record(
   { objects, operations }: BranchServices,
   transitions: readonly Transition[],
   deed?: Deed,
-): Promise<void> {
+): Promise<Oid | undefined> {
   const own = transitions.flatMap(({ moves }) => moves)
   const made = [...(deed?.made ?? []), ...transitions.flatMap(it => it.made ?? [])]
   if (!deed) {
     await writeObjects(objects.repository, made)
     await moveOwnRefs(objects, own, '')
-    return
+    return undefined
   }
   const { kind, words, of, also = [], unrecorded = [] } = deed
   const recorded = [...transitions.flatMap(it => it.recorded ?? it.moves), ...also].filter(isMove)
   const renamed = transitions.flatMap(it => it.renamed ?? [])
   const moves = [...own, ...[...also, ...unrecorded].filter(isMove)]
-  await operations.record({ kind, words, moves, refs: refsOf(recorded), made, renamed, ...(of && { of }) })
+  return await operations.record({ kind, words, moves, refs: refsOf(recorded), made, renamed, ...(of && { of }) })
 }
 
 /** Whether a ref actually moves. */

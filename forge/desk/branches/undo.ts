@@ -6,7 +6,7 @@ import { RefMoved, type RefName } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import type { Recorded } from '../../operations.ts'
-import type { Operation } from '../contract/branches.ts'
+import type { Operation, Reversed } from '../contract/branches.ts'
 import { DRAFTS, draftsRef, MERGING, mergingRef, turnRef } from '../refs.ts'
 import { type How, moveBranch, verifyNotCheckedOut } from './branch-operations.ts'
 import { DRAFTS_ELSEWHERE, reverseDraftsElsewhere, reverseSaveElsewhere, SAVE_ELSEWHERE } from './branch-split.ts'
@@ -26,10 +26,7 @@ const MAX_TRIES = 10
  * Undoes an operation, or redoes one that was undone: all its refs move, or none if one has moved since. This is an
  * operation itself.
  */
-export async function reverse(
-  branches: OpenBranches,
-  operation: Recorded,
-): Promise<{ words: string; refs: RefName[] }> {
+export async function reverse(branches: OpenBranches, operation: Recorded): Promise<Reversed> {
   const { operations } = branches.room
   // Undoing an undo redoes the original, and is undone like the original.
   const original = operation.of === undefined ? operation : await operations.find(operation.of)
@@ -48,6 +45,7 @@ export async function reverse(
   return {
     words: [how.words, ...whatWaits(operation), ...stays].join('; '),
     refs: operation.refs.map(({ ref }) => ref),
+    of: original.id,
   }
 }
 

@@ -1,13 +1,13 @@
 /** The chats of a repository's branches: the user's actions in them, and reading them. */
 import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
-import type { RefName } from '../../../core/git/refs.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import type { Recorded } from '../../operations.ts'
 import { headRef } from '../branches/branches.ts'
 import type { OpenBranches } from '../branches/open-branches.ts'
 import { reverse } from '../branches/undo.ts'
+import type { Reversed } from '../contract/branches.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
 import { decodeText } from '../reading/text.ts'
 import { Ai, type AiOptions } from './ai.ts'
@@ -40,7 +40,7 @@ export class Chat implements AsyncDisposable {
   }
 
   /** Undoes a turn: its operation if that was the branch's last one; otherwise by a commit that reverts its changes. */
-  async undoTurn(branch: string, turn: string): Promise<{ words: string; refs: RefName[] }> {
+  async undoTurn(branch: string, turn: string): Promise<Omit<Reversed, 'of'>> {
     const work = await this.branches.work(branch)
     work.verifyFree()
     const commit = await this.conversations.commitOf(work, turn)

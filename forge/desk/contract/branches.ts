@@ -105,14 +105,16 @@ export type Operation = v.InferOutput<typeof Operation>
 const Commit = v.object({ commit: Oid })
 /** A list of the files and folders of one action: 1 to 1,000. */
 const Some = <Item extends v.GenericSchema>(item: Item) => v.pipe(v.array(item), v.nonEmpty(), v.maxLength(1_000))
-/** What an undo or a redo did, and to which refs. */
-const Reversed = v.object({ words: v.string(), refs: v.array(RefName) })
+/** What an undo or a redo did, to which refs, and the operation that it undid or did again. */
+const Reversed = v.object({ words: v.string(), refs: v.array(RefName), of: Oid })
+export type Reversed = v.InferOutput<typeof Reversed>
 
 const SaveResult = v.object({ commit: v.optional(Oid) })
 const Parts = v.pipe(v.array(Part), v.maxLength(20_000))
 
-/** The files that the branch does not have any more without their drafts. */
-const Gone = v.object({ gone: v.array(Path) })
+/** The files that the branch does not have any more without their drafts, and the operation that removed these. */
+const Gone = v.object({ gone: v.array(Path), operation: v.optional(Oid) })
+export type Gone = v.InferOutput<typeof Gone>
 
 export const branchQuestions = {
   /** Opens a file. From then on the server sends news about it (`edited`). */

@@ -149,7 +149,7 @@ export const chatQuestions = {
   'stop turn': question({ branch: Branch }, Nothing),
   /** Keeps an unfinished turn (its files become drafts), or discards it. */
   'end turn': question({ branch: Branch, keep: v.boolean() }, Nothing),
-  /** Undoes a committed turn. The reply is that of `undo`. */
+  /** Undoes a committed turn. The reply is as that of `undo`. */
   'undo turn': question({ branch: Branch, turn: v.string() }, v.object({ words: v.string(), refs: v.array(RefName) })),
   'choose model': repeatable({ branch: Branch, model: v.string() }, Nothing),
   'set context': repeatable({ branch: Branch, path: Path, isWhole: v.boolean() }, Nothing),

@@ -131,7 +131,7 @@ function askAboutDrafts(page: Page, tab: Tab, branch: string, drafts: string[]):
   }
   const discard = async () => {
     await settle(page, branch, 'all')
-    await page.connection.ask('discard', { branch, paths: drafts })
+    page.closeFiles(branch, await page.connection.ask('discard', { branch, paths: drafts }))
     await sendNow(page, tab, branch)
   }
   page.dialog.value = {

@@ -20,8 +20,7 @@ export function discard(page: Page, branch: string, paths: string[]): void {
     isDangerous: true,
     run: async () => {
       const lasts = untilMore(page)
-      const { gone } = await page.connection.ask('discard', { branch, paths })
-      page.closeFiles(branch, gone)
+      page.closeFiles(branch, await page.connection.ask('discard', { branch, paths }))
       const what = paths.length === 1 ? names(paths) : plural(paths.length, 'file')
       page.tell({ topic: 'discard', branch, title: `Discarded changes to ${what}`, lasts, actions: [undoButton(page)] })
     },

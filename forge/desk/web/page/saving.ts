@@ -165,8 +165,7 @@ export function draftsElsewhere(page: Page, branch: string): void {
       const lasts = untilMore(page)
       const path = page.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)?.path
       const isDraft = path !== undefined && draftsOf(page, branch).includes(path)
-      const { gone } = await page.connection.ask('drafts elsewhere', { branch, from, to })
-      page.closeFiles(branch, gone)
+      page.closeFiles(branch, await page.connection.ask('drafts elsewhere', { branch, from, to }))
       const tab = page.open({ kind: 'branch', branch: to })
       if (isDraft) tab.edit(path)
       page.tell({ title: `Moved the drafts of ${named(branch)} to ${named(to)}`, lasts, actions: [undoButton(page)] })

@@ -2,7 +2,7 @@
 import { batch, computed, effect, type ReadonlySignal, type Signal, signal, untracked } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { BranchInfo } from '../../contract/branches.ts'
+import type { BranchInfo, Gone } from '../../contract/branches.ts'
 import type { DeskInfo, Layout, LeftBehind, ViewLayout } from '../../contract/desk.ts'
 import type { News } from '../../contract/news.ts'
 import { pathAfter } from '../../contract/paths.ts'
@@ -67,12 +67,14 @@ export class Tab {
   /** The path of the file in the preview tab, which the next file opened by a single click replaces. */
   readonly previewed: Signal<string | undefined>
   readonly active: Signal<string>
-  /** The scroll position and cursor of each file in the last session. */
-  readonly positions: ReadonlyMap<string, Position>
+  /** The scroll position and cursor of each file in the last session, or when its tab was closed with its draft. */
+  readonly positions: Map<string, Position>
   /** Increases when the editor should get the focus. */
   readonly focusWanted = signal(0)
   /** The last value of `focusWanted` that has been acted upon. */
   focusGiven = 0
+  /** The panes that operations of this window have closed, by the operation. */
+  readonly #closed = new Map<string, ClosedPanes>()
   readonly #message: Signal<string | undefined>
   readonly #messageKey: string
 
@@ -261,6 +263,10 @@ export class Tab {
       const path = 'path' in pane && pane.path !== undefined ? pathAfter(renamed, pane.path) : undefined
       return path === undefined ? pane : ({ ...pane, path } as Pane)
     }
+    for (const places of [...this.#closed.values()].flatMap(({ before, after }) => [before, after])) {
+      places.shown = moved(places.shown)
+      places.other = places.other && moved(places.other)
+    }
     batch(() => {
       this.active.value = paneKey(moved(this.pane))
       const other = this.otherPane
@@ -273,6 +279,42 @@ export class Tab {
       // A pane of the new path may have been open already: one of the two is removed.
       this.panes.value = panes.filter((pane, at) => panes.findIndex(it => paneKey(it) === paneKey(pane)) === at)
       this.tree.rename(renamed)
+    })
+  }
+
+  get #places(): PanePlaces {
+    const [shown, other] = [this.pane, this.otherPane]
+    return { panes: this.panes.peek(), shown, other, isRight: this.split.peek()?.isRight ?? false }
+  }
+
+  /** Closes panes by `close`, as an operation has removed their files: {@link reopen} brings them back. */
+  closeFor(operation: string, closed: readonly Pane[], close: () => void): void {
+    const before = this.#places
+    close()
+    this.#closed.set(operation, { closed, before, after: this.#places })
+  }
+
+  /**
+   * Opens the panes that an operation closed, in their places, after its undo. They are shown if they were before,
+   * unless the user has shown another pane since.
+   */
+  reopen(operation: string): void {
+    const known = this.#closed.get(operation)
+    if (!known) return
+    this.#closed.delete(operation)
+    const { closed, before, after } = known
+    const isSame = (one: Pane | undefined, other: Pane | undefined) =>
+      (one && paneKey(one)) === (other && paneKey(other))
+    const isStill = isSame(this.pane, after.shown) && isSame(this.otherPane, after.other)
+    batch(() => {
+      const panes = [...this.panes.peek()]
+      for (const pane of closed)
+        if (!panes.some(other => isSame(other, pane))) panes.splice(before.panes.indexOf(pane), 0, pane)
+      this.panes.value = this.#inOrder(panes)
+      const [shown, other] = [before.shown, before.other].map(it => panes.find(pane => isSame(pane, it)))
+      if (!isStill || !shown) return
+      this.active.value = paneKey(shown)
+      this.split.value = other && { key: paneKey(other), isRight: before.isRight }
     })
   }
 
@@ -292,6 +334,21 @@ export class Tab {
       if (split && [key, this.active.peek()].includes(split.key)) this.split.value = undefined
     })
   }
+}
+
+/** The panes of a tab in their order, and which of them are shown: `other` is the one in the half without the focus. */
+interface PanePlaces {
+  panes: readonly Pane[]
+  shown: Pane
+  other: Pane | undefined
+  isRight: boolean
+}
+
+/** Panes that were closed together, and all of their tab before and after that. */
+interface ClosedPanes {
+  closed: readonly Pane[]
+  before: PanePlaces
+  after: PanePlaces
 }
 
 /** The panes of a kept tab, in their order. */
@@ -582,12 +639,26 @@ export class Page {
     keep(DOCKED, isDocked ? 'yes' : '')
   }
 
-  /** Closes the file tabs of a branch's files that do not exist any more. */
-  closeFiles(branch: string, paths: readonly string[]): void {
+  /** Closes the tabs of files that an operation has removed from a branch. {@link reopenFiles} brings them back. */
+  closeFiles(branch: string, { gone, operation }: Gone): void {
     const tab = this.#tabOf(branch)
-    const gone = new Set(paths)
-    for (const pane of tab?.panes.peek() ?? [])
-      if (tab && pane.kind === 'file' && gone.has(pane.path)) this.closePane(tab, pane)
+    const paths = new Set(gone)
+    const panes = tab?.panes.peek().filter(pane => pane.kind === 'file' && paths.has(pane.path)) ?? []
+    if (!tab || panes.length === 0 || operation === undefined) return
+    tab.closeFor(operation, panes, () => {
+      for (const pane of panes) this.#closeWithPosition(tab, pane)
+    })
+  }
+
+  #closeWithPosition(tab: Tab, pane: Pane): void {
+    const position = pane.kind === 'file' ? this.files.find(tab.at, pane.path)?.position : undefined
+    if (pane.kind === 'file' && position) tab.positions.set(pane.path, position)
+    this.closePane(tab, pane)
+  }
+
+  /** Brings back the file tabs that an operation closed, after its undo. */
+  reopenFiles(operation: string): void {
+    for (const tab of this.tabs.peek()) tab.reopen(operation)
   }
 
   closePane(tab: Tab, pane: Pane): void {

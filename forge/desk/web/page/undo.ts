@@ -1,6 +1,6 @@
 /** Undo and Redo, for the shown branch or the whole repository. */
 import { untracked } from '@preact/signals'
-import type { Operation } from '../../contract/branches.ts'
+import type { Operation, Reversed } from '../../contract/branches.ts'
 import { branchOf } from './branch-facts.ts'
 import type { NoticeAction, Page } from './state.ts'
 
@@ -83,18 +83,15 @@ const UNDO = 'undo'
 const HEADS = 'refs/heads/'
 
 /** Runs an undo or a redo. One notice in this view shows the last result, as long as it can be reverted. */
-async function reverse(
-  page: Page,
-  branch: string | undefined,
-  ask: () => Promise<{ words: string; refs: string[] }>,
-): Promise<void> {
+async function reverse(page: Page, branch: string | undefined, ask: () => Promise<Reversed>): Promise<void> {
   // What can be reverted changes by the desk's news, which may come before the answer.
   const untilOtherRedo = untilOther(page, valueHere(branch, 'canRedo'))
   const untilOtherUndo = untilOther(page, valueHere(branch, 'canUndo'))
   try {
-    const { words, refs } = await ask()
+    const { words, refs, of } = await ask()
     for (const ref of refs) if (ref.startsWith(HEADS)) page.reopen(ref.slice(HEADS.length))
     const { isUndo, title } = reversalOf(words)
+    if (isUndo) page.reopenFiles(of)
     page.notices.value = page.notices.peek().filter(({ topic }) => topic !== UNDO)
     const key = isUndo ? 'redo' : 'undo'
     const again: NoticeAction = {

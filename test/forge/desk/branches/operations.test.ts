@@ -152,6 +152,7 @@ test('an older operation on another branch can be undone alone', async () => {
   expect(await desk.work.undo(operation?.id)).toEqual({
     words: 'undo: save one.txt to main',
     refs: ['refs/heads/main', 'refs/forge/drafts/main'],
+    of: operation?.id ?? '',
   })
   expect(await desk.git('rev-parse', 'main', 'topic')).toBe(`${before}\n${other}`)
   await desk.work.redo()

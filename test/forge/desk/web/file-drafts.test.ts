@@ -170,9 +170,53 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     expect(await page.getByText('was not found').count()).toBe(0)
     await toast.getByRole('button', { name: 'Undo' }).click()
     await row('one.md , added').waitFor()
-    await until(async () => (await shown()) === 'AI chat,README.md, draft,FORKED.md, draft')
+    await until(async () => (await shown()) === 'AI chat,README.md, draft,FORKED.md, draft,one.md, draft,two.md, draft')
+    // The tab that was shown is shown again.
+    await files().getByRole('tab', { name: 'two.md , draft', selected: true }).waitFor()
     await row('README.md , draft').click()
     await editor().getByText('Typed ').waitFor()
+  })
+
+  test('the undo of a discard opens the tabs in their places, and does not move the user from another one', async () => {
+    const shown = async () => (await files().getByRole('tab').allTextContents()).join()
+    const newFile = async (name: string) => {
+      await page.keyboard.press('Alt+n')
+      await answer('New file', name)
+      await files()
+        .getByRole('tab', { name: `${name} , draft`, selected: true })
+        .waitFor()
+    }
+    await newFile('one.md')
+    await page.locator('.cm-focused').waitFor()
+    await page.keyboard.type('One.')
+    await newFile('two.md')
+    await row('README.md').dblclick()
+    await files().getByRole('tab', { name: 'README.md', selected: true }).waitFor()
+    await page.keyboard.press('Alt+Shift+Enter')
+    await newFile('three.md')
+    await files().getByRole('tab', { name: 'one.md , draft' }).click()
+    const before = 'AI chat,README.md, pinned,one.md, draft,two.md, draft,three.md, draft'
+    await until(async () => (await shown()) === before)
+    await page.keyboard.press('Alt+Shift+a')
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    await until(async () => (await shown()) === 'AI chat,README.md, pinned')
+    // In between the user goes on in another file.
+    await row('FORK.md').dblclick()
+    await editor().click()
+    await page.keyboard.press('Control+Alt+z')
+    await until(async () => (await shown()) === `${before},FORK.md`)
+    await page.locator('.cm-focused').waitFor()
+    await files().getByRole('tab', { name: 'FORK.md', selected: true }).waitFor()
+    await files().getByRole('tab', { name: 'one.md , draft' }).click()
+    await editor().getByText('One.').waitFor()
+    // Where the user has not gone on, the shown tab and the focus come back.
+    await page.keyboard.press('Alt+Shift+a')
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    await files().getByRole('tab', { name: 'FORK.md', selected: true }).waitFor()
+    await page.keyboard.press('Control+Alt+z')
+    await files().getByRole('tab', { name: 'one.md , draft', selected: true }).waitFor()
+    await editor().getByText('One.').waitFor()
+    await page.locator('.cm-focused').waitFor()
   })
 
   test('drafts that were begun on the wrong branch go to a new one, with the file that is shown', async () => {
@@ -206,8 +250,9 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     expect(await desk.has('idea')).toBe(false)
     await page.getByRole('tab', { name: /^main/ }).click()
     await row('new.md , added').waitFor()
-    // The tab of the new file was closed, as the branch had that file no more.
-    await until(async () => (await files().getByRole('tab').allTextContents()).join() === 'AI chat,README.md, draft')
+    // The tab of the new file was closed, as the branch had that file no more, and was opened again by the undo.
+    const shown = async () => (await files().getByRole('tab').allTextContents()).join()
+    await until(async () => (await shown()) === 'AI chat,README.md, draft,new.md, draft')
   })
 
   test('a deletion that conflicts with a change from outside is shown, and either side is chosen', async () => {
