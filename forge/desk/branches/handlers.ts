@@ -44,8 +44,8 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     },
     async 'add unsent text'({ branch: before, since, ...typed }) {
       const branch = await branches.nameNow(before)
-      const [path = typed.path] =
-        since === undefined ? [] : await pathsNow(branches, branch, { since, paths: [typed.path] })
+      const now = since === undefined ? undefined : await pathsNow(branches, branch, { since, paths: [typed.path] })
+      const [path = typed.path] = now?.paths ?? []
       // The commit of the old path would show the renamed file as a new one.
       const from = path === typed.path ? since : undefined
       return { branch, path, ...(await addUnsentText(await work(branch), { ...typed, path, since: from })) }
@@ -73,7 +73,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     'own commits': async ({ branch }) => ({ count: await countOwnCommits(branches, branch) }),
     'delete branch': ({ branch }) => deleteBranch(branches, branch),
     'name now': async ({ branch }) => ({ branch: await branches.nameNow(branch) }),
-    'paths now': async ({ branch, ...asked }) => ({ paths: await pathsNow(branches, branch, asked) }),
+    'paths now': async ({ branch, ...asked }) => await pathsNow(branches, branch, asked),
     operations: ({ from, count }) => shownOperations(branches, from, Math.min(count, MAX_OPERATIONS)),
   }
 }

@@ -1,10 +1,12 @@
 /** Finds the current names of files for a window that was disconnected while they were renamed. */
+import { changedFiles } from '../../../core/git/diffs.ts'
+import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import type { Renamed } from '../../operations.ts'
 import { pathAfter } from '../contract/paths.ts'
 import { draftsRef } from '../refs.ts'
 import { headRef } from './branches.ts'
-import { entryIn } from './drafts.ts'
+import { missingIn } from './drafts.ts'
 import { type OpenBranches, renamedBy } from './open-branches.ts'
 
 /** At most this many operations are read to find a rename. */
@@ -12,26 +14,43 @@ const MAX_OPERATIONS_READ = 1_000
 
 /**
  * The current paths of files of a branch. A path that does not exist any more is followed through the renames on the
- * desk since the branch was at commit `since`; without a rename it stays as it is.
+ * desk since the branch was at commit `since`, or to the file that git detects as renamed between that commit and the
+ * branch's present one; without a rename it stays as it is.
+ *
+ * `tip`: the commit that the paths are those of; undefined before the branch's first one.
  */
 export async function pathsNow(
   branches: OpenBranches,
   branch: string,
   { since, paths }: { since: Oid; paths: readonly Path[] },
-): Promise<Path[]> {
+): Promise<{ paths: Path[]; tip: Oid | undefined }> {
   const { drafts } = await branches.work(branch)
   const { objects } = branches.room
-  const isThere = async (path: Path) => (await entryIn(objects, drafts, path)) !== undefined
-  const gone = await Promise.all(paths.map(async path => !(await isThere(path))))
-  if (!gone.includes(true)) return [...paths]
+  const gone = new Set(await missingIn(objects, drafts, paths))
+  if (gone.size === 0) return { paths: [...paths], tip: drafts.tip }
   // Renames in drafts come last, since drafts are on top of the newest commit.
-  const renames = [...(await renamesSince(branches, branch, since)), ...drafts.renames]
-  const now = paths.map(async (path, at) => {
-    if (!gone[at]) return path
-    const other = renames.reduce((name, renamed) => pathAfter(renamed, name), path)
-    return (await isThere(other)) ? other : path
+  const onDesk = await renamesSince(branches, branch, since)
+  const inCommits = await renamesBetween(objects, since, drafts.tip)
+  const now = paths.map(async path => {
+    if (!gone.has(path)) return path
+    const saved = [after(onDesk, path), inCommits.get(path) ?? path]
+    const others = saved.map(other => after(drafts.renames, other))
+    const missing = await missingIn(objects, drafts, others)
+    return others.find(other => !missing.includes(other)) ?? path
   })
-  return await Promise.all(now)
+  return { paths: await Promise.all(now), tip: drafts.tip }
+}
+
+/** The path of a file after renames, one after the other. */
+const after = (renames: readonly Renamed[], path: Path): Path =>
+  renames.reduce((name, renamed) => pathAfter(renamed, name), path)
+
+/** The new paths of the files that git detects as renamed between two commits; none if one of these is not there. */
+async function renamesBetween(objects: Objects, from: Oid, to: Oid | undefined): Promise<Map<Path, Path>> {
+  const commit = await objects.info(`${from}^{commit}`)
+  if (!commit || to === undefined || to === from) return new Map()
+  const files = await changedFiles(objects.repository, from, to)
+  return new Map(files.flatMap(([was, is]) => (was === undefined || is === undefined ? [] : [[was, is] as const])))
 }
 
 /** The renames of files and folders in a branch since it was at a commit, oldest first. */

@@ -208,10 +208,13 @@ export const branchQuestions = {
   'delete branch': question({ branch: Branch }, Nothing),
   /** The current name of a branch that may have been renamed. */
   'name now': repeatable({ branch: Branch }, v.object({ branch: Branch })),
-  /** The current paths of files, in the same order, after renames since the branch was at a commit. */
+  /**
+   * The current paths of files, in the same order, after renames since the branch was at a commit; `tip`: the commit
+   * that it is at now.
+   */
   'paths now': repeatable(
     { branch: Branch, since: Oid, paths: v.pipe(v.array(Path), v.maxLength(1_000)) },
-    v.object({ paths: v.array(Path) }),
+    v.object({ paths: v.array(Path), tip: v.optional(Oid) }),
   ),
   /** Restores a deleted branch at its last commit. */
   'restore branch': repeatable({ branch: Branch }, Nothing),

@@ -73,6 +73,8 @@ export class Tab {
   readonly focusWanted = signal(0)
   /** The last value of `focusWanted` that has been acted upon. */
   focusGiven = 0
+  /** The commit of the branch up to which the files that were not shown yet have followed renames. */
+  followedTo: string | undefined
   /** The panes that operations of this window have closed, by the operation. */
   readonly #closed = new Map<string, ClosedPanes>()
   readonly #message: Signal<string | undefined>
@@ -83,7 +85,9 @@ export class Tab {
     this.tree = new Tree(page.connection, at, kept?.folders ?? [])
     this.search = new TextSearch(page.connection, at)
     this.conversation = new ConversationState(page.connection, at)
-    const place = `${page.desk.peek()?.folder} ${placeOf(at)}`
+    const desk = page.desk.peek()
+    const place = `${desk?.folder} ${placeOf(at)}`
+    this.followedTo = at.kind === 'branch' ? desk?.branches.find(({ name }) => name === at.branch)?.tip : undefined
     this.review = new ReviewState(page, at, place)
     this.merging = new MergingState(page.connection, at, place)
     this.composer = new ComposerState(place)
@@ -673,6 +677,7 @@ export class Page {
     const old = tabs[index]
     if (!old) return
     const tab = new Tab(this, { kind: 'branch', branch: to }, this.#layoutOf(old))
+    tab.followedTo = old.followedTo
     tab.composer.write(old.composer.text.peek())
     old.composer.write('')
     tab.writeMessage(old.message.peek())
@@ -801,17 +806,31 @@ export class Page {
     }
   }
 
-  async #followFiles(branch: string, since: string): Promise<void> {
+  async #followFiles(branch: string, since: string, which = (_path: string) => true): Promise<void> {
     const panes = this.#tabOf(branch)?.panes.peek() ?? []
-    const paths = panes.flatMap(pane => (pane.kind === 'file' ? [pane.path] : [])).slice(0, MAX_FOLLOWED_FILES)
+    const all = panes.flatMap(pane => (pane.kind === 'file' && which(pane.path) ? [pane.path] : []))
+    const paths = all.slice(0, MAX_FOLLOWED_FILES)
     if (paths.length === 0) return
-    const now = await this.connection.ask('paths now', { branch, since, paths }).catch(() => ({ paths }))
+    const now = await this.connection.ask('paths now', { branch, since, paths }).catch(() => undefined)
+    const tab = this.#tabOf(branch)
+    if (!now || !tab) return
     for (const [at, from] of paths.entries()) {
       const to = now.paths[at]
       if (to === undefined || to === from) continue
       this.files.rename(branch, { from, to }, true)
-      this.#tabOf(branch)?.rename({ from, to })
+      tab.rename({ from, to })
     }
+    tab.followedTo = now.tip
+  }
+
+  /**
+   * Finds renames of the files in a tab that were not shown yet, for example since a reload: the desk sends news of
+   * files that this window has opened, and of no others.
+   */
+  async #followUnshown(branch: string): Promise<void> {
+    const since = this.#tabOf(branch)?.followedTo
+    if (since === undefined) return
+    await this.#followFiles(branch, since, path => !this.#fileIn(branch, path))
   }
 
   /**
@@ -965,6 +984,7 @@ export class Page {
     tab?.conversation.touch()
     tab?.merging.touch()
     this.unsent.branchChanged(branch)
+    void this.#followUnshown(branch)
     this.#touch(branch)
   }
 
