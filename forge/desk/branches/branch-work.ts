@@ -14,7 +14,7 @@ import { changedFiles } from '../../../core/git/diffs.ts'
 import type { Maintenance } from '../../../core/git/maintenance.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import { type Move, RefMoved } from '../../../core/git/refs.ts'
-import type { Oid, Path } from '../../../core/git/repository.ts'
+import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { type Operations, type Renamed, refsOf } from '../../operations.ts'
@@ -386,12 +386,18 @@ export class BranchWork {
     return taken
   }
 
-  /** Restores a deleted file with the text that windows still show of it, as a draft. */
-  restore(path: Path): void {
+  /** Restores a deleted file as a draft with the text that windows still show of it. Returns whether they show any. */
+  restoreShown(path: Path): boolean {
     this.verifyFree()
-    this.#files.restore(path)
+    if (!this.#files.restore(path)) return false
     this.#sayDrafts()
     this.#writing.begin(0)
+    return true
+  }
+
+  /** The mode and id of a deleted file when windows showed it last; undefined if none has it open. */
+  lastShown(path: Path): Entry {
+    return this.#files.lastShown(path)
   }
 
   /** The text of an open file as it is typed, and its version; undefined for a file that is not open or no text. */

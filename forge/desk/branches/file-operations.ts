@@ -13,11 +13,12 @@ import type { BranchWork, Next } from './branch-work.ts'
 import { existing, filesIn, savedBelow, verifyMovable, withFile, withMoved, withoutFileAt } from './draft-files.ts'
 import { type Drafts, draftsBelow, isSameDrafts, verifyNoClash } from './drafts.ts'
 
-/** The kinds of operations that add, move and delete files as drafts. */
+/** The kinds of operations that add, move, delete and restore files as drafts. */
 export const NEW_FILE = 'new file'
 export const MOVE = 'rename'
 export const REPLACE = 'replace'
 export const DELETE = 'delete'
+export const RESTORE = 'restore'
 
 /** The content of a new file. */
 export type NewFile = { path: Path; bytes: Uint8Array }
@@ -115,7 +116,7 @@ export async function deleteFiles(work: BranchWork, paths: readonly Path[]): Pro
 type About = { kind: string; words: string } & Pick<Next, 'renamed' | 'deleted'>
 
 /** Replaces the drafts of a branch in one operation, on the newest state. */
-async function change(
+export async function change(
   work: BranchWork,
   { renamed, deleted, ...deed }: About,
   next: (drafts: Drafts) => Promise<Drafts>,

@@ -5,6 +5,7 @@ import type { Window } from '../server/window.ts'
 import { discard, messageForSave, save } from './branch-commits.ts'
 import { countOwnCommits, deleteBranch, newBranch } from './branch-operations.ts'
 import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
+import { deletedFile, restoreFile } from './deleted-files.ts'
 import { addFiles, addOrReplaceFiles, deleteFiles, move } from './file-operations.ts'
 import type { OpenBranches } from './open-branches.ts'
 import { saveParts, takeBackParts } from './parts.ts'
@@ -67,7 +68,8 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
       return { existing: await addOrReplaceFiles(await work(branch), added, isReplacing) }
     },
     move: async ({ branch, moves }) => await move(await work(branch), moves),
-    'restore file': async ({ branch, path }) => (await work(branch)).restore(path),
+    'restore file': async ({ branch, path }) => await restoreFile(await work(branch), path),
+    'deleted file': async ({ branch, path }) => await deletedFile(await work(branch), path),
     delete: async ({ branch, paths }) => await deleteFiles(await work(branch), paths),
     'new branch': ({ branch, from, tracks }) => newBranch(branches, branch, from, tracks),
     'own commits': async ({ branch }) => ({ count: await countOwnCommits(branches, branch) }),

@@ -20,10 +20,16 @@ import { originsIn } from './draft-renames.ts'
 import { contentIn, type Drafts, entryIn, entryInTip, missingIn } from './drafts.ts'
 
 /**
- * An open file. `windows`: how many windows show it. `document`: undefined if the file is not editable text. `deleted`:
- * how the file was deleted, if its text is kept since then.
+ * An open file. `windows`: how many windows show it. `document`: undefined if the file is not editable text. `last`:
+ * its mode and id before it was deleted. `deleted`: how the file was deleted, if its text is kept since then.
  */
-type OpenFile = { windows: number; document: Document | undefined; shown: Entry; deleted?: Deleted | undefined }
+type OpenFile = {
+  windows: number
+  document: Document | undefined
+  shown: Entry
+  last?: Entry
+  deleted?: Deleted | undefined
+}
 
 /**
  * The text of a deleted file. Edits restore the file, so that an edit that was on its way is not lost.
@@ -119,11 +125,17 @@ export class OpenFiles {
     }
   }
 
-  /** Restores a deleted file with the text that windows still show of it. Throws a {@link Failure} if there is none. */
-  restore(path: Path): void {
+  /** Restores a deleted file with the text that windows still show of it. Returns whether they show any. */
+  restore(path: Path): boolean {
     const { document, deleted } = this.#files.get(path) ?? {}
-    if (!document) throw new Failure(`The text of ${visiblePath(path)} is not kept any more: undo its deletion.`)
-    if (deleted) this.#typed.add(path)
+    if (!document || !deleted?.isShown) return false
+    this.#typed.add(path)
+    return true
+  }
+
+  /** The mode and id of a deleted file before its deletion; undefined if no window has had it open since. */
+  lastShown(path: Path): Entry {
+    return this.#files.get(path)?.last
   }
 
   /** Tells the windows which deleted files are drafts again, since they were edited. */
@@ -189,6 +201,7 @@ export class OpenFiles {
     const isDraft = drafts.files.has(path) || drafts.clashes.has(path)
     if (!entry) open.deleted = await this.#deletedIn(drafts, path, open)
     else if (!isSame || !isDraft) open.deleted = undefined
+    open.last = entry ? undefined : (open.shown ?? open.last)
     open.shown = entry
     if (open.deleted) {
       if (!entry) open.deleted.isRestored = false

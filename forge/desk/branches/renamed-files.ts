@@ -17,28 +17,29 @@ const MAX_OPERATIONS_READ = 1_000
  * desk since the branch was at commit `since`, or to the file that git detects as renamed between that commit and the
  * branch's present one; without a rename it stays as it is.
  *
- * `tip`: the commit that the paths are those of; undefined before the branch's first one.
+ * `missing`: those of the paths that the branch does not have. `tip`: its commit; undefined before the first one.
  */
 export async function pathsNow(
   branches: OpenBranches,
   branch: string,
   { since, paths }: { since: Oid; paths: readonly Path[] },
-): Promise<{ paths: Path[]; tip: Oid | undefined }> {
+): Promise<{ paths: Path[]; missing: Path[]; tip: Oid | undefined }> {
   const { drafts } = await branches.work(branch)
   const { objects } = branches.room
   const gone = new Set(await missingIn(objects, drafts, paths))
-  if (gone.size === 0) return { paths: [...paths], tip: drafts.tip }
+  if (gone.size === 0) return { paths: [...paths], missing: [], tip: drafts.tip }
   // Renames in drafts come last, since drafts are on top of the newest commit.
   const onDesk = await renamesSince(branches, branch, since)
   const inCommits = await renamesBetween(objects, since, drafts.tip)
-  const now = paths.map(async path => {
+  const all = paths.map(async path => {
     if (!gone.has(path)) return path
     const saved = [after(onDesk, path), inCommits.get(path) ?? path]
     const others = saved.map(other => after(drafts.renames, other))
     const missing = await missingIn(objects, drafts, others)
     return others.find(other => !missing.includes(other)) ?? path
   })
-  return { paths: await Promise.all(now), tip: drafts.tip }
+  const now = await Promise.all(all)
+  return { paths: now, missing: await missingIn(objects, drafts, now), tip: drafts.tip }
 }
 
 /** The path of a file after renames, one after the other. */

@@ -116,6 +116,13 @@ const Parts = v.pipe(v.array(Part), v.maxLength(20_000))
 const Gone = v.object({ gone: v.array(Path), operation: v.optional(Oid) })
 export type Gone = v.InferOutput<typeof Gone>
 
+/** The commit that deleted a file, if one did, and whether the file can be restored. */
+const DeletedFile = v.object({
+  commit: v.optional(v.object({ oid: Oid, subject: v.string() })),
+  canRestore: v.boolean(),
+})
+export type DeletedFile = v.InferOutput<typeof DeletedFile>
+
 export const branchQuestions = {
   /** Opens a file. From then on the server sends news about it (`edited`). */
   open: repeatable({ at: At, path: Path }, File),
@@ -198,8 +205,13 @@ export const branchQuestions = {
   move: question({ branch: Branch, moves: Some(v.object({ from: Path, to: Path })) }, Nothing),
   /** Deletes files and folders as drafts, all or none. */
   delete: question({ branch: Branch, paths: Some(Path) }, Nothing),
-  /** Restores a deleted file as a draft, with the text that windows still show of it. */
+  /**
+   * Restores a deleted file as a draft: with the text that windows still show of it, or else with its last content,
+   * which can be undone.
+   */
   'restore file': question({ branch: Branch, path: Path }, Nothing),
+  /** What is known of a file that a branch does not have any more. */
+  'deleted file': repeatable({ branch: Branch, path: Path }, DeletedFile),
   /** How many commits of a branch no other branch, remote branch or tag has. */
   'own commits': repeatable({ branch: Branch }, v.object({ count: Count })),
   /** `tracks`: the remote-tracking ref that becomes the branch's upstream. */
@@ -209,12 +221,12 @@ export const branchQuestions = {
   /** The current name of a branch that may have been renamed. */
   'name now': repeatable({ branch: Branch }, v.object({ branch: Branch })),
   /**
-   * The current paths of files, in the same order, after renames since the branch was at a commit; `tip`: the commit
-   * that it is at now.
+   * The current paths of files, in the same order, after renames since the branch was at a commit; those of them that
+   * the branch does not have any more; and the commit that it is at now.
    */
   'paths now': repeatable(
     { branch: Branch, since: Oid, paths: v.pipe(v.array(Path), v.maxLength(1_000)) },
-    v.object({ paths: v.array(Path), tip: v.optional(Oid) }),
+    v.object({ paths: v.array(Path), missing: v.array(Path), tip: v.optional(Oid) }),
   ),
   /** Restores a deleted branch at its last commit. */
   'restore branch': repeatable({ branch: Branch }, Nothing),

@@ -1,7 +1,7 @@
 /** The tabs of a branch or a commit: the chat, the open files, the review, the history and the search. */
 import { useEffect, useRef } from 'preact/hooks'
 import { ChatEnd, LOCKED, turnSign } from '../chat/turn-sign.tsx'
-import { draftsOf, hasDraft, isAtWork, isInConflict, mergingFile } from '../page/branch-facts.ts'
+import { draftsOf, hasDraft, isAtWork, isDeleted, isInConflict, mergingFile } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Pane, paneKey, type Tab, usePage } from '../page/state.ts'
 import { keepOpen, tabActions } from '../page/tab-actions.ts'
@@ -76,6 +76,7 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
   const hasDot = pane.kind === 'file' && hasDraft(page, tab.at, pane.path)
   const isOpenConflict =
     pane.kind === 'file' && isInConflict(page, tab) && mergingFile(page, tab, pane.path)?.state === 'open'
+  const isGone = pane.kind === 'file' && isDeleted(page, tab, pane.path)
   const isPreviewed = tab.isPreviewed(pane)
   const folder = pane.kind === 'file' ? tellingFolder(pane.path, pathsIn(tab)) : ''
   const icon = isOpenConflict ? 'clash' : iconOf(pane)
@@ -94,7 +95,7 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
       type="button"
       ref={element}
       role="tab"
-      class={`tab ${pane.kind === 'chat' ? 'pinned' : ''} ${isLocked ? 'locked' : ''} ${isPreviewed ? 'preview-tab' : ''}`}
+      class={`tab ${pane.kind === 'chat' ? 'pinned' : ''} ${isLocked ? 'locked' : ''} ${isPreviewed ? 'preview-tab' : ''} ${isGone ? 'gone' : ''}`}
       aria-selected={isSelected}
       tabIndex={isSelected ? 0 : -1}
       draggable={pane.kind !== 'chat'}
@@ -138,6 +139,7 @@ function PaneTab({ tab, pane }: { tab: Tab; pane: Pane }) {
       {icon ? <Icon name={icon} tone={isOpenConflict ? 'is-warn' : ''} /> : null}
       <bdi class="cut">{wordsOf(tab, pane)}</bdi>
       {folder === '' ? null : <bdi class="cut folder">{readable(folder)}</bdi>}
+      {isGone ? <span class="vh">, deleted</span> : null}
       {isOpenConflict ? <span class="vh">, in conflict</span> : null}
       {tab.isPinned(pane) ? <span class="vh">, pinned</span> : null}
       {isPreviewed ? <span class="vh">, preview</span> : null}

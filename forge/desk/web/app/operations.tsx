@@ -75,6 +75,7 @@ const LOOKS: Record<string, IconProps> = {
   'new file': { name: 'new-file' },
   rename: { name: 'pencil' },
   delete: { name: 'trash' },
+  restore: { name: 'undo' },
   discard: { name: 'trash' },
   choose: { name: 'clash' },
   'new branch': { name: 'branch' },

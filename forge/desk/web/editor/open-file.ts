@@ -296,7 +296,10 @@ export class OpenFile {
     this.file.value = file
     this.#takeEarly()
     if (file.kind === 'text') this.#say()
-    else this.isDraft.value = false
+    else {
+      this.isDraft.value = false
+      this.symbols.value = []
+    }
     this.#push()
   }
 

@@ -13,6 +13,7 @@ import { type Page, type Tab, usePage } from '../page/state.ts'
 import { SUBMODULE } from '../page/tree.ts'
 import { type PreviewKind, previewKindOf } from '../preview/kinds.ts'
 import { BlobImage } from '../ui/blob-image.tsx'
+import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { placeOfMenu } from '../ui/menu-content.ts'
@@ -21,7 +22,7 @@ import { useServerValue } from '../ui/server-value.ts'
 import { ActionIcon, Button, Empty, Waiting } from '../ui/words.tsx'
 import { codeActions } from './code-actions.ts'
 import { fileActions, linesMenu } from './file-actions.ts'
-import { deleteFiles, restoreFiles, restoreShown } from './file-dialogs.ts'
+import { deleteFiles, restoreFile, restoreFiles } from './file-dialogs.ts'
 import { useLanguage } from './language.ts'
 import { LanguageLine } from './language-line.tsx'
 import { openLine } from './open-line.ts'
@@ -276,7 +277,7 @@ function WasDeleted({ tab, file }: { tab: Tab; file: OpenFile }) {
         <Button words="Delete…" onClick={() => deleteFiles(page, tab, [path])} />
       ) : (
         <>
-          <Button words="Restore" onClick={() => restoreShown(page, branch, path)} />
+          <Button words="Restore" onClick={() => restoreFile(page, branch, path)} />
           <Button words="Close" onClick={close} />
         </>
       )}
@@ -354,18 +355,63 @@ function NoFile({ tab, path }: { tab: Tab; path: string }) {
   const page = usePage()
   const name = readable(baseName(path))
   const branch = branchOf(tab)
-  if (branch !== undefined && draftsOnServer(page, branch).includes(path))
+  if (branch === undefined)
     return (
-      <Empty title={`${name} is deleted`}>
-        <p class="lede">The deletion is a draft: the file leaves the branch when you save.</p>
-        <div class="ways">
-          <Button words="Restore" onClick={() => restoreFiles(page, branch, [path])} />
-        </div>
+      <Empty title={`${name} was not found`}>
+        <p class="lede">The file is not in this commit. It may have been renamed, or not been there yet.</p>
       </Empty>
     )
+  const close = () => page.closePane(tab, { kind: 'file', path })
+  if (!draftsOnServer(page, branch).includes(path))
+    return <DeletedFile key={path} branch={branch} path={path} close={close} />
   return (
-    <Empty title={`${name} was not found`}>
-      <p class="lede">The file is not in this branch or commit. It may have been deleted or renamed.</p>
+    <Empty title={`${name} is deleted`}>
+      <p class="lede">The deletion is a draft: the file leaves the branch when you save.</p>
+      <div class="row-of-buttons">
+        <Button words="Restore" onClick={() => restoreFiles(page, branch, [path])} />
+        <Button words="Close" onClick={close} />
+      </div>
+    </Empty>
+  )
+}
+
+/** A file that the branch does not have: which commit deleted it, if it was there. */
+function DeletedFile({ branch, path, close }: { branch: string; path: string; close: () => void }) {
+  const page = usePage()
+  const name = readable(baseName(path))
+  const { tip, merging } = page.branch(branch) ?? {}
+  const asked = useServerValue(
+    () => page.connection.ask('deleted file', { branch, path }),
+    [`${branch} ${tip} ${merging} ${path}`],
+  )
+  const known = asked.latest.value
+  const problem = known ? undefined : asked.problem.value
+  if (!known && problem === undefined) return <Waiting words={`Looking for ${name} in the history`} />
+  const { commit, canRestore = false } = known ?? {}
+  const place = readable(branch)
+  const what = commit ? 'was deleted' : canRestore ? `is not in ${place} any more` : 'was not found'
+  return (
+    <Empty title={`${name} ${what}`}>
+      {commit ? (
+        <p class="lede">
+          By commit{' '}
+          <button
+            type="button"
+            class="link"
+            title="Open this commit"
+            onClick={() => page.open({ kind: 'commit', commit: commit.oid }).show({ kind: 'review' })}
+          >
+            <span class="mono">{shortId(commit.oid)}</span> <bdi>{withoutTricks(commit.subject)}</bdi>
+          </button>
+        </p>
+      ) : (
+        <p class="lede">Neither the commit of {place} nor its drafts have the file.</p>
+      )}
+      <FailedLine problem={problem} again={() => asked.refresh()} />
+      <div class="row-of-buttons">
+        {canRestore ? <Button words="Restore" onClick={() => restoreFile(page, branch, path)} /> : null}
+        <Button words="Close" onClick={close} />
+      </div>
     </Empty>
   )
 }

@@ -32,8 +32,8 @@ export function restoreFiles(page: Page, branch: string, paths: string[]): Promi
   return attempt(page, () => page.connection.ask('discard', { branch, paths }), { branch })
 }
 
-/** Restores a deleted file with the text that this window still shows of it. */
-export function restoreShown(page: Page, branch: string, path: string): Promise<void> {
+/** Restores a deleted file: with the text that windows still show of it, or else with its last content. */
+export function restoreFile(page: Page, branch: string, path: string): Promise<void> {
   return attempt(page, () => page.connection.ask('restore file', { branch, path }), { branch })
 }
 

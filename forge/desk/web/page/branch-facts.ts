@@ -60,6 +60,14 @@ export function hasDraft(page: Page, at: At, path: string): boolean {
   return draftsOnServer(page, at.branch).includes(path)
 }
 
+/** Whether a branch does not have the file of a tab any more. */
+export function isDeleted(page: Page, tab: Tab, path: string): boolean {
+  if (tab.at.kind === 'commit') return false
+  const file = page.files.find(tab.at, path)?.file.value
+  if (file?.kind === 'text') return file.deleted?.isRestored === false
+  return file ? file.kind === 'nothing' : tab.missing.value.has(path)
+}
+
 /** Whether a merge waits in the branch that a tab shows. */
 export function isMerging(page: Page, tab: Tab | undefined): boolean {
   const branch = branchOf(tab)

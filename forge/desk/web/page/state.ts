@@ -75,6 +75,10 @@ export class Tab {
   focusGiven = 0
   /** The commit of the branch up to which the files that were not shown yet have followed renames. */
   followedTo: string | undefined
+  /** Whether they were looked for when the tab was shown first. */
+  hasFollowed = false
+  /** Those of the files that were not shown yet which the branch does not have any more. */
+  readonly missing = signal<ReadonlySet<string>>(new Set())
   /** The panes that operations of this window have closed, by the operation. */
   readonly #closed = new Map<string, ClosedPanes>()
   readonly #message: Signal<string | undefined>
@@ -821,11 +825,12 @@ export class Page {
       tab.rename({ from, to })
     }
     tab.followedTo = now.tip
+    tab.missing.value = new Set(now.missing)
   }
 
   /**
-   * Finds renames of the files in a tab that were not shown yet, for example since a reload: the desk sends news of
-   * files that this window has opened, and of no others.
+   * Finds renames and deletions of the files in a tab that were not shown yet, for example since a reload: the desk
+   * sends news of files that this window has opened, and of no others.
    */
   async #followUnshown(branch: string): Promise<void> {
     const since = this.#tabOf(branch)?.followedTo
@@ -1015,9 +1020,11 @@ export class Page {
     const other = tab.otherPane
     if (other?.kind === 'file' && !this.files.find(tab.at, other.path))
       this.files.open(tab.at, other.path, tab.positions.get(other.path))
-    if (pane.kind !== 'file') return
-    const { path } = pane
-    if (!this.files.find(tab.at, path)) this.files.open(tab.at, path, tab.positions.get(path))
+    if (pane.kind === 'file' && !this.files.find(tab.at, pane.path))
+      this.files.open(tab.at, pane.path, tab.positions.get(pane.path))
+    if (!branch || tab.hasFollowed) return
+    tab.hasFollowed = true
+    void this.#followUnshown(branch.name)
   }
 
   #watchLayout(): void {

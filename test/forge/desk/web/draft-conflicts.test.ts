@@ -239,7 +239,7 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     const whole = page.getByRole('region', { name: 'Conflict', exact: true })
     await whole.focus()
     await page.keyboard.press('2')
-    await page.getByText('left.txt was not found').waitFor()
+    await page.getByText('left.txt was deleted').waitFor()
     expect(await page.getByText('+1 −1').count()).toBe(0)
     await page.close()
   })
