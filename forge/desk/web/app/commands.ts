@@ -20,7 +20,7 @@ import { branchOf } from '../page/branch-facts.ts'
 import { deskActions, findActions } from '../page/desk-actions.ts'
 import { type Page, REPOSITORY, TASKS, type Tab } from '../page/state.ts'
 import { paneActions, tabActions } from '../page/tab-actions.ts'
-import { historyActions } from '../review/history-actions.ts'
+import { historyActions, historyViewActions } from '../review/history-actions.ts'
 import { commentActions, reviewActions } from '../review/review-actions.ts'
 import { runActions } from '../tasks/tasks-actions.ts'
 import { runsActions, shownRunActions, tasksCommands } from '../tasks/tasks-commands.ts'
@@ -64,6 +64,7 @@ function tabCommands(page: Page, tab: Tab): Command[] {
     ...commandsWith(symbolActions, about),
     ...commandsWith(reviewActions, tab),
     ...commandsWith(commentActions, about),
+    ...commandsWith(historyViewActions, about),
     ...commandsWith(searchActions, about),
     ...commandsWith(tabActions, about),
     ...commandsWith(paneActions, { page, tab, pane }),
@@ -101,7 +102,7 @@ export const TABLES: readonly { title: string; tables: readonly Record<string, L
   { title: 'A file with a language server', tables: [languageActions] },
   { title: 'The editor', tables: [EDITOR_KEYS] },
   { title: 'A review', tables: [reviewActions, commentActions] },
-  { title: 'The history of a branch', tables: [historyActions] },
+  { title: 'The history of a branch', tables: [historyViewActions, historyActions] },
   { title: 'A search in files', tables: [searchActions] },
   { title: 'The AI chat', tables: [chatActions] },
   { title: 'A merge in progress', tables: [mergingActions] },
@@ -113,7 +114,7 @@ export const TABLES: readonly { title: string; tables: readonly Record<string, L
 /** Keys of the current view that are not palette commands: those of the editor, or those of the lists of the graph. */
 export function keysOfView(page: Page): [keys: string, label: string][] {
   const lists: Record<string, Listed>[] = [graphActions, commitActions, sourceActions, stepActions, graphListActions]
-  if (page.tab.value?.pane.kind === 'history') return listKeysOf([historyActions])
+  if (page.tab.value?.pane.kind === 'history') return listKeysOf([historyViewActions, historyActions])
   if (page.tab.value) return Object.values(EDITOR_KEYS).map(({ keys, label }) => [keys, label])
   if (page.active.value !== REPOSITORY) return []
   return listKeysOf(lists)

@@ -23,13 +23,15 @@ function withBranch(run: (page: Page, branch: string) => unknown) {
 export const graphActions = {
   find: {
     label: 'Find a commit…',
-    keys: 'Alt+G',
+    keys: 'Ctrl+F',
+    otherKeys: 'Alt+G',
     listKeys: '/',
     icon: 'search',
     run: ({ graph, places }) => {
       // In a narrow window the whole commit covers the list, and the field above it.
       if (places.find('home')?.offsetParent === null) graph.panes.isCommitLarge.value = false
       graph.isFinding.value = true
+      graph.findWanted.value++
     },
   },
   abandoned: {

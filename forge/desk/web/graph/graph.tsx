@@ -167,7 +167,7 @@ function Toolbar() {
       <IconButton
         icon="search"
         words="Find a commit"
-        keys={graphActions.find.listKeys}
+        keys={graphActions.find.keys}
         isPressed={graph.isFinding.value}
         onClick={() => {
           graph.isFinding.value = !graph.isFinding.peek()
@@ -210,8 +210,12 @@ function FindBar() {
   const { graph } = page
   const field = useRef<HTMLInputElement>(null)
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
-  // A layout effect, so that the next key goes to the field.
-  useLayoutEffect(() => field.current?.focus(), [])
+  const { value: wanted } = graph.findWanted
+  // A layout effect, so that the next key goes to the field, and replaces the words of an earlier search.
+  useLayoutEffect(() => {
+    field.current?.focus()
+    field.current?.select()
+  }, [wanted])
   useEffect(() => {
     return () => {
       clearTimeout(timer.current)

@@ -86,6 +86,8 @@ export class GraphState {
   /** The rows that match the search; undefined without a search. */
   readonly found = signal<{ rows: { row: number; oid: string }[]; isCut: boolean } | undefined>(undefined)
   readonly isFinding = signal(false)
+  /** Increases when the field of the search should get the focus. */
+  readonly findWanted = signal(0)
   /** The output of git for a fetch or push in progress. */
   readonly progress = signal<string | undefined>(undefined)
   /** Increases when the list should get the focus. */

@@ -7,6 +7,7 @@ import { draftsOf } from '../page/branch-facts.ts'
 import type { StepWay } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
+import type { InTab } from '../page/tab-actions.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
@@ -153,6 +154,22 @@ export const historyActions = {
     run: ({ page, chosen: [commit] }) => commit && copy(page, commit.oid),
   },
 } satisfies Actions<ChosenCommits>
+
+/** Actions on a shown history as a whole. */
+export const historyViewActions = {
+  find: {
+    label: 'Search this history',
+    keys: 'Ctrl+F',
+    listKeys: '/',
+    icon: 'search',
+    isPossible: ({ tab }) => tab.pane.kind === 'history',
+    run: ({ page }) => {
+      const field = page.places.find('history search')
+      field?.focus()
+      if (field instanceof HTMLInputElement) field.select()
+    },
+  },
+} satisfies Actions<InTab>
 
 export function historyMenu(about: ChosenCommits): Offer {
   const {

@@ -19,7 +19,15 @@ import { VirtualList } from '../ui/virtual-list.tsx'
 import { Button, Empty, RefName, Waiting } from '../ui/words.tsx'
 import { Authorship } from './authorship.tsx'
 import { ChangeSum, ChangesWithDiffs } from './change-list.tsx'
-import { canReorder, historyActions, historyMenu, lineOf, openRevert, reorder } from './history-actions.ts'
+import {
+  canReorder,
+  historyActions,
+  historyMenu,
+  historyViewActions,
+  lineOf,
+  openRevert,
+  reorder,
+} from './history-actions.ts'
 import { MessageBody } from './message-body.tsx'
 import { useCommit } from './use-commit.ts'
 
@@ -109,7 +117,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
           aria-label={path === undefined ? 'History' : `History of ${readable(path)}`}
           tabIndex={0}
           aria-multiselectable={true}
-          aria-keyshortcuts={listKeysIn(historyActions)}
+          aria-keyshortcuts={`${listKeysIn(historyActions)} ${listKeysIn(historyViewActions)}`}
           aria-activedescendant={current ? `commit-${selected.value}` : undefined}
           count={rows.length}
           rowHeight={ROW_HEIGHT}
@@ -135,7 +143,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
             if (event.key === 'Enter' && current && !event.altKey) travel(page, tab, current, path)
             else if (step !== undefined) select(selected.value + step, event.shiftKey)
             else {
-              const run = actionFor(historyActions, about, event)
+              const run = actionFor(historyActions, about, event) ?? actionFor(historyViewActions, { page, tab }, event)
               if (!run) return
               hasSelected.current = true
               run()
@@ -193,6 +201,7 @@ interface SearchProps {
 }
 
 function Search({ words, found, leave }: SearchProps) {
+  const field = usePlace<HTMLInputElement>('history search')
   const timer = useRef<ReturnType<typeof setTimeout>>(undefined)
   useEffect(() => () => clearTimeout(timer.current), [])
   const look = (value: string, after: number) => {
@@ -205,6 +214,7 @@ function Search({ words, found, leave }: SearchProps) {
     <search class="graph-find">
       <Icon name="search" />
       <input
+        ref={field}
         class="field"
         aria-label="Search this history"
         placeholder="Message, author or hash"

@@ -17,6 +17,8 @@ export type PlaceName =
   /** The button in the status bar that changes the indentation. */
   | 'indentation'
   | 'search field'
+  /** The field that searches a history. */
+  | 'history search'
   | 'diffs'
   | 'file tab'
   | 'branch tab'

@@ -300,6 +300,18 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await page.getByRole('textbox', { name: 'Find a commit' }).waitFor()
   })
 
+  test('Ctrl+F opens the search of commits, and goes back to it from the list', async () => {
+    await open()
+    await page.keyboard.press('Control+f')
+    const field = page.getByRole('textbox', { name: 'Find a commit' })
+    await field.and(page.locator(':focus')).waitFor()
+    await page.keyboard.type('topic')
+    await page.getByRole('listbox', { name: 'Commits' }).focus()
+    await page.keyboard.press('Control+f')
+    await page.keyboard.type('main')
+    expect(await field.inputValue()).toBe('main')
+  })
+
   test('what was selected stays so when a commit comes above it', async () => {
     await open()
     for (let at = 0; at < 5; at++) await page.keyboard.press('ArrowDown')

@@ -142,6 +142,23 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     expect(await message().inputValue()).toBe('Add four and more')
   })
 
+  test('Ctrl+F goes to the search of the history, and selects what was searched for', async () => {
+    await open()
+    const field = page.getByRole('textbox', { name: 'Search this history' })
+    await page.keyboard.press('Control+f')
+    await page.keyboard.type('two')
+    await row('Add three').waitFor({ state: 'detached' })
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('/')
+    await page.keyboard.type('three')
+    await row('Add three').waitFor()
+    expect(await field.inputValue()).toBe('three')
+    await page.keyboard.press('Alt+k')
+    const now = page.getByRole('dialog', { name: 'Keyboard shortcuts' }).getByRole('region', { name: 'Here, now' })
+    await now.getByText('Search this history').first().waitFor()
+    await page.keyboard.press('Escape')
+  })
+
   test('commits of a search, and of a file’s history, are not rewritten, but reverted', async () => {
     await open()
     await page.getByLabel('Search this history').fill('three')
