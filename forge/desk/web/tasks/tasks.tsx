@@ -59,7 +59,7 @@ export function TasksView({ tasks, notices }: { tasks: TasksState; notices: Comp
           </Boundary>
         ) : isEmpty ? null : (
           <>
-            {row ? <ComingRun row={row} /> : null}
+            {row ? <ComingRun row={row} tasks={tasks} /> : null}
             {tasks.problem.value === undefined ? (
               <Waiting words={page.connection.isUp.value ? 'Loading…' : ''} />
             ) : null}
@@ -111,28 +111,37 @@ function NoRuns({ missing }: { missing: string | undefined }) {
 /** A run of the list; of one that is not loaded yet, the name alone. */
 type ListedRun = RunRow | { run: string }
 
-function RunList({ tasks, runs }: { tasks: TasksState; runs: ListedRun[] }) {
+/** Buttons that are not about one run. */
+function RunsButtons() {
   const page = usePage()
+  return (
+    <>
+      <IconButton
+        icon="plus"
+        words="New run"
+        keys="Ctrl+Alt+N"
+        onClick={() => {
+          page.dialog.value = { kind: 'new run' }
+        }}
+      />
+      <IconButton
+        icon="preview"
+        words="Lessons"
+        onClick={() => {
+          page.dialog.value = { kind: 'lessons' }
+        }}
+      />
+    </>
+  )
+}
+
+function RunList({ tasks, runs }: { tasks: TasksState; runs: ListedRun[] }) {
   const chosen = tasks.chosen.value
   return (
     <aside class="side" aria-label="Side bar">
       <div class="side-head">
         <h2 class="grow">Runs</h2>
-        <IconButton
-          icon="plus"
-          words="New run"
-          keys="Ctrl+Alt+N"
-          onClick={() => {
-            page.dialog.value = { kind: 'new run' }
-          }}
-        />
-        <IconButton
-          icon="preview"
-          words="Lessons"
-          onClick={() => {
-            page.dialog.value = { kind: 'lessons' }
-          }}
-        />
+        <RunsButtons />
       </div>
       <nav class="list" aria-label="Runs">
         {runs.map(row => (
@@ -195,10 +204,11 @@ function RunWords({ row }: { row: RunRow }) {
 // --- The shown run ---
 
 /** The head of a run of which only the row in the list is loaded. */
-function ComingRun({ row }: { row: RunRow }) {
+function ComingRun({ row, tasks }: { row: RunRow; tasks: TasksState }) {
   return (
     <header class="run-head">
       <div class="row">
+        <InsteadOfList tasks={tasks} />
         <h2 class="cut">{withoutTricks(row.wish) || row.run}</h2>
         <StateTag sign={runSign(row)} />
       </div>
@@ -225,18 +235,7 @@ function RunHead({ run, tasks }: { run: Run; tasks: TasksState }) {
   return (
     <header class="run-head">
       <div class="row">
-        <button
-          type="button"
-          class="icon-button to-runs"
-          aria-label="Other runs"
-          title="Other runs"
-          onClick={event => {
-            const button = event.currentTarget
-            page.openMenu(runsMenu(tasks), placeOfMenu(event, button), button)
-          }}
-        >
-          <Icon name="list" />
-        </button>
+        <InsteadOfList tasks={tasks} />
         <h2 class="cut">{titleOf(about)}</h2>
         <StateTag sign={RUN_SIGNS[run.state]} />
         <span class="grow" />
@@ -267,6 +266,24 @@ function RunHead({ run, tasks }: { run: Run; tasks: TasksState }) {
       ) : null}
       <Gauges run={run} />
     </header>
+  )
+}
+
+/** What the list of runs has, for windows that are too narrow for it. */
+function InsteadOfList({ tasks }: { tasks: TasksState }) {
+  const page = usePage()
+  return (
+    <span class="instead-of-list">
+      <IconButton
+        icon="list"
+        words="Other runs"
+        onClick={event => {
+          const button = event.currentTarget
+          page.openMenu(runsMenu(tasks), placeOfMenu(event, button), button)
+        }}
+      />
+      <RunsButtons />
+    </span>
   )
 }
 

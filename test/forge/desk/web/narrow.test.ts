@@ -201,6 +201,29 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       },
     ))
 
+  test('a run can be started and the lessons be read where the list of runs has no room', () =>
+    withPage(
+      openTasksScene().then(({ desk }) => desk),
+      async page => {
+        await page.keyboard.press('Alt+t')
+        const head = page.locator('.run-head')
+        await head.getByRole('heading').waitFor()
+        for (const width of [640, 800, 1000]) {
+          await page.setViewportSize({ width, height: 800 })
+          for (const name of ['New run', 'Lessons']) {
+            const button = page.getByRole('button', { name, exact: true })
+            expect(await isInWindow(button)).toBe(true)
+            await button.click()
+            await page.getByRole('dialog', { name }).waitFor()
+            await page.keyboard.press('Escape')
+            await page.getByRole('dialog').waitFor({ state: 'detached' })
+          }
+          const title = head.getByRole('heading')
+          expect(await title.evaluate(it => it.scrollHeight - it.clientHeight)).toBe(0)
+        }
+      },
+    ))
+
   test('a call that failed is in line with the others', async () => {
     const change = (search: string, replace: string) => ({
       name: 'search_replace',
