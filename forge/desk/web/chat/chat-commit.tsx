@@ -89,7 +89,7 @@ export function CommitCard({ tab, end, commit }: { tab: Tab; end: End; commit: C
             )}
           </>
         ) : null}
-        <span class="cost cut">{usageWords(end.usage)}</span>
+        <span class="cost">{usageWords(end.usage)}</span>
       </div>
     </article>
   )

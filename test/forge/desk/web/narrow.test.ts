@@ -224,6 +224,35 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       },
     ))
 
+  test('the tokens of an answer are shown whole', async () => {
+    const model = new ScriptedModel([])
+    const usage = { input: 12_345, output: 6_789, cacheRead: 10_000, cacheWrite: 2_000, cost: 0.0123 }
+    await withPage(
+      openConversation({ model }).then(desk => {
+        model.play([{ text: 'It is renewed in time.', usage }])
+        return desk
+      }),
+      async page => {
+        await page.setViewportSize(SMALL)
+        await ask(page, QUESTION)
+        const foot = page.locator('.card-foot').last()
+        const [talk, undo] = [foot.locator('.card-talk'), foot.getByRole('button', { name: 'Undo this turn' })]
+        const cost = foot.locator('.cost').filter({ hasText: '10k read, 2.0k written' })
+        await cost.waitFor()
+        for (const width of [640, 800, 1280]) {
+          await page.setViewportSize({ width, height: 400 })
+          await cost.scrollIntoViewIfNeeded()
+          const [frame] = (await boxesOf(foot)) as [Box]
+          const boxes = await boxesOf(talk.or(undo).or(cost))
+          expect(boxes).toHaveLength(3)
+          expect(boxes.filter(box => !isWithin(box, frame))).toEqual([])
+          expect(boxes.filter((box, at) => boxes.slice(at + 1).some(other => isOver(box, other)))).toEqual([])
+          for (const part of [talk, cost]) expect(await part.evaluate(it => it.scrollWidth - it.clientWidth)).toBe(0)
+        }
+      },
+    )
+  })
+
   test('a call that failed is in line with the others', async () => {
     const change = (search: string, replace: string) => ({
       name: 'search_replace',
