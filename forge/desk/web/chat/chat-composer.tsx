@@ -19,6 +19,7 @@ export function Composer({ tab, branch }: { tab: Tab; branch: string }) {
   const isBusy = conversation.isBusy.value
   const reason = offReason(page, tab)
   const why = useId()
+  const hasNoText = composer.text.value === ''
   const isEmpty = composer.text.value.trim() === ''
   const canSend = reason === undefined && !isEmpty && !composer.isSending.value
   return (
@@ -37,7 +38,7 @@ export function Composer({ tab, branch }: { tab: Tab; branch: string }) {
           <span class="grow">{withoutTricks(composer.problem.value)} What you wrote is still here.</span>
         </p>
       )}
-      <div class={`compose-box ${composer.isQueued.value ? 'queued' : ''}`}>
+      <div class={`compose-box ${composer.isQueued.value ? 'queued' : ''} ${hasNoText ? 'no-text' : ''}`}>
         <Field tab={tab} branch={branch} describedBy={why} />
         <div class="compose-bar">
           <ModelChoice tab={tab} />

@@ -253,6 +253,26 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
     )
   })
 
+  test('a message takes one line until it is begun, and then at most a third of the height', () =>
+    withPage(openConversation({ model: new ScriptedModel([]) }), async page => {
+      await page.setViewportSize(SMALL)
+      const form = page.getByRole('form', { name: 'Message to the AI' })
+      const [field, send] = [form.getByRole('textbox', { name: 'Message' }), form.getByRole('button', { name: 'Send' })]
+      const box = form.locator('.compose-box')
+      const heightOf = async (part: Locator) => (await part.boundingBox())?.height ?? 0
+      await field.waitFor()
+      await until(async () => (await heightOf(box)) < 40)
+      const [one, other] = (await boxesOf(field.or(send))) as [Box, Box]
+      expect(isOver(one, other)).toBe(false)
+      expect(await heightOf(page.locator('.log'))).toBeGreaterThan(220)
+      await field.fill('A line\n'.repeat(20))
+      await until(async () => (await heightOf(box)) > 100)
+      expect(await heightOf(box)).toBeLessThanOrEqual(SMALL.height / 3)
+      expect(await isInWindow(send)).toBe(true)
+      await field.fill('')
+      await until(async () => (await heightOf(box)) < 40)
+    }))
+
   test('a call that failed is in line with the others', async () => {
     const change = (search: string, replace: string) => ({
       name: 'search_replace',
