@@ -2,7 +2,7 @@
  * The context menu of a row or a tab: opened by the right button, Shift+F10, the menu key, or the button with three
  * dots.
  */
-import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
@@ -43,6 +43,12 @@ function OpenMenu({ content }: { content: MenuContent }) {
     return () => {
       if (element.matches(':popover-open')) element.hidePopover()
     }
+  }, [content])
+
+  // The object of the menu moves when the window changes its size, and the menu may end up outside.
+  useEffect(() => {
+    window.addEventListener('resize', close)
+    return () => window.removeEventListener('resize', close)
   }, [content])
 
   return (

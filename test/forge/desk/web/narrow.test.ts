@@ -273,6 +273,19 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       await until(async () => (await heightOf(box)) < 40)
     }))
 
+  test('a menu closes when the window changes its size, and its row has the focus again', () =>
+    withPage(openScene({ template, layout }), async page => {
+      const row = page.getByRole('treeitem', { name: 'a.txt' })
+      await row.click()
+      await page.getByRole('tree', { name: 'Explorer' }).press('Shift+F10')
+      const menu = page.getByRole('menu', { name: 'a.txt' })
+      await menu.waitFor()
+      await page.setViewportSize(SMALL)
+      await menu.waitFor({ state: 'detached' })
+      const isInExplorer = () => page.evaluate(() => document.activeElement?.closest('[role="tree"]') !== null)
+      await until(isInExplorer)
+    }))
+
   test('a call that failed is in line with the others', async () => {
     const change = (search: string, replace: string) => ({
       name: 'search_replace',

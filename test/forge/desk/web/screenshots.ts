@@ -39,6 +39,8 @@ interface Scene {
   /** Opens the desk for the picture; by default, that of most tests. */
   open?: () => Promise<PageDesk>
   act: (page: Page, desk: PageDesk) => Promise<unknown>
+  /** Acts after each change of the window's size, which closes menus. */
+  actAtSize?: (page: Page) => Promise<unknown>
 }
 
 async function openFile(page: Page, path: string): Promise<void> {
@@ -295,6 +297,9 @@ const SCENES: Record<string, Scene> = {
   menu: {
     open: openJitter,
     act: async page => {
+      await page.getByRole('treeitem', { name: 'claim.ts' }).waitFor()
+    },
+    actAtSize: async page => {
       await page.getByRole('treeitem', { name: 'claim.ts' }).click({ button: 'right' })
       await Bun.sleep(200)
     },
@@ -473,7 +478,7 @@ const SCENES: Record<string, Scene> = {
 await mkdir(folder, { recursive: true })
 for (const colorScheme of ['light', 'dark'] as const) {
   await using browser = await openBrowser({ colorScheme })
-  for (const [name, { open = openScene, act }] of Object.entries(SCENES)) {
+  for (const [name, { open = openScene, act, actAtSize }] of Object.entries(SCENES)) {
     if (wanted.length > 0 && !wanted.includes(name)) continue
     const desk = await open()
     const page = await openPage(browser.context, desk)
@@ -482,6 +487,7 @@ for (const colorScheme of ['light', 'dark'] as const) {
     for (const { width, height } of SIZES) {
       await page.setViewportSize({ width, height })
       await Bun.sleep(120)
+      await actAtSize?.(page)
       await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) })
     }
     if (page.troubles.length > 0) console.log(name, page.troubles)
