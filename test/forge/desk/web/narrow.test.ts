@@ -286,6 +286,31 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       await until(isInExplorer)
     }))
 
+  test('side by side, the numbers of a wrapped line are both at its first row', () =>
+    withPage(
+      openScene({
+        template,
+        layout,
+        prepare: async path => {
+          const [before, after] = [`${'words '.repeat(30)}end\n`, `${'words '.repeat(30)}END\n`]
+          const first = await commit(path, 'main', { 'long.txt': before }, { message: 'Add a long line' })
+          await commit(path, TOPIC, { 'long.txt': after }, { message: 'Change it', parents: [first] })
+        },
+      }),
+      async page => {
+        await page.setViewportSize(SMALL)
+        await page.keyboard.press('Alt+r')
+        await page.keyboard.press('Control+Alt+d')
+        const halves = page.locator('.pair .dl:not(.nothing)')
+        await until(async () => (await halves.count()) === 2)
+        for (const half of await halves.all()) {
+          const [number, code] = (await boxesOf(half.locator('.line-number, :scope > span'))) as [Box, Box]
+          expect(code.height).toBeGreaterThan(40)
+          expect(number.y + number.height).toBeLessThan(code.y + 24)
+        }
+      },
+    ))
+
   test('a call that failed is in line with the others', async () => {
     const change = (search: string, replace: string) => ({
       name: 'search_replace',
