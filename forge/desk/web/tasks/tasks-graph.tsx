@@ -1,5 +1,6 @@
 /** The tasks of a run with their dependencies: a list, drawn in columns with lines between them. */
-import { useMemo, useRef } from 'preact/hooks'
+import { useSignal } from '@preact/signals'
+import { useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { Run } from '../../contract/tasks.ts'
 import { usePlace } from '../page/places.ts'
 import type { TasksState } from '../page/tasks-state.ts'
@@ -10,7 +11,9 @@ import { TASK_SIGNS, taskWords } from './tasks-words.tsx'
 
 export function TaskGraphView({ run, tasks }: { run: Run; tasks: TasksState }) {
   const list = useRef<HTMLOListElement>(null)
-  const layout = useMemo(() => layOut(run.tasks), [run.tasks])
+  const box = useRef<HTMLDivElement>(null)
+  const room = useRoom(box)
+  const layout = useMemo(() => layOut(run.tasks, room), [run.tasks, room])
   const chosen = tasks.chosenTask.value
   // Tab reaches one task, the arrow keys the others.
   const home = layout.nodes.some(({ task }) => task.id === chosen) ? chosen : layout.nodes[0]?.task.id
@@ -23,7 +26,7 @@ export function TaskGraphView({ run, tasks }: { run: Run; tasks: TasksState }) {
     list.current?.querySelector<HTMLElement>(`[data-task="${next}"]`)?.focus()
   }
   return (
-    <div class="plan">
+    <div class="plan" ref={box}>
       <div class="plan-grid" style={{ width: `${layout.width}px`, height: `${layout.height}px` }}>
         <svg width={layout.width} height={layout.height} aria-hidden="true">
           {layout.lines.map(({ from, to, path, isDone }) => (
@@ -35,6 +38,7 @@ export function TaskGraphView({ run, tasks }: { run: Run; tasks: TasksState }) {
             <Node
               key={node.task.id}
               node={node}
+              width={layout.nodeWidth}
               run={run}
               isChosen={node.task.id === chosen}
               isHome={node.task.id === home}
@@ -47,21 +51,38 @@ export function TaskGraphView({ run, tasks }: { run: Run; tasks: TasksState }) {
   )
 }
 
+/** The width of an element, in pixels; known before the first frame. */
+function useRoom(box: { current: HTMLElement | null }): number {
+  const room = useSignal(0)
+  useLayoutEffect(() => {
+    const element = box.current
+    if (!element) return undefined
+    const observer = new ResizeObserver(() => {
+      room.value = element.clientWidth
+    })
+    observer.observe(element)
+    return () => observer.disconnect()
+  }, [box, room])
+  return room.value
+}
+
 interface NodeProps {
   node: Placed
+  /** In pixels. */
+  width: number
   run: Run
   isChosen: boolean
   isHome: boolean
   choose: () => void
 }
 
-function Node({ node: { task, left, top }, run, isChosen, isHome, choose }: NodeProps) {
+function Node({ node: { task, left, top }, width, run, isChosen, isHome, choose }: NodeProps) {
   const { icon, tone, word } = TASK_SIGNS[task.state]
   const button = usePlace<HTMLButtonElement>(...(isHome ? (['home'] as const) : []))
   const words = withoutTricks(taskWords(task, run.tasks))
   const title = withoutTricks(task.title)
   return (
-    <li style={{ left: `${left}px`, top: `${top}px` }}>
+    <li style={{ left: `${left}px`, top: `${top}px`, width: `${width}px` }}>
       <button
         type="button"
         ref={button}

@@ -1,8 +1,8 @@
 /** The layout of a run's tasks: columns by dependencies, with a line from each task to those that wait for it. */
 import type { RunTask } from '../../contract/tasks.ts'
 
-/** Sizes in pixels, as in tasks/tasks.css. */
-const NODE = { width: 139, height: 62 }
+/** Sizes in pixels. A task has the widest width with which all columns are in view, and scrolls below the narrowest. */
+const NODE = { narrowest: 139, widest: 200, height: 62 }
 const GAP = { x: 26, y: 14 }
 const EDGE_PX = 16
 /** In larger plans all lines are drawn, since finding those that others imply takes too long. */
@@ -27,29 +27,41 @@ export interface TaskLayout {
   /** The tasks, sorted by column, and in each from the top. */
   nodes: Placed[]
   lines: Line[]
+  /** The width of a task. */
+  nodeWidth: number
   width: number
   height: number
 }
 
-/** Lays out a plan. Its content is untrusted: unknown dependencies and cycles are ignored. */
-export function layOut(tasks: readonly RunTask[]): TaskLayout {
+/**
+ * Lays out a plan. Its content is untrusted: unknown dependencies and cycles are ignored. `room`: the width of the
+ * view, in pixels.
+ */
+export function layOut(tasks: readonly RunTask[], room = 0): TaskLayout {
   const columns = columnsOf(tasks)
   const rows = rowsOf(tasks, columns)
+  const nodeWidth = nodeWidthIn(room, Math.max(0, ...columns.values()) + 1)
   const nodes = tasks
-    .map(task => placed(task, columns.get(task.id) ?? 0, rows.get(task.id) ?? 0))
+    .map(task => placed(task, columns.get(task.id) ?? 0, rows.get(task.id) ?? 0, nodeWidth))
     .sort((a, b) => a.column - b.column || a.row - b.row)
   const last = (of: (node: Placed) => number) => Math.max(0, ...nodes.map(of))
   return {
     nodes,
-    lines: linesOf(nodes),
-    width: last(({ left }) => left) + NODE.width + EDGE_PX,
+    lines: linesOf(nodes, nodeWidth),
+    nodeWidth,
+    width: last(({ left }) => left) + nodeWidth + EDGE_PX,
     height: last(({ top }) => top) + NODE.height + EDGE_PX,
   }
 }
 
-const placed = (task: RunTask, column: number, row: number): Placed => ({
+function nodeWidthIn(room: number, columns: number): number {
+  const free = room - 2 * EDGE_PX - (columns - 1) * GAP.x
+  return Math.max(NODE.narrowest, Math.min(NODE.widest, Math.floor(free / columns)))
+}
+
+const placed = (task: RunTask, column: number, row: number, width: number): Placed => ({
   ...{ task, column, row },
-  left: EDGE_PX + column * (NODE.width + GAP.x),
+  left: EDGE_PX + column * (width + GAP.x),
   top: EDGE_PX + row * (NODE.height + GAP.y),
 })
 
@@ -87,14 +99,14 @@ function rowsOf(tasks: readonly RunTask[], columns: ReadonlyMap<string, number>)
 }
 
 /** A line for each dependency between tasks that does not already follow from other dependencies. */
-function linesOf(nodes: readonly Placed[]): Line[] {
+function linesOf(nodes: readonly Placed[], width: number): Line[] {
   const byId = new Map(nodes.map(node => [node.task.id, node]))
   const above =
     nodes.length > MAX_TASKS_WITHOUT_IMPLIED_LINES ? new Map<string, Set<string>>() : ancestorsOf(nodes, byId)
   return nodes.flatMap(node => {
     const before = node.task.dependsOn.flatMap(id => byId.get(id) ?? []).filter(({ column }) => column < node.column)
     const isImplied = ({ task }: Placed) => before.some(other => above.get(other.task.id)?.has(task.id))
-    return before.filter(from => !isImplied(from)).map(from => lineBetween(from, node))
+    return before.filter(from => !isImplied(from)).map(from => lineBetween(from, node, width))
   })
 }
 
@@ -111,8 +123,8 @@ function ancestorsOf(nodes: readonly Placed[], byId: ReadonlyMap<string, Placed>
   return above
 }
 
-function lineBetween(from: Placed, to: Placed): Line {
-  const [x1, y1] = [from.left + NODE.width, from.top + NODE.height / 2]
+function lineBetween(from: Placed, to: Placed, width: number): Line {
+  const [x1, y1] = [from.left + width, from.top + NODE.height / 2]
   const [x2, y2] = [to.left, to.top + NODE.height / 2]
   const bend = GAP.x / 2
   // The line curves only in the gap before its last column, and is horizontal until there.

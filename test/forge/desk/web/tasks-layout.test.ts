@@ -36,6 +36,16 @@ describe('a plan', () => {
     expect(layOut([])).toMatchObject({ nodes: [], lines: [] })
   })
 
+  test('has tasks as wide as the view has room for, within bounds', () => {
+    const graph = plan({ a: [], b: ['a'], c: ['b'] })
+    const widthIn = (room: number) => layOut(graph, room).nodeWidth
+    expect([widthIn(0), widthIn(560), widthIn(2_000)]).toEqual([139, 158, 200])
+    const { width, nodes, lines } = layOut(graph, 560)
+    expect(width).toBeLessThanOrEqual(560)
+    expect(nodes.map(({ left }) => left)).toEqual([16, 200, 384])
+    expect(lines[0]?.path).toStartWith('M174 ')
+  })
+
   test('of a thousand tasks is laid out at once', () => {
     const ids = Array.from({ length: 1_000 }, (_, at) => `t${at}`)
     const graph = Object.fromEntries(ids.map((id, at) => [id, at < 10 ? [] : [`t${at - 10}`, `t${at - 7}`]]))

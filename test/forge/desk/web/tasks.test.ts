@@ -501,6 +501,18 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.getByRole('tab', { name: 'Tasks', selected: true }).waitFor()
   })
 
+  test('are wide enough for their state where the window is, and keep a width in a narrow one', async () => {
+    await open()
+    await page.setViewportSize({ width: 1920, height: 1080 })
+    const state = node('Sweep keys').locator('.state > .cut')
+    const widthOf = async () => (await node('Sweep keys').boundingBox())?.width
+    await until(async () => (await widthOf()) === 200)
+    expect(await state.evaluate(it => it.scrollWidth - it.clientWidth)).toBe(0)
+    await page.setViewportSize({ width: 800, height: 800 })
+    await until(async () => (await widthOf()) === 139)
+    await page.setViewportSize({ width: 1280, height: 800 })
+  })
+
   test('fit a narrow window: the other runs are in a menu', async () => {
     await open()
     await page.setViewportSize({ width: 800, height: 800 })
