@@ -10,7 +10,7 @@ import { type PageDesk, tabOf } from '../../../support/page-desk.ts'
 import { ScriptedModel } from '../../../support/scripted-model.ts'
 import { ask, openConversation, QUESTION } from './conversation-scene.ts'
 import { openPage, openScene, settled, templateOf, until } from './page-scene.ts'
-import { APPROVING, openTasksScene } from './tasks-scene.ts'
+import { APPROVING, DONE, openTasksScene } from './tasks-scene.ts'
 
 // A busy machine renders slowly.
 setDefaultTimeout(120_000)
@@ -308,6 +308,30 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
           expect(code.height).toBeGreaterThan(40)
           expect(number.y + number.height).toBeLessThan(code.y + 24)
         }
+      },
+    ))
+
+  test('in a dialog, one line is between the changed files and the first diff, and the dialog scrolls both', () =>
+    withPage(
+      openTasksScene([DONE]).then(({ desk }) => desk),
+      async page => {
+        await page.setViewportSize(SMALL)
+        await page.keyboard.press('Alt+t')
+        await page.locator('.node').first().waitFor()
+        await page.keyboard.press('Alt+Shift+f')
+        const diff = page.getByRole('dialog').getByRole('region', { name: /^Diff of/ })
+        await diff.waitFor()
+        const style = await diff.evaluate(it => {
+          const { borderTopWidth, overflowY } = getComputedStyle(it)
+          return { borderTopWidth, overflowY }
+        })
+        expect(style).toEqual({ borderTopWidth: '0px', overflowY: 'visible' })
+        // A diff is rendered once it is near the view.
+        await diff.locator('.diff-head').scrollIntoViewIfNeeded()
+        const last = diff.locator('.dl').last()
+        await last.waitFor()
+        await last.scrollIntoViewIfNeeded()
+        expect(await isInWindow(last)).toBe(true)
       },
     ))
 
