@@ -335,6 +335,18 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       },
     ))
 
+  test('the sentence of an empty explorer is in line with its title', () =>
+    withPage(openScene({ template: templateOf(async () => {}) }), async page => {
+      const startOf = (words: string) =>
+        page.getByText(words, { exact: true }).evaluate(it => {
+          const range = document.createRange()
+          range.selectNodeContents(it)
+          return range.getBoundingClientRect().x
+        })
+      await page.getByText('No files yet').waitFor()
+      expect(await startOf('No files yet')).toBe(await startOf('Explorer'))
+    }))
+
   test('a call that failed is in line with the others', async () => {
     const change = (search: string, replace: string) => ({
       name: 'search_replace',
