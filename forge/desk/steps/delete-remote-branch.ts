@@ -10,6 +10,7 @@ import { many, visiblePath } from '../../../core/text.ts'
 import type { NewOperation, Recorded } from '../../operations.ts'
 import type { BranchServices } from '../branches/branch-work.ts'
 import { branchOfRef, HEADS } from '../branches/branches.ts'
+import type { Reversed } from '../contract/branches.ts'
 import type { Preview, Step } from '../contract/steps.ts'
 import { fetchOne } from './fetch.ts'
 import { type RemoteSettings, type Remotes, readRemotes, trackedRef, verifyUtf8 } from './remotes.ts'
@@ -123,14 +124,14 @@ export async function deleteRemoteBranch(
 }
 
 /**
- * Undoes or redoes a deletion, of which `operation` is the last. Returns the result in words, and the refs that it is
+ * Undoes or redoes a deletion, of which `operation` is the last. Returns the result in words, with the ref that it is
  * about. Throws a {@link Failure} if the branch is not where that operation left it, here or on the remote.
  */
 export async function reverseRemoteDeletion(
   transfers: Transfers,
   operation: Recorded,
   original: Recorded,
-): Promise<{ words: string; refs: RefName[] }> {
+): Promise<Reversed> {
   const { objects } = transfers.room
   const [moved] = operation.refs
   if (!moved) throw new Error('The deletion of a remote branch has no ref')
@@ -142,7 +143,7 @@ export async function reverseRemoteDeletion(
   const how = { kind, words: `${kind}: ${original.words}`, of: original.id }
   if (to !== undefined) await pushAgain(transfers, branch, to, how)
   else if (from !== undefined) await pushDeletion(transfers, branch, from, how)
-  return { words: how.words, refs: [tracking] }
+  return { words: how.words, refs: [tracking], of: original.id }
 }
 
 type How = Pick<NewOperation, 'kind' | 'words' | 'of'>

@@ -3,7 +3,7 @@
 import { Failure } from '../../../core/failure.ts'
 import { bytesOf, identityLine } from '../../../core/git/commits.ts'
 import { type Objects, writeObjects } from '../../../core/git/objects.ts'
-import { RefMoved, type RefName } from '../../../core/git/refs.ts'
+import { RefMoved } from '../../../core/git/refs.ts'
 import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
 import { makeTree } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
@@ -13,6 +13,7 @@ import { mergeDrafts } from '../branches/draft-merges.ts'
 import { asChanges, isOpen, noDrafts, verifyNoClash } from '../branches/drafts.ts'
 import type { OpenBranches } from '../branches/open-branches.ts'
 import { type Group, groupsOf, kindOf, wordsFor } from '../conflicts/conflicts.ts'
+import type { Reversed } from '../contract/branches.ts'
 import type { BranchStep, Done, Outlook, Preview, RewriteStep, Source, Step } from '../contract/steps.ts'
 import { mergingRef } from '../refs.ts'
 import { broughtCommits } from './brought-commits.ts'
@@ -277,7 +278,7 @@ export class Steps {
   /**
    * Undoes or redoes the deletion of a remote branch by a push; `operation`: the deletion, or its last undo or redo.
    */
-  async reverseRemoteDeletion(operation: Recorded, original: Recorded): Promise<{ words: string; refs: RefName[] }> {
+  async reverseRemoteDeletion(operation: Recorded, original: Recorded): Promise<Reversed> {
     return await reverseRemoteDeletion(this.#transfers, operation, original)
   }
 

@@ -439,7 +439,7 @@ test('a branch is deleted on its remote, and undo and redo push it again and del
   await desk.git('reflog', 'expire', '--expire=all', '--all')
   await desk.git('gc', '-q', '--prune=now')
   await desk.far('gc', '-q', '--prune=now')
-  expect(await work.undo()).toEqual({
+  expect(await work.undo()).toMatchObject({
     words: 'undo: delete the branch topic on origin',
     refs: ['refs/remotes/origin/topic'],
   })
