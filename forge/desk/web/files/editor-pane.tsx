@@ -7,7 +7,7 @@ import type { BlamedCommit } from '../../contract/reading.ts'
 import { blameWords } from '../editor/blame-gutter.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import { ConflictBar, useConflicts, useMergingFile, WholeConflict } from '../merging/merging-pane.tsx'
-import { branchOf, draftsOnServer, isAtWork } from '../page/branch-facts.ts'
+import { branchOf, draftsOnServer, isAtWork, isMerging } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { SUBMODULE } from '../page/tree.ts'
@@ -163,8 +163,7 @@ function useBlame(tab: Tab, file: OpenFile): string | undefined {
   const page = usePage()
   const { at } = tab
   const tip = at.kind === 'branch' ? page.branch(at.branch)?.tip : at.commit
-  const isMerging = at.kind === 'branch' && page.branch(at.branch)?.merging !== undefined
-  const isWanted = page.isBlamed.value && !isMerging && file.file.value?.kind === 'text'
+  const isWanted = page.isBlamed.value && !isMerging(page, tab) && file.file.value?.kind === 'text'
   const asked = useServerValue(isWanted ? () => page.connection.ask('blame', { at, path: file.path }) : undefined, [
     `${tip} ${file.path} ${isWanted}`,
   ])
@@ -366,7 +365,11 @@ function NoFile({ tab, path }: { tab: Tab; path: string }) {
     return <DeletedFile key={path} branch={branch} path={path} close={close} />
   return (
     <Empty title={`${name} is deleted`}>
-      <p class="lede">The deletion is a draft: the file leaves the branch when you save.</p>
+      <p class="lede">
+        {isMerging(page, tab)
+          ? 'The file leaves the branch when you finish.'
+          : 'The deletion is a draft: the file leaves the branch when you save.'}
+      </p>
       <div class="row-of-buttons">
         <Button words="Restore" onClick={() => restoreFiles(page, branch, [path])} />
         <Button words="Close" onClick={close} />

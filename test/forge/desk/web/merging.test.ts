@@ -452,6 +452,16 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await whole.getByText('297 unchanged lines').first().waitFor()
   })
 
+  test('says of a file that the chosen side has deleted when it leaves the branch', async () => {
+    await open(mergingTemplate({ 'notes.txt': { base: 'a\n', ours: 'b\n', theirs: null } }))
+    await row('notes.txt').click()
+    const whole = page.getByRole('region', { name: 'Conflict', exact: true })
+    await until(() => whole.evaluate(box => box === document.activeElement))
+    await page.keyboard.press('2')
+    await page.getByRole('heading', { name: 'notes.txt is deleted' }).waitFor()
+    await page.getByText('The file leaves the branch when you finish.').waitFor()
+  })
+
   test('shows a file that both sides renamed under the name that was chosen', async () => {
     const text = 'export const RETRIES = 3\nexport const PAUSE = 200\nexport const LONGEST = 5_000\n'
     await open(
