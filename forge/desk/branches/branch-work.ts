@@ -165,12 +165,13 @@ export async function carryOutTransitions(
   transitions: readonly Transition[],
   deed: Deed | undefined,
 ): Promise<Oid | undefined> {
-  const withdrawals = await Promise.all(transitions.map(({ announce }) => announce?.()))
+  const withdrawals: (() => Promise<void>)[] = []
   let operation: Oid | undefined
   try {
+    for (const { announce } of transitions) if (announce) withdrawals.push(await announce())
     operation = await record(room, transitions, deed)
   } catch (error) {
-    for (const withdraw of withdrawals) await withdraw?.()
+    for (const withdraw of withdrawals) await withdraw()
     throw error
   }
   for (const { arrive } of transitions) await arrive()

@@ -5,12 +5,14 @@
 import { readFile, rename, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import * as v from 'valibot'
+import { Failure } from '../../../core/failure.ts'
 import {
   type Checkout,
   changedIn,
   followBranch,
   listCheckouts,
   mainFolder,
+  underWayIn,
   whyNotFollowing,
 } from '../../../core/git/checkouts.ts'
 import { changedFiles } from '../../../core/git/diffs.ts'
@@ -19,6 +21,7 @@ import type { RefName } from '../../../core/git/refs.ts'
 import { asText, isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { emptyTree } from '../../../core/git/trees.ts'
+import { visible, visiblePath } from '../../../core/text.ts'
 import type { LeftBehind } from '../contract/desk.ts'
 import type { News } from '../contract/news.ts'
 import { headRef } from './branches.ts'
@@ -84,6 +87,7 @@ export class Checkouts {
 
   /**
    * Records that the checkouts of a branch have to follow it, before it moves. Returns a function that reverts this.
+   * Throws a {@link Failure} if a merge or the like waits in one of them: its commit would take back the move.
    */
   async announce(branch: string, from: Oid | undefined, to: Oid | undefined): Promise<() => Promise<void>> {
     if (from === to) return async () => undefined
@@ -91,6 +95,7 @@ export class Checkouts {
     const ref = headRef(branch)
     const on = (await this.list()).filter(({ head }) => head === ref)
     if (on.length === 0) return async () => undefined
+    await this.#verifyNothingWaits(branch, on)
     const before = new Map(this.pending)
     for (const { gitDir } of on) {
       const behind = this.pending.get(gitDir)
@@ -105,6 +110,17 @@ export class Checkouts {
         else this.pending.delete(gitDir)
       }
       await this.#keep()
+    }
+  }
+
+  async #verifyNothingWaits(branch: string, checkouts: readonly Checkout[]): Promise<void> {
+    for (const checkout of checkouts) {
+      const what = await underWayIn(checkout)
+      if (what === undefined) continue
+      const [name, folder] = [visiblePath(branch), visible(checkout.folder)]
+      throw new Failure(
+        `A ${what} waits in ${folder}, where ${name} is checked out: its commit would take this back. Finish or abort it there first, or go on in a new branch.`,
+      )
     }
   }
 

@@ -7,7 +7,7 @@ import { join } from 'node:path'
 import { Checkouts } from '../../../../forge/desk/branches/checkouts.ts'
 import { openFile } from '../../../../forge/desk/branches/places.ts'
 import { addFile, ask, type Desk, edit, makeDesk, saveIn, textOf } from '../../../support/desk.ts'
-import { commit, type Files, gitWith } from '../../../support/git.ts'
+import { commit, type Files, gitWith, tryGit } from '../../../support/git.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { makePlace, until } from '../../../support/repository.ts'
 
@@ -194,6 +194,29 @@ describe('a checkout that was left behind and put in order', () => {
     const why = 'a.txt has changes there that are not committed.'
     expect(desk.news.flatMap(it => (it.say === 'checkout left behind' ? [it.why] : []))).toEqual([why, why])
   })
+})
+
+test('a branch does not move while a merge waits in its checkout, whose commit would take that back', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.git('branch', 'theirs')
+  await commit(desk.path, 'theirs', { 'a.txt': 'theirs\n' })
+  await desk.git('checkout', '-q', '-b', 'ours')
+  await writeFile(join(desk.path, 'a.txt'), 'ours\n')
+  await desk.git('commit', '-q', '-a', '-m', 'Ours')
+  const committer = { GIT_COMMITTER_NAME: 'M', GIT_COMMITTER_EMAIL: 'm@example.com' }
+  expect((await tryGit(desk.path, ['merge', '-q', 'theirs'], undefined, committer)).code).toBe(1)
+  await desk.work.look()
+  const editor = await edit(desk.work, 'ours', 'b.txt')
+  await editor.type('typed\n')
+  const save = () => ask(desk.work, 'save', { branch: 'ours', paths: 'all' })
+  const before = await desk.git('rev-parse', 'ours')
+  expect(await refusedBy(save())).toThrow(`A merge waits in ${desk.path}, where ours is checked out`)
+  expect(await desk.git('rev-parse', 'ours')).toBe(before)
+  expect(await textOf(desk.work, 'ours', 'b.txt')).toContain('typed')
+  await desk.git('merge', '--abort')
+  await save()
+  await desk.work.flush()
+  expect(await desk.git('status', '--porcelain')).toBe('')
 })
 
 test('an untracked file is not overwritten by a saved file of the same name', async () => {
