@@ -2,7 +2,7 @@
 import { chatActions } from '../chat/chat-commands.ts'
 import { EDITOR_KEYS } from '../editor/editor-keys.ts'
 import { codeActions, symbolActions } from '../files/code-actions.ts'
-import { fileActions, folderActions, type OneFile } from '../files/file-actions.ts'
+import { fileActions, folderActions } from '../files/file-actions.ts'
 import { languageActions } from '../files/language-actions.ts'
 import { searchActions } from '../files/search-actions.ts'
 import {
@@ -24,7 +24,7 @@ import { historyActions, historyViewActions } from '../review/history-actions.ts
 import { commentActions, reviewActions } from '../review/review-actions.ts'
 import { runActions } from '../tasks/tasks-actions.ts'
 import { runsActions, shownRunActions, tasksCommands } from '../tasks/tasks-commands.ts'
-import { type Action, type Command, commandOf, commandsWith, isPossible } from '../ui/action.ts'
+import { type Action, type Command, commandOf, commandsWith } from '../ui/action.ts'
 import { branchTabActions, commitTabActions } from './tab-menus.ts'
 
 /** The commands that are possible now. Keys reserved by the browser (Ctrl+N, T, W, Tab) are not used. */
@@ -59,7 +59,6 @@ function tabCommands(page: Page, tab: Tab): Command[] {
     // Before those of a file: F2 renames the symbol at the cursor where a language server can.
     ...(path === undefined ? [] : commandsWith(languageActions, { page, tab, path })),
     ...(path === undefined ? [] : commandsWith(fileActions, { page, tab, path })),
-    ...(path === undefined ? [] : indentationCommands({ page, tab, path })),
     ...(path === undefined ? [] : commandsWith(codeActions, { page, tab, path })),
     ...commandsWith(symbolActions, about),
     ...commandsWith(reviewActions, tab),
@@ -70,12 +69,6 @@ function tabCommands(page: Page, tab: Tab): Command[] {
     ...commandsWith(paneActions, { page, tab, pane }),
     ...(branch === undefined ? commandsWith(commitTabActions, about) : branchCommands(page, tab, branch)),
   ]
-}
-
-/** The change of the indentation is in the palette although it has no keys. */
-function indentationCommands(about: OneFile): Command[] {
-  const { indentation } = fileActions
-  return isPossible(indentation, about) ? [commandOf(indentation, about)] : []
 }
 
 function branchCommands(page: Page, tab: Tab, branch: string): Command[] {

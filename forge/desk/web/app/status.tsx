@@ -5,6 +5,7 @@ import type { BranchInfo } from '../../contract/branches.ts'
 import type { At } from '../../contract/values.ts'
 import { AiDoing, AiFigures } from '../chat/turn-state.tsx'
 import type { OpenFile } from '../editor/open-file.ts'
+import { fileActions } from '../files/file-actions.ts'
 import { openIndentationMenu } from '../files/indentation-menu.ts'
 import { REMOTE } from '../graph/branch-actions.ts'
 import { pull, push } from '../graph/graph-steps.ts'
@@ -370,7 +371,7 @@ function IndentationButton({ file }: { file: OpenFile }) {
       type="button"
       class="button quiet small"
       aria-haspopup="menu"
-      title="Change the indentation"
+      title={`Change the indentation  ${shownKeys(fileActions.indentation.keys)}`}
       onClick={event => openIndentationMenu(page, file, event.currentTarget)}
     >
       {file.indent.value}

@@ -147,6 +147,7 @@ export const fileActions = {
   indentation: {
     label: 'Change the indentation…',
     inPalette: about => `Change the indentation of ${nameOf(about)}…`,
+    keys: 'Ctrl+Alt+Shift+T',
     icon: 'list',
     isPossible: isShownText,
     run: about => {

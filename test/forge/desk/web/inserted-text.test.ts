@@ -138,6 +138,9 @@ describe.skipIf(!hasBrowser)('what the editor inserts', () => {
       await page.getByRole('menuitemradio', { name: 'Indent using spaces: 2' }).and(page.locator(':focus')).waitFor()
     }
     await openMenu()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Control+Alt+Shift+t')
+    await page.getByRole('menuitemradio', { name: 'Indent using spaces: 2' }).and(page.locator(':focus')).waitFor()
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('ArrowDown')
     await page.keyboard.press('Enter')
