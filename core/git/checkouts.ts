@@ -33,6 +33,18 @@ const whereOf = (repository: Repository, { folder, gitDir }: Checkout): Where =>
   env: { ...repository.env, GIT_DIR: gitDir, GIT_WORK_TREE: folder },
 })
 
+/**
+ * The branch that is being rebased in a checkout, whose HEAD is at a commit meanwhile; undefined if none is. The end of
+ * the rebase, and its abort, set the branch.
+ */
+export async function rebasedIn({ gitDir }: Checkout): Promise<RefName | undefined> {
+  for (const folder of ['rebase-merge', 'rebase-apply']) {
+    const name = await readFile(join(gitDir, folder, 'head-name'), 'latin1').catch(() => undefined)
+    if (name !== undefined) return name.trimEnd()
+  }
+  return undefined
+}
+
 /** The operation that is in progress in a checkout; undefined where there is none. */
 export async function underWayIn({ gitDir }: Checkout): Promise<'merge' | 'cherry-pick' | 'revert' | undefined> {
   const signs = { MERGE_HEAD: 'merge', CHERRY_PICK_HEAD: 'cherry-pick', REVERT_HEAD: 'revert' } as const

@@ -12,6 +12,7 @@ import {
   followBranch,
   listCheckouts,
   mainFolder,
+  rebasedIn,
   underWayIn,
   whyNotFollowing,
 } from '../../../core/git/checkouts.ts'
@@ -87,15 +88,15 @@ export class Checkouts {
 
   /**
    * Records that the checkouts of a branch have to follow it, before it moves. Returns a function that reverts this.
-   * Throws a {@link Failure} if a merge or the like waits in one of them: its commit would take back the move.
+   * Throws a {@link Failure} if a merge, a rebase or the like of the branch waits in one: it would take back the move.
    */
   async announce(branch: string, from: Oid | undefined, to: Oid | undefined): Promise<() => Promise<void>> {
     if (from === to) return async () => undefined
     const empty = emptyTree(this.repository.format)
-    const ref = headRef(branch)
-    const on = (await this.list()).filter(({ head }) => head === ref)
+    const all = await this.list()
+    await this.#verifyNothingWaits(branch, all)
+    const on = all.filter(({ head }) => head === headRef(branch))
     if (on.length === 0) return async () => undefined
-    await this.#verifyNothingWaits(branch, on)
     const before = new Map(this.pending)
     for (const { gitDir } of on) {
       const behind = this.pending.get(gitDir)
@@ -114,13 +115,17 @@ export class Checkouts {
   }
 
   async #verifyNothingWaits(branch: string, checkouts: readonly Checkout[]): Promise<void> {
+    const name = visiblePath(branch)
     for (const checkout of checkouts) {
-      const what = await underWayIn(checkout)
-      if (what === undefined) continue
-      const [name, folder] = [visiblePath(branch), visible(checkout.folder)]
-      throw new Failure(
-        `A ${what} waits in ${folder}, where ${name} is checked out: its commit would take this back. Finish or abort it there first, or go on in a new branch.`,
-      )
+      const folder = visible(checkout.folder)
+      const next = 'Finish or abort it there first, or go on in a new branch.'
+      if ((await rebasedIn(checkout)) === headRef(branch))
+        throw new Failure(`A rebase of ${name} waits in ${folder}: it sets the branch when it ends. ${next}`)
+      const what = checkout.head === headRef(branch) ? await underWayIn(checkout) : undefined
+      if (what !== undefined)
+        throw new Failure(
+          `A ${what} waits in ${folder}, where ${name} is checked out: its commit would take this back. ${next}`,
+        )
     }
   }
 

@@ -196,7 +196,7 @@ describe('a checkout that was left behind and put in order', () => {
   })
 })
 
-test('a branch does not move while a merge waits in its checkout, whose commit would take that back', async () => {
+test('a branch does not move while a merge or a rebase waits in its checkout, which would take that back', async () => {
   await using desk = await makeDesk({ files: FILES })
   await desk.git('branch', 'theirs')
   await commit(desk.path, 'theirs', { 'a.txt': 'theirs\n' })
@@ -214,6 +214,10 @@ test('a branch does not move while a merge waits in its checkout, whose commit w
   expect(await desk.git('rev-parse', 'ours')).toBe(before)
   expect(await textOf(desk.work, 'ours', 'b.txt')).toContain('typed')
   await desk.git('merge', '--abort')
+  // Nor while it is rebased there.
+  expect((await tryGit(desk.path, ['rebase', '-q', 'theirs'], undefined, committer)).code).toBe(1)
+  expect(await refusedBy(save())).toThrow(`A rebase of ours waits in ${desk.path}`)
+  await desk.git('rebase', '--abort')
   await save()
   await desk.work.flush()
   expect(await desk.git('status', '--porcelain')).toBe('')
