@@ -226,16 +226,14 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
   test('the browser has its keys for Back and Forward, in a file too', async () => {
     await openByName('README')
     await page.locator('.cm-content:focus').waitFor()
+    await page.evaluate(() => {
+      window.addEventListener('keydown', ({ key, defaultPrevented }) => {
+        if (key.startsWith('Arrow')) document.body.dataset.taken = `${key} ${defaultPrevented}`
+      })
+    })
     for (const key of ['ArrowLeft', 'ArrowRight']) {
-      const isTaken = page.evaluate(
-        name =>
-          new Promise<boolean>(resolve => {
-            window.addEventListener('keydown', event => event.key === name && resolve(event.defaultPrevented))
-          }),
-        key,
-      )
       await page.keyboard.press(`Alt+${key}`)
-      expect(await isTaken).toBe(false)
+      await page.locator(`body[data-taken="${key} false"]`).waitFor()
     }
   })
 
