@@ -253,11 +253,12 @@ export class OpenFiles {
 
   async #show(drafts: Drafts, path: Path, { document, deleted }: OpenFile): Promise<File> {
     const there = await entryIn(this.objects, drafts, path)
-    const before = await entryInTip(this.objects, drafts.tip, this.#originOf(drafts, path))
+    const origin = this.#originOf(drafts, path)
+    const before = await entryInTip(this.objects, drafts.tip, origin)
     const entry = there ?? (deleted?.isShown ? (before ?? NEW_FILE) : undefined)
     if (!entry) return { kind: 'nothing' }
     const saved = before && (await textAt(this.objects, path, before))
-    const isNewPath = drafts.files.has(path) && (await entryInTip(this.objects, drafts.tip, path)) === undefined
+    const isNewPath = drafts.files.has(path) && (origin !== path || before === undefined)
     if (!document) {
       const filter = await this.filters.of(drafts.tip, path)
       const why = this.#readOnly ?? (filter === undefined ? undefined : whyFiltered(path, filter))

@@ -44,7 +44,7 @@ export const File = v.variant('kind', [
     version: Count,
     /** The text in the branch's last commit, of a renamed file under its old path; undefined if the file is new. */
     saved: v.optional(v.string()),
-    /** Whether a draft added the file or renamed it, so that the last commit has no file at this path. */
+    /** Whether a draft added the file, or renamed it: the last commit has none at this path, or another one. */
     isNewPath: v.optional(v.boolean()),
     lineEnd: v.picklist(['LF', 'CRLF', 'mixed']),
     bom: v.boolean(),

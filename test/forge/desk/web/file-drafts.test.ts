@@ -129,6 +129,14 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await other.close()
   })
 
+  test('a file renamed to the path of a deleted one has the mark of a draft', async () => {
+    await desk.ask({ ask: 'delete', branch: 'main', paths: ['README.md'] })
+    await desk.ask({ ask: 'move', branch: 'main', moves: [{ from: 'FORK.md', to: 'README.md' }] })
+    await row('README.md , draft').click()
+    await files().getByRole('tab', { name: 'README.md , draft', selected: true }).waitFor()
+    await row('README.md , draft').waitFor()
+  })
+
   test('undo takes a new file back, and redo brings it with what was typed', async () => {
     await page.keyboard.press('Alt+n')
     await answer('New file', 'new.md')
