@@ -32,6 +32,12 @@ export async function changedFiles(where: Where, from: Oid, to: Oid): Promise<Pa
   return files
 }
 
+/** The new path of each file that git detects as renamed between two trees or commits, by its old one. */
+export async function renamedFiles(where: Where, from: Oid, to: Oid): Promise<Map<Path, Path>> {
+  const files = await changedFiles(where, from, to)
+  return new Map(files.flatMap(([was, is]) => (was === undefined || is === undefined ? [] : [[was, is] as const])))
+}
+
 type PatchOptions = {
   /** Lines of context around a change. */
   context: number

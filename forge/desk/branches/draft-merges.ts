@@ -18,7 +18,7 @@
  * A clash whose other end equals the draft, or the base again, needs no choice: the draft is an ordinary one then.
  */
 import { markLength, marksLeft, mergeWithMarks } from '../../../core/git/conflict-marks.ts'
-import { changedFiles } from '../../../core/git/diffs.ts'
+import { renamedFiles } from '../../../core/git/diffs.ts'
 import { commonLines, mergeLines, mergeTrees } from '../../../core/git/merges.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
@@ -102,8 +102,8 @@ async function withOurNames(
   const origins = originsIn(ours)
   if (origins.size === 0) return { start, theirs, renames: [] }
   const [seen, there] = await Promise.all([
-    renamesSeen(objects, trees.base, trees.one),
-    renamesSeen(objects, trees.base, await writeDraftTree(objects, theirs)),
+    renamedFiles(objects.repository, trees.base, trees.one),
+    renamedFiles(objects.repository, trees.base, await writeDraftTree(objects, theirs)),
   ])
   const [starting, other] = [new Map(start.files), new Map(theirs.files)]
   const renames: Renamed[] = []
@@ -119,12 +119,6 @@ async function withOurNames(
   }
   if (renames.length === 0) return { start, theirs, renames }
   return { start: { ...start, files: starting }, theirs: { ...theirs, files: other }, renames }
-}
-
-/** The new name of each file that git detects as renamed, by its old one. */
-async function renamesSeen({ repository }: Objects, from: Oid, to: Oid): Promise<Map<Path, Path>> {
-  const files = await changedFiles(repository, from, to)
-  return new Map(files.flatMap(([was, is]) => (was === undefined || is === undefined ? [] : [[was, is] as const])))
 }
 
 /** The name that git gives a file that is in the way of a folder, by the id of its commit. */

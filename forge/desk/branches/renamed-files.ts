@@ -1,5 +1,5 @@
 /** Finds the current names of files for a window that was disconnected while they were renamed. */
-import { changedFiles } from '../../../core/git/diffs.ts'
+import { renamedFiles } from '../../../core/git/diffs.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import type { Renamed } from '../../operations.ts'
@@ -50,8 +50,7 @@ const after = (renames: readonly Renamed[], path: Path): Path =>
 async function renamesBetween(objects: Objects, from: Oid, to: Oid | undefined): Promise<Map<Path, Path>> {
   const commit = await objects.info(`${from}^{commit}`)
   if (!commit || to === undefined || to === from) return new Map()
-  const files = await changedFiles(objects.repository, from, to)
-  return new Map(files.flatMap(([was, is]) => (was === undefined || is === undefined ? [] : [[was, is] as const])))
+  return await renamedFiles(objects.repository, from, to)
 }
 
 /** The renames of files and folders in a branch since it was at a commit, oldest first. */
