@@ -14,7 +14,7 @@ import { allOf } from '../../core/together.ts'
 import type { Launcher } from '../language/launch.ts'
 import { Operations, type Recorded, type RefFilter } from '../operations.ts'
 import { materializedIn, removeLeftBehind } from '../vfs.ts'
-import { renameBranch, restoreBranch } from './branches/branch-operations.ts'
+import { followRename, isRenamedBy, renameBranch, restoreBranch } from './branches/branch-operations.ts'
 import { finishRenames } from './branches/branch-renames.ts'
 import type { BranchServices } from './branches/branch-work.ts'
 import {
@@ -201,13 +201,36 @@ export class Work implements AsyncDisposable {
     this.#tips = await tipsBelow(this.#repository, HEADS)
     const names = [...new Set([...before.keys(), ...this.#tips.keys()])]
     const moved = names.filter(name => before.get(name) !== this.#tips.get(name))
+    const followed = await this.#followRenames(before, moved)
     for (const name of moved) {
       const [was, is] = [before.get(name), this.#tips.get(name)]
       if (is !== undefined) this.branches.vanished.delete(name)
-      else if (was !== undefined) this.branches.vanished.set(name, was)
+      else if (was !== undefined && !followed.has(name)) this.branches.vanished.set(name, was)
       if (!this.branches.has(name)) this.#room.say({ say: 'branch', branch: name })
     }
     return moved
+  }
+
+  /**
+   * Follows the branches that another program has renamed, and gives their old names. One with a turn or a waiting merge
+   * counts as deleted.
+   */
+  async #followRenames(before: ReadonlyMap<string, Oid>, moved: readonly string[]): Promise<Set<string>> {
+    const followed = new Set<string>()
+    const made = moved.filter(name => !before.has(name))
+    for (const from of moved.filter(name => !this.#tips.has(name))) {
+      const tip = before.get(from)
+      for (const to of made.filter(name => this.#tips.get(name) === tip)) {
+        if (tip === undefined || !(await isRenamedBy(this.#repository, { from, to }))) continue
+        try {
+          await followRename(this.branches, { from, to }, tip)
+          followed.add(from)
+        } catch (error) {
+          if (!(error instanceof Failure)) this.#complain(error)
+        }
+      }
+    }
+    return followed
   }
 
   /** The branches with drafts or a waiting merge. */

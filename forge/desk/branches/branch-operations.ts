@@ -8,10 +8,10 @@ import { visible, visiblePath } from '../../../core/text.ts'
 import type { NewOperation } from '../../operations.ts'
 import { draftsRef, turnRef } from '../refs.ts'
 import { renameTransition } from './branch-renames.ts'
-import { type BranchWork, carryOutTransitions, type HeldBranch } from './branch-work.ts'
+import { type BranchWork, carryOutTransitions, type HeldBranch, isMove } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { putAside } from './moving-refs.ts'
-import { nameOfRef, type OpenBranches } from './open-branches.ts'
+import { nameOfRef, type OpenBranches, type Renaming } from './open-branches.ts'
 
 /** Creates a branch at a commit; without one, at the checked out commit. `tracks`: the ref of its upstream. */
 export async function newBranch(
@@ -155,6 +155,50 @@ export async function moveBranch(branches: OpenBranches, name: string, to: strin
   })
   await branches.refresh(to)
   for (const branch of [name, to]) branches.room.say({ say: 'branch', branch })
+}
+
+/**
+ * Follows a rename by another program, which has moved the ref, the configuration and the checkouts: the drafts and the
+ * open files of the branch come along. It is an operation, as if it had been done here. `tip`: the branch's commit.
+ */
+export async function followRename(branches: OpenBranches, { from, to }: Renaming, tip: Oid): Promise<void> {
+  const { checkouts, objects, say } = branches.room
+  const operation = { kind: 'rename branch', words: `rename the branch ${visiblePath(from)} to ${visiblePath(to)}` }
+  const heads = [
+    { ref: headRef(from), from: tip, to: undefined },
+    { ref: headRef(to), from: undefined, to: tip },
+  ]
+  const draftsAt = async () => (await objects.info(draftsRef(from)))?.oid
+  if (branches.has(from) || (await draftsAt()) !== undefined) {
+    const work = await branches.work(from)
+    await work.locked(async held => {
+      await verifyNoTurn(work)
+      work.verifyNotMerging()
+      await held.collect()
+      await held.writeDrafts()
+      const drafts = await draftsAt()
+      const moves = [
+        { ref: draftsRef(from), from: drafts, to: undefined },
+        { ref: draftsRef(to), from: undefined, to: drafts },
+      ].filter(isMove)
+      const arrive = async () => branches.rename(held, to)
+      await carryOutTransitions(branches.room, [{ moves, recorded: [...heads, ...moves], arrive }], operation)
+    })
+    await branches.refresh(to)
+  } else {
+    await carryOutTransitions(branches.room, [{ moves: [], recorded: heads, arrive: async () => undefined }], operation)
+    say({ say: 'renamed', branch: from, to })
+  }
+  await checkouts.renamed(from, to)
+  for (const branch of [from, to]) say({ say: 'branch', branch })
+}
+
+/** Whether a branch has its name by `git branch -m` from another one, which git writes into its reflog. */
+export async function isRenamedBy(repository: Repository, { from, to }: Renaming): Promise<boolean> {
+  const { stdout } = await run(repository, ['log', '-g', '-1', '--format=%gs', asText(headRef(to)), '--'], {
+    ok: 'any',
+  })
+  return stdout.toString('latin1').trimEnd() === `Branch: renamed ${headRef(from)} to ${headRef(to)}`
 }
 
 /** Describes an operation: its kind, its sentence for the user, and the operation that it undoes or redoes (`of`). */

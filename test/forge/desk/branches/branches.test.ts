@@ -97,6 +97,29 @@ test('a renamed branch keeps drafts, upstream and checkout, also when the rename
   )
 })
 
+test('a branch that git branch -m has renamed keeps its drafts and what is typed, and undo renames it back', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const editor = await edit(desk.work, 'main', 'a.txt')
+  await editor.type('draft\n')
+  await desk.git('branch', 'idle')
+  await desk.work.look()
+  await desk.git('branch', '-m', 'main', 'trunk')
+  await desk.git('branch', '-m', 'idle', 'lazy')
+  await desk.work.look()
+  expect(desk.news).toContainEqual({ say: 'renamed', branch: 'main', to: 'trunk' })
+  expect(desk.news).toContainEqual({ say: 'renamed', branch: 'idle', to: 'lazy' })
+  await editor.type('more\n')
+  expect(await textOf(desk.work, 'trunk', 'a.txt')).toContain('more')
+  expect((await desk.work.describeBranches()).map(({ name, drafts }) => [name, drafts])).toEqual([
+    ['lazy', []],
+    ['trunk', ['a.txt']],
+  ])
+  await desk.work.undo(undefined, 'trunk')
+  expect(await desk.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main')
+  expect(await textOf(desk.work, 'main', 'a.txt')).toContain('more')
+  expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/drafts')).toBe('refs/forge/drafts/main')
+})
+
 test('a deleted branch is restored with its drafts, by undo or by name, even after a garbage collection', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   await ask(desk.work, 'new branch', { branch: 'topic', from: null })
