@@ -35,7 +35,7 @@ export async function save(work: BranchWork, selection: Selection, message?: str
     const changes = asChanges(new Map(paths.map(path => [path, work.drafts.files.get(path)])))
     const after = withoutFiles(work.drafts, paths)
     const steps = await stepsOf(work, paths)
-    const words = `save ${namesOf(paths)} to ${visiblePath(work.name)}`
+    const words = `save ${namesOf(withoutOrigins(work.drafts, paths))} to ${visiblePath(work.name)}`
     const commit = { kind: 'save', words, message: message?.trim() || messageFor(steps), changes, after }
     return paths.length === 0 ? undefined : await commitTo(held, commit, signature)
   })
@@ -85,7 +85,7 @@ export async function discard(work: BranchWork, paths: readonly Path[]): Promise
       await held.writeDrafts()
       const after = withoutFiles(work.drafts, withWhatBelongs(work.drafts, paths))
       if (isSameDrafts(after, work.drafts)) return { gone: [] }
-      const words = `discard what was typed in ${namesOf(paths)} in ${visiblePath(work.name)}`
+      const words = `discard what was typed in ${namesOf(withoutOrigins(work.drafts, paths))} in ${visiblePath(work.name)}`
       const operation = await held.become({ drafts: after }, { kind: 'discard', words })
       return { gone: await missingIn(work.room.objects, work.drafts, paths), ...(operation && { operation }) }
     })
@@ -117,6 +117,13 @@ export async function stepsOf({ tip, drafts, room }: BranchWork, paths: readonly
     return { path, does: 'rename', from }
   })
   return [...moved, ...steps]
+}
+
+/** The paths without the old path of each rename whose new path is among them: a renamed file is one file. */
+export function withoutOrigins(drafts: Drafts, paths: readonly Path[]): Path[] {
+  const chosen = new Set(paths)
+  for (const [path, origin] of originsIn(drafts)) if (chosen.has(path)) chosen.delete(origin)
+  return [...chosen]
 }
 
 const namesOf = (paths: readonly Path[]): string =>

@@ -9,7 +9,7 @@ import { many, visiblePath } from '../../../core/text.ts'
 import type { Change, Part } from '../contract/values.ts'
 import { changesBetween } from '../reading/changes.ts'
 import { treeBefore } from '../reading/history.ts'
-import { commitTo, stepsOf } from './branch-commits.ts'
+import { commitTo, stepsOf, withoutOrigins } from './branch-commits.ts'
 import type { BranchWork } from './branch-work.ts'
 import { withoutUnused } from './draft-renames.ts'
 import { asChanges, filesBetween, isSameDrafts, verifyNoClash } from './drafts.ts'
@@ -83,8 +83,9 @@ export async function saveParts(work: BranchWork, parts: readonly Part[], messag
     }
     const steps = await stepsOf(work, paths)
     const name = visiblePath(work.name)
+    const count = many(withoutOrigins(work.drafts, paths).length, 'file')
     const commit = {
-      ...{ kind: 'save', words: `save some changes of ${many(paths.length, 'file')} to ${name}` },
+      ...{ kind: 'save', words: `save some changes of ${count} to ${name}` },
       ...{ message: message?.trim() || messageFor(steps), changes: asChanges(files) },
       after: withoutUnused({ ...work.drafts, files: left }),
     }

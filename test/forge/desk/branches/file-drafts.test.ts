@@ -46,6 +46,19 @@ test('a reply to a new file, a rename or a deletion means that it survives the e
   expect(await desk.git('show', '--format=', '--name-status', '-M', 'main')).toBe('R100\tlib/one.ts\tsrc/one.ts')
 })
 
+test('the name of an operation counts a rename as one file, whose name is the new one', async () => {
+  await using desk = await makeDesk({ files: { ...FILES, 'lib/three.ts': `3\n${LINES}` }, bare: true })
+  await move(desk, ['lib', 'src'])
+  await saveIn(desk.work, 'main')
+  expect(await desk.work.undoable('main')).toEqual({ undo: 'save 3 files to main' })
+  await move(desk, ['a.txt', 'c.txt'])
+  await saveIn(desk.work, 'main')
+  expect(await desk.work.undoable('main')).toEqual({ undo: 'save c.txt to main' })
+  await move(desk, ['c.txt', 'd.txt'])
+  await ask(desk.work, 'discard', { ...main, paths: ['c.txt', 'd.txt'] })
+  expect(await desk.work.undoable('main')).toMatchObject({ undo: 'discard what was typed in d.txt in main' })
+})
+
 test('saving a renamed file saves both of its paths, however much of it was typed since', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   await move(desk, ['a.txt', 'c.txt'])
