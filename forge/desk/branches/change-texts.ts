@@ -1,15 +1,24 @@
 /** Changes the texts of several files of a branch: drafts of all of them, by one operation. */
 import { Failure } from '../../../core/failure.ts'
 import { oidOf } from '../../../core/git/objects.ts'
-import type { Oid, Path } from '../../../core/git/repository.ts'
+import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { entryAt } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { allOf } from '../../../core/together.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
 import { whyFiltered } from '../reading/filters.ts'
-import { decodeText, encode, showWithoutText, whyReadOnly } from '../reading/text.ts'
+import { decodeText, encode, type Form, showWithoutText, whyReadOnly } from '../reading/text.ts'
 import type { BranchWork } from './branch-work.ts'
-import { contentIn, type DraftFile, type Drafts, entryIn, entryInTip, isSameDrafts, verifyNoClash } from './drafts.ts'
+import {
+  contentIn,
+  type DraftFile,
+  type Drafts,
+  entryIn,
+  entryInTip,
+  isSameDrafts,
+  verifyNoClash,
+  whyClashing,
+} from './drafts.ts'
 
 /** A file to change. `change` gives its new text; undefined where the edits do not fit. `count`: how many edits. */
 export interface FileChange {
@@ -79,20 +88,16 @@ interface ChangedFile {
 
 /** A file with its edits made; or why it can't be edited. */
 async function changedFile(
-  { room, drafts }: BranchWork,
+  work: BranchWork,
   { tree, hasChanged }: TextChanges,
   { path, count, change }: FileChange,
 ): Promise<ChangedFile | Skipped> {
-  const { objects, filters } = room
+  const { drafts } = work
+  const { objects } = work.room
   const [entry, before] = await Promise.all([entryIn(objects, drafts, path), entryAt(objects, tree, path)])
   if (!entry || entry.oid !== before?.oid || entry.mode !== before.mode) throw hasChanged(path)
-  const content = await contentIn(objects, drafts, path, entry)
-  const filter = await filters.of(drafts.tip, path)
-  if (filter !== undefined) return { path, why: whyFiltered(path, filter) }
-  const decoded = content?.bytes && !showWithoutText(path, entry, content) ? decodeText(content.bytes) : undefined
-  if (!content || !decoded) return { path, why: `${visiblePath(path)} is not text in UTF-8, so it can’t be edited.` }
-  const tooLarge = whyReadOnly(path, content.size)
-  if (tooLarge !== undefined) return { path, why: tooLarge }
+  const decoded = await editableText(work, path, entry)
+  if ('why' in decoded) return { path, why: decoded.why }
   const text = change(decoded.text)
   if (text === undefined) throw hasChanged(path)
   if (text.includes('\0') || !text.isWellFormed())
@@ -102,6 +107,36 @@ async function changedFile(
     return { path, why: `${visiblePath(path)} would have more than 2 MB, and is left as it is.` }
   const oid = oidOf(objects.repository.format, { type: 'blob', bytes })
   return { path, file: { mode: entry.mode, oid, bytes }, count }
+}
+
+/** The text of a file; or why it can't be edited, as a sentence. */
+async function editableText(
+  { room: { objects, filters }, drafts }: BranchWork,
+  path: Path,
+  entry: NonNullable<Entry>,
+): Promise<(Form & { text: string }) | { why: string }> {
+  const filter = await filters.of(drafts.tip, path)
+  if (filter !== undefined) return { why: whyFiltered(path, filter) }
+  const content = await contentIn(objects, drafts, path, entry)
+  const tooLarge = content && whyReadOnly(path, content.size)
+  if (tooLarge !== undefined) return { why: tooLarge }
+  const decoded = content?.bytes && !showWithoutText(path, entry, content) ? decodeText(content.bytes) : undefined
+  return decoded ?? { why: `${visiblePath(path)} is not text in UTF-8, so it can’t be edited.` }
+}
+
+/** Why files of a branch can't be edited, as sentences, by path: files that can, and those that are gone, are missing. */
+export async function whyNotEditable(work: BranchWork, paths: readonly Path[]): Promise<Map<Path, string>> {
+  const { drafts, room } = work
+  const reasons = await allOf(
+    paths.map(async (path): Promise<[Path, string][]> => {
+      const clash = whyClashing(drafts, path)
+      if (clash !== undefined) return [[path, clash]]
+      const entry = await entryIn(room.objects, drafts, path)
+      const decoded = entry && (await editableText(work, path, entry))
+      return decoded && 'why' in decoded ? [[path, decoded.why]] : []
+    }),
+  )
+  return new Map(reasons.flat())
 }
 
 /** The drafts with new content for some files. A file that is as it was saved is no draft. */

@@ -126,7 +126,7 @@ export async function contentIn(
 }
 
 /** Why a file can't be saved or edited; undefined if it can. */
-function whyClashing({ clashes }: Drafts, path: Path): string | undefined {
+export function whyClashing({ clashes }: Drafts, path: Path): string | undefined {
   const clash = clashes.get(path)
   if (!clash || !isOpen(clash)) return undefined
   const name = visiblePath(path)

@@ -34,8 +34,17 @@ export const News = v.variant('say', [
   say('checkout left behind', LeftBehind.entries),
   /** A checkout that was left behind has followed the branch. */
   say('checkout follows', { branch: Branch }),
-  /** Matches of a search that is running. */
-  say('found', { search: Count, matches: v.array(Match), isDone: v.boolean(), isCut: v.boolean() }),
+  /**
+   * Matches of a search that is running. `readOnly`: files with matches that can't be edited, with the reason, in a
+   * search for what is to be replaced; their matches are left out.
+   */
+  say('found', {
+    search: Count,
+    matches: v.array(Match),
+    readOnly: v.optional(v.array(v.object({ path: Path, why: v.string() }))),
+    isDone: v.boolean(),
+    isCut: v.boolean(),
+  }),
   /** The problems of an open file have changed: those in this version of its text. */
   say('problems', { branch: Branch, path: Path, version: Count, problems: v.array(Problem) }),
   /** The state of a language server has changed, of the files that it is for (by the ends of their names). */

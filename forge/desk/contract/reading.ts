@@ -139,8 +139,8 @@ export const readingQuestions = {
   ),
   /**
    * Starts a search. The matches come as `found` news with the search's number. `files`: path filters, such as `*.ts,
-   * !test`. `wholeLines`: only far longer lines are cut, since a replacement needs the whole line. In the reply,
-   * `tree` is the searched tree.
+   * !test`. `wholeLines`: only far longer lines are cut, since a replacement needs the whole line, and files of
+   * a branch that can't be edited are left out: the news name them. In the reply, `tree` is the searched tree.
    */
   'find text': question(
     {

@@ -18,6 +18,7 @@ import { errorInWords, type Window } from '../server/window.ts'
 import { changesBetween } from './changes.ts'
 import { editorConfigOf } from './editor-config.ts'
 import { FileFinder } from './find.ts'
+import { findEditable, type ReadOnlyFile } from './find-editable.ts'
 import { type DraftRenames, listFolder } from './folders.ts'
 import {
   commitByDigits,
@@ -52,6 +53,8 @@ export interface Branches {
   headOf: (branch: string) => Promise<Oid | undefined>
   /** The path of a file of a branch in its last commit, before renames that are drafts. */
   savedPath: (branch: string, path: Path) => Promise<Path>
+  /** Why files of a branch can't be edited, by path; files that can are missing. */
+  whyNotEditable: (branch: string, paths: readonly Path[]) => Promise<ReadonlyMap<Path, string>>
   /** How the context of a branch's AI contains files. */
   contextOf: (branch: string, paths: readonly Path[]) => Promise<ReadonlyMap<Path, FolderEntry['context']>>
 }
@@ -227,16 +230,19 @@ export class Reading implements AsyncDisposable {
     const { matchWord = false, ...question } = asked
     const wanted = await textSearch(this.objects.repository, { ...question, matchWord, tree })
     const { search, signal } = window.beginToFind()
-    const found = (matches: Match[], isDone: boolean, isCut: boolean) =>
-      window.tell({ say: 'found', search, matches, isDone, isCut })
+    const found = (matches: Match[], isDone: boolean, isCut: boolean, readOnly?: ReadOnlyFile[]) =>
+      window.tell({ say: 'found', search, matches, isDone, isCut, ...(readOnly && { readOnly }) })
+    const { repository } = this.objects
     const look = async () => {
       try {
-        const { isCut } = await findText(this.objects.repository, wanted, {
-          signal,
-          onFound: it => found(it, false, false),
-          pathspecs,
-          ...(wholeLines && { maxLineChars: MAX_REPLACED_LINE_CHARS }),
-        })
+        const { isCut } =
+          wholeLines && at.kind === 'branch'
+            ? await findEditable(repository, wanted, {
+                ...{ signal, pathspecs, maxLineChars: MAX_REPLACED_LINE_CHARS },
+                whyNotEditable: paths => this.branches.whyNotEditable(at.branch, paths),
+                onFound: (matches, readOnly) => found(matches, false, false, readOnly),
+              })
+            : await findText(repository, wanted, { signal, pathspecs, onFound: it => found(it, false, false) })
         found([], true, isCut)
       } catch (error) {
         found([], true, true)

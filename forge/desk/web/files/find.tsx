@@ -28,6 +28,7 @@ const MAX_CHARACTERS_AFTER = 240
 
 type Row =
   | { kind: 'file'; path: string; count: number; hits: readonly Hit[] }
+  | { kind: 'read-only'; path: string; why: string }
   | { kind: 'match'; match: Match }
   | { kind: 'hit'; hit: Hit }
 
@@ -39,7 +40,11 @@ export function Find({ tab }: { tab: Tab }) {
   const { hits } = search.hits.value
   const matches = search.matches.value
   useRepeated(page, search, branch)
-  const rows = useMemo(() => (isReplacing ? hitRows(hits) : matchRows(matches)), [isReplacing, hits, matches])
+  const readOnly = search.readOnly.value
+  const rows = useMemo(
+    () => (isReplacing ? [...hitRows(hits), ...readOnlyRows(readOnly)] : matchRows(matches)),
+    [isReplacing, hits, matches, readOnly],
+  )
   return (
     <div class="finding">
       <FindBar search={search} canReplace={branch !== undefined} />
@@ -222,11 +227,13 @@ function Said({ search, isReplacing, files }: SaidProps) {
 function foundWords(search: TextSearch, isReplacing: boolean, files: number): string {
   const { matches, isRunning, isCut, found } = search
   if (found.value === undefined) return 'Results come as they are found.'
-  if (matches.value.length === 0 && !isRunning.value) return 'No results'
+  const readOnly = isReplacing ? search.readOnly.value.length : 0
+  if (matches.value.length + readOnly === 0 && !isRunning.value) return 'No results'
   const { hits, tooLong, unread } = search.hits.value
   const count = isReplacing ? plural(hits.length, 'match', 'matches') : plural(matches.value.length, 'line')
   const notes = [
     isCut.value ? 'There are more results: narrow the search.' : '',
+    readOnly > 0 ? `${plural(readOnly, 'file')} left out: read-only.` : '',
     isReplacing && tooLong > 0 ? `${plural(tooLong, 'line')} left out: too long to replace in.` : '',
     isReplacing && unread > 0
       ? `${plural(unread, 'match', 'matches')} left out: browsers read the expression differently.`
@@ -242,7 +249,7 @@ function Results({ tab, rows }: { tab: Tab; rows: Row[] }) {
   const { active } = search
   const list = usePlace<HTMLDivElement>('list')
   const open = (row: Row | undefined, isPreview = false) => {
-    if (row?.kind === 'file') openFile(page, tab, row.path, isPreview)
+    if (row?.kind === 'file' || row?.kind === 'read-only') openFile(page, tab, row.path, isPreview)
     else if (row?.kind === 'hit') openLine(page, tab, row.hit.path, row.hit.line, [row.hit.from, row.hit.to], isPreview)
     else if (row) openLine(page, tab, row.match.path, row.match.line, row.match.ranges[0], isPreview)
   }
@@ -306,6 +313,8 @@ function RowContent({ row }: { row: Row }) {
   switch (row.kind) {
     case 'file':
       return <FileLine path={row.path} count={row.count} />
+    case 'read-only':
+      return <ReadOnlyLine path={row.path} why={row.why} />
     case 'match':
       return <MatchLine match={row.match} />
     case 'hit':
@@ -335,6 +344,18 @@ function FileLine({ path, count }: { path: string; count: number }) {
     <>
       <Path of={path} />
       <span class="meta">{count}</span>
+    </>
+  )
+}
+
+/** A file with matches that can't be edited, and the reason. */
+function ReadOnlyLine({ path, why }: { path: string; why: string }) {
+  return (
+    <>
+      <Path of={path} />
+      <span class="meta cut" title={why}>
+        {why}
+      </span>
     </>
   )
 }
@@ -396,6 +417,9 @@ function matchRows(matches: Match[]): Row[] {
     ...found.map((match): Row => ({ kind: 'match', match })),
   ])
 }
+
+const readOnlyRows = (files: TextSearch['readOnly']['value']): Row[] =>
+  files.map(({ path, why }) => ({ kind: 'read-only', path, why }))
 
 function hitRows(hits: readonly Hit[]): Row[] {
   const byFile = Map.groupBy(hits, ({ path }) => path)

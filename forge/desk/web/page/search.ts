@@ -7,6 +7,7 @@ import type { Connection } from '../ui/socket.ts'
 import { afterReplacing, editsOf, type Hit, type Hits, hitsOf, type Replacing, sameHits } from './replacing.ts'
 
 type Found = Extract<News, { say: 'found' }>
+type ReadOnlyFile = NonNullable<Found['readOnly']>[number]
 
 /** At most this many matches are kept; above that, the list is marked as cut. */
 const MAX_MATCHES = 20_000
@@ -34,6 +35,8 @@ export class TextSearch {
   /** The words and options with which the shown matches were found; their replacements are made with these. */
   readonly asked = signal<Pick<Replacing, 'words' | 'isRegex' | 'matchCase'> | undefined>(undefined)
   readonly matches = signal<Match[]>([])
+  /** The files with matches that can't be edited: their matches are left out when they are to be replaced. */
+  readonly readOnly = signal<readonly ReadOnlyFile[]>([])
   readonly isRunning = signal(false)
   readonly isCut = signal(false)
   readonly problem = signal<string | undefined>(undefined)
@@ -82,6 +85,7 @@ export class TextSearch {
     this.#replacesShown = kept !== undefined
     if (!kept) {
       this.matches.value = []
+      this.readOnly.value = []
       this.leftOut.value = new Set()
     }
     this.isCut.value = false
@@ -175,10 +179,12 @@ export class TextSearch {
   }
 
   #take(found: Found): void {
-    const before = this.#replacesShown ? [] : this.matches.peek()
-    if (!this.#replacesShown || found.matches.length > 0 || found.isDone) {
+    const [before, readOnly] = this.#replacesShown ? [[], []] : [this.matches.peek(), this.readOnly.peek()]
+    const added = found.readOnly ?? []
+    if (!this.#replacesShown || found.matches.length + added.length > 0 || found.isDone) {
       this.#replacesShown = false
       batch(() => {
+        this.readOnly.value = [...readOnly, ...added]
         this.matches.value = [...before, ...found.matches].slice(0, MAX_MATCHES)
         if (this.#kept.length > 0) this.leftOut.value = sameHits(this.#kept, this.hits.value.hits)
       })

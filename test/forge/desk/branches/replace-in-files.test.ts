@@ -30,7 +30,10 @@ async function makeDesk(files: Files, format: 'sha1' | 'sha256' = 'sha1') {
     const matches = window.news.flatMap((news): Match[] => {
       return news.say === 'found' && news.search === search ? news.matches : []
     })
-    return { tree, matches, ...hitsOf(matches, { ...question, replacement }) }
+    const readOnly = window.news.flatMap(news => {
+      return news.say === 'found' && news.search === search ? (news.readOnly ?? []) : []
+    })
+    return { tree, matches, readOnly, ...hitsOf(matches, { ...question, replacement }) }
   }
   const replace = async ({ tree, hits }: Awaited<ReturnType<typeof searchFor>>) =>
     (await window.ask({
@@ -140,12 +143,25 @@ describe('a replacement in files', () => {
     )
     const found = await it.searchFor({ words: 'cat', replacement: 'dog' })
     expect(found.tooLong).toBe(1)
-    const { files, skipped } = await it.replace(found)
-    expect(files).toBe(1)
-    expect(skipped.map(({ path }) => path)).toEqual(['b.big'])
+    expect(found.readOnly.map(({ path }) => path)).toEqual(['b.big'])
+    expect(await it.replace(found)).toEqual({ files: 1, edits: 1, skipped: [] })
     expect(await it.textOf('a.ts')).toBe('dog\n')
     const half = await it.searchFor({ words: 'dog', replacement: '\ud800' })
     expect(await it.replace(half).catch(String)).toContain('a character that no text file can contain')
+  })
+
+  test('is offered for the lines that can be edited alone, and others do not use up the limit', async () => {
+    await using it = await makeDesk({
+      'a/big.txt': 'a cat among others\n'.repeat(120_000),
+      'b.ts': 'cat\n',
+    })
+    const found = await it.searchFor({ words: 'cat', replacement: 'dog' })
+    expect(found.hits.map(({ path }) => path)).toEqual(['b.ts'])
+    expect(found.readOnly).toEqual([
+      { path: 'a/big.txt', why: 'a/big.txt has 2.2 MB: files of more than 2 MB are shown and not edited.' },
+    ])
+    expect(await it.replace(found)).toEqual({ files: 1, edits: 1, skipped: [] })
+    expect(await it.textOf('b.ts')).toBe('dog\n')
   })
 
   test('refuses path filters that no repository has', async () => {

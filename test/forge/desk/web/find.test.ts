@@ -96,6 +96,22 @@ describe.skipIf(!hasBrowser)('a search in files', () => {
     await desk.isText('main', 'src/b.ts', text => text.includes('export const three = lease(2)'))
   })
 
+  test('lists files that can’t be edited with the reason, and replaces in the others', async () => {
+    await desk.commit('main', { 'docs/big.txt': 'lease, and what belongs to it\n'.repeat(80_000) })
+    await page.keyboard.press('Control+Shift+h')
+    await page.keyboard.type('lease')
+    await field('Replace in files').fill('claim')
+    await status('8 matches in 3 files. 1 file left out: read-only.')
+    const big = page.getByRole('option').filter({ hasText: 'big.txt' })
+    await big.getByText('docs/big.txt has 2.3 MB: files of more than 2 MB are shown and not edited.').waitFor()
+    expect(await big.getAttribute('aria-checked')).toBe(null)
+    expect(await findings(page)).toEqual([])
+    await page.getByRole('button', { name: 'Replace 8' }).click()
+    await page.getByRole('paragraph').getByText('Replaced 8 matches in 3 files').waitFor()
+    await desk.isText('main', 'docs/lease.md', '# claim\n')
+    await status('0 matches in 0 files. 1 file left out: read-only.')
+  })
+
   test('finds whole words', async () => {
     await page.keyboard.press('Control+Shift+f')
     await page.keyboard.type('leas')
