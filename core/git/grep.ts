@@ -1,4 +1,5 @@
 /** Searches text in all files of a tree: lines with given words, or matching a regular expression. */
+import { isUtf8 } from 'node:buffer'
 import { availableParallelism } from 'node:os'
 import { Failure } from '../failure.ts'
 import { visible } from '../text.ts'
@@ -7,7 +8,7 @@ import { GitError, MANY_BLOBS, run } from './run.ts'
 import { emptyTree } from './trees.ts'
 
 /**
- * A matching line, counted from 1, and the ranges of its matches. A long line is cut around its first match: `isCut`.
+ * A matching line, counted from 1, and the ranges of its matches (none for matches of no character, as of `^$`). A long line is cut around its first match: `isCut`.
  */
 export type GrepMatch = { path: Path; line: number; text: string; ranges: [number, number][]; isCut?: true }
 
@@ -241,17 +242,22 @@ class MatchReader {
 
   #match(coloured: string): Omit<GrepMatch, 'path' | 'line'> {
     const parts = coloured.replace(/\r$/, '').split(this.#start)
-    let text = asText(parts[0] ?? '')
+    // A line that is not UTF-8 is shown as the file is: by a guess.
+    const decode = isUtf8(Buffer.from(coloured, 'latin1')) ? asText : asGuessed
+    let text = decode(parts[0] ?? '')
     const ranges: [number, number][] = []
     for (const part of parts.slice(1)) {
       const end = part.indexOf('\x1b[m')
-      const hit = asText(end < 0 ? part : part.slice(0, end))
+      const hit = decode(end < 0 ? part : part.slice(0, end))
       if (hit !== '' && ranges.length < MAX_RANGES_PER_LINE) ranges.push([text.length, text.length + hit.length])
-      text += hit + (end < 0 ? '' : asText(part.slice(end + 3)))
+      text += hit + (end < 0 ? '' : decode(part.slice(end + 3)))
     }
     return shorten(text, ranges, this.maxLineChars)
   }
 }
+
+/** Bytes of a single-byte encoding, one character per byte, as text. */
+const asGuessed = (bytes: string): string => new TextDecoder('windows-1252').decode(Buffer.from(bytes, 'latin1'))
 
 /** Cuts a long line around its first match. */
 function shorten(text: string, ranges: [number, number][], maxChars: number): Omit<GrepMatch, 'path' | 'line'> {

@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { Match } from '../../contract/reading.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
-import type { Hit } from '../page/replacing.ts'
+import { type Hit, hasLineEnd } from '../page/replacing.ts'
 import { settle } from '../page/saving.ts'
 import type { TextSearch } from '../page/search.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
@@ -25,6 +25,9 @@ const SEARCH_DELAY_MS = 200
 const MAX_CHARACTERS_BEFORE = 40
 /** At most this many characters of a line are shown from the start of its first match on. */
 const MAX_CHARACTERS_AFTER = 240
+
+/** Why an expression with a line end finds nothing. */
+const BY_LINE = 'A search in files goes line by line: \\n matches nothing.'
 
 type Row =
   | { kind: 'file'; path: string; count: number; hits: readonly Hit[] }
@@ -225,14 +228,17 @@ function Said({ search, isReplacing, files }: SaidProps) {
 }
 
 function foundWords(search: TextSearch, isReplacing: boolean, files: number): string {
-  const { matches, isRunning, isCut, found } = search
+  const { matches, isRunning, isCut, found, asked } = search
   if (found.value === undefined) return 'Results come as they are found.'
+  const isByLine = asked.value?.isRegex && hasLineEnd(asked.value.words)
   const readOnly = isReplacing ? search.readOnly.value.length : 0
-  if (matches.value.length + readOnly === 0 && !isRunning.value) return 'No results'
+  if (matches.value.length + readOnly === 0 && !isRunning.value)
+    return isByLine ? `No results. ${BY_LINE}` : 'No results'
   const { hits, tooLong, unread } = search.hits.value
   const count = isReplacing ? plural(hits.length, 'match', 'matches') : plural(matches.value.length, 'line')
   const notes = [
     isCut.value ? 'There are more results: narrow the search.' : '',
+    isByLine ? BY_LINE : '',
     readOnly > 0 ? `${plural(readOnly, 'file')} left out: read-only.` : '',
     isReplacing && tooLong > 0 ? `${plural(tooLong, 'line')} left out: too long to replace in.` : '',
     isReplacing && unread > 0

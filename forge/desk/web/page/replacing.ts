@@ -44,6 +44,7 @@ const BOM = '\ufeff'
 export function hitsOf(matches: readonly Match[], replacing: Replacing): Hits {
   const insertFor = replacementFor(replacing)
   if (typeof insertFor === 'string') return { hits: [], problem: insertFor, tooLong: 0, unread: 0 }
+  const emptyIn = emptyMatchIn(replacing)
   const hits: Hit[] = []
   let tooLong = 0
   let unread = 0
@@ -55,7 +56,10 @@ export function hitsOf(matches: readonly Match[], replacing: Replacing): Hits {
     // A byte order mark is no part of the text.
     const shift = line === 1 && whole.startsWith(BOM) ? 1 : 0
     const text = whole.slice(shift)
-    for (const [start, end] of ranges) {
+    const empty = ranges.length === 0 ? emptyIn(text) : undefined
+    if (ranges.length === 0 && empty === undefined) unread++
+    const all = empty === undefined ? ranges : [[empty + shift, empty + shift] as const]
+    for (const [start, end] of all) {
       const [from, to] = [Math.max(0, start - shift), end - shift]
       const insert = insertFor(text, from, to)
       if (insert === undefined) unread++
@@ -95,6 +99,28 @@ function replacementFor({
     })
   }
 }
+
+/**
+ * Makes the function that finds where a line has its first match of no character, as of `^$`: git marks only others.
+ * It gives undefined if the browser's regular expression has no such match.
+ */
+function emptyMatchIn({ words, isRegex, matchCase }: Replacing): (text: string) => number | undefined {
+  if (!isRegex) return () => undefined
+  let expression: RegExp
+  try {
+    expression = new RegExp(words, `u${matchCase ? '' : 'i'}`)
+  } catch {
+    return () => undefined
+  }
+  return text => {
+    const match = expression.exec(text)
+    return match?.[0] === '' ? match.index : undefined
+  }
+}
+
+/** Whether a regular expression asks for a line end (`\\n`), outside of a class of characters such as `[^\\n]`. */
+export const hasLineEnd = (expression: string): boolean =>
+  /\\n/.test(expression.replace(/\\\\/g, '').replace(/(?<!\\)\[(?:\\.|[^\]\\])*\]/g, ''))
 
 /**
  * The text that `$` and some digits stand for: `$12` is the twelfth group if there are as many, else the first one and

@@ -198,6 +198,17 @@ describe('a search for text', () => {
     expect(await lines('--help')).toEqual([])
   })
 
+  test('shows a line that is not UTF-8 as its file is shown, and marks the match in it', async () => {
+    await using it = await makeDesk({ 'a.txt': 'no\n' })
+    const oid = await blobOf(it.place.path, Buffer.from('un caf\xe9 l\xe0\r\n', 'latin1'))
+    const tree = await gitWith(it.place.path, ['mktree'], `100644 blob ${oid}\tlatin.txt\n`)
+    const now = '<a@example.com> 1 +0000'
+    const raw = `tree ${tree}\nauthor A ${now}\ncommitter A ${now}\n\nLatin\n`
+    const made = await gitWith(it.place.path, ['hash-object', '-t', 'commit', '-w', '--stdin'], raw)
+    const { matches } = await find(it.window, 'l', { at: { kind: 'commit', commit: made } })
+    expect(matches).toEqual([{ path: 'latin.txt', line: 1, text: 'un café là', ranges: [[8, 9]] }])
+  })
+
   test('is not misled by a file that imitates its separators', async () => {
     await using it = await makeDesk({ 'a.txt': '\u001b[31mfake\u001b[m foo \u001b[38;2;1;2;3mx\u001b[m\n' })
     const [match] = (await find(it.window, 'foo')).matches

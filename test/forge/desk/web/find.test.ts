@@ -112,6 +112,22 @@ describe.skipIf(!hasBrowser)('a search in files', () => {
     await status('0 matches in 0 files. 1 file left out: read-only.')
   })
 
+  test('replaces empty lines, and says that a line end is not found', async () => {
+    await page.keyboard.press('Control+Shift+h')
+    await page.getByRole('button', { name: 'Regular expression' }).click()
+    await field('Find in files').fill('^$')
+    await field('Replace in files').fill('// nothing')
+    await field('Files to search').fill('*.ts')
+    await status('2 matches in 2 files')
+    await page.getByRole('button', { name: 'Replace 2' }).click()
+    await desk.isText('main', 'src/a.ts', "import { lease } from './lease'\n// nothing\nexport const one = lease(1)\n")
+    await field('Find in files').fill(String.raw`lease'\nexport`)
+    await status(String.raw`No results. A search in files goes line by line: \n matches nothing.`)
+    await field('Find in files').fill(String.raw`lease'[^\n]*|\\no`)
+    // Without the sentence.
+    await page.getByRole('status').getByText('2 matches in 2 files', { exact: true }).waitFor()
+  })
+
   test('finds whole words', async () => {
     await page.keyboard.press('Control+Shift+f')
     await page.keyboard.type('leas')
