@@ -1,9 +1,10 @@
 /** Lists a folder, one level at a time. */
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
-import type { Oid, Path } from '../../../core/git/repository.ts'
+import { asText, type Oid, type Path } from '../../../core/git/repository.ts'
 import { isFolder, parseTree, readTree, type TreeEntry } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
+import { compareNames } from '../contract/name-order.ts'
 import type { FolderEntry } from '../contract/reading.ts'
 import type { FolderPlace } from './place.ts'
 
@@ -21,7 +22,7 @@ export interface DraftRenames {
 export const NO_RENAMES: DraftRenames = { origins: new Map(), folders: new Map() }
 
 /**
- * Lists a folder: folders first, then by name. `draft` says what is unsaved. Deleted files are listed, but not the old
+ * Lists a folder: folders first, then by name ({@link compareNames}). `draft` says what is unsaved. Deleted files are listed, but not the old
  * paths of renamed ones.
  */
 export async function listFolder(
@@ -51,11 +52,11 @@ export async function listFolder(
     const from = (mode === '040000' ? renames.folders : renames.origins).get(at)
     return from === undefined ? { draft: 'added' } : { draft: 'renamed', from }
   }
-  const order = ({ mode, name }: { mode: string; name: string }) => `${mode === '040000' ? 0 : 1}${name}`
+  const isFile = ({ mode }: TreeEntry) => Number(mode !== '040000')
   return entries
-    .map(entry => [order(entry), { name: entry.name, mode: entry.mode, ...stateOf(entry) }] as const)
-    .sort(([a], [b]) => (a < b ? -1 : 1))
-    .map(([, entry]) => entry)
+    .map(entry => ({ entry, text: asText(entry.name) }))
+    .sort((one, other) => isFile(one.entry) - isFile(other.entry) || compareNames(one.text, other.text))
+    .map(({ entry }) => ({ name: entry.name, mode: entry.mode, ...stateOf(entry) }))
 }
 
 /** Lists the entries of a folder; undefined if there is no such folder. */

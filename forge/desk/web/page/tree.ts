@@ -1,9 +1,10 @@
 /** The file tree of a branch or a commit: the folders loaded so far, the open ones, and the rows. */
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
+import { compareNames } from '../../contract/name-order.ts'
 import { pathAfter } from '../../contract/paths.ts'
 import type { FolderEntry } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
-import { baseName, folderOf, foldersAbove, joinPath } from '../ui/names.ts'
+import { baseName, folderOf, foldersAbove, joinPath, readable } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { TypeAhead } from '../ui/type-ahead.ts'
 
@@ -240,8 +241,11 @@ function rowsOfFiles(files: readonly string[]): TreeRow[] {
       children.set(folder, siblings.set(path, path === file && !siblings.get(path) ? false : path !== file))
     }
   const append = (rows: TreeRow[], folder: string, depth: number): TreeRow[] => {
-    const order = ([path, isFolder]: [string, boolean]) => `${isFolder ? 0 : 1}${path}`
-    const sorted = [...(children.get(folder) ?? [])].sort((one, other) => (order(one) < order(other) ? -1 : 1))
+    const nameOf = (path: string) => readable(baseName(path))
+    const sorted = [...(children.get(folder) ?? [])].sort(
+      ([one, isFolder], [other, isOtherFolder]) =>
+        Number(isOtherFolder) - Number(isFolder) || compareNames(nameOf(one), nameOf(other)),
+    )
     for (const [index, [path, isFolder]] of sorted.entries()) {
       const kind = isFolder ? ('folder' as const) : ('file' as const)
       const place = { position: index + 1, siblings: sorted.length }

@@ -1,6 +1,6 @@
 /** Reading: folders, files by name, text, changes, history, with drafts and with hostile content. */
 import { describe, expect, test } from 'bun:test'
-import { asBytes } from '../../../../core/git/repository.ts'
+import { asBytes, asText } from '../../../../core/git/repository.ts'
 import type { CommitRow, FolderEntry } from '../../../../forge/desk/contract/reading.ts'
 import type { Done } from '../../../../forge/desk/contract/steps.ts'
 import type { At, Change } from '../../../../forge/desk/contract/values.ts'
@@ -75,6 +75,28 @@ describe('a listed folder', () => {
     expect(await folder(it.window, 'z/deep')).toEqual([{ name: 'c.txt', mode: '100644', draft: 'changed' }])
     expect(await folder(it.window, 'z/deep', { kind: 'commit', commit: it.tip })).toEqual([
       { name: 'c.txt', mode: '100644' },
+    ])
+  })
+
+  test('is sorted without regard to case, by the value of digits, and with é near e', async () => {
+    const names = [
+      '.git-blame',
+      '_x.py',
+      'CHANGES.rst',
+      'con.txt',
+      'Con.txt',
+      'e.txt',
+      'é.txt',
+      'f2',
+      'f10',
+      'README.md',
+    ]
+    const files = Object.fromEntries(names.map(name => [name, '']))
+    await using it = await makeDesk({ ...files, 'Zoo/a': '', 'lib10/a': '', 'lib9/a': '' })
+    const listed = (await folder(it.window)).map(({ name }) => asText(name))
+    expect(listed).toEqual([
+      ...['lib9', 'lib10', 'Zoo'],
+      ...['_x.py', '.git-blame', 'CHANGES.rst', 'con.txt', 'Con.txt', 'e.txt', 'é.txt', 'f2', 'f10', 'README.md'],
     ])
   })
 
