@@ -5,6 +5,7 @@ import type { RefName } from '../../../core/git/refs.ts'
 import { asText, fields, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { visiblePath } from '../../../core/text.ts'
+import { whyNoName } from './ref-names.ts'
 
 export const HEADS = 'refs/heads/'
 export const headRef = (branch: string): RefName => `${HEADS}${branch}`
@@ -67,10 +68,8 @@ export async function cameIn(repository: Repository, from: Oid, to: Oid): Promis
 /** Throws a {@link Failure} if git does not accept the name, or not beside the existing branches. */
 export function verifyBranchName(name: string, others: readonly string[]): void {
   const words = visiblePath(name)
-  if (!isRefName(headRef(name)) || name.startsWith('-') || name === 'HEAD')
-    throw new Failure(
-      `${words || 'Nothing'} can't be the name of a branch: no spaces, no ~ ^ : ? * [ \\, no .. and no dash at its start.`,
-    )
+  const why = name === 'HEAD' ? 'git names the checked-out commit so' : whyNoName(HEADS, name)
+  if (why !== undefined) throw new Failure(`${words || 'Nothing'} can't be the name of a branch: ${why}.`)
   if (others.includes(name)) throw new Failure(`There is a branch ${words} already: choose another name.`)
   const inTheWay = others.find(other => other.startsWith(`${name}/`) || name.startsWith(`${other}/`))
   if (inTheWay === undefined) return

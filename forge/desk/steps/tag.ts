@@ -1,11 +1,12 @@
 /** Tags: creating lightweight and annotated ones, and deleting them. */
 import { Failure } from '../../../core/failure.ts'
 import { whyNotSigned } from '../../../core/git/commits.ts'
-import { isRefName, type Objects } from '../../../core/git/objects.ts'
+import type { Objects } from '../../../core/git/objects.ts'
 import { listRefs, type Move, type RefName } from '../../../core/git/refs.ts'
 import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { GitError, read, run } from '../../../core/git/run.ts'
 import { visiblePath } from '../../../core/text.ts'
+import { whyNoName } from '../branches/ref-names.ts'
 import { verifyUtf8 } from './remotes.ts'
 
 export const TAGS = 'refs/tags/'
@@ -85,9 +86,7 @@ export async function planTagDeletion(objects: Objects, name: string): Promise<T
 
 /** The ref of a tag. Throws a {@link Failure} if git does not accept the name. */
 export function refOf(name: string): RefName {
-  const ref = `${TAGS}${name}`
-  if (isRefName(ref) && !name.startsWith('-')) return ref
-  throw new Failure(
-    `${visiblePath(name) || 'Nothing'} can't be the name of a tag: no spaces, no ~ ^ : ? * [ \\, no .. and no dash at its start.`,
-  )
+  const why = whyNoName(TAGS, name)
+  if (why === undefined) return `${TAGS}${name}`
+  throw new Failure(`${visiblePath(name) || 'Nothing'} can't be the name of a tag: ${why}.`)
 }

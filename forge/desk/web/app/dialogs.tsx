@@ -121,6 +121,15 @@ function useWarning(warn: AskProps['content']['warn']) {
   return { words, about }
 }
 
+/** Changes the text of a field while it is typed. The cursor stays where it is. */
+function change(field: HTMLInputElement, whileTyping: AskProps['content']['whileTyping']): void {
+  const words = whileTyping?.(field.value) ?? field.value
+  if (words === field.value) return
+  const cursor = field.selectionStart ?? words.length
+  field.value = words
+  field.setSelectionRange(cursor, cursor)
+}
+
 function Ask({ content, close }: AskProps) {
   const field = useRef<HTMLInputElement>(null)
   const message = useRef<HTMLTextAreaElement>(null)
@@ -164,8 +173,10 @@ function Ask({ content, close }: AskProps) {
             defaultValue={content.value}
             onInput={event => {
               problem.value = undefined
+              if (!event.isComposing) change(event.currentTarget, content.whileTyping)
               void warning.about(event.currentTarget.value)
             }}
+            onCompositionEnd={event => change(event.currentTarget, content.whileTyping)}
           />
           <div role="status">
             {warning.words.value === undefined ? null : (

@@ -4,7 +4,7 @@ import { branchWarning } from '../page/case-twins.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
-import { baseName, folderOf, named, readable, typedName } from '../ui/names.ts'
+import { baseName, branchWhileTyping, folderOf, named, readable, typedName } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
 export function renameBranch(page: Page, branch: string): void {
@@ -15,6 +15,7 @@ export function renameBranch(page: Page, branch: string): void {
     value: readable(branch),
     button: 'Rename',
     hint: `${draftsOf(page, branch).length > 0 ? 'Drafts move along. ' : ''}The remote branch keeps its name.`,
+    whileTyping: branchWhileTyping,
     warn: words => branchWarning(page, typedName(words, folderOf(branch), baseName(branch)), branch),
     run: async words => {
       const to = typedName(words, folderOf(branch), baseName(branch))

@@ -1,5 +1,5 @@
 /** Functions that run an action in the page, with their dialogs, notices and errors. */
-import { named, readable, shortId, toName } from '../ui/names.ts'
+import { branchWhileTyping, named, readable, shortId, toName } from '../ui/names.ts'
 import { branchOf, draftsOf } from './branch-facts.ts'
 import { branchWarning } from './case-twins.ts'
 import type { RemoteBranch } from './remote-branches.ts'
@@ -65,6 +65,7 @@ export function newBranch(page: Page, start: Start | undefined = startHere(page)
     label: 'Branch name',
     value: name ?? namesake,
     button: 'Create branch',
+    whileTyping: branchWhileTyping,
     warn: typed => branchWarning(page, toName(typed)),
     ...(start && { hint: `It starts at ${whereOf(start)}.${tracks}${whatOfDrafts(page, start)}` }),
     run: async typed => {

@@ -42,6 +42,8 @@ export type DialogContent =
       selection?: [number, number]
       button: string
       hint?: string
+      /** Changes the text while it is typed. */
+      whileTyping?: (words: string) => string
       /** A warning about the typed words, shown below the field; it does not keep the dialog from running. */
       warn?: (words: string) => string | undefined | Promise<string | undefined>
       /** The label of a second field, of several lines, which may stay empty. */

@@ -1,6 +1,6 @@
 /** Saves drafts as commits, and moves drafts to a new branch where they can not stay in their own. */
 import type { LeftBehind } from '../../contract/desk.ts'
-import { baseName, folderOf, named, readable, shortId, typedName } from '../ui/names.ts'
+import { baseName, branchWhileTyping, folderOf, named, readable, shortId, typedName } from '../ui/names.ts'
 import { Disconnected } from '../ui/socket.ts'
 import { plural } from '../ui/times.ts'
 import { attempt } from './actions.ts'
@@ -131,6 +131,7 @@ export function saveElsewhere(page: Page, branch: string): void {
     value: `${readable(branch)}-saved`,
     button: 'Create',
     hint: `It gets the saved commits and the drafts. ${readable(branch)} goes back to the commit of its checkout.`,
+    whileTyping: branchWhileTyping,
     warn: words => branchWarning(page, typedName(words, folderOf(branch), baseName(branch))),
     run: async words => {
       const to = typedName(words, folderOf(branch), baseName(branch))
@@ -158,6 +159,7 @@ export function draftsElsewhere(page: Page, branch: string): void {
     value: `${readable(branch)}-draft`,
     button: 'Create',
     hint: `It starts at ${shortId(from)}, where you typed your drafts, and gets all of them.`,
+    whileTyping: branchWhileTyping,
     warn: words => branchWarning(page, typedName(words, folderOf(branch), baseName(branch))),
     run: async words => {
       const to = typedName(words, folderOf(branch), baseName(branch))

@@ -66,6 +66,9 @@ export function typedName(words: string, folder: string, name = ''): string {
   return (isInFolder ? folder : '') + toName(rest)
 }
 
+/** The name of a branch while it is typed: a space is a dash, as branches have none. */
+export const branchWhileTyping = (words: string): string => words.replace(/\s/g, '-')
+
 /** The escapes in a name as shown, if it has characters that are shown as escapes. */
 const escapesIn = (name: string): readonly string[] =>
   toName(readable(name)) === name ? [] : (readable(name).match(/\\(?:[nrt]|u[0-9a-f]{4}|x[0-9a-f]{2})/g) ?? [])

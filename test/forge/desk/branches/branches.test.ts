@@ -55,13 +55,18 @@ test('names that git does not accept are refused with a sentence', async () => {
   const bad: [string, string][] = [
     ['main', 'There is a branch main already'],
     ['a/b', 'Git keeps no branch a/b beside a'],
-    ['-rf', "can't be the name of a branch"],
-    ['HEAD', "can't be the name"],
-    ['with space', "can't be the name"],
-    ['x..y', "can't be the name"],
-    ['', "can't be the name"],
-    ['x.lock', "can't be the name"],
-    ['x\ny', "can't be the name"],
+    ['-rf', "-rf can't be the name of a branch: it begins with a dash."],
+    ['HEAD', "HEAD can't be the name of a branch: git names the checked-out commit so."],
+    ['with space', "can't be the name of a branch: it has a space."],
+    ['x..y', "x..y can't be the name of a branch: it has two dots in a row."],
+    ['', "Nothing can't be the name of a branch: it is empty."],
+    ['x.lock', "x.lock can't be the name of a branch: it ends in .lock, or has .lock before a slash."],
+    ['x\ny', "can't be the name of a branch: it has a control character."],
+    ['x~1', "x~1 can't be the name of a branch: it has a “~”."],
+    ['x//y', 'it has a slash without a name before and after it.'],
+    ['x/.y', 'it begins with a dot, or has one after a slash.'],
+    ['x.', 'it ends in a dot.'],
+    ['x@{y', 'it has “@{”.'],
   ]
   for (const [name, why] of bad) {
     expect(await refusedBy(ask(desk.work, 'new branch', { branch: name, from: null }))).toThrow(why)
