@@ -134,6 +134,13 @@ export const Brought = v.object({
 })
 export type Brought = v.InferOutput<typeof Brought>
 
+/** The commits that leave a branch: the number of all, and the newest, newest first. */
+export const Lost = v.object({
+  count: Count,
+  newest: v.array(v.object({ oid: Oid, subject: v.string(), author: v.string() })),
+})
+export type Lost = v.InferOutput<typeof Lost>
+
 /** What a step would do, computed before anything moves. */
 export const Preview = v.object({
   ...Outlook.entries,
@@ -150,6 +157,8 @@ export const Preview = v.object({
   commits: Count,
   /** What a merge, a pull or a push brings. A pull that rebases makes others: the branch's own commits anew. */
   brings: v.optional(Brought),
+  /** The commits that a forced push drops from the remote branch. */
+  loses: v.optional(Lost),
   /** The files in conflict, with a description of each. */
   conflictsIn: v.array(v.object({ path: Path, words: v.string() })),
   /** The message of the resulting commit, for editing. */

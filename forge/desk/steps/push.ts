@@ -10,7 +10,7 @@ import type { BranchServices } from '../branches/branch-work.ts'
 import { headRef } from '../branches/branches.ts'
 import { FORGE_FOLDER } from '../branches/forge-folder.ts'
 import type { Preview, Step } from '../contract/steps.ts'
-import { broughtCommits } from './brought-commits.ts'
+import { broughtCommits, lostCommits } from './brought-commits.ts'
 import { fetchOne } from './fetch.ts'
 import type { StepTarget } from './plan.ts'
 import {
@@ -113,10 +113,11 @@ const knownTo = ({ name }: RemoteSettings, fetched: Oid | undefined): string[] =
 export async function previewPush(room: BranchServices, plan: PushPlan, drafts: number): Promise<Preview> {
   const { repository } = room.objects
   const { target, remote, fetched, words, isForced, replaced, setsUpstream, is, says, commits } = plan
-  const [own, hooks, brings] = await Promise.all([
+  const [own, hooks, brings, loses] = await Promise.all([
     outgoing(repository, target.tip, remote, fetched, ['--max-count=1', '--full-history'], [FORGE_FOLDER]),
     hooksFor(repository, 'push'),
     broughtCommits(repository, [target.tip, '--not', ...knownTo(remote, fetched)]),
+    replaced > 0 && fetched !== undefined ? lostCommits(repository, [fetched, `^${target.tip}`]) : undefined,
   ])
   const name = visiblePath(target.branch)
   const lost = `${words} loses ${many(replaced, 'commit')} that ${name} does not have. Others may have built on ${replaced === 1 ? 'it' : 'them'}.`
@@ -134,7 +135,15 @@ export async function previewPush(room: BranchServices, plan: PushPlan, drafts: 
       : []),
     ...(setsUpstream ? [`${name} will track ${words}.`] : []),
   ]
-  const shared = { conflicts: 0, before: target.tip, there: fetched ?? null, commits, brings, conflictsIn: [] }
+  const shared = {
+    conflicts: 0,
+    before: target.tip,
+    there: fetched ?? null,
+    commits,
+    brings,
+    conflictsIn: [],
+    ...(loses && { loses }),
+  }
   return { ...shared, is, words: says, ...(is === 'nothing' ? { warnings: [] } : { warnings, notes }) }
 }
 

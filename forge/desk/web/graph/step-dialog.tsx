@@ -14,7 +14,7 @@ import { withoutTricks } from '../ui/names.ts'
 import { onTabKeys } from '../ui/tab-keys.ts'
 import { plural } from '../ui/times.ts'
 import { Button, Path } from '../ui/words.tsx'
-import { BroughtList } from './brought-list.tsx'
+import { BroughtList, LostList } from './brought-list.tsx'
 import { RewrittenList } from './rewritten-list.tsx'
 import { OutlookLine } from './step-words.tsx'
 import { usePreview } from './use-preview.ts'
@@ -196,6 +196,7 @@ export function StepDialog({ content, close }: Props) {
               <span>{words}</span>
             </p>
           ))}
+          {preview?.loses ? <LostList {...preview.loses} /> : null}
           {preview?.brings ? <BroughtList {...preview.brings} /> : null}
           {preview?.rewritten ? <RewrittenList commits={preview.rewritten} /> : null}
           {preview?.message !== undefined && preview.is !== 'nothing' ? (

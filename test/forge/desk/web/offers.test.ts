@@ -188,13 +188,20 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     await dialog.getByRole('tab', { name: 'Force push to origin' }).click()
     await dialog.getByText('1 commit to origin/forced').waitFor()
     await dialog.getByText('As last fetched, origin/forced has nothing to overwrite').waitFor()
-    const theirs = await commit(remote, 'forced', { 'b.txt': LINES.replace('two', 'THEIRS') })
+    const theirs = await commit(
+      remote,
+      'forced',
+      { 'b.txt': LINES.replace('two', 'THEIRS') },
+      { message: 'What a colleague did', author: 'Mira Okafor <mira@example.com>' },
+    )
     const button = dialog.getByRole('button', { name: 'Force push with lease' })
     expect(await button.evaluate(it => it.classList.contains('stop'))).toBe(false)
     await button.focus()
     await page.keyboard.press('Enter')
     await dialog.getByText('nothing was overwritten').waitFor()
     await dialog.getByText('drops 1 commit there').waitFor()
+    const dropped = dialog.getByRole('list', { name: 'Dropped commits' }).getByRole('listitem')
+    expect((await dropped.allTextContents()).join()).toBe(`${theirs.slice(0, 8)}What a colleague didMira Okafordropped`)
     expect(await button.evaluate(it => it.classList.contains('stop'))).toBe(true)
     await page.keyboard.press('Enter')
     expect(await button.evaluate(it => it === document.activeElement)).toBe(false)
