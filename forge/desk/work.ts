@@ -306,7 +306,7 @@ export class Work implements AsyncDisposable {
     return listed.map(({ name, tip, committed, subject, upstream }) => {
       const count = counts.get(name)
       const checkout = folders.get(headRef(name))
-      const moved = works.get(name)?.moved
+      const { moved, unwritten } = works.get(name) ?? {}
       const turn = this.chat.turns.stateIn(name)
       const kind = merging.get(name)
       const conflicts = works.get(name)?.conflictPaths ?? []
@@ -321,6 +321,7 @@ export class Work implements AsyncDisposable {
         drafts: [...(works.get(name)?.draftPaths ?? [])],
         ...(conflicts.length > 0 && { conflicts }),
         ...(moved && { moved }),
+        ...(unwritten !== undefined && { unwritten }),
         ...(turn && { turn }),
         ...(kind && { merging: kind }),
       }

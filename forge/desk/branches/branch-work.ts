@@ -228,6 +228,7 @@ export class BranchWork {
   #merging: { commit: Oid; head: Oid | undefined } | undefined
   #atWork: AtWork | undefined
   #moved: Moved | undefined
+  #unwritten: string | undefined
   readonly #files: OpenFiles
   readonly #writing: Writing
   readonly #lock = new BranchLock(isWaiting => this.#sayWaiting(isWaiting))
@@ -278,6 +279,11 @@ export class BranchWork {
 
   get name(): string {
     return this.#name
+  }
+
+  /** Why what is typed can't be written into the repository now, as the end of a sentence; undefined if it can be. */
+  get unwritten(): string | undefined {
+    return this.#unwritten
   }
 
   /** The commit that the drafts are on: the branch's own, or that of a waiting merge. */
@@ -539,13 +545,17 @@ export class BranchWork {
   }
 
   async #tellFailing(error: unknown): Promise<void> {
-    const why = await whyNotWritten(this.room.objects.repository, error)
-    const kept = 'It is kept as long as the desk runs, and written as soon as it can be'
-    this.#noticeOfDrafts(`What is typed in ${visiblePath(this.name)} can't be written: ${why}. ${kept}.`, true)
+    this.#unwritten = await whyNotWritten(this.room.objects.repository, error)
+    this.#sayBranch()
+    await this.#files.showWritten(this.#shown, this.#written.drafts)
   }
 
   #tellAgain(): void {
-    this.#noticeOfDrafts('What is typed can be written to the disk again: nothing was lost.', false)
+    this.#unwritten = undefined
+    this.#sayBranch()
+    this.#files.showWritten(this.#shown, undefined).catch(() => undefined)
+    const words = 'What is typed can be written to the disk again: nothing was lost.'
+    this.room.say({ say: 'notice', topic: `drafts of ${this.name}`, words, isBad: false })
   }
 
   /** Stops writing drafts to the repository. */
@@ -571,10 +581,6 @@ export class BranchWork {
       this.#hasSaidWaiting = false
       say({ say: 'waiting', branch: this.name })
     }
-  }
-
-  #noticeOfDrafts(words: string, isBad: boolean): void {
-    this.room.say({ say: 'notice', topic: `drafts of ${this.name}`, words, isBad })
   }
 
   #sayDrafts(): void {

@@ -50,6 +50,8 @@ export class OpenFiles {
   #origins: { drafts: Drafts | undefined; byPath: ReadonlyMap<Path, Path> } = { drafts: undefined, byPath: new Map() }
   /** Why no file can be edited now, as a sentence. */
   #readOnly: string | undefined
+  /** The drafts in the repository, while newer ones can't be written into it. */
+  #written: Drafts | undefined
 
   constructor(
     branch: string,
@@ -131,6 +133,18 @@ export class OpenFiles {
     if (!document || !deleted?.isShown) return false
     this.#typed.add(path)
     return true
+  }
+
+  /**
+   * Tells the windows which text of their files the repository has, while newer drafts can't be written into it.
+   * `written`: the drafts there; undefined once all are.
+   */
+  async showWritten(drafts: Drafts, written: Drafts | undefined): Promise<void> {
+    this.#written = written
+    for (const [path, open] of this.#files) {
+      if (!open.document) continue
+      this.say({ say: 'replaced', branch: this.#branch, path, file: await this.#show(drafts, path, open) })
+    }
   }
 
   /** The mode and id of a deleted file before its deletion; undefined if no window has had it open since. */
@@ -265,9 +279,16 @@ export class OpenFiles {
       return await showFile(this.objects, path, entry, saved, why)
     }
     const { text, version, form } = document
-    const shown = { kind: 'text', text, version, saved, ...form, mode: entry.mode, isNewPath } as const
+    const written = this.#written && (await this.#writtenText(this.#written, path))
+    const more = { ...form, mode: entry.mode, isNewPath, ...(written !== undefined && { written }) }
+    const shown = { kind: 'text', text, version, saved, ...more } as const
     const kept = deleted && { by: deleted.by, isRestored: deleted.isRestored }
     return { ...shown, readOnly: this.#readOnly, ...(kept && { deleted: kept }) }
+  }
+
+  async #writtenText(drafts: Drafts, path: Path): Promise<string> {
+    const there = await this.#textIn(drafts, path, await entryIn(this.objects, drafts, path))
+    return there?.text ?? ''
   }
 
   /** The path of a file in the last commit, which is another one if the drafts rename it. */

@@ -27,6 +27,8 @@ export const BranchInfo = v.object({
   /** The kind of merge that waits in this branch; undefined for none. */
   merging: v.optional(v.picklist(['merge', 'rebase', 'cherry-pick', 'revert'])),
   moved: v.optional(Moved),
+  /** Why what is typed can't be written into the repository now, as the end of a sentence; undefined if it can be. */
+  unwritten: v.optional(v.string()),
   /** What Undo in this branch would revert, in words. */
   canUndo: v.optional(v.string()),
   /** What Redo in this branch would do again, in words. */
@@ -44,6 +46,8 @@ export const File = v.variant('kind', [
     version: Count,
     /** The text in the branch's last commit, of a renamed file under its old path; undefined if the file is new. */
     saved: v.optional(v.string()),
+    /** The text in the repository, while what is typed can't be written into it. */
+    written: v.optional(v.string()),
     /** Whether a draft added the file, or renamed it: the last commit has none at this path, or another one. */
     isNewPath: v.optional(v.boolean()),
     lineEnd: v.picklist(['LF', 'CRLF', 'mixed']),

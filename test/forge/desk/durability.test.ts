@@ -4,6 +4,7 @@ import { mkdir, readdir, rename, rm, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { openObjects } from '../../../core/git/objects.ts'
 import { openRepository } from '../../../core/git/repository.ts'
+import { openFile } from '../../../forge/desk/branches/places.ts'
 import { materializedIn, WorkInProgressVfs } from '../../../forge/vfs.ts'
 import { ask, edit, holdDrafts, makeDesk, PERSON, textOf } from '../../support/desk.ts'
 import { commit, PLAIN, tryGit } from '../../support/git.ts'
@@ -117,23 +118,25 @@ test('a single keystroke is written within a second', async () => {
   expect(await shortest(1_000, write)).toBeLessThan(1_000)
 })
 
-test('text that can’t be written is kept in memory with one notice, and written as soon as possible', async () => {
+test('text that can’t be written is kept in memory, is said as long as that holds, and written as soon as possible', async () => {
   await using desk = await makeDesk({ files: { 'a.txt': 'a\n' }, bare: true })
   const editor = await edit(desk.work, 'main', 'a.txt')
   const write = await holdDrafts(desk.path)
   const notices = () => desk.news.filter(it => it.say === 'notice')
+  const unwritten = async () => (await desk.work.describeBranches())[0]?.unwritten
   await editor.type('one\n')
-  await until(() => notices().length > 0)
+  await until(async () => (await unwritten()) !== undefined)
   await editor.type('two\n')
   expect(await refusedBy(desk.work.flush())).toThrow()
   expect(await refusedBy(desk.work.flush())).toThrow()
-  expect(notices()).toMatchObject([
-    { say: 'notice', isBad: true, words: expect.stringContaining("typed in main can't be written") },
-  ])
-  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\none\ntwo\n')
+  expect(notices()).toEqual([])
+  const at = { kind: 'branch', branch: 'main' } as const
+  expect(await openFile(desk.work.branches, at, 'a.txt')).toMatchObject({ text: 'a\none\ntwo\n', written: 'a\n' })
   await write()
-  await until(() => notices().length > 1)
-  expect(notices()[1]).toMatchObject({ isBad: false })
+  await until(() => notices().length > 0)
+  expect(notices()).toMatchObject([{ isBad: false }])
+  expect(await unwritten()).toBeUndefined()
+  expect(await openFile(desk.work.branches, at, 'a.txt')).not.toHaveProperty('written')
   expect(await desk.git('show', 'refs/forge/drafts/main:a.txt')).toBe('a\none\ntwo')
 })
 

@@ -66,7 +66,12 @@ function noticesIn(page: Page, tab: Tab | undefined, hasChat: boolean): Shown[] 
   const kept = page.notices.value
     .filter(notice => isHere(notice) && notice.lasts?.(page) !== false)
     .map((notice): Shown => ({ notice, dismiss: () => page.dismiss(notice) }))
-  const states = [disconnected(page), tab && gone(page, tab), tab && !hasChat ? turnNotice(page, tab) : undefined]
+  const states = [
+    disconnected(page),
+    tab && unwritten(page, tab),
+    tab && gone(page, tab),
+    tab && !hasChat ? turnNotice(page, tab) : undefined,
+  ]
   const own = states.flatMap((notice): Shown[] => (notice ? [{ notice }] : []))
   const all = [...own, ...(tab ? movedIn(page, tab) : []), ...kept]
   return all.toSorted((one, other) => URGENCY[one.notice.tone] - URGENCY[other.notice.tone])
@@ -251,6 +256,18 @@ function disconnected(page: Page): Notice | undefined {
     tone: 'warn',
     title: 'The desk does not answer',
     words: `${kept} If it was ended, run forge again in ${folder}.`,
+  }
+}
+
+/** The disk refuses what is typed. While the desk is away, that may not be so any more. */
+function unwritten(page: Page, { at }: Tab): Notice | undefined {
+  if (at.kind === 'commit' || page.connection.isLost.value) return undefined
+  const why = page.branch(at.branch)?.unwritten
+  if (why === undefined) return undefined
+  return {
+    tone: 'bad',
+    title: `What is typed in ${named(at.branch)} can’t be written: ${withoutTricks(why)}`,
+    words: 'It is kept as long as the desk runs, and written as soon as it can be.',
   }
 }
 

@@ -192,6 +192,8 @@ export class OpenFile {
   #left: { selection: EditorSelection; top: number } | undefined
   /** The server's text according to all that was received. */
   #confirmed = Text.empty
+  /** The text that the server has on the disk, while it can't write newer ones there. */
+  #written: Text | undefined
   /** The texts before that, the oldest first, each with the change that leads from it to the next, and when it did. */
   #earlier: { text: Text; next: ChangeSet; until: number }[] = []
   #isSending = false
@@ -797,6 +799,7 @@ export class OpenFile {
     this.#confirmed = textOf(file.text)
     this.#form = { lineEnd: file.lineEnd, bom: file.bom }
     this.#earlier = []
+    this.#written = file.written === undefined ? undefined : textOf(file.written)
     this.#awaited = file.version
     this.#hasServer = false
     this.#more = { key: '', extension: [] }
@@ -961,6 +964,7 @@ export class OpenFile {
     const isAsKnown = file.version === getSyncedVersion(state) && theirs.eq(this.#confirmed)
     if (isAsKnown) this.#awaited = file.version
     else this.#adopt(theirs, file.version, isAfterBreak)
+    this.#written = file.written === undefined ? undefined : textOf(file.written)
   }
 
   /** Continues from the server's text, and adds the edits of this window that the server does not have. */
@@ -1010,7 +1014,8 @@ export class OpenFile {
 
   /** Whether the server already had the text `theirs` before: then it has lost the edits made after that. */
   #hadBefore(theirs: Text): boolean {
-    return this.#confirmed.eq(theirs) || this.#earlier.some(({ text }) => text.eq(theirs))
+    const texts = [this.#confirmed, ...(this.#written ? [this.#written] : []), ...this.#earlier.map(({ text }) => text)]
+    return texts.some(text => text.eq(theirs))
   }
 
   /** Whether the server's text is the confirmed text with the first of the unconfirmed edits, one or several. */

@@ -1,5 +1,7 @@
 /** Edits and requests survive a reload of the page and a break of its connection. */
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdir, rm, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { WebSocketRoute } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
@@ -28,6 +30,7 @@ describe.skipIf(!hasBrowser)('what was typed and asked for', () => {
       'away-4': lines,
       'away-5': lines,
       'away-6': lines,
+      'away-7': lines,
     }
     const branches = { main: files, other: files, third: files, ...away }
     desk = await openRealDesk({ built: await builtPage(), branches })
@@ -143,6 +146,26 @@ describe.skipIf(!hasBrowser)('what was typed and asked for', () => {
     // Chromium loads a page that it could not reach again by itself, which may interrupt this.
     await page.goto(desk.address).catch(() => page.goto(desk.address))
   }
+
+  test('what can’t be written is said also after a reload, and survives kill -9 of the desk in the page that shows it', async () => {
+    await openFile(page, 'away-7', 'a.txt')
+    const inTheWay = join(desk.path, 'refs/forge/drafts/away-7')
+    await mkdir(inTheWay, { recursive: true })
+    await writeFile(join(inTheWay, 'a.lock'), '')
+    const notice = page.locator('.notice').filter({ hasText: 'What is typed in away-7 can’t be written' })
+    await page.keyboard.type('not written ')
+    await notice.waitFor()
+    await page.reload()
+    await notice.waitFor()
+    await page.locator('.cm-content').getByText('not written').waitFor()
+    await desk.kill()
+    await page.getByText('The desk does not answer').waitFor()
+    await rm(inTheWay, { recursive: true })
+    await desk.start()
+    await draftIs('away-7', 'not written one\ntwo\nthree\nfour\nfive\n')
+    await page.locator('.cm-content').getByText('not written').waitFor()
+    await notice.waitFor({ state: 'detached' })
+  })
 
   test('what is typed after kill -9 of the desk survives a reload without it, and the browser then forgets it', async () => {
     await openFile(page, 'away-1', 'a.txt')
