@@ -8,7 +8,8 @@ import { GitError, MANY_BLOBS, run } from './run.ts'
 import { emptyTree } from './trees.ts'
 
 /**
- * A matching line, counted from 1, and the ranges of its matches (none for matches of no character, as of `^$`). A long line is cut around its first match: `isCut`.
+ * A matching line, counted from 1, and the ranges of its matches (none for matches of no character, as of `^$`). A long
+ * line is cut around its first match: `isCut`.
  */
 export type GrepMatch = { path: Path; line: number; text: string; ranges: [number, number][]; isCut?: true }
 

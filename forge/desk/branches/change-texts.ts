@@ -124,7 +124,9 @@ async function editableText(
   return decoded ?? { why: `${visiblePath(path)} is not text in UTF-8, so it can’t be edited.` }
 }
 
-/** Why files of a branch can't be edited, as sentences, by path: files that can, and those that are gone, are missing. */
+/**
+ * Why files of a branch can't be edited, as sentences, by path: files that can, and those that are gone, are missing.
+ */
 export async function whyNotEditable(work: BranchWork, paths: readonly Path[]): Promise<Map<Path, string>> {
   const { drafts, room } = work
   const reasons = await allOf(

@@ -22,8 +22,8 @@ export interface DraftRenames {
 export const NO_RENAMES: DraftRenames = { origins: new Map(), folders: new Map() }
 
 /**
- * Lists a folder: folders first, then by name ({@link compareNames}). `draft` says what is unsaved. Deleted files are listed, but not the old
- * paths of renamed ones.
+ * Lists a folder: folders first, then by name ({@link compareNames}). `draft` says what is unsaved. Deleted files are
+ * listed, but not the old paths of renamed ones.
  */
 export async function listFolder(
   objects: Objects,
