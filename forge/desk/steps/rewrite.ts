@@ -90,7 +90,9 @@ export async function planRewrite(
     return { ...shared, is: 'conflicts', words: where, stop }
   }
   if (rewrite.dropped > 0) return { ...shared, is: 'drops', words: `drops ${many(rewrite.dropped, 'commit')}` }
-  return { ...shared, is: 'clean', words: made === 1 ? 'rewrites 1 commit' : `rewrites ${made} commits` }
+  // A split makes two commits of one.
+  const count = rewriting.do === 'split' ? made - 1 : made
+  return { ...shared, is: 'clean', words: `rewrites ${many(count, 'commit')}` }
 }
 
 /** The commits that the rewriting names. */

@@ -1,7 +1,7 @@
 /** The dialog that splits a commit in two: the changes of the first commit, both messages, and the preview. */
 import { useSignal } from '@preact/signals'
-import { useEffect, useId, useMemo } from 'preact/hooks'
-import type { Step } from '../../contract/steps.ts'
+import { useId, useMemo } from 'preact/hooks'
+import type { RewrittenCommit, Step } from '../../contract/steps.ts'
 import type { DialogContent } from '../page/dialog-content.ts'
 import { usePage } from '../page/state.ts'
 import { PartChoice, PartPicker } from '../review/part-picker.tsx'
@@ -20,9 +20,6 @@ interface Props {
   close: () => void
 }
 
-/** Delay after the last key in a message before the preview is loaded, in milliseconds. */
-const PREVIEW_DELAY_MS = 300
-
 export function SplitDialog({ content, close }: Props) {
   const page = usePage()
   const { branch, commit: oid } = content
@@ -33,17 +30,14 @@ export function SplitDialog({ content, close }: Props) {
   const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   const own = commit?.message.trimEnd() ?? ''
-  const messages = useSettled(`${first.value ?? own}\0${rest.value ?? own}`, PREVIEW_DELAY_MS)
+  const [message, other] = [first.value ?? own, rest.value ?? own].map(it => it.trim() || own) as [string, string]
   const { parts } = choice
-  const step = (words: string): Step => {
-    const [message = '', other = ''] = words.split('\0').map(it => it.trim())
-    return {
-      ...{ step: 'rewrite', branch, ...(message !== '' && { message }) },
-      rewriting: { do: 'split', commit: oid, first: parts, ...(other !== '' && { rest: other }) },
-    }
-  }
-  const wanted = step(messages)
-  const { preview, problem: trouble } = usePreview(commit && parts.length > 0 ? wanted : undefined)
+  const step = (messages: { message?: string }, ofRest: { rest?: string }): Step => ({
+    ...{ step: 'rewrite', branch, ...messages },
+    rewriting: { do: 'split', commit: oid, first: parts, ...ofRest },
+  })
+  // The messages change nothing in the preview but the subjects, which are shown as they are typed.
+  const { preview, problem: trouble } = usePreview(commit && parts.length > 0 ? step({}, {}) : undefined)
   const isOff = isBusy.value || preview?.is !== 'clean'
 
   const run = async () => {
@@ -51,7 +45,7 @@ export function SplitDialog({ content, close }: Props) {
     isBusy.value = true
     problem.value = undefined
     try {
-      const fields = { step: step(`${first.value ?? own}\0${rest.value ?? own}`), before: preview.before }
+      const fields = { step: step({ message }, { rest: other }), before: preview.before }
       const { words, merging } = await page.connection.ask('do', fields)
       close()
       content.isDone({ words, isUndoable: true, ...(merging !== undefined && { merging }) })
@@ -91,7 +85,9 @@ export function SplitDialog({ content, close }: Props) {
             {parts.length > 0 && preview ? <OutlookLine outlook={preview} /> : null}
             {parts.length > 0 && trouble !== undefined ? <span class="outlook is-bad">{trouble}</span> : null}
           </div>
-          {parts.length > 0 && preview?.rewritten ? <RewrittenList commits={preview.rewritten} /> : null}
+          {parts.length > 0 && preview?.rewritten ? (
+            <RewrittenList commits={withSubjects(preview.rewritten, other, message)} />
+          ) : null}
           {parts.length > 0
             ? preview?.warnings.map(words => (
                 <p class="step-warning" key={words}>
@@ -122,17 +118,14 @@ export function SplitDialog({ content, close }: Props) {
   )
 }
 
-/** Follows a value with a delay: gives its last state that stayed unchanged for `delay` milliseconds. */
-function useSettled(value: string, delay: number): string {
-  const settled = useSignal(value)
-  useEffect(() => {
-    const timer = setTimeout(() => {
-      settled.value = value
-    }, delay)
-    return () => clearTimeout(timer)
-  }, [value, delay, settled])
-  return settled.value
+/** The rows of a preview with the subjects of these messages in those of the split's parts, newest first. */
+function withSubjects(rows: readonly RewrittenCommit[], ...messages: string[]): RewrittenCommit[] {
+  const subjects = messages.map(subjectOf)
+  return rows.map(row => (row.becomes === 'split' ? { ...row, subject: subjects.shift() ?? row.subject } : row))
 }
+
+/** The first paragraph of a message, in one line, as git shows it. */
+const subjectOf = (message: string): string => message.split(/\n\s*\n/, 1)[0]?.replace(/\s*\n/g, ' ') ?? ''
 
 interface MessageProps {
   label: string

@@ -48,7 +48,7 @@ test('a commit is split by files and lines, as by an edit in git’s rebase, and
   const first = [{ path: 'all.txt', lines }, { path: 'renamed.txt' }]
   const splitting = rewrite({ do: 'split', commit: both, first }, 'Do the first thing')
   const preview = await ask(desk.work, 'preview', splitting)
-  expect(preview).toMatchObject({ is: 'clean', words: 'rewrites 3 commits' })
+  expect(preview).toMatchObject({ is: 'clean', words: 'rewrites 2 commits' })
   expect(preview.rewritten?.map(({ subject, becomes }) => [subject, becomes])).toEqual([
     ['Last', 'reapplied'],
     ['Do two things', 'split'],

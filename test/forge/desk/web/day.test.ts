@@ -157,7 +157,7 @@ describe.skipIf(!hasBrowser)('a day', () => {
     await press('p')
     await dialog().getByRole('checkbox', { name: 'All changes of test/greet.test.ts' }).check()
     await dialog().getByLabel('Message of the first commit').fill('Test greetings')
-    await dialog().getByText('rewrites 3 commits').waitFor()
+    await dialog().getByText('rewrites 2 commits').waitFor()
     await dialog().getByRole('list').getByText('Test greetings').waitFor()
     await dialog().getByRole('button', { name: 'Split' }).click()
     await dialog().waitFor({ state: 'detached' })

@@ -4,7 +4,7 @@ import { hasBrowser } from '../../../support/browser.ts'
 import { commit } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { findings } from './axe.ts'
-import { type DeskPage, templateOf, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, settled, templateOf, until, withEachPage } from './page-scene.ts'
 
 // A busy machine renders slowly.
 setDefaultTimeout(120_000)
@@ -65,11 +65,19 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await parts.getByRole('button', { name: 'pair.txt' }).click()
     await parts.getByRole('checkbox', { name: 'deleted if (one) {' }).check()
     await parts.getByRole('checkbox', { name: 'added if (two) {' }).check()
-    await dialog().getByLabel('Message of the first commit').fill('Do the first')
-    await dialog().getByLabel('Message of the second commit').fill('Do the second\n\nLater.')
-    await dialog().getByText('rewrites 5 commits').waitFor()
+    // The preview of the changes chosen before is gone.
+    await settled(page)
+    await dialog().getByText('rewrites 4 commits').waitFor()
     const commits = dialog().getByRole('list', { name: 'What becomes of the commits' })
-    await commits.getByText('Do the second').waitFor()
+    await commits.getByRole('listitem').nth(4).getByText('Do both').waitFor()
+    // The list follows the messages without a question to the server.
+    const release = desk.proxy.hold('preview')
+    await dialog().getByLabel('Message of the first commit').fill('Do the first')
+    await dialog().getByLabel('Message of the second commit').fill('Do the\nsecond\n\nLater.')
+    await commits.getByRole('listitem').nth(4).getByText('Do the first').waitFor()
+    await commits.getByRole('listitem').nth(3).getByText('Do the second').waitFor()
+    release()
+    await dialog().getByLabel('Message of the second commit').fill('Do the second\n\nLater.')
     expect(await commits.getByRole('listitem').count()).toBe(5)
     expect(
       await parts.getByRole('checkbox', { name: 'All changes of a.txt' }).evaluate(it => it.matches(':indeterminate')),
