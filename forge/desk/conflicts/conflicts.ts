@@ -13,7 +13,7 @@ import { many, visiblePath } from '../../../core/text.ts'
 import type { ConflictFile } from '../contract/merging.ts'
 import { textBytes } from '../reading/file-content.ts'
 import { decodeText } from '../reading/text.ts'
-import type { ConflictRow, MergingKind } from './merging-commits.ts'
+import type { ConflictRow, MergingKind, StoredMerging } from './merging-commits.ts'
 
 /** Conflicting paths that are resolved together, and git's names for the conflict. */
 export type Group = { path: Path; paths: Path[]; original: Path | undefined; stages: Stage[]; git: Set<string> }
@@ -157,11 +157,21 @@ export async function kindOf(
 
 type About = { kind: MergingKind; stages: readonly Stage[]; original?: Path | undefined }
 
+/** The names of the two sides, and what meets the conflict; not given for drafts. */
+interface Sides {
+  ours: string
+  theirs: string
+  does?: StoredMerging['does']
+}
+
 /** Describes a conflict with the names of the two sides. */
-export function wordsFor({ kind, stages, original }: About, sides: { ours: string; theirs: string }): string {
+export function wordsFor({ kind, stages, original }: About, sides: Sides): string {
   const [ours, theirs] = [visiblePath(sides.ours), visiblePath(sides.theirs)]
   const has = (number: number) => stages.find(({ stage }) => stage === number)
   const [gone, there] = has(2) ? [theirs, ours] : [ours, theirs]
+  // A commit that is applied elsewhere brings its own base: the branch may never have had the file.
+  const isApplied = sides.does !== undefined && sides.does !== 'merge' && sides.does !== 'land'
+  const lacks = isApplied && !has(2) ? 'not' : 'deleted'
   const named = (number: number) => visiblePath(has(number)?.path ?? '')
   switch (kind) {
     case 'text':
@@ -169,9 +179,9 @@ export function wordsFor({ kind, stages, original }: About, sides: { ours: strin
     case 'binary':
       return 'both changed it, and it is no text that can be merged'
     case 'modify/delete':
-      return `deleted in ${gone}, changed in ${there}`
+      return `${lacks} in ${gone}, changed in ${there}`
     case 'rename/delete':
-      return `deleted in ${gone}, renamed in ${there}`
+      return `${lacks} in ${gone}, renamed in ${there}`
     case 'rename/rename':
       return `${named(1)} is ${named(2)} in ${ours}, and ${named(3)} in ${theirs}`
     case 'file/folder':

@@ -434,9 +434,9 @@ function namesOf(paths: readonly Path[]): string {
 }
 
 /** A file in conflict, with a description of the conflict. */
-async function conflictIn(objects: Objects, { merge, ours, theirs, words }: Stop, group: Group) {
+async function conflictIn(objects: Objects, { merge, ours, theirs, words, state }: Stop, group: Group) {
   const kind = await kindOf(objects, merge, group, { ours, theirs, words })
-  return { path: group.path, words: wordsFor({ ...group, kind }, words) }
+  return { path: group.path, words: wordsFor({ ...group, kind }, { ...words, does: state.does }) }
 }
 
 const isTagStep = (step: Step): step is TagStep => step.step === 'tag' || step.step === 'delete tag'

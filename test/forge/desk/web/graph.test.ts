@@ -345,6 +345,26 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(await dialog().count()).toBe(0)
   })
 
+  test('a dragged commit that changes a file which the branch never had says so, with room for its name', async () => {
+    await open()
+    await desk.commit('topic', { 'src/typing_demo.ts': 'one\n' }, { message: 'Add the demo' })
+    await desk.commit(
+      'topic',
+      { 'src/typing_demo.ts': 'two\n' },
+      { message: 'Change the demo, in words that are many' },
+    )
+    const subject = page.locator('.graph-row .subject').getByText('Change the demo')
+    await subject.hover()
+    await page.mouse.down()
+    await page.mouse.move(...(await middleOf('main')), { steps: 5 })
+    const row = page.getByRole('status', { name: 'Preview of the drop' }).locator('.conflict-row')
+    await row.getByText('not in main, changed in').waitFor()
+    const name = row.getByText('src/typing_demo.ts')
+    expect(await name.evaluate(it => it.clientWidth > 0 && it.scrollWidth <= it.clientWidth)).toBe(true)
+    await page.keyboard.press('Escape')
+    await page.mouse.up()
+  })
+
   describe('by touch', () => {
     const touch = async () => {
       const session = await browser.context.newCDPSession(page)
