@@ -169,10 +169,11 @@ export const Preview = v.object({
    */
   there: v.optional(v.nullable(Oid)),
   /**
-   * What makes the step possible: a pull, if a remote would reject a push; a save, if conflicts have to wait in a
-   * branch with drafts; publishing, if a branch has no upstream to pull from.
+   * What makes the step possible: a pull, if a remote would reject a push; a forced push, if it would do so only for
+   * old versions of commits that were rewritten here; a save, if conflicts have to wait in a branch with drafts;
+   * publishing, if a branch has no upstream to pull from.
    */
-  offers: v.optional(v.picklist(['pull', 'save', 'publish'])),
+  offers: v.optional(v.picklist(['pull', 'force', 'save', 'publish'])),
   /** For a rewriting: what becomes of the commits, newest first; at most 200. */
   rewritten: v.optional(v.array(RewrittenCommit)),
   /** Warnings: hooks that do not run, a checkout that can't follow, commits that are on a remote. */

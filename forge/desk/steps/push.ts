@@ -22,6 +22,7 @@ import {
   upstreamOf,
   verifyUtf8,
 } from './remotes.ts'
+import { areRewrittenHere } from './rewritten-here.ts'
 import { Stopped, shown, type Transfers, whyFailed } from './transfer.ts'
 import { hooksFor } from './warnings.ts'
 
@@ -45,13 +46,18 @@ type PushPlan = {
   commits: number
   /** The number of commits that leave the remote branch. */
   replaced: number
+  /** Whether all of these are old versions of commits that were rewritten here. */
+  isRewritten: boolean
   setsUpstream: boolean
 }
 
 /** The remote branch has commits that must be pulled before a push. */
 export class PullFirst extends Failure {}
 
-/** Plans a push. Throws {@link PullFirst} if the remote would reject it, as far as known. */
+/** The remote branch has only commits that were rewritten here: a push has to be forced. */
+export class ForceNeeded extends Failure {}
+
+/** Plans a push. Throws {@link PullFirst} or {@link ForceNeeded} if the remote would reject it, as far as known. */
 export async function planPush(
   room: BranchServices,
   { remote: name, to, isForced }: PushStep,
@@ -72,13 +78,18 @@ export async function planPush(
     outgoing(repository, tip, remote, fetched, ['--count']).then(Number),
     fetched === undefined ? 0 : read(repository, ['rev-list', '--count', fetched, `^${tip}`, '--']).then(Number),
   ])
+  const isRewritten = fetched !== undefined && replaced > 0 && (await areRewrittenHere(room, target, fetched))
+  if (isRewritten && !isForced)
+    throw new ForceNeeded(
+      `${words} has ${many(replaced, 'commit')} that ${replaced === 1 ? 'was' : 'were'} rewritten here: force push to replace ${replaced === 1 ? 'it' : 'them'}.`,
+    )
   if (replaced > 0 && !isForced)
     throw new PullFirst(
       `${words} has ${many(replaced, 'commit')} that ${visiblePath(branch)} does not have: pull first, then push.`,
     )
   const says = fetched === undefined ? `creates ${words}` : `${many(commits, 'commit')} to ${words}`
   return {
-    ...{ remotes, remote, target, ref, words, fetched, isForced, commits, replaced },
+    ...{ remotes, remote, target, ref, words, fetched, isForced, commits, replaced, isRewritten },
     ...(fetched === tip
       ? { is: upstream ? 'nothing' : 'clean', says: `${words} is up to date` }
       : replaced > 0
@@ -112,7 +123,7 @@ const knownTo = ({ name }: RemoteSettings, fetched: Oid | undefined): string[] =
 /** The preview of a push. */
 export async function previewPush(room: BranchServices, plan: PushPlan, drafts: number): Promise<Preview> {
   const { repository } = room.objects
-  const { target, remote, fetched, words, isForced, replaced, setsUpstream, is, says, commits } = plan
+  const { target, remote, fetched, words, isForced, replaced, isRewritten, setsUpstream, is, says, commits } = plan
   const [own, hooks, brings, loses] = await Promise.all([
     outgoing(repository, target.tip, remote, fetched, ['--max-count=1', '--full-history'], [FORGE_FOLDER]),
     hooksFor(repository, 'push'),
@@ -120,7 +131,8 @@ export async function previewPush(room: BranchServices, plan: PushPlan, drafts: 
     replaced > 0 && fetched !== undefined ? lostCommits(repository, [fetched, `^${target.tip}`]) : undefined,
   ])
   const name = visiblePath(target.branch)
-  const lost = `${words} loses ${many(replaced, 'commit')} that ${name} does not have. Others may have built on ${replaced === 1 ? 'it' : 'them'}.`
+  const which = isRewritten ? `which ${replaced === 1 ? 'was' : 'were'} rewritten here` : `that ${name} does not have`
+  const lost = `${words} loses ${many(replaced, 'commit')}${isRewritten ? ',' : ''} ${which}. Others may have built on ${replaced === 1 ? 'it' : 'them'}.`
   const warnings = [
     ...(replaced > 0 ? [lost] : []),
     ...(own === ''

@@ -28,7 +28,7 @@ import { carryOutStep } from './perform.ts'
 import { pastOf, type StepPlan, type StepTarget, type Stop } from './plan.ts'
 import type { Once, Plannings } from './plannings.ts'
 import { followed, NoUpstream, type PullStep, planPull, pullSource } from './pull.ts'
-import { PullFirst, type PushStep, planPush, previewPush, push, verifyThere } from './push.ts'
+import { ForceNeeded, PullFirst, type PushStep, planPush, previewPush, push, verifyThere } from './push.ts'
 import { previewPushTag, pushTag } from './push-tag.ts'
 import { planRebase } from './rebase.ts'
 import { readRemotes, remoteNamed } from './remotes.ts'
@@ -120,7 +120,7 @@ export class Steps {
       return { ...shown, source: source.commit, warnings, ...(brings && { brings }) }
     } catch (error) {
       if (!(error instanceof Failure)) throw error
-      const offers = error instanceof PullFirst ? 'pull' : error instanceof NoUpstream ? 'publish' : undefined
+      const offers = offerFor(error)
       return {
         is: 'impossible',
         conflicts: 0,
@@ -437,6 +437,13 @@ function namesOf(paths: readonly Path[]): string {
 async function conflictIn(objects: Objects, { merge, ours, theirs, words, state }: Stop, group: Group) {
   const kind = await kindOf(objects, merge, group, { ours, theirs, words })
   return { path: group.path, words: wordsFor({ ...group, kind }, { ...words, does: state.does }) }
+}
+
+/** What makes a step possible that failed. */
+function offerFor(error: Failure): Preview['offers'] {
+  if (error instanceof PullFirst) return 'pull'
+  if (error instanceof ForceNeeded) return 'force'
+  return error instanceof NoUpstream ? 'publish' : undefined
 }
 
 const isTagStep = (step: Step): step is TagStep => step.step === 'tag' || step.step === 'delete tag'

@@ -48,6 +48,8 @@ export function StepDialog({ content, close }: Props) {
   const preview = trouble === undefined ? found : impossible(trouble)
   // After a rejected push, the new preview gives the same reason as `problem`, and offers a pull: it is shown once.
   const canPull = preview?.offers === 'pull' && content.pull !== undefined
+  const forced = preview?.offers === 'force' ? ways.findIndex(it => isForceOf(it.step, step)) : -1
+  const hasToForce = forced >= 0
   const hasToSave = preview?.offers === 'save'
   const canTryAgain = fetch.problem !== undefined
   const drops = preview?.is === 'drops'
@@ -63,19 +65,33 @@ export function StepDialog({ content, close }: Props) {
     if (isCareful && document.activeElement === submit.current) cancel.current?.focus()
   }, [isCareful])
   const isOff =
-    isBusy.value || (!canTryAgain && !canPull && (!preview || preview.is === 'nothing' || preview.is === 'impossible'))
+    isBusy.value ||
+    (!canTryAgain && !canPull && !hasToForce && (!preview || preview.is === 'nothing' || preview.is === 'impossible'))
   const isMessageOnly =
     step.step === 'rewrite' &&
     (step.rewriting.do === 'reword' || (step.rewriting.do === 'amend' && !step.rewriting.isWithDrafts))
   const isRemote = ['push', 'push tag', 'delete remote branch', 'pull'].includes(step.step)
   const { value: progress } = page.graph.progress
 
+  const choose = (index: number) => {
+    chosen.value = index
+    problem.value = undefined
+  }
+  const pullFor = (remote: string) => {
+    close()
+    content.pull?.(remote)
+  }
   const run = async () => {
     if (isOff) return
     if (canTryAgain) return fetch.begin()
     if (canPull && step.step === 'push') {
-      close()
-      content.pull?.(step.remote)
+      pullFor(step.remote)
+      return
+    }
+    if (hasToForce) {
+      choose(forced)
+      // The same key again would force what was not read yet.
+      refusals.value++
       return
     }
     if (!preview) return
@@ -148,10 +164,7 @@ export function StepDialog({ content, close }: Props) {
                   aria-controls={panel}
                   tabIndex={index === chosen.value ? 0 : -1}
                   autofocus={index === chosen.value}
-                  onClick={() => {
-                    chosen.value = index
-                    problem.value = undefined
-                  }}
+                  onClick={() => choose(index)}
                 >
                   {words}
                 </button>
@@ -230,7 +243,7 @@ export function StepDialog({ content, close }: Props) {
         <footer>
           {isBusy.value && progress !== undefined ? <span class="meta cut">{progress}</span> : null}
           <p class="dialog-problem is-bad" role="alert">
-            {canPull ? undefined : problem.value}
+            {canPull || hasToForce ? undefined : problem.value}
           </p>
           <span class="grow" />
           {(isBusy.value && isRemote) || ((isBusy.value || !preview) && progress !== undefined) ? (
@@ -246,6 +259,9 @@ export function StepDialog({ content, close }: Props) {
           ) : (
             <CloseButton buttonRef={cancel} isFirst={isFirstDangerous} close={close} />
           )}
+          {hasToForce && step.step === 'push' && content.pull ? (
+            <Button words="Pull…" onClick={() => pullFor(step.remote)} />
+          ) : null}
           <button
             type="submit"
             ref={submit}
@@ -255,13 +271,25 @@ export function StepDialog({ content, close }: Props) {
             title={shownKeys('Ctrl+Enter')}
             autofocus={ways.length === 1 && !isFirstDangerous}
           >
-            {canTryAgain ? 'Try again' : canPull ? 'Pull…' : hasToSave ? 'Save all drafts' : buttonWords(way, preview)}
+            {canTryAgain
+              ? 'Try again'
+              : canPull
+                ? 'Pull…'
+                : hasToForce
+                  ? 'Force push…'
+                  : hasToSave
+                    ? 'Save all drafts'
+                    : buttonWords(way, preview)}
           </button>
         </footer>
       </form>
     </DialogFrame>
   )
 }
+
+/** Whether a step is the forced one of a push. */
+const isForceOf = (forced: Step, step: Step): boolean =>
+  forced.step === 'push' && step.step === 'push' && forced.isForced && forced.remote === step.remote
 
 /** The name of the branch that a step moves; '' if it moves none. */
 function targetOf(step: Step): string {

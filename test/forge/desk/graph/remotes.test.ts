@@ -251,6 +251,48 @@ test('commits on the remote are overwritten only by force, and only those last f
   expect(await desk.far('rev-parse', 'main')).toBe(own)
 })
 
+test('only commits that were rewritten here lead to a forced push: by git, too, and not those of an undone pull', async () => {
+  await using desk = await makeFar()
+  await commit(desk.path, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
+  await desk.git('push', '-q', 'origin', 'main')
+  const old = await desk.tip()
+  await desk.work.look()
+  const preview = () => desk.work.steps.preview(push())
+  await desk.work.steps.do({ step: 'rewrite', branch: 'main', rewriting: { do: 'reword', commit: old }, message: 'II' })
+  const rewritten = 'origin/main has 1 commit that was rewritten here: force push to replace it.'
+  expect(await preview()).toMatchObject({ is: 'impossible', offers: 'force', words: rewritten })
+  // The new version is pushed, and the rewriting undone.
+  const forced = await desk.work.steps.preview(push({ isForced: true }))
+  expect(forced.warnings[0]).toContain('origin/main loses 1 commit, which was rewritten here.')
+  await desk.work.steps.do(push({ isForced: true }), forced)
+  await desk.work.undo()
+  expect(await desk.tip()).toBe(old)
+  expect(await preview()).toMatchObject({ offers: 'force', words: rewritten })
+  // What somebody else has pushed meanwhile is pulled.
+  await commit(desk.origin, 'main', { 'c.txt': 'three\n' }, { message: 'Three' })
+  await desk.git('fetch', '-q', 'origin')
+  expect(await preview()).toMatchObject({ offers: 'pull' })
+  await desk.work.steps.do(pull('merge'), await desk.work.steps.preview(pull('merge')))
+  await desk.work.undo()
+  expect(await desk.tip()).toBe(old)
+  expect(await preview()).toMatchObject({ offers: 'pull' })
+})
+
+test('a commit that was amended in a terminal leads to a forced push', async () => {
+  await using desk = await makeFar()
+  const ref = 'refs/heads/main'
+  const move = (to: string, words: string) => desk.git('update-ref', '--create-reflog', '-m', words, ref, to)
+  const base = await desk.tip()
+  const [one, other] = await Promise.all(
+    ['one', 'other'].map(name => commit(desk.path, name, { 'b.txt': name }, { parents: [base], message: name })),
+  )
+  await move(one ?? '', 'commit: one')
+  await desk.git('push', '-q', 'origin', 'main')
+  await move(other ?? '', 'commit (amend): other')
+  await desk.work.look()
+  expect(await desk.work.steps.preview(push())).toMatchObject({ offers: 'force' })
+})
+
 test('a rejection by a protected branch is shown in the server’s words', async () => {
   await using desk = await makeFar()
   const before = await desk.far('rev-parse', 'main')
