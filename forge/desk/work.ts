@@ -295,9 +295,10 @@ export class Work implements AsyncDisposable {
    */
   async describeBranches(): Promise<BranchInfo[]> {
     const [listed, checkouts] = await Promise.all([listBranches(this.#repository), this.#room.checkouts.list()])
-    const [sessions, counts, all, merging] = await Promise.all([
+    const [sessions, counts, gone, all, merging] = await Promise.all([
       this.#facts.withSession(listed.map(({ tip }) => tip)),
       this.#facts.counts(listed),
+      this.#facts.withGoneUpstream(listed),
       this.branches.all(),
       this.#mergingKinds(),
     ])
@@ -316,7 +317,8 @@ export class Work implements AsyncDisposable {
         committed,
         subject,
         session: sessions.has(tip) || turn !== undefined,
-        ...(upstream && count && { upstream: { name: upstream.replace(/^refs\/(remotes|heads)\//, ''), ...count } }),
+        ...(upstream && count && { upstream: { name: nameOfUpstream(upstream), ...count } }),
+        ...(upstream && gone.has(name) && { goneUpstream: nameOfUpstream(upstream) }),
         ...(checkout !== undefined && { checkout }),
         drafts: [...(works.get(name)?.draftPaths ?? [])],
         ...(conflicts.length > 0 && { conflicts }),
@@ -459,3 +461,5 @@ const partOf =
 
 const nothingTo = (verb: string, branch: string | undefined): string =>
   `There is nothing to ${verb}${branch === undefined ? '' : ` in ${visiblePath(branch)}`}.`
+
+const nameOfUpstream = (ref: RefName): string => ref.replace(/^refs\/(remotes|heads)\//, '')

@@ -127,6 +127,13 @@ export class BranchFacts {
     )
   }
 
+  /** The names of the branches whose upstream is a remote branch that does not exist here. */
+  async withGoneUpstream(branches: readonly ListedBranch[]): Promise<Set<string>> {
+    const tips = await this.#upstreamTips(branches)
+    const isGone = ({ upstream }: ListedBranch) => upstream?.startsWith('refs/remotes/') && !tips.has(upstream)
+    return new Set(branches.filter(isGone).map(({ name }) => name))
+  }
+
   async #upstreamTips(branches: readonly ListedBranch[]): Promise<Map<RefName, Oid>> {
     const names = [...new Set(branches.flatMap(({ upstream }) => (upstream && isRefName(upstream) ? [upstream] : [])))]
     const infos = await Promise.all(names.map(name => this.objects.info(`${name}^{commit}`)))

@@ -16,6 +16,8 @@ export const BranchInfo = v.object({
   session: v.boolean(),
   /** The branch's upstream, and how many commits the branch is ahead and behind. */
   upstream: v.optional(v.object({ name: v.string(), ahead: Count, behind: Count })),
+  /** The name of an upstream that is configured and does not exist (any more). */
+  goneUpstream: v.optional(v.string()),
   /** The folder of the work tree in which the branch is checked out; undefined for none. */
   checkout: v.optional(v.string()),
   /** Files with unsaved changes. */

@@ -183,8 +183,16 @@ export const Preview = v.object({
 })
 export type Preview = v.InferOutput<typeof Preview>
 
-/** The result of a step. `merging`: the branch in which a merge waits. */
-export const Done = v.object({ words: v.string(), commit: v.optional(Oid), merging: v.optional(Branch) })
+/**
+ * The result of a step. `merging`: the branch in which a merge waits. `isUndoable`: of a fetch, whether it has removed
+ * remote branches, which Undo restores.
+ */
+export const Done = v.object({
+  words: v.string(),
+  commit: v.optional(Oid),
+  merging: v.optional(Branch),
+  isUndoable: v.optional(v.boolean()),
+})
 export type Done = v.InferOutput<typeof Done>
 
 export const stepQuestions = {

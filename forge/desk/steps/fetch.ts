@@ -1,10 +1,21 @@
-/** A fetch, as with `git fetch`: from one remote or from all. It moves no branch. */
+/**
+ * A fetch, as with `git fetch --prune`: from one remote or from all. It moves no local branch and deletes no tag. The
+ * removal of remote branches that are gone is recorded as an operation.
+ */
 import { Failure } from '../../../core/failure.ts'
 import { listRefs, type RefName } from '../../../core/git/refs.ts'
 import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
 import { many, visiblePath } from '../../../core/text.ts'
-import { type RemoteSettings, type Remotes, readRemotes, remoteNamed, verifyKeepsBranches } from './remotes.ts'
+import {
+  prunes,
+  type RemoteSettings,
+  type Remotes,
+  readRemotes,
+  remoteNamed,
+  trackedRef,
+  verifyKeepsBranches,
+} from './remotes.ts'
 import { Stopped, type Transfers, whyFailed } from './transfer.ts'
 
 const FETCH = ['--progress', '--no-auto-maintenance', '--no-recurse-submodules']
@@ -18,8 +29,15 @@ export function remotesToFetch(remotes: Remotes, name: string | undefined): Remo
   return wanted
 }
 
-/** Fetches, and returns what was fetched, in words. If one of several remotes fails, the others are still fetched. */
-export async function fetchFrom(transfers: Transfers, name: string | undefined): Promise<string> {
+/**
+ * Fetches, and removes remote branches that are gone, where {@link prunes} allows it. Returns what was fetched, in
+ * words, and whether something was removed, which can be undone. If one of several remotes fails, the others are still
+ * fetched.
+ */
+export async function fetchFrom(
+  transfers: Transfers,
+  name: string | undefined,
+): Promise<{ words: string; isPruned: boolean }> {
   const { repository } = transfers.room.objects
   const remotes = await readRemotes(repository)
   const wanted = remotesToFetch(remotes, name)
@@ -30,7 +48,8 @@ export async function fetchFrom(transfers: Transfers, name: string | undefined):
     await transfers.begin('Fetching', async signal => {
       for (const remote of wanted) {
         try {
-          await fetchOne(transfers, remotes, remote, { signal, isFirst: fetched.length === 0 })
+          const isPruning = await prunes(repository, remotes, remote)
+          await fetchOne(transfers, remotes, remote, { signal, isFirst: fetched.length === 0, isPruning })
           fetched.push(visiblePath(remote.name))
         } catch (error) {
           if (!(error instanceof Failure) || error instanceof Stopped || wanted.length === 1) throw error
@@ -40,25 +59,70 @@ export async function fetchFrom(transfers: Transfers, name: string | undefined):
     })
   } catch (error) {
     if (!(error instanceof Stopped)) throw error
-    return `The fetch was stopped: ${whatCame(before, await fetchedRefs(repository))}.`
+    const after = await fetchedRefs(repository)
+    const gone = await recordGone(transfers, wanted, before, after)
+    return {
+      words: [`The fetch was stopped: ${whatCame(before, after)}.`, ...gone].join(' '),
+      isPruned: gone.length > 0,
+    }
   }
-  const came = whatCame(before, await fetchedRefs(repository))
+  const after = await fetchedRefs(repository)
+  const came = whatCame(before, after)
+  const gone = await recordGone(transfers, wanted, before, after)
   const from = fetched.join(' and ')
   if (failed.length > 0)
     throw new Failure(`${failed.join(' ')}${from === '' ? '' : ` The rest was fetched from ${from}: ${came}.`}`)
-  return `Fetched from ${from}: ${came}.`
+  return { words: [`Fetched from ${from}: ${came}.`, ...gone].join(' '), isPruned: gone.length > 0 }
 }
 
-/** Fetches from one remote: all its refs, or none. Throws a {@link Failure} in one sentence. */
+/** At most this many remote branches are named in the words of an operation. */
+const MAX_NAMED_BRANCHES = 3
+
+/**
+ * Records the tracking refs that a fetch has removed, one operation for each remote; the operation keeps their commits.
+ * Returns a sentence for each remote.
+ */
+async function recordGone(
+  { room: { operations } }: Transfers,
+  remotes: readonly RemoteSettings[],
+  before: ReadonlyMap<RefName, Oid>,
+  after: ReadonlyMap<RefName, Oid>,
+): Promise<string[]> {
+  const said: string[] = []
+  for (const remote of remotes) {
+    const gone = [...before].filter(([ref]) => !after.has(ref) && trackedRef(remote, ref) !== undefined)
+    if (gone.length === 0) continue
+    const there = visiblePath(remote.name)
+    const are = gone.length === 1 ? 'is' : 'are'
+    const names = gone.slice(0, MAX_NAMED_BRANCHES).map(([ref]) => visiblePath(ref.replace(/^refs\/remotes\//, '')))
+    const rest = gone.length > names.length ? ` and ${gone.length - names.length} more` : ''
+    await operations.record({
+      ...{
+        kind: 'prune',
+        words: `remove ${names.join(', ')}${rest}, which ${are} not on ${there} any more`,
+        moves: [],
+      },
+      refs: gone.map(([ref, oid]) => ({ ref, before: oid, after: undefined })),
+    })
+    said.push(`${branchesIn(gone.length)} ${are} gone on ${there}.`)
+  }
+  return said
+}
+
+/**
+ * Fetches from one remote: all its refs, or none. `isPruning`: removes the tracking refs of branches that are gone
+ * there, and no tags. Throws a {@link Failure} in one sentence.
+ */
 export async function fetchOne(
   transfers: Transfers,
   remotes: Remotes,
   remote: RemoteSettings,
-  { signal, isFirst }: { signal: AbortSignal; isFirst: boolean },
+  { signal, isFirst, isPruning = false }: { signal: AbortSignal; isFirst: boolean; isPruning?: boolean },
 ): Promise<void> {
   verifyKeepsBranches(remote)
   // Later remotes append to FETCH_HEAD, so that it lists all of them.
-  const args = ['fetch', ...FETCH, ...(isFirst ? [] : ['--append'])]
+  const pruning = isPruning ? ['--prune', '--no-prune-tags'] : []
+  const args = ['fetch', ...FETCH, ...pruning, ...(isFirst ? [] : ['--append'])]
   const name = ['--', asText(remote.name)]
   try {
     try {
@@ -101,13 +165,11 @@ function whatCame(before: ReadonlyMap<RefName, Oid>, after: ReadonlyMap<RefName,
   const isTag = (name: RefName) => name.startsWith('refs/tags/')
   const made = names.filter(name => !before.has(name))
   const moved = names.filter(name => before.has(name) && before.get(name) !== after.get(name))
-  const gone = [...before.keys()].filter(name => !after.has(name))
   const [tags, branches] = [made.filter(isTag).length, made.filter(name => !isTag(name)).length]
   const parts = [
     ...(moved.length > 0 ? [`${branchesIn(moved.length)} moved`] : []),
     ...(branches > 0 ? [`${branchesIn(branches)} new`] : []),
     ...(tags > 0 ? [`${many(tags, 'tag')} new`] : []),
-    ...(gone.length > 0 ? [`${gone.length.toLocaleString('en')} gone there`] : []),
   ]
   return parts.length === 0 ? 'nothing new' : parts.join(', ')
 }

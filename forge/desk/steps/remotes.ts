@@ -109,6 +109,26 @@ export function trackedRef(remote: RemoteSettings, tracking: RefName): RefName |
   return undefined
 }
 
+/**
+ * Whether a fetch removes the tracking refs of branches that are gone on a remote: unless `remote.NAME.prune` or
+ * `fetch.prune` is false, or a refspec of the remote writes refs that are no remote branches, or those of another
+ * remote.
+ */
+export async function prunes(repository: Repository, { all }: Remotes, remote: RemoteSettings): Promise<boolean> {
+  const prefixes = (of: RemoteSettings) => mappings(of.fetch).map(({ to }) => to.split('*')[0] ?? '')
+  const own = prefixes(remote)
+  const others = all.filter(it => it !== remote).flatMap(prefixes)
+  if (own.some(prefix => !prefix.startsWith('refs/remotes/') || others.some(other => other.startsWith(prefix))))
+    return false
+  verifyUtf8(remote.name)
+  for (const key of [`remote.${asText(remote.name)}.prune`, 'fetch.prune']) {
+    const { stdout } = await run(repository, ['config', '--type=bool', '--get', key], { ok: [0, 1] })
+    const value = stdout.toString().trim()
+    if (value !== '') return value === 'true'
+  }
+  return true
+}
+
 /** The two sides of refspecs, without those that exclude refs or keep none. */
 function mappings(refspecs: readonly string[]): { from: string; to: string }[] {
   const sides = refspecs.map(refspec => refspec.replace(/^\+/, '').split(':'))

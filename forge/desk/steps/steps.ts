@@ -152,10 +152,11 @@ export class Steps {
     return branch === undefined ? remote : (await followed(this.room.objects.repository, branch)).remote
   }
 
-  async #fetch(step: FetchStep): Promise<string> {
+  async #fetch(step: FetchStep): Promise<Done> {
     const remote = await this.#remoteOf(step)
-    if (remote === '.') return 'A branch of this repository is followed: there is nothing to fetch.'
-    return await fetchFrom(this.#transfers, remote)
+    if (remote === '.') return { words: 'A branch of this repository is followed: there is nothing to fetch.' }
+    const { words, isPruned } = await fetchFrom(this.#transfers, remote)
+    return { words, ...(isPruned && { isUndoable: true }) }
   }
 
   /** The preview of a pull of what was fetched last. The page fetches before. */
@@ -248,7 +249,7 @@ export class Steps {
    */
   async do(wanted: Step, { before, source, there }: PreviewedStep = {}): Promise<Done> {
     if (isTagStep(wanted)) return await this.#doTag(await this.#planTag(wanted))
-    if (wanted.step === 'fetch') return { words: await this.#fetch(wanted) }
+    if (wanted.step === 'fetch') return await this.#fetch(wanted)
     if (wanted.step === 'push tag') return { words: await pushTag(this.#transfers, wanted) }
     if (wanted.step === 'delete remote branch')
       return { words: await deleteRemoteBranch(this.#transfers, wanted, there) }

@@ -168,7 +168,7 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
  */
 function Distance({ branch }: { branch: BranchInfo }) {
   const page = usePage()
-  const { name, upstream } = branch
+  const { name, upstream, goneUpstream } = branch
   const areRemotesNeeded = !upstream && !page.graph.refs.value
   useEffect(() => {
     if (areRemotesNeeded) void page.graph.needRefs()
@@ -178,6 +178,7 @@ function Distance({ branch }: { branch: BranchInfo }) {
     if (!hasRemote) return null
     return (
       <span class="seg distance">
+        {goneUpstream === undefined ? null : <span class="meta cut">{readable(goneUpstream)} is gone</span>}
         <button
           type="button"
           class="button quiet small"

@@ -159,7 +159,7 @@ interface BranchRefProps {
 function BranchRef({ branch, isHead, shownName }: BranchRefProps) {
   const page = usePage()
   const { drag } = page.graph
-  const { name, tip, upstream, merging, session } = branch
+  const { name, tip, upstream, goneUpstream, merging, session } = branch
   const label: Label = { kind: 'branch', ref: `refs/heads/${name}`, name, tip, branch, isHead }
   const outlook = drag.dragged.value ? drag.outlooks.value.get(name) : undefined
   const drafts = draftsOf(page, name).length
@@ -190,8 +190,8 @@ function BranchRef({ branch, isHead, shownName }: BranchRefProps) {
           <span class="vh">{outlookWord(outlook)}</span>
         </span>
       ) : (
-        <span class="count" title={upstream ? `against ${readable(upstream.name)}` : undefined}>
-          {merging ? MERGING[merging] : counts.filter(Boolean).join(' ')}
+        <span class="count" title={upstreamWords(branch)}>
+          {merging ? MERGING[merging] : goneUpstream === undefined ? counts.filter(Boolean).join(' ') : 'upstream gone'}
         </span>
       )}
     </RefButton>
@@ -363,4 +363,9 @@ function moveFocus(event: KeyboardEvent): void {
   const at = lines.indexOf(document.activeElement as HTMLElement)
   lines[Math.max(0, Math.min(at + by, lines.length - 1))]?.focus()
   event.preventDefault()
+}
+
+function upstreamWords({ upstream, goneUpstream }: BranchInfo): string | undefined {
+  if (goneUpstream !== undefined) return `Its upstream ${readable(goneUpstream)} is gone on the remote`
+  return upstream ? `against ${readable(upstream.name)}` : undefined
 }

@@ -297,8 +297,9 @@ export async function fetchRemotes(
   page.graph.progress.value = 'Fetching…'
   try {
     const step = { step: 'fetch', ...(remote && { remote }), ...(branch && { branch }) } as const
-    const { words } = await page.connection.ask('do', { step })
-    page.tell({ topic: STEP_TOPIC, title: sentence(words) })
+    const { words, isUndoable = false } = await page.connection.ask('do', { step })
+    if (isUndoable) showDone(page, { words, isUndoable })
+    else page.tell({ topic: STEP_TOPIC, title: sentence(words) })
   } catch (error) {
     page.complain(error, { topic: STEP_TOPIC })
   } finally {

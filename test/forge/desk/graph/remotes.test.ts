@@ -92,6 +92,7 @@ test('a branch whose name is in the way does not prevent fetching the others', a
   await desk.far('branch', '-D', 'topic')
   await desk.far('branch', 'topic/one', 'main')
   const tip = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })
+  await desk.git('config', 'fetch.prune', 'false')
   expect(await failure(desk.work.steps.do({ step: 'fetch' }))).toContain('run git remote prune origin')
   expect(await desk.git('rev-parse', 'origin/main')).toBe(tip)
   await desk.git('remote', 'prune', 'origin')
@@ -291,6 +292,35 @@ test('a commit that was amended in a terminal leads to a forced push', async () 
   await move(other ?? '', 'commit (amend): other')
   await desk.work.look()
   expect(await desk.work.steps.preview(push())).toMatchObject({ offers: 'force' })
+})
+
+test('a fetch removes the remote branches that are gone, with commits of nobody else, and no tags; undone', async () => {
+  await using desk = await makeFar()
+  await commit(desk.origin, 'one', { '1.txt': '1\n' }, { message: 'One' })
+  await commit(desk.origin, 'two', { '2.txt': '2\n' }, { message: 'Two' })
+  await desk.far('tag', 'v1', 'two')
+  const fetch = () => desk.work.steps.do({ step: 'fetch' })
+  await fetch()
+  const before = await desk.git('for-each-ref', '--format=%(refname) %(objectname)', 'refs/remotes')
+  await desk.git('branch', '-q', '--track', 'one', 'origin/one')
+  await desk.far('branch', '-D', 'one', 'two')
+  await desk.far('tag', '-d', 'v1')
+  await desk.git('config', 'fetch.prune', 'false')
+  expect((await fetch()).words).toBe('Fetched from origin: nothing new.')
+  await desk.git('config', '--unset', 'fetch.prune')
+  await desk.git('config', 'fetch.pruneTags', 'true')
+  expect(await fetch()).toEqual({
+    words: 'Fetched from origin: nothing new. 2 branches are gone on origin.',
+    isUndoable: true,
+  })
+  expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/remotes')).toBe('refs/remotes/origin/main')
+  expect(await desk.git('tag')).toBe('v1')
+  const branches = await desk.work.describeBranches()
+  expect(branches.find(({ name }) => name === 'one')).toMatchObject({ goneUpstream: 'origin/one' })
+  await desk.git('tag', '-d', 'v1')
+  await desk.git('gc', '--quiet', '--prune=now')
+  expect((await desk.work.undo()).words).toBe('undo: remove origin/one, origin/two, which are not on origin any more')
+  expect(await desk.git('for-each-ref', '--format=%(refname) %(objectname)', 'refs/remotes')).toBe(before)
 })
 
 test('a rejection by a protected branch is shown in the server’s words', async () => {

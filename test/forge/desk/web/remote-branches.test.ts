@@ -125,6 +125,22 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     expect(await page.getByRole('menuitem', { name: 'Delete remote branch…' }).count()).toBe(0)
   })
 
+  test('is removed by a fetch where it is gone on the remote, which its local branch says, and comes back by Undo', async () => {
+    await git(originOf(desk.path), 'branch', '-D', 'lease-renewal')
+    await showBranch(page, 'lease-renewal')
+    await page.keyboard.press('Alt+Shift+4')
+    await page.getByText('1 branch is gone on origin.').first().waitFor()
+    const status = page.getByRole('status', { name: 'Status' })
+    await status.getByText('origin/lease-renewal is gone').waitFor()
+    expect(await desk.git('for-each-ref', 'refs/remotes/origin/lease-renewal')).toBe('')
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await until(async () => (await status.getByText('is gone').count()) === 0)
+    expect(await desk.git('rev-parse', 'origin/lease-renewal')).toBe(await desk.tip('lease-renewal'))
+    await page.keyboard.press('Alt+0')
+    await page.getByRole('toolbar', { name: 'Repository' }).getByRole('button', { name: 'Fetch' }).click()
+    await page.getByText('upstream gone').first().waitFor()
+  })
+
   test('and a local one: the deletion says which commits are nowhere else', async () => {
     await showBranch(page, 'retry-jitter')
     const question = page.getByRole('dialog', { name: 'Delete the branch retry-jitter?' })
