@@ -34,6 +34,13 @@ export async function listBranches(repository: Repository): Promise<ListedBranch
   })
 }
 
+/** The names of the local branches that contain a commit. */
+export async function branchesWith(repository: Repository, commit: Oid): Promise<string[]> {
+  const { stdout } = await run(repository, ['for-each-ref', '--format=%(refname)', '--contains', commit, HEADS])
+  const refs = stdout.toString('latin1').split('\n').filter(Boolean)
+  return refs.map(branchOfRef)
+}
+
 /** The commits of the refs below a prefix, by the rest of their names. */
 export async function tipsBelow(repository: Repository, prefix: string): Promise<Map<string, Oid>> {
   const [tips = new Map()] = await tipsBelowEach(repository, [prefix])

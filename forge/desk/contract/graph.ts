@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { repeatable } from './question.ts'
 import { CommitRow } from './reading.ts'
-import { Count, Oid, Person, RefName } from './values.ts'
+import { Branch, Count, Oid, Person, RefName } from './values.ts'
 
 /** The commits in the graph. Without `refs`: all branches, remote branches and tags. */
 export const GraphFilter = v.object({
@@ -100,6 +100,8 @@ export const graphQuestions = {
     }),
   ),
   refs: repeatable({}, Refs),
+  /** The names of the local branches that contain a commit. */
+  'branches with': repeatable({ commit: Oid }, v.array(Branch)),
   /** The messages of those of some tags that are annotated. */
   'tag messages': repeatable({ refs: v.pipe(v.array(RefName), v.nonEmpty(), v.maxLength(50)) }, v.array(TagMessage)),
 }

@@ -1,4 +1,5 @@
 /** Answers the page's questions about the graph. */
+import { branchesWith } from '../branches/branches.ts'
 import type { graphQuestions } from '../contract/graph.ts'
 import type { Handlers } from '../contract/question.ts'
 import { rowsOf } from '../reading/history.ts'
@@ -19,6 +20,7 @@ export const graphHandlers = (graph: GraphView): Handlers<typeof graphQuestions,
       window.endFinding(search)
     }
   },
+  'branches with': ({ commit }) => branchesWith(graph.objects.repository, commit),
   refs: () => graph.refs(),
   'tag messages': ({ refs }) => readTagMessages(graph.objects.repository, refs),
 })

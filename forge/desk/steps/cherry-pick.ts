@@ -8,7 +8,10 @@ import { planPicks, readCommit } from './picks.ts'
 import { filesInConflict, type StepPlan, type StepTarget } from './plan.ts'
 import { everyTime, type Once } from './plannings.ts'
 
-/** Plans a cherry-pick of some commits, in this order. Throws a {@link Failure} if one of them is a merge. */
+/**
+ * Plans a cherry-pick of some commits, in this order. Of a merge it picks the changes against its first parent, as
+ * `git cherry-pick --mainline 1` does. Throws a {@link Failure} if there is no commit.
+ */
 export async function planCherryPick(
   objects: Objects,
   picked: readonly Oid[],
@@ -17,11 +20,13 @@ export async function planCherryPick(
 ): Promise<StepPlan> {
   if (picked.length === 0) throw new Failure('Select a commit to cherry-pick.')
   const parents = await Promise.all(picked.map(async oid => (await readCommit(objects, oid)).parents))
-  const merge = picked.find((_, at) => (parents[at]?.length ?? 0) > 1)
-  if (merge !== undefined)
-    throw new Failure(
-      `${merge.slice(0, 8)} is a merge: which of its sides would be picked is not clear. Merge it instead.`,
-    )
+  const notes = picked.flatMap((oid, at) => {
+    const [first, second] = parents[at] ?? []
+    if (first === undefined || second === undefined) return []
+    return [
+      `${oid.slice(0, 8)} is a merge: what it brought into its first parent ${first.slice(0, 8)} is picked, as one commit.`,
+    ]
+  })
   const one = picked.length === 1 ? (picked[0]?.slice(0, 8) ?? '') : many(picked.length, 'commit')
   const name = visiblePath(branch)
   const { picks } = await once(`cherry-pick ${tip} ${branch} ${picked.join()}`, async pace => {
@@ -40,7 +45,7 @@ export async function planCherryPick(
   const isNothing = chain.length === 0 && !stop
   const left = dropped.map(({ subject }) => `“${visible(subject)}” changes nothing in ${name}, and is left out.`)
   const commits = chain.length + (stop ? 1 + stop.state.todo.length : 0)
-  const shared = { ...plan, chain, tree, commits, warnings: isNothing ? [] : left }
+  const shared = { ...plan, chain, tree, commits, warnings: isNothing ? [] : left, notes }
   if (isNothing) return { ...shared, is: 'nothing', words: 'nothing to do' }
   if (!stop) return { ...shared, is: 'clean', words: 'applies cleanly' }
   const at = picked.length > 1 ? `, at commit ${stop.state.number} of ${stop.state.of}` : ''

@@ -2,11 +2,11 @@
 import { access, constants, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { countOnRemotes, type RemoteCounts } from '../../../core/git/commits.ts'
-import { asBytes, type Oid, type Repository } from '../../../core/git/repository.ts'
+import type { Oid, Repository } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { BranchServices } from '../branches/branch-work.ts'
-import { branchOfRef, HEADS, headRef } from '../branches/branches.ts'
+import { branchesWith, headRef } from '../branches/branches.ts'
 import type { RewrittenCommit, Step } from '../contract/steps.ts'
 import type { StepPlan } from './plan.ts'
 
@@ -50,7 +50,7 @@ export async function warningsFor(
     isForward ? [] : hooksFor(repository, step),
     checkouts.whyNotFollowing(branch, before, plan.tree),
     step === 'rebase' || step === 'move' || step === 'rewrite' ? onRemotes(repository, plan) : undefined,
-    plan.replaced === undefined ? [] : branchesWith(repository, plan.replaced, branch),
+    plan.replaced === undefined ? [] : othersWith(repository, plan.replaced, branch),
   ])
   const skipped = `Hooks of this repository do not run: ${hooks.join(', ')}.`
   const name = visiblePath(branch)
@@ -65,11 +65,8 @@ export async function warningsFor(
 }
 
 /** The other local branches that contain a commit. */
-async function branchesWith(repository: Repository, commit: Oid, besides: string): Promise<string[]> {
-  const refs = await read(repository, ['for-each-ref', '--format=%(refname)', '--contains', commit, HEADS])
-  const names = refs.split('\n').filter(ref => ref !== '')
-  return names.map(ref => branchOfRef(asBytes(ref))).filter(name => name !== besides)
-}
+const othersWith = async (repository: Repository, commit: Oid, besides: string): Promise<string[]> =>
+  (await branchesWith(repository, commit)).filter(name => name !== besides)
 
 /** At most this many branches are named; above that, the rest is counted. */
 const MAX_NAMED_BRANCHES = 3

@@ -196,20 +196,37 @@ function choiceOfCommit(page: Page, branch: string, { oid, subject, author }: Co
   }
 }
 
-/** Picks the branch in which a commit is reverted. */
+/** Picks the branch in which a commit is reverted: those that have the commit come first. */
 export function revertIn(page: Page, commit: NamedCommit): void {
+  const having = signal<ReadonlySet<string> | undefined>(undefined)
+  page.connection.ask('branches with', { commit: commit.oid }).then(
+    names => {
+      having.value = new Set(names)
+    },
+    error => {
+      page.dialog.value = undefined
+      page.complain(error, { topic: STEP_TOPIC })
+    },
+  )
   page.dialog.value = {
     kind: 'pick',
     title: `Revert ${shortId(commit.oid)} in…`,
     label: 'Branch that has the commit',
     list: 'Branches',
     none: 'No branch',
-    choices: () =>
-      branchesToPick(page).map(branch => ({
+    choices: () => {
+      const names = having.value
+      if (!names) return undefined
+      const isWithout = ({ name }: BranchInfo) => !names.has(name)
+      const branches = branchesToPick(page).toSorted((one, other) => Number(isWithout(one)) - Number(isWithout(other)))
+      return branches.map(branch => ({
         ...choiceOf(branch),
-        step: { step: 'revert', commit: commit.oid, onto: branch.name },
+        ...(isWithout(branch)
+          ? { meta: 'does not have the commit' }
+          : { step: { step: 'revert', commit: commit.oid, onto: branch.name } as const }),
         run: () => openRevert(page, commit, branch.name, done => finish(page, done)),
-      })),
+      }))
+    },
   }
 }
 

@@ -117,7 +117,7 @@ test('a rebased branch keeps its own conversation, and a cherry-pick brings none
   expect(await show(desk.path, 'topic~', file)).toBe('topic')
 })
 
-test('one commit, or several, are cherry-picked; a merge is refused', async () => {
+test('one commit, or several, are cherry-picked; of a merge, what it brought into its first parent', async () => {
   await using desk = await makePair(CLEAN)
   const second = await commit(desk.path, 'topic', { 'b.txt': 'b\n' })
   await doAsPreviewed(desk, { step: 'cherry-pick', commits: [desk.theirs, second], onto: 'main' }, 'main')
@@ -126,11 +126,12 @@ test('one commit, or several, are cherry-picked; a merge is refused', async () =
   expect(await desk.work.steps.preview(again)).toMatchObject({ is: 'nothing' })
   const merge = await commit(desk.path, 'topic', { 'm.txt': 'm\n' }, { parents: [second, desk.ours] })
   const picked: Step = { step: 'cherry-pick', commits: [merge], onto: 'main' }
-  expect(await desk.work.steps.preview(picked)).toMatchObject({
-    is: 'impossible',
-    words: expect.stringContaining('is a merge'),
-  })
-  expect(await refusedBy(desk.work.steps.do(picked))).toThrow('is a merge')
+  const tip = await desk.git('rev-parse', 'main')
+  const note = `${merge.slice(0, 8)} is a merge: what it brought into its first parent ${second.slice(0, 8)} is picked, as one commit.`
+  expect(await desk.work.steps.preview(picked)).toMatchObject({ is: 'clean', notes: [note] })
+  await doAsPreviewed(desk, picked, 'main')
+  expect(await desk.git('rev-list', '--parents', '-1', 'main')).toEndWith(` ${tip}`)
+  expect(await show(desk.path, 'main', 'm.txt')).toBe('m')
 })
 
 test('a commit is reverted as git revert does it, and the revert as well', async () => {

@@ -136,6 +136,20 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await page.getByText('34 commits').waitFor()
   })
 
+  test('a commit is reverted in a branch that has it: those without it come last, and say so', async () => {
+    await open()
+    await page.getByRole('option', { name: /Begin same-docs/ }).click()
+    await page.keyboard.press('e')
+    const branches = page.getByRole('dialog').getByRole('listbox', { name: 'Branches' }).getByRole('option')
+    await branches.filter({ hasText: 'main' }).getByText('does not have the commit').waitFor()
+    expect(await branches.first().textContent()).toStartWith('same-docs')
+    expect(await branches.first().getAttribute('aria-selected')).toBe('true')
+    expect(await page.getByText('does not have the commit').count()).toBe((await branches.count()) - 1)
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: /in same-docs$/ }).waitFor()
+    await page.keyboard.press('Escape')
+  })
+
   test('a first start shows it', async () => {
     await using first = await openScene({ template, layout: 'none' })
     const other = await openPage(browser.context, first)
