@@ -36,6 +36,7 @@ const Body = v.object({
   words: v.string(),
   previous: v.nullable(v.string()),
   of: v.optional(v.string()),
+  remote: v.optional(v.string()),
   /** Earlier versions have recorded one rename, not a list. */
   renamed: v.optional(v.union([RenamedRecord, v.array(RenamedRecord)])),
   refs: v.array(v.object({ ref: v.string(), before: v.optional(v.string()), after: v.optional(v.string()) })),
@@ -57,7 +58,12 @@ export type Operation = {
 }
 
 /** An operation with the fields that the page is not sent. */
-export type Recorded = Operation & { previous: Oid | undefined; renamed: readonly Renamed[] }
+export type Recorded = Operation & {
+  previous: Oid | undefined
+  renamed: readonly Renamed[]
+  /** The remote where the operation deleted a tag. */
+  remote?: string | undefined
+}
 
 export type NewOperation = {
   kind: string
@@ -65,6 +71,8 @@ export type NewOperation = {
   words: string
   /** The operation that this one undoes or redoes. */
   of?: Oid
+  /** The remote where the operation deletes a tag. */
+  remote?: string | undefined
   moves: readonly Move[]
   /** The refs' changes to record, if some of the refs were moved before this call; by default those of `moves`. */
   refs?: Operation['refs']
@@ -133,12 +141,12 @@ export class Operations {
   }
 
   #commitFor(
-    { kind, words, of, moves, renamed = [], refs = refsOf(moves) }: NewOperation,
+    { kind, words, of, remote, moves, renamed = [], refs = refsOf(moves) }: NewOperation,
     previous: Oid | undefined,
     lost: readonly Oid[],
   ): NewObject {
     const { format } = this.objects.repository
-    const body = { kind, words, previous: previous ?? null, of, ...(renamed.length > 0 && { renamed }), refs }
+    const body = { kind, words, previous: previous ?? null, of, remote, ...(renamed.length > 0 && { renamed }), refs }
     const parents = [...new Set([...(previous ? [previous] : []), ...lost])]
     const who = identityLine(FORGE_AUTHOR)
     const message = `${words}\n\n${JSON.stringify(body)}\n`
@@ -165,11 +173,11 @@ export class Operations {
     const [, json = ''] = textOf(message, undefined).split(/\n\n(.*)/s)
     const body = v.safeParse(Body, parseJson(json))
     if (!body.success) return undefined
-    const { kind, words, of, previous, renamed, refs } = body.output
+    const { kind, words, of, remote, previous, renamed, refs } = body.output
     const ids = [of, previous ?? undefined, ...refs.flatMap(({ before, after }) => [before, after])]
     if (!ids.every(it => it === undefined || isOid(this.objects.repository.format, it))) return undefined
     const time = committer.date?.seconds ?? 0
-    const known = { previous: previous ?? undefined, renamed: [renamed ?? []].flat() }
+    const known = { previous: previous ?? undefined, renamed: [renamed ?? []].flat(), remote }
     return { id, kind, words, time, refs, ...(of && { of }), ...known }
   }
 
@@ -190,7 +198,7 @@ export class Operations {
     for await (const operation of this.newestFirst()) {
       if (at++ < from) continue
       if (found.length >= count) break
-      const { previous, renamed, ...told } = operation
+      const { previous, renamed, remote, ...told } = operation
       found.push(told)
     }
     return found

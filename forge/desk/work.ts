@@ -47,7 +47,7 @@ import { keepRefsPrivate } from './private-refs.ts'
 import { Filters } from './reading/filters.ts'
 import { DRAFTS, MERGING, RENAMING, TURNS } from './refs.ts'
 import type { Window } from './server/window.ts'
-import { DELETE_REMOTE_BRANCH } from './steps/delete-remote-branch.ts'
+import { isRemoteDeletion } from './steps/delete-remote-branch.ts'
 import { stepHandlers } from './steps/handlers.ts'
 import { Plannings } from './steps/plannings.ts'
 import { Steps } from './steps/steps.ts'
@@ -407,7 +407,7 @@ export class Work implements AsyncDisposable {
   async #reverse(operation: Recorded): Promise<Reversed> {
     const original = operation.of === undefined ? operation : await this.#room.operations.find(operation.of)
     const reversed: Reversed =
-      original?.kind === DELETE_REMOTE_BRANCH
+      original && isRemoteDeletion(original.kind)
         ? await this.steps.reverseRemoteDeletion(operation, original)
         : await reverse(this.branches, operation)
     const renamed = renamedBy(operation)

@@ -66,7 +66,8 @@ export const Step = v.variant('step', [
   ...BranchStep.options,
   RewriteStep,
   v.object({ step: v.literal('tag'), name: Branch, at: Oid, message: v.optional(v.string()) }),
-  v.object({ step: v.literal('delete tag'), name: Branch }),
+  /** `remote`: where the tag is deleted, too, unless it is another one there. */
+  v.object({ step: v.literal('delete tag'), name: Branch, remote: v.optional(v.string()) }),
   v.object({ step: v.literal('push tag'), name: Branch, remote: v.string() }),
   /** Deletes a branch of a remote, which `ref` (below refs/remotes/) tracks, unless it has moved since the preview. */
   v.object({ step: v.literal('delete remote branch'), ref: RefName }),

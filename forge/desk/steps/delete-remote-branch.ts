@@ -1,6 +1,6 @@
 /**
- * The deletion of a branch on a remote, as previewed, and its undo, which pushes the same commit there again. Both are
- * recorded as operations of the tracking ref.
+ * The deletion of a branch or a tag on a remote, as previewed, and its undo, which pushes the same object there again.
+ * Both are recorded as operations: of the tracking ref, or of the tag here, which is deleted together with that there.
  */
 import { Failure } from '../../../core/failure.ts'
 import { listRefs, type RefName } from '../../../core/git/refs.ts'
@@ -13,25 +13,33 @@ import { branchOfRef, HEADS } from '../branches/branches.ts'
 import type { Reversed } from '../contract/branches.ts'
 import type { Preview, Step } from '../contract/steps.ts'
 import { fetchOne } from './fetch.ts'
-import { type RemoteSettings, type Remotes, readRemotes, trackedRef, verifyUtf8 } from './remotes.ts'
+import { type RemoteSettings, type Remotes, readRemotes, remoteNamed, trackedRef, verifyUtf8 } from './remotes.ts'
+import { refOf, TAGS } from './tag.ts'
 import { Stopped, shown, type Transfers, whyFailed } from './transfer.ts'
 import { hooksFor } from './warnings.ts'
 
 /** The step, and the kind of its operation: an undo or a redo of it is a push. */
 export const DELETE_REMOTE_BRANCH = 'delete remote branch'
+/** The kind of the operation that deletes a tag here and on a remote. */
+const DELETE_REMOTE_TAG = 'delete remote tag'
+
+/** Whether an operation has deleted something on a remote: its undo and redo are a push. */
+export const isRemoteDeletion = (kind: string): boolean => [DELETE_REMOTE_BRANCH, DELETE_REMOTE_TAG].includes(kind)
+
 export type DeleteRemoteBranchStep = Extract<Step, { step: typeof DELETE_REMOTE_BRANCH }>
 
 const REMOTES = 'refs/remotes/'
 
-/** A branch of a remote. */
+/** A branch or a tag of a remote. */
 type RemoteBranch = {
+  is: 'branch' | 'tag'
   remotes: Remotes
   remote: RemoteSettings
-  /** The branch's ref on the remote. */
+  /** The ref on the remote. */
   ref: RefName
-  /** The ref that a fetch writes here. */
+  /** The ref that a fetch writes here; of a tag, the tag here. */
   tracking: RefName
-  /** The names of the branch, of the remote, and of both, on the screen. */
+  /** The names of the branch or tag, of the remote, and of both, on the screen. */
   name: string
   there: string
   words: string
@@ -54,7 +62,29 @@ async function remoteBranchOf(repository: Repository, tracking: RefName): Promis
   verifyUtf8(one.ref)
   const name = visiblePath(one.ref.startsWith(HEADS) ? branchOfRef(one.ref) : one.ref)
   const there = visiblePath(one.remote.name)
-  return { remotes, ...one, tracking, name, there, words: `${there}/${name}` }
+  return { is: 'branch', remotes, ...one, tracking, name, there, words: `${there}/${name}` }
+}
+
+/** A tag of a remote. Throws a {@link Failure} if there is no such remote. */
+async function remoteTagOf(repository: Repository, ref: RefName, to: string): Promise<RemoteBranch> {
+  const remotes = await readRemotes(repository)
+  const remote = remoteNamed(remotes, to)
+  verifyUtf8(ref)
+  const [name, there] = [visiblePath(ref.slice(TAGS.length)), visiblePath(remote.name)]
+  return { is: 'tag', remotes, remote, ref, tracking: ref, name, there, words: `the tag ${name} on ${there}` }
+}
+
+/**
+ * Deletes a tag here and on a remote, unless it is another one there. Returns the result in words. Throws a {@link
+ * Failure} in one sentence.
+ */
+export async function deleteRemoteTag(transfers: Transfers, name: string, remote: string): Promise<string> {
+  const { objects } = transfers.room
+  const tag = await remoteTagOf(objects.repository, refOf(name), remote)
+  const tip = (await objects.info(tag.ref))?.oid
+  if (tip === undefined) throw new Failure(`There is no tag ${tag.name}.`)
+  const words = `delete the tag ${tag.name} here and on ${tag.there}`
+  return await pushDeletion(transfers, tag, tip, { kind: DELETE_REMOTE_TAG, words, remote })
 }
 
 /** The preview of a deletion. Throws a {@link Failure} if the branch is not known here. */
@@ -136,7 +166,11 @@ export async function reverseRemoteDeletion(
   const [moved] = operation.refs
   if (!moved) throw new Error('The deletion of a remote branch has no ref')
   const { ref: tracking, before: to, after: from } = moved
-  const branch = await remoteBranchOf(objects.repository, tracking)
+  const { repository } = objects
+  const { remote } = original
+  const branch = await (remote === undefined
+    ? remoteBranchOf(repository, tracking)
+    : remoteTagOf(repository, tracking, remote))
   if ((await objects.info(tracking))?.oid !== from)
     throw new Failure(`${branch.words} has moved since: nothing was undone. Undo what came later first.`)
   const kind = operation.kind === 'undo' ? 'redo' : 'undo'
@@ -146,19 +180,21 @@ export async function reverseRemoteDeletion(
   return { words: how.words, refs: [tracking], of: original.id }
 }
 
-type How = Pick<NewOperation, 'kind' | 'words' | 'of'>
+type How = Pick<NewOperation, 'kind' | 'words' | 'of' | 'remote'>
 
 /** Deletes a branch on its remote if it is at `tip` there. Where it is gone, removes its tracking ref, as a prune. */
 async function pushDeletion(transfers: Transfers, branch: RemoteBranch, tip: Oid, how: How): Promise<string> {
-  const { name, there, words } = branch
+  const { is, name, there, words } = branch
   return await begun(transfers, branch, 'Deleting', async signal => {
     const { rejected, said } = await push(transfers, branch, { from: tip, to: undefined }, signal)
     if (rejected === undefined) {
       await record(transfers, branch, { from: tip, to: undefined }, how)
-      return [`Deleted the branch ${name} on ${there}.`, ...said].join(' ')
+      return [`Deleted the ${is} ${name} ${is === 'tag' ? 'here and ' : ''}on ${there}.`, ...said].join(' ')
     }
     if (!STALE.test(rejected)) throw new Failure(whyNotDeleted(branch, rejected, said))
     if (await isOnRemote(transfers, branch, signal)) {
+      if (is === 'tag')
+        throw new Failure(`${there} has another tag ${name}, so neither was deleted: delete only the one here.`)
       // Fetches, so that the next preview shows what the remote has.
       const { remotes, remote } = branch
       await fetchOne(transfers, remotes, remote, { signal, isFirst: true }).catch(() => {})
@@ -167,15 +203,20 @@ async function pushDeletion(transfers: Transfers, branch: RemoteBranch, tip: Oid
       )
     }
     // Undone, the tracking ref comes back; nothing is pushed.
-    const pruning = { kind: 'prune', words: `remove ${words}, which is not on ${there} any more` }
+    const pruning =
+      is === 'tag'
+        ? { kind: 'delete tag', words: `delete the tag ${name}` }
+        : { kind: 'prune', words: `remove ${words}, which is not on ${there} any more` }
     await record(transfers, branch, { from: tip, to: undefined }, pruning)
-    return `${name} was deleted on ${there} already: removed ${words} here.`
+    return is === 'tag'
+      ? `Deleted the tag ${name} here; ${there} does not have it.`
+      : `${name} was deleted on ${there} already: removed ${words} here.`
   })
 }
 
 /** Pushes the commit of a deleted branch to its remote again, if there is no branch of that name there. */
 async function pushAgain(transfers: Transfers, branch: RemoteBranch, to: Oid, how: How): Promise<void> {
-  const { remotes, remote, name, there, words } = branch
+  const { is, remotes, remote, name, there, words } = branch
   await begun(transfers, branch, 'Pushing', async signal => {
     const { rejected, said } = await push(transfers, branch, { from: undefined, to }, signal)
     if (rejected === undefined) {
@@ -187,14 +228,14 @@ async function pushAgain(transfers: Transfers, branch: RemoteBranch, to: Oid, ho
       throw new Failure(`${there} rejected ${words} (${why}): nothing was undone.`)
     }
     await fetchOne(transfers, remotes, remote, { signal, isFirst: true }).catch(() => {})
-    throw new Failure(`${there} has a branch ${name} again: nothing was undone.`)
+    throw new Failure(`${there} has a ${is} ${name} again: nothing was undone.`)
   })
 }
 
 /** Runs a push, and turns its errors into sentences. */
 async function begun<Result>(
   transfers: Transfers,
-  { remotes, remote, there, name }: RemoteBranch,
+  { is, remotes, remote, there, name }: RemoteBranch,
   what: string,
   task: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
@@ -202,7 +243,7 @@ async function begun<Result>(
     return await transfers.begin(what, task)
   } catch (error) {
     if (error instanceof Stopped)
-      throw new Failure(`The push was stopped: look on ${there} whether it has the branch ${name}.`)
+      throw new Failure(`The push was stopped: look on ${there} whether it has the ${is} ${name}.`)
     throw whyFailed(error, remotes, remote.name)
   }
 }

@@ -18,7 +18,12 @@ import type { BranchStep, Done, Outlook, Preview, RewriteStep, Source, Step } fr
 import { mergingRef } from '../refs.ts'
 import { broughtCommits } from './brought-commits.ts'
 import { planCherryPick } from './cherry-pick.ts'
-import { deleteRemoteBranch, previewRemoteDeletion, reverseRemoteDeletion } from './delete-remote-branch.ts'
+import {
+  deleteRemoteBranch,
+  deleteRemoteTag,
+  previewRemoteDeletion,
+  reverseRemoteDeletion,
+} from './delete-remote-branch.ts'
 import { fetchFrom, fetchOne, remotesToFetch } from './fetch.ts'
 import { planLand } from './land.ts'
 import { planMerge } from './merge.ts'
@@ -248,6 +253,8 @@ export class Steps {
    * (null for none) in the preview; if one has moved since, nothing is done. A pull without `there` fetches first.
    */
   async do(wanted: Step, { before, source, there }: PreviewedStep = {}): Promise<Done> {
+    if (wanted.step === 'delete tag' && wanted.remote !== undefined)
+      return { words: await deleteRemoteTag(this.#transfers, wanted.name, wanted.remote) }
     if (isTagStep(wanted)) return await this.#doTag(await this.#planTag(wanted))
     if (wanted.step === 'fetch') return await this.#fetch(wanted)
     if (wanted.step === 'push tag') return { words: await pushTag(this.#transfers, wanted) }
@@ -404,7 +411,7 @@ export class Steps {
   async #planTag(step: TagStep): Promise<TagPlan> {
     const { objects } = this.room
     if (step.step === 'tag') return await planTag(objects, step.name, await this.#commit(step.at), step.message)
-    return await planTagDeletion(objects, step.name)
+    return await planTagDeletion(objects, step.name, step.remote)
   }
 
   async #doTag({ kind, does, move, message }: TagPlan): Promise<Done> {

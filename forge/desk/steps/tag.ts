@@ -73,14 +73,16 @@ export async function writeAnnotatedTag(repository: Repository, move: Move, mess
   return await read(repository, ['rev-parse', '--verify', asText(move.ref)])
 }
 
-/** Plans the deletion of a tag. Throws a {@link Failure} if there is none. */
-export async function planTagDeletion(objects: Objects, name: string): Promise<TagPlan> {
+/** Plans the deletion of a tag here, and of that on a remote. Throws a {@link Failure} if there is none here. */
+export async function planTagDeletion(objects: Objects, name: string, remote?: string): Promise<TagPlan> {
   const words = visiblePath(name)
   const ref = refOf(name)
   const there = await objects.info(ref)
   if (!there) throw new Failure(`There is no tag ${words}.`)
-  const plan = { kind: 'delete tag', does: `delete the tag ${words}`, words: `deletes the tag ${words}` }
-  const warnings = ['A tag that was pushed stays on its remote.']
+  const on = remote === undefined ? ' here' : ` here and on ${visiblePath(remote)}`
+  const plan = { kind: 'delete tag', does: `delete the tag ${words}`, words: `deletes the tag ${words}${on}` }
+  const warnings =
+    remote === undefined ? ['A tag that was pushed stays on its remote, and a fetch brings it back.'] : []
   return { ...plan, move: { ref, from: there.oid, to: undefined }, warnings }
 }
 

@@ -274,17 +274,27 @@ export async function pushTag(page: Page, name: string): Promise<void> {
   }
 }
 
-export function deleteTag(page: Page, name: string): void {
+/** Deletes a tag here only, or on a remote, too. */
+export async function deleteTag(page: Page, name: string): Promise<void> {
+  const refs = await page.graph.needRefs()
+  if (!refs) return
+  const way = (key: string, words: string, explains: string, remote?: string): StepWay => ({
+    ...{ key, words, button: 'Delete', isDangerous: true, explains },
+    step: { step: 'delete tag', name, ...(remote !== undefined && { remote }) },
+  })
   page.dialog.value = {
-    kind: 'confirm',
+    kind: 'step',
     title: `Delete the tag ${readable(name)}?`,
-    words: ['The commit stays where it is, and a remote keeps its own tag. Undo restores it.'],
-    button: 'Delete',
-    isDangerous: true,
-    run: async () => {
-      const { words } = await page.connection.ask('do', { step: { step: 'delete tag', name } })
-      finish(page, { words, isUndoable: true })
-    },
+    ways: [
+      way('here', 'Only here', 'Deletes the tag in this repository. The commit stays where it is. Undo restores it.'),
+      ...refs.remotes.map(remote => {
+        const there = readable(remote.name)
+        const explains = `Deletes the tag here, and on ${there} for all who use it, unless it is another one there. Undo pushes it again.`
+        return way(`remote ${remote.name}`, `Also on ${there}`, explains, remote.name)
+      }),
+    ],
+    first: 0,
+    isDone: done => finish(page, { ...done, isUndoable: true }),
   }
 }
 

@@ -70,7 +70,7 @@ export function StepDialog({ content, close }: Props) {
   const isMessageOnly =
     step.step === 'rewrite' &&
     (step.rewriting.do === 'reword' || (step.rewriting.do === 'amend' && !step.rewriting.isWithDrafts))
-  const isRemote = ['push', 'push tag', 'delete remote branch', 'pull'].includes(step.step)
+  const isRemote = ['push', 'push tag', 'delete tag', 'delete remote branch', 'pull'].includes(step.step)
   const { value: progress } = page.graph.progress
 
   const choose = (index: number) => {

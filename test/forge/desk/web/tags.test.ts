@@ -1,6 +1,8 @@
 /** Tags are created with and without a message, which is shown at their commit. */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { join } from 'node:path'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
+import { git } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { type DeskPage, withEachPage } from './page-scene.ts'
 
@@ -49,6 +51,40 @@ describe.skipIf(!hasBrowser)('a tag', () => {
     await page.keyboard.press('Control+Alt+z')
     await section.getByText('The first release').waitFor()
     expect(await desk.git('rev-parse', 'v1.0')).toBe(object)
+  })
+
+  test('is deleted on its remote, too, where that is chosen, and pushed again by Undo', async () => {
+    const origin = join(desk.path, '../origin.git')
+    await git('/', 'clone', '--quiet', '--bare', desk.path, origin)
+    await desk.git('remote', 'add', 'origin', origin)
+    await desk.git(
+      '-c',
+      'user.name=Mira',
+      '-c',
+      'user.email=mira@example.com',
+      'tag',
+      '-a',
+      '-m',
+      'Ninth',
+      'v9',
+      'main',
+    )
+    await desk.git('push', '--quiet', 'origin', 'v9')
+    const object = await desk.git('rev-parse', 'v9')
+    const there = () => git(origin, 'for-each-ref', '--format=%(objectname)', 'refs/tags')
+    await page.reload()
+    await page.keyboard.press('Alt+0')
+    await page.locator('.graph-row .label').filter({ hasText: 'v9' }).first().click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Delete the tag…' }).click()
+    await dialog().getByText('a fetch brings it back').waitFor()
+    await dialog().getByRole('tab', { name: 'Also on origin' }).click()
+    await dialog().getByText('deletes the tag v9 here and on origin').waitFor()
+    await dialog().getByRole('button', { name: 'Delete' }).click()
+    await page.getByText('Deleted the tag v9 here and on origin.').first().waitFor()
+    expect([await there(), await desk.git('tag')]).toEqual(['', ''])
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await page.getByText('Undone: delete the tag v9 here and on origin').first().waitFor()
+    expect([await there(), await desk.git('rev-parse', 'v9')]).toEqual([object, object])
   })
 
   test('without one is a lightweight one', async () => {
