@@ -280,7 +280,7 @@ function Confirm({ content, close }: ConfirmProps) {
           isFirst={content.isSafe === true}
           words={content.button}
           look={content.isDangerous ? 'stop' : 'main'}
-          isOff={isBusy.value}
+          isOff={isBusy.value || content.isOff === true}
           onClick={start}
         />
       </footer>

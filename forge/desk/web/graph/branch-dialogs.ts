@@ -48,6 +48,8 @@ export async function deleteBranch(page: Page, branch: string): Promise<void> {
     list: drafts,
     button: 'Delete',
     isDangerous: true,
+    // Git refuses it, too.
+    isOff: checkout !== undefined,
     run: async () => {
       const lasts = untilMore(page)
       await page.connection.ask('delete branch', { branch })

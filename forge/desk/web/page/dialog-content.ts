@@ -58,6 +58,8 @@ export type DialogContent =
       list?: string[]
       button: string
       isDangerous?: boolean
+      /** Whether the action is impossible at present, for a reason that the words give. */
+      isOff?: boolean
       /** Whether the action's button, rather than Cancel, has the focus when the dialog opens. */
       isSafe?: boolean
       run: () => Promise<void>

@@ -153,4 +153,18 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     await page.keyboard.press('Alt+Shift+Delete')
     await question.getByText('1 commit of it is neither merged into another branch nor pushed.').waitFor()
   })
+
+  test('not a branch that is checked out: Delete is off, with the reason', async () => {
+    await desk.git('worktree', 'add', '--quiet', `${desk.path}-checkout`, 'retry-jitter')
+    await showBranch(page, 'retry-jitter')
+    const question = page.getByRole('dialog', { name: 'Delete the branch retry-jitter?' })
+    // The desk may take a moment to see the new checkout: the dialog says what was known when it was opened.
+    await until(async () => {
+      await page.keyboard.press('Escape')
+      await page.keyboard.press('Alt+Shift+Delete')
+      await question.getByText('Undo restores it').waitFor()
+      return (await question.getByText('first switch to another branch there').count()) > 0
+    })
+    expect(await question.getByRole('button', { name: 'Delete' }).isDisabled()).toBe(true)
+  })
 })
