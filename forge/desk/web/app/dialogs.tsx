@@ -143,11 +143,12 @@ function Ask({ content, close }: AskProps) {
   }
   const warning = useWarning(content.warn)
   useLayoutEffect(() => {
-    const length = content.value.length
-    const [from, to] = content.selection ?? [length, length]
+    const { value } = content
+    // A folder is gone on from; a name that is suggested is replaced by what is typed.
+    const [from, to] = content.selection ?? [value.endsWith('/') ? value.length : 0, value.length]
     field.current?.focus()
     field.current?.setSelectionRange(from, to)
-    void warning.about(content.value)
+    void warning.about(value)
   }, [content])
   return (
     <DialogFrame title={content.title} close={close} look="narrow">

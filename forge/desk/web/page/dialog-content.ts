@@ -38,7 +38,7 @@ export type DialogContent =
       title: string
       label: string
       value: string
-      /** The part of the value that is selected at first: start and end. */
+      /** The part of the value that is selected at first: start and end. By default all, or nothing of a folder. */
       selection?: [number, number]
       button: string
       hint?: string

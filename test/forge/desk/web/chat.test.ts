@@ -401,8 +401,9 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await open()
     await field().fill('not sent yet')
     await page.keyboard.press('Shift+F2')
-    const dialog = page.getByRole('dialog')
-    await dialog.getByRole('textbox').fill('lease-renewed')
+    await page.getByRole('dialog').getByRole('textbox').and(page.locator(':focus')).waitFor()
+    // The old name is selected, so that typing replaces it.
+    await page.keyboard.type('lease-renewed')
     await page.keyboard.press('Enter')
     await page.getByRole('tab', { name: 'lease-renewed' }).waitFor()
     await until(async () => (await field().inputValue()) === 'not sent yet')
