@@ -107,12 +107,13 @@ interface AskProps {
   close: () => void
 }
 
-/** The warning about the words that were typed last. Words without a warning, or that are no name yet, have none. */
+/** The warning about the words that were typed last; words that are no name yet have none. */
 function useWarning(warn: AskProps['content']['warn']) {
   const words = useSignal<string | undefined>(undefined)
   const newest = useRef('')
   const about = async (typed: string) => {
     newest.current = typed
+    if (!warn) return
     const found = await Promise.resolve(typed)
       .then(warn)
       .catch(() => undefined)

@@ -3,7 +3,7 @@ import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { caseTwin } from '../../../../forge/desk/web/page/case-twins.ts'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
-import { type DeskPage, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, settled, until, withEachPage } from './page-scene.ts'
 
 setDefaultTimeout(60_000)
 
@@ -48,6 +48,13 @@ describe.skipIf(!hasBrowser)('the dialog', () => {
     await warning('retry-jitter').waitFor()
     await page.keyboard.press('Enter')
     await until(() => desk.has('Retry-jitter'))
+  })
+
+  test('that asks for no name has no warning', async () => {
+    await page.keyboard.press('Alt+c')
+    await field().fill('main')
+    await settled(page)
+    expect(await dialog().getByRole('status').innerHTML()).toBe('')
   })
 
   test('of a rename warns of other branches, not of the renamed one', async () => {
