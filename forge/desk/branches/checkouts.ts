@@ -16,6 +16,7 @@ import {
   underWayIn,
   whyNotFollowing,
 } from '../../../core/git/checkouts.ts'
+import { isAncestor } from '../../../core/git/commits.ts'
 import { changedFiles } from '../../../core/git/diffs.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { RefName } from '../../../core/git/refs.ts'
@@ -41,6 +42,9 @@ const Pending = v.object({
   why: v.optional(v.string()),
 })
 type Pending = v.InferOutput<typeof Pending>
+
+/** At most this many files are named in a notice. */
+const MAX_NAMED_FILES = 3
 
 /** The checkouts of one repository. */
 export class Checkouts {
@@ -189,6 +193,19 @@ export class Checkouts {
     this.pending.delete(checkout.gitDir)
     await this.#keep()
     this.say({ say: 'checkout follows', branch: behind.branch })
+    await this.#sayTakenBack(checkout, behind, tip)
+  }
+
+  /** Tells the windows which files a commit has set back, as it was made in a checkout that was behind. */
+  async #sayTakenBack({ folder }: Checkout, { branch, from, to }: Pending, tip: Oid): Promise<void> {
+    if (tip === to || !(await isAncestor(this.repository, to, tip))) return
+    const again = new Set((await changedFiles(this.repository, to, tip)).flat())
+    const files = (await changedFiles(this.repository, from, to)).flat().filter(path => again.has(path))
+    if (files.length === 0) return
+    const names = files.slice(0, MAX_NAMED_FILES).map(visiblePath).join(', ')
+    const rest = files.length > MAX_NAMED_FILES ? ` and ${files.length - MAX_NAMED_FILES} more` : ''
+    const words = `The new commit of ${visiblePath(branch)} takes back what was done here in ${names}${rest}: it was made in ${visible(folder)}, which was behind. ${to.slice(0, 8)} still has it.`
+    this.say({ say: 'notice', topic: `taken back in ${branch}`, words, isBad: true })
   }
 
   /**

@@ -166,6 +166,10 @@ describe('a checkout that was left behind and put in order', () => {
       await writeFile(join(desk.path, 'b.txt'), 'changed there\n')
       await desk.work.look()
       expect(follows(desk)).toBe(1)
+      // A commit that was made there takes back what was saved here.
+      const isTakenBack = /takes back what was done here in a\.txt: it was made in .* which was behind/
+      const said = desk.news.flatMap(it => (it.say === 'notice' && it.isBad ? [it.words] : []))
+      expect(said.filter(words => isTakenBack.test(words))).toHaveLength(how === 'by a commit' ? 1 : 0)
       const elsewhere = ask(desk.work, 'save elsewhere', { branch: 'main', to: 'other' })
       expect(await refusedBy(elsewhere)).toThrow('The checkout of main has followed')
     })
