@@ -106,6 +106,7 @@ export const fileActions = {
     run: ({ page, tab, path }) => {
       tab.merging.showsExplorer.value = true
       tab.tree.reveal(path)
+      tab.dropWantedFocus()
       page.places.focus('explorer')
     },
   },
