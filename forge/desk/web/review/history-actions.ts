@@ -8,9 +8,10 @@ import type { StepWay } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import type { InTab } from '../page/tab-actions.ts'
-import { type Actions, itemsWith } from '../ui/action.ts'
+import { type Actions, actionFor, itemsWith } from '../ui/action.ts'
+import { shownKeys } from '../ui/keys.ts'
 import type { Offer } from '../ui/menu-content.ts'
-import { readable, shortId, withoutTricks } from '../ui/names.ts'
+import { named, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { type NamedCommit, takeBack } from './parts-actions.ts'
 
@@ -154,6 +155,21 @@ export const historyActions = {
     run: ({ page, chosen: [commit] }) => commit && copy(page, commit.oid),
   },
 } satisfies Actions<ChosenCommits>
+
+/** Why the key of a rewriting does nothing on these commits, as a sentence; undefined for another key. */
+export function whyNotRewritten(about: ChosenCommits, event: KeyboardEvent): string | undefined {
+  const { reword, squash, split, moveUp, moveDown, drop } = historyActions
+  const { page, chosen, branch, line } = about
+  const rewriting: Actions<ChosenCommits> = Object.fromEntries(
+    [reword, squash, split, moveUp, moveDown, drop].map(it => [it.label, { ...it, isPossible: () => true }]),
+  )
+  if (branch === undefined || chosen.length === 0 || !actionFor(rewriting, about, event)) return undefined
+  const name = named(branch)
+  if (page.branch(branch)?.merging) return `A merge waits in ${name}: finish or abort it before commits are rewritten.`
+  if (line.length === 0) return `Commits are rewritten in the history of the whole branch (${shownKeys('Alt+H')}).`
+  if (areOnLine(about)) return undefined
+  return `${wordsOf(chosen)} came in by a merge: only commits that were made in ${name} itself can be rewritten.`
+}
 
 /** Actions on a shown history as a whole. */
 export const historyViewActions = {

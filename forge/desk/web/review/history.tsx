@@ -27,6 +27,7 @@ import {
   lineOf,
   openRevert,
   reorder,
+  whyNotRewritten,
 } from './history-actions.ts'
 import { MessageBody } from './message-body.tsx'
 import { useCommit } from './use-commit.ts'
@@ -144,6 +145,8 @@ export function HistoryView({ tab, path }: HistoryProps) {
             else if (step !== undefined) select(selected.value + step, event.shiftKey)
             else {
               const run = actionFor(historyActions, about, event) ?? actionFor(historyViewActions, { page, tab }, event)
+              const why = run ? undefined : whyNotRewritten(about, event)
+              if (why !== undefined) page.tell({ topic: 'history', title: why }, 'info')
               if (!run) return
               hasSelected.current = true
               run()

@@ -45,6 +45,20 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     expect((await desk.git('log', '--format=%s', 'main')).split('\n')).toEqual(subjects)
   }
 
+  test('a key that rewrites says why it does nothing on a commit that came in by a merge', async () => {
+    const before = await desk.tip('main')
+    const side = await desk.commit('side', { 'side.txt': 'side\n' }, { message: 'Beside', parents: [before] })
+    await desk.commit('main', { 'side.txt': 'side\n' }, { message: 'Merge side', parents: [before, side] })
+    await open()
+    await row('Beside').click()
+    await page.keyboard.press('r')
+    await page.locator('.toast').getByText('came in by a merge: only commits that were made in main itself').waitFor()
+    expect(await dialog().count()).toBe(0)
+    await row('Merge side').click()
+    await page.keyboard.press('r')
+    await dialog().getByText('rewrites 1 commit').waitFor()
+  })
+
   test('a commit is reworded by a key, with a body; the undo of the notice restores it', async () => {
     await open()
     await page.keyboard.press('End')
