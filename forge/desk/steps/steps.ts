@@ -23,7 +23,7 @@ import {
   deleteRemoteTag,
   previewRemoteDeletion,
   reverseRemoteDeletion,
-} from './delete-remote-branch.ts'
+} from './delete-on-remote.ts'
 import { fetchFrom, fetchOne, remotesToFetch } from './fetch.ts'
 import { planLand } from './land.ts'
 import { planMerge } from './merge.ts'
