@@ -194,7 +194,7 @@ describe.skipIf(!hasBrowser)('what was typed and asked for', () => {
     await typeAndReloadWithoutDesk('typed ')
     await desk.commit('away-3', { 'a.txt': 'other\ntwo\nthree\nfour\nfive\n' })
     await startAndOpen()
-    await page.getByText('resolve the conflicts, then save').waitFor()
+    await page.getByText('resolve it, then save').waitFor()
     const conflict = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
     await conflict.getByText('typed one').waitFor()
     await conflict.getByText('other', { exact: true }).waitFor()
