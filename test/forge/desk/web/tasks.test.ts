@@ -181,6 +181,8 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
   ])('hold back an answer that names a file which the task may not write, until %s', async (button, option) => {
     await open([ASKING], { details: { sweep: { ...SWEEP, outside: ['src/lib/clock.ts'] } } })
     const answer = detail('The task sweep').getByRole('form', { name: 'Answer' })
+    // Only the details know what the task may write.
+    await detail('The task sweep').getByText('How long must a key be remembered?').first().waitFor()
     await answer.getByLabel('Your answer').fill('You may change src/lib/clock.ts, too.')
     await page.keyboard.press('Control+Enter')
     await answer.getByText('the task may not write this').waitFor()
