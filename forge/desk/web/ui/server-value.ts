@@ -26,6 +26,8 @@ export class ServerValue<Value> {
   readonly #settings: ServerValueSettings
   #isAsked = false
   #round = 0
+  /** The last request: resolves when it is answered. */
+  #newest: Promise<void> = Promise.resolve()
   #timer: ReturnType<typeof setTimeout> | undefined
 
   /** `ask` gets a function that tells whether its answer is still wanted. */
@@ -48,11 +50,20 @@ export class ServerValue<Value> {
     if (this.#isAsked) this.#later(this.#settings.delayMs ?? USUAL_DELAY_MS)
   }
 
-  /** Loads the value now. Resolves when the answer is stored, or superseded by a later request. */
+  /** Loads the value now. Resolves when its answer is stored, or that of a later request that took its place. */
   async refresh(): Promise<void> {
     this.#isAsked = true
     clearTimeout(this.#timer)
-    const round = ++this.#round
+    let answer = this.#load(++this.#round)
+    this.#newest = answer
+    await answer
+    while (answer !== this.#newest) {
+      answer = this.#newest
+      await answer
+    }
+  }
+
+  async #load(round: number): Promise<void> {
     const isCurrent = () => round === this.#round
     try {
       const value = await this.#ask(isCurrent)

@@ -36,6 +36,18 @@ test('an answer that comes after a later one is dropped, also a failure', async 
   expect(value.problem.value).toBeUndefined()
 })
 
+test('a request whose place a later one took ends with the answer of that', async () => {
+  const { value, questions } = valueByHand()
+  const first = value.refresh()
+  const second = value.refresh()
+  questions[0]?.resolve('old')
+  const seen = first.then(() => value.latest.value)
+  await Promise.resolve()
+  questions[1]?.resolve('new')
+  await second
+  expect(await seen).toBe('new')
+})
+
 test('a failure says why, leaves what was there, and can be tried again', async () => {
   const { value, questions } = valueByHand()
   const first = value.refresh()
