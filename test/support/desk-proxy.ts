@@ -23,19 +23,20 @@ export class DeskProxy implements AsyncDisposable {
   /** Refuses everything, as a desk does whose key is not the page's. */
   isLocked = false
 
-  #server: Server<Line> | undefined
+  #isAway = false
+  readonly #server: Server<Line>
   readonly #lines = new Set<Line>()
   readonly #held = new Map<QuestionName, Promise<void>>()
 
   /** `address` is the desk's current address. */
   constructor(public address: string) {
-    this.#listen(0)
+    this.#server = this.#listen()
   }
 
   /** The address of the page through the proxy. */
   get url(): string {
     const url = new URL(this.address)
-    url.port = String(this.#server?.port)
+    url.port = String(this.#server.port)
     return url.href
   }
 
@@ -59,19 +60,12 @@ export class DeskProxy implements AsyncDisposable {
     for (const { page } of this.#lines) page?.terminate()
   }
 
-  /** Breaks all connections, and refuses new ones until the returned function is called. */
-  async goAway(): Promise<() => void> {
-    const port = this.#server?.port ?? 0
-    await this.#server?.stop(true)
-    // Keeps the port, which another test might take meanwhile.
-    const keeper = Bun.listen({
-      hostname: '127.0.0.1',
-      port,
-      socket: { open: socket => void socket.terminate(), data: () => undefined },
-    })
+  /** Breaks all connections, and refuses everything until the returned function is called. */
+  goAway(): () => void {
+    this.#isAway = true
+    this.breakConnections()
     return () => {
-      keeper.stop(true)
-      this.#listen(port)
+      this.#isAway = false
     }
   }
 
@@ -79,10 +73,10 @@ export class DeskProxy implements AsyncDisposable {
     return this.asked.filter(({ ask }) => ask === name).length
   }
 
-  #listen(port: number): void {
-    this.#server = Bun.serve<Line>({
+  #listen(): Server<Line> {
+    return Bun.serve<Line>({
       hostname: '127.0.0.1',
-      port,
+      port: 0,
       idleTimeout: 0,
       fetch: (request, server) => this.#answer(request, server),
       websocket: {
@@ -98,6 +92,7 @@ export class DeskProxy implements AsyncDisposable {
   }
 
   async #answer(request: Request, server: Server<Line>): Promise<Response | undefined> {
+    if (this.#isAway) return new Response('The desk is away.', { status: 502 })
     if (this.isLocked) return new Response('Not with this key.', { status: 401 })
     const { pathname, search } = new URL(request.url)
     const address = new URL(pathname + search, this.address)
@@ -118,6 +113,10 @@ export class DeskProxy implements AsyncDisposable {
       desk.addEventListener('error', () => resolve(false))
     })
     if (!isOpen) return new Response('The desk refuses.', { status: 401 })
+    if (this.#isAway) {
+      desk.close()
+      return new Response('The desk is away.', { status: 502 })
+    }
     const isTaken = server.upgrade(request, { data: { desk }, headers: { 'sec-websocket-protocol': desk.protocol } })
     return isTaken ? undefined : new Response('No socket.', { status: 400 })
   }
@@ -152,6 +151,6 @@ export class DeskProxy implements AsyncDisposable {
 
   async [Symbol.asyncDispose](): Promise<void> {
     for (const { desk } of this.#lines) desk.close()
-    await this.#server?.stop(true)
+    await this.#server.stop(true)
   }
 }

@@ -420,7 +420,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
 
   test('a window that was away has the conversation again', async () => {
     await open([{ text: 'It was said while nobody listened.' }])
-    const comeBack = await desk.proxy.goAway()
+    const comeBack = desk.proxy.goAway()
     await desk.ask({ ask: 'send', branch: BRANCH, text: 'Say it.' })
     await until(async () => (await conversationOf(desk)).turn === undefined)
     comeBack()

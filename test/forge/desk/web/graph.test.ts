@@ -162,7 +162,7 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await open()
     desk.proxy.say({ say: 'progress', words: 'Fetching…' })
     await page.locator('.graph-bar .progress').waitFor()
-    const comeBack = await desk.proxy.goAway()
+    const comeBack = desk.proxy.goAway()
     await page.getByText('The desk does not answer').waitFor()
     await desk.commit('main', {}, { message: 'Made in a terminal' })
     comeBack()

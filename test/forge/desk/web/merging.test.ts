@@ -122,7 +122,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await open()
     await page.keyboard.press('F8')
     await until(() => conflict(1).evaluate(element => element === document.activeElement))
-    const comeBack = await desk.proxy.goAway()
+    const comeBack = desk.proxy.goAway()
     await page.getByText('The desk does not answer at the moment: finish when it is back.').waitFor()
     await page.keyboard.press('1')
     await until(() => conflict(2).evaluate(element => element === document.activeElement))

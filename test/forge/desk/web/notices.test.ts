@@ -191,7 +191,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
   test('is not needed either where it was renamed while this window was away', async () => {
     await page.getByRole('treeitem', { name: 'README.md' }).click()
     await page.getByRole('textbox', { name: 'Editor' }).click()
-    const comeBack = await desk.proxy.goAway()
+    const comeBack = desk.proxy.goAway()
     await page.getByText('The desk does not answer').waitFor()
     await desk.ask({ ask: 'rename branch', branch: 'main', to: 'trunk' })
     comeBack()

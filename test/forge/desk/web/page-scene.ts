@@ -107,7 +107,7 @@ export async function openPage(context: BrowserContext, desk: PageDesk): Promise
   page.on('pageerror', error => troubles.push(String(error)))
   page.on('console', message => {
     const isExpected =
-      /WebSocket connection to|ERR_CONNECTION_(REFUSED|RESET)|ERR_SOCKET_NOT_CONNECTED|ERR_EMPTY_RESPONSE|status of (401|502)/.test(
+      /WebSocket connection to|ERR_CONNECTION_(REFUSED|RESET)|ERR_EMPTY_RESPONSE|status of (401|502)/.test(
         message.text(),
       )
     if (message.type() === 'error' && !isExpected) troubles.push(message.text())

@@ -469,7 +469,7 @@ const SCENES: Record<string, Scene> = {
     open: openJitter,
     act: async (page, desk) => {
       await page.getByText('while (!signal').waitFor()
-      await desk.proxy.goAway()
+      desk.proxy.goAway()
       await type(page)
     },
   },

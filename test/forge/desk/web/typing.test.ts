@@ -91,7 +91,7 @@ describe.skipIf(!hasBrowser)('typing', () => {
   test('is kept while the server is away, and sent when it is back, with the undo of the editor', async () => {
     await page.keyboard.type('before ')
     await isOnServer(`before ${REST}`)
-    const comeBack = await desk.proxy.goAway()
+    const comeBack = desk.proxy.goAway()
     await page.getByText('The desk does not answer').waitFor()
     await page.keyboard.type('while away ')
     comeBack()
