@@ -47,6 +47,12 @@ export const clockFace = (seconds: number): string =>
 export const many = (count: number, word: string): string =>
   `${count.toLocaleString('en')} ${word}${count === 1 ? '' : 's'}`
 
+/** The first of some names, and the number of the others: `a, b and 3 more`. `most`: how many names at most. */
+export function firstOf(names: readonly string[], most: number): string {
+  const first = names.slice(0, most).join(', ')
+  return names.length > most ? `${first} and ${names.length - most} more` : first
+}
+
 /** Untrusted text in lines of at most `width` characters. */
 export const wrap = (text: string, width: number): string[] =>
   visibleLines(text.trim())

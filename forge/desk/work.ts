@@ -295,10 +295,9 @@ export class Work implements AsyncDisposable {
    */
   async describeBranches(): Promise<BranchInfo[]> {
     const [listed, checkouts] = await Promise.all([listBranches(this.#repository), this.#room.checkouts.list()])
-    const [sessions, counts, gone, all, merging] = await Promise.all([
+    const [sessions, { counts, gone }, all, merging] = await Promise.all([
       this.#facts.withSession(listed.map(({ tip }) => tip)),
-      this.#facts.counts(listed),
-      this.#facts.withGoneUpstream(listed),
+      this.#facts.upstreams(listed),
       this.branches.all(),
       this.#mergingKinds(),
     ])

@@ -146,7 +146,7 @@ export interface HeldBranch {
   rename(to: string): void
 }
 
-/** Changes several branches in one operation. Returns its id if it is recorded, as it is with `deed`. */
+/** Changes several branches in one operation. Returns its id; without `deed`, no operation is recorded. */
 export async function becomeTogether(
   room: BranchServices,
   all: readonly (readonly [HeldBranch, Next | 'gone'])[],
@@ -158,7 +158,7 @@ export async function becomeTogether(
 
 /**
  * Calls `announce` of all transitions, moves all their refs or none, and calls `arrive`; if the refs could not be
- * moved, reverts the announcements. Returns the id of the operation if it is recorded, as it is with `deed`.
+ * moved, reverts the announcements. Returns the id of the operation, which is recorded only with `deed`.
  */
 export async function carryOutTransitions(
   room: BranchServices,

@@ -113,10 +113,12 @@ export class BranchFacts {
   }
 
   /**
-   * How far branches are ahead of and behind their upstreams. Of many branches, some are missing here and reported
-   * later by `onCounted`.
+   * How far branches are ahead of and behind their upstreams, and which ones have a remote branch as upstream that does
+   * not exist here. Of many branches, some counts are missing here and reported later by `onCounted`.
    */
-  async counts(branches: readonly ListedBranch[]): Promise<Map<string, AheadBehind>> {
+  async upstreams(
+    branches: readonly ListedBranch[],
+  ): Promise<{ counts: Map<string, AheadBehind>; gone: ReadonlySet<string> }> {
     const upstreams = await this.#upstreamTips(branches)
     const pairs = branches.flatMap(({ name, tip, upstream }) => {
       const other = upstream && upstreams.get(upstream)
@@ -126,19 +128,14 @@ export class BranchFacts {
     await Promise.all(unknown.slice(0, COUNTED_AT_ONCE).map(({ key }) => this.#count(key)))
     const rest = unknown.slice(COUNTED_AT_ONCE)
     if (rest.length > 0 && !this.#counting) this.#counting = this.#countSlowly(rest)
-    return new Map(
+    const counts = new Map(
       pairs.flatMap(({ name, key, isSame }) => {
-        const counts = isSame ? { ahead: 0, behind: 0 } : this.#counts.get(key)
-        return counts ? [[name, counts] as const] : []
+        const count = isSame ? { ahead: 0, behind: 0 } : this.#counts.get(key)
+        return count ? [[name, count] as const] : []
       }),
     )
-  }
-
-  /** The names of the branches whose upstream is a remote branch that does not exist here. */
-  async withGoneUpstream(branches: readonly ListedBranch[]): Promise<Set<string>> {
-    const tips = await this.#upstreamTips(branches)
-    const isGone = ({ upstream }: ListedBranch) => upstream?.startsWith('refs/remotes/') && !tips.has(upstream)
-    return new Set(branches.filter(isGone).map(({ name }) => name))
+    const isGone = ({ upstream }: ListedBranch) => upstream?.startsWith('refs/remotes/') && !upstreams.has(upstream)
+    return { counts, gone: new Set(branches.filter(isGone).map(({ name }) => name)) }
   }
 
   async #upstreamTips(branches: readonly ListedBranch[]): Promise<Map<RefName, Oid>> {

@@ -23,7 +23,7 @@ import type { RefName } from '../../../core/git/refs.ts'
 import { asText, isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { emptyTree } from '../../../core/git/trees.ts'
-import { visible, visiblePath } from '../../../core/text.ts'
+import { firstOf, visible, visiblePath } from '../../../core/text.ts'
 import type { LeftBehind } from '../contract/desk.ts'
 import type { News } from '../contract/news.ts'
 import { headRef } from './branches.ts'
@@ -202,9 +202,8 @@ export class Checkouts {
     const again = new Set((await changedFiles(this.repository, to, tip)).flat())
     const files = (await changedFiles(this.repository, from, to)).flat().filter(path => again.has(path))
     if (files.length === 0) return
-    const names = files.slice(0, MAX_NAMED_FILES).map(visiblePath).join(', ')
-    const rest = files.length > MAX_NAMED_FILES ? ` and ${files.length - MAX_NAMED_FILES} more` : ''
-    const words = `The new commit of ${visiblePath(branch)} takes back what was done here in ${names}${rest}: it was made in ${visible(folder)}, which was behind. ${to.slice(0, 8)} still has it.`
+    const names = firstOf(files.map(visiblePath), MAX_NAMED_FILES)
+    const words = `The new commit of ${visiblePath(branch)} takes back what was done here in ${names}: it was made in ${visible(folder)}, which was behind. ${to.slice(0, 8)} still has it.`
     this.say({ say: 'notice', topic: `taken back in ${branch}`, words, isBad: true })
   }
 

@@ -15,7 +15,7 @@ const MAX_OPERATIONS_READ = 1_000
 /**
  * The current paths of files of a branch. A path that does not exist any more is followed through the renames on the
  * desk since the branch was at commit `since`, or to the file that git detects as renamed between that commit and the
- * branch's present one; without a rename it stays as it is.
+ * branch's present one. A path without a rename is given unchanged.
  *
  * `missing`: those of the paths that the branch does not have. `tip`: its commit; undefined before the first one.
  */

@@ -67,7 +67,10 @@ export const Refs = v.object({
 })
 export type Refs = v.InferOutput<typeof Refs>
 
-/** An annotated tag: its message, without a signature, and who made it when (in seconds since 1970), if it says so. */
+/**
+ * An annotated tag. `message`: without a signature. `tagger`: the name. `tagged`: the time, in seconds since 1970. Git
+ * also reads tags without a tagger.
+ */
 export const TagMessage = v.object({
   ref: RefName,
   message: v.string(),

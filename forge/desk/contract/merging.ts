@@ -77,7 +77,7 @@ export const ConflictFile = v.object({
   mark: v.optional(Count),
   /** The text before anything was resolved, if the last commit does not contain it. */
   marked: v.optional(v.string()),
-  /** The side whose content git's result has: to keep the file as it is means to take that side. */
+  /** The side that git's result is the same as, if there is one: keeping git's result takes that side. */
   leftAs: v.optional(v.picklist(['ours', 'theirs', 'base'])),
   base: ConflictSide,
   ours: ConflictSide,

@@ -31,7 +31,7 @@ export type DeleteRemoteBranchStep = Extract<Step, { step: typeof DELETE_REMOTE_
 const REMOTES = 'refs/remotes/'
 
 /** A branch or a tag of a remote. */
-type RemoteBranch = {
+type RemoteRef = {
   is: 'branch' | 'tag'
   remotes: Remotes
   remote: RemoteSettings
@@ -46,7 +46,7 @@ type RemoteBranch = {
 }
 
 /** The branch of a remote that a ref tracks. Throws a {@link Failure} if no remote is fetched to it, or several are. */
-async function remoteBranchOf(repository: Repository, tracking: RefName): Promise<RemoteBranch> {
+async function remoteBranchOf(repository: Repository, tracking: RefName): Promise<RemoteRef> {
   const remotes = await readRemotes(repository)
   const found = remotes.all.flatMap(remote => {
     const ref = tracking.startsWith(REMOTES) ? trackedRef(remote, tracking) : undefined
@@ -66,7 +66,7 @@ async function remoteBranchOf(repository: Repository, tracking: RefName): Promis
 }
 
 /** A tag of a remote. Throws a {@link Failure} if there is no such remote. */
-async function remoteTagOf(repository: Repository, ref: RefName, to: string): Promise<RemoteBranch> {
+async function remoteTagOf(repository: Repository, ref: RefName, to: string): Promise<RemoteRef> {
   const remotes = await readRemotes(repository)
   const remote = remoteNamed(remotes, to)
   verifyUtf8(ref)
@@ -182,8 +182,8 @@ export async function reverseRemoteDeletion(
 
 type How = Pick<NewOperation, 'kind' | 'words' | 'of' | 'remote'>
 
-/** Deletes a branch on its remote if it is at `tip` there. Where it is gone, removes its tracking ref, as a prune. */
-async function pushDeletion(transfers: Transfers, branch: RemoteBranch, tip: Oid, how: How): Promise<string> {
+/** Deletes a branch or tag on its remote if it is at `tip` there. If it is gone there, only the ref here is removed. */
+async function pushDeletion(transfers: Transfers, branch: RemoteRef, tip: Oid, how: How): Promise<string> {
   const { is, name, there, words } = branch
   return await begun(transfers, branch, 'Deleting', async signal => {
     const { rejected, said } = await push(transfers, branch, { from: tip, to: undefined }, signal)
@@ -214,8 +214,8 @@ async function pushDeletion(transfers: Transfers, branch: RemoteBranch, tip: Oid
   })
 }
 
-/** Pushes the commit of a deleted branch to its remote again, if there is no branch of that name there. */
-async function pushAgain(transfers: Transfers, branch: RemoteBranch, to: Oid, how: How): Promise<void> {
+/** Pushes a deleted branch or tag to its remote again, if there is none of that name there. */
+async function pushAgain(transfers: Transfers, branch: RemoteRef, to: Oid, how: How): Promise<void> {
   const { is, remotes, remote, name, there, words } = branch
   await begun(transfers, branch, 'Pushing', async signal => {
     const { rejected, said } = await push(transfers, branch, { from: undefined, to }, signal)
@@ -235,7 +235,7 @@ async function pushAgain(transfers: Transfers, branch: RemoteBranch, to: Oid, ho
 /** Runs a push, and turns its errors into sentences. */
 async function begun<Result>(
   transfers: Transfers,
-  { is, remotes, remote, there, name }: RemoteBranch,
+  { is, remotes, remote, there, name }: RemoteRef,
   what: string,
   task: (signal: AbortSignal) => Promise<Result>,
 ): Promise<Result> {
@@ -251,10 +251,10 @@ async function begun<Result>(
 /** Git's message for a branch that is not where the lease demands. */
 const STALE = /stale info/
 
-/** Moves a branch on its remote, with a lease on `from`. `rejected`: why the remote has not done so, in git's words. */
+/** Moves a ref on its remote, with a lease on `from`. `rejected`: why the remote has not done so, in git's words. */
 async function push(
   transfers: Transfers,
-  { remotes, remote, ref }: RemoteBranch,
+  { remotes, remote, ref }: RemoteRef,
   { from, to }: { from: Oid | undefined; to: Oid | undefined },
   signal: AbortSignal,
 ): Promise<{ rejected: string | undefined; said: string[] }> {
@@ -271,7 +271,7 @@ async function push(
 
 async function isOnRemote(
   transfers: Transfers,
-  { remotes, remote, ref }: RemoteBranch,
+  { remotes, remote, ref }: RemoteRef,
   signal: AbortSignal,
 ): Promise<boolean> {
   const args = ['ls-remote', '--', asText(remote.name), asText(ref)]
@@ -282,10 +282,10 @@ async function isOnRemote(
     .some(line => line.endsWith(`\t${ref}`))
 }
 
-/** Records the move of a tracking ref, which the push has mostly made already. */
+/** Records the move of the ref here. Git's push has moved a tracking ref already. */
 async function record(
   { room: { objects, operations } }: Transfers,
-  { tracking }: RemoteBranch,
+  { tracking }: RemoteRef,
   { from, to }: { from: Oid | undefined; to: Oid | undefined },
   how: How,
 ): Promise<void> {
@@ -295,7 +295,7 @@ async function record(
 }
 
 /** Why a remote has not deleted a branch, and what to do next. */
-function whyNotDeleted({ remotes, name, there }: RemoteBranch, reason: string, said: readonly string[]): string {
+function whyNotDeleted({ remotes, name, there }: RemoteRef, reason: string, said: readonly string[]): string {
   const why = [shown(remotes, reason), ...said].join('; ')
   if (/delet\w+ (of )?the current branch/.test(why))
     return `${name} is the default branch of ${there}, which can't be deleted: choose another one there first (${why}).`

@@ -6,7 +6,7 @@ import { Failure } from '../../../core/failure.ts'
 import { listRefs, type RefName } from '../../../core/git/refs.ts'
 import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
-import { many, visiblePath } from '../../../core/text.ts'
+import { firstOf, many, visiblePath } from '../../../core/text.ts'
 import {
   prunes,
   type RemoteSettings,
@@ -94,14 +94,11 @@ async function recordGone(
     if (gone.length === 0) continue
     const there = visiblePath(remote.name)
     const are = gone.length === 1 ? 'is' : 'are'
-    const names = gone.slice(0, MAX_NAMED_BRANCHES).map(([ref]) => visiblePath(ref.replace(/^refs\/remotes\//, '')))
-    const rest = gone.length > names.length ? ` and ${gone.length - names.length} more` : ''
+    const names = gone.map(([ref]) => visiblePath(ref.replace(/^refs\/remotes\//, '')))
     await operations.record({
-      ...{
-        kind: 'prune',
-        words: `remove ${names.join(', ')}${rest}, which ${are} not on ${there} any more`,
-        moves: [],
-      },
+      kind: 'prune',
+      words: `remove ${firstOf(names, MAX_NAMED_BRANCHES)}, which ${are} not on ${there} any more`,
+      moves: [],
       refs: gone.map(([ref, oid]) => ({ ref, before: oid, after: undefined })),
     })
     said.push(`${branchesIn(gone.length)} ${are} gone on ${there}.`)

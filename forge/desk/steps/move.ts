@@ -2,7 +2,7 @@
 import type { Objects } from '../../../core/git/objects.ts'
 import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
-import { many, visible, visiblePath } from '../../../core/text.ts'
+import { firstOf, many, visible, visiblePath } from '../../../core/text.ts'
 import type { Source } from '../contract/steps.ts'
 import { countBetween } from './merge.ts'
 import { type StepPlan, type StepTarget, treeOfCommit } from './plan.ts'
@@ -26,11 +26,12 @@ export async function planMove(objects: Objects, { branch, tip }: StepTarget, to
     dropped === 0 ? 'moves the branch' : `drops ${many(dropped, 'commit')}${whereElse(dropped, lost.length)}`
   // The warning is repeated in the message after the step, which offers Undo.
   const how = dropped === 0 ? '' : `: ${words}`
-  const named = lost.slice(0, MAX_NAMED_COMMITS).map(subject => `“${visible(subject)}”`)
-  const rest = lost.length > MAX_NAMED_COMMITS ? ` and ${lost.length - MAX_NAMED_COMMITS} more` : ''
+  const named = lost.map(subject => `“${visible(subject)}”`)
   const they = lost.length === 1 ? 'the operation keeps it' : 'the operation keeps them'
   const warnings =
-    lost.length === 0 ? [] : [`No other branch or tag has ${named.join(', ')}${rest}: ${they}, and can be undone.`]
+    lost.length === 0
+      ? []
+      : [`No other branch or tag has ${firstOf(named, MAX_NAMED_COMMITS)}: ${they}, and can be undone.`]
   return { ...plan, how, is: dropped === 0 ? 'clean' : 'drops', words, chain: [], tree, commits: ahead, warnings }
 }
 

@@ -6,7 +6,7 @@ import { type Objects, writeObjects } from '../../../core/git/objects.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
 import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
 import { makeTree } from '../../../core/git/trees.ts'
-import { many, visiblePath } from '../../../core/text.ts'
+import { firstOf, many, visiblePath } from '../../../core/text.ts'
 import { FORGE_AUTHOR, type Recorded, refsOf } from '../../operations.ts'
 import type { BranchServices, BranchWork } from '../branches/branch-work.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
@@ -436,10 +436,7 @@ export class Steps {
 /** At most this many files are named in a message; for the others it gives their number. */
 const MAX_NAMED_FILES = 3
 
-function namesOf(paths: readonly Path[]): string {
-  const rest = paths.length - MAX_NAMED_FILES
-  return `${paths.slice(0, MAX_NAMED_FILES).map(visiblePath).join(', ')}${rest > 0 ? ` and ${rest} more` : ''}`
-}
+const namesOf = (paths: readonly Path[]): string => firstOf(paths.map(visiblePath), MAX_NAMED_FILES)
 
 /** A file in conflict, with a description of the conflict. */
 async function conflictIn(objects: Objects, { merge, ours, theirs, words, state }: Stop, group: Group) {

@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { countOnRemotes, type RemoteCounts } from '../../../core/git/commits.ts'
 import type { Oid, Repository } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
-import { many, visible, visiblePath } from '../../../core/text.ts'
+import { firstOf, many, visible, visiblePath } from '../../../core/text.ts'
 import type { BranchServices } from '../branches/branch-work.ts'
 import { branchesWith, headRef } from '../branches/branches.ts'
 import type { RewrittenCommit, Step } from '../contract/steps.ts'
@@ -72,10 +72,8 @@ const othersWith = async (repository: Repository, commit: Oid, besides: string):
 const MAX_NAMED_BRANCHES = 3
 
 function keepersInWords(branches: readonly string[]): string {
-  const rest = branches.length - MAX_NAMED_BRANCHES
-  const names = branches.slice(0, MAX_NAMED_BRANCHES).map(visiblePath).join(', ')
-  const all = `${names}${rest > 0 ? ` and ${rest} more` : ''}`
-  return `${all} ${branches.length === 1 ? 'keeps' : 'keep'} the commits as they are now.`
+  const names = firstOf(branches.map(visiblePath), MAX_NAMED_BRANCHES)
+  return `${names} ${branches.length === 1 ? 'keeps' : 'keep'} the commits as they are now.`
 }
 
 /** The hooks of a repository that git would run for a step, and the desk does not. */

@@ -635,7 +635,7 @@ export class OpenFile {
     return { tabSize: unit === '\t' ? (this.state?.tabSize ?? 4) : unit.length, usesSpaces: unit !== '\t' }
   }
 
-  /** Indents the file as the user has chosen; undefined: as decided without a choice. The text stays as it is. */
+  /** Sets the indentation that the user has chosen; undefined: the one detected again. Existing text is not changed. */
   indentBy(chosen: Indentation | undefined): void {
     this.#chosenIndentation = chosen
     this.adjust()

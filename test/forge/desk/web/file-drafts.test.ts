@@ -208,7 +208,7 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await page.keyboard.press('Alt+Shift+a')
     await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
     await until(async () => (await shown()) === 'AI chat,README.md, pinned')
-    // In between the user goes on in another file.
+    // Before the undo, the user opens another file: the undo leaves that file shown.
     await row('FORK.md').dblclick()
     await editor().click()
     await page.keyboard.press('Control+Alt+z')

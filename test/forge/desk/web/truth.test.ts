@@ -122,7 +122,7 @@ describe.skipIf(!hasBrowser)('the page says what is true', () => {
     await writeFile(`${folder}/README.md`, 'Changed again.\n')
     await save()
     await notice.waitFor()
-    // A page that is loaded again says it as long as it is true: here until the folder is on another branch.
+    // After a reload the page shows the notice again, until the folder is on another branch.
     await page.reload()
     await notice.getByText(`The checkout in ${folder} stays behind`).waitFor()
     await notice.getByText('README.md has changes there that are not committed.').waitFor()
