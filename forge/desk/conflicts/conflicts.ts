@@ -13,6 +13,7 @@ import { many, visiblePath } from '../../../core/text.ts'
 import type { ConflictFile } from '../contract/merging.ts'
 import { textBytes } from '../reading/file-content.ts'
 import { decodeText } from '../reading/text.ts'
+import { readImage } from '../server/images.ts'
 import type { ConflictRow, MergingKind, StoredMerging } from './merging-commits.ts'
 
 /** Conflicting paths that are resolved together, and git's names for the conflict. */
@@ -292,5 +293,9 @@ export async function sideOf(objects: Objects, entry: Entry): Promise<ConflictFi
   const object = await objects.read(oid, { limit: 4096 })
   if (mode === '120000')
     return { is: 'other', words: `a link to ${visiblePath(object?.bytes?.toString('latin1') ?? '')}`, mode, oid }
-  return { is: 'other', words: `${many(object?.size ?? 0, 'byte')} that are no text to be edited here`, mode, oid }
+  const image = await readImage(objects, oid)
+  const size = object?.size ?? 0
+  if (image)
+    return { is: 'other', words: `an image of ${many(size, 'byte')}`, mode, oid, image: { type: image.type, size } }
+  return { is: 'other', words: `${many(size, 'byte')} that are no text to be edited here`, mode, oid }
 }

@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { Done } from './steps.ts'
-import { Branch, Count, Oid, Path } from './values.ts'
+import { Branch, Count, Image, Oid, Path } from './values.ts'
 
 /** The label of the side with what was typed, in a conflict that the update of a merge has added. */
 export const TYPED_IN_MERGE = 'typed in this merge'
@@ -61,7 +61,13 @@ export type Merging = v.InferOutput<typeof Merging>
 /** One side of a conflict: its text, a description if it is not text, or nothing. */
 const ConflictSide = v.variant('is', [
   v.object({ is: v.literal('text'), text: v.string(), mode: v.string() }),
-  v.object({ is: v.literal('other'), words: v.string(), mode: v.string(), oid: Oid }),
+  v.object({
+    is: v.literal('other'),
+    words: v.string(),
+    mode: v.string(),
+    oid: Oid,
+    image: v.optional(Image),
+  }),
   v.object({ is: v.literal('nothing') }),
 ])
 

@@ -1,7 +1,7 @@
 /** What the page can ask to read branches and commits: folders, history, differences, and searches. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
-import { At, Change, Count, Oid, Path, Person } from './values.ts'
+import { At, Change, Count, Image, Oid, Path, Person } from './values.ts'
 
 /** How drafts change a file or folder. A folder is `changed` if something in it is. */
 export const DraftState = v.picklist(['added', 'changed', 'deleted', 'renamed'])
@@ -91,7 +91,12 @@ export const readingQuestions = {
   /** A blob. Without a text, `what` says why in a few words; `encoding` is set if it was guessed. */
   blob: repeatable(
     { oid: Oid },
-    v.object({ text: v.optional(v.string()), what: v.optional(v.string()), encoding: v.optional(v.string()) }),
+    v.object({
+      text: v.optional(v.string()),
+      what: v.optional(v.string()),
+      encoding: v.optional(v.string()),
+      image: v.optional(Image),
+    }),
   ),
   /**
    * `beyond`: only commits that this other branch or commit lacks. `words`: only commits with these words in their

@@ -38,6 +38,10 @@ export const Change = v.object({
 })
 export type Change = v.InferOutput<typeof Change>
 
+/** An image in a pixel format, whose content the page fetches by its blob: its media type, and its size in bytes. */
+export const Image = v.object({ type: v.string(), size: Count })
+export type Image = v.InferOutput<typeof Image>
+
 /** Lines of the old version of a file and those that stand for them in the new one: from 0, `to` exclusive. */
 export const LineRange = v.object({ fromA: Count, toA: Count, fromB: Count, toB: Count })
 export type LineRange = v.InferOutput<typeof LineRange>

@@ -14,6 +14,7 @@ import type { Answer, Fields } from '../contract/contract.ts'
 import type { Handlers } from '../contract/question.ts'
 import type { FolderEntry, Match, readingQuestions } from '../contract/reading.ts'
 import type { At } from '../contract/values.ts'
+import { imageTypeOf, readImage } from '../server/images.ts'
 import { errorInWords, type Window } from '../server/window.ts'
 import { changesBetween } from './changes.ts'
 import { editorConfigOf } from './editor-config.ts'
@@ -156,6 +157,8 @@ export class Reading implements AsyncDisposable {
   async #text(oid: Oid): Promise<Answer<'blob'>> {
     const blob = await this.objects.read(oid, { limit: MAX_TEXT_BYTES })
     if (blob?.type !== 'blob') return { what: 'Not in this repository' }
+    const image = !blob.bytes || imageTypeOf(blob.bytes) ? await readImage(this.objects, oid) : undefined
+    if (image) return { what: 'An image', image: { type: image.type, size: blob.size } }
     if (!blob.bytes) return { what: 'Larger than 2 MB' }
     if (isUtf16(blob.bytes)) return { what: 'Text in UTF-16, which is not shown' }
     if (blob.bytes.includes(0)) return { what: 'Binary' }

@@ -1,5 +1,6 @@
 /** Images of the repository for the page: only pixel formats, recognised by their first bytes. */
 import type { Objects } from '../../../core/git/objects.ts'
+import type { Oid } from '../../../core/git/repository.ts'
 import { SECRET_HEADER } from './secret.ts'
 
 /** Larger images are refused, since they would hold up other requests. */
@@ -25,15 +26,21 @@ export function imageTypeOf(bytes: Uint8Array): string | undefined {
   return KINDS.find(([, pattern]) => pattern.test(start))?.[0]
 }
 
-/** The response with an image by its blob; undefined if there is no such blob, or it is no image. */
-export async function imageAnswer(objects: Objects, oid: string): Promise<Response | undefined> {
+/** An image by its blob; undefined if there is no such blob, or it is no image, or too large a one. */
+export async function readImage(objects: Objects, oid: Oid): Promise<{ type: string; bytes: Buffer } | undefined> {
   const blob = await objects.read(oid, { limit: MAX_IMAGE_BYTES })
   if (!blob?.bytes || blob.type !== 'blob') return undefined
   const type = imageTypeOf(blob.bytes)
-  if (!type) return undefined
-  return new Response(new Uint8Array(blob.bytes), {
+  return type === undefined ? undefined : { type, bytes: blob.bytes }
+}
+
+/** The response with an image by its blob; undefined if `readImage()` does not find it. */
+export async function imageAnswer(objects: Objects, oid: Oid): Promise<Response | undefined> {
+  const image = await readImage(objects, oid)
+  if (!image) return undefined
+  return new Response(new Uint8Array(image.bytes), {
     headers: {
-      'content-type': type,
+      'content-type': image.type,
       // The content of an object id never changes.
       'cache-control': 'private, max-age=31536000, immutable',
       // The browser's cache then requires the secret, too.

@@ -262,7 +262,7 @@ test('a branch lists its drafts in conflict, until there are none', async () => 
 const PNG = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(2000)])
 
 test.each<[string, string | Buffer | null, unknown]>([
-  ['an image', PNG, { what: '2,008 bytes that are no text to be edited here' }],
+  ['an image', PNG, { what: 'an image of 2,008 bytes' }],
   ['a binary file', Buffer.from('a\0b'), { what: '3 bytes that are no text to be edited here' }],
   ['a text in Latin-1', Buffer.from('caf\xe9\n', 'latin1'), { what: '5 bytes that are no text to be edited here' }],
   ['nothing', null, { what: 'nothing' }],

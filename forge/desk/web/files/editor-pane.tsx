@@ -12,7 +12,7 @@ import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { SUBMODULE } from '../page/tree.ts'
 import { type PreviewKind, previewKindOf } from '../preview/kinds.ts'
-import { BlobImage } from '../ui/blob-image.tsx'
+import { ImageFigure } from '../ui/blob-image.tsx'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
@@ -308,7 +308,7 @@ function Content({ tab, file, shown, isActive }: ShownFileProps & { shown: File 
     case 'text':
       return <TextWithPreview tab={tab} file={file} isActive={isActive} />
     case 'image':
-      return <Picture path={file.path} image={shown} />
+      return <ImageFigure look="picture" oid={shown.oid} image={shown} alt={readable(baseName(file.path))} />
     case 'other':
       return (
         <Empty title={readable(baseName(file.path))}>
@@ -416,17 +416,6 @@ function DeletedFile({ branch, path, close }: { branch: string; path: string; cl
         <Button words="Close" onClick={close} />
       </div>
     </Empty>
-  )
-}
-
-function Picture({ path, image }: { path: string; image: Extract<File, { kind: 'image' }> }) {
-  return (
-    <figure class="picture">
-      <BlobImage oid={image.oid} alt={readable(baseName(path))} />
-      <figcaption class="meta">
-        {image.type}, {image.size.toLocaleString('en')} bytes
-      </figcaption>
-    </figure>
   )
 }
 

@@ -10,6 +10,7 @@ import type { OpenFile } from '../editor/open-file.ts'
 import { BASES, canAskAi, isAtWork, isInConflict, isMerging, mergingFile } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
+import { ImageFigure } from '../ui/blob-image.tsx'
 import { isFocusLost } from '../ui/focus.ts'
 import { Icon } from '../ui/icons.tsx'
 import { readable, visible, withoutTricks } from '../ui/names.ts'
@@ -331,7 +332,17 @@ function WholeSide({ look, title, name, side, skipped }: WholeSideProps) {
         {title}
         <span class="cut">{readable(name)}</span>
       </h3>
-      <pre>{wordsOf(side, skipped)}</pre>
+      {side.is === 'other' && side.image ? (
+        <ImageFigure
+          look="thumbnail"
+          oid={side.oid}
+          image={side.image}
+          alt={`${title}: an image`}
+          {...(side.mode === '100755' && { title: 'executable' })}
+        />
+      ) : (
+        <pre>{wordsOf(side, skipped)}</pre>
+      )}
     </section>
   )
 }

@@ -1,13 +1,15 @@
 /** The diff of one file, loaded when it comes into view. */
+import type { Answer } from '../../contract/contract.ts'
 import type { Change } from '../../contract/values.ts'
 import { firstConflictLine } from '../editor/conflict-regions.ts'
 import { usePage } from '../page/state.ts'
+import { ImageFigure } from '../ui/blob-image.tsx'
 import { FailedLine } from '../ui/failed.tsx'
-import { shortId } from '../ui/names.ts'
+import { baseName, readable, shortId } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { type DiffComments, DiffView } from './diff-view.tsx'
 
-type Side = { text?: string | null | undefined; what?: string | undefined; encoding?: string | undefined }
+type Side = Answer<'blob'>
 type Texts = { before: Side; after: Side }
 
 interface BlobsProps {
@@ -44,6 +46,7 @@ function Contents({ change, mark, isSideBySide, ignoresBlanks, onCount, comments
   if (!texts.latest.value) return <div class="diff-far" aria-busy="true" />
   const { before, after } = texts.latest.value
   if (change.status === 'mode') return <ModeChange change={change} />
+  if (before.image || after.image) return <Images change={change} before={before} after={after} />
   if (typeof before.text !== 'string' || typeof after.text !== 'string') {
     return (
       <p class="diff-none meta">
@@ -65,6 +68,31 @@ function Contents({ change, mark, isSideBySide, ignoresBlanks, onCount, comments
         {...(comments && { comments })}
       />
     </>
+  )
+}
+
+/** The images before and after a change, side by side; in words, what is no image. */
+function Images({ change, before, after }: Texts & { change: Change }) {
+  const name = readable(baseName(change.path))
+  const sides = [
+    { title: 'Before', entry: change.before, side: before },
+    { title: 'After', entry: change.after, side: after },
+  ]
+  return (
+    <div class="diff-images">
+      {sides.map(({ title, entry, side: { image, what } }) => {
+        if (!entry) return null
+        if (!image) {
+          return (
+            <p key={title} class="diff-none meta">
+              {title}: {what ?? 'Text'}.
+            </p>
+          )
+        }
+        const alt = `${name}, ${title.toLowerCase()}`
+        return <ImageFigure key={title} look="thumbnail" {...{ oid: entry.oid, image, alt, title }} />
+      })}
+    </div>
   )
 }
 

@@ -423,7 +423,9 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     // The list of files has the sentence for screen readers only.
     expect(await page.locator(`:not(.vh):text("${why}")`).count()).toBe(1)
     await whole.getByText('(no file)').waitFor()
-    await whole.getByText('13 bytes that are no text').first().waitFor()
+    await whole.getByText('image/gif, 13 bytes').first().waitFor()
+    // Only its first bytes are those of an image.
+    await whole.getByText('The browser can’t draw this image').first().waitFor()
     // The choice has the focus, and, when it is made, the way to change it.
     await until(() => whole.evaluate(box => box === document.activeElement))
     await page.keyboard.press('2')
