@@ -344,8 +344,27 @@ function choose(view: EditorView, number: number, choice: SideChoice): void {
   view.dispatch({ changes: edit, selection: { anchor: edit.from }, userEvent: 'choose', scrollIntoView: true })
   const { open } = conflictsOf(view.state)
   const next = open.find(({ region }) => region.from >= edit.from) ?? open[0]
-  if (next) showConflict(view, next)
-  else focusBlock(view, `[data-settled="${number}"]`)
+  if (!next) {
+    focusBlock(view, `[data-settled="${number}"]`)
+    return
+  }
+  showConflict(view, next)
+  rememberUntilUsed(view, next.number)
+}
+
+/** The conflict that the last choice in a view has led to, as long as no key and no click has come after the choice. */
+const ledTo = new WeakMap<EditorView, number>()
+
+/** Remembers where a choice has led until a click, or until the next key was handled, which may be that of going on. */
+function rememberUntilUsed(view: EditorView, number: number): void {
+  const used = new AbortController()
+  const forget = () => {
+    used.abort()
+    ledTo.delete(view)
+  }
+  ledTo.set(view, number)
+  document.addEventListener('pointerdown', forget, { signal: used.signal, capture: true })
+  document.addEventListener('keydown', () => setTimeout(forget), { signal: used.signal, capture: true })
 }
 
 /** Reopens a resolved conflict. */
@@ -368,11 +387,17 @@ function change(view: EditorView, number: number): void {
  */
 export type ConflictStart = 'cursor' | 'cursor, wrapping' | 'edge'
 
-/** Goes to the next (1) or previous (-1) open conflict. Returns false if there is none. */
+/**
+ * Goes to the next (1) or previous (-1) open conflict. Returns false if there is none. Right after a choice, the next
+ * one is where the choice has led: a user who goes on by key after each choice leaves none out.
+ */
 export function moveToConflict(view: EditorView, by: 1 | -1, start: ConflictStart): boolean {
   const { open } = conflictsOf(view.state)
   const focused = focusedNumber(view)
   const at = open.findIndex(({ number }) => number === focused)
+  const led = ledTo.get(view)
+  ledTo.delete(view)
+  if (by === 1 && focused !== undefined && led === focused) return true
   const head = view.state.selection.main.head
   const behind = open.findIndex(({ region }) => region.from >= head)
   const nextOfCursor = behind < 0 ? open.length : behind

@@ -175,8 +175,11 @@ function WholeChoices({ tab, known, sides }: { tab: Tab; known: MergingFile; sid
   useLayoutEffect(() => {
     if (tab.merging.choseAt !== known.path) return
     tab.merging.choseAt = undefined
-    if (isFocusLost()) group.current?.focus()
+    // Meanwhile the page may have given the focus that was lost to the text.
+    group.current?.focus()
   }, [tab, known.path, group])
+  // Of a file that is renamed by the choice, they are shown under the old name first.
+  usePassOn(tab, known.path, group)
   return (
     <fieldset
       class="whole-choices"
@@ -290,17 +293,34 @@ function useWholeFocus(tab: Tab, path: string, box: RefObject<HTMLElement | null
     tab.dropWantedFocus()
     page.wantFocus()
   }, [page, tab, path])
+  usePassOn(tab, path, box)
+}
+
+/** Gives the versions of a file the focus that leaves the page together with a choice for the file. */
+function usePassOn(tab: Tab, path: string, box: RefObject<HTMLElement | null>): void {
+  const page = usePage()
   useLayoutEffect(() => {
     const { current: shown } = box
     return () => {
-      if (!shown?.contains(document.activeElement)) return
-      tab.merging.choseAt = path
-      // They may be shown already; of a file that is renamed by the choice, only once that is loaded.
-      requestAnimationFrame(() => {
-        if (isFocusLost() && page.places.focus('versions')) tab.merging.choseAt = undefined
-      })
+      if (shown?.contains(document.activeElement)) passOn(page, tab, path)
     }
   }, [page, tab, path, box])
+}
+
+function passOn(page: Page, tab: Tab, path: string): void {
+  tab.merging.choseAt = path
+  // A key or a click of the user meanwhile decides instead.
+  const used = new AbortController()
+  const forget = () => {
+    used.abort()
+    tab.merging.choseAt = undefined
+  }
+  for (const kind of ['keydown', 'pointerdown'])
+    window.addEventListener(kind, forget, { signal: used.signal, capture: true })
+  // They may be shown already; of a file that is renamed by the choice, only once that is loaded.
+  requestAnimationFrame(() => {
+    if (isFocusLost() && page.places.focus('versions')) forget()
+  })
 }
 
 /** At most this many lines of a whole side are shown. */

@@ -217,6 +217,23 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('tree', { name: 'Explorer' }).waitFor()
   })
 
+  test('a key that goes on after each choice leaves no conflict out', async () => {
+    await open()
+    const hasFocus = (box: ReturnType<typeof conflict>) =>
+      until(() => box.evaluate(element => element === document.activeElement))
+    await page.keyboard.press('F8')
+    await hasFocus(conflict(1))
+    await page.keyboard.press('1')
+    await hasFocus(conflict(2))
+    await page.keyboard.press('F8')
+    await hasFocus(conflict(2))
+    // Pressed again, it leaves the conflict as it is.
+    await page.keyboard.press('F8')
+    await hasFocus(conflict(1, 1))
+    await page.keyboard.press('Shift+F8')
+    await hasFocus(conflict(2))
+  })
+
   test('the way from one conflict to the next leads around the end, among the files and in one of them', async () => {
     await openDesk()
     const answer = desk.proxy.hold('merging')
