@@ -54,7 +54,7 @@ export class Settings {
 function applyStyles(values: SettingValues): void {
   const { style } = document.documentElement
   const { theme = 'system', 'editor.fontFamily': family, 'editor.fontSize': size } = values
-  style.colorScheme = theme === 'system' ? '' : theme
+  document.documentElement.dataset.theme = theme
   const set = (name: string, value: string | undefined) => {
     if (value === undefined) style.removeProperty(name)
     else style.setProperty(name, value)

@@ -87,6 +87,7 @@ describe.skipIf(!hasBrowser)('the settings', () => {
     await dialog.getByRole('searchbox').fill('')
     await dialog.getByRole('combobox', { name: 'Color theme' }).selectOption('Dark')
     await until(async () => (await css('html', 'color-scheme')) === 'dark')
+    expect(await css('body', 'background-color')).toBe('rgb(21, 23, 27)')
     await dialog.getByRole('checkbox', { name: 'Word wrap' }).check()
     await dialog.getByRole('checkbox', { name: 'Auto-closing brackets' }).uncheck()
     await dialog.getByRole('checkbox', { name: 'Blame' }).check()
