@@ -8,7 +8,7 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import type { CodeSymbol } from '../editor/symbols.ts'
-import { openFile, openLine } from '../files/open-line.ts'
+import { jump, openFile, openLine } from '../files/open-line.ts'
 import { attempt, newBranch } from '../page/actions.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
 import { findActions } from '../page/desk-actions.ts'
@@ -414,7 +414,8 @@ function symbolOptions(page: Page, symbols: CodeSymbol[], words: string): Option
     ),
     end: <span class="meta">{item.kind}</span>,
     run: () => {
-      page.files.find(tab.at, path)?.goToPlace(item.at)
+      const file = page.files.find(tab.at, path)
+      if (file) jump(page, file, () => file.goToPlace(item.at))
       tab.edit(path)
     },
   }))
@@ -508,7 +509,8 @@ function lineOptions(page: Page, words: string): Option[] {
   if (!tab || path === undefined || line === undefined) return []
   const at = Math.max(0, Number(column) - 1)
   const run = () => {
-    page.files.find(tab.at, path)?.goTo(Number(line), [at, at])
+    const file = page.files.find(tab.at, path)
+    if (file) jump(page, file, () => file.goTo(Number(line), [at, at]))
     tab.edit(path)
   }
   return [{ key: `line ${words}`, icon: <Icon name="list" />, words: `Go to line ${Number(line)}`, run }]

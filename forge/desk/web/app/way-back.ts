@@ -1,11 +1,11 @@
 /**
- * Makes the browser's Back and Forward go through the tabs and panes shown in this window. Only from the first of them,
- * Back leaves the desk.
+ * Makes the browser's Back and Forward go through the tabs and panes shown in this window, and through the jumps within
+ * a file. Only from the first of them, Back leaves the desk.
  */
-import { effect } from '@preact/signals'
+import { effect, untracked } from '@preact/signals'
 import * as v from 'valibot'
 import { At } from '../../contract/values.ts'
-import { type Page, REPOSITORY, TASKS } from '../page/state.ts'
+import { type Page, REPOSITORY, TASKS, type Tab } from '../page/state.ts'
 
 const Pane = v.variant('kind', [
   v.object({ kind: v.picklist(['chat', 'review', 'find']) }),
@@ -14,22 +14,37 @@ const Pane = v.variant('kind', [
 ])
 
 /**
- * A place in the browser's history: without `at`, the repository or the tasks. It is parsed, since an older page may
- * have written it.
+ * A place in the browser's history: without `at`, the repository or the tasks. `cursor`: its place in the text of a
+ * file, if it was noted. It is parsed, since an older page may have written it.
  */
-const Place = v.object({ at: v.optional(At), pane: v.optional(Pane), isTasks: v.optional(v.boolean()) })
+const Place = v.object({
+  at: v.optional(At),
+  pane: v.optional(Pane),
+  isTasks: v.optional(v.boolean()),
+  cursor: v.optional(v.number()),
+})
 type Place = v.InferOutput<typeof Place>
 
 export function keepWayBack(page: Page): void {
-  let shown: string | undefined
+  let shown: Place | undefined
   let isGoing = false
   effect(() => {
     if (!page.desk.value) return
     const place = placeIn(page)
-    const key = JSON.stringify(place)
-    if (key === shown) return
-    if (!isGoing) keep(place, shown === undefined)
-    shown = key
+    if (JSON.stringify(place) === JSON.stringify(shown)) return
+    if (!isGoing) {
+      const cursor = shown && cursorIn(page, shown)
+      if (shown && cursor !== undefined) keep({ ...shown, cursor }, 'replace')
+      keep(place, shown ? 'push' : 'replace')
+    }
+    shown = place
+  })
+  effect(() => {
+    const jump = page.jumped.value
+    if (!jump) return
+    const place = untracked(() => placeIn(page))
+    keep({ ...place, cursor: jump.from }, 'replace')
+    keep({ ...place, cursor: jump.to }, 'push')
   })
   window.addEventListener('popstate', ({ state }) => {
     const place = v.safeParse(Place, state)
@@ -46,14 +61,20 @@ function placeIn(page: Page): Place {
   return { at: tab.at, pane: tab.pane }
 }
 
+/** Where the cursor is in the file of a place; undefined if the place is none of a file, or its file is closed. */
+function cursorIn(page: Page, { at, pane }: Place): number | undefined {
+  if (!at || pane?.kind !== 'file') return undefined
+  return page.files.find(at, pane.path)?.position.cursor
+}
+
 /**
- * Pushes a place (the shown tab and pane) onto the browser's history after the next paint, since the call takes the
+ * Puts a place (the shown tab and pane) into the browser's history after the next paint, since the call takes the
  * browser long. If the browser refuses it, after many entries in a short time, this entry is missing.
  */
-function keep(place: Place, isFirst: boolean): void {
+function keep(place: Place, how: 'push' | 'replace'): void {
   setTimeout(() => {
     try {
-      if (isFirst) history.replaceState(place, '')
+      if (how === 'replace') history.replaceState(place, '')
       else history.pushState(place, '')
     } catch (error) {
       if (!(error instanceof DOMException)) throw error
@@ -62,7 +83,7 @@ function keep(place: Place, isFirst: boolean): void {
 }
 
 /** Shows a place of the history. If its branch does not exist any more, the current view stays. */
-function goTo(page: Page, { at, pane, isTasks }: Place): void {
+function goTo(page: Page, { at, pane, isTasks, cursor }: Place): void {
   page.dialog.value = undefined
   page.palette.value = undefined
   if (!at) {
@@ -75,4 +96,12 @@ function goTo(page: Page, { at, pane, isTasks }: Place): void {
   if (!pane) return
   if (pane.kind === 'history') page.showHere(tab, { kind: 'history', path: pane.path })
   else page.showHere(tab, pane)
+  if (pane.kind === 'file' && cursor !== undefined) void putCursor(page, tab, pane.path, cursor)
+}
+
+/** Puts the cursor of a shown file where it was, and scrolls there; if it is there, the text stays as it is. */
+async function putCursor(page: Page, tab: Tab, path: string, cursor: number): Promise<void> {
+  const file = page.files.open(tab.at, path)
+  await file.opened()
+  if (file.position.cursor !== cursor) file.goToPlace(cursor)
 }

@@ -1,4 +1,5 @@
 /** Shows a line of a file. */
+import type { OpenFile } from '../editor/open-file.ts'
 import type { Page, Tab } from '../page/state.ts'
 
 /**
@@ -13,10 +14,20 @@ export async function openLine(
   range: [number, number] | undefined,
   isPreview = false,
 ): Promise<void> {
+  const isShown = page.tab.peek() === tab && tab.path === path
   openFile(page, tab, path, isPreview)
   const file = page.files.open(tab.at, path)
   await file.opened()
-  file.goTo(line, range)
+  if (isShown) jump(page, file, () => file.goTo(line, range))
+  else file.goTo(line, range)
+}
+
+/** Goes to another place in the shown file, from which the browser's Back returns. */
+export function jump(page: Page, file: OpenFile, go: () => void): void {
+  const from = file.position.cursor
+  go()
+  const to = file.position.cursor
+  if (from !== to) page.jumped.value = { from, to }
 }
 
 /** Shows a file of a tab and focuses its editor. `isPreview`: in the preview tab. */

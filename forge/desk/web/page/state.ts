@@ -445,6 +445,8 @@ export class Page {
   readonly palette = signal<PaletteMode | undefined>(undefined)
   /** The places that the palette lists in its mode `named`. */
   readonly named = signal<{ tab: Tab; title: string; places: readonly NamedPlace[] } | undefined>(undefined)
+  /** The last jump within the shown file, as places of the cursor in its text. */
+  readonly jumped = signal<{ from: number; to: number } | undefined>(undefined)
   readonly menu = signal<MenuContent | undefined>(undefined)
   readonly dialog = signal<DialogContent | undefined>(undefined)
   /** Increases when the content in the middle should get the focus. */

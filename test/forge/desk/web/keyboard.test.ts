@@ -223,6 +223,37 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     await shown('README.md')
   })
 
+  test('Back and Forward lead through the jumps within a file, and to where a file was left', async () => {
+    const lines = Array.from({ length: 200 }, (_, at) => `line ${at + 1}\n`).join('')
+    await desk.commit('main', { 'long.txt': lines })
+    await page.getByRole('treeitem', { name: 'long.txt' }).waitFor()
+    await openByName('long')
+    await page.locator('.cm-content:focus').waitFor()
+    const isAt = (place: string) => page.getByText(place, { exact: true }).waitFor()
+    const goToLine = async (line: number) => {
+      await page.keyboard.press('Control+g')
+      await page.keyboard.type(String(line))
+      await page.getByRole('option', { name: `Go to line ${line}` }).waitFor()
+      await page.keyboard.press('Enter')
+      await isAt(`${line}:1`)
+    }
+    await goToLine(30)
+    await page.keyboard.press('ArrowDown')
+    await goToLine(150)
+    await page.keyboard.press('ArrowDown')
+    await openByName('README')
+    await page.getByRole('tab', { name: 'README.md', selected: true }).waitFor()
+    await page.goBack()
+    await isAt('151:1')
+    await page.goBack()
+    await isAt('31:1')
+    await page.goBack()
+    await isAt('1:1')
+    await page.goForward()
+    await page.goForward()
+    await isAt('151:1')
+  })
+
   test('the browser has its keys for Back and Forward, in a file too', async () => {
     await openByName('README')
     await page.locator('.cm-content:focus').waitFor()
