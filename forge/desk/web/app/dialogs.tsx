@@ -135,9 +135,16 @@ function Ask({ content, close }: AskProps) {
   const field = useRef<HTMLInputElement>(null)
   const message = useRef<HTMLTextAreaElement>(null)
   const [id, messageId] = [useId(), useId()]
+  const keys = useRef<string[]>([])
   const { problem, isBusy, start } = useRun(
-    () => content.run(field.current?.value ?? '', message.current?.value ?? ''),
-    close,
+    () => {
+      keys.current = []
+      return content.run(field.current?.value ?? '', message.current?.value ?? '')
+    },
+    () => {
+      close()
+      content.goOn?.(keys.current)
+    },
   )
   const submit = () => {
     if (field.current?.value) start()
@@ -159,6 +166,12 @@ function Ask({ content, close }: AskProps) {
           submit()
         }}
         onKeyDown={event => {
+          // The name is on its way: what is typed now is meant for what the dialog opens.
+          if (isBusy.peek() && event.target === field.current && isTyping(event)) {
+            event.preventDefault()
+            keys.current.push(event.key)
+            return
+          }
           if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
           event.preventDefault()
           submit()
@@ -207,6 +220,12 @@ function Ask({ content, close }: AskProps) {
       </form>
     </DialogFrame>
   )
+}
+
+/** Whether a key types into a text. */
+function isTyping({ key, ctrlKey, altKey, metaKey, isComposing }: KeyboardEvent): boolean {
+  const isText = key.length === 1 || key === 'Enter' || key === 'Backspace'
+  return isText && !ctrlKey && !altKey && !metaKey && !isComposing
 }
 
 /** Sentences, followed by the list of paths they refer to. */

@@ -141,6 +141,15 @@ function NotYet({ tab, file, isActive }: ShownFileProps) {
     window.addEventListener('keydown', listen)
     return () => window.removeEventListener('keydown', listen)
   }, [file, canType])
+  const wanted = tab.focusWanted.value
+  const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined
+  // The place of the text has the focus that the text takes over once it is there: no other view gets the keys.
+  useLayoutEffect(() => {
+    if (isCovered || !isActive || wanted <= tab.focusGiven) return
+    box.current?.focus()
+    // A dialog that closes returns the focus to the element that had it before: ask for the focus again after that.
+    page.wantFocus()
+  }, [page, tab, wanted, isCovered, isActive, box])
   return (
     <div class="editor" aria-busy="true" tabIndex={-1} ref={box}>
       {file.problem.value === undefined ? <Waiting words={`Opening ${readable(baseName(file.path))}`} /> : null}

@@ -44,7 +44,6 @@ function names(paths: string[]): string {
 export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): void {
   const branch = branchOf(tab)
   if (branch === undefined) return
-  const warnings = fileWarnings(page, branch)
   page.dialog.value = {
     kind: 'ask',
     title: 'New file',
@@ -52,11 +51,24 @@ export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): voi
     value: readable(folder),
     button: 'Create',
     hint: 'Missing folders are created with it. It is a draft until you save.',
-    warn: words => warnings([typedName(words, folder)]),
-    run: async words => {
-      const path = typedName(words, folder)
+    ...creation(page, tab, branch, folder),
+  }
+}
+
+/** Creates a file under the typed name and opens it: what is typed from the Enter on gets into it. */
+function creation(page: Page, tab: Tab, branch: string, folder: string) {
+  const warnings = fileWarnings(page, branch)
+  let path = ''
+  return {
+    warn: (words: string) => warnings([typedName(words, folder)]),
+    run: async (words: string) => {
+      path = typedName(words, folder)
       await page.connection.ask('new file', { branch, path })
+    },
+    goOn: (keys: readonly string[]) => {
       tab.edit(path)
+      const file = page.files.open(tab.at, path)
+      for (const key of keys) file.typeEarly(key)
     },
   }
 }
@@ -65,7 +77,6 @@ export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): voi
 export function newFolder(page: Page, tab: Tab, folder = selectedFolder(tab)): void {
   const branch = branchOf(tab)
   if (branch === undefined) return
-  const warnings = fileWarnings(page, branch)
   page.dialog.value = {
     kind: 'ask',
     title: 'New folder',
@@ -74,12 +85,7 @@ export function newFolder(page: Page, tab: Tab, folder = selectedFolder(tab)): v
     selection: [readable(folder).length, `${readable(folder)}folder`.length],
     button: 'Create',
     hint: 'Git keeps no empty folders, so a folder starts with its first file. It is a draft until you save.',
-    warn: words => warnings([typedName(words, folder)]),
-    run: async words => {
-      const path = typedName(words, folder)
-      await page.connection.ask('new file', { branch, path })
-      tab.edit(path)
-    },
+    ...creation(page, tab, branch, folder),
   }
 }
 

@@ -49,6 +49,8 @@ export type DialogContent =
       /** The label of a second field, of several lines, which may stay empty. */
       messageLabel?: string
       run: (words: string, message: string) => Promise<void>
+      /** Called once `run` has succeeded and the dialog is closed, with the keys that were typed meanwhile. */
+      goOn?: (keys: readonly string[]) => void
     }
   | {
       kind: 'confirm'

@@ -139,6 +139,23 @@ describe.skipIf(!hasBrowser)('the page', () => {
     expect(await desk.messageOf('main')).toBe('Begin main')
   })
 
+  test('what is typed from the Enter of a new file on gets into the file', async () => {
+    await page.getByRole('treeitem', { name: 'src' }).click()
+    await page.keyboard.press('Alt+n')
+    const field = page.getByRole('dialog', { name: 'New file' }).getByRole('textbox')
+    await field.fill('new.js')
+    const isMade = desk.proxy.hold('new file')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type("'use ")
+    expect(await field.inputValue()).toBe('new.js')
+    const isOpen = desk.proxy.hold('open')
+    isMade()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.keyboard.type("strict'")
+    isOpen()
+    await until(async () => (await page.locator('.cm-content').textContent()) === "'use strict'")
+  })
+
   test('a dialog stays and says why where it did not work', async () => {
     await page.getByRole('treeitem', { name: 'src' }).waitFor()
     await page.keyboard.press('Alt+n')
