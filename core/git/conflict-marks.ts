@@ -16,6 +16,10 @@ export type MarkedPart = { same: string } | { ours: string; base: string; theirs
 
 /** The length of conflict markers that git uses by default. */
 export const USUAL_MARK_LENGTH = 7
+/** The byte order mark of UTF-8. It stands before the first line, and is in no side of a conflict. */
+const BOM = '\xef\xbb\xbf'
+/** A pattern for a byte order mark that may stand before a marker: only at the start of a file there is one. */
+const ANY_BOM = `(?:${BOM})?`
 /** `git merge-file` exits with the number of conflicts, up to 127. */
 const CODES = Array.from({ length: 128 }, (_, at) => at)
 
@@ -24,7 +28,7 @@ const CODES = Array.from({ length: 128 }, (_, at) => at)
  * than the longest run of marker characters that a line begins with.
  */
 export function markLength(sides: readonly (Uint8Array | undefined)[]): number {
-  const texts = sides.map(bytes => Buffer.from(bytes ?? []).toString('latin1'))
+  const texts = sides.map(bytes => Buffer.from(withoutBom(bytes ?? new Uint8Array())).toString('latin1'))
   const runs = texts.flatMap(text => [...text.matchAll(/^([<=>|])\1{6,}/gm)].map(([marks]) => marks.length))
   return runs.length === 0
     ? USUAL_MARK_LENGTH
@@ -44,17 +48,30 @@ export async function mergeWithMarks(
   length: number,
 ): Promise<Buffer> {
   const folder = await mkdtemp(join(repository.temporary, 'conflict-'))
+  const bom = mergedBom(base, ours, theirs)
   try {
-    const files = { ours, base: base ?? new Uint8Array(), theirs }
+    const files = { ours: withoutBom(ours), base: withoutBom(base ?? new Uint8Array()), theirs: withoutBom(theirs) }
     await Promise.all(Object.entries(files).map(([name, bytes]) => writeFile(join(folder, name), bytes)))
     const words = [labels.ours, 'base', labels.theirs].flatMap(label => ['-L', visiblePath(label)])
     const how = ['-p', '--diff3', `--marker-size=${length}`]
     const where = { ...repository, cwd: folder }
     const { stdout } = await run(where, ['merge-file', ...how, ...words, 'ours', 'base', 'theirs'], { ok: CODES })
-    return withoutAgreed(stdout, length)
+    return Buffer.concat([Buffer.from(bom, 'latin1'), withoutAgreed(stdout, length)])
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
+}
+
+const bomOf = (bytes: Uint8Array): string =>
+  Buffer.from(bytes.subarray(0, BOM.length)).toString('latin1') === BOM ? BOM : ''
+
+const withoutBom = (bytes: Uint8Array): Uint8Array => bytes.subarray(bomOf(bytes).length)
+
+/** The byte order mark of a merge: a side that has added or removed it decides. */
+function mergedBom(base: Uint8Array | undefined, ours: Uint8Array, theirs: Uint8Array): string {
+  const [one, other] = [bomOf(ours), bomOf(theirs)]
+  if (one === other) return one
+  return base !== undefined && bomOf(base) === one ? other : one
 }
 
 /**
@@ -80,8 +97,18 @@ export function withMarks(
 
 const mark = (char: string, length: number): RegExp => new RegExp(`^[${char}]{${length}}(?: .*)?\\r?\\n?$`)
 
-/** Splits a text with markers into parts; undefined where the markers do not match up. */
+/**
+ * Splits a text with markers into parts; undefined where the markers do not match up. A byte order mark before the
+ * first marker is a part of its own.
+ */
 export function markedPartsOf(text: string, length: number): MarkedPart[] | undefined {
+  if (text.startsWith(BOM)) {
+    const parts = markedPartsOf(text.slice(BOM.length), length)
+    const [first] = parts ?? []
+    if (first && 'same' in first) first.same = BOM + first.same
+    else parts?.unshift({ same: BOM })
+    return parts
+  }
   const lines = text.match(/[^\n]*\n|[^\n]+$/g) ?? []
   const [begin, middle, then, end] = ['<', '|', '=', '>'].map(char => mark(char, length)) as [
     RegExp,
@@ -133,14 +160,14 @@ export function endsInConflict(text: string, length: number): boolean {
 /** Counts the conflicts left in a text; a stray marker line counts as one. */
 export function marksLeft(text: string, length: number): number {
   const counts = ['<', '|', '=', '>'].map(
-    char => text.match(new RegExp(`^[${char}]{${length}}(?= |\\r?$)`, 'gm'))?.length ?? 0,
+    char => text.match(new RegExp(`^${ANY_BOM}[${char}]{${length}}(?= |\\r?$)`, 'gm'))?.length ?? 0,
   )
   return Math.max(...counts)
 }
 
 /** The line number of the first marker, from 1. */
 export function firstMark(text: string, length: number): number | undefined {
-  const at = text.search(new RegExp(`^([<|=>])\\1{${length - 1}}(?= |\\r?$)`, 'm'))
+  const at = text.search(new RegExp(`^${ANY_BOM}([<|=>])\\1{${length - 1}}(?= |\\r?$)`, 'm'))
   return at < 0 ? undefined : text.slice(0, at).split('\n').length
 }
 

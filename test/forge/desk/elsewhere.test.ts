@@ -259,6 +259,18 @@ test('a branch lists its drafts in conflict, until there are none', async () => 
   expect(await desk.git('show', 'main:b.ts')).toBe(LINES.replace('two', 'MINE').trimEnd())
 })
 
+test('a draft in conflict in the first line of a file with a byte order mark is saved with that one mark', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': '\ufeffone\n' }, bare: true })
+  const file = await edit(desk.work, 'main', 'a.ts')
+  await file.type('mine ', 0)
+  await commit(desk.path, 'main', { 'a.ts': '\ufefftwo\n' })
+  await desk.work.look()
+  await ask(desk.work, 'take side', { branch: 'main', path: 'a.ts', side: 'both' })
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
+  const wanted = await gitWith(desk.path, ['hash-object', '--stdin'], '\ufeffmine one\ntwo\n')
+  expect(await desk.git('rev-parse', 'main:a.ts')).toBe(wanted)
+})
+
 const PNG = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.alloc(2000)])
 
 test.each<[string, string | Buffer | null, unknown]>([

@@ -3,7 +3,7 @@
 import { expect, test } from 'bun:test'
 import { join } from 'node:path'
 import * as v from 'valibot'
-import { closeFile } from '../../../../forge/desk/branches/places.ts'
+import { closeFile, openFile } from '../../../../forge/desk/branches/places.ts'
 import { ConflictFile, Merging } from '../../../../forge/desk/contract/merging.ts'
 import { Preview } from '../../../../forge/desk/contract/steps.ts'
 import type { Work } from '../../../../forge/desk/work.ts'
@@ -237,6 +237,24 @@ for (const { name, sides, rows, ...ends } of CASES)
       expect(await desk.git('for-each-ref', 'refs/forge/merging', 'refs/forge/drafts')).toBe('')
       await desk.git('fsck', '--strict')
     })
+
+test.each([
+  ['all sides', '\ufeffone\n'],
+  ['both sides, but not the base', 'one\n'],
+])('a byte order mark of %s stays before a conflict in the first line, and is in no side', async (_, a) => {
+  const sides = { base: { a }, ours: { a: '\ufefftwo\n' }, theirs: { a: '\ufeffthree\n' } }
+  await using desk = await makePair(sides)
+  const { work } = desk
+  await begin(desk)
+  const file = await openFile(work.branches, { kind: 'branch', branch: 'main' }, 'a')
+  expect(file).toMatchObject({ kind: 'text', bom: true, text: expect.stringMatching(/^<{7} .*\ntwo\n\|/) })
+  expect((await work.mergings.in('main'))?.files).toMatchObject([{ path: 'a', all: 1, left: 1 }])
+  await work.mergings.takeSide('main', 'a', 'both')
+  await work.mergings.finish('main')
+  expect(await desk.git('rev-parse', 'main:a')).toBe(
+    await gitWith(desk.path, ['hash-object', '--stdin'], '\ufefftwo\nthree\n'),
+  )
+})
 
 test('a submodule at two commits waits for a choice', async () => {
   await using desk = await makePair({ base: { z: 'z\n' }, ours: { z: 'z\n' }, theirs: { z: 'z\n' } })
