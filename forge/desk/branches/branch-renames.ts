@@ -33,6 +33,7 @@ export async function renameTransition(
   const { checkouts, objects } = room
   // Waits for checkouts that still have to follow a save: they are recorded under the branch's old name.
   await checkouts.settled()
+  await checkouts.verifyNotRebased(from)
   const infos = await Promise.all([headRef(from), draftsRef(from), renamingRef(from)].map(ref => objects.info(ref)))
   const [tip, drafts, begun] = infos.map(info => info?.oid)
   if (tip === undefined) throw new Failure(`There is no branch ${visiblePath(from)}.`)

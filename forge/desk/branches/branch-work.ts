@@ -845,6 +845,7 @@ export class BranchWork {
    * branch.
    */
   async #vanishing(): Promise<Transition> {
+    await this.room.checkouts.verifyNotRebased(this.name)
     const moves = [
       { ref: headRef(this.name), from: this.#isGone ? undefined : this.head, to: undefined },
       this.#draftsMove(undefined),

@@ -118,13 +118,28 @@ export class Checkouts {
     }
   }
 
+  /**
+   * Throws a {@link Failure} if a rebase of a branch waits in a checkout: where the branch has another name then, or is
+   * deleted, the rebase can't end. Git refuses both, too.
+   */
+  async verifyNotRebased(branch: string): Promise<void> {
+    await this.#verifyNoRebase(branch, await this.list(), 'Finish or abort it there first.')
+  }
+
+  async #verifyNoRebase(branch: string, checkouts: readonly Checkout[], next: string): Promise<void> {
+    for (const checkout of checkouts) {
+      if ((await rebasedIn(checkout)) !== headRef(branch)) continue
+      const what = `A rebase of ${visiblePath(branch)} waits in ${visible(checkout.folder)}`
+      throw new Failure(`${what}: it sets the branch when it ends. ${next}`)
+    }
+  }
+
   async #verifyNothingWaits(branch: string, checkouts: readonly Checkout[]): Promise<void> {
     const name = visiblePath(branch)
+    const next = 'Finish or abort it there first, or go on in a new branch.'
+    await this.#verifyNoRebase(branch, checkouts, next)
     for (const checkout of checkouts) {
       const folder = visible(checkout.folder)
-      const next = 'Finish or abort it there first, or go on in a new branch.'
-      if ((await rebasedIn(checkout)) === headRef(branch))
-        throw new Failure(`A rebase of ${name} waits in ${folder}: it sets the branch when it ends. ${next}`)
       const what = checkout.head === headRef(branch) ? await underWayIn(checkout) : undefined
       if (what !== undefined)
         throw new Failure(

@@ -221,6 +221,11 @@ test('a branch does not move while a merge or a rebase waits in its checkout, wh
   // Nor while it is rebased there.
   expect((await tryGit(desk.path, ['rebase', '-q', 'theirs'], undefined, committer)).code).toBe(1)
   expect(await refusedBy(save())).toThrow(`A rebase of ours waits in ${desk.path}`)
+  // Git refuses to rename or delete it as well.
+  const why = `A rebase of ours waits in ${desk.path}: it sets the branch when it ends. Finish or abort it there first.`
+  expect(await refusedBy(ask(desk.work, 'rename branch', { branch: 'ours', to: 'mine' }))).toThrow(why)
+  expect(await refusedBy(ask(desk.work, 'delete branch', { branch: 'ours' }))).toThrow(why)
+  expect(await desk.git('rev-parse', 'ours')).toBe(before)
   await desk.git('rebase', '--abort')
   await save()
   await desk.work.flush()
