@@ -4,6 +4,7 @@ import * as v from 'valibot'
 import { Comment } from '../../contract/comments.ts'
 import { Count } from '../../contract/values.ts'
 import { keep, keptAs } from './kept.ts'
+import { textKey } from './texts-of-places.ts'
 
 /** A line of a diff: of the reviewed version, or of the one that it is compared with. */
 const CommentPlace = v.object({
@@ -28,16 +29,26 @@ export class CommentDraft {
 
   /** The text of the commented line, as far as known. */
   #line: string | undefined
-  readonly #key: string
+  #key: string
 
   /** `place`: a key that identifies the branch and its repository. */
   constructor(place: string) {
-    this.#key = `comment in ${place}`
+    this.#key = textKey('comment in', place)
+    this.restore()
+  }
+
+  /** Goes on with the comment that the browser keeps, unless one is being written. */
+  restore(): void {
     const before = keptAs(Kept, this.#key)
-    if (!before) return
+    if (!before || this.place.peek()) return
     this.place.value = before.place
     this.words.value = before.words
     this.#line = before.line
+  }
+
+  /** Follows the branch to its new name; what the browser keeps has moved already. */
+  moveTo(place: string): void {
+    this.#key = textKey('comment in', place)
   }
 
   /** Begins a comment, or moves the one that is being written to another line. */

@@ -1,11 +1,12 @@
 /** The message being written to the AI of a branch. The browser keeps it until it is sent. */
-import { type Signal, signal } from '@preact/signals'
+import { signal } from '@preact/signals'
 import { keep, kept } from './kept.ts'
+import { textKey } from './texts-of-places.ts'
 
 export class ComposerState {
-  readonly text: Signal<string>
+  readonly text = signal('')
   /** Whether the message was written while a turn runs: it is sent when the turn has ended well. */
-  readonly isQueued: Signal<boolean>
+  readonly isQueued = signal(false)
   readonly isSending = signal(false)
   /** Increases with each message sent from here: the list then scrolls to the answer. */
   readonly sent = signal(0)
@@ -14,23 +15,40 @@ export class ComposerState {
   /** Escape was pressed once: pressing it again stops the turn. */
   readonly isStopNear = signal(false)
   /** Whether the chat was opened on request. It then shows the settings to make if there is no model. */
-  readonly isWanted: Signal<boolean>
+  readonly isWanted = signal(false)
   /** Increases when the field should get the focus. */
   readonly focusWanted = signal(0)
   /** The last value of `focusWanted` that has been acted upon. */
   focusGiven = 0
 
-  readonly #key: string
-  readonly #queuedKey: string
+  #key: string
 
   /** `place`: a key that identifies the branch and its repository. */
   constructor(place: string) {
-    this.#key = `message to ${place}`
-    this.text = signal(kept(this.#key))
-    this.#queuedKey = `queued ${this.#key}`
+    this.#key = textKey('message to', place)
+    this.restore()
+  }
+
+  /** Goes on with the message that the browser keeps, unless one is being written. */
+  restore(): void {
+    const text = kept(this.#key)
+    if (text === '' || this.text.peek() !== '') return
+    this.text.value = text
     // Only the window that has queued the message sends it.
-    this.isQueued = signal(this.text.peek() !== '' && kept(this.#queuedKey, () => sessionStorage) !== '')
-    this.isWanted = signal(this.text.peek() !== '')
+    this.isQueued.value = kept(this.#queuedKey, () => sessionStorage) !== ''
+    this.isWanted.value = true
+  }
+
+  /** Follows the branch to its new name; what the browser keeps has moved already. */
+  moveTo(place: string): void {
+    const isQueued = this.isQueued.peek()
+    this.queue(false)
+    this.#key = textKey('message to', place)
+    this.queue(isQueued)
+  }
+
+  get #queuedKey(): string {
+    return `queued ${this.#key}`
   }
 
   write(text: string): void {

@@ -5,6 +5,7 @@ import type { At } from '../../contract/values.ts'
 import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
 import { keep, kept } from './kept.ts'
+import { textKey } from './texts-of-places.ts'
 
 /** Delay after a change before the state is loaded again, in milliseconds. */
 const ASK_AFTER_MS = 120
@@ -42,7 +43,7 @@ export class MergingState extends ServerValue<Merging | null> {
     })
     this.#connection = connection
     this.#branch = branch
-    this.#messageKey = `message of a merge in ${place}`
+    this.#messageKey = textKey('message of a merge in', place)
   }
 
   /** The edited commit message, kept in the browser until the merge ends; undefined: the server's. */

@@ -65,7 +65,7 @@ export class ReviewState extends ServerValue<Change[]> {
   readonly current = signal<string | undefined>(undefined)
 
   readonly #page: Desk
-  readonly #at: At
+  #at: At
 
   /** `place`: a key that identifies the branch or commit, and its repository. */
   constructor(page: Desk, at: At, place: string) {
@@ -73,11 +73,17 @@ export class ReviewState extends ServerValue<Change[]> {
     this.#page = page
     this.#at = at
     this.draft = new CommentDraft(place)
-    this.comments = new ServerValue(() => page.connection.ask('comments', { at }))
+    this.comments = new ServerValue(() => page.connection.ask('comments', { at: this.#at }))
     if (at.kind === 'commit') {
       this.kind.value = 'commit'
       this.commit.value = at.commit
     }
+  }
+
+  /** Follows the branch to its new name. `place`: as in the constructor. */
+  moveTo(at: At, place: string): void {
+    this.#at = at
+    this.draft.moveTo(place)
   }
 
   /** The base: the chosen one while it exists, else the checked out branch unless it is the reviewed one. */

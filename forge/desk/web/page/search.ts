@@ -50,7 +50,7 @@ export class TextSearch {
   })
 
   readonly #connection: Connection
-  readonly #at: At
+  #at: At
   #search: number | undefined
   #turn = 0
   /** Whether the matches that arrive first take the place of the shown ones. */
@@ -62,6 +62,11 @@ export class TextSearch {
 
   constructor(connection: Connection, at: At) {
     this.#connection = connection
+    this.#at = at
+  }
+
+  /** Follows the branch to its new name. */
+  moveTo(at: At): void {
     this.#at = at
   }
 

@@ -25,6 +25,7 @@ import { Saves } from './saves.ts'
 import { TextSearch } from './search.ts'
 import { Settings } from './settings.ts'
 import { TasksState } from './tasks-state.ts'
+import { branchesWithTexts, moveTexts, placeIn, textKey } from './texts-of-places.ts'
 import { Tree } from './tree.ts'
 import { UnsentTexts } from './unsent-texts.ts'
 import { keepInWindow, keptInWindow } from './window-layout.ts'
@@ -84,19 +85,25 @@ export class Tab {
   readonly #message: Signal<string | undefined>
   readonly #messageKey: string
 
-  constructor(page: Page, at: At, kept?: Layout['tabs'][number]) {
+  /** `old`: the tab of the branch under its former name, with what is being written and looked for there. */
+  constructor(page: Page, at: At, kept?: Layout['tabs'][number], old?: Tab) {
     this.at = at
     this.tree = new Tree(page.connection, at, kept?.folders ?? [])
-    this.search = new TextSearch(page.connection, at)
+    this.search = old?.search ?? new TextSearch(page.connection, at)
     this.conversation = new ConversationState(page.connection, at)
     const desk = page.desk.peek()
-    const place = `${desk?.folder} ${placeOf(at)}`
+    const place = placeIn(desk?.folder, at)
     this.followedTo = at.kind === 'branch' ? desk?.branches.find(({ name }) => name === at.branch)?.tip : undefined
-    this.review = new ReviewState(page, at, place)
+    this.review = old?.review ?? new ReviewState(page, at, place)
     this.merging = new MergingState(page.connection, at, place)
-    this.composer = new ComposerState(place)
-    this.#messageKey = `commit message in ${place}`
-    this.#message = signal(keptInBrowser(this.#messageKey) || undefined)
+    this.composer = old?.composer ?? new ComposerState(place)
+    this.#messageKey = textKey('commit message in', place)
+    this.#message = signal(old ? old.message.peek() : keptInBrowser(this.#messageKey) || undefined)
+    if (old) {
+      this.search.moveTo(at)
+      this.review.moveTo(at, place)
+      this.composer.moveTo(place)
+    }
     this.positions = keptPositions(kept)
     this.panes = signal(panesOf(kept))
     const shown: Pane | undefined = kept?.active === undefined ? undefined : { kind: 'file', path: kept.active }
@@ -118,6 +125,13 @@ export class Tab {
   writeMessage(message: string | undefined): void {
     this.#message.value = message
     keep(this.#messageKey, message ?? '')
+  }
+
+  /** Goes on with the texts that the browser keeps for the branch, unless others are being written. */
+  restoreTexts(): void {
+    this.review.draft.restore()
+    this.composer.restore()
+    this.#message.value ??= keptInBrowser(this.#messageKey) || undefined
   }
 
   get pane(): Pane {
@@ -676,22 +690,34 @@ export class Page {
     if (pane.kind === 'file') this.files.close(tab.at, pane.path)
   }
 
-  /** Follows the rename of a branch: its tab keeps everything open. */
+  /** Follows the rename of a branch: its tab keeps everything open, and what is being written in the branch moves. */
   renamed(from: string, to: string): void {
+    const [before, now] = [from, to].map((branch): At => ({ kind: 'branch', branch })) as [At, At]
+    const folder = this.desk.peek()?.folder
+    moveTexts(placeIn(folder, before), placeIn(folder, now))
+    this.#followBase(from, to)
     const tabs = this.tabs.peek()
     const index = tabs.findIndex(tab => tab.at.kind === 'branch' && tab.at.branch === from)
     const old = tabs[index]
-    if (!old) return
-    const tab = new Tab(this, { kind: 'branch', branch: to }, this.#layoutOf(old))
+    if (!old) {
+      this.#tabOf(to)?.restoreTexts()
+      return
+    }
+    const tab = new Tab(this, now, this.#layoutOf(old), old)
     tab.followedTo = old.followedTo
-    tab.composer.write(old.composer.text.peek())
-    old.composer.write('')
-    tab.writeMessage(old.message.peek())
-    old.writeMessage(undefined)
     for (const pane of old.panes.peek()) {
       if (pane.kind === 'file') this.files.close(old.at, pane.path)
     }
     this.tabs.value = tabs.with(index, tab)
+  }
+
+  /** Keeps a renamed branch the base of the reviews that compare with it. */
+  #followBase(from: string, to: string): void {
+    for (const { review } of this.tabs.peek()) {
+      const base = review.chosenBase.peek()
+      if (base?.kind !== 'branch' || base.name !== from) continue
+      review.chosenBase.value = { ...base, name: to, at: { kind: 'branch', branch: to } }
+    }
   }
 
   /** The news of success that is shown in this view. */
@@ -772,6 +798,7 @@ export class Page {
       this.complain(error)
     }
     if (!isFirst) await this.#followRenames(tips)
+    void this.#followTexts()
     for (const file of this.files.all()) if (!isFirst || file.isFromBeforeBreak) file.ask(true)
     this.unsent.takeOver()
     if (isFirst) return
@@ -809,6 +836,17 @@ export class Page {
       const since = tips.get(at.branch)
       // Renamed files are looked for even if the branch has no new commit, since a rename may be a draft.
       if (since !== undefined) await this.#followFiles(branch, since)
+    }
+  }
+
+  /** Finds renames that happened while no window followed them of branches for which the browser keeps texts. */
+  async #followTexts(): Promise<void> {
+    const folder = this.desk.peek()?.folder
+    if (folder === undefined) return
+    const gone = branchesWithTexts(folder).filter(branch => this.isGone({ kind: 'branch', branch }))
+    for (const branch of gone) {
+      const now = await this.connection.ask('name now', { branch }).catch(() => undefined)
+      if (now && now.branch !== branch) this.renamed(branch, now.branch)
     }
   }
 

@@ -4,7 +4,7 @@ import { hasBrowser } from '../../../support/browser.ts'
 import { commit, git } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { findings } from './axe.ts'
-import { type DeskPage, showBranch, templateOf, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, openPage, type PageScene, showBranch, templateOf, until, withEachPage } from './page-scene.ts'
 
 // A busy machine renders slowly.
 setDefaultTimeout(120_000)
@@ -31,10 +31,12 @@ const template = templateOf(async path => {
 describe.skipIf(!hasBrowser)('a review', () => {
   let desk: PageDesk
   let page: DeskPage
+  let browser: PageScene['browser']
   withEachPage(
     each => {
       desk = each.desk
       page = each.page
+      browser = each.browser
     },
     { template },
   )
@@ -44,6 +46,12 @@ describe.skipIf(!hasBrowser)('a review', () => {
   const notes = async () => {
     const listed = await desk.git('for-each-ref', 'refs/notes/forge-review')
     return listed === '' ? '' : await desk.git('log', '--notes=forge-review', '--format=%N', '--all', '--', '.')
+  }
+
+  /** The desk knows such a rename by the reflog, which a bare repository has on request only. */
+  const renameInTerminal = async (from: string, to: string) => {
+    await desk.git('config', 'core.logAllRefUpdates', 'true')
+    await desk.git('branch', '-m', from, to)
   }
 
   test('two releases are compared, from the merge base or straight', async () => {
@@ -266,5 +274,69 @@ describe.skipIf(!hasBrowser)('a review', () => {
     await page.keyboard.press('Control+Enter')
     await until(async () => (await others.getByRole('article').count()) === 2)
     await others.getByRole('article').filter({ hasText: 'Renamed' }).waitFor()
+  })
+
+  test('a comment and messages that are being written follow their branch when it is renamed', async () => {
+    const fieldIn = (window: DeskPage) => window.getByRole('textbox', { name: 'Comment on line 9' })
+    const isThere = async (branch: string, windows: readonly DeskPage[]) => {
+      for (const window of windows) {
+        await window.getByRole('tab', { name: branch, selected: true }).waitFor()
+        await fieldIn(window).waitFor()
+        expect(await fieldIn(window).inputValue()).toBe('Unfinished')
+      }
+    }
+    // This window knows nothing of what is typed in the other ones.
+    const early = await openPage(browser.context, desk)
+    await showBranch(early, 'topic')
+    await early.getByRole('tab', { name: 'Chat' }).waitFor()
+    await showBranch(page, 'topic')
+    await page.getByRole('tab', { name: 'Chat' }).click()
+    await page.getByRole('textbox', { name: 'Message', exact: true }).fill('Not sent')
+    await page.keyboard.press('Alt+r')
+    await diff('a.txt').getByRole('button', { name: 'Comment on line 9' }).last().click()
+    await fieldIn(page).fill('Unfinished')
+    const late = await openPage(browser.context, desk)
+    await showBranch(late, 'topic')
+    await late.keyboard.press('Alt+r')
+    await fieldIn(late).waitFor()
+
+    await renameInTerminal('topic', 'theme')
+    await isThere('theme', [page, late])
+    await early.getByRole('tab', { name: 'theme', selected: true }).waitFor()
+    await page.reload()
+    await isThere('theme', [page])
+    await page.keyboard.press('Shift+F2')
+    await page.getByRole('dialog').getByRole('textbox').fill('final')
+    await page.keyboard.press('Enter')
+    await isThere('final', [page, late])
+    await early.getByRole('tab', { name: 'final', selected: true }).waitFor()
+    await late.reload()
+    await isThere('final', [late])
+
+    // No window is there to follow this one.
+    const windows = [page, late, early]
+    page = await openPage(browser.context, desk)
+    await page.goto('about:blank')
+    for (const window of windows) await window.close({ runBeforeUnload: false })
+    await desk.ask({ ask: 'rename branch', branch: 'final', to: 'last' })
+    await page.goto(desk.url)
+    await showBranch(page, 'last')
+    await page.keyboard.press('Alt+r')
+    await isThere('last', [page])
+    await page.getByRole('tab', { name: 'Chat' }).click()
+    expect(await page.getByRole('textbox', { name: 'Message', exact: true }).inputValue()).toBe('Not sent')
+    await page.keyboard.press('Alt+r')
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    expect(await page.evaluate(() => Object.keys(localStorage).filter(key => key.startsWith('comment in')))).toEqual([])
+  })
+
+  test('a branch stays the base of a review when it is renamed', async () => {
+    await showBranch(page, 'main')
+    await page.keyboard.press('Control+Alt+r')
+    await page.getByRole('combobox', { name: 'Branch, tag or commit' }).fill('topic')
+    await page.keyboard.press('Enter')
+    await page.getByRole('button', { name: 'against topic' }).waitFor()
+    await renameInTerminal('topic', 'theme')
+    await page.getByRole('button', { name: 'against theme' }).waitFor()
   })
 })
