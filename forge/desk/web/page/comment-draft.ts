@@ -3,7 +3,7 @@ import { batch, signal } from '@preact/signals'
 import * as v from 'valibot'
 import { Comment } from '../../contract/comments.ts'
 import { Count } from '../../contract/values.ts'
-import { keep, keptAs } from './kept.ts'
+import { keepText, keptText, parsedAs } from './kept.ts'
 import { textKey } from './texts-of-places.ts'
 
 /** A line of a diff: of the reviewed version, or of the one that it is compared with. */
@@ -14,6 +14,12 @@ const CommentPlace = v.object({
   answers: v.optional(v.string()),
 })
 export type CommentPlace = v.InferOutput<typeof CommentPlace>
+
+/** Whether two places are the same; that of an answer apart from its line is where the answered comment stands. */
+export const isSamePlace = (one: CommentPlace, other: CommentPlace | undefined): boolean =>
+  one.answers === undefined
+    ? other?.answers === undefined && one.path === other?.path && one.side === other.side && one.line === other.line
+    : one.answers === other?.answers
 
 /** `line`: the text of the commented line. */
 const Kept = v.object({ place: CommentPlace, line: v.string(), words: v.string() })
@@ -39,8 +45,9 @@ export class CommentDraft {
 
   /** Goes on with the comment that the browser keeps, unless one is being written. */
   restore(): void {
-    const before = keptAs(Kept, this.#key)
-    if (!before || this.place.peek()) return
+    if (this.place.peek()) return
+    const before = parsedAs(Kept, keptText(this.#key))
+    if (!before) return
     this.place.value = before.place
     this.words.value = before.words
     this.#line = before.line
@@ -51,13 +58,19 @@ export class CommentDraft {
     this.#key = textKey('comment in', place)
   }
 
-  /** Begins a comment, or moves the one that is being written to another line. */
-  begin(place: CommentPlace): void {
-    this.#line = undefined
+  /**
+   * Begins a comment. One that has words already stays where it is and takes the focus: they are about its line. Returns
+   * whether the comment is at the given place.
+   */
+  begin(place: CommentPlace): boolean {
+    const isSame = isSamePlace(place, this.place.peek())
+    const isWritten = this.words.peek().trim() !== ''
+    if (!isSame && !isWritten) this.#line = undefined
     batch(() => {
-      this.place.value = place
+      if (!isWritten) this.place.value = place
       this.begun.value++
     })
+    return isSame || !isWritten
   }
 
   /** `line`: the text of the commented line. */
@@ -65,7 +78,7 @@ export class CommentDraft {
     const place = this.place.peek()
     this.words.value = words
     this.#line = line
-    keep(this.#key, place && words !== '' ? JSON.stringify({ place, line, words }) : '')
+    keepText(this.#key, place && words !== '' ? JSON.stringify({ place, line, words }) : '')
   }
 
   /** The comment was sent, or is given up. */
@@ -73,7 +86,7 @@ export class CommentDraft {
     this.place.value = undefined
     this.words.value = ''
     this.selection = undefined
-    keep(this.#key, '')
+    keepText(this.#key, '')
   }
 
   /**

@@ -1,6 +1,6 @@
 /** The message being written to the AI of a branch. The browser keeps it until it is sent. */
 import { signal } from '@preact/signals'
-import { keep, kept } from './kept.ts'
+import { keep, keepText, kept, keptText } from './kept.ts'
 import { textKey } from './texts-of-places.ts'
 
 export class ComposerState {
@@ -31,7 +31,7 @@ export class ComposerState {
 
   /** Goes on with the message that the browser keeps, unless one is being written. */
   restore(): void {
-    const text = kept(this.#key)
+    const text = keptText(this.#key)
     if (text === '' || this.text.peek() !== '') return
     this.text.value = text
     // Only the window that has queued the message sends it.
@@ -54,7 +54,7 @@ export class ComposerState {
   write(text: string): void {
     this.text.value = text
     this.problem.value = undefined
-    keep(this.#key, text)
+    keepText(this.#key, text)
   }
 
   /** Queues the message, or takes it out of the queue; the queue outlasts a reload. */

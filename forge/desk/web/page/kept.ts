@@ -22,6 +22,43 @@ export function keep(key: string, words: string, storage = () => localStorage): 
   }
 }
 
+const inWindow = (): Storage => sessionStorage
+
+/** The texts that this window has, by key. */
+const ownTexts = new Map<string, string>()
+
+/**
+ * Keeps a text that is being written: for this window, and for the next one that is opened, which goes on with what was
+ * written last. '': it is used or given up; what another window is writing stays.
+ */
+export function keepText(key: string, words: string): void {
+  const isLast = kept(key) === (ownTexts.get(key) ?? '')
+  ownTexts.set(key, words)
+  keep(key, words, inWindow)
+  if (words !== '' || isLast) keep(key, words)
+}
+
+/** The text that was being written in this window; in a new one, the one that was written last in any window. */
+export function keptText(key: string): string {
+  const text = kept(key, inWindow) || kept(key)
+  ownTexts.set(key, text)
+  return text
+}
+
+/** Gives the texts of a key another one. The first window that does so moves the text that is kept for all. */
+export function moveText(from: string, to: string): void {
+  const own = ownTexts.get(from)
+  if (own !== undefined) ownTexts.set(to, own)
+  ownTexts.delete(from)
+  for (const storage of [inWindow, () => localStorage]) {
+    const text = kept(from, storage)
+    if (text === '') continue
+    keep(to, text, storage)
+    // The storage may be full.
+    if (kept(to, storage) === text) keep(from, '', storage)
+  }
+}
+
 /**
  * Reads a value that is kept as JSON; undefined where the storage is blocked or has none, or another one than the
  * schema's. `storage`: a function, as a blocked storage can't even be named.
@@ -31,8 +68,16 @@ export function keptAs<Schema extends v.GenericSchema>(
   key: string,
   storage: () => Storage = () => localStorage,
 ): v.InferOutput<Schema> | undefined {
+  return parsedAs(schema, kept(key, storage))
+}
+
+/** Parses JSON; undefined where it is none, or not of the schema. */
+export function parsedAs<Schema extends v.GenericSchema>(
+  schema: Schema,
+  text: string,
+): v.InferOutput<Schema> | undefined {
   try {
-    const parsed = v.safeParse(schema, JSON.parse(storage().getItem(key) ?? 'null'))
+    const parsed = v.safeParse(schema, JSON.parse(text))
     return parsed.success ? parsed.output : undefined
   } catch {
     return undefined

@@ -4,7 +4,7 @@ import type { ConflictFile, Merging } from '../../contract/merging.ts'
 import type { At } from '../../contract/values.ts'
 import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
-import { keep, kept } from './kept.ts'
+import { keepText, keptText } from './kept.ts'
 import { textKey } from './texts-of-places.ts'
 
 /** Delay after a change before the state is loaded again, in milliseconds. */
@@ -53,7 +53,7 @@ export class MergingState extends ServerValue<Merging | null> {
 
   writeMessage(message: string | undefined): void {
     this.#message.value = message
-    keep(this.#messageKey, message === undefined ? '' : `${this.#theirs}\n${message}`)
+    keepText(this.#messageKey, message === undefined ? '' : `${this.#theirs}\n${message}`)
   }
 
   /** The merge that waits, as soon as the server has answered; null if there is none. */
@@ -74,7 +74,7 @@ export class MergingState extends ServerValue<Merging | null> {
   forgetMessage(): void {
     if (this.latest.peek()) return
     this.#theirs = ''
-    if (this.#message.peek() !== undefined || kept(this.#messageKey) !== '') this.writeMessage(undefined)
+    if (this.#message.peek() !== undefined || keptText(this.#messageKey) !== '') this.writeMessage(undefined)
   }
 
   protected override take(merging: Merging | null): void {
@@ -86,7 +86,7 @@ export class MergingState extends ServerValue<Merging | null> {
     // A message is that of one merged commit, also when the merge is made anew.
     if (merging && merging.theirsCommit !== this.#theirs) {
       this.#theirs = merging.theirsCommit
-      const [theirs, message] = kept(this.#messageKey).split(/\n(.*)/s)
+      const [theirs, message] = keptText(this.#messageKey).split(/\n(.*)/s)
       this.#message.value = theirs === this.#theirs ? message : undefined
     }
     super.take(merging)

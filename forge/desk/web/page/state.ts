@@ -16,7 +16,7 @@ import { ConversationState } from './conversation-state.ts'
 import type { DialogContent } from './dialog-content.ts'
 import { ForkliftState } from './forklift-state.ts'
 import { GraphState } from './graph-state.ts'
-import { keep, kept as keptInBrowser } from './kept.ts'
+import { keep, keepText, kept as keptInBrowser, keptText } from './kept.ts'
 import { MergingState } from './merging-state.ts'
 import { OpenFiles, placeOf } from './open-files.ts'
 import type { NamedPlace, PaletteMode } from './palette-mode.ts'
@@ -98,7 +98,7 @@ export class Tab {
     this.merging = new MergingState(page.connection, at, place)
     this.composer = old?.composer ?? new ComposerState(place)
     this.#messageKey = textKey('commit message in', place)
-    this.#message = signal(old ? old.message.peek() : keptInBrowser(this.#messageKey) || undefined)
+    this.#message = signal(old ? old.message.peek() : keptText(this.#messageKey) || undefined)
     if (old) {
       this.search.moveTo(at)
       this.review.moveTo(at, place)
@@ -124,14 +124,14 @@ export class Tab {
 
   writeMessage(message: string | undefined): void {
     this.#message.value = message
-    keep(this.#messageKey, message ?? '')
+    keepText(this.#messageKey, message ?? '')
   }
 
   /** Goes on with the texts that the browser keeps for the branch, unless others are being written. */
   restoreTexts(): void {
     this.review.draft.restore()
     this.composer.restore()
-    this.#message.value ??= keptInBrowser(this.#messageKey) || undefined
+    this.#message.value ??= keptText(this.#messageKey) || undefined
   }
 
   get pane(): Pane {

@@ -1,6 +1,6 @@
 /** The texts that a person is writing in a branch or a commit: the browser keeps them by place until they are used. */
 import type { At } from '../../contract/values.ts'
-import { keep, kept } from './kept.ts'
+import { moveText } from './kept.ts'
 import { placeOf } from './open-files.ts'
 
 /** The kinds of texts. A key in the browser's storage is one of these and the place. */
@@ -12,18 +12,11 @@ export const textKey = (kind: (typeof KINDS)[number], place: string): string => 
 export const placeIn = (folder: string | undefined, at: At): string => `${folder} ${placeOf(at)}`
 
 /**
- * Moves the texts of a place to another one, such as the new name of a branch. Each window does this: only the first one
- * finds a text. A place without a text leaves that of the other one as it is.
+ * Moves the texts of a place to another one, such as the new name of a branch. Each window does this. A place without a
+ * text leaves that of the other one as it is.
  */
 export function moveTexts(from: string, to: string): void {
-  for (const kind of KINDS) {
-    const [old, now] = [textKey(kind, from), textKey(kind, to)]
-    const text = kept(old)
-    if (text === '') continue
-    keep(now, text)
-    // The storage may be full.
-    if (kept(now) === text) keep(old, '')
-  }
+  for (const kind of KINDS) moveText(textKey(kind, from), textKey(kind, to))
 }
 
 /** The names of the branches of a repository for which the browser keeps texts. */
@@ -37,10 +30,10 @@ export function branchesWithTexts(folder: string): string[] {
   return [...new Set(names)].filter(name => !name.includes(' '))
 }
 
-/** The keys in the browser's storage; none where it is blocked. */
+/** The keys in the browser's storage for this window and for all; none where it is blocked. */
 function storedKeys(): string[] {
   try {
-    return Object.keys(localStorage)
+    return [...Object.keys(localStorage), ...Object.keys(sessionStorage)]
   } catch {
     return []
   }

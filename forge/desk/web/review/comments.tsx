@@ -2,7 +2,7 @@
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { type Comment, MAX_COMMENT_CHARS, MAX_LINE_CHARS } from '../../contract/comments.ts'
 import { branchOf } from '../page/branch-facts.ts'
-import type { CommentPlace } from '../page/comment-draft.ts'
+import { type CommentPlace, isSamePlace } from '../page/comment-draft.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -10,11 +10,17 @@ import { readable, visible, withoutTricks } from '../ui/names.ts'
 import { age, fullTime } from '../ui/times.ts'
 import { Button } from '../ui/words.tsx'
 
-/** Whether two places are the same; that of an answer apart from its line is where the answered comment stands. */
-export const isSamePlace = (one: CommentPlace, other: CommentPlace | undefined): boolean =>
-  one.answers === undefined
-    ? other?.answers === undefined && one.path === other?.path && one.side === other.side && one.line === other.line
-    : one.answers === other?.answers
+/**
+ * Begins a comment on a line. One that is being written stays: it gets the focus, and a notice names its line, since a
+ * review has one at a time.
+ */
+export function beginComment(page: Page, tab: Tab, place: CommentPlace): void {
+  const { draft } = tab.review
+  if (draft.begin(place)) return
+  const { path = '', line = 0 } = draft.place.peek() ?? {}
+  const title = `A comment on ${readable(path)}, line ${line}, is not sent yet: send it or cancel it first`
+  page.tell({ topic: COMMENT, branch: branchOf(tab), title }, 'info')
+}
 
 /** The comments of a file that have a line in its diff, by that line. */
 export function commentsAt(tab: Tab, { path, side, line }: CommentPlace): Comment[] {
@@ -114,7 +120,7 @@ function CommentBox({ tab, comment, isElsewhere = false }: BoxProps) {
             words="Reply"
             onClick={() => {
               const place = { path, side, line: line ?? madeAt }
-              tab.review.draft.begin(isElsewhere ? { ...place, answers: id } : place)
+              beginComment(page, tab, isElsewhere ? { ...place, answers: id } : place)
             }}
           />
         )}

@@ -5,6 +5,7 @@ import type { Tab } from '../page/state.ts'
 import type { InTab } from '../page/tab-actions.ts'
 import type { Action, Actions } from '../ui/action.ts'
 import { readable } from '../ui/names.ts'
+import { beginComment } from './comments.tsx'
 
 const isShown = (tab: Tab): boolean => tab.pane.kind === 'review'
 const isOfBranch = (tab: Tab): boolean => isShown(tab) && tab.at.kind === 'branch'
@@ -29,7 +30,8 @@ function toggle(settingOf: (tab: Tab) => Signal<boolean>): Pick<Action<Tab>, 'is
 }
 
 /** Asks for a line of the selected file, or of the first one, and begins a comment there. */
-function commentOnLine({ page, tab: { review } }: InTab): void {
+function commentOnLine({ page, tab }: InTab): void {
+  const { review } = tab
   const path = review.current.peek() ?? review.latest.peek()?.[0]?.path
   if (path === undefined) return
   page.dialog.value = {
@@ -42,7 +44,7 @@ function commentOnLine({ page, tab: { review } }: InTab): void {
     run: async typed => {
       const line = Number(typed)
       if (!Number.isInteger(line) || line < 1) throw new Error('Type the number of a line of the new version.')
-      review.draft.begin({ path, side: 'after', line })
+      beginComment(page, tab, { path, side: 'after', line })
     },
   }
 }

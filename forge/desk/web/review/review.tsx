@@ -6,11 +6,11 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { Change } from '../../contract/values.ts'
 import { useMergingFile } from '../merging/merging-pane.tsx'
 import { branchOf } from '../page/branch-facts.ts'
-import type { CommentPlace } from '../page/comment-draft.ts'
+import { type CommentPlace, isSamePlace } from '../page/comment-draft.ts'
 import { compareWith } from '../page/comparing.ts'
 import { usePlace } from '../page/places.ts'
 import { type Kind, ReviewState } from '../page/review-state.ts'
-import { type Tab, usePage } from '../page/state.ts'
+import { type Page, type Tab, usePage } from '../page/state.ts'
 import { Failed } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
@@ -20,7 +20,7 @@ import { ago } from '../ui/times.ts'
 import { ActionIcon, Button, Empty, Path, Waiting } from '../ui/words.tsx'
 import { BaseName } from './base-dialog.tsx'
 import { Blobs } from './blobs.tsx'
-import { CommentCount, commentsAt, isSamePlace, LineComments, OtherComments } from './comments.tsx'
+import { beginComment, CommentCount, commentsAt, LineComments, OtherComments } from './comments.tsx'
 import { type DiffLine, lineIn } from './diff.ts'
 import type { DiffComments } from './diff-view.tsx'
 import { LineCounts } from './line-counts.tsx'
@@ -235,6 +235,7 @@ function emptyWords(review: ReviewState): string {
 }
 
 function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
+  const page = usePage()
   const { review } = tab
   const element = useRef<HTMLElement>(null)
   const isNear = useSignal(false)
@@ -321,7 +322,7 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
           isSideBySide={review.isSideBySide.value}
           ignoresBlanks={review.ignoresBlanks.value}
           onCount={count => review.count(change, count)}
-          comments={commentsOf(tab, change)}
+          comments={commentsOf(page, tab, change)}
         />
       ) : null}
       {isOpen.value && !isNear.value ? <div class="diff-far" /> : null}
@@ -338,7 +339,7 @@ function useTabWidth(tab: Tab, path: string, isWanted: boolean): number | undefi
 }
 
 /** The comments of a file's diff. */
-function commentsOf(tab: Tab, { path }: Change): DiffComments {
+function commentsOf(page: Page, tab: Tab, { path }: Change): DiffComments {
   const placeOf = (line: DiffLine): CommentPlace => {
     const isBefore = line.kind === 'deleted'
     return { path, side: isBefore ? 'before' : 'after', line: (isBefore ? line.before : line.after) ?? 0 }
@@ -349,7 +350,7 @@ function commentsOf(tab: Tab, { path }: Change): DiffComments {
       return isSamePlace(place, tab.review.draft.place.value) || commentsAt(tab, place).length > 0
     },
     below: (line, text) => <LineComments tab={tab} place={placeOf(line)} text={text} />,
-    begin: line => tab.review.draft.begin(placeOf(line)),
+    begin: line => beginComment(page, tab, placeOf(line)),
     follow: (side, from, to) => {
       const { draft } = tab.review
       if (draft.place.peek()?.path !== path) return

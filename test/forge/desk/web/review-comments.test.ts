@@ -330,6 +330,63 @@ describe.skipIf(!hasBrowser)('a review', () => {
     expect(await page.evaluate(() => Object.keys(localStorage).filter(key => key.startsWith('comment in')))).toEqual([])
   })
 
+  test('what is being written in two windows is each one’s own, also after a reload', async () => {
+    const other = await openPage(browser.context, desk)
+    const windows = [
+      { window: page, line: 8, words: 'of one' },
+      { window: other, line: 9, words: 'of the other' },
+    ]
+    const commentIn = (window: DeskPage, line: number) =>
+      window.getByRole('textbox', { name: `Comment on line ${line}` })
+    const messageIn = (window: DeskPage) => window.getByRole('textbox', { name: 'Message', exact: true })
+    for (const { window } of windows) {
+      await showBranch(window, 'topic')
+      await window.getByRole('tab', { name: 'Chat' }).click()
+    }
+    // Typed in turns: the last one of each kind is that of another window.
+    for (const { window, words } of windows) await messageIn(window).fill(`Question ${words}`)
+    for (const { window } of windows) await window.keyboard.press('Alt+r')
+    for (const { window, line, words } of windows) {
+      const button = window.getByRole('article', { name: 'a.txt', exact: true }).getByRole('button', {
+        name: `Comment on line ${line}`,
+      })
+      await button.last().click()
+      await commentIn(window, line).fill(`Comment ${words}`)
+    }
+    for (const { window, line, words } of windows) {
+      await window.reload()
+      await commentIn(window, line).waitFor()
+      expect(await commentIn(window, line).inputValue()).toBe(`Comment ${words}`)
+      await window.getByRole('tab', { name: 'Chat' }).click()
+      expect(await messageIn(window).inputValue()).toBe(`Question ${words}`)
+      await window.keyboard.press('Alt+r')
+    }
+    // One that is given up takes nothing from the other window.
+    await page.getByRole('button', { name: 'Cancel' }).click()
+    await other.reload()
+    expect(await commentIn(other, 9).inputValue()).toBe('Comment of the other')
+    await other.close()
+  })
+
+  test('words that are being written about a line stay there when another line is clicked', async () => {
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    const begin = (line: number) =>
+      diff('a.txt')
+        .getByRole('button', { name: `Comment on line ${line}` })
+        .last()
+        .click()
+    const field = (line: number) => page.getByRole('textbox', { name: `Comment on line ${line}` })
+    await begin(8)
+    await begin(9)
+    await field(9).fill('About nine')
+    await begin(8)
+    await page.getByText('A comment on a.txt, line 9, is not sent yet').first().waitFor()
+    expect(await field(8).count()).toBe(0)
+    expect(await field(9).inputValue()).toBe('About nine')
+    await until(() => field(9).evaluate(element => element === document.activeElement))
+  })
+
   test('a branch stays the base of a review when it is renamed', async () => {
     await showBranch(page, 'main')
     await page.keyboard.press('Control+Alt+r')
