@@ -10,16 +10,7 @@ import { headRef } from './branches.ts'
 import { verifyMovable, withMoved } from './draft-files.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import { withoutUnused } from './draft-renames.ts'
-import {
-  type DraftFile,
-  type Drafts,
-  entryInTip,
-  filesBetween,
-  noDrafts,
-  readDrafts,
-  renamedFiles,
-  withoutFiles,
-} from './drafts.ts'
+import { type DraftFile, type Drafts, entryInTip, filesBetween, noDrafts, readDrafts, renamedFiles } from './drafts.ts'
 
 /** Where an undo or a redo moves a branch. */
 type UndoTarget = {
@@ -132,7 +123,10 @@ async function renamedAgain(
   return drafts
 }
 
-/** The drafts without the files that an operation added. Throws a {@link Failure} if one was saved since. */
+/**
+ * The drafts without the files that an operation added; those that took the place of deleted ones are deleted again.
+ * Throws a {@link Failure} if one was saved since.
+ */
 async function withoutAdded(
   work: BranchWork,
   now: Drafts,
@@ -143,12 +137,23 @@ async function withoutAdded(
     [from, to].map(commit => (commit ? readDrafts(objects, commit) : undefined)),
   )
   const added = [...(after?.files ?? [])].flatMap(([path, file]) => (file && !before?.files.get(path) ? [path] : []))
-  for (const path of added)
-    if (await entryInTip(objects, now.tip, path))
+  // A file that was added as it is in the last commit is no draft, but its deletion was one.
+  const deleted = [...(before?.files ?? [])].flatMap(([path, file]) =>
+    file === undefined && (!after?.files.has(path) || after.files.get(path)) ? [path] : [],
+  )
+  const gone = new Set([...added, ...deleted])
+  const files = new Map([...now.files].filter(([path]) => !gone.has(path)))
+  const clashes = new Map([...now.clashes].filter(([path]) => !gone.has(path)))
+  for (const path of gone) {
+    const saved = await entryInTip(objects, now.tip, path)
+    const then = await entryInTip(objects, after?.tip ?? before?.tip, path)
+    if (saved && (saved.oid !== then?.oid || saved.mode !== then.mode))
       throw new Failure(
         `${visiblePath(path)} was saved since: nothing was undone. Undo the save first, or delete the file.`,
       )
-  return withoutFiles(now, added)
+    if (saved) files.set(path, undefined)
+  }
+  return withoutUnused({ ...now, files, clashes })
 }
 
 /** For the undo of a save: its changes become drafts again, with the edits since. */

@@ -114,6 +114,18 @@ test('several files are moved or deleted together: all or none, and undone by on
   expect(await drafts(desk)).toEqual(['docs/a.txt', 'docs/b.txt'])
 })
 
+test('undo of a new file in the place of a deleted one deletes that again, and redo restores the new one', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  await ask(desk.work, 'delete', { ...main, paths: ['b.txt'] })
+  await ask(desk.work, 'new file', { ...main, path: 'b.txt' })
+  await (await edit(desk.work, 'main', 'b.txt')).type('typed\n')
+  await desk.work.undo()
+  expect(await drafts(desk)).toEqual(['b.txt'])
+  expect(await listed(desk, 'refs/forge/drafts/main')).not.toContain('b.txt')
+  await desk.work.redo()
+  expect(await textOf(desk.work, 'main', 'b.txt')).toBe('typed\n')
+})
+
 test('undo removes a new file, and redo restores it with what was typed', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   await ask(desk.work, 'new file', { ...main, path: 'new.txt' })
