@@ -35,6 +35,8 @@ const isShown = ({ tab, path }: OneFile): boolean => tab.path === path
 const fileOf = ({ page, tab, path }: OneFile) => page.files.find(tab.at, path)
 const hasDraftOf = ({ page, tab, path }: OneFile): boolean => hasDraft(page, tab.at, path) && !page.isGone(tab.at)
 const isShownText = (about: OneFile): boolean => isShown(about) && fileOf(about)?.file.value?.kind === 'text'
+/** The folder of the work tree in which the branch is checked out. In that of another branch, other files are. */
+const checkoutOf = ({ page, tab }: OneFile): string | undefined => page.branch(branchOf(tab) ?? '')?.checkout
 const isInBranch = ({ tab }: { tab: Tab }): boolean => tab.at.kind === 'branch'
 
 /** Whether a row, or an open file, is a file with content. */
@@ -80,16 +82,11 @@ export const fileActions = {
   copyAbsolutePath: {
     label: 'Copy absolute path',
     icon: 'copy',
-    isPossible: ({ page }) => page.desk.value?.isBare === false,
+    isPossible: about => checkoutOf(about) !== undefined,
     run: about => {
-      const { page } = about
-      const folder = page.desk.peek()?.folder ?? ''
-      return copy(
-        page,
-        pathsOf(about)
-          .map(path => `${folder}/${readable(path)}`)
-          .join('\n'),
-      )
+      const folder = checkoutOf(about)
+      const paths = pathsOf(about).map(path => `${folder}/${readable(path)}`)
+      return copy(about.page, paths.join('\n'))
     },
   },
   download: {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { findings } from './axe.ts'
-import { type DeskPage, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, showBranch, until, withEachPage } from './page-scene.ts'
 
 if (!hasBrowser) console.warn(NO_BROWSER)
 
@@ -145,6 +145,27 @@ describe.skipIf(!hasBrowser)('the explorer', () => {
     await page.keyboard.press('Alt+Shift+0')
     await until(async () => (await selected()).join() === 'sweep.ts')
     await until(() => tree().evaluate(element => element === document.activeElement))
+  })
+
+  test('the absolute path is in the checkout of the branch, and not offered where there is none', async () => {
+    const menu = async () => {
+      await row('FORK.md').click({ button: 'right' })
+      await page.getByRole('menuitem', { name: 'Copy path' }).waitFor()
+      return page.getByRole('menuitem', { name: 'Copy absolute path' })
+    }
+    const folder = `${desk.path}-größe`
+    await desk.git('worktree', 'add', '--quiet', folder, 'retry-jitter')
+    await until(async () => {
+      const { desk: shown } = await desk.ask<{ desk: { branches: { checkout?: string }[] } }>({ ask: 'desk' })
+      return shown.branches.some(({ checkout }) => checkout === folder)
+    })
+    await row('FORK.md').waitFor()
+    expect(await (await menu()).count()).toBe(0)
+    await page.keyboard.press('Escape')
+    await showBranch(page, 'retry-jitter')
+    await (await menu()).click()
+    expect(await page.evaluate(() => navigator.clipboard.readText())).toBe(`${folder}/FORK.md`)
+    expect(await Bun.file(`${folder}/FORK.md`).text()).toBe('# Fork\n')
   })
 
   test('is narrowed to files that match, and drafts among them', async () => {
