@@ -194,13 +194,17 @@ export class WorkInProgressVfs implements Vfs {
     return isFile(await this.entryAt(path))
   }
 
+  /** Whether there is a file or a folder with files at a path. */
+  async isTaken(path: Path): Promise<boolean> {
+    return (await this.fileExists(path)) || (await this.#isFolder(path))
+  }
+
   /**
    * Throws a {@link Failure} where nothing new can be created at a path: something exists there, or a parent is a file.
    */
   async verifyFree(path: Path): Promise<void> {
     verifyPath(path)
-    if ((await this.fileExists(path)) || (await this.#isFolder(path)))
-      throw new Failure(`There is ${visiblePath(path)} already: choose another name.`)
+    if (await this.isTaken(path)) throw new Failure(`There is ${visiblePath(path)} already: choose another name.`)
     const above = await this.#fileAbove(path)
     if (above) throw new Failure(`${visiblePath(above)} is a file: nothing can be in it.`)
   }

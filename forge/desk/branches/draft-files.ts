@@ -10,8 +10,8 @@ import { isIn, pathAfter } from '../contract/paths.ts'
 import { withoutUnused, withRename } from './draft-renames.ts'
 import { asChanges, type DraftFile, type Drafts, draftsBelow, entryIn, entryInTip, verifyNoClash } from './drafts.ts'
 
-/** A folder with more files can't be moved or deleted as a draft, since each file becomes one. */
-const MAX_FILES = 50_000
+/** A folder with more files can't be moved, copied or deleted as a draft, since each file becomes one. */
+export const MAX_FILES = 50_000
 
 /** The entry (mode and id) of a file in the branch's last commit. */
 type SavedFile = NonNullable<Entry>
@@ -47,6 +47,19 @@ export async function withMoved(objects: Objects, drafts: Drafts, renamed: Renam
     if (file) put(files, pathAfter(renamed, path), file, there)
   }
   return withoutUnused({ ...drafts, files, renames: withRename(drafts, renamed) })
+}
+
+/** The drafts with copies of files, by their new paths, all of them at `to` or below it. */
+export async function withCopies(
+  objects: Objects,
+  drafts: Drafts,
+  to: Path,
+  copies: ReadonlyMap<Path, NonNullable<DraftFile>>,
+): Promise<Drafts> {
+  const there = await savedBelow(objects, drafts.tip, to)
+  const files = new Map(drafts.files)
+  for (const [path, file] of copies) put(files, path, file, there)
+  return { ...drafts, files }
 }
 
 /** Puts a file at a path. A file that equals the saved one there is no draft. */

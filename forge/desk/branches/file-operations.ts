@@ -4,12 +4,12 @@
  */
 import { Failure } from '../../../core/failure.ts'
 import { oidOf } from '../../../core/git/objects.ts'
-import type { Path } from '../../../core/git/repository.ts'
+import type { Oid, Path } from '../../../core/git/repository.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import type { Renamed } from '../../operations.ts'
 import { isIn, pathAfter } from '../contract/paths.ts'
 import { whyFiltered } from '../reading/filters.ts'
-import type { BranchWork, Next } from './branch-work.ts'
+import type { BranchServices, BranchWork, Next } from './branch-work.ts'
 import { existing, filesIn, savedBelow, verifyMovable, withFile, withMoved, withoutFileAt } from './draft-files.ts'
 import { type Drafts, draftsBelow, isSameDrafts, verifyNoClash } from './drafts.ts'
 
@@ -19,6 +19,7 @@ export const MOVE = 'rename'
 export const REPLACE = 'replace'
 export const DELETE = 'delete'
 export const RESTORE = 'restore'
+export const COPY = 'copy'
 
 /** The content of a new file. */
 export type NewFile = { path: Path; bytes: Uint8Array }
@@ -90,7 +91,8 @@ export async function move(work: BranchWork, moves: readonly Renamed[]): Promise
   })
 }
 
-function folderInWords(moves: readonly Renamed[]): string {
+/** The folder that some files are moved or copied to, in words. */
+export function folderInWords(moves: readonly Renamed[]): string {
   const folders = new Set(moves.map(({ to }) => to.slice(0, Math.max(0, to.lastIndexOf('/')))))
   const [folder] = folders
   if (folders.size !== 1 || folder === undefined) return 'other names'
@@ -130,30 +132,41 @@ export async function change(
   })
 }
 
-/**
- * Throws a {@link Failure} if a filter (such as LFS) applies to a file under one of its names, but not under the other.
- */
 async function verifySameFilters({ room }: BranchWork, drafts: Drafts, renamed: Renamed): Promise<void> {
-  const { objects, filters } = room
-  const { tip } = drafts
-  const saved = await savedBelow(objects, tip, renamed.from)
-  const paths = [...new Set([...saved.keys(), ...draftsBelow(drafts, renamed.from)])]
+  const saved = await savedBelow(room.objects, drafts.tip, renamed.from)
+  const paths = new Set([...saved.keys(), ...draftsBelow(drafts, renamed.from)])
+  const pairs = [...paths].map(path => ({ from: path, to: pathAfter(renamed, path) }))
+  await verifyFilters(room, pairs, { from: drafts.tip, to: drafts.tip })
+}
+
+/**
+ * Throws a {@link Failure} if a filter (such as LFS) applies to a file under its path in one commit, but not under its
+ * path in another one. `files`: all files that are moved or copied together.
+ */
+export async function verifyFilters(
+  { filters }: BranchServices,
+  files: readonly Renamed[],
+  tips: { from: Oid | undefined; to: Oid | undefined },
+): Promise<void> {
   const [before, after] = await Promise.all([
-    filters.ofMany(tip, paths),
     filters.ofMany(
-      tip,
-      paths.map(path => pathAfter(renamed, path)),
+      tips.from,
+      files.map(({ from }) => from),
+    ),
+    filters.ofMany(
+      tips.to,
+      files.map(({ to }) => to),
     ),
   ])
-  // A folder's own .gitattributes move with it.
-  const hasOwn = paths.some(path => path.endsWith('/.gitattributes'))
-  for (const path of paths) {
-    const other = pathAfter(renamed, path)
-    const [was, will] = [before.get(path), after.get(other)]
-    if (will !== undefined && will !== was) throw new Failure(whyFiltered(other, will))
-    if (was !== undefined && will === undefined && !hasOwn) throw new Failure(whyFiltered(path, was))
+  // A folder's own .gitattributes go with it.
+  const hasOwn = files.some(({ from }) => from.endsWith('/.gitattributes'))
+  for (const { from, to } of files) {
+    const [was, will] = [before.get(from), after.get(to)]
+    if (will !== undefined && will !== was) throw new Failure(whyFiltered(to, will))
+    if (was !== undefined && will === undefined && !hasOwn) throw new Failure(whyFiltered(from, was))
   }
 }
 
-const namesOf = (paths: readonly Path[]): string =>
+/** The names of at most two files, or the number of more. */
+export const namesOf = (paths: readonly Path[]): string =>
   paths.length <= 2 ? paths.map(visiblePath).join(' and ') : many(paths.length, 'file')

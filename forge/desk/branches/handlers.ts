@@ -5,6 +5,7 @@ import type { Window } from '../server/window.ts'
 import { discard, messageForSave, save } from './branch-commits.ts'
 import { countOwnCommits, deleteBranch, newBranch } from './branch-operations.ts'
 import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
+import { copyFiles } from './copies.ts'
 import { deletedFile, restoreFile } from './deleted-files.ts'
 import { addFiles, addOrReplaceFiles, deleteFiles, move } from './file-operations.ts'
 import type { OpenBranches } from './open-branches.ts'
@@ -67,6 +68,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
       const added = files.map(({ path, base64 }) => ({ path, bytes: Buffer.from(base64, 'base64') }))
       return { existing: await addOrReplaceFiles(await work(branch), added, isReplacing) }
     },
+    copy: async ({ branch, ...wanted }) => ({ paths: await copyFiles(branches, await work(branch), wanted) }),
     move: async ({ branch, moves }) => await move(await work(branch), moves),
     'restore file': async ({ branch, path }) => await restoreFile(await work(branch), path),
     'deleted file': async ({ branch, path }) => await deletedFile(await work(branch), path),

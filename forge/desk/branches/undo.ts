@@ -13,7 +13,7 @@ import { DRAFTS_ELSEWHERE, reverseDraftsElsewhere, reverseSaveElsewhere, SAVE_EL
 import { prepare } from './branch-undo.ts'
 import { becomeTogether, type HeldBranch, type Next } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef } from './branches.ts'
-import { DELETE, NEW_FILE, RESTORE } from './file-operations.ts'
+import { COPY, DELETE, NEW_FILE, RESTORE } from './file-operations.ts'
 import { branchNameOf, lockedAll, nameOfRef, type OpenBranches } from './open-branches.ts'
 
 /** Whether an undo is refused if the ref has moved since. Drafts and waiting merges may have changed. */
@@ -147,7 +147,18 @@ export const AMEND = 'amend'
 export const TAKE_BACK = 'take back'
 
 /** The kinds of operations that discard drafts, or restore or add some. */
-const ABOUT_DRAFTS = ['discard', 'replace', TAKE_BACK, SETTLE, DELETE, RESTORE, NEW_FILE, 'delete branch', 'keep turn']
+const ABOUT_DRAFTS = [
+  'discard',
+  'replace',
+  TAKE_BACK,
+  SETTLE,
+  DELETE,
+  RESTORE,
+  NEW_FILE,
+  COPY,
+  'delete branch',
+  'keep turn',
+]
 
 /** Moves all refs of an operation back, with the drafts of their branches. Returns the error if one has moved. */
 async function tryToMoveBack(
@@ -169,7 +180,7 @@ async function tryToMoveBack(
       const isAboutDrafts = drafts && ABOUT_DRAFTS.includes(original.kind)
       const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
       const isUnsaved = ['save', AMEND].includes(original.kind) && how.kind === 'undo'
-      const isAdded = original.kind === NEW_FILE && how.kind === 'undo'
+      const isAdded = [NEW_FILE, COPY].includes(original.kind) && how.kind === 'undo'
       const isTurn = refs.some(({ ref }) => ref === turnRef(name))
       const waits = refs.find(({ ref }) => ref === mergingRef(name))
       const merging = waits && { before: waits.before, after: waits.after, drafts: drafts?.before }

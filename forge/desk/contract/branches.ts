@@ -209,6 +209,14 @@ export const branchQuestions = {
   ),
   /** Moves or renames files and folders as drafts, all or none, in this order. */
   move: question({ branch: Branch, moves: Some(v.object({ from: Path, to: Path })) }, Nothing),
+  /**
+   * Copies files and folders of a branch (with their drafts) or a commit into a branch, as drafts, all or none. With
+   * `findsNames`, a copy whose name is taken gets another one (see paths.ts). The reply has the new paths.
+   */
+  copy: question(
+    { at: At, branch: Branch, copies: Some(v.object({ from: Path, to: Path })), findsNames: v.boolean() },
+    v.object({ paths: v.array(Path) }),
+  ),
   /** Deletes files and folders as drafts, all or none. */
   delete: question({ branch: Branch, paths: Some(Path) }, Nothing),
   /**

@@ -74,6 +74,7 @@ const LOOKS: Record<string, IconProps> = {
   save: { name: 'check' },
   'new file': { name: 'new-file' },
   rename: { name: 'pencil' },
+  copy: { name: 'copy' },
   delete: { name: 'trash' },
   restore: { name: 'undo' },
   discard: { name: 'trash' },

@@ -147,12 +147,12 @@ export function paneMenu(page: Page, tab: Tab, pane: Pane, title: string): Offer
   const closing = itemsWith({ page, tab, pane }, [close, closeOthers, keepOpen, pin])
   if (pane.kind !== 'file') return { title, groups: [closing] }
   const about = { page, tab, path: pane.path }
-  const { rename, move, delete: remove, discard, history, copyPath, copyAbsolutePath, reveal } = fileActions
+  const { duplicate, rename, move, delete: remove, discard, history, copyPath, copyAbsolutePath, reveal } = fileActions
   return {
     title,
     groups: [
       closing,
-      itemsWith(about, [rename, move, remove, discard]),
+      itemsWith(about, [duplicate, rename, move, remove, discard]),
       itemsWith(about, [history, reveal, copyPath, copyAbsolutePath]),
     ],
   }

@@ -17,7 +17,8 @@ import { plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { ActionIcon, IconButton, Name } from '../ui/words.tsx'
 import { ExplorerDrag } from './explorer-drag.ts'
-import { fileActions, folderActions, rowMenu, runFilter } from './file-actions.ts'
+import { fileActions, folderActions, folderOfRow, rowMenu } from './file-actions.ts'
+import { isCut } from './file-copies.ts'
 
 const ROW_HEIGHT = 24
 const PAGE_OF_ROWS = 20
@@ -113,7 +114,7 @@ function TreeRows({ tab }: { tab: Tab }) {
       aria-label="Explorer"
       aria-multiselectable={true}
       tabIndex={0}
-      aria-keyshortcuts={listKeysIn(fileActions)}
+      aria-keyshortcuts={`${listKeysIn(fileActions)} ${listKeysIn(folderActions)}`}
       aria-activedescendant={active >= 0 ? rowId(active) : undefined}
       count={Math.max(1, rows.length)}
       rowHeight={ROW_HEIGHT}
@@ -181,9 +182,10 @@ function openMenu(page: Page, tab: Tab, row: TreeRow | undefined, event: MouseEv
   page.openMenu(rowMenu(page, tab, row), placeOfMenu(event, element), tree)
 }
 
-/** Runs an action of the row by its key. Returns whether there is one. */
+/** Runs an action of the row, or of its folder, by its key. Returns whether there is one. */
 function runOn(page: Page, tab: Tab, row: TreeRow | undefined, event: KeyboardEvent): boolean {
-  const run = row && actionFor(fileActions, { page, tab, path: row.path, row }, event)
+  const ofRow = row && actionFor(fileActions, { page, tab, path: row.path, row }, event)
+  const run = ofRow ?? actionFor(folderActions, { page, tab, folder: folderOfRow(row) }, event)
   run?.()
   return run !== undefined
 }
@@ -209,9 +211,9 @@ function extendBy(page: Page, event: KeyboardEvent, tab: Tab, rows: TreeRow[], a
   if (end !== undefined) tree.extendTo(rows[Math.max(0, Math.min(end, rows.length - 1))]?.path ?? '')
   else if (keys === 'Ctrl+A') tree.chooseAll()
   else if ((keys === 'Ctrl+Space' || keys === 'Ctrl+ ') && row) tree.toggleChosen(row.path)
+  else if (keys === 'Escape' && page.copied.peek()?.isCut) page.copied.value = undefined
   else if (keys === 'Escape' && tree.chosen.peek().size > 0) tree.pick(tree.selected.peek())
   else if (keys === 'Escape' && tree.filter.peek() !== undefined) tree.filterBy(undefined)
-  else if (event.key === '/' && !event.altKey && !event.ctrlKey) runFilter(tab)
   else return false
   const count = tree.chosen.peek().size
   page.spoken.value = count > 1 ? `${count} selected` : ''
@@ -295,7 +297,9 @@ function ExplorerRow({ tab, row, index, drag }: RowProps) {
   const canDrag = drag.isPossible(row)
   const draft = draftOf(page, tab, row)
   const hasConflict = isInConflict(page, tab) && isOpenConflictIn(page, tab, row)
-  const hiddenWords = hasConflict ? ', in conflict' : draft === undefined ? '' : `, ${draftWords(row.kind, draft)}`
+  const isTaken = isCut(page, tab, row.path)
+  const state = hasConflict ? ', in conflict' : draft === undefined ? '' : `, ${draftWords(row.kind, draft)}`
+  const hiddenWords = isTaken ? `${state}, cut` : state
   return (
     // The keys of the rows are those of the tree, which has the focus.
     // biome-ignore lint/a11y/useKeyWithClickEvents: see above
@@ -303,7 +307,7 @@ function ExplorerRow({ tab, row, index, drag }: RowProps) {
       role="treeitem"
       id={rowId(index)}
       tabIndex={-1}
-      class={`${isActive ? 'active' : ''} ${drag.isTarget(row) ? 'drop-into' : ''}`}
+      class={`${isActive ? 'active' : ''} ${drag.isTarget(row) ? 'drop-into' : ''} ${isTaken ? 'taken' : ''}`}
       aria-selected={tree.isChosen(row.path)}
       draggable={canDrag}
       onDragStart={event => drag.begin(event, row)}

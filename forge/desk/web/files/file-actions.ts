@@ -11,7 +11,8 @@ import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { baseName, folderOf, named, readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
-import { deleteFiles, discard, newFile, newFolder, renameFile, restoreFiles } from './file-dialogs.ts'
+import { copiedInWords, duplicate, paste, takeFiles } from './file-copies.ts'
+import { deleteFiles, discard, newFile, newFolder, renameFile, restoreFiles, selectedFolder } from './file-dialogs.ts'
 import { moveTo } from './file-moves.ts'
 import { chooseFiles, download } from './file-transfers.ts'
 import { formatFile } from './format-file.ts'
@@ -42,6 +43,10 @@ const isInBranch = ({ tab }: { tab: Tab }): boolean => tab.at.kind === 'branch'
 /** Whether a row, or an open file, is a file with content. */
 const hasContent = ({ row }: OneFile): boolean =>
   row === undefined || ((row.kind === 'file' || row.kind === 'link') && row.draft !== 'deleted')
+
+/** Whether a file or folder can be copied: a submodule can't be. */
+const canCopy = (about: OneFile): boolean =>
+  rowsOf(about).every(({ kind, draft }) => kind !== 'submodule' && draft !== 'deleted')
 
 /** The drafts in the files and folders that an action applies to. */
 function draftsFor(about: OneFile): string[] {
@@ -222,6 +227,34 @@ export const fileActions = {
       return isRestoring ? restoreFiles(about.page, branch, paths) : discard(about.page, branch, paths)
     },
   },
+  cut: {
+    label: 'Cut file',
+    inMenu: 'Cut',
+    inPalette: about => `Cut file ${nameOf(about)}`,
+    listKeys: 'Ctrl+X',
+    icon: 'cut',
+    isPossible: about => canChange(about) && canCopy(about),
+    run: about => takeFiles(about.page, about.tab, pathsOf(about), true),
+  },
+  copy: {
+    label: 'Copy file',
+    inMenu: 'Copy',
+    inPalette: about => `Copy file ${nameOf(about)}`,
+    listKeys: 'Ctrl+C',
+    icon: 'copy',
+    isPossible: canCopy,
+    run: about => takeFiles(about.page, about.tab, pathsOf(about), false),
+  },
+  duplicate: {
+    label: 'Duplicate file…',
+    inMenu: 'Duplicate…',
+    inPalette: about => `Duplicate file ${nameOf(about)}…`,
+    keys: 'Ctrl+Shift+F2',
+    listKeys: 'Ctrl+Shift+F2',
+    icon: 'copy',
+    isPossible: about => canChange(about) && canCopy(about) && isSingle(about),
+    run: ({ page, tab, path, row }) => duplicate(page, tab, path, row?.kind === 'folder'),
+  },
   rename: {
     label: 'Rename file…',
     inMenu: 'Rename…',
@@ -315,6 +348,15 @@ export const folderActions = {
     icon: 'filter',
     run: ({ page, tab }) => showExplorer(page, tab, () => runFilter(tab)),
   },
+  paste: {
+    label: 'Paste files',
+    inMenu: 'Paste',
+    inPalette: ({ page }) => (page.copied.value ? `Paste ${copiedInWords(page.copied.value)}` : 'Paste files'),
+    listKeys: 'Ctrl+V',
+    icon: 'paste',
+    isPossible: ({ page, tab }) => page.copied.value !== undefined && isInBranch({ tab }) && !page.isGone(tab.at),
+    run: ({ page, tab, folder = selectedFolder(tab) }) => paste(page, tab, folder.replace(/\/$/, '')),
+  },
   upload: {
     label: 'Upload files…',
     inMenu: 'Upload files here…',
@@ -334,19 +376,30 @@ export const folderActions = {
   },
 } satisfies Actions<InFolder>
 
+/** The folder of a row, with a slash at the end: itself, or the one that its file is in; '' for the top. */
+export const folderOfRow = (row: TreeRow | undefined): string =>
+  row === undefined ? '' : row.kind === 'folder' ? `${row.path}/` : folderOf(row.path)
+
 /** The menu of a row of the explorer; without a row, of the explorer itself. */
 export function rowMenu(page: Page, tab: Tab, row: TreeRow | undefined): Offer {
-  const folder = row === undefined ? '' : row.kind === 'folder' ? `${row.path}/` : folderOf(row.path)
-  const { newFile, newFolder, upload, findHere } = folderActions
+  const folder = folderOfRow(row)
+  const { newFile, newFolder, upload, paste: pasteHere, findHere } = folderActions
   const making = itemsWith({ page, tab, folder }, [newFile, newFolder, upload], 'list')
+  const pasting = itemsWith({ page, tab, folder }, [pasteHere], 'list')
   if (!row) {
-    return { title: 'Explorer', groups: isInBranch({ tab }) ? [making] : [itemsWith(page, [findActions.findInFiles])] }
+    return {
+      title: 'Explorer',
+      groups: isInBranch({ tab }) ? [making, pasting] : [itemsWith(page, [findActions.findInFiles])],
+    }
   }
   const about = { page, tab, path: row.path, row }
-  const { open, rename, move, delete: remove, discard, history, copyPath, copyAbsolutePath, download } = fileActions
+  const { open, history, copyPath, copyAbsolutePath, download } = fileActions
+  const { cut, copy: take, duplicate: again, rename, move, delete: remove, discard } = fileActions
   const count = rowsOf(about).length
   const looking = count === 1 ? [history, download, copyPath, copyAbsolutePath] : [copyPath, copyAbsolutePath]
-  const groups = [[open], [rename, move, remove, discard], looking].map(actions => itemsWith(about, actions, 'list'))
+  const items = (actions: Parameters<typeof itemsWith<OneFile>>[1]) => itemsWith(about, actions, 'list')
+  const copying = [...items([cut, take]), ...pasting, ...items([again])]
+  const groups = [items([open]), copying, items([rename, move, remove, discard]), items(looking)]
   if (count > 1) return { title: plural(count, 'file'), groups }
   const finding = row.kind === 'folder' ? itemsWith({ page, tab, folder }, [findHere], 'list') : []
   return { title: readable(row.name), groups: groups.toSpliced(1, 0, making, finding) }

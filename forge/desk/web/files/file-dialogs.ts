@@ -89,7 +89,8 @@ export function newFolder(page: Page, tab: Tab, folder = selectedFolder(tab)): v
   }
 }
 
-function selectedFolder(tab: Tab): string {
+/** The folder selected in the explorer, or that of the selected file, with a slash at the end; '' for the top. */
+export function selectedFolder(tab: Tab): string {
   const selected = tab.tree.selected.peek()
   const isFolder = tab.tree.rows.peek().some(row => row.path === selected && row.kind === 'folder')
   return isFolder ? `${selected}/` : folderOf(selected)

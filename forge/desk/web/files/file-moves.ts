@@ -39,7 +39,8 @@ export function previewMove(page: Page, tab: Tab, paths: readonly string[], fold
   }
 }
 
-async function move(page: Page, tab: Tab, branch: string, moves: Move[]): Promise<void> {
+/** Moves files and folders as drafts, and shows the first of them in the explorer. */
+export async function move(page: Page, tab: Tab, branch: string, moves: Move[]): Promise<void> {
   await settle(page, branch, 'all')
   await page.connection.ask('move', { branch, moves })
   const [first] = moves

@@ -13,6 +13,7 @@ import type { MenuContent, Offer } from '../ui/menu-content.ts'
 import { Connection } from '../ui/socket.ts'
 import { ComposerState } from './composer-state.ts'
 import { ConversationState } from './conversation-state.ts'
+import type { CopiedFiles } from './copied-files.ts'
 import type { DialogContent } from './dialog-content.ts'
 import { ForkliftState } from './forklift-state.ts'
 import { GraphState } from './graph-state.ts'
@@ -478,6 +479,8 @@ export class Page {
   readonly isDocked = signal(keptInBrowser(DOCKED) !== '')
   readonly #wide = matchMedia(WIDE)
   readonly isWide = signal(this.#wide.matches)
+  /** What Paste in the explorer would paste. */
+  readonly copied = signal<CopiedFiles | undefined>(undefined)
   /** A message for screen readers. */
   readonly spoken = signal('')
   /** Commits that a branch was moved to from outside, and for which the notice was dismissed. */

@@ -366,6 +366,9 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
         'New file here…',
         'New folder here…',
         'Upload files here…',
+        'Cut',
+        'Copy',
+        'Duplicate…',
         'Rename…',
         'Move to…',
         'Delete…',
@@ -376,8 +379,8 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     await page.keyboard.press('ArrowUp')
     expect(await focused()).toContain('Copy path')
     await page.keyboard.press('Home')
-    await page.keyboard.press('d')
-    expect(await focused()).toContain('Delete…')
+    await page.keyboard.press('r')
+    expect(await focused()).toContain('Rename…')
     await page.keyboard.press('Escape')
     await until(async () => (await page.getByRole('menu').count()) === 0)
     expect(await focused()).toBe('DIV Explorer')
@@ -431,6 +434,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     await tree().getByRole('treeitem', { name: 'README.md' }).click({ button: 'right' })
     expect(await page.getByRole('menuitem').locator('.grow').allTextContents()).toEqual([
       'Open',
+      'Copy',
       'History',
       'Download',
       'Copy path',
