@@ -111,6 +111,18 @@ async function firstCommit(folder: string, path: string, files: Record<string, s
   await gitWith(path, ['fetch', '-q', '-u', place, 'main:main'])
 }
 
+/** Commits a new folder with a file and a submodule `sub` to main. */
+export async function addSubmodule({ path, git, work }: Desk, folder: string): Promise<void> {
+  const tip = await git('rev-parse', 'main')
+  const file = await gitWith(path, ['hash-object', '-w', '--stdin'], 'beside\n')
+  const within = `100644 blob ${file}\tbeside.txt\n160000 commit ${tip}\tsub\n`
+  const below = await gitWith(path, ['mktree'], within)
+  const listed = await git('ls-tree', 'main')
+  const tree = await gitWith(path, ['mktree'], `${listed}\n040000 tree ${below}\t${folder}\n`)
+  await git('update-ref', 'refs/heads/main', await git('commit-tree', '-p', tip, '-m', 'Add a submodule', tree))
+  await work.look()
+}
+
 /** Makes writing drafts fail, by a file where git needs a folder, until the returned function is called. */
 export async function holdDrafts(path: string): Promise<() => Promise<void>> {
   const inTheWay = join(path, 'refs/forge/drafts')

@@ -107,6 +107,18 @@ export async function existing(
   throw new Failure(`There is no ${visiblePath(path)} in ${visiblePath(branch)}.`)
 }
 
+/**
+ * Throws a {@link Failure} if there is a submodule at a path or below it, since .gitmodules has its path, too, and would
+ * keep it. `remedy`: what to do instead, as the end of a sentence.
+ */
+export async function verifyNoSubmodule(objects: Objects, drafts: Drafts, path: Path, remedy: string): Promise<void> {
+  const saved = await savedBelow(objects, drafts.tip, path)
+  for (const below of new Set([...saved.keys(), ...draftsBelow(drafts, path)])) {
+    const entry = drafts.files.has(below) ? drafts.files.get(below) : saved.get(below)
+    if (entry?.mode === '160000') throw new Failure(`${visiblePath(below)} is a submodule: ${remedy}.`)
+  }
+}
+
 /** Throws a {@link Failure} if the file or folder `from` can't be moved to `to`. */
 export async function verifyMovable(
   objects: Objects,
@@ -114,8 +126,7 @@ export async function verifyMovable(
   { from, to }: Renamed,
   branch: string,
 ): Promise<void> {
-  const entry = await existing(objects, drafts, from, branch)
-  if (entry.mode === '160000') throw new Failure(`${visiblePath(from)} is a submodule: move it by git mv.`)
+  await existing(objects, drafts, from, branch)
   if (isIn(to, from)) throw new Failure(`${visiblePath(from)} can't be moved into itself.`)
   await filesIn(objects, drafts).verifyFree(to)
   verifyNoClash(drafts, draftsBelow(drafts, from))

@@ -10,7 +10,16 @@ import type { Renamed } from '../../operations.ts'
 import { isIn, pathAfter } from '../contract/paths.ts'
 import { whyFiltered } from '../reading/filters.ts'
 import type { BranchServices, BranchWork, Next } from './branch-work.ts'
-import { existing, filesIn, savedBelow, verifyMovable, withFile, withMoved, withoutFileAt } from './draft-files.ts'
+import {
+  existing,
+  filesIn,
+  savedBelow,
+  verifyMovable,
+  verifyNoSubmodule,
+  withFile,
+  withMoved,
+  withoutFileAt,
+} from './draft-files.ts'
 import { type Drafts, draftsBelow, isSameDrafts, verifyNoClash } from './drafts.ts'
 
 /** The kinds of operations that add, move, delete and restore files as drafts. */
@@ -84,6 +93,7 @@ export async function move(work: BranchWork, moves: readonly Renamed[]): Promise
     let after = drafts
     for (const renamed of moves) {
       await verifyMovable(work.room.objects, after, renamed, work.name)
+      await verifyNoSubmodule(work.room.objects, after, renamed.from, 'move it by git mv')
       await verifySameFilters(work, after, renamed)
       after = await withMoved(work.room.objects, after, renamed)
     }
@@ -107,8 +117,8 @@ export async function deleteFiles(work: BranchWork, paths: readonly Path[]): Pro
     for (const path of paths) {
       // Skip a path in a folder of the same selection: it is deleted with the folder.
       if (paths.some(other => other !== path && isIn(path, other))) continue
-      const entry = await existing(work.room.objects, after, path, work.name)
-      if (entry.mode === '160000') throw new Failure(`${visiblePath(path)} is a submodule: delete it by git rm.`)
+      await existing(work.room.objects, after, path, work.name)
+      await verifyNoSubmodule(work.room.objects, after, path, 'delete it by git rm')
       after = await withoutFileAt(work.room.objects, after, path)
     }
     return after

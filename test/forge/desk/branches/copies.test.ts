@@ -2,8 +2,8 @@
 import { describe, expect, test } from 'bun:test'
 import { nameOfCopy } from '../../../../forge/desk/contract/paths.ts'
 import type { At } from '../../../../forge/desk/contract/values.ts'
-import { ask, conflictsIn, type Desk, edit, makeDesk, saveIn, textOf } from '../../../support/desk.ts'
-import { commit, gitWith, PLAIN } from '../../../support/git.ts'
+import { addSubmodule, ask, conflictsIn, type Desk, edit, makeDesk, saveIn, textOf } from '../../../support/desk.ts'
+import { commit } from '../../../support/git.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 
 const ODD = {
@@ -35,17 +35,6 @@ async function withModes(desk: Desk): Promise<void> {
     'odd/run.sh': { mode: '100755', content: '#!/bin/sh\n' },
     'odd/link': { mode: '120000', content: '../a.ts' },
   })
-  await desk.work.look()
-}
-
-/** Adds a submodule to main. */
-async function withSubmodule(desk: Desk): Promise<void> {
-  const tip = await desk.git('rev-parse', 'main')
-  const before = await desk.git('ls-tree', 'main')
-  const sub = await gitWith(desk.path, ['mktree'], `160000 commit ${tip}\tsub\n`, PLAIN)
-  const tree = await gitWith(desk.path, ['mktree'], `${before}\n040000 tree ${sub}\twith\n`, PLAIN)
-  const made = await desk.git('commit-tree', '-p', tip, '-m', 'Add a submodule', tree)
-  await desk.git('update-ref', 'refs/heads/main', made)
   await desk.work.look()
 }
 
@@ -169,7 +158,7 @@ test('a copy in the place of a deleted file, as that was, is no draft, and undo 
 
 test('what can’t be copied is refused with a sentence, and nothing of the rest is copied', async () => {
   await using desk = await makeDesk({ files: { ...ODD, '.gitattributes': '*.psd filter=lfs\n' }, bare: true })
-  await withSubmodule(desk)
+  await addSubmodule(desk, 'with')
   for (const [from, to, why] of [
     ['b', 'b/deeper', 'b can’t be copied into itself.'],
     ['none', 'more', 'There is no none in main any more.'],

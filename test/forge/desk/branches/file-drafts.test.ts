@@ -1,7 +1,7 @@
 /** New files, moves and deletions as drafts: how they are saved, undone, and merged with changes from outside. */
 import { expect, test } from 'bun:test'
 import { openFile } from '../../../../forge/desk/branches/places.ts'
-import { ask, conflictsIn, type Desk, edit, makeDesk, saveIn, textOf } from '../../../support/desk.ts'
+import { addSubmodule, ask, conflictsIn, type Desk, edit, makeDesk, saveIn, textOf } from '../../../support/desk.ts'
 import { commit } from '../../../support/git.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 
@@ -302,6 +302,22 @@ test('renames by two desks come together', async () => {
   expect((await ask(desk.work, 'message', { ...main, paths: 'all' })).message).toBe(
     'rename: a.txt → c.txt, b.txt → d.txt',
   )
+})
+
+test('a submodule is not moved or deleted, also not with its folder, but what is beside it is', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  await addSubmodule(desk, 'with')
+  for (const from of ['with/sub', 'with'])
+    expect(await refusedBy(move(desk, ['a.txt', 'c.txt'], [from, 'other']))).toThrow(
+      'with/sub is a submodule: move it by git mv.',
+    )
+  for (const path of ['with/sub', 'with'])
+    expect(await refusedBy(ask(desk.work, 'delete', { ...main, paths: ['a.txt', path] }))).toThrow(
+      'with/sub is a submodule: delete it by git rm.',
+    )
+  expect(await drafts(desk)).toEqual([])
+  await move(desk, ['with/beside.txt', 'beside.txt'])
+  expect(await drafts(desk)).toEqual(['beside.txt'])
 })
 
 test('what can’t be moved or deleted is refused with a sentence', async () => {
