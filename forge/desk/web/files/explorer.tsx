@@ -402,10 +402,20 @@ function Mark({ kind, draft, hasConflict }: MarkProps) {
       </span>
     )
   }
-  if (kind === 'link') return <span class="meta">link</span>
   if (kind === 'submodule') return <span class="meta">submodule</span>
+  if (kind === 'link')
+    return (
+      <>
+        <span class="meta">link</span>
+        {draft === undefined ? null : <DraftMark draft={draft} />}
+      </>
+    )
   if (draft === undefined) return null
   if (kind === 'folder' && draft === 'changed') return <span class="dot small" title="has drafts" />
+  return <DraftMark draft={draft} />
+}
+
+function DraftMark({ draft }: { draft: DraftState }) {
   const { letter, look, words } = MARKS[draft]
   return (
     <span class={`mark ${look}`} title={words} aria-hidden="true">

@@ -166,6 +166,22 @@ describe.skipIf(!hasBrowser)('the explorer', () => {
     expect(await Bun.file(`${folder}/FORK.md`).text()).toBe('# Fork\n')
   })
 
+  test('a link is marked as other files when it is added, moved or deleted', async () => {
+    await desk.commit('main', { 'to-readme': { mode: '120000', content: 'README.md' } })
+    await row('to-readme').click()
+    await page.keyboard.press('F2')
+    await page.getByRole('dialog', { name: 'Rename to-readme' }).getByRole('textbox').fill('to-it')
+    await page.keyboard.press('Enter')
+    await row('to-it , renamed').getByText('R', { exact: true }).waitFor()
+    await row('to-it , renamed').getByText('link', { exact: true }).waitFor()
+    await page.keyboard.press('Control+Shift+s')
+    await desk.isMessage('main', 'rename: to-readme → to-it')
+    await row('to-it').click()
+    await page.keyboard.press('Delete')
+    await page.getByRole('dialog', { name: 'Delete to-it?' }).getByRole('button', { name: 'Delete' }).click()
+    await row('to-it , deleted').getByText('D', { exact: true }).waitFor()
+  })
+
   test('is narrowed to files that match, and drafts among them', async () => {
     await row('src').waitFor()
     await desk.ask({ ask: 'new file', branch: 'main', path: 'src/queue/sweeper.ts' })
