@@ -31,7 +31,8 @@ type Selection = readonly Path[] | 'all'
 export async function save(work: BranchWork, selection: Selection, message?: string): Promise<Oid | undefined> {
   return await work.inOneGo(async (held, signature) => {
     const paths = selected(work.drafts, selection)
-    await work.room.filters.verifyNone(work.tip, await withNewContent(work, paths))
+    const written = await withNewContent(work, paths)
+    await work.room.filters.verifyContents(work.tip, new Map(written.map(path => [path, work.drafts.files.get(path)])))
     const changes = asChanges(new Map(paths.map(path => [path, work.drafts.files.get(path)])))
     const after = withoutFiles(work.drafts, paths)
     const steps = await stepsOf(work, paths)

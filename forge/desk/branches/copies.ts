@@ -46,6 +46,8 @@ export async function copyFiles(branches: OpenBranches, work: BranchWork, wanted
       for (const path of files.keys()) verifyPath(path)
       const pairs = [...copy.files.keys()].map(path => ({ from: path, to: pathAfter(copy, path) }))
       await verifyFilters(room, pairs, { from: source.tip, to: drafts.tip })
+      // With any other content, the copy could not be saved.
+      await room.filters.verifyContents(drafts.tip, files)
       after = await withCopies(objects, after, copy.to, files)
     }
     return after

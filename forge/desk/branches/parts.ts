@@ -72,10 +72,7 @@ export async function saveParts(work: BranchWork, parts: readonly Part[], messag
     const files = await filesBetween(objects, saved, chosen)
     if (files.size === 0) return undefined
     const paths = [...files.keys()].sort()
-    await filters.verifyNone(
-      work.tip,
-      paths.filter(path => files.get(path)),
-    )
+    await filters.verifyContents(work.tip, new Map([...files].filter(([, file]) => file)))
     const left = new Map(work.drafts.files)
     for (const [path, file] of files) {
       const draft = left.get(path)

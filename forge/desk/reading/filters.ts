@@ -15,11 +15,17 @@ import { attributesFilesOfUser, checkAttribute, MAX_ATTRIBUTES_BYTES } from '../
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
+import { isPointer } from './text.ts'
 
 /** Git is asked only if an attributes file contains this word. */
 const WORD = 'filter'
+/** Larger files, in bytes, are no pointers of Git LFS. */
+const MAX_POINTER_BYTES = 1024
 /** At most this many answers are cached. */
 const MAX_KEPT_ANSWERS = 10_000
+
+/** A file's content: `bytes` until it is written. */
+type WithContent = { oid: Oid; bytes?: Buffer }
 
 /** The filters of a repository's files, cached by the attributes that define them. */
 export class Filters {
@@ -71,6 +77,23 @@ export class Filters {
   async verifyNone(tip: Oid | undefined, paths: readonly Path[]): Promise<void> {
     const [first] = await this.ofMany(tip, paths)
     if (first) throw new Failure(whyFiltered(...first))
+  }
+
+  /**
+   * Throws a {@link Failure} if one of these files has a filter. A pointer of Git LFS is allowed: it is what the filter
+   * writes.
+   */
+  async verifyContents(tip: Oid | undefined, files: ReadonlyMap<Path, WithContent | undefined>): Promise<void> {
+    for (const [path, filter] of await this.ofMany(tip, [...files.keys()])) {
+      const file = files.get(path)
+      if (filter === 'lfs' && file && (await this.#isPointer(file))) continue
+      throw new Failure(whyFiltered(path, filter))
+    }
+  }
+
+  async #isPointer({ oid, bytes }: WithContent): Promise<boolean> {
+    const content = bytes ?? (await this.objects.read(oid, { limit: MAX_POINTER_BYTES }))?.bytes
+    return content !== undefined && isPointer(content)
   }
 
   /**

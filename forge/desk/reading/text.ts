@@ -97,7 +97,8 @@ export function showWithoutText(path: Path, entry: NonNullable<Entry>, content: 
 /** Whether bytes begin with the byte order mark of UTF-16. */
 export const isUtf16 = (bytes: Buffer): boolean => /^(\xff\xfe|\xfe\xff)/.test(bytes.toString('latin1', 0, 2))
 
-const isPointer = (bytes: Buffer): boolean =>
+/** Whether bytes are a pointer of Git LFS. */
+export const isPointer = (bytes: Buffer): boolean =>
   bytes.length < 1024 && bytes.toString('latin1', 0, 43).startsWith('version https://git-lfs.github.com/spec/v1\n')
 
 /** Why a text of this size is read-only; undefined if it is not. */

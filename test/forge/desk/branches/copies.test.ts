@@ -156,6 +156,23 @@ test('a copy in the place of a deleted file, as that was, is no draft, and undo 
   expect(await textOf(desk.work, 'main', 'b/c.ts')).toBe(undefined)
 })
 
+test('a file that Git LFS keeps is copied as its pointer, and saved; another filter’s file is refused', async () => {
+  const pointer = 'version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 1\n'
+  const attributes = '*.psd filter=lfs\n*.key filter=git-crypt\n'
+  const files = { '.gitattributes': attributes, 'in/a.psd': pointer, 'raw.psd': 'raw\n', 'b.key': 'b\n' }
+  await using desk = await makeDesk({ files, bare: true })
+  await copy(desk, [['in', 'in']])
+  await saveIn(desk.work, 'main')
+  expect(await listed(desk, 'in copy', 'main')).toEqual(await listed(desk, 'in', 'main'))
+  await copy(desk, [['in/a.psd', 'more.psd']])
+  await ask(desk.work, 'save parts', { ...main, parts: [{ path: 'more.psd' }] })
+  expect(await desk.git('show', 'main:more.psd')).toBe(pointer.trim())
+  for (const name of ['raw.psd', 'b.key']) {
+    expect(await refusedBy(copy(desk, [[name, name]]))).toThrow('edit it in a checkout')
+    expect(await drafts(desk)).toEqual([])
+  }
+})
+
 test('what can’t be copied is refused with a sentence, and nothing of the rest is copied', async () => {
   await using desk = await makeDesk({ files: { ...ODD, '.gitattributes': '*.psd filter=lfs\n' }, bare: true })
   await addSubmodule(desk, 'with')
