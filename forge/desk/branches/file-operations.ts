@@ -109,10 +109,10 @@ export function folderInWords(moves: readonly Renamed[]): string {
   return folder === '' ? 'the top folder' : visiblePath(folder)
 }
 
-/** Deletes files and folders. Undo brings their unsaved edits back, too. */
-export async function deleteFiles(work: BranchWork, paths: readonly Path[]): Promise<void> {
+/** Deletes files and folders. Undo brings their unsaved edits back, too. Returns the operation. */
+export async function deleteFiles(work: BranchWork, paths: readonly Path[]): Promise<Oid | undefined> {
   const words = `delete ${namesOf(paths)} from ${visiblePath(work.name)}`
-  await change(work, { kind: DELETE, words, deleted: paths }, async drafts => {
+  return await change(work, { kind: DELETE, words, deleted: paths }, async drafts => {
     let after = drafts
     for (const path of paths) {
       // Skip a path in a folder of the same selection: it is deleted with the folder.
@@ -127,18 +127,18 @@ export async function deleteFiles(work: BranchWork, paths: readonly Path[]): Pro
 
 type About = { kind: string; words: string } & Pick<Next, 'renamed' | 'deleted'>
 
-/** Replaces the drafts of a branch in one operation, on the newest state. */
+/** Replaces the drafts of a branch in one operation, on the newest state. Returns it, if anything has changed. */
 export async function change(
   work: BranchWork,
   { renamed, deleted, ...deed }: About,
   next: (drafts: Drafts) => Promise<Drafts>,
-): Promise<void> {
-  await work.inOneGo(async held => {
+): Promise<Oid | undefined> {
+  return await work.inOneGo(async held => {
     // The operation's undo needs the drafts from before in the repository.
     await held.writeDrafts()
     const drafts = await next(work.drafts)
-    if (isSameDrafts(drafts, work.drafts)) return
-    await held.become({ drafts, renamed, deleted }, deed)
+    if (isSameDrafts(drafts, work.drafts)) return undefined
+    return await held.become({ drafts, renamed, deleted }, deed)
   })
 }
 

@@ -72,7 +72,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     move: async ({ branch, moves }) => await move(await work(branch), moves),
     'restore file': async ({ branch, path }) => await restoreFile(await work(branch), path),
     'deleted file': async ({ branch, path }) => await deletedFile(await work(branch), path),
-    delete: async ({ branch, paths }) => await deleteFiles(await work(branch), paths),
+    delete: async ({ branch, paths }) => ({ operation: await deleteFiles(await work(branch), paths) }),
     'new branch': ({ branch, from, tracks }) => newBranch(branches, branch, from, tracks),
     'own commits': async ({ branch }) => ({ count: await countOwnCommits(branches, branch) }),
     'delete branch': ({ branch }) => deleteBranch(branches, branch),

@@ -217,8 +217,8 @@ export const branchQuestions = {
     { at: At, branch: Branch, copies: Some(v.object({ from: Path, to: Path })), findsNames: v.boolean() },
     v.object({ paths: v.array(Path) }),
   ),
-  /** Deletes files and folders as drafts, all or none. */
-  delete: question({ branch: Branch, paths: Some(Path) }, Nothing),
+  /** Deletes files and folders as drafts, all or none. The reply has the operation. */
+  delete: question({ branch: Branch, paths: Some(Path) }, v.object({ operation: v.optional(Oid) })),
   /**
    * Restores a deleted file as a draft: with the text that windows still show of it, or else with its last content,
    * which can be undone.

@@ -22,8 +22,11 @@ export function useSuggestion(branch: string, paths: Paths): Signal<string> {
   const page = usePage()
   const suggested = useSignal('')
   const drafts = draftsOf(page, branch)
-  // The server's drafts are part of the key: the message is asked for again when the server learns of a draft.
-  const key = [...(paths === 'all' ? [] : paths), '', ...drafts, '', ...draftsOnServer(page, branch)].join('\0')
+  // The message is asked for again when the server learns of a draft, and when the branch changes otherwise: an undo
+  // may turn the deletion of a file into an edit, while the drafts are of the same files.
+  const changes = page.changed.value.get(branch) ?? 0
+  const files = paths === 'all' ? [] : paths
+  const key = [...files, '', ...drafts, '', ...draftsOnServer(page, branch), changes].join('\0')
   useEffect(() => {
     if (drafts.length === 0) {
       suggested.value = ''

@@ -148,9 +148,9 @@ export function deleteFiles(page: Page, tab: Tab, paths: string[]): void {
     button: 'Delete',
     isDangerous: true,
     run: async () => {
-      await page.connection.ask('delete', { branch, paths })
-      for (const pane of tab.panes.peek())
-        if (pane.kind === 'file' && paths.some(path => isIn(pane.path, path))) page.closePane(tab, pane)
+      const { operation } = await page.connection.ask('delete', { branch, paths })
+      const open = tab.panes.peek().flatMap(pane => (pane.kind === 'file' ? [pane.path] : []))
+      page.closeFiles(branch, { gone: open.filter(path => paths.some(deleted => isIn(path, deleted))), operation })
     },
   }
 }

@@ -137,6 +137,27 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await row('README.md , draft').waitFor()
   })
 
+  test('undo of a deletion opens the tab again, and the message that is shown is the one of the draft', async () => {
+    const message = page.getByRole('textbox', { name: 'Commit message' })
+    await row('README.md').dblclick()
+    await editor().click()
+    await page.keyboard.type('Typed ')
+    await desk.isText('main', 'README.md', text => text.includes('Typed '))
+    await until(async () => (await message.inputValue()) === 'edit: README.md')
+    await page.keyboard.press('Alt+Delete')
+    await page.getByRole('dialog', { name: 'Delete README.md?' }).getByRole('button', { name: 'Delete' }).click()
+    await row('README.md , deleted').waitFor()
+    await until(async () => (await message.inputValue()) === 'delete: README.md')
+    expect(await files().getByRole('tab', { name: 'README.md' }).count()).toBe(0)
+    await page.keyboard.press('Control+Alt+z')
+    await files().getByRole('tab', { name: 'README.md , draft', selected: true }).waitFor()
+    await editor().getByText('Typed ').waitFor()
+    await until(async () => (await message.inputValue()) === 'edit: README.md')
+    await page.keyboard.press('Control+Alt+Shift+z')
+    await row('README.md , deleted').waitFor()
+    await until(async () => (await message.inputValue()) === 'delete: README.md')
+  })
+
   test('undo takes a new file back, and redo brings it with what was typed', async () => {
     await page.keyboard.press('Alt+n')
     await answer('New file', 'new.md')
