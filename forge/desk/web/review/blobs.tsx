@@ -26,7 +26,13 @@ export function Blobs(props: BlobsProps) {
   const { status, before, after } = props.change
   const isSame = before?.oid === after?.oid && before?.mode === after?.mode
   if (status === 'renamed' && isSame) return <p class="diff-none meta">Renamed without changes.</p>
-  return <Contents {...props} />
+  const mode = modeInWords(props.change)
+  return (
+    <>
+      {mode === undefined ? null : <p class="diff-none meta">{mode}</p>}
+      {status === 'mode' ? null : <Contents {...props} />}
+    </>
+  )
 }
 
 /** The diff of one file. Its two contents are loaded when it comes into view. */
@@ -45,7 +51,6 @@ function Contents({ change, mark, isSideBySide, ignoresBlanks, onCount, comments
   if (problem !== undefined) return <FailedLine problem={problem} again={() => texts.refresh()} />
   if (!texts.latest.value) return <div class="diff-far" aria-busy="true" />
   const { before, after } = texts.latest.value
-  if (change.status === 'mode') return <ModeChange change={change} />
   if (before.image || after.image) return <Images change={change} before={before} after={after} />
   if (typeof before.text !== 'string' || typeof after.text !== 'string') {
     return (
@@ -109,12 +114,22 @@ function Guessed({ before, after }: Texts) {
   )
 }
 
-function ModeChange({ change }: { change: Change }) {
-  return (
-    <p class="diff-none meta">
-      File mode changed: {change.before?.mode} → {change.after?.mode}.
-    </p>
-  )
+/** The modes that are worth a word; an ordinary file has 100644. */
+const MODES: Record<string, string> = {
+  '100755': '100755 (executable)',
+  '120000': '120000 (symbolic link)',
+  '160000': '160000 (submodule)',
+}
+
+/**
+ * How the mode of a file has changed, or the one that it is added or deleted with; undefined where that needs no word.
+ * The lines of a symbolic link alone would look like those of a file.
+ */
+function modeInWords({ before, after }: Change): string | undefined {
+  const [old, now] = [before, after].map(entry => entry && (MODES[entry.mode] ?? entry.mode))
+  if (old !== undefined && now !== undefined) return old === now ? undefined : `File mode changed: ${old} → ${now}.`
+  if (after && MODES[after.mode] !== undefined) return `New file mode: ${now}.`
+  return before && MODES[before.mode] !== undefined ? `Deleted file mode: ${old}.` : undefined
 }
 
 function sidesOf({ before, after }: Change): string {
