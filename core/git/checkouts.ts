@@ -33,22 +33,28 @@ const whereOf = (repository: Repository, { folder, gitDir }: Checkout): Where =>
   env: { ...repository.env, GIT_DIR: gitDir, GIT_WORK_TREE: folder },
 })
 
+const REBASE_FOLDERS = ['rebase-merge', 'rebase-apply']
+const SIGNS = { MERGE_HEAD: 'merge', CHERRY_PICK_HEAD: 'cherry-pick', REVERT_HEAD: 'revert' } as const
+
 /**
  * The branch that is being rebased in a checkout, whose HEAD is at a commit meanwhile; undefined if none is. The end of
  * the rebase, and its abort, set the branch.
  */
 export async function rebasedIn({ gitDir }: Checkout): Promise<RefName | undefined> {
-  for (const folder of ['rebase-merge', 'rebase-apply']) {
+  for (const folder of REBASE_FOLDERS) {
     const name = await readFile(join(gitDir, folder, 'head-name'), 'latin1').catch(() => undefined)
     if (name !== undefined) return name.trimEnd()
   }
   return undefined
 }
 
+/** The files and folders that are there while {@link rebasedIn} or {@link underWayIn} finds something. */
+export const signsIn = ({ gitDir }: Checkout): string[] =>
+  [...REBASE_FOLDERS, ...Object.keys(SIGNS)].map(name => join(gitDir, name))
+
 /** The operation that is in progress in a checkout; undefined where there is none. */
-export async function underWayIn({ gitDir }: Checkout): Promise<'merge' | 'cherry-pick' | 'revert' | undefined> {
-  const signs = { MERGE_HEAD: 'merge', CHERRY_PICK_HEAD: 'cherry-pick', REVERT_HEAD: 'revert' } as const
-  for (const [name, command] of Object.entries(signs)) {
+export async function underWayIn({ gitDir }: Checkout): Promise<(typeof SIGNS)[keyof typeof SIGNS] | undefined> {
+  for (const [name, command] of Object.entries(SIGNS)) {
     const isThere = await stat(join(gitDir, name)).then(
       () => true,
       () => false,

@@ -112,6 +112,7 @@ export class Work implements AsyncDisposable {
       room.objects.repository,
       parts => this.#takeNoticeOf(parts),
       error => this.#complain(error),
+      () => room.checkouts.signs,
     )
     this.#facts = new BranchFacts(room.objects, branch => room.say({ say: 'branch', branch }))
     const open = (branch: string) => this.branches.work(branch)

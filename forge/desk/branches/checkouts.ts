@@ -13,6 +13,7 @@ import {
   listCheckouts,
   mainFolder,
   rebasedIn,
+  signsIn,
   underWayIn,
   whyNotFollowing,
 } from '../../../core/git/checkouts.ts'
@@ -50,6 +51,8 @@ const MAX_NAMED_FILES = 3
 export class Checkouts {
   #last: Promise<void> = Promise.resolve()
   #kept: Promise<void> = Promise.resolve()
+  /** The refusals because of what waits in a checkout, by their words, until that has ended. */
+  readonly #refusals = new Map<string, { branch: string; checkout: Checkout }>()
 
   private constructor(
     readonly objects: Objects,
@@ -123,28 +126,35 @@ export class Checkouts {
    * deleted, the rebase can't end. Git refuses both, too.
    */
   async verifyNotRebased(branch: string): Promise<void> {
-    await this.#verifyNoRebase(branch, await this.list(), 'Finish or abort it there first.')
-  }
-
-  async #verifyNoRebase(branch: string, checkouts: readonly Checkout[], next: string): Promise<void> {
-    for (const checkout of checkouts) {
-      if ((await rebasedIn(checkout)) !== headRef(branch)) continue
-      const what = `A rebase of ${visiblePath(branch)} waits in ${visible(checkout.folder)}`
-      throw new Failure(`${what}: it sets the branch when it ends. ${next}`)
+    for (const checkout of await this.list()) {
+      const words = await rebaseIn(branch, checkout)
+      if (words !== undefined) throw new Failure(`${words} Finish or abort it there first.`)
     }
   }
 
   async #verifyNothingWaits(branch: string, checkouts: readonly Checkout[]): Promise<void> {
-    const name = visiblePath(branch)
-    const next = 'Finish or abort it there first, or go on in a new branch.'
-    await this.#verifyNoRebase(branch, checkouts, next)
     for (const checkout of checkouts) {
-      const folder = visible(checkout.folder)
-      const what = checkout.head === headRef(branch) ? await underWayIn(checkout) : undefined
-      if (what !== undefined)
-        throw new Failure(
-          `A ${what} waits in ${folder}, where ${name} is checked out: its commit would take this back. ${next}`,
-        )
+      const words = await whatWaits(branch, checkout)
+      if (words === undefined) continue
+      this.#refusals.set(words, { branch, checkout })
+      throw new Failure(words)
+    }
+  }
+
+  /** The files and folders that change when what has been the reason of a refusal ends. */
+  get signs(): string[] {
+    return [...this.#refusals.values()].flatMap(({ checkout }) => signsIn(checkout))
+  }
+
+  /** Tells the windows which refusals do not apply any more. */
+  async #lookAtRefusals(): Promise<void> {
+    if (this.#refusals.size === 0) return
+    const checkouts = await this.list()
+    for (const [words, { branch, checkout }] of [...this.#refusals]) {
+      const now = checkouts.find(({ gitDir }) => gitDir === checkout.gitDir)
+      if (now && (await whatWaits(branch, now)) === words) continue
+      this.#refusals.delete(words)
+      this.say({ say: 'refusal over', words })
     }
   }
 
@@ -176,10 +186,12 @@ export class Checkouts {
   /**
    * Looks again at the checkouts that could not follow their branches. One that was put in order meanwhile, for example
    * by `git reset --hard` or by a commit there, is not behind any more, and neither is one that was removed or is on
-   * another branch. Changes nothing in the checkouts.
+   * another branch. Neither do refusals apply any more when what waited in a checkout has ended. Changes nothing in the
+   * checkouts.
    */
   async look(): Promise<void> {
     this.#later(async () => {
+      await this.#lookAtRefusals()
       const told = [...this.pending].filter(([, { isTold }]) => isTold)
       if (told.length === 0) return
       const checkouts = await this.list()
@@ -322,6 +334,23 @@ export class Checkouts {
     }
     return undefined
   }
+}
+
+/** Why a branch can't be moved because of what waits in a checkout, and what to do; undefined if nothing does. */
+async function whatWaits(branch: string, checkout: Checkout): Promise<string | undefined> {
+  const [name, folder] = [visiblePath(branch), visible(checkout.folder)]
+  const next = 'Finish or abort it there first, or go on in a new branch.'
+  const rebase = await rebaseIn(branch, checkout)
+  if (rebase !== undefined) return `${rebase} ${next}`
+  const what = checkout.head === headRef(branch) ? await underWayIn(checkout) : undefined
+  if (what === undefined) return undefined
+  return `A ${what} waits in ${folder}, where ${name} is checked out: its commit would take this back. ${next}`
+}
+
+/** A sentence about the rebase of a branch that waits in a checkout; undefined if there is none. */
+async function rebaseIn(branch: string, checkout: Checkout): Promise<string | undefined> {
+  if ((await rebasedIn(checkout)) !== headRef(branch)) return undefined
+  return `A rebase of ${visiblePath(branch)} waits in ${visible(checkout.folder)}: it sets the branch when it ends.`
 }
 
 async function readPending(file: string, { format }: Repository): Promise<Map<string, Pending>> {

@@ -48,6 +48,8 @@ export class Watch implements AsyncDisposable {
     /** Called with the parts that may have changed; its errors are passed to `onError`. */
     readonly onChange: (parts: ReadonlySet<WatchedPart>) => Promise<void>,
     readonly onError: (error: unknown) => void,
+    /** Further files and folders that belong to the checkouts, as of now. */
+    readonly signs: () => readonly string[] = () => [],
   ) {}
 
   /** Takes the current state as known, and starts checking. */
@@ -109,10 +111,8 @@ export class Watch implements AsyncDisposable {
       const linked = join(commonDir, 'worktrees')
       const look = await lookInto(linked, before?.get(linked), timeOf)
       const gitDirs = [commonDir, ...look.below]
-      const own = await lookAt(
-        gitDirs.flatMap(gitDir => ['HEAD', 'index', TABLES].map(name => join(gitDir, name))),
-        timeOf,
-      )
+      const files = gitDirs.flatMap(gitDir => ['HEAD', 'index', TABLES].map(name => join(gitDir, name)))
+      const own = await lookAt([...files, ...this.signs()], timeOf)
       return new Map([...own, [linked, look]])
     }
     const files = [

@@ -34,6 +34,8 @@ export const News = v.variant('say', [
   say('checkout left behind', LeftBehind.entries),
   /** A checkout that was left behind has followed the branch. */
   say('checkout follows', { branch: Branch }),
+  /** What an action was refused for, in these words, has ended: their notice does not apply any more. */
+  say('refusal over', { words: v.string() }),
   /**
    * Matches of a search that is running. `readOnly`: files with matches that can't be edited, with the reason, in a
    * search for what is to be replaced; their matches are left out.

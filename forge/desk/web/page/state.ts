@@ -975,6 +975,9 @@ export class Page {
       case 'checkout left behind':
         this.onLeftBehind(news)
         return
+      case 'refusal over':
+        this.notices.value = this.notices.peek().filter(({ title }) => title !== news.words)
+        return
       case 'found':
         // A failure is told after the results found before it.
         this.solved('find text')

@@ -146,6 +146,21 @@ describe.skipIf(!hasBrowser)('the page says what is true', () => {
     await notice.waitFor({ state: 'detached' })
   })
 
+  test('that a rebase waits in a checkout is said until it has ended there', async () => {
+    const folder = `${desk.path}-checkout`
+    await desk.commit('main', { 'later.txt': 'later\n' })
+    await desk.git('worktree', 'add', '--quiet', folder, 'main')
+    const committer = ['-c', 'user.name=M', '-c', 'user.email=m@example.com']
+    await desk.git('-C', folder, ...committer, 'rebase', '--quiet', '--exec', 'false', 'HEAD~1').catch(() => undefined)
+    const notice = page.locator('.notice').filter({ hasText: 'A rebase of main waits in' })
+    await open('README.md')
+    await page.keyboard.type('x')
+    await page.keyboard.press('Control+s')
+    await notice.waitFor()
+    await desk.git('-C', folder, ...committer, 'rebase', '--continue')
+    await notice.waitFor({ state: 'detached' })
+  })
+
   test('undo and redo leave one message, for as long as there is a way back', async () => {
     await open('README.md')
     await page.keyboard.type('x')
