@@ -186,13 +186,14 @@ export type Preview = v.InferOutput<typeof Preview>
 
 /**
  * The result of a step. `merging`: the branch in which a merge waits. `isUndoable`: of a fetch, whether it has removed
- * remote branches, which Undo restores.
+ * remote branches, which Undo restores; `gone`: how many, as a sentence.
  */
 export const Done = v.object({
   words: v.string(),
   commit: v.optional(Oid),
   merging: v.optional(Branch),
   isUndoable: v.optional(v.boolean()),
+  gone: v.optional(v.string()),
 })
 export type Done = v.InferOutput<typeof Done>
 

@@ -31,13 +31,13 @@ export function remotesToFetch(remotes: Remotes, name: string | undefined): Remo
 
 /**
  * Fetches, and removes remote branches that are gone, where {@link prunes} allows it. Returns what was fetched, in
- * words, and whether something was removed, which can be undone. If one of several remotes fails, the others are still
- * fetched.
+ * words, and what was removed, which can be undone: '' for nothing. If one of several remotes fails, the others are
+ * still fetched.
  */
 export async function fetchFrom(
   transfers: Transfers,
   name: string | undefined,
-): Promise<{ words: string; isPruned: boolean }> {
+): Promise<{ words: string; gone: string }> {
   const { repository } = transfers.room.objects
   const remotes = await readRemotes(repository)
   const wanted = remotesToFetch(remotes, name)
@@ -61,10 +61,7 @@ export async function fetchFrom(
     if (!(error instanceof Stopped)) throw error
     const after = await fetchedRefs(repository)
     const gone = await recordGone(transfers, wanted, before, after)
-    return {
-      words: [`The fetch was stopped: ${whatCame(before, after)}.`, ...gone].join(' '),
-      isPruned: gone.length > 0,
-    }
+    return { words: [`The fetch was stopped: ${whatCame(before, after)}.`, ...gone].join(' '), gone: gone.join(' ') }
   }
   const after = await fetchedRefs(repository)
   const came = whatCame(before, after)
@@ -72,7 +69,7 @@ export async function fetchFrom(
   const from = fetched.join(' and ')
   if (failed.length > 0)
     throw new Failure(`${failed.join(' ')}${from === '' ? '' : ` The rest was fetched from ${from}: ${came}.`}`)
-  return { words: [`Fetched from ${from}: ${came}.`, ...gone].join(' '), isPruned: gone.length > 0 }
+  return { words: [`Fetched from ${from}: ${came}.`, ...gone].join(' '), gone: gone.join(' ') }
 }
 
 /** At most this many remote branches are named in the words of an operation. */
@@ -118,7 +115,8 @@ export async function fetchOne(
 ): Promise<void> {
   verifyKeepsBranches(remote)
   // Later remotes append to FETCH_HEAD, so that it lists all of them.
-  const pruning = isPruning ? ['--prune', '--no-prune-tags'] : []
+  // Without --no-prune, git would do as its configuration says, and no operation would keep what it removes.
+  const pruning = isPruning ? ['--prune', '--no-prune-tags'] : ['--no-prune']
   const args = ['fetch', ...FETCH, ...pruning, ...(isFirst ? [] : ['--append'])]
   const name = ['--', asText(remote.name)]
   try {

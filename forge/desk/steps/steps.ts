@@ -160,8 +160,8 @@ export class Steps {
   async #fetch(step: FetchStep): Promise<Done> {
     const remote = await this.#remoteOf(step)
     if (remote === '.') return { words: 'A branch of this repository is followed: there is nothing to fetch.' }
-    const { words, isPruned } = await fetchFrom(this.#transfers, remote)
-    return { words, ...(isPruned && { isUndoable: true }) }
+    const { words, gone } = await fetchFrom(this.#transfers, remote)
+    return { words, ...(gone !== '' && { isUndoable: true, gone }) }
   }
 
   /** The preview of a pull of what was fetched last. The page fetches before. */

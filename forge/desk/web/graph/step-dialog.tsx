@@ -1,5 +1,5 @@
 /** The dialog of a step: the ways to run it, their preview, and the commit message. */
-import { useSignal } from '@preact/signals'
+import { batch, useSignal } from '@preact/signals'
 import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Preview, Step } from '../../contract/steps.ts'
 import { STEP_TOPIC } from '../merging/after-step.ts'
@@ -203,7 +203,10 @@ export function StepDialog({ content, close }: Props) {
               <span>{words}</span>
             </p>
           ))}
-          {preview?.notes?.map(words => (
+          {[
+            ...(fetch.gone === undefined ? [] : [`${fetch.gone} Undo is in Operations.`]),
+            ...(preview?.notes ?? []),
+          ].map(words => (
             <p class="step-warning note" key={words}>
               <Icon name="info" />
               <span>{words}</span>
@@ -306,18 +309,23 @@ function useFetch(step: Extract<Step, { step: 'fetch' }> | undefined) {
   const page = usePage()
   const isDone = useSignal(step === undefined)
   const problem = useSignal<string | undefined>(undefined)
+  /** The remote branches that the fetch has removed, as a sentence. */
+  const gone = useSignal<string | undefined>(undefined)
   const begin = async () => {
     if (step === undefined) return
     problem.value = undefined
     try {
-      await page.connection.ask('do', { step })
-      isDone.value = true
+      const done = await page.connection.ask('do', { step })
+      batch(() => {
+        gone.value = done.gone
+        isDone.value = true
+      })
     } catch (error) {
       problem.value = error instanceof Error ? error.message : String(error)
     }
   }
   useEffect(() => void begin(), [step])
-  return { isDone: isDone.value, problem: problem.value, begin }
+  return { isDone: isDone.value, problem: problem.value, gone: gone.value, begin }
 }
 
 /** The steps that make a commit with an editable message. */

@@ -47,13 +47,15 @@ function ReviewBar({ tab }: { tab: Tab }) {
   const { review } = tab
   const page = usePage()
   const isBranch = tab.at.kind === 'branch'
-  const hasBase = !isBranch || review.kind.value !== 'unsaved'
+  const { value: kind } = review.kind
+  // Unsaved and incoming changes are those since a commit of the branch itself, whatever the base is.
+  const hasBase = !isBranch || (kind !== 'unsaved' && kind !== 'came in')
   return (
     <div class="review-bar of-review">
       {hasBase ? (
         <div class="review-base">
           <BaseChoice tab={tab} choose={() => compareWith(page, tab)} />
-          {!isBranch && review.kind.value === 'all' ? (
+          {!isBranch && kind === 'all' ? (
             <Button
               look="quiet small"
               words="Only this commit"

@@ -312,6 +312,7 @@ test('a fetch removes the remote branches that are gone, with commits of nobody 
   expect(await fetch()).toEqual({
     words: 'Fetched from origin: nothing new. 2 branches are gone on origin.',
     isUndoable: true,
+    gone: '2 branches are gone on origin.',
   })
   expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/remotes')).toBe('refs/remotes/origin/main')
   expect(await desk.git('tag')).toBe('v1')
@@ -321,6 +322,20 @@ test('a fetch removes the remote branches that are gone, with commits of nobody 
   await desk.git('gc', '--quiet', '--prune=now')
   expect((await desk.work.undo()).words).toBe('undo: remove origin/one, origin/two, which are not on origin any more')
   expect(await desk.git('for-each-ref', '--format=%(refname) %(objectname)', 'refs/remotes')).toBe(before)
+})
+
+test('a rejected push fetches, but removes no remote branch that is gone, whatever git’s configuration says', async () => {
+  await using desk = await makeFar()
+  await commit(desk.origin, 'one', { '1.txt': '1\n' }, { message: 'One' })
+  await desk.work.steps.do({ step: 'fetch' })
+  await desk.git('config', 'fetch.prune', 'true')
+  await desk.far('branch', '-D', 'one')
+  const theirs = await commit(desk.origin, 'main', { 'theirs.txt': '1\n' }, { message: 'Theirs' })
+  const own = await commit(desk.path, 'main', { 'ours.txt': '1\n' }, { message: 'Ours' })
+  await desk.work.look()
+  expect(await failure(desk.work.steps.do(push(), { before: own }))).toContain('Pull first, then push.')
+  expect(await desk.git('rev-parse', 'refs/remotes/origin/main')).toBe(theirs)
+  expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/remotes/origin/one')).not.toBe('')
 })
 
 test('a rejection by a protected branch is shown in the server’s words', async () => {

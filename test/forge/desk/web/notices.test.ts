@@ -217,6 +217,8 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.getByRole('button', { name: 'Incoming changes' }).click()
     await page.getByRole('tab', { name: 'Incoming changes', selected: true }).waitFor()
     await page.getByRole('navigation', { name: 'Changed files' }).getByText('new.ts').waitFor()
+    // They are not compared with the base.
+    expect(await page.getByRole('button', { name: 'against ' }).count()).toBe(0)
     await page.getByRole('button', { name: 'Dismiss' }).click()
     expect(await page.getByText(title).count()).toBe(0)
     await desk.git('update-ref', 'refs/heads/main', await desk.commit('incoming', { 'new.ts': 'newer\n' }, { author }))

@@ -141,6 +141,15 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     await page.getByText('upstream gone').first().waitFor()
   })
 
+  test('is removed by a pull, too, whose dialog says so', async () => {
+    await git(originOf(desk.path), 'branch', '-D', 'lease-renewal')
+    await showBranch(page, 'retry-jitter')
+    await page.keyboard.press('Alt+p')
+    const dialog = page.getByRole('dialog', { name: 'Pull ' })
+    await dialog.getByText('1 branch is gone on origin. Undo is in Operations.').waitFor()
+    expect(await desk.git('for-each-ref', 'refs/remotes/origin/lease-renewal')).toBe('')
+  })
+
   test('and a local one: the deletion says which commits are nowhere else', async () => {
     await showBranch(page, 'retry-jitter')
     const question = page.getByRole('dialog', { name: 'Delete the branch retry-jitter?' })
