@@ -15,7 +15,7 @@ import { DRAFTS, MERGING, TURNS } from '../refs.ts'
 
 /**
  * The parts that may have changed: branches, drafts, the turns of AIs, checkouts (which branch is checked out, or what
- * is staged), or remote branches and tags.
+ * is staged), or remote branches, tags and stashes.
  */
 export type WatchedPart = 'branches' | 'drafts' | 'turns' | 'checkouts' | 'remotes'
 
@@ -118,7 +118,7 @@ export class Watch implements AsyncDisposable {
     const files = [
       join(commonDir, 'packed-refs'),
       join(commonDir, TABLES),
-      ...(part === 'remotes' ? [join(commonDir, 'FETCH_HEAD')] : []),
+      ...(part === 'remotes' ? ['FETCH_HEAD', 'refs/stash', 'logs/refs/stash'].map(name => join(commonDir, name)) : []),
     ]
     const looks = await Promise.all(ROOTS[part].map(root => lookBelow(join(commonDir, root), before, timeOf)))
     return new Map([...(await lookAt(files, timeOf)), ...looks.flatMap(seen => [...seen])])

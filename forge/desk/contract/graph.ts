@@ -4,7 +4,7 @@ import { repeatable } from './question.ts'
 import { CommitRow } from './reading.ts'
 import { Branch, Count, Oid, Person, RefName } from './values.ts'
 
-/** The commits in the graph. Without `refs`: all branches, remote branches and tags. */
+/** The commits in the graph. Without `refs`: all branches, remote branches, tags and stashes. */
 export const GraphFilter = v.object({
   refs: v.optional(v.array(RefName)),
   /** Whether commits are included that only reflogs and the desk's operations still have. */
@@ -60,6 +60,8 @@ export const Refs = v.object({
   ),
   /** `annotated`: the tag object of an annotated tag. */
   tags: v.array(v.object({ ref: RefName, name: v.string(), tip: Oid, annotated: v.optional(Oid) })),
+  /** The entries of `git stash list`, such as stash@{0}; undefined for none. */
+  stashes: v.optional(v.array(v.object({ name: v.string(), tip: Oid }))),
   /** The commit of HEAD, if it is on no branch (a detached HEAD). */
   detached: v.optional(Oid),
   /** The time of the last fetch. */

@@ -23,7 +23,8 @@ export async function findAbandoned(
 ): Promise<Abandoned[]> {
   const found = new Map<Oid, { words: string; seconds: number }>()
   for (const { oid, ref, entry, seconds } of await onlyInReflogs(objects, isReached)) {
-    if (ref === 'refs/stash' || ref.startsWith(OWN_REFS)) continue
+    // Notes are no commits of the code, and their ref has them.
+    if (ref === 'refs/stash' || ref.startsWith(OWN_REFS) || ref.startsWith('refs/notes/')) continue
     found.set(oid, { words: `${asText(ref.replace(/^refs\/(heads|remotes)\//, ''))}@{${entry}}`, seconds })
   }
   let looked = 0

@@ -15,15 +15,21 @@ import { rowsOf } from '../reading/history.ts'
 import { type Abandoned, findAbandoned } from './abandoned.ts'
 import { type Lanes, layLanes } from './lanes.ts'
 import { describeRefs } from './remotes.ts'
+import { listStashes, type Stash } from './stashes.ts'
 
-/** The refs in the graph: branches, remote branches and tags. */
+/** The refs in the graph: branches, remote branches and tags; the stashes are listed apart. */
 const SHOWN = [HEADS, 'refs/remotes/', 'refs/tags/']
 /** At most this many filters have their graphs cached. */
 const MAX_KEPT_GRAPHS = 3
 /** A search finds at most this many commits, and ends after this many milliseconds. */
 const [MAX_FOUND_COMMITS, SEARCH_TIMEOUT_MS] = [1000, 20_000]
 
-type Listing = { refs: Ref[]; head: { ref?: RefName; oid?: Oid }; main: RefName | undefined }
+type Listing = {
+  refs: Ref[]
+  stashes: Stash[]
+  head: { ref?: RefName; oid?: Oid }
+  main: RefName | undefined
+}
 
 /** The commits of a graph in their order, and their lanes: both are rebuilt when a ref has moved. */
 type Layout = { order: Int32Array; lanes: Lanes; isReached: Uint8Array | undefined }
@@ -69,7 +75,7 @@ export class GraphView implements AsyncDisposable {
   }
 
   async refs(): Promise<Refs> {
-    const { refs } = await this.#refs()
+    const { refs, stashes } = await this.#refs()
     const described = await describeRefs(this.objects.repository, refs)
     const remotes = await Promise.all(
       described.remotes.map(async remote => ({
@@ -77,7 +83,7 @@ export class GraphView implements AsyncDisposable {
         branches: await Promise.all(remote.branches.map(this.#dated)),
       })),
     )
-    return { ...described, remotes }
+    return { ...described, remotes, ...(stashes.length > 0 && { stashes }) }
   }
 
   /** A ref with the time of its tip. Commits never change, so each is read once. */
@@ -129,9 +135,9 @@ export class GraphView implements AsyncDisposable {
 
   /** The row of a commit, or of a ref's commit; undefined if the graph does not contain it. */
   async place(filter: GraphFilter, name: string): Promise<number | undefined> {
-    const { refs } = await this.#refs()
+    const { refs, stashes } = await this.#refs()
     const ref = refs.find(it => it.name === name)
-    const oid = ref ? commitOf(ref) : name
+    const oid = ref ? commitOf(ref) : (stashes.find(it => it.name === name)?.tip ?? name)
     return await this.#reading(filter, ({ history }) => history.placeOf(oid))
   }
 
@@ -161,8 +167,10 @@ export class GraphView implements AsyncDisposable {
         search('author'),
         findByDigits(repository, wanted.toLowerCase()),
       ])
-      const labelled = (await this.#refs()).refs.filter(({ name }) => isNamed(name, wanted)).map(commitOf)
-      const places = [...new Set([...said, ...made, ...named, ...labelled])].flatMap(oid => {
+      const { refs, stashes } = await this.#refs()
+      const labelled = refs.filter(({ name }) => isNamed(name, wanted)).map(commitOf)
+      const stashed = stashes.filter(({ name }) => isNamed(name, wanted)).map(({ tip }) => tip)
+      const places = [...new Set([...said, ...made, ...named, ...labelled, ...stashed])].flatMap(oid => {
         const row = view.history.placeNow(oid)
         return row === undefined ? [] : [{ row, oid }]
       })
@@ -295,8 +303,12 @@ const isNamed = (ref: RefName, words: string): boolean =>
 
 async function listingOf(objects: Objects): Promise<Listing> {
   const { repository } = objects
-  const [refs, head] = await Promise.all([listRefs(repository, SHOWN), readHead(repository)])
-  return { refs, head, main: mainOf(refs, head.ref) }
+  const [refs, stashes, head] = await Promise.all([
+    listRefs(repository, SHOWN),
+    listStashes(objects),
+    readHead(repository),
+  ])
+  return { refs, stashes, head, main: mainOf(refs, head.ref) }
 }
 
 /** The default branch: a remote's default, else one with a usual name, else the checked out one. */
@@ -311,8 +323,11 @@ function mainOf(refs: readonly Ref[], head: RefName | undefined): RefName | unde
 /** Names of branches from which others start and into which they are merged. */
 const TRUNK = /\/(main|master|trunk|develop|dev|next|stable|release[^/]*)$/
 
-/** The tips at which a graph begins: the default branch's, then those of other trunks (TRUNK), then others by name. */
-function tipsOf({ refs, head, main }: Listing, filter: GraphFilter, abandoned: readonly Abandoned[]): Tips {
+/**
+ * The tips at which a graph begins: the default branch's, then those of other trunks (TRUNK), then others by name, then
+ * the stashes.
+ */
+function tipsOf({ refs, stashes, head, main }: Listing, filter: GraphFilter, abandoned: readonly Abandoned[]): Tips {
   const wanted = filter.refs && new Set(filter.refs)
   const shown = refs.filter(({ name, symbolic }) => symbolic === undefined && (!wanted || wanted.has(name)))
   const defaults = new Set(refs.flatMap(({ symbolic }) => symbolic ?? []))
@@ -324,7 +339,8 @@ function tipsOf({ refs, head, main }: Listing, filter: GraphFilter, abandoned: r
   // The sort keeps the order of refs of equal rank, which are ordered by name already.
   const sorted = shown.toSorted((one, other) => rankOf(one) - rankOf(other))
   const isDetached = !wanted && head.ref === undefined && head.oid !== undefined
-  const reached = [...sorted.map(commitOf), ...(isDetached ? [head.oid as Oid] : [])]
+  const stashed = wanted ? [] : stashes.map(({ tip }) => tip)
+  const reached = [...sorted.map(commitOf), ...(isDetached ? [head.oid as Oid] : []), ...stashed]
   const oids = [...new Set([...reached, ...abandoned.map(({ oid }) => oid)])]
   const trunks = sorted.filter(ref => rankOf(ref) < 4).map(commitOf)
   return { oids, trunks, hasMain: sorted[0] !== undefined && sorted[0].name === main, reached, abandoned }

@@ -3,7 +3,7 @@ import type { GraphRow } from '../../contract/graph.ts'
 import type { Source } from '../../contract/steps.ts'
 import { attempt, copy, newBranch, type Start } from '../page/actions.ts'
 import { compareWith } from '../page/comparing.ts'
-import type { Label } from '../page/graph-labels.ts'
+import { LABEL_LOOKS, type Label } from '../page/graph-labels.ts'
 import { type RemoteBranch, remoteBranches, switchTo } from '../page/remote-branches.ts'
 import type { Page } from '../page/state.ts'
 import { type Action, type Actions, itemsWith } from '../ui/action.ts'
@@ -106,7 +106,7 @@ export function commitMenu(page: Page, row: GraphRow): Offer {
   const others = labels.map(
     (label): MenuItem => ({
       words: `${readable(label.name)}…`,
-      icon: label.kind === 'branch' ? 'branch' : label.kind === 'remote' ? 'cloud' : 'tag',
+      icon: LABEL_LOOKS[label.kind].icon,
       run: () => openAgain(page, labelMenu(page, label)),
     }),
   )
@@ -134,7 +134,7 @@ function openAgain(page: Page, offer: Offer): void {
   page.openMenu(offer, { x: left + 120, y: bottom }, active instanceof HTMLElement ? active : undefined)
 }
 
-/** A branch, remote branch or tag in the graph. */
+/** A branch, remote branch, tag or stash in the graph. */
 interface OneLabel {
   page: Page
   label: Label
@@ -182,6 +182,7 @@ export const labelActions = {
   showOnly: {
     label: 'Show only this',
     icon: 'funnel',
+    isPossible: ({ label }) => label.kind !== 'stash',
     run: ({ page: { graph }, label }) =>
       graph.setFilter({ ...graph.filter.peek(), refs: [label.ref] }, readable(label.name)),
   },
@@ -222,6 +223,7 @@ export function labelMenu(page: Page, label: Label): Offer {
     return { title, groups: [making, steps, [...only, ...itemsWith(about, [sendTag, removeTag], 'none')]] }
   }
   const making = itemsWith(source, [compare, branchFromHere, tag], 'none')
+  if (label.kind === 'stash') return { title, groups: [making, itemsWith(source, [stepActions.cherryPick], 'none')] }
   if (label.kind === 'remote') {
     const switches = itemsWith(about, [switching], 'none')
     const removing = itemsWith(about, [labelActions.deleteRemote], 'none')

@@ -5,6 +5,7 @@ import {
   foldLabels,
   isShortLabel,
   KINDS,
+  LABEL_LOOKS,
   type Label,
   labelWords,
   type ShownLabel,
@@ -107,12 +108,12 @@ function LabelAt({ label, remotes }: { label: Label; remotes: readonly string[] 
   if (label.kind !== 'branch') {
     return (
       <span
-        class={`label ${label.kind === 'tag' ? 'tagged' : 'remote'} ${isShortLabel(label) ? 'short' : ''}`}
+        class={`label ${LABEL_LOOKS[label.kind].look} ${isShortLabel(label) ? 'short' : ''}`}
         data-ref={label.ref}
         title={labelWords(label)}
       >
-        <Icon name={label.kind === 'tag' ? 'tag' : 'cloud'} size="xs" />
-        <span class="vh">{KINDS[label.kind]} </span>
+        <Icon name={LABEL_LOOKS[label.kind].icon} size="xs" />
+        <span class="vh">{KINDS[label.kind]}</span>
         <RefName of={label.name} />
       </span>
     )
@@ -137,7 +138,7 @@ function LabelAt({ label, remotes }: { label: Label; remotes: readonly string[] 
       ) : (
         <Icon name={iconOf(label, branch.session)} size="xs" tone={branch.session ? 'by-ai' : ''} />
       )}
-      <span class="vh">{KINDS.branch} </span>
+      <span class="vh">{KINDS.branch}</span>
       <RefName of={name} shown={shortName(name)} />
       {remotes.length > 0 && !outlook ? (
         <>

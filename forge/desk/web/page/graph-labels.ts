@@ -1,4 +1,4 @@
-/** The labels at commits: branches, remote branches and tags, each with its name on the screen. */
+/** The labels at commits: branches, remote branches, tags and stashes, each with its name on the screen. */
 
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { Refs } from '../../contract/graph.ts'
@@ -9,6 +9,7 @@ export type Label =
   | { kind: 'branch'; ref: string; name: string; tip: string; branch: BranchInfo; isHead: boolean }
   | { kind: 'remote'; ref: string; name: string; tip: string; remote: string }
   | { kind: 'tag'; ref: string; name: string; tip: string; annotated?: string | undefined }
+  | { kind: 'stash'; ref: string; name: string; tip: string }
 
 /**
  * All labels by commit. Local branches come first: the checked out one and the default branch before the others, those
@@ -28,6 +29,7 @@ export function labelsOf(
     for (const { ref, name, tip } of remote.branches)
       all.push({ kind: 'remote', ref, name: `${remote.name}/${name}`, tip, remote: remote.name })
   for (const tag of refs?.tags ?? []) all.push({ kind: 'tag', ...tag })
+  for (const { name, tip } of refs?.stashes ?? []) all.push({ kind: 'stash', ref: name, name, tip })
   const labels = new Map<string, Label[]>()
   for (const label of all) {
     const there = labels.get(label.tip)
@@ -109,7 +111,16 @@ export function shortName(name: string): string {
   return run === undefined ? name : name.slice(`forge/${run}/`.length)
 }
 
-export const KINDS = { branch: 'branch', remote: 'remote branch', tag: 'tag' }
+/** What stands before the name of a label in words, for assistive technology; the name of a stash says it itself. */
+export const KINDS = { branch: 'branch ', remote: 'remote branch ', tag: 'tag ', stash: '' }
+
+/** How the labels look. */
+export const LABEL_LOOKS = {
+  branch: { look: '', icon: 'branch' },
+  remote: { look: 'remote', icon: 'cloud' },
+  tag: { look: 'tagged', icon: 'tag' },
+  stash: { look: 'remote', icon: 'archive' },
+} as const
 
 /** A label in words, for assistive technology. */
-export const labelWords = (label: Label): string => `${KINDS[label.kind]} ${readable(label.name)}`
+export const labelWords = (label: Label): string => `${KINDS[label.kind]}${readable(label.name)}`

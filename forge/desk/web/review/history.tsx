@@ -5,7 +5,7 @@ import type { Answer } from '../../contract/contract.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import { newBranch } from '../page/actions.ts'
 import { branchOf } from '../page/branch-facts.ts'
-import { foldLabels, isShortLabel, KINDS, labelWords, shortName } from '../page/graph-labels.ts'
+import { foldLabels, isShortLabel, KINDS, LABEL_LOOKS, labelWords, shortName } from '../page/graph-labels.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { actionFor, listKeysIn } from '../ui/action.ts'
@@ -408,7 +408,7 @@ function Labels({ commit, room }: { commit: string; room: number }) {
             title={labelWords(shown.label)}
           >
             <Icon name={LABEL_LOOKS[shown.label.kind].icon} size="xs" />
-            <span class="vh">{KINDS[shown.label.kind]} </span>
+            <span class="vh">{KINDS[shown.label.kind]}</span>
             <RefName of={shown.label.name} shown={shortName(shown.label.name)} />
           </span>
         ) : (
@@ -420,12 +420,6 @@ function Labels({ commit, room }: { commit: string; room: number }) {
     </span>
   )
 }
-
-const LABEL_LOOKS = {
-  branch: { look: '', icon: 'branch' },
-  remote: { look: 'remote', icon: 'cloud' },
-  tag: { look: 'tagged', icon: 'tag' },
-} as const
 
 function Detail({ tab, row, path }: HistoryProps & { row: CommitRow }) {
   const page = usePage()

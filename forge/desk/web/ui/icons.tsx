@@ -1,5 +1,6 @@
 /** The icons, in two sizes. They are hidden from assistive technology: the words beside them have the meaning. */
 import {
+  Archive,
   ArrowDown,
   ArrowDownToLine,
   ArrowUp,
@@ -140,6 +141,7 @@ const ICONS = {
   cloud: Cloud,
   download: Download,
   upload: Upload,
+  archive: Archive,
   ghost: Ghost,
   funnel: Funnel,
   merge: GitMerge,

@@ -1,6 +1,6 @@
 /** The graph of the repository: lanes, windows, search, and commits that only reflogs have. */
 import { describe, expect, test } from 'bun:test'
-import { utimes } from 'node:fs/promises'
+import { utimes, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Objects } from '../../../../core/git/objects.ts'
 import type { GraphRow } from '../../../../forge/desk/contract/graph.ts'
@@ -288,6 +288,46 @@ test('commits that only reflogs or operations have are shown on request', async 
     ['Base', undefined],
   ])
   expect(rows[1]?.lines.every(line => line.isAbandoned)).toBe(true)
+})
+
+test('stashes are shown with their names, found, and followed; notes are no commits that nothing reaches', async () => {
+  await using place = await makePlace()
+  const person = ['-c', 'user.name=M', '-c', 'user.email=m@example.com']
+  await place.git('config', 'core.logAllRefUpdates', 'always')
+  const base = await commit(place.path, 'main', { a: '1' }, { message: 'Base' })
+  for (const note of ['one', 'two'])
+    await place.git(...person, 'notes', '--ref=forge-review', 'add', '-f', '-m', note, base)
+  const folder = join(place.path, 'checkout')
+  await place.git('worktree', 'add', '--quiet', folder, 'main')
+  const stash = async (text: string) => {
+    await writeFile(join(folder, 'a'), text)
+    await place.git('-C', folder, ...person, 'stash', 'push', '--quiet', '-m', `Put ${text} away`)
+  }
+  await stash('two')
+  await using view = openView(place.objects)
+  const stashes = async () => (await view.refs()).stashes?.map(({ name }) => name)
+  const shown = async (withAbandoned = false) => {
+    const { rows } = await view.window({ withAbandoned }, 0, 20)
+    return rows.flatMap(({ subject, abandoned }) => (subject.startsWith('index on') ? [] : [[subject, abandoned]]))
+  }
+  expect(await shown()).toEqual([
+    ['On main: Put two away', undefined],
+    ['Base', undefined],
+  ])
+  expect(await stashes()).toEqual(['stash@{0}'])
+  await stash('three')
+  view.touch()
+  expect(await stashes()).toEqual(['stash@{0}', 'stash@{1}'])
+  const found = async (words: string) => (await view.find(ALL, words, new AbortController().signal)).rows
+  expect(await found('Put two')).toEqual([expect.objectContaining({ oid: await place.git('rev-parse', 'stash@{1}') })])
+  expect(await found('stash@{1}')).toEqual(await found('Put two'))
+  expect(await view.place(ALL, 'stash@{1}')).toBe((await found('Put two'))[0]?.row)
+  // None is unreachable, and neither are the notes.
+  expect(await shown(true)).toEqual(await shown())
+  await place.git('-C', folder, 'stash', 'clear')
+  view.touch()
+  expect(await stashes()).toBeUndefined()
+  expect(await shown()).toEqual([['Base', undefined]])
 })
 
 test('remotes are shown without the secrets in their URLs', async () => {

@@ -1,0 +1,40 @@
+/** What was put away by git stash in a checkout is in the graph, in a real browser. */
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { writeFile } from 'node:fs/promises'
+import { hasBrowser } from '../../../support/browser.ts'
+import type { PageDesk } from '../../../support/page-desk.ts'
+import { type DeskPage, until, withEachPage } from './page-scene.ts'
+
+// A busy machine renders slowly.
+setDefaultTimeout(120_000)
+
+describe.skipIf(!hasBrowser)('a stash', () => {
+  let desk: PageDesk
+  let page: DeskPage
+  withEachPage(each => {
+    desk = each.desk
+    page = each.page
+  })
+
+  test('is in the graph as soon as it is made: it is looked at, branched from and cherry-picked', async () => {
+    const folder = `${desk.path}-checkout`
+    await desk.git('worktree', 'add', '--quiet', folder, 'retry-jitter')
+    await page.keyboard.press('Alt+0')
+    await page.locator('.graph-row .label').first().waitFor()
+    await writeFile(`${folder}/README.md`, 'Put away\n')
+    await desk.git('-C', folder, '-c', 'user.name=M', '-c', 'user.email=m@example.com', 'stash')
+    const label = page.locator('.graph-row .label').filter({ hasText: 'stash@{0}' })
+    await label.click()
+    await page.getByRole('region', { name: 'Files' }).getByRole('button', { name: 'changed README.md' }).waitFor()
+    await label.click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'New branch from here…' }).waitFor()
+    expect(await page.getByRole('menuitem', { name: 'Show only this' }).count()).toBe(0)
+    await page.getByRole('menuitem', { name: 'Cherry-pick' }).click()
+    await page.getByRole('dialog').getByRole('combobox').fill('lease-renewal')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').getByRole('button', { name: 'Cherry-pick', exact: true }).click()
+    await until(async () => (await desk.textOf('lease-renewal', 'README.md')) === 'Put away\n')
+    await desk.git('-C', folder, 'stash', 'drop')
+    await label.waitFor({ state: 'detached' })
+  })
+})
