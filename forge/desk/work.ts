@@ -279,8 +279,8 @@ export class Work implements AsyncDisposable {
     return {
       'rename branch': ({ branch, to }) => this.renameBranch(branch, to),
       'restore branch': ({ branch }) => this.#restoreBranch(branch),
-      undo: ({ operation, branch }) => this.undo(operation, branch),
-      redo: ({ branch }) => this.redo(branch),
+      undo: ({ operation, branch }) => this.undo(operation, branch).catch(asNothing),
+      redo: ({ branch }) => this.redo(branch).catch(asNothing),
     }
   }
 
@@ -393,14 +393,15 @@ export class Work implements AsyncDisposable {
     const { operations } = this.#room
     const part = branch === undefined ? undefined : partOf(branch)
     const operation = id === undefined ? await operations.nextToUndo(part) : await operations.find(id)
-    if (!operation) throw new Failure(id ? `${id.slice(0, 8)} is no operation of the desk.` : nothingTo('undo', branch))
+    if (!operation && id) throw new Failure(`${id.slice(0, 8)} is no operation of the desk.`)
+    if (!operation) throw nothingTo('undo', branch)
     return await this.#reverse(operation)
   }
 
   /** Redoes the operation that was undone last, in the branch or, without one, in the repository. */
   async redo(branch?: string): Promise<Reversed> {
     const undone = await this.#room.operations.nextToRedo(branch === undefined ? undefined : partOf(branch))
-    if (!undone) throw new Failure(nothingTo('redo', branch))
+    if (!undone) throw nothingTo('redo', branch)
     return await this.#reverse(undone)
   }
 
@@ -459,7 +460,16 @@ const partOf =
   ref =>
     branchNameOf(ref) === branch
 
-const nothingTo = (verb: string, branch: string | undefined): string =>
-  `There is nothing to ${verb}${branch === undefined ? '' : ` in ${visiblePath(branch)}`}.`
+/** There is no operation to undo or redo. */
+class NothingToReverse extends Failure {}
+
+const nothingTo = (verb: string, branch: string | undefined): NothingToReverse =>
+  new NothingToReverse(`There is nothing to ${verb}${branch === undefined ? '' : ` in ${visiblePath(branch)}`}.`)
+
+/** The reply where there was nothing to undo or redo, which is no error to the user. Throws any other error. */
+function asNothing(error: unknown): Reversed {
+  if (error instanceof NothingToReverse) return { words: error.message, refs: [] }
+  throw error
+}
 
 const nameOfUpstream = (ref: RefName): string => ref.replace(/^refs\/(remotes|heads)\//, '')

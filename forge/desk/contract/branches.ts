@@ -111,8 +111,11 @@ export type Operation = v.InferOutput<typeof Operation>
 const Commit = v.object({ commit: Oid })
 /** A list of the files and folders of one action: 1 to 1,000. */
 const Some = <Item extends v.GenericSchema>(item: Item) => v.pipe(v.array(item), v.nonEmpty(), v.maxLength(1_000))
-/** What an undo or a redo did, to which refs, and the operation that it undid or did again. */
-const Reversed = v.object({ words: v.string(), refs: v.array(RefName), of: Oid })
+/**
+ * What an undo or a redo did, to which refs, and the operation that it undid or did again; `of` is undefined if there
+ * was nothing to undo or redo, which the words say.
+ */
+const Reversed = v.object({ words: v.string(), refs: v.array(RefName), of: v.optional(Oid) })
 export type Reversed = v.InferOutput<typeof Reversed>
 
 const SaveResult = v.object({ commit: v.optional(Oid) })

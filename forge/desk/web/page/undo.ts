@@ -89,6 +89,10 @@ async function reverse(page: Page, branch: string | undefined, ask: () => Promis
   const untilOtherUndo = untilOther(page, valueHere(branch, 'canUndo'))
   try {
     const { words, refs, of } = await ask()
+    if (of === undefined) {
+      page.tell({ title: words }, 'info')
+      return
+    }
     for (const ref of refs) if (ref.startsWith(HEADS)) page.reopen(ref.slice(HEADS.length))
     const { isUndo, title } = reversalOf(words)
     if (isUndo) page.reopenFiles(of)

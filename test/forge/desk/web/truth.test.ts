@@ -179,6 +179,10 @@ describe.skipIf(!hasBrowser)('the page says what is true', () => {
     await page.keyboard.type('y')
     await page.keyboard.press('Control+s')
     await until(async () => (await page.locator('.toast').count()) === 0)
+    // That is no error: it is said in passing.
+    await page.keyboard.press('Control+Alt+Shift+Z')
+    await page.locator('.toast').getByText('There is nothing to redo in main.').waitFor()
+    expect(await page.locator('.notice.bad').count()).toBe(0)
   })
 
   test('a review by commit has the commits that the chosen branch lacks', async () => {
