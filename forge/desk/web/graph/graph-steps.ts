@@ -405,8 +405,10 @@ export async function push(page: Page, branch: string): Promise<void> {
   const refs = await page.graph.needRefs()
   if (!refs) return
   const remotes = refs.remotes.map(({ name }) => name)
-  const followed = page.branch(branch)?.upstream?.name ?? ''
-  const isNew = followed === ''
+  const { upstream, goneUpstream } = page.branch(branch) ?? {}
+  const isNew = upstream === undefined
+  // A branch whose upstream is gone is still configured for its remote, to which git push would go.
+  const followed = upstream?.name ?? goneUpstream ?? ''
   const own =
     remotes.find(name => followed.startsWith(`${name}/`)) ?? (remotes.includes('origin') ? 'origin' : remotes[0])
   if (own === undefined) {

@@ -141,6 +141,24 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     await page.getByText('upstream gone').first().waitFor()
   })
 
+  test('is published again on the remote that its local branch is configured for, where it is gone there', async () => {
+    const fork = join(desk.path, '../fork.git')
+    await git('/', 'clone', '--quiet', '--bare', desk.path, fork)
+    await desk.git('remote', 'add', 'fork', fork)
+    await desk.git('config', 'branch.retry-jitter.remote', 'fork')
+    await desk.git('config', 'branch.retry-jitter.merge', 'refs/heads/retry-jitter')
+    for (const path of [fork, originOf(desk.path)]) await git(path, 'branch', '-D', 'retry-jitter')
+    await desk.git('fetch', '--quiet', '--prune', 'fork')
+    await showBranch(page, 'retry-jitter')
+    await page.getByRole('status', { name: 'Status' }).getByText('fork/retry-jitter is gone').waitFor()
+    await page.keyboard.press('Alt+v')
+    await dialog().getByRole('tab', { name: 'To fork', selected: true }).waitFor()
+    await dialog().getByText('creates fork/retry-jitter').waitFor()
+    await dialog().getByRole('button', { name: 'Publish', exact: true }).click()
+    await until(async () => (await git(fork, 'for-each-ref', 'refs/heads/retry-jitter')) !== '')
+    expect(await upstreamOf('retry-jitter')).toBe('fork/retry-jitter')
+  })
+
   test('is removed by a pull, too, whose dialog says so', async () => {
     await git(originOf(desk.path), 'branch', '-D', 'lease-renewal')
     await showBranch(page, 'retry-jitter')
