@@ -95,6 +95,8 @@ const Body = v.object({
   number: v.optional(v.number()),
   of: v.optional(v.number()),
   subject: v.optional(v.string()),
+  /** The subjects of the commits that were left out so far, since they would have changed nothing. */
+  leftOut: v.optional(v.array(v.string())),
   /** For a rebase: the name of its new base. For a landing: the name under which the source's tip is kept. */
   onto: v.optional(v.string()),
   keep: v.optional(v.string()),

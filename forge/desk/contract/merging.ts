@@ -51,6 +51,8 @@ export const Merging = v.object({
   odd: v.array(v.string()),
   /** Why Finish is not possible yet. */
   notYet: v.optional(v.string()),
+  /** Why Finish makes no commit: the commit, revert or landing would change nothing any more. */
+  nothingLeft: v.optional(v.string()),
   /** Whether the branch was moved since the merge began, so that the merge can be made anew on its newest commit. */
   canUpdate: v.optional(v.literal(true)),
   /** The run of Forklift that the merge continues: it can be published when the merge is finished. */

@@ -35,9 +35,10 @@ import type { BranchInfo } from '../contract/branches.ts'
 import type { ConflictFile, Merging, MergingFile, WholeSide } from '../contract/merging.ts'
 import type { Done, Source } from '../contract/steps.ts'
 import { mergingRef } from '../refs.ts'
+import { leftOut } from '../steps/left-out.ts'
 import { commonTo, mergeSourceInto, planMerge } from '../steps/merge.ts'
 import { arrive, type WaitingMerge, waitForPerson, writeChain } from '../steps/perform.ts'
-import { type Picks, planPicks, readCommit } from '../steps/picks.ts'
+import { planPicks, readCommit } from '../steps/picks.ts'
 import { type Planned, pastOf, type Stop, treeOfCommit } from '../steps/plan.ts'
 import type { Plannings } from '../steps/plannings.ts'
 import { applyItems } from '../steps/rewrite-items.ts'
@@ -96,10 +97,12 @@ export class Mergings {
       const state = await this.#state(work)
       const rows = await Promise.all(state.rows.map(row => fileOf(work, state, row)))
       const isOpen = rows.some(row => row.state === 'open')
-      const review = isOpen ? undefined : await this.#reviewOf(work, state)
+      const result = isOpen ? undefined : await this.#writeResult(work)
+      const review = result === undefined ? undefined : await this.#reviews.of(state, result)
       const files = review ? withOdd(state, rows, review) : rows
       const { ours, theirs, oursCommit, theirsCommit, byGit, number, of, subject = '', onto, forklift } = state
       const notYet = whyNotYet(work, state, rows)
+      const isSkipped = notYet === undefined && result !== undefined && (await this.#isEmpty(state, result))
       return {
         kind: kindOf(state),
         ...{ ours, theirs, oursCommit, theirsCommit, files, byGit },
@@ -108,6 +111,7 @@ export class Mergings {
         message: await this.#messageOf(state),
         odd: review ? wordsOfOdd(state, rows, review) : [],
         ...(notYet !== undefined && { notYet }),
+        ...(isSkipped && { nothingLeft: whySkipped(state) }),
         ...(canUpdate(work, state) && { canUpdate: true as const }),
         ...(forklift && {
           forklift: { run: forklift.run, ...(forklift.stuck !== undefined && { stuck: forklift.stuck }) },
@@ -116,10 +120,22 @@ export class Mergings {
     })
   }
 
-  async #reviewOf(work: BranchWork, state: State) {
+  /** Writes the tree of a branch with all resolutions. */
+  async #writeResult(work: BranchWork): Promise<Oid> {
     const { oid, made } = await resultTree(work)
     await writeObjects(this.room.objects.repository, made)
-    return await this.#reviews.of(state, oid)
+    return oid
+  }
+
+  /** Whether a commit with this tree would change nothing, so that none is made. A merge always makes one. */
+  async #isEmpty({ does, oursCommit, rewrite }: State, tree: Oid): Promise<boolean> {
+    const { objects } = this.room
+    if (does === 'merge' || tree !== (await treeOfCommit(objects, oursCommit))) return false
+    if (!rewrite) return true
+    const [{ commits, message }] = rewrite.items
+    // A commit that is reworded or squashed stays, and so does a merge.
+    if (commits.length > 1 || message !== undefined) return false
+    return (await readCommit(objects, commits[0])).parents.length < 2
   }
 
   async #messageOf({ message, theirsCommit }: State): Promise<string> {
@@ -265,8 +281,7 @@ export class Mergings {
     verifyNoClash(work.drafts, work.drafts.clashes.keys())
     // The operation's undo needs the drafts in the repository.
     await held.writeDrafts()
-    const { oid: tree, made } = await resultTree(work)
-    await writeObjects(objects.repository, made)
+    const tree = await this.#writeResult(work)
     const settled = work.drafts
     if (state.rewrite)
       return await this.#goOn(held, signature, { state, rewrite: state.rewrite, tree, message, settled })
@@ -274,23 +289,28 @@ export class Mergings {
     const first = await held.unlocked(() => writeChain(objects, state.oursCommit, planned, signature))
     const name = visiblePath(work.name)
     if (state.does === 'merge' || state.does === 'land' || state.does === 'revert') {
-      const does = operationOf(state, state.does, name)
-      await arrive(held, { kind: state.does, does, to: first, also: await keptMoves(objects, state), settled })
+      const does = operationOf(state, { does: state.does, name, isSkipped: planned.length === 0 })
+      const also = planned.length === 0 ? [] : await keptMoves(objects, state)
+      await arrive(held, { kind: state.does, does, to: first, also, settled })
       return { words: `${pastOf(does)}.`, commit: first }
     }
-    const { does, of = 1, onto } = state
+    const { does, of = 1, onto, subject = '', leftOut: before = [] } = state
     const ours = onto ?? state.ours
     const hasRebased = first !== state.oursCommit || state.ours !== ours
+    const skipped = planned.length === 0 ? [subject] : []
     const { picks, tip } = await this.plannings.run(async pace => {
-      const rules = { does, ours, of, onto, isBegun: true, hasRebased }
+      const rules = { does, ours, of, onto, isBegun: true, hasRebased, leftOut: [...before, ...skipped] }
       const picks = await planPicks(objects, first, state.todo, rules, pace)
       const write = () => writeChain(objects, first, picks.chain, signature, pace.signal)
       return { picks, tip: await held.unlocked(write) }
     })
-    const whole = does === 'rebase' ? `rebase ${name} onto ${visiblePath(ours)}` : `cherry-pick onto ${name}`
+    const left = [...skipped, ...picks.dropped.map(it => it.subject)]
+    const isNothing = does === 'cherry-pick' && !picks.stop && tip === state.from
+    const picking = isNothing ? `skip the cherry-pick onto ${name}` : `cherry-pick onto ${name}`
+    const whole = does === 'rebase' ? `rebase ${name} onto ${visiblePath(ours)}` : picking
     if (!picks.stop) {
       await arrive(held, { kind: does, does: whole, to: tip, settled })
-      return { words: `${pastOf(whole)}.`, commit: tip }
+      return { words: `${pastOf(whole)}.${leftOut([...before, ...left], of)}`, commit: tip }
     }
     const waiting: WaitingMerge = {
       stop: picks.stop,
@@ -301,7 +321,8 @@ export class Mergings {
     }
     await waitForPerson(held, waiting)
     const { number = 0 } = picks.stop.state
-    return { words: `There are conflicts again, at commit ${number} of ${of}.`, merging: work.name }
+    const words = `There are conflicts again, at commit ${number} of ${of}.${leftOut(left, of)}`
+    return { words, merging: work.name }
   }
 
   /** Goes on with a rewriting after a conflict, to its end or the next conflict. */
@@ -314,23 +335,26 @@ export class Mergings {
     const [first, ...later] = rewrite.items
     const text = message?.trim() ? message : undefined
     const isSame = text === undefined || text.trim() === (await this.#messageOf(state)).trim()
-    const items = [isSame ? first : { ...first, message: text }, ...later]
-    const { of = items.length, onto: ontoWords = '' } = state
-    const course = { onto, items, begun: { tree, applied }, of, ontoWords, ours: state.ours, does }
+    // A commit that is skipped has no use for a message; with one it would be made, without any change.
+    const isKept = isSame || (await this.#isEmpty(state, tree))
+    const items = [isKept ? first : { ...first, message: text }, ...later]
+    const { of = items.length, onto: ontoWords = '', leftOut: before = [] } = state
+    const course = { onto, items, begun: { tree, applied }, of, ontoWords, ours: state.ours, does, leftOut: before }
     const { picks, tip } = await this.plannings.run(async pace => {
       const picks = await applyItems(objects, course, pace)
       return { picks, tip: await held.unlocked(() => writeChain(objects, onto, picks.chain, signature, pace.signal)) }
     })
+    const left = picks.dropped.map(({ subject }) => subject)
     if (!picks.stop) {
       await arrive(held, { kind: 'rewrite', does, to: tip, settled })
-      return { words: `${pastOf(does)}.${leftOut(picks)}`, commit: tip }
+      return { words: `${pastOf(does)}.${leftOut([...before, ...left], of)}`, commit: tip }
     }
     await waitForPerson(held, {
       ...{ stop: picks.stop, ours: tip, kind: 'go on with rewrite', does: `go on: ${does}`, settled },
     })
     const { number = 0 } = picks.stop.state
     return {
-      words: `There are conflicts again, at commit ${number} of ${of}.${leftOut(picks)}`,
+      words: `There are conflicts again, at commit ${number} of ${of}.${leftOut(left, of)}`,
       merging: work.name,
     }
   }
@@ -341,7 +365,7 @@ export class Mergings {
     const text = message?.trim() ? message : undefined
     if (state.does === 'merge')
       return [{ is: 'new', tree, others: [state.theirsCommit], message: text ?? state.message ?? '' }]
-    if (tree === (await treeOfCommit(objects, state.oursCommit))) return []
+    if (await this.#isEmpty(state, tree)) return []
     if (state.does === 'land' || state.does === 'revert')
       return [{ is: 'new', tree, others: [], message: text ?? state.message ?? '' }]
     const { message: own, encoding, author } = await readCommit(objects, state.theirsCommit)
@@ -437,9 +461,14 @@ const canUpdate = ({ head }: Pick<BranchWork, 'head'>, { from, does, forklift }:
 
 const isInConflict = ({ rows }: State, path: Path): boolean => rows.some(row => isSettledWith(row, path))
 
+type Ending = { does: 'merge' | 'land' | 'revert'; name: string; isSkipped: boolean }
+
 /** The sentence for the operation that finishes a merge, a landing or a revert. */
-function operationOf({ theirs, base }: State, does: 'merge' | 'land' | 'revert', name: string): string {
-  if (does === 'revert') return `revert ${base?.slice(0, 8) ?? ''} in ${name}`
+function operationOf({ theirs, base }: State, { does, name, isSkipped }: Ending): string {
+  const reverted = base?.slice(0, 8) ?? ''
+  if (does === 'revert')
+    return isSkipped ? `skip the revert of ${reverted} in ${name}` : `revert ${reverted} in ${name}`
+  if (isSkipped) return `skip the landing of ${visiblePath(theirs)} on ${name}`
   return `${does} ${visiblePath(theirs)} ${does === 'land' ? 'on' : 'into'} ${name}`
 }
 
@@ -549,6 +578,14 @@ function whyNotYet({ name, head }: BranchWork, state: State, rows: readonly Merg
   return `${many(left, 'conflict')} ${left === 1 ? 'is' : 'are'} left in ${files}.`
 }
 
+/** Says that a step whose result changes nothing makes no commit. */
+function whySkipped({ does }: State): string {
+  if (does === 'land') return 'Nothing is left to land: no commit is made.'
+  if (does === 'revert') return 'Nothing is left to revert: no commit is made, as with git revert --skip.'
+  const command = does === 'rebase' ? 'git rebase --skip' : 'git cherry-pick --skip'
+  return `Nothing is left of this commit: it is left out, as with ${command}.`
+}
+
 // --- Taking a side ---
 
 const STAGE = { base: 1, ours: 2, theirs: 3 } as const
@@ -647,10 +684,6 @@ async function bothOf(work: BranchWork, row: ConflictRow): Promise<Map<Path, Dra
   }
   return wanted
 }
-
-/** Says which commits a rewriting has left out since they would change nothing, after a blank. */
-const leftOut = ({ dropped }: Picks): string =>
-  dropped.map(({ subject }) => ` “${visible(subject)}” changed nothing any more, and was left out.`).join('')
 
 // --- Oddities ---
 

@@ -5,7 +5,7 @@ import type { Oid } from '../../../core/git/repository.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import { groupsOf } from '../conflicts/conflicts.ts'
 import { planPicks, readCommit } from './picks.ts'
-import { filesInConflict, type StepPlan, type StepTarget } from './plan.ts'
+import { filesInConflict, notesOn, type StepPlan, type StepTarget } from './plan.ts'
 import { everyTime, type Once } from './plannings.ts'
 
 /**
@@ -20,7 +20,7 @@ export async function planCherryPick(
 ): Promise<StepPlan> {
   if (picked.length === 0) throw new Failure('Select a commit to cherry-pick.')
   const parents = await Promise.all(picked.map(async oid => (await readCommit(objects, oid)).parents))
-  const notes = picked.flatMap((oid, at) => {
+  const merges = picked.flatMap((oid, at) => {
     const [first, second] = parents[at] ?? []
     if (first === undefined || second === undefined) return []
     return [
@@ -45,7 +45,9 @@ export async function planCherryPick(
   const isNothing = chain.length === 0 && !stop
   const left = dropped.map(({ subject }) => `“${visible(subject)}” changes nothing in ${name}, and is left out.`)
   const commits = chain.length + (stop ? 1 + stop.state.todo.length : 0)
-  const shared = { ...plan, chain, tree, commits, warnings: isNothing ? [] : left, notes }
+  const notes = [...merges, ...notesOn(stop)]
+  const leftOut = dropped.map(({ subject }) => subject)
+  const shared = { ...plan, chain, tree, commits, leftOut, warnings: isNothing ? [] : left, notes }
   if (isNothing) return { ...shared, is: 'nothing', words: 'nothing to do' }
   if (!stop) return { ...shared, is: 'clean', words: 'applies cleanly' }
   const at = picked.length > 1 ? `, at commit ${stop.state.number} of ${stop.state.of}` : ''

@@ -26,6 +26,8 @@ type PickRules = {
   isBegun?: boolean
   /** Whether the commit to pick onto is one that this rebase has made. */
   hasRebased?: boolean
+  /** The subjects of the commits that were left out before. */
+  leftOut?: readonly string[]
 }
 
 const WORDS = { rebase: 'Rebasing', 'cherry-pick': 'Cherry-picking' } as const
@@ -49,7 +51,7 @@ export async function planPicks(
   objects: Objects,
   onto: Oid,
   commits: readonly Oid[],
-  { does, ours, of, onto: ontoWords, isBegun = false, hasRebased = false }: PickRules,
+  { does, ours, of, onto: ontoWords, isBegun = false, hasRebased = false, leftOut = [] }: PickRules,
   { signal, tell }: Pace,
 ): Promise<Picks> {
   const chain: Planned[] = []
@@ -82,6 +84,7 @@ export async function planPicks(
       const todo = commits.slice(at + 1)
       const state: Stop['state'] = {
         ...{ does, base, todo: [...todo], subject, number: of - todo.length, of },
+        leftOut: [...leftOut, ...dropped.map(it => it.subject)],
         ...(ontoWords !== undefined && { onto: ontoWords }),
       }
       return { chain, tree, dropped, stop: { merge, ours: tree, theirs: oid, words, state } }

@@ -7,6 +7,7 @@ import type { MergedTree } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
+import { many } from '../../../core/text.ts'
 import type { StoredMerging } from '../conflicts/merging-commits.ts'
 import type { RewrittenCommit } from '../contract/steps.ts'
 
@@ -41,7 +42,7 @@ export type Stop = {
   words: { ours: string; theirs: string }
   state: Pick<
     StoredMerging,
-    'does' | 'base' | 'message' | 'todo' | 'number' | 'of' | 'subject' | 'onto' | 'keep' | 'rewrite'
+    'does' | 'base' | 'message' | 'todo' | 'number' | 'of' | 'subject' | 'leftOut' | 'onto' | 'keep' | 'rewrite'
   >
 }
 
@@ -69,6 +70,8 @@ export type StepPlan = {
   tree: Oid
   /** The number of commits that the step brings or makes. */
   commits: number
+  /** The subjects of the commits that the step leaves out, since they would change nothing. */
+  leftOut?: readonly string[]
   /** The message of the resulting commit, for editing. */
   message?: string | undefined
   /**
@@ -94,6 +97,14 @@ export async function treeOfCommit(objects: Objects, commit: Oid): Promise<Oid> 
 export const filesInConflict = (count: number): string =>
   count === 1 ? '1 file in conflict' : `${count} files in conflict`
 
+/** Notes for the preview that the commits after a conflict are applied only when it is resolved. */
+export function notesOn(stop: Stop | undefined): string[] {
+  const left = stop?.state.todo.length ?? 0
+  if (left === 0) return []
+  const after = left === 1 ? 'The commit' : `The ${many(left, 'commit')}`
+  return [`${after} after it may have conflicts, too: resolve them one after the other.`]
+}
+
 export const FORWARD = ' by a fast-forward'
 
 const PAST: Record<string, string> = {
@@ -110,6 +121,7 @@ const PAST: Record<string, string> = {
   reorder: 'Reordered',
   reword: 'Reworded',
   revert: 'Reverted',
+  skip: 'Skipped',
   split: 'Split',
   squash: 'Squashed',
   tag: 'Tagged',

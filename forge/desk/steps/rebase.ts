@@ -8,7 +8,7 @@ import { groupsOf } from '../conflicts/conflicts.ts'
 import type { Source } from '../contract/steps.ts'
 import type { Pace } from './picks.ts'
 import { endedBy, planPicks, readCommit } from './picks.ts'
-import { filesInConflict, type StepPlan, type StepTarget, treeOfCommit } from './plan.ts'
+import { filesInConflict, notesOn, type StepPlan, type StepTarget, treeOfCommit } from './plan.ts'
 import { everyTime, type Once } from './plannings.ts'
 
 /** A rebase of more commits is refused. */
@@ -42,7 +42,8 @@ export async function planRebase(
     ...dropped.map(({ subject }) => `“${visible(subject)}” changes nothing there any more, and is left out.`),
   ]
   const made = chain.filter(({ is }) => is === 'new').length + (stop ? 1 + stop.state.todo.length : 0)
-  const shared = { ...plan, chain, tree, commits: made, warnings }
+  const left = { leftOut: dropped.map(({ subject }) => subject), notes: notesOn(stop) }
+  const shared = { ...plan, ...left, chain, tree, commits: made, warnings }
   if (!stop) return { ...shared, is: 'clean', words: chain.length === 0 ? 'moves the branch' : 'rebases cleanly' }
   const where = `${filesInConflict(groupsOf(stop.merge).length)}, at commit ${stop.state.number} of ${stop.state.of}`
   return { ...shared, is: 'conflicts', words: where, stop }

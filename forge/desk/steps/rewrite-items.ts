@@ -38,10 +38,12 @@ export type Course = {
   does: string
   /** The files that the branch's newest commit, `of`, gets from the drafts. */
   drafts?: { of: Oid; tree: Oid } | undefined
+  /** The subjects of the commits that were left out before. */
+  leftOut?: readonly string[]
 }
 
 export async function applyItems(objects: Objects, course: Course, { signal, tell }: Pace): Promise<Picks> {
-  const { onto, items, begun, of, ontoWords, does, drafts } = course
+  const { onto, items, begun, of, ontoWords, does, drafts, leftOut = [] } = course
   const read = commitReader(objects)
   const nothing = emptyTree(objects.repository.format)
   const treeOf = async (oid: Oid | undefined) => (oid === undefined ? nothing : (await read(oid)).tree)
@@ -97,6 +99,7 @@ export async function applyItems(objects: Objects, course: Course, { signal, tel
       const state: Stop['state'] = {
         ...{ does: 'rebase', base: picked.parents[0] ?? null, todo: rest, subject: subjectOf(picked) },
         ...{ number, of: of - kept, onto: ontoWords, rewrite, ...(own !== undefined && { message: own }) },
+        leftOut: [...leftOut, ...dropped.map(it => it.subject)],
       }
       const words = { ours, theirs: nameOf(oid, picked) }
       outcomes.push('conflict', ...items.slice(at + 1).map((): Outcome => 'waiting'))

@@ -13,7 +13,7 @@ import { AMEND } from '../branches/undo.ts'
 import { groupsOf } from '../conflicts/conflicts.ts'
 import type { RewriteStep, Rewriting } from '../contract/steps.ts'
 import { type Outcome, readCommit } from './picks.ts'
-import { filesInConflict, type Rewritten, type StepPlan, type StepTarget } from './plan.ts'
+import { filesInConflict, notesOn, type Rewritten, type StepPlan, type StepTarget } from './plan.ts'
 import { everyTime, type Once } from './plannings.ts'
 import { applyItems, type Course, type Item } from './rewrite-items.ts'
 import { splitItems } from './split.ts'
@@ -83,7 +83,8 @@ export async function planRewrite(
   const lost = dropped.map(({ subject }) => `“${visible(subject)}” changes nothing any more, and is left out.`)
   const { message } = rewrite
   const rewritten = rewrittenIn(line, rewrite, rewriting, outcomes)
-  const shared = { ...plan, chain, tree, commits: made, warnings: lost, replaced, rewritten, message }
+  const left = { leftOut: dropped.map(({ subject }) => subject), notes: notesOn(stop) }
+  const shared = { ...plan, ...left, chain, tree, commits: made, warnings: lost, replaced, rewritten, message }
   if (isSame) return { ...shared, is: 'nothing', words: 'nothing to do' }
   if (stop) {
     const where = `${filesInConflict(groupsOf(stop.merge).length)}, at commit ${stop.state.number} of ${stop.state.of}`

@@ -26,6 +26,7 @@ import {
 } from './delete-on-remote.ts'
 import { fetchFrom, fetchOne, remotesToFetch } from './fetch.ts'
 import { planLand } from './land.ts'
+import { leftOut } from './left-out.ts'
 import { planMerge } from './merge.ts'
 import { planMove } from './move.ts'
 import { impossible, Outlooks } from './outlooks.ts'
@@ -479,7 +480,8 @@ function verifySource(step: PlannedStep, previewed: Oid | undefined): void {
 
 function doneOf({ name }: BranchWork, plan: StepPlan, commit: Oid): Done {
   if (plan.stop) return { words: `${plan.words}: ${visiblePath(name)} waits for you.`, merging: name }
-  return { words: `${pastOf(plan.does)}${plan.how ?? ''}.`, commit }
+  const { does, how = '', commits, leftOut: subjects = [] } = plan
+  return { words: `${pastOf(does)}${how}.${leftOut(subjects, commits + subjects.length)}`, commit }
 }
 
 function targetIn({ name, head, isGone }: BranchWork): StepTarget {

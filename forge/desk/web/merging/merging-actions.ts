@@ -86,7 +86,7 @@ export async function finish(page: Page, tab: Tab): Promise<void> {
   merging.isEnding.value = true
   const run = async () => {
     await settle(page, branch, 'all')
-    const message = merging.message.peek()
+    const message = known.nothingLeft === undefined ? merging.message.peek() : undefined
     const fields = message === undefined ? { branch } : { branch, message }
     const { words, merging: again } = await page.connection.ask('finish merging', fields)
     merging.writeMessage(undefined)
@@ -215,7 +215,8 @@ async function sayNoneLeft(page: Page, tab: Tab, branch: string): Promise<void> 
   await settle(page, branch, 'all')
   const known = await page.connection.ask('merging', { branch })
   if (!known) return
-  const way = known.kind === 'drafts' ? 'save the files' : `finish with ${shownKeys(FINISH_KEYS)}`
+  const end = known.nothingLeft === undefined ? 'finish' : 'nothing is left to commit, so skip it'
+  const way = known.kind === 'drafts' ? 'save the files' : `${end} with ${shownKeys(FINISH_KEYS)}`
   const title = known.notYet ?? `No conflicts are left: ${way}`
   page.tell({ topic: TOPIC, branch, title, lasts: now => isInConflict(now, tab) }, 'info')
 }

@@ -133,9 +133,19 @@ function Glyph({ file: { state, by } }: { file: MergingFile }) {
   return by === undefined ? <Icon name="check" size="xs" /> : <Icon name="bot" size="xs" tone="by-ai" />
 }
 
+const FINISH = { last: 'Finish', other: 'Finish this commit' }
+/** The button if nothing is left to commit. Of the kind `merge`, only a landing can be skipped. */
+const SKIP: Record<Merging['kind'], string> = {
+  merge: 'Skip the landing',
+  rebase: 'Skip this commit',
+  'cherry-pick': 'Skip this commit',
+  revert: 'Skip the revert',
+  drafts: FINISH.last,
+}
+
 /**
- * The end of the list: the commit message, or the reason why the merge can't be finished yet; the results to review;
- * Abort, disabled only while the AI works; and Finish.
+ * The end of the list: the commit message, or the reason why the merge can't be finished yet, or makes no commit; the
+ * results to review; Abort, disabled only while the AI works; and Finish.
  */
 function End({ tab, merging }: { tab: Tab; merging: Merging }) {
   const page = usePage()
@@ -144,12 +154,12 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
   const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
   const isLocked = isAtWork(page, branch)
   const reason = isLocked ? 'The AI is at work here: wait for it, or stop it.' : whyNotFinished(page, merging)
-  const { at, forklift } = merging
+  const { at, forklift, nothingLeft } = merging
   const isLast = !at || at.number >= at.of
   const { message, isEnding } = tab.merging
   return (
     <div class="finish">
-      {reason === undefined ? (
+      {reason === undefined && nothingLeft === undefined ? (
         <label class="field-label">
           Commit message
           <textarea
@@ -162,7 +172,7 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
       ) : (
         <p class="reason" id={why}>
           <Icon name="alert" tone="is-warn" />
-          <span>{withoutTricks(reason)}</span>
+          <span>{withoutTricks(reason ?? nothingLeft ?? '')}</span>
         </p>
       )}
       <Odd tab={tab} merging={merging} />
@@ -174,12 +184,12 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
           ref={button}
           class="button main"
           aria-disabled={reason !== undefined || isEnding.value}
-          aria-describedby={reason === undefined ? undefined : why}
+          aria-describedby={reason === undefined && nothingLeft === undefined ? undefined : why}
           onClick={() => {
             if (reason === undefined) finish(page, tab)
           }}
         >
-          {isLast ? 'Finish' : 'Finish this commit'}
+          {nothingLeft === undefined ? FINISH[isLast ? 'last' : 'other'] : SKIP[merging.kind]}
         </button>
       </div>
       {forklift ? (

@@ -680,6 +680,72 @@ test('a rebase is aborted in its middle, and the branch is where it was', async 
   expect(await work.mergings.in('topic')).toBeUndefined()
 })
 
+test('a commit of a rebase of which nothing is left is skipped, and the end says which ones were left out', async () => {
+  await using desk = await makeChain()
+  const { work, step } = desk
+  const preview = await work.steps.preview(step)
+  expect(preview.notes).toEqual(['The 4 commits after it may have conflicts, too: resolve them one after the other.'])
+  await work.steps.do(step, preview)
+  const skip = async () => {
+    expect((await work.mergings.in('topic'))?.nothingLeft).toBeUndefined()
+    await work.mergings.takeSide('topic', 'a.txt', 'ours')
+    expect((await work.mergings.in('topic'))?.nothingLeft).toContain('git rebase --skip')
+    return (await work.mergings.finish('topic', 'A message without a commit\n')).words
+  }
+  expect(await skip()).toBe(
+    'There are conflicts again, at commit 3 of 5. “Change theirs” changed nothing any more, and was left out.',
+  )
+  expect(await skip()).toContain('at commit 5 of 5. “Three” changed nothing any more')
+  await desk.restart()
+  await ask(desk.work, 'take side', { branch: 'topic', path: 'a.txt', side: 'ours' })
+  expect((await ask(desk.work, 'finish merging', { branch: 'topic' })).words).toBe(
+    'Rebased topic onto main. 3 of 5 commits changed nothing any more, and were left out: “Change theirs”, “Three”, “Five”.',
+  )
+  expect(await desk.git('log', '--reverse', '--format=%s', 'main..topic')).toBe('Two\nFour')
+})
+
+test('a cherry-pick, a revert and a landing that are skipped make no commit, and say so', async () => {
+  await using desk = await makeChain()
+  const { work } = desk
+  const [, two = '', three = '', four = ''] = (await desk.git('rev-list', '--reverse', 'main..topic')).split('\n')
+  const before = await desk.git('rev-parse', 'main')
+  const skip = async () => {
+    await work.mergings.takeSide('main', 'a.txt', 'ours')
+    const { nothingLeft } = (await work.mergings.in('main')) ?? {}
+    return [nothingLeft, (await work.mergings.finish('main')).words]
+  }
+  await work.steps.do({ step: 'cherry-pick', commits: [three], onto: 'main' })
+  expect(await skip()).toEqual([
+    'Nothing is left of this commit: it is left out, as with git cherry-pick --skip.',
+    'Skipped the cherry-pick onto main. “Three” changed nothing any more, and was left out.',
+  ])
+  const source = { commit: await desk.git('rev-parse', 'topic~2'), words: 'three' }
+  await work.steps.do({ step: 'land', source, onto: 'main' })
+  // Beside the conflict, the landing brings a change that git has merged.
+  await work.mergings.takeSide('main', 'a.txt', 'ours')
+  expect(await work.mergings.in('main')).not.toHaveProperty('nothingLeft')
+  await work.mergings.abort('main')
+  await work.steps.do({ step: 'land', source: { commit: desk.theirs, words: 'topic~4' }, onto: 'main' })
+  expect(await skip()).toEqual([
+    'Nothing is left to land: no commit is made.',
+    'Skipped the landing of topic~4 on main.',
+  ])
+  expect(await desk.git('for-each-ref', 'refs/forge/kept')).toBe('')
+  expect(await desk.git('rev-parse', 'main')).toBe(before)
+  await commit(desk.path, 'main', { 'a.txt': lines({ 1: 'main again' }) }, { message: 'Again' })
+  await work.look()
+  await work.steps.do({ step: 'revert', commit: before, onto: 'main' })
+  expect(await skip()).toEqual([
+    'Nothing is left to revert: no commit is made, as with git revert --skip.',
+    `Skipped the revert of ${before.slice(0, 8)} in main.`,
+  ])
+  expect(await desk.git('rev-parse', 'main^')).toBe(before)
+  // What is left out without any conflict is said, too.
+  await work.steps.do({ step: 'cherry-pick', commits: [two], onto: 'main' })
+  const again = await work.steps.do({ step: 'cherry-pick', commits: [two, four], onto: 'main' })
+  expect(again.words).toBe('Cherry-picked 2 commits onto main. “Two” changed nothing any more, and was left out.')
+})
+
 test('interrupted cherry-picks continue with the remaining commits', async () => {
   await using desk = await makeChain()
   const { work } = desk

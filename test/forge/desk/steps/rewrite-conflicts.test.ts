@@ -119,7 +119,9 @@ test('a reorder says what our side is at each of its conflicts, counts what it m
   expect((await goOn(desk)).words).toBe('There are conflicts again, at commit 2 of 2.')
   expect((await sides()).ours).toBe(`${four.slice(0, 8)} (Write four)`)
   await ask(desk.work, 'take side', { branch: 'main', path: 'a.txt', side: 'ours' })
-  const { words } = await ask(desk.work, 'finish merging', { branch: 'main' })
+  expect(await ask(desk.work, 'merging', { branch: 'main' })).toHaveProperty('nothingLeft')
+  // A message that was typed before nothing was left makes no commit of it.
+  const { words } = await ask(desk.work, 'finish merging', { branch: 'main', message: 'Write three, again' })
   expect(words).toBe(`Reordered ${four.slice(0, 8)} in main. “Write three” changed nothing any more, and was left out.`)
   expect(await desk.git('log', '-1', '--format=%s', 'main')).toBe('Write four')
   expect(await desk.git('rev-parse', 'main~2')).toBe(one)

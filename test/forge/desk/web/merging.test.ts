@@ -592,6 +592,25 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('button', { name: 'Finish this commit' }).waitFor()
   })
 
+  test('says of a commit of which nothing is left that it is skipped, and at the end that it was left out', async () => {
+    await open(rebasingTemplate)
+    await page.getByText('Commit 2 of 3: Claim by shard').waitFor()
+    await row('claim.ts').click()
+    await conflict(1, 1).getByRole('button', { name: 'Theirs' }).click()
+    await page.getByLabel('Commit message').fill('Claim by shard, again')
+    await page
+      .getByRole('region', { name: 'Conflict 1 of 1, resolved' })
+      .getByRole('button', { name: 'Change' })
+      .click()
+    await conflict(1, 1).getByRole('button', { name: 'Ours' }).click()
+    await page.getByText('Nothing is left of this commit: it is left out, as with git rebase --skip.').waitFor()
+    expect(await page.getByLabel('Commit message').count()).toBe(0)
+    await page.getByRole('button', { name: 'Skip this commit' }).click()
+    const words = 'Rebased upstream-2.14 onto main. “Claim by shard” changed nothing any more, and was left out.'
+    await page.getByText(words).first().waitFor()
+    expect(await git(desk.path, 'log', '--reverse', '--format=%s', `main..${BRANCH}`)).toBe('First\nLast')
+  })
+
   test('knows what was settled before it was opened', async () => {
     await open()
     await row('claim.ts').click()
