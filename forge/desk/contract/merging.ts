@@ -87,6 +87,8 @@ export const ConflictFile = v.object({
   marked: v.optional(v.string()),
   /** The side that git's result is the same as, if there is one: keeping git's result takes that side. */
   leftAs: v.optional(v.picklist(['ours', 'theirs', 'base'])),
+  /** The file's name on each side, if git has merged its text: `ours` and `theirs` both have that text then. */
+  names: v.optional(v.object({ ours: Path, theirs: Path })),
   base: ConflictSide,
   ours: ConflictSide,
   theirs: ConflictSide,

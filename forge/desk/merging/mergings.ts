@@ -202,10 +202,12 @@ export class Mergings {
     const sides = ([1, 2, 3] as const).map(number => entryOfSide(objects, state, row, number))
     const [base, ours, theirs] = await Promise.all(sides.map(async entry => sideOf(objects, await entry)))
     const nothing = { is: 'nothing' } as const
+    const names = namesIn(row)
     const leftAs = await sideAt(objects, state, row, at => entryInTip(objects, work.tip, at))
     return {
       ...{ path: row.path, kind: row.kind, words: wordsFor(row, state) },
       ...(leftAs !== undefined && { leftAs }),
+      ...(names && { names }),
       ...(row.mark !== undefined && { mark: row.mark }),
       ...{ base: base ?? nothing, ours: ours ?? nothing, theirs: theirs ?? nothing },
     }
@@ -604,6 +606,16 @@ async function entryOfSide(
   const isMarked = kind === 'rename/rename' && mark !== undefined && number !== 1
   if (isMarked) return await entryAt(objects, number === 2 ? oursCommit : theirsCommit, found.path)
   return { mode: found.mode, oid: found.oid }
+}
+
+/**
+ * The names that both sides gave a file, if only these are in conflict: git then puts the merged text under both, as
+ * the index has it, too. Of a file that can't be merged, the index has each side's own version.
+ */
+function namesIn({ kind, mark, stages }: ConflictRow): ConflictFile['names'] {
+  const [ours, theirs] = [2, 3].map(number => stages.find(({ stage }) => stage === number))
+  if (kind !== 'rename/rename' || mark !== undefined || !ours || ours.oid !== theirs?.oid) return undefined
+  return { ours: ours.path, theirs: theirs.path }
 }
 
 /** The tree entries at the paths of a conflict if one side is taken. */

@@ -7,7 +7,7 @@ import type { BlamedCommit } from '../../contract/reading.ts'
 import { blameWords } from '../editor/blame-gutter.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import { ConflictBar, useConflicts, useMergingFile, WholeConflict } from '../merging/merging-pane.tsx'
-import { branchOf, draftsOnServer, isAtWork, isMerging } from '../page/branch-facts.ts'
+import { branchOf, draftsOnServer, isAtWork, isMerging, mergingFile } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { SUBMODULE } from '../page/tree.ts'
@@ -372,12 +372,15 @@ function NoFile({ tab, path }: { tab: Tab; path: string }) {
   const close = () => page.closePane(tab, { kind: 'file', path })
   if (!draftsOnServer(page, branch).includes(path))
     return <DeletedFile key={path} branch={branch} path={path} close={close} />
+  const isNew = isMerging(page, tab) && isNotOurs(page, tab, path)
   return (
-    <Empty title={`${name} is deleted`}>
+    <Empty title={isNew ? `${name} is left out` : `${name} is deleted`}>
       <p class="lede">
-        {isMerging(page, tab)
-          ? 'The file leaves the branch when you finish.'
-          : 'The deletion is a draft: the file leaves the branch when you save.'}
+        {isNew
+          ? `${readable(branch)} does not have the file, and does not get it when you finish.`
+          : isMerging(page, tab)
+            ? 'The file leaves the branch when you finish.'
+            : 'The deletion is a draft: the file leaves the branch when you save.'}
       </p>
       <div class="row-of-buttons">
         <Button words="Restore" onClick={() => restoreFiles(page, branch, [path])} />
@@ -385,6 +388,12 @@ function NoFile({ tab, path }: { tab: Tab; path: string }) {
       </div>
     </Empty>
   )
+}
+
+/** Whether our side of a waiting merge has no such file. */
+function isNotOurs(page: Page, tab: Tab, path: string): boolean {
+  const sides = tab.merging.files.value.get(mergingFile(page, tab, path)?.path ?? path)
+  return sides?.ours.is === 'nothing'
 }
 
 /** A file that the branch does not have: which commit deleted it, if it was there. */

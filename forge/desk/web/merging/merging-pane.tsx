@@ -147,6 +147,9 @@ const SIDES = [
   { side: 'both', words: 'Both', key: '3' },
 ] as const
 
+/** The choices if the text is merged, and only the name of the file is in conflict. */
+const NAMES = { ours: 'Our name', theirs: 'Their name', both: 'Both names' }
+
 /**
  * The kinds of conflict in which git's result has both sides; for other kinds, the button for git's result says Keep as
  * is.
@@ -160,9 +163,10 @@ const KEEPS_BOTH = ['text', 'file/folder', 'file/link', 'rename/rename']
 function offered(sides: ConflictFile, isMerge: boolean) {
   const isBoth = KEEPS_BOTH.includes(sides.kind)
   const hasBoth = isMerge && (isBoth || sides.leftAs === undefined)
-  const three = SIDES.filter(({ side }) => hasBoth || side !== 'both').map(it =>
-    it.side === 'both' && !isBoth ? { ...it, words: 'Keep as is' } : it,
-  )
+  const three = SIDES.filter(({ side }) => hasBoth || side !== 'both').map(it => {
+    if (sides.names) return { ...it, words: NAMES[it.side] }
+    return it.side === 'both' && !isBoth ? { ...it, words: 'Keep as is' } : it
+  })
   return sides.base.is === 'nothing' ? three : [...three, { side: 'base', words: 'Base', key: '5' } as const]
 }
 
@@ -223,7 +227,7 @@ interface WholeProps {
 export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
   const page = usePage()
   const merging = tab.merging.latest.value
-  const { path } = sides
+  const { path, names } = sides
   const box = usePlace<HTMLElement>('home')
   useWholeFocus(tab, path, box)
   const canAsk = canAskAi(page, tab)
@@ -250,7 +254,9 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
       <div class={`conflict-box ${known.state === 'open' ? '' : 'chosen'}`}>
         <header>
           <Icon name={known.state === 'open' ? 'clash' : 'check'} tone={known.state === 'open' ? 'is-warn' : 'is-ok'} />
-          <span class="strong grow cut">{known.state === 'open' ? 'Select a version' : 'Resolved'}</span>
+          <span class="strong grow cut">
+            {known.state === 'open' ? `Select a ${names ? 'name' : 'version'}` : 'Resolved'}
+          </span>
           {choices.map(({ side, words, key }) => (
             <button key={key} type="button" class="button small" onClick={() => choose(side)}>
               {words}
@@ -261,11 +267,18 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
         </header>
         <p class="about">
           {withoutTricks(sides.words)}
+          {names ? '. Git has merged the text, so it is the same under each name.' : ''}
           {isTyped ? '. The editor below has your draft (Ours).' : ''}
         </p>
         <div class="sides">
           {isTyped ? null : (
-            <WholeSide look="ours" title="Ours" name={merging?.ours ?? ''} side={sides.ours} skipped={skipped} />
+            <WholeSide
+              look="ours"
+              title={names ? NAMES.ours : 'Ours'}
+              name={names?.ours ?? merging?.ours ?? ''}
+              side={sides.ours}
+              skipped={skipped}
+            />
           )}
           <WholeSide
             look="base"
@@ -274,7 +287,13 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
             side={sides.base}
             skipped={skipped}
           />
-          <WholeSide look="theirs" title="Theirs" name={merging?.theirs ?? ''} side={sides.theirs} skipped={skipped} />
+          <WholeSide
+            look="theirs"
+            title={names ? NAMES.theirs : 'Theirs'}
+            name={names?.theirs ?? merging?.theirs ?? ''}
+            side={sides.theirs}
+            skipped={skipped}
+          />
         </div>
       </div>
     </section>

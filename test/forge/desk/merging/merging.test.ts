@@ -133,6 +133,18 @@ const CASES: Case[] = [
     },
   },
   {
+    name: 'two other names for bytes that are no text, with others in each',
+    sides: {
+      base: { a: `${long}\0`, z: 'z\n' },
+      ours: { a: null, b: `${long}\0ours` },
+      theirs: { a: null, c: `${long}\0theirs` },
+    },
+    rows: [['b', 'rename/rename']],
+    ours: { b: `${long}\0ours`, z: 'z' },
+    theirs: { c: `${long}\0theirs`, z: 'z' },
+    both: { b: `${long}\0ours`, c: `${long}\0theirs`, z: 'z' },
+  },
+  {
     name: 'a file here, a folder there',
     sides: { base: { a: 'one\n', z: 'z\n' }, ours: { a: 'two\n' }, theirs: { a: null, 'a/in': 'in\n' } },
     rows: [['a~HEAD', 'file/folder']],
@@ -211,6 +223,8 @@ for (const { name, sides, rows, ...ends } of CASES)
       // What git left is a version of its own only where it has something of both sides.
       const hasBoth = ['text', 'file/folder', 'file/link', 'rename/rename'].includes(conflict.kind)
       expect(conflict.leftAs === undefined).toBe(hasBoth)
+      // Where git has merged the text of a file with two new names, only the name is to choose.
+      expect(conflict.names).toEqual(name === 'two other names for one file' ? { ours: 'b', theirs: 'c' } : undefined)
       // The last choice counts, whatever was chosen or discarded before.
       for (const other of SIDES.filter(it => it !== side)) await work.mergings.takeSide('main', path, other)
       await ask(work, 'discard', {

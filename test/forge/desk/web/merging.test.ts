@@ -514,6 +514,34 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await shown('tries.ts').waitFor({ state: 'detached' })
   })
 
+  test('has the names to choose of a file that both sides renamed, where git has merged its text', async () => {
+    const text = (first: string, last: string) => `${first}\n${'same\n'.repeat(20)}${last}\n`
+    await open(
+      mergingTemplate({
+        'old.md': { base: text('first', 'last'), ours: null, theirs: null },
+        'ours.md': { base: null, ours: text('first', 'our last'), theirs: null },
+        'theirs.md': { base: null, ours: null, theirs: text('their first', 'last') },
+      }),
+    )
+    await row('ours.md').click()
+    const whole = page.getByRole('region', { name: 'Conflict', exact: true })
+    await whole.getByText('Select a name').waitFor()
+    await whole.getByText('Git has merged the text, so it is the same under each name.').waitFor()
+    await whole.getByRole('heading', { name: 'Our name ours.md' }).waitFor()
+    await whole.getByRole('heading', { name: 'Their name theirs.md' }).waitFor()
+    await whole.getByRole('button', { name: 'Their name' }).click()
+    await page.getByRole('group', { name: 'Versions' }).getByRole('button', { name: 'Their name' }).waitFor()
+    await textIs('theirs.md', text('their first', 'our last'))
+  })
+
+  test('says of a file that only their side has that the branch does not get it', async () => {
+    await open(mergingTemplate({ 'notes.txt': { base: 'a\n', ours: null, theirs: 'b\n' } }))
+    await row('notes.txt').click()
+    await page.getByRole('region', { name: 'Conflict', exact: true }).getByRole('button', { name: 'Ours' }).click()
+    await page.getByRole('heading', { name: 'notes.txt is left out' }).waitFor()
+    await page.getByText('upstream-2.14 does not have the file, and does not get it when you finish.').waitFor()
+  })
+
   test('asks the AI for one conflict or for all', async () => {
     await open()
     await row('postgres.ts').click()
