@@ -213,8 +213,8 @@ export class Work implements AsyncDisposable {
   }
 
   /**
-   * Follows the branches that another program has renamed, and gives their old names. A branch with a turn or a waiting
-   * merge counts as deleted.
+   * Follows the branches that another program has renamed, and gives their old names. A branch with a turn counts as
+   * deleted.
    */
   async #followRenames(before: ReadonlyMap<string, Oid>, moved: readonly string[]): Promise<Set<string>> {
     const followed = new Set<string>()

@@ -7,8 +7,8 @@ import { run } from '../../../core/git/run.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import type { NewOperation } from '../../operations.ts'
 import { draftsRef, turnRef } from '../refs.ts'
-import { renameTransition } from './branch-renames.ts'
-import { type BranchWork, carryOutTransitions, type HeldBranch, isMove } from './branch-work.ts'
+import { movesOfWork, renameTransition } from './branch-renames.ts'
+import { type BranchWork, carryOutTransitions, type HeldBranch } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { putAside } from './moving-refs.ts'
 import { nameOfRef, type OpenBranches, type Renaming } from './open-branches.ts'
@@ -130,7 +130,8 @@ export async function restoreBranch(branches: OpenBranches, name: string): Promi
  * drafts.
  */
 export async function renameBranch(branches: OpenBranches, name: string, to: string): Promise<void> {
-  await branches.work(name)
+  const work = await branches.work(name)
+  work.verifyNotMerging()
   verifyBranchName(to, await branchNames(branches))
   const words = `rename the branch ${visiblePath(name)} to ${visiblePath(to)}`
   await moveBranch(branches, name, to, { kind: 'rename branch', words })
@@ -144,7 +145,6 @@ export async function moveBranch(branches: OpenBranches, name: string, to: strin
   await branches.room.checkouts.settled()
   await work.locked(async held => {
     await verifyNoTurn(work)
-    work.verifyNotMerging()
     // Edits not written yet move, too; later ones follow, since the open branch is renamed.
     await held.collect()
     await held.writeDrafts()
@@ -158,29 +158,24 @@ export async function moveBranch(branches: OpenBranches, name: string, to: strin
 }
 
 /**
- * Follows a rename by another program, which has moved the ref, the configuration and the checkouts: the drafts and the
- * open files of the branch come along. It is an operation, as if it had been done here. `tip`: the branch's commit.
+ * Follows a rename by another program, which has moved the ref, the configuration and the checkouts: the drafts, the
+ * waiting merge and the open files of the branch come along. It is an operation, as if it had been done here. `tip`:
+ * the branch's commit.
  */
 export async function followRename(branches: OpenBranches, { from, to }: Renaming, tip: Oid): Promise<void> {
-  const { checkouts, objects, say } = branches.room
+  const { checkouts, say } = branches.room
   const operation = { kind: 'rename branch', words: `rename the branch ${visiblePath(from)} to ${visiblePath(to)}` }
   const heads = [
     { ref: headRef(from), from: tip, to: undefined },
     { ref: headRef(to), from: undefined, to: tip },
   ]
-  const draftsAt = async () => (await objects.info(draftsRef(from)))?.oid
-  if (branches.has(from) || (await draftsAt()) !== undefined) {
+  if (branches.has(from) || (await movesOfWork(branches.room, { from, to })).length > 0) {
     const work = await branches.work(from)
     await work.locked(async held => {
       await verifyNoTurn(work)
-      work.verifyNotMerging()
       await held.collect()
       await held.writeDrafts()
-      const drafts = await draftsAt()
-      const moves = [
-        { ref: draftsRef(from), from: drafts, to: undefined },
-        { ref: draftsRef(to), from: undefined, to: drafts },
-      ].filter(isMove)
+      const moves = await movesOfWork(branches.room, { from, to })
       const arrive = async () => branches.rename(held, to)
       await carryOutTransitions(branches.room, [{ moves, recorded: [...heads, ...moves], arrive }], operation)
     })

@@ -2,9 +2,9 @@
  * Renames a branch. A git transaction covers only refs, not the HEADs of the checkouts on the branch, nor its
  * configuration. So there are three steps, and the process may be killed after each:
  *
- * 1. In the operation's transaction: the branch exists under its new name, and its drafts only there. A ref below
- * `refs/forge/renaming/` marks the unfinished rename. If no checkout is on the branch, the old name is deleted in this
- * step.
+ * 1. In the operation's transaction: the branch exists under its new name, and its drafts and its waiting merge only
+ * there. A ref below `refs/forge/renaming/` marks the unfinished rename. If no checkout is on the branch, the old name
+ * is deleted in this step.
  * 2. The HEADs are moved to the new name, and the configuration is. Neither ever names a branch that does not exist.
  * 3. The old name is deleted, with the marker ref.
  *
@@ -13,11 +13,11 @@
 
 import { Failure } from '../../../core/failure.ts'
 import type { Checkout } from '../../../core/git/checkouts.ts'
-import { RefMoved } from '../../../core/git/refs.ts'
+import { type Move, RefMoved } from '../../../core/git/refs.ts'
 import { asText, fields, type Oid } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
-import { draftsRef, renamingRef } from '../refs.ts'
+import { draftsRef, mergingRef, renamingRef } from '../refs.ts'
 import { type BranchServices, isMove, type Transition } from './branch-work.ts'
 import { HEADS, headRef } from './branches.ts'
 import { moveOwnRefs } from './moving-refs.ts'
@@ -34,15 +34,11 @@ export async function renameTransition(
   // Waits for checkouts that still have to follow a save: they are recorded under the branch's old name.
   await checkouts.settled()
   await checkouts.verifyNotRebased(from)
-  const infos = await Promise.all([headRef(from), draftsRef(from), renamingRef(from)].map(ref => objects.info(ref)))
-  const [tip, drafts, begun] = infos.map(info => info?.oid)
+  const infos = await Promise.all([headRef(from), renamingRef(from)].map(ref => objects.info(ref)))
+  const [tip, begun] = infos.map(info => info?.oid)
   if (tip === undefined) throw new Failure(`There is no branch ${visiblePath(from)}.`)
   const gone = { ref: headRef(from), from: tip, to: undefined }
-  const made = [
-    { ref: headRef(to), from: undefined, to: tip },
-    { ref: draftsRef(from), from: drafts, to: undefined },
-    { ref: draftsRef(to), from: undefined, to: drafts },
-  ].filter(isMove)
+  const made = [{ ref: headRef(to), from: undefined, to: tip }, ...(await movesOfWork(room, { from, to }))]
   // While a checkout is on it, the old name is only verified, not deleted.
   const first = (await onBranch(room, from)).length === 0 ? gone : { ...gone, to: tip }
   return {
@@ -53,6 +49,18 @@ export async function renameTransition(
       arrive()
     },
   }
+}
+
+/** The moves of a branch's drafts and of its waiting merge to its new name. */
+export async function movesOfWork({ objects }: BranchServices, { from, to }: Renaming): Promise<Move[]> {
+  const moves = [draftsRef, mergingRef].map(async refOf => {
+    const oid = (await objects.info(refOf(from)))?.oid
+    return [
+      { ref: refOf(from), from: oid, to: undefined },
+      { ref: refOf(to), from: undefined, to: oid },
+    ]
+  })
+  return (await Promise.all(moves)).flat().filter(isMove)
 }
 
 /** Finishes the renames that were begun, by old name and commit. Failures are reported, not thrown. */

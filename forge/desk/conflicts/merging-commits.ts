@@ -73,6 +73,8 @@ const Body = v.object({
   /** The names of the two sides on the screen. */
   ours: v.string(),
   theirs: v.string(),
+  /** Whether our side has the name of the branch in which this waits, which is then shown as it is now. */
+  isOurs: v.optional(v.boolean()),
   oursCommit: v.string(),
   theirsCommit: v.string(),
   /** The branch's commit when the merge began. */

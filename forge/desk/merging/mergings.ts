@@ -147,7 +147,8 @@ export class Mergings {
   async #state({ name, merging }: BranchWork): Promise<State> {
     if (merging === undefined) throw new Failure(`Nothing waits in ${visiblePath(name)} to be merged.`)
     const state = await this.#read(merging)
-    if (state) return state
+    // The branch may have been renamed since.
+    if (state) return state.isOurs ? { ...state, ours: name } : state
     throw new Failure(`${visiblePath(mergingRef(name))} is no merge of the desk: delete it by git update-ref -d.`)
   }
 

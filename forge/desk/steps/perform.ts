@@ -149,7 +149,8 @@ export async function waitForPerson(
     objects.repository,
     {
       ...state,
-      ...{ ours: words.ours, theirs: words.theirs, oursCommit: ours, theirsCommit: theirs, from: head },
+      ...{ ours: words.ours, theirs: words.theirs, isOurs: words.ours === work.name },
+      ...{ oursCommit: ours, theirsCommit: theirs, from: head },
       ...{ rows, byGit, kept: carried?.kept ?? [] },
       by:
         carried?.by ??

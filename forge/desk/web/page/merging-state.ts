@@ -56,6 +56,15 @@ export class MergingState extends ServerValue<Merging | null> {
     keepText(this.#messageKey, message === undefined ? '' : `${this.#theirs}\n${message}`)
   }
 
+  /** Takes over what belongs to the merge of a branch that has been renamed. */
+  takeFrom(old: MergingState): void {
+    // The list of branches may not have the merge under the new name yet, which would forget the message.
+    const known = old.latest.peek()
+    if (known) this.take(known)
+    this.next = old.next
+    this.showsExplorer.value = old.showsExplorer.peek()
+  }
+
   /** The merge that waits, as soon as the server has answered; null if there is none. */
   async known(): Promise<Merging | null> {
     const { promise, resolve } = Promise.withResolvers<Merging | null>()

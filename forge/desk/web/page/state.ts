@@ -708,6 +708,7 @@ export class Page {
     }
     const tab = new Tab(this, now, this.#layoutOf(old), old)
     tab.followedTo = old.followedTo
+    tab.merging.takeFrom(old.merging)
     for (const pane of old.panes.peek()) {
       if (pane.kind === 'file') this.files.close(old.at, pane.path)
     }

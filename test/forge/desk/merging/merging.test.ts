@@ -424,6 +424,32 @@ test('while a merge waits the branch is not saved, renamed, deleted or merged in
   await ask(work, 'new file', { branch: 'topic', path: 'new.txt' })
 })
 
+test('a waiting merge goes with its branch where git branch -m renames it, and undo brings both back', async () => {
+  await using desk = await makePair(TWO, { bare: false })
+  const { work } = desk
+  await begin(desk)
+  await settleFirst(work, 'a.txt', 'settled\n')
+  const refs = () => desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/merging', 'refs/forge/drafts')
+  const refsOf = (name: string) => `refs/forge/drafts/${name}\nrefs/forge/merging/${name}`
+  await desk.git('branch', '-m', 'main', 'trunk')
+  await work.look()
+  expect(desk.news).toContainEqual({ say: 'renamed', branch: 'main', to: 'trunk' })
+  const known = (await work.describeBranches()).map(({ name, merging, drafts }) => [name, merging, drafts])
+  expect(known).toContainEqual(['trunk', 'merge', ['a.txt']])
+  expect(await refs()).toBe(refsOf('trunk'))
+  const waits = { kind: 'merge', ours: 'trunk', theirs: 'topic', files: [{ path: 'a.txt', left: 1, all: 2 }] }
+  expect(await work.mergings.in('trunk')).toMatchObject(waits)
+  await work.undo(undefined, 'trunk')
+  expect(await refs()).toBe(refsOf('main'))
+  expect(await work.mergings.in('main')).toMatchObject({ ...waits, ours: 'main' })
+  await work.redo()
+  expect(await refs()).toBe(refsOf('trunk'))
+  await desk.restart()
+  await ask(desk.work, 'take side', { branch: 'trunk', path: 'a.txt', side: 'theirs' })
+  expect((await ask(desk.work, 'finish merging', { branch: 'trunk' })).words).toBe('Merged topic into trunk.')
+  expect(await refs()).toBe('')
+})
+
 test('unsaved edits prevent a merge with conflicts, and nothing else', async () => {
   await using desk = await makePair(TWO)
   const { work } = desk

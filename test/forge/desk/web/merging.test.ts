@@ -357,6 +357,21 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('button', { name: 'Finish' }).waitFor()
   })
 
+  test('goes with its branch where git branch -m renames it, with the message', async () => {
+    await open(rebasingTemplate)
+    await row('claim.ts').click()
+    await conflict(1, 1).getByRole('button', { name: 'Theirs' }).click()
+    await page.getByLabel('Commit message').fill('Claim by shard, again')
+    await git(desk.path, 'config', 'core.logAllRefUpdates', 'true')
+    await git(desk.path, 'branch', '-m', BRANCH, 'renamed')
+    await page.getByRole('tab', { name: /renamed ?, merging/ }).waitFor()
+    await page.getByText('Commit 2 of 3: Claim by shard').waitFor()
+    await until(async () => (await page.getByLabel('Commit message').inputValue()) === 'Claim by shard, again')
+    await page.getByRole('button', { name: 'Finish this commit' }).click()
+    await page.getByText('Rebased renamed onto main.').first().waitFor()
+    expect(await git(desk.path, 'log', '--format=%s', 'main..renamed')).toBe('Last\nClaim by shard, again\nFirst')
+  })
+
   for (const [when, isReloaded] of [
     ['while the page is open', false],
     ['while the page is closed', true],
