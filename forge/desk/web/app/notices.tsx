@@ -332,5 +332,6 @@ function whatConflicts(page: Page, branch: string, paths: string[]): string {
   const more = paths.length > MAX_NAMED_FILES ? ` and ${paths.length - MAX_NAMED_FILES} more` : ''
   const rest = others > 0 ? ` ${plural(others, 'other draft merges cleanly', 'other drafts merge cleanly')}.` : ''
   const are = paths.length === 1 ? 'is in conflict: resolve it' : 'are in conflict: resolve them'
-  return `${first.join(', ')}${more} ${are}, then save. Nothing is overwritten until then.${rest}`
+  const end = page.branch(branch)?.merging ? 'finish' : 'save'
+  return `${first.join(', ')}${more} ${are}, then ${end}. Nothing is overwritten until then.${rest}`
 }

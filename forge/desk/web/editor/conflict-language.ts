@@ -40,26 +40,29 @@ export function coloursAroundConflicts(path: string, mark: number): Extension {
 export function aroundConflicts({ data, parser, name }: Language, mark: number): Language {
   const createParse: Parser['createParse'] = (input, fragments, ranges) => {
     const outside = outsideConflicts(input.read(0, input.length), mark)
-    if (outside.length === 1) return parser.createParse(input, fragments, ranges)
+    const [first] = outside
+    const isWhole = outside.length === 1 && first?.from === 0 && first.to === input.length
+    if (isWhole) return parser.createParse(input, fragments, ranges)
     // No fragment of an earlier parse is reused, since it may belong to other ranges.
-    return fromBeginning(parser.createParse(input, [], outside), outside[0]?.from ?? 0)
+    return ofWholeText(parser.createParse(input, [], outside), first?.from ?? 0, input.length)
   }
   const around: Parser = Object.create(parser, { createParse: { value: createParse } })
   return new Language(data, around, [], name)
 }
 
 /**
- * Wraps a parse of several ranges: its tree would begin at `offset`, where the first range begins; the wrapped one
- * begins at 0.
+ * Wraps a parse of several ranges: its tree would begin at `offset`, where the first range begins, and end with the
+ * last one. The wrapped one is as long as the text (`end`): with a shorter tree, the editor keeps the colours of the
+ * tree before.
  */
-function fromBeginning(parse: PartialParse, offset: number): PartialParse {
-  if (offset === 0) return parse
+function ofWholeText(parse: PartialParse, offset: number, end: number): PartialParse {
   return {
     advance: () => {
       const tree = parse.advance()
       if (!tree) return null
       const positions = tree.positions.map(position => position + offset)
-      return new Tree(tree.type, tree.children, positions, tree.length + offset, tree.propValues)
+      const length = parse.stoppedAt === null ? end : tree.length + offset
+      return new Tree(tree.type, tree.children, positions, length, tree.propValues)
     },
     get parsedPos() {
       return parse.parsedPos

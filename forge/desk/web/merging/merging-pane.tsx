@@ -7,7 +7,16 @@ import type { ConflictFile, MergingFile } from '../../contract/merging.ts'
 import { AskButton } from '../editor/conflict-box.tsx'
 import { conflictExtension } from '../editor/conflict-editor.ts'
 import type { OpenFile } from '../editor/open-file.ts'
-import { BASES, canAskAi, isAtWork, isInConflict, isMerging, mergingFile } from '../page/branch-facts.ts'
+import {
+  BASES,
+  branchOf,
+  canAskAi,
+  conflictsIn,
+  isAtWork,
+  isInConflict,
+  isMerging,
+  mergingFile,
+} from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { ImageFigure } from '../ui/blob-image.tsx'
@@ -43,6 +52,9 @@ export function useMergingFile(tab: Tab, path: string): MergingFile | undefined 
 /** The kind of a file that changed without a conflict. */
 const NO_CONFLICT = 'no conflict'
 
+/** The sides of a file whose draft is in conflict with what waits in the branch. */
+const CLASHING = { ours: 'your draft', theirs: 'what waits here' }
+
 /** Shows the conflicts of a text in its editor. */
 export function useConflicts({ tab, file }: Props, known: MergingFile | undefined): void {
   const page = usePage()
@@ -51,12 +63,15 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   const shown = file.file.value
   const mark = sides?.mark
   const canAsk = canAskAi(page, tab)
+  const branch = branchOf(tab)
+  const isClash = branch !== undefined && isMerging(page, tab) && conflictsIn(page, branch).includes(file.path)
   useLayoutEffect(() => {
     if (!known || !sides || mark === undefined || !merging || shown?.kind !== 'text') {
       file.extend('', () => [])
       return
     }
-    const { ours, theirs, oursCommit, theirsCommit } = merging
+    const { oursCommit, theirsCommit } = merging
+    const { ours, theirs } = isClash ? CLASHING : merging
     const isOfDrafts = merging.kind === 'drafts'
     const marked = isOfDrafts ? sides.marked : shown.saved
     const key = JSON.stringify([mark, ours, theirs, oursCommit, theirsCommit, known.by, canAsk, marked])
@@ -73,7 +88,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
         onCount: () => tab.merging.touch(),
       }),
     )
-  }, [page, tab, file, known?.by, sides, mark, merging?.oursCommit, merging?.theirsCommit, canAsk, shown])
+  }, [page, tab, file, known?.by, sides, mark, merging?.oursCommit, merging?.theirsCommit, canAsk, isClash, shown])
   const { length: left } = file.conflicts.value.open
   const isKnown = known !== undefined
   useEffect(() => {

@@ -168,6 +168,24 @@ test('what is code of a text with conflicts is all but the marks, the base and t
   expect(codeOf('no conflict\n')).toBe('no conflict\n')
 })
 
+test('the marks of a conflict are no heading, also where it is all of a text', () => {
+  for (const [ours, theirs] of [
+    ['', 'theirs\n'],
+    ['ours\n', ''],
+    ['', ''],
+  ] as const)
+    for (const rest of ['', 'rest\n']) {
+      const tree = aroundConflicts(markdown().language, 7).parser.parse(`${marked(ours, 'base\n', theirs)}${rest}`)
+      expect(tree.toString()).not.toContain('Heading')
+    }
+})
+
+test('the tree around a conflict at the end of a text is that of the whole text, so that no older colours stay', () => {
+  const text = `plain\n${marked('ours\n', 'base\n', 'theirs\n')}`
+  const tree = aroundConflicts(markdown().language, 7).parser.parse(text)
+  expect([tree.length, tree.toString()]).toEqual([text.length, 'Document(Paragraph)'])
+})
+
 describe('behind a conflict at the beginning of a file the text is read as in a file without one', () => {
   const conflict = '<<<<<<< a\nours and more\n||||||| base\n=======\ntheirs\n>>>>>>> b\n'
   const cases = [

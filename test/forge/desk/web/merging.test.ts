@@ -557,6 +557,20 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByText('upstream-2.14 does not have the file, and does not get it when you finish.').waitFor()
   })
 
+  test('names the sides of a draft that does not fit what is resolved in it', async () => {
+    await openDesk()
+    await settled(desk, POSTGRES, 'resolved\n')
+    await using window = await desk.desk.window()
+    await window.ask({ ask: 'abort merging', branch: BRANCH })
+    await settled(desk, POSTGRES, 'typed meanwhile\n')
+    await window.ask({ ask: 'undo', branch: BRANCH })
+    page = await openPage(browser.context, desk)
+    await page.getByText(/postgres.ts is in conflict: resolve it, then finish/).waitFor()
+    await row('postgres.ts').click()
+    await page.getByRole('region', { name: 'Ours, your draft', exact: true }).waitFor()
+    await page.getByRole('region', { name: 'Theirs, what waits here', exact: true }).waitFor()
+  })
+
   test('asks the AI for one conflict or for all', async () => {
     await open()
     await row('postgres.ts').click()
