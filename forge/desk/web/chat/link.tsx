@@ -7,10 +7,10 @@ import { useContext } from 'preact/hooks'
 import { copy } from '../page/actions.ts'
 import { type Page, usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
-import { targetOf } from '../ui/links.ts'
+import { fragmentOf, targetOf } from '../ui/links.ts'
 import { toName } from '../ui/names.ts'
 import { readableProse } from '../ui/prose.ts'
-import { fromTop, MarkdownPlaceContext } from './markdown-place.ts'
+import { fromTop, type MarkdownPlace, MarkdownPlaceContext } from './markdown-place.ts'
 
 /** Whether the content is within a link. */
 export const InLinkContext = createContext(false)
@@ -27,24 +27,26 @@ export function Link({ href, isOfImages = false, children }: LinkProps) {
   const place = useContext(MarkdownPlaceContext)
   const from = fromTop(href, place)
   const target = targetOf(from)
+  const isHeading = place !== undefined && isOwnHeading(href)
+  const kind = isHeading ? 'heading' : target.kind
   const address = readableProse(target.kind === 'page' ? target.address : href)
   const hasWords = isOfImages || (Array.isArray(children) && children.length > 0 && !isTheAddress(children, href))
   // In an answer of a model, each address is seen before it is opened: it could carry data.
-  const hidesAddress = hasWords && (target.kind === 'file' || (isOfImages && place && target.kind === 'page'))
-  const follow = () => open(page, from)
+  const hidesAddress = hasWords && (kind === 'file' || kind === 'heading' || (isOfImages && place && kind === 'page'))
+  const follow = () => open(page, from, place)
   return (
     // biome-ignore lint/a11y/useSemanticElements: see above why it is no <a href>
     <span
       role="link"
       tabIndex={0}
-      class={`link ${target.kind}`}
+      class={`link ${kind}`}
       title={address}
       onClick={follow}
       onKeyDown={event => {
         if (event.key === 'Enter') follow()
       }}
     >
-      {target.kind === 'other' ? <Icon name="warning" size="xs" /> : null}
+      {kind === 'other' ? <Icon name="warning" size="xs" /> : null}
       {hasWords ? (
         <InLinkContext.Provider value={true}>
           <span class="link-words">{children}</span>
@@ -64,8 +66,15 @@ function isTheAddress(children: ComponentChildren[], href: string): boolean {
   return token?.text === href
 }
 
-function open(page: Page, href: string): void {
+const isOwnHeading = (href: string): boolean => href.trim().startsWith('#')
+
+function open(page: Page, href: string, place: MarkdownPlace | undefined): void {
   const target = targetOf(href)
+  const fragment = fragmentOf(href)
+  if (place && fragment !== undefined && (target.kind === 'file' || isOwnHeading(href))) {
+    place.goTo(fragment, target.kind === 'file' ? toName(target.path) : undefined)
+    return
+  }
   if (target.kind === 'page') {
     window.open(target.address, '_blank', 'noopener,noreferrer')
     return

@@ -6,6 +6,10 @@ export interface MarkdownPlace {
   folder: string
   /** The component that shows an image of the repository. `path`: a byte string. */
   Image: ComponentType<{ path: string; alt: string }>
+  /** Shows a heading of the file, or of the Markdown file at a path (a byte string), by the slug in a link. */
+  goTo: (slug: string, path?: string) => void
+  /** Whether a long text is shown whole, without a button for its middle. */
+  isWhole: boolean
 }
 
 /**

@@ -5,9 +5,10 @@
 import type { Token, Tokens } from 'marked'
 import type { ComponentChildren } from 'preact'
 import { useContext, useMemo, useRef } from 'preact/hooks'
+import { slugOf } from '../ui/heading-slugs.ts'
 import { Icon } from '../ui/icons.tsx'
 import { targetOf } from '../ui/links.ts'
-import { type Block, inlineTokens, MarkdownBlocks } from '../ui/markdown-blocks.ts'
+import { type Block, type Definitions, inlineTokens, isDefinition, MarkdownBlocks } from '../ui/markdown-blocks.ts'
 import { toName } from '../ui/names.ts'
 import { readableProse, withEntities } from '../ui/prose.ts'
 import { plural } from '../ui/times.ts'
@@ -26,17 +27,19 @@ const MAX_TABLE_ROWS = 400
 /** Shows Markdown. `isLive`: more text may follow. */
 export function Markdown({ text, isLive = false }: { text: string; isLive?: boolean }) {
   const reader = useRef<MarkdownBlocks | undefined>(undefined)
-  const blocks = useMemo(() => {
+  const { blocks, definitions } = useMemo(() => {
     reader.current ??= new MarkdownBlocks()
-    return reader.current.read(readableProse(text))
+    const read = reader.current.read(readableProse(text))
+    return { blocks: read, definitions: reader.current.definitions }
   }, [text])
+  const place = useContext(MarkdownPlaceContext)
   const head = countOf(blocks, FIRST_SHOWN)
   const from = blocks.length - countOf(blocks.toReversed(), LAST_SHOWN)
   const between = from - head
   const { isShown, show } = useShown()
-  const isCut = between > 0 && !isShown
+  const isCut = between > 0 && !isShown && !place?.isWhole
   const entry = (block: Block, index: number) => (
-    <BlockOf key={index} block={block} isLive={isLive && index === blocks.length - 1} />
+    <BlockOf key={index} block={block} definitions={definitions} isLive={isLive && index === blocks.length - 1} />
   )
   const look = `prose ${isLive ? 'live' : ''}`
   if (!isCut) return <div class={look}>{blocks.map(entry)}</div>
@@ -62,11 +65,12 @@ function countOf(blocks: readonly Block[], room: { blocks: number; characters: n
 }
 
 /** Renders a block once for its source: the same node is returned afterwards, so that it is not compared again. */
-function BlockOf({ block, isLive }: { block: Block; isLive: boolean }) {
+function BlockOf({ block, definitions, isLive }: { block: Block; definitions: Definitions; isLive: boolean }) {
+  const canRefer = block.raw.includes('[')
   return useMemo(() => {
-    const token = inlineTokens(block)
+    const token = inlineTokens(block, definitions)
     return token ? <BlockToken token={token} depth={0} isLive={isLive} /> : null
-  }, [block, isLive])
+  }, [block, canRefer && definitions, isLive])
 }
 
 interface BlockProps {
@@ -79,11 +83,16 @@ function BlockToken({ token, depth, isLive = false }: BlockProps) {
   if (depth > MAX_DEPTH) return <p class="as-written">{token.raw}</p>
   switch (token.type) {
     case 'space':
-    case 'def':
     case 'checkbox':
       return null
     case 'heading':
-      return <Heading depth={token.depth}>{inline(token.tokens, depth)}</Heading>
+      return (
+        <Heading depth={token.depth} tokens={token.tokens ?? []}>
+          {inline(token.tokens, depth)}
+        </Heading>
+      )
+    case 'def':
+      return isDefinition(token) ? null : <p dir="auto">{withEntities(token.raw)}</p>
     case 'paragraph':
       return <p dir="auto">{inline(token.tokens, depth)}</p>
     case 'text':
@@ -109,11 +118,17 @@ function blocksIn(tokens: Token[] | undefined, depth: number): ComponentChildren
   return (tokens ?? []).map((token, index) => <BlockToken key={index} token={token} depth={depth + 1} />)
 }
 
-/** Headings of an answer are below the levels of the page's own. */
-function Heading({ depth, children }: { depth: number; children: ComponentChildren }) {
-  if (depth <= 1) return <h3 dir="auto">{children}</h3>
-  if (depth === 2) return <h4 dir="auto">{children}</h4>
-  return <h5 dir="auto">{children}</h5>
+/** The levels of headings are below those of the page's own. */
+function Heading({ depth, tokens, children }: { depth: number; tokens: Token[]; children: ComponentChildren }) {
+  const place = useContext(MarkdownPlaceContext)
+  // Links of a file lead to its headings and focus them, so that the keyboard goes on from there.
+  const target = place && { 'data-slug': slugOf(tokens), tabIndex: -1 }
+  const Level = depth <= 1 ? 'h3' : depth === 2 ? 'h4' : 'h5'
+  return (
+    <Level dir="auto" {...target}>
+      {children}
+    </Level>
+  )
 }
 
 function List({ list, depth }: { list: Tokens.List; depth: number }) {

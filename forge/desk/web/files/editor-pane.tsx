@@ -341,7 +341,7 @@ function TextWithPreview({ tab, file, isActive }: ShownFileProps) {
   return (
     <div class={isPreviewed ? 'beside' : 'alone'}>
       <TextEditor tab={tab} file={file} isActive={isActive} />
-      {isPreviewed ? <LazyPreview file={file} kind={kind} /> : null}
+      {isPreviewed ? <LazyPreview tab={tab} file={file} kind={kind} /> : null}
     </div>
   )
 }
@@ -349,13 +349,13 @@ function TextWithPreview({ tab, file, isActive }: ShownFileProps) {
 type PreviewModule = typeof import('../preview/preview.tsx')
 
 /** The preview's code is loaded when the first one is shown. */
-function LazyPreview({ file, kind }: { file: OpenFile; kind: PreviewKind }) {
+function LazyPreview({ tab, file, kind }: { tab: Tab; file: OpenFile; kind: PreviewKind }) {
   const [loaded, setLoaded] = useState<PreviewModule | 'failed' | undefined>(undefined)
   useEffect(() => {
     import('../preview/preview.tsx').then(setLoaded, () => setLoaded('failed'))
   }, [])
   if (loaded === 'failed') return <p class="preview meta">The preview could not be loaded: reload the page.</p>
-  return loaded ? <loaded.Preview file={file} kind={kind} /> : <div class="preview" />
+  return loaded ? <loaded.Preview tab={tab} file={file} kind={kind} /> : <div class="preview" />
 }
 
 /** A file that does not exist, or that a draft deletes. */

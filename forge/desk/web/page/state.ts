@@ -69,6 +69,8 @@ export class Tab {
   /** The path of the file in the preview tab, which the next file opened by a single click replaces. */
   readonly previewed: Signal<string | undefined>
   readonly active: Signal<string>
+  /** The heading that the preview of a Markdown file is to show, as a link has asked for it. */
+  readonly headingWanted = signal<{ path: string; slug: string } | undefined>(undefined)
   /** The scroll position and cursor of each file in the last session, or when its tab was closed with its draft. */
   readonly positions: Map<string, Position>
   /** Increases when the editor should get the focus. */

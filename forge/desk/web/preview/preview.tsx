@@ -3,19 +3,20 @@
  * repository are loaded, and none of it is used as HTML.
  */
 import type { ComponentChildren } from 'preact'
-import { useEffect, useMemo, useState } from 'preact/hooks'
+import { useCallback, useEffect, useLayoutEffect, useMemo, useRef, useState } from 'preact/hooks'
 import type { At } from '../../contract/values.ts'
 import { CodeBlock } from '../chat/code-block.tsx'
 import { Markdown } from '../chat/markdown.tsx'
 import { MarkdownPlaceContext } from '../chat/markdown-place.ts'
 import { textWithOurs } from '../editor/conflict-editor.ts'
 import type { OpenFile } from '../editor/open-file.ts'
-import { usePage } from '../page/state.ts'
+import { type Tab, usePage } from '../page/state.ts'
 import { BlobImage } from '../ui/blob-image.tsx'
-import { folderOf, visible } from '../ui/names.ts'
+import { headingOf } from '../ui/heading-slugs.ts'
+import { baseName, folderOf, readable, visible } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { MAX_COLUMNS, tableOf } from './csv.ts'
-import type { PreviewKind } from './kinds.ts'
+import { type PreviewKind, previewKindOf } from './kinds.ts'
 import { notebookOf, type ShownCell, type ShownOutput } from './notebook.ts'
 import { whyNotShown } from './svg.ts'
 
@@ -24,19 +25,21 @@ const FOLLOW_DELAY_MS = 150
 /** Of a longer text, only the beginning is shown. */
 const MAX_PREVIEWED_CHARS = 500_000
 
-export function Preview({ file, kind }: { file: OpenFile; kind: PreviewKind }) {
+export function Preview({ tab, file, kind }: { tab: Tab; file: OpenFile; kind: PreviewKind }) {
   const text = useText(file)
   const { at, path } = file
   const conflicts = file.conflicts.value.open.length
-  const place = useMemo(() => {
-    const folder = folderOf(path).replace(/\/$/, '')
-    return { folder, Image: (image: { path: string; alt: string }) => <RepositoryImage at={at} {...image} /> }
-  }, [at, path])
+  const { section, goTo, isWhole } = useHeadings(tab, path, text)
+  const Image = useMemo(() => (image: { path: string; alt: string }) => <RepositoryImage at={at} {...image} />, [at])
+  const place = useMemo(
+    () => ({ folder: folderOf(path).replace(/\/$/, ''), Image, goTo, isWhole }),
+    [path, Image, goTo, isWhole],
+  )
   const shown = text.slice(0, MAX_PREVIEWED_CHARS)
   return (
     // A preview scrolls.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: the keyboard must be able to focus what scrolls
-    <section class={`preview ${kind}`} aria-label="Preview" tabIndex={0}>
+    <section ref={section} class={`preview ${kind}`} aria-label="Preview" tabIndex={0}>
       {conflicts > 0 ? (
         <p class="meta in-conflicts">Our side of {conflicts === 1 ? 'the conflict' : `${conflicts} conflicts`}.</p>
       ) : null}
@@ -48,6 +51,60 @@ export function Preview({ file, kind }: { file: OpenFile; kind: PreviewKind }) {
       ) : null}
     </section>
   )
+}
+
+/** Shows the headings that links lead to, in this file and in other ones. `text`: the shown text. */
+function useHeadings(tab: Tab, path: string, text: string) {
+  const page = usePage()
+  const section = useRef<HTMLElement>(null)
+  const [isWhole, setWhole] = useState(false)
+  const { headingWanted } = tab
+  const fromOutside = headingWanted.value?.path === path ? headingWanted.value.slug : undefined
+  const [fromInside, setFromInside] = useState<string | undefined>(undefined)
+  const wanted = fromInside ?? fromOutside
+  const goTo = useCallback(
+    (slug: string, other = path) => {
+      if (other === path) {
+        setFromInside(slug)
+        return
+      }
+      if (previewKindOf(other) !== 'markdown') {
+        tab.edit(other)
+        return
+      }
+      headingWanted.value = { path: other, slug }
+      // The focus goes to the heading, not to the editor.
+      tab.show({ kind: 'file', path: other })
+      tab.keepOpen(other)
+    },
+    [tab, path],
+  )
+  useLayoutEffect(() => {
+    if (wanted === undefined || text === '' || !section.current) return
+    // All headings are needed to count those of the same text.
+    if (!isWhole) {
+      setWhole(true)
+      return
+    }
+    if (fromOutside !== undefined) headingWanted.value = undefined
+    setFromInside(undefined)
+    if (showHeading(section.current, wanted)) return
+    page.tell({ topic: 'heading', title: `${readable(baseName(path))} has no heading #${readable(wanted)}` }, 'info')
+  }, [wanted, text, isWhole])
+  return { section, goTo, isWhole }
+}
+
+/** Scrolls a preview to a heading and focuses it; `#` and `#top` lead to the beginning. Returns whether it is there. */
+function showHeading(preview: HTMLElement, slug: string): boolean {
+  const headings = [...preview.querySelectorAll<HTMLElement>('[data-slug]')]
+  const slugs = headings.map(heading => heading.getAttribute('data-slug') ?? '')
+  const found = headings[headingOf(slug, slugs)]
+  const isTop = found === undefined && /^(top)?$/i.test(slug)
+  if (found) preview.scrollTop += found.getBoundingClientRect().top - preview.getBoundingClientRect().top
+  else if (isTop) preview.scrollTop = 0
+  const target = found ?? preview
+  target.focus({ preventScroll: true })
+  return found !== undefined || isTop
 }
 
 /** The file's text, updated {@link FOLLOW_DELAY_MS} after the last edit; of open conflicts, it has our side. */

@@ -23,6 +23,12 @@ export function targetOf(href: string): Target {
   return { kind: 'page', address: url.href }
 }
 
+/** The part of an address behind #: a heading of a Markdown file. Undefined if there is none. */
+export function fragmentOf(href: string): string | undefined {
+  const at = href.indexOf('#')
+  return at < 0 ? undefined : decoded(href.slice(at + 1).trim())
+}
+
 function fileOf(address: string): Target {
   const [written = ''] = address.replace(/^\.?\//, '').split(/[#?]/)
   const path = decoded(written)

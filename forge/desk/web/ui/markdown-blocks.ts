@@ -2,14 +2,19 @@
  * The blocks of a Markdown text that grows: finished blocks are parsed once. No HTML is produced: markup that looks
  * like HTML is shown as text, like all output of a model.
  */
-import { Lexer, type Token, type TokensList } from 'marked'
+import { Lexer, type Token, type Tokens, type TokensList } from 'marked'
 import { isDeepMarkdown } from './nesting.ts'
 
 export interface Block {
   /** The source: blocks with the same source are equal. */
   raw: string
   token: Token
+  /** What the block defines for links and images elsewhere in the text, as `[label]: address`. */
+  definitions: readonly Tokens.Def[]
 }
+
+/** What links and images refer to by labels, as in `[text][label]`: the addresses by label. */
+export type Definitions = TokensList['links']
 
 /** The last blocks may still change: a following line can join two lists or turn a line into a table. */
 const UNSETTLED = 2
@@ -30,6 +35,10 @@ const CUTTABLE: ReadonlySet<string> = new Set(['list', 'paragraph', 'blockquote'
  * its piece.
  */
 const PIECE = 8_000
+/**
+ * A definition with a longer address (in characters) is ignored: few characters of the text can refer to it many times.
+ */
+const MAX_DEFINED_ADDRESS = 1_000
 
 export class MarkdownBlocks {
   #text = ''
@@ -37,6 +46,12 @@ export class MarkdownBlocks {
   /** The length of the settled blocks (those that more text can't change), in characters. */
   #length = 0
   #blocks: Block[] = []
+  #definitions: Definitions = Object.create(null)
+
+  /** The definitions in the text; the same object as long as they are equal. */
+  get definitions(): Definitions {
+    return this.#definitions
+  }
 
   /** The blocks of a text. If it continues the previous text, all blocks but the last ones stay the same objects. */
   read(text: string): readonly Block[] {
@@ -51,7 +66,9 @@ export class MarkdownBlocks {
       end += Math.max(PIECE, end - this.#length)
     }
     this.#readTo(text)
-    return this.#blocks.filter(({ token }) => token.type !== 'space' && token.type !== 'def')
+    const definitions = definitionsOf(this.#blocks)
+    if (!isEqual(definitions, this.#definitions)) this.#definitions = definitions
+    return this.#blocks.filter(({ token }) => token.type !== 'space' && !isDefinition(token))
   }
 
   #readTo(text: string): void {
@@ -72,10 +89,9 @@ export class MarkdownBlocks {
     const [first, ...others] = fresh.slice(count)
     const isLong = first !== undefined && places.length === 1 && first.raw.length > LONG_BLOCK
     if (!isLong || !CUTTABLE.has(first.token.type)) return
-    const { token } = first
     const cut = cutIn(first.raw)
-    if (cut === 0 || !this.#keep({ raw: first.raw.slice(0, cut), token })) return
-    this.#blocks = [...this.#settled, { raw: first.raw.slice(cut), token }, ...others]
+    if (cut === 0 || !this.#keep({ ...first, raw: first.raw.slice(0, cut) })) return
+    this.#blocks = [...this.#settled, { ...first, raw: first.raw.slice(cut) }, ...others]
   }
 
   /**
@@ -108,22 +124,51 @@ function blocksOf(text: string): Block[] {
   // Parsing it would take too long.
   if (isDeepMarkdown(text)) return [asWritten(text)]
   try {
-    return new Lexer({ gfm: true }).blockTokens(text, []).map(token => ({ raw: token.raw, token }))
+    return new Lexer({ gfm: true }).blockTokens(text, []).map(blockOf)
   } catch {
     return [asWritten(text)]
   }
 }
 
+const blockOf = (token: Token): Block => ({ raw: token.raw, token, definitions: definitionsIn(token) })
+
 function asWritten(text: string): Block {
-  return { raw: text, token: { type: 'html', raw: text, text, block: true } as Token }
+  return blockOf({ type: 'html', raw: text, text, block: true } as Token)
 }
 
-/** The inline tokens of one block. */
-export function inlineTokens(block: Block): Token | undefined {
+/** Whether a token defines an address and shows nothing. GitHub's footnotes, `[^1]: word`, are no definitions. */
+export const isDefinition = (token: Token): token is Tokens.Def => token.type === 'def' && !token.tag.startsWith('^')
+
+/** The definitions in a block, also those in its quotes and lists. */
+function definitionsIn(token: Token): Tokens.Def[] {
+  if (isDefinition(token)) return token.href.length > MAX_DEFINED_ADDRESS ? [] : [token]
+  if (token.type === 'blockquote') return (token.tokens ?? []).flatMap(definitionsIn)
+  if (token.type === 'list') return token.items.flatMap((item: Tokens.ListItem) => item.tokens.flatMap(definitionsIn))
+  return []
+}
+
+/** The definitions of a text; the first one of a label counts. */
+function definitionsOf(blocks: readonly Block[]): Definitions {
+  const found: Definitions = Object.create(null)
+  for (const { definitions } of blocks) for (const { tag, href, title } of definitions) found[tag] ??= { href, title }
+  return found
+}
+
+function isEqual(one: Definitions, other: Definitions): boolean {
+  const labels = Object.keys(one)
+  if (labels.length !== Object.keys(other).length) return false
+  return labels.every(label => one[label]?.href === other[label]?.href)
+}
+
+/** The inline tokens of one block. `definitions`: those of the whole text. */
+export function inlineTokens(block: Block, definitions: Definitions): Token | undefined {
   if (block.token.type === 'code' || block.token.type === 'html') return block.token
   if (block.raw.length >= MAX_BLOCK_LENGTH) return asWritten(block.raw).token
   try {
-    const tokens: TokensList = Lexer.lex(block.raw, { gfm: true })
+    const lexer = new Lexer({ gfm: true })
+    // The lexer would add the block's own definitions, which are among the text's already unless they are ignored.
+    lexer.tokens.links = new Proxy(definitions, { set: () => true })
+    const tokens = lexer.lex(block.raw)
     return tokens.find(({ type }) => type !== 'space')
   } catch {
     return asWritten(block.raw).token

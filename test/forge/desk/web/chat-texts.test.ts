@@ -1,8 +1,9 @@
 /** Text in the conversation: links, figures, invisible characters, and Markdown that arrives in pieces. */
 import { describe, expect, test } from 'bun:test'
 import { cacheShare, clock, duration, money, tokens } from '../../../../forge/desk/web/ui/figures.ts'
-import { targetOf } from '../../../../forge/desk/web/ui/links.ts'
-import { MarkdownBlocks } from '../../../../forge/desk/web/ui/markdown-blocks.ts'
+import { headingOf, slugOf } from '../../../../forge/desk/web/ui/heading-slugs.ts'
+import { fragmentOf, targetOf } from '../../../../forge/desk/web/ui/links.ts'
+import { inlineTokens, MarkdownBlocks } from '../../../../forge/desk/web/ui/markdown-blocks.ts'
 import { isTooDeepToColour } from '../../../../forge/desk/web/ui/nesting.ts'
 import { readableProse, withEntities } from '../../../../forge/desk/web/ui/prose.ts'
 import { RICH_ANSWER } from './conversation-scene.ts'
@@ -46,6 +47,28 @@ describe('a link leads', () => {
   ])('to a file: %s', (href, path) => {
     expect(targetOf(href)).toEqual({ kind: 'file', path })
   })
+})
+
+test.each([
+  ['# Getting started!', 'getting-started'],
+  ['## The `--flag`, a **bold** [link](x.md) and ![an image](y.png)', 'the---flag-a-bold-link-and-'],
+  ['Über *uns* &amp; 数字_1\n===', 'über-uns--数字_1'],
+  ['# What’s new in v1.2?', 'whats-new-in-v12'],
+  ['# :rocket: Start', 'rocket-start'],
+])('the heading %j has the slug %s', (markdown, slug) => {
+  const [block] = new MarkdownBlocks().read(markdown)
+  const token = block && inlineTokens(block, {})
+  expect(token?.type === 'heading' && slugOf(token.tokens ?? [])).toBe(slug)
+})
+
+test('a link leads to one of several headings with the same text by a number', () => {
+  const slugs = ['a', 'a', 'a-1', 'a', '']
+  expect(['a', 'A-1', 'a-1-1', 'a-2', 'a-3', '', 'b'].map(wanted => headingOf(wanted, slugs))).toEqual([
+    0, 1, 2, 3, -1, 4, -1,
+  ])
+  const many = Array.from({ length: 20_000 }, () => 'a')
+  expect(headingOf('a-19999', many)).toBe(19_999)
+  expect(['a.md', '#', 'a.md#b%20c', '#%'].map(fragmentOf)).toEqual([undefined, '', 'b c', '%'])
 })
 
 test('what can not be seen is told, colours of a terminal go, and scripts that need joiners keep them', () => {
@@ -116,6 +139,36 @@ describe('markdown in pieces', () => {
     expect(isTooDeepToColour(`${'-    '.repeat(99)}x`)).toBe(false)
     expect(['- ', '1. ', '> ', '>', '[', '{'].filter(sign => isTooDeepToColour(sign.repeat(2_000)))).toHaveLength(6)
     expect(performance.now() - began).toBeLessThan(2_000)
+  })
+
+  test('knows the definitions, of which the first counts, and keeps the object while they are equal', () => {
+    const reader = new MarkdownBlocks()
+    const parts = [
+      '[a] and [b][]\n\n',
+      '> [A]: one\n\n',
+      '[a]: two\n',
+      '[^1]: note\n',
+      `[c]: ${'x'.repeat(2_000)}\n\n`,
+      'End',
+    ]
+    let text = ''
+    const seen = parts.map(part => {
+      text += part
+      reader.read(text)
+      return reader.definitions
+    })
+    expect(Object.entries(reader.definitions)).toEqual([['a', { href: 'one', title: undefined }]])
+    expect(new Set(seen).size).toBe(2)
+    const [first] = reader.read(text)
+    const paragraph = first && inlineTokens(first, reader.definitions)
+    const tokens = paragraph?.type === 'paragraph' ? paragraph.tokens : []
+    expect(tokens?.map(({ type, raw }) => [type, raw])).toEqual([
+      ['link', '[a]'],
+      ['text', ' and [b][]'],
+    ])
+    // A block's own definitions, which are ignored as too long, are not added to the others.
+    for (const block of reader.read(`${text}\n\n- [d]: ${'x'.repeat(2_000)}`)) inlineTokens(block, reader.definitions)
+    expect(Object.keys(reader.definitions)).toEqual(['a'])
   })
 
   test('loses no character of a long text', () => {

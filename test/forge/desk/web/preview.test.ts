@@ -33,6 +33,38 @@ const MARKDOWN = `# Title
 ${'| 1 | 2 |\n'.repeat(1_000)}
 `
 
+/** A long text with a table of contents, and with definitions at its end. */
+const README = `# Tern [![Version][badge]][Package]
+
+- [Installation](#installation)
+- [The \`second\` example](#example-1)
+- [Notes of the other page](other.md#notes)
+- [Nothing](#nothing)
+
+[Docs][], [guide] and ![own][logo], but [unknown] and [ ] and [^1] as they are.
+
+## Installation
+
+${'A paragraph.\n\n'.repeat(300)}
+
+## Example
+
+${'A paragraph.\n\n'.repeat(300)}
+
+## Example
+
+[Back](#)
+
+> [docs]: https://docs.example/start
+> [DOCS]: https://docs.example/other
+
+[guide]: other.md#notes "The guide"
+[logo]: ../logo.gif
+[badge]: https://elsewhere.example/version.svg
+[package]: <https://index.example/tern>
+[^1]: footnote
+`
+
 const SVG = `<svg ${XMLNS} width="40" height="40" onload="${RUN}">
 <script>${RUN}</script>
 <style>@import url(https://elsewhere.example/a.css); rect { fill: url(https://elsewhere.example/b.svg#x) }</style>
@@ -226,6 +258,8 @@ const HEAVY: Record<string, string> = {
   'steps.md': Array.from({ length: 1_000 }, (_, depth) => `${' '.repeat(depth * 2)}- a`).join('\n'),
   'line.md': `${'word *it* [a](b) '.repeat(60_000)}\n`,
   'brackets.md': `${'[a]('.repeat(100_000)}\n`,
+  'references.md': `${`${'[a] [*b][c] '.repeat(400)}\n\n`.repeat(100)}[a]: b\n[b]: ${'c'.repeat(300_000)}\n`,
+  'definitions.md': Array.from({ length: 10_000 }, (_, at) => `[${at}]\n\n[${at}]: ${at}\n\n`).join(''),
   'wide.csv': `${'x,'.repeat(1_000_000)}\n`,
   'grid.csv': `${'1234567,'.repeat(100)}\n`.repeat(1_000),
   'signs.csv': `${`a${'\u0301\u0323'.repeat(400)},`.repeat(50)}\n`.repeat(10),
@@ -248,7 +282,8 @@ const MAX_WORK_MS = 6_000
 const template = templateOf(async path => {
   const files = {
     'docs/page.md': MARKDOWN,
-    'docs/other.md': 'The other page\n',
+    'docs/other.md': `The other page\n\n${'A paragraph.\n\n'.repeat(200)}## Notes\n\nThe notes\n`,
+    'docs/readme.md': README,
     'docs/drawn.svg': SVG,
     'docs/bomb.svg': BOMB,
     'docs/entity.svg': `<!DOCTYPE svg [<!ENTITY a "b">]><svg ${XMLNS}/>`,
@@ -335,6 +370,63 @@ describe.skipIf(!hasBrowser)('a preview', () => {
     await page.getByRole('tab', { name: 'page.md' }).click()
     await preview().getByRole('link', { name: 'up' }).click()
     await preview().getByText('Top').waitFor()
+  })
+
+  test('of Markdown: a table of contents leads to the headings, by mouse and by keyboard, also of other files', async () => {
+    await show('readme.md')
+    const heading = (name: string) => preview().getByRole('heading', { name, exact: true })
+    const isAtTop = (name: string) =>
+      until(async () => {
+        const [outer, inner] = await Promise.all([preview().boundingBox(), heading(name).last().boundingBox()])
+        return outer !== null && inner !== null && inner.y >= outer.y - 1 && inner.y < outer.y + outer.height - 20
+      })
+    const focused = () => page.evaluate(() => document.activeElement?.textContent)
+    const toc = preview().getByRole('link', { name: 'Installation', exact: true })
+    expect(await toc.textContent()).toBe('Installation')
+    await toc.click()
+    await isAtTop('Installation')
+    expect(await focused()).toBe('Installation')
+    await preview().getByRole('link', { name: 'The second example', exact: true }).focus()
+    await page.keyboard.press('Enter')
+    await isAtTop('Example')
+    expect(await focused()).toBe('Example')
+    // The second one of the two.
+    expect(
+      await preview()
+        .locator('h4:focus')
+        .evaluate(it => it.nextElementSibling?.textContent),
+    ).toBe('Back')
+    await page.keyboard.press('Tab')
+    await page.keyboard.press('Enter')
+    await until(() => preview().evaluate(it => it.scrollTop === 0))
+    await preview().getByRole('link', { name: 'Nothing', exact: true }).click()
+    await page.getByRole('paragraph').filter({ hasText: 'readme.md has no heading #nothing' }).waitFor()
+    await preview().getByRole('link', { name: 'Notes of the other page', exact: true }).click()
+    await page.getByRole('tab', { name: 'other.md', selected: true }).waitFor()
+    await isAtTop('Notes')
+    await until(async () => (await focused()) === 'Notes')
+    await isHarmless()
+  })
+
+  test('of Markdown resolves links and images whose addresses are defined at the end of the text', async () => {
+    await show('readme.md')
+    const badge = preview().getByRole('link', { name: 'image: Version', exact: true })
+    expect(await badge.getAttribute('title')).toBe('https://index.example/tern')
+    const docs = preview().getByRole('link', { name: /^Docs/ })
+    expect(await docs.getAttribute('title')).toBe('https://docs.example/start')
+    await preview().getByRole('img', { name: 'own' }).waitFor()
+    const rest = (await preview().getByText('as they are').textContent()) ?? ''
+    expect(rest).toContain('but [unknown] and [ ] and [^1] as they are')
+    const text = (await preview().textContent()) ?? ''
+    expect(text).toContain('[^1]: footnote')
+    expect(text).not.toContain('docs.example/other')
+    await isHarmless()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+End')
+    await page.keyboard.type('[unknown]: other.md')
+    await preview().getByRole('link', { name: 'unknown', exact: true }).waitFor()
+    await preview().getByRole('link', { name: 'guide', exact: true }).click()
+    await preview().getByText('The notes').waitFor()
   })
 
   test('of hostile Markdown is text: no element, dialog, window or request is made by it', async () => {
