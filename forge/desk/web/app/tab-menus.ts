@@ -143,8 +143,8 @@ export function tabMenu(page: Page, tab: Tab): Offer {
 
 /** The menu of a file's tab or another pane of a branch or a commit. */
 export function paneMenu(page: Page, tab: Tab, pane: Pane, title: string): Offer {
-  const { close, closeOthers, keepOpen, pin } = paneActions
-  const closing = itemsWith({ page, tab, pane }, [close, closeOthers, keepOpen, pin])
+  const { close, closeOthers, reopen, keepOpen, pin } = paneActions
+  const closing = itemsWith({ page, tab, pane }, [close, closeOthers, reopen, keepOpen, pin])
   if (pane.kind !== 'file') return { title, groups: [closing] }
   const about = { page, tab, path: pane.path }
   const { duplicate, rename, move, delete: remove, discard, history, copyPath, copyAbsolutePath, reveal } = fileActions

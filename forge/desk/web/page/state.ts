@@ -83,6 +83,8 @@ export class Tab {
   hasFollowed = false
   /** Those of the files that were not shown yet which the branch does not have any more. */
   readonly missing = signal<ReadonlySet<string>>(new Set())
+  /** The panes that the user has closed, the last one at the end; {@link closedPane} is opened again next. */
+  readonly recentlyClosed = signal<readonly ClosedPane[]>([])
   /** The panes that operations of this window have closed, by the operation. */
   readonly #closed = new Map<string, ClosedPanes>()
   readonly #message: Signal<string | undefined>
@@ -293,6 +295,7 @@ export class Tab {
       places.other = places.other && moved(places.other)
     }
     batch(() => {
+      this.recentlyClosed.value = this.recentlyClosed.peek().map(it => ({ ...it, pane: moved(it.pane) }))
       this.active.value = paneKey(moved(this.pane))
       const other = this.otherPane
       const split = this.split.peek()
@@ -343,6 +346,34 @@ export class Tab {
     })
   }
 
+  /** The pane that the user has closed last, and that is not open. */
+  get closedPane(): ClosedPane | undefined {
+    const open = new Set(this.panes.value.map(paneKey))
+    return this.recentlyClosed.value.findLast(({ pane }) => !open.has(paneKey(pane)))
+  }
+
+  /** Opens the pane that the user has closed last in its place again, and shows it. */
+  reopenClosed(): Pane | undefined {
+    const closed = this.closedPane
+    if (!closed) return undefined
+    const { pane, index, position } = closed
+    if (pane.kind === 'file' && position) this.positions.set(pane.path, position)
+    const recent = this.recentlyClosed.peek()
+    batch(() => {
+      this.recentlyClosed.value = recent.slice(0, recent.indexOf(closed))
+      this.panes.value = this.#inOrder(this.panes.peek().toSpliced(index, 0, pane))
+    })
+    return pane
+  }
+
+  /** Remembers a pane that the user is about to close. `position`: where its file was. */
+  rememberClosed(pane: Pane, position: Position | undefined): void {
+    const key = paneKey(pane)
+    const index = this.panes.peek().findIndex(other => paneKey(other) === key)
+    if (pane.kind === 'chat' || index < 0) return
+    this.recentlyClosed.value = [...this.recentlyClosed.peek(), { pane, index, position }].slice(-MAX_RECENTLY_CLOSED)
+  }
+
   /** Closes a pane and shows the one beside it. */
   close(pane: Pane): void {
     if (pane.kind === 'chat') return
@@ -367,6 +398,13 @@ interface PanePlaces {
   shown: Pane
   other: Pane | undefined
   isRight: boolean
+}
+
+/** A pane that the user has closed: its place among the others, and where its file was. */
+interface ClosedPane {
+  pane: Pane
+  index: number
+  position: Position | undefined
 }
 
 /** Panes that were closed together, and all of their tab before and after that. */
@@ -443,6 +481,8 @@ const DOCKED = 'the chat is docked'
 const LAYOUT_IN_WINDOW = 'layout of '
 /** At most this many open files of a branch are followed across renames after a reconnect. */
 const MAX_FOLLOWED_FILES = 1_000
+/** Of the panes that the user has closed in a tab, this many can be opened again. */
+const MAX_RECENTLY_CLOSED = 100
 /** Delay after the last change before the layout is sent, in milliseconds. */
 const LAYOUT_DELAY_MS = 400
 
@@ -679,10 +719,14 @@ export class Page {
     })
   }
 
+  #positionIn(tab: Tab, pane: Pane): Position | undefined {
+    return pane.kind === 'file' ? this.files.find(tab.at, pane.path)?.position : undefined
+  }
+
   #closeWithPosition(tab: Tab, pane: Pane): void {
-    const position = pane.kind === 'file' ? this.files.find(tab.at, pane.path)?.position : undefined
+    const position = this.#positionIn(tab, pane)
     if (pane.kind === 'file' && position) tab.positions.set(pane.path, position)
-    this.closePane(tab, pane)
+    this.#close(tab, pane)
   }
 
   /** Brings back the file tabs that an operation closed, after its undo. */
@@ -690,7 +734,13 @@ export class Page {
     for (const tab of this.tabs.peek()) tab.reopen(operation)
   }
 
+  /** Closes a pane for the user, who can open it again. */
   closePane(tab: Tab, pane: Pane): void {
+    tab.rememberClosed(pane, this.#positionIn(tab, pane))
+    this.#close(tab, pane)
+  }
+
+  #close(tab: Tab, pane: Pane): void {
     tab.close(pane)
     if (pane.kind === 'file') this.files.close(tab.at, pane.path)
   }
@@ -711,6 +761,7 @@ export class Page {
     const tab = new Tab(this, now, this.#layoutOf(old), old)
     tab.followedTo = old.followedTo
     tab.merging.takeFrom(old.merging)
+    tab.recentlyClosed.value = old.recentlyClosed.peek()
     for (const pane of old.panes.peek()) {
       if (pane.kind === 'file') this.files.close(old.at, pane.path)
     }

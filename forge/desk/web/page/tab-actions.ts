@@ -231,6 +231,16 @@ export const paneActions = {
     isPossible: ({ tab, pane }) => tab.panes.value.length > (pane.kind === 'chat' ? 1 : 2),
     run: ({ page, tab, pane }) => page.closeOtherPanes(tab, pane),
   },
+  reopen: {
+    label: 'Reopen closed file tab',
+    keys: 'Ctrl+Alt+O',
+    icon: 'undo',
+    isPossible: ({ tab }) => tab.closedPane !== undefined,
+    run: ({ page, tab }) => {
+      const pane = tab.reopenClosed()
+      if (pane) page.showHere(tab, pane)
+    },
+  },
 } satisfies Actions<InPane>
 
 /** Makes a preview tab an ordinary one, and says so to screen readers. */
