@@ -1,6 +1,7 @@
 /** The editor's features, as extensions of CodeMirror. Its styles are in editor/editor.css. */
 import { autocompletion, closeBrackets, closeBracketsKeymap, completionKeymap } from '@codemirror/autocomplete'
 import {
+  type CommentTokens,
   cursorSyntaxLeft,
   cursorSyntaxRight,
   defaultKeymap,
@@ -32,7 +33,7 @@ import { changeMarks } from './change-marks.ts'
 import { definitionLink } from './definition-link.ts'
 import { findPanel, openFind } from './find-panel.tsx'
 import { goToLine, keepFocus, selectLines } from './gutter-clicks.ts'
-import { insertLineAbove } from './line-commands.ts'
+import { commentKey, insertLineAbove } from './line-commands.ts'
 import { byteForm, refusedText } from './refused-text.ts'
 import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
 import { isStructureNew, structured } from './symbols.ts'
@@ -83,6 +84,10 @@ export interface EditorSettings {
   onDefinition: (view: EditorView) => void
   onExpand: (view: EditorView) => void
   onShrink: (view: EditorView) => void
+  /** The comments of files of this name; undefined where they are not known. */
+  comments: () => CommentTokens | undefined
+  /** Called for the key that comments lines, where no comments are known. */
+  onNoComments: () => void
   indentation: Extension
   /** The line ends and the byte order mark of the file; undefined if it is read-only. */
   form: Form | undefined
@@ -188,6 +193,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
     adjustable.collaboration.of(settings.collaboration),
     adjustable.readOnly.of(EditorState.readOnly.of(settings.isReadOnly)),
     adjustable.wrapping.of(settings.isWrapped ? EditorView.lineWrapping : NOT_WRAPPED),
+    commentKey(settings.comments, settings.onNoComments),
     keymap.of([
       { ...EXPAND_KEYS, run: ran(settings.onExpand) },
       { ...SHRINK_KEYS, run: ran(settings.onShrink) },

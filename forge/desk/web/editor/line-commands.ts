@@ -1,5 +1,7 @@
 /** Commands of the editor that CodeMirror does not bring. */
-import { EditorSelection, type StateCommand, Text } from '@codemirror/state'
+import { type CommentTokens, toggleComment } from '@codemirror/commands'
+import { EditorSelection, EditorState, type Extension, Prec, type StateCommand, Text } from '@codemirror/state'
+import { keymap } from '@codemirror/view'
 
 /** Inserts an empty line above that of each cursor, with its indentation, and moves the cursor there. */
 export const insertLineAbove: StateCommand = ({ state, dispatch }) => {
@@ -14,4 +16,23 @@ export const insertLineAbove: StateCommand = ({ state, dispatch }) => {
   })
   dispatch(state.update(changes, { scrollIntoView: true, userEvent: 'input' }))
   return true
+}
+
+/**
+ * The key that comments lines. `tokens`: the comments of the file, where its language does not say them; undefined where
+ * they are not known. `onUnknown` is called if neither does.
+ */
+export function commentKey(tokens: () => CommentTokens | undefined, onUnknown: () => void): Extension {
+  const toggle: StateCommand = target => {
+    const { state } = target
+    const { from } = state.doc.lineAt(state.selection.main.from)
+    if (state.readOnly || toggleComment(target)) return !state.readOnly
+    if (state.languageDataAt('commentTokens', from, 1).length === 0) onUnknown()
+    return true
+  }
+  const ofName = EditorState.languageData.of(() => {
+    const commentTokens = tokens()
+    return commentTokens ? [{ commentTokens }] : []
+  })
+  return [Prec.lowest(ofName), keymap.of([{ key: 'Mod-/', run: toggle }])]
 }

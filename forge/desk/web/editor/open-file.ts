@@ -48,6 +48,7 @@ import {
   savedLineOf,
   setSaved,
 } from './change-marks.ts'
+import { commentTokensOf } from './comment-tokens.ts'
 import { type ConflictStart, type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
 import { Adjustable, CLOSING, editorExtensions, NOT_CLOSING, NOT_WRAPPED, WORD_COMPLETION } from './editor.ts'
 import { indentationOf } from './indentation.ts'
@@ -162,6 +163,8 @@ export class OpenFile {
   #early = ''
   /** Called for a click on a name with Ctrl held; the cursor is at the name. */
   onDefinition: (() => void) | undefined
+  /** Called for the key that comments lines, where the comments of the file's language are not known. */
+  onNoComments: (() => void) | undefined
   readonly #selecting = new SyntaxSelection()
   /** The value of {@link edits} for which the symbols were asked last. */
   #structuredEdits = -1
@@ -821,6 +824,8 @@ export class OpenFile {
           },
           onExpand: view => this.#expand(view),
           onShrink: view => this.#selecting.shrink(view),
+          comments: () => commentTokensOf(this.path),
+          onNoComments: () => this.onNoComments?.(),
           indentation: this.#indentation(file.text),
           form: this.at.kind === 'commit' ? undefined : this.#form,
           collaboration: this.#collaboration(file.version),

@@ -463,6 +463,10 @@ function TextEditor({ tab, file, isActive }: ShownFileProps) {
       page.keepLayout()
     }
     file.onDefinition = () => codeActions.goToDefinition.run({ page, tab, path: file.path })
+    file.onNoComments = () => {
+      const title = `No comments are known for files like ${readable(baseName(file.path))}`
+      page.tell({ topic: 'comments', title }, 'info')
+    }
     view.scrollDOM.addEventListener('scroll', keep, { passive: true })
     view.dom.addEventListener('contextmenu', event => {
       if (!(event.target instanceof Element && event.target.closest('.cm-gutters'))) return

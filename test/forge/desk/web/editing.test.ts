@@ -66,6 +66,18 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     await isDraft('a.txt', 'one\nTWO\n')
   })
 
+  test('after Ctrl+/ where no comments are known, which says so; the name of a file tells its comments', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.press('Control+/')
+    await page.getByRole('paragraph').filter({ hasText: 'No comments are known for files like a.txt' }).waitFor()
+    await page.keyboard.type('x')
+    await isDraft('a.txt', `x${LINES}`)
+    await rename('a.txt', 'Makefile')
+    await page.locator('.cm-content').focus()
+    await page.keyboard.press('Control+/')
+    await isDraft('Makefile', `# x${LINES}`)
+  })
+
   test('after a click on a change mark: the cursor is in its line', async () => {
     await openFile(page, branch, 'a.txt')
     await page.keyboard.type('new ')

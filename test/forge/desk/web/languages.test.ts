@@ -1,15 +1,28 @@
 /** The languages of files, by their names. */
 import { expect, test } from 'bun:test'
-import { toggleComment } from '@codemirror/commands'
 import { EditorState } from '@codemirror/state'
+import { type EditorView, keymap } from '@codemirror/view'
+import { commentTokensOf } from '../../../../forge/desk/web/editor/comment-tokens.ts'
+import { commentKey } from '../../../../forge/desk/web/editor/line-commands.ts'
 import { loadLanguage } from '../../../../forge/desk/web/ui/languages.ts'
 
-/** The text after Ctrl+/ on its only line. */
-async function commented(path: string, doc: string): Promise<string> {
-  const language = await loadLanguage(path)
-  let state = EditorState.create({ doc, extensions: language ? [language] : [] })
-  toggleComment({ state, dispatch: transaction => (state = transaction.state) })
-  return state.doc.toString()
+/** The text after Ctrl+/ on its only line; undefined where it says that no comments are known. */
+async function commented(path: string, doc: string, isColoured = true): Promise<string | undefined> {
+  const language = isColoured ? await loadLanguage(path) : undefined
+  let isUnknown = false
+  const key = commentKey(
+    () => commentTokensOf(path),
+    () => {
+      isUnknown = true
+    },
+  )
+  let state = EditorState.create({ doc, extensions: [key, language ?? []] })
+  const [binding] = state.facet(keymap).flat()
+  binding?.run?.({
+    state,
+    dispatch: (transaction: { state: EditorState }) => (state = transaction.state),
+  } as unknown as EditorView)
+  return isUnknown ? undefined : state.doc.toString()
 }
 
 const COMMENTED: Record<string, string> = {
@@ -23,6 +36,25 @@ const COMMENTED: Record<string, string> = {
   'a.toml': '# a = 1',
   'a.ts': '// a = 1',
   'poetry.lock': '# a = 1',
+  Makefile: '# a = 1',
+  'rules.mk': '# a = 1',
+  '.gitignore': '# a = 1',
+  'web/.npmrc': '# a = 1',
+  '.editorconfig': '# a = 1',
+  '.env.local': '# a = 1',
+  'Dockerfile.dev': '# a = 1',
+  'requirements.txt': '# a = 1',
+  'a.tf': '# a = 1',
+  'a.graphql': '# a = 1',
+  'a.ex': '# a = 1',
+  'a.zig': '// a = 1',
+  'a.jsonc': '// a = 1',
+  'tsconfig.build.json': '// a = 1',
+  'a.bat': '@REM a = 1',
+  'page.ejs': '<!-- a = 1 -->',
+  'page.hbs': '{{!-- a = 1 --}}',
+  'page.html': '<!-- a = 1 -->',
+  'a.lua': '-- a = 1',
 }
 
 for (const [path, text] of Object.entries(COMMENTED)) {
@@ -30,3 +62,15 @@ for (const [path, text] of Object.entries(COMMENTED)) {
     expect(await commented(path, 'a = 1')).toBe(text)
   })
 }
+
+test('Ctrl+/ comments a line of a file that is too long to be coloured', async () => {
+  expect(await commented('a.ts', 'a', false)).toBe('// a')
+  expect(await commented('a.css', 'a', false)).toBe('/* a */')
+})
+
+test.each(['package.json', 'a.csv', 'c.csv', 'LICENSE', 'README.txt', 'constructor', '__proto__'])(
+  'Ctrl+/ says that no comments are known for %s',
+  async path => {
+    expect(await commented(path, 'a')).toBeUndefined()
+  },
+)
