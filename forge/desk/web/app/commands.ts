@@ -4,6 +4,7 @@ import { EDITOR_KEYS } from '../editor/editor-keys.ts'
 import { codeActions, symbolActions } from '../files/code-actions.ts'
 import { fileActions, folderActions } from '../files/file-actions.ts'
 import { languageActions } from '../files/language-actions.ts'
+import { lineActions } from '../files/line-actions.ts'
 import { searchActions } from '../files/search-actions.ts'
 import {
   forkliftActions,
@@ -60,6 +61,7 @@ function tabCommands(page: Page, tab: Tab): Command[] {
     ...(path === undefined ? [] : commandsWith(languageActions, { page, tab, path })),
     ...(path === undefined ? [] : commandsWith(fileActions, { page, tab, path })),
     ...(path === undefined ? [] : commandsWith(codeActions, { page, tab, path })),
+    ...(path === undefined ? [] : commandsWith(lineActions, { page, tab, path })),
     ...commandsWith(symbolActions, about),
     ...commandsWith(reviewActions, tab),
     ...commandsWith(commentActions, about),
@@ -91,7 +93,7 @@ export const TABLES: readonly { title: string; tables: readonly Record<string, L
   { title: 'Everywhere', tables: [findActions, deskActions, forkliftActions] },
   { title: 'The tab of a branch or commit', tables: [tabActions, commitTabActions, paneActions, symbolActions] },
   { title: 'A branch', tables: [branchTabActions, folderActions, branchActions, publishActions] },
-  { title: 'A file', tables: [fileActions, codeActions] },
+  { title: 'A file', tables: [fileActions, codeActions, lineActions] },
   { title: 'A file with a language server', tables: [languageActions] },
   { title: 'The editor', tables: [EDITOR_KEYS] },
   { title: 'A review', tables: [reviewActions, commentActions] },

@@ -60,6 +60,7 @@ import {
   showProblems,
   tips,
 } from './language-tools.ts'
+import type { LineEdit } from './line-edits.ts'
 import { byteForm, isAboutRefusedText, refuse, refusedTextOf } from './refused-text.ts'
 import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
 import { type CodeSymbol, definitionAt, setStructure, symbolsAt, symbolsOf } from './symbols.ts'
@@ -763,6 +764,14 @@ export class OpenFile {
     const edit = state && !state.readOnly ? discardChanges(state) : undefined
     if (edit) this.#dispatchHere(edit)
     return edit !== undefined
+  }
+
+  /** Makes an edit at the cursor of the half with the focus. Returns false if there is nothing to change. */
+  change(edit: LineEdit): boolean {
+    const state = this.#hereState
+    const spec = state && !state.readOnly ? edit(state) : undefined
+    if (spec) this.#dispatchHere(spec)
+    return spec !== undefined
   }
 
   /** The text as it is shown; undefined if the file is no text or not loaded. */

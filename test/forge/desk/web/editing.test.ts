@@ -78,6 +78,30 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     await isDraft('Makefile', `# x${LINES}`)
   })
 
+  test('after lines are joined, sorted and trimmed and a word changes case, by the palette and by keys', async () => {
+    await openFile(page, branch, 'a.txt')
+    const run = async (name: string) => {
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type(`>${name}`)
+      await page.getByRole('option', { name }).first().waitFor()
+      await page.keyboard.press('Enter')
+      await page.locator('.cm-content:focus').waitFor()
+    }
+    await page.keyboard.press('Control+Home')
+    await run('Sort lines ascending')
+    await isDraft('a.txt', 'four\none\nthree\ntwo\n')
+    await run('Transform to uppercase')
+    await isDraft('a.txt', 'FOUR\none\nthree\ntwo\n')
+    await page.keyboard.press('Control+Alt+j')
+    await page.keyboard.press('End')
+    await page.keyboard.type('  ')
+    await isDraft('a.txt', 'FOUR one  \nthree\ntwo\n')
+    await run('Trim trailing whitespace')
+    await isDraft('a.txt', 'FOUR one\nthree\ntwo\n')
+    await page.keyboard.press('Control+z')
+    await isDraft('a.txt', 'FOUR one  \nthree\ntwo\n')
+  })
+
   test('after a click on a change mark: the cursor is in its line', async () => {
     await openFile(page, branch, 'a.txt')
     await page.keyboard.type('new ')
