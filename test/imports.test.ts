@@ -48,13 +48,14 @@ const PAGE_ROOMS: Record<string, readonly string[]> = {
   editor: PAGE_GROUND,
   page: [...PAGE_GROUND, 'forge/desk/web/editor'],
   merging: FEATURES,
-  review: [...FEATURES, 'forge/desk/web/merging'],
+  steps: [...FEATURES, 'forge/desk/web/merging'],
+  review: [...FEATURES, 'forge/desk/web/merging', 'forge/desk/web/steps'],
   chat: [...FEATURES, 'forge/desk/web/review'],
   preview: [...FEATURES, 'forge/desk/web/chat'],
   files: [...FEATURES, ...['merging', 'review', 'chat', 'preview'].map(room => `forge/desk/web/${room}`)],
   forklift: [...FEATURES, 'forge/desk/web/chat'],
-  graph: [...FEATURES, 'forge/desk/web/merging', 'forge/desk/web/review', 'forge/desk/web/forklift'],
-  tasks: [...FEATURES, 'forge/desk/web/review', 'forge/desk/web/graph'],
+  graph: [...FEATURES, ...['merging', 'steps', 'review', 'forklift'].map(room => `forge/desk/web/${room}`)],
+  tasks: [...FEATURES, ...['steps', 'review', 'graph'].map(room => `forge/desk/web/${room}`)],
 }
 const pageRooms = Object.entries(PAGE_ROOMS).map(([room, floors]) => [`forge/desk/web/${room}`, floors] as const)
 const deskRooms = DESK_ROOMS.map((room, at) => [room, [...GROUND, ...DESK_ROOMS.slice(0, at)]] as const)

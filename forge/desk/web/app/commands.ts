@@ -15,7 +15,7 @@ import {
 } from '../forklift/forklift-actions.ts'
 import { branchActions } from '../graph/branch-actions.ts'
 import { graphActions, graphListActions } from '../graph/graph-actions.ts'
-import { commitActions, sourceActions, sourceAt, stepActions } from '../graph/graph-menus.ts'
+import { commitActions } from '../graph/graph-menus.ts'
 import { mergingActions } from '../merging/merging-commands.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { deskActions, findActions } from '../page/desk-actions.ts'
@@ -23,6 +23,7 @@ import { type Page, REPOSITORY, TASKS, type Tab } from '../page/state.ts'
 import { paneActions, tabActions } from '../page/tab-actions.ts'
 import { historyActions, historyViewActions } from '../review/history-actions.ts'
 import { commentActions, reviewActions } from '../review/review-actions.ts'
+import { commitStepActions, sourceActions, sourceAt, stepActions } from '../steps/source-actions.ts'
 import { runActions } from '../tasks/tasks-actions.ts'
 import { runsActions, shownRunActions, tasksCommands } from '../tasks/tasks-commands.ts'
 import { type Action, type Command, commandOf, commandsWith } from '../ui/action.ts'
@@ -97,7 +98,7 @@ export const TABLES: readonly { title: string; tables: readonly Record<string, L
   { title: 'A file with a language server', tables: [languageActions] },
   { title: 'The editor', tables: [EDITOR_KEYS] },
   { title: 'A review', tables: [reviewActions, commentActions] },
-  { title: 'The history of a branch', tables: [historyViewActions, historyActions] },
+  { title: 'The history of a branch', tables: [historyViewActions, historyActions, sourceActions, commitStepActions] },
   { title: 'A search in files', tables: [searchActions] },
   { title: 'The AI chat', tables: [chatActions] },
   { title: 'A merge in progress', tables: [mergingActions] },
@@ -109,7 +110,9 @@ export const TABLES: readonly { title: string; tables: readonly Record<string, L
 /** Keys of the current view that are not palette commands: those of the editor, or those of the lists of the graph. */
 export function keysOfView(page: Page): [keys: string, label: string][] {
   const lists: Record<string, Listed>[] = [graphActions, commitActions, sourceActions, stepActions, graphListActions]
-  if (page.tab.value?.pane.kind === 'history') return listKeysOf([historyViewActions, historyActions])
+  if (page.tab.value?.pane.kind === 'history') {
+    return listKeysOf([historyViewActions, historyActions, sourceActions, commitStepActions])
+  }
   if (page.tab.value) return Object.values(EDITOR_KEYS).map(({ keys, label }) => [keys, label])
   if (page.active.value !== REPOSITORY) return []
   return listKeysOf(lists)

@@ -1,11 +1,12 @@
 /** Actions on a branch as a whole: for its tab's menu, the status bar, the graph and the palette. */
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { Page } from '../page/state.ts'
+import { chooseTarget } from '../steps/source-steps.ts'
+import { branchSource, type Way } from '../steps/step-ways.ts'
 import type { Action, Actions } from '../ui/action.ts'
 import { named, readable } from '../ui/names.ts'
 import { deleteBranch, renameBranch } from './branch-dialogs.ts'
-import { cherryPickOnto, chooseTarget, fetchRemotes, mergeInto, pull, push, rebaseOnto } from './graph-steps.ts'
-import { branchSource, type Way } from './step-ways.ts'
+import { cherryPickOnto, fetchRemotes, mergeInto, pull, push, rebaseOnto } from './graph-steps.ts'
 
 /** A branch, by its name. */
 export interface OneBranch {

@@ -7,6 +7,8 @@ import { usePage } from '../page/state.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
 import { MessageBody } from '../review/message-body.tsx'
 import { useCommit } from '../review/use-commit.ts'
+import { sourceActions } from '../steps/source-actions.ts'
+import { commitSource } from '../steps/step-ways.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
@@ -14,8 +16,7 @@ import { modelName, readable, shortId, visible, withoutTricks } from '../ui/name
 import { useServerValue } from '../ui/server-value.ts'
 import { ago, plural, timeTitle, whenWords } from '../ui/times.ts'
 import { ActionButton, IconButton } from '../ui/words.tsx'
-import { commitActions, commitMenu, sourceActions } from './graph-menus.ts'
-import { commitSource } from './step-ways.ts'
+import { commitActions, commitMenu } from './graph-menus.ts'
 
 /** Delay before a selected commit is loaded, in milliseconds, so that a held key loads only the last one. */
 const ASK_AFTER_MS = 60

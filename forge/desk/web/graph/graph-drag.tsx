@@ -4,11 +4,11 @@ import type { Source } from '../../contract/steps.ts'
 import { type Page, usePage } from '../page/state.ts'
 import type { DragWay } from '../page/step-drag.ts'
 import { ChangeList } from '../review/change-list.tsx'
+import { openSteps } from '../steps/source-steps.ts'
+import { commitSource, sourceOf } from '../steps/step-ways.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
-import { openSteps } from './graph-steps.ts'
-import { commitSource, sourceOf } from './step-ways.ts'
 import { outlookLook } from './step-words.tsx'
 
 /** A press that moves less than this is a click. */

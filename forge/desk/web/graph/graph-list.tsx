@@ -10,14 +10,15 @@ import type { Label } from '../page/graph-labels.ts'
 import { type GraphState, HEIGHTS } from '../page/graph-state.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, usePage } from '../page/state.ts'
+import { sourceActions, sourceAt, stepActions } from '../steps/source-actions.ts'
+import { commitSource } from '../steps/step-ways.ts'
 import { actionFor } from '../ui/action.ts'
 import { keepFocusInList } from '../ui/focus.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { graphActions, graphListActions } from './graph-actions.ts'
 import { drawLanes, type GraphColours, paletteOf } from './graph-drawing.ts'
-import { commitActions, commitMenu, labelMenu, sourceActions, sourceAt, stepActions } from './graph-menus.ts'
+import { commitActions, commitMenu, labelMenu } from './graph-menus.ts'
 import { Row, RowToCome } from './graph-row.tsx'
-import { commitSource } from './step-ways.ts'
 
 /** The rendered range moves in steps of this many rows; scrolling within a step renders nothing. */
 const STEP_ROWS = 8

@@ -1,18 +1,17 @@
 /** Actions on a commit and on the labels at it, and their menus. */
 import type { GraphRow } from '../../contract/graph.ts'
-import type { Source } from '../../contract/steps.ts'
-import { attempt, copy, newBranch, type Start } from '../page/actions.ts'
-import { compareWith } from '../page/comparing.ts'
+import { attempt, copy } from '../page/actions.ts'
 import { LABEL_LOOKS, type Label } from '../page/graph-labels.ts'
 import { type RemoteBranch, remoteBranches, switchTo } from '../page/remote-branches.ts'
 import type { Page } from '../page/state.ts'
-import { type Action, type Actions, itemsWith } from '../ui/action.ts'
-import type { IconName } from '../ui/icons.tsx'
+import { sourceActions, sourceAt, stepActions } from '../steps/source-actions.ts'
+import { revertIn } from '../steps/source-steps.ts'
+import { commitSource, sourceOf } from '../steps/step-ways.ts'
+import { type Actions, itemsWith } from '../ui/action.ts'
 import type { MenuItem, Offer } from '../ui/menu-content.ts'
 import { readable, shortId } from '../ui/names.ts'
 import { branchActions, REMOTE } from './branch-actions.ts'
-import { chooseTarget, deleteRemoteBranch, deleteTag, fetchRemotes, pushTag, revertIn, tagAt } from './graph-steps.ts'
-import { commitSource, sourceOf, titleInto, type Way, wordsInto } from './step-ways.ts'
+import { deleteRemoteBranch, deleteTag, fetchRemotes, pushTag } from './graph-steps.ts'
 
 export interface OneCommit {
   page: Page
@@ -43,60 +42,6 @@ export const commitActions = {
 function showDetail({ page }: OneCommit): void {
   page.graph.panes.showCommit()
   requestAnimationFrame(() => page.places.focus('commit'))
-}
-
-/** A branch or a commit as the source of a new branch, a merge or a move. */
-export interface OneSource {
-  page: Page
-  source: Source
-}
-
-function stepAction(way: Way, icon: IconName, listKeys: string): Action<OneSource> {
-  return {
-    label: wordsInto(way),
-    inPalette: ({ source }) => titleInto(way, source),
-    listKeys,
-    icon,
-    isPossible: ({ source }) => way !== 'rebase' || source.branch !== undefined,
-    run: ({ page, source }) => chooseTarget(page, source, way),
-  }
-}
-
-/** The start of a new branch; a source that is named like a remote branch is that branch. */
-const startAt = (page: Page, { commit, words }: Source): Start => ({
-  ...{ commit, words },
-  remote: remoteBranches(page).find(it => it.words === words && it.tip === commit),
-})
-
-export const sourceActions = {
-  branchFromHere: {
-    label: 'New branch from here…',
-    listKeys: 'B',
-    icon: 'branch',
-    run: ({ page, source }) => newBranch(page, startAt(page, source)),
-  },
-  compare: {
-    label: 'Compare with…',
-    listKeys: 'D',
-    icon: 'compare',
-    run: ({ page, source: { branch, commit } }) =>
-      compareWith(page, page.open(branch === undefined ? { kind: 'commit', commit } : { kind: 'branch', branch })),
-  },
-  tag: { label: 'New tag here…', listKeys: 'T', icon: 'tag', run: ({ page, source }) => tagAt(page, source) },
-} satisfies Actions<OneSource>
-
-export const stepActions = {
-  merge: stepAction('merge', 'merge', 'M'),
-  land: stepAction('land', 'land', 'L'),
-  rebase: stepAction('rebase', 'rebase', 'R'),
-  cherryPick: stepAction('cherry-pick', 'pick', 'C'),
-  move: stepAction('move', 'move', 'V'),
-} satisfies Actions<OneSource>
-
-/** A commit as a source. If a local branch is at the commit, the step names that branch. */
-export function sourceAt({ graph }: Page, { oid }: GraphRow): Source {
-  const branch = graph.labels.value.get(oid)?.find(label => label.kind === 'branch')
-  return branch ? sourceOf(branch) : commitSource(oid)
 }
 
 export function commitMenu(page: Page, row: GraphRow): Offer {

@@ -1,81 +1,16 @@
 /** The steps on commits, branches, tags and remotes: each opens a dialog with a preview. */
 import { signal } from '@preact/signals'
-import type { BranchInfo } from '../../contract/branches.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { Source } from '../../contract/steps.ts'
-import { type DoneStep, STEP_TOPIC, showDone } from '../merging/after-step.ts'
+import { STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { sentence } from '../page/actions.ts'
-import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
-import { tagWarning } from '../page/case-twins.ts'
 import type { Choice, StepWay } from '../page/dialog-content.ts'
 import { type RemoteBranch, remoteBranches } from '../page/remote-branches.ts'
 import type { Page } from '../page/state.ts'
-import { openRevert } from '../review/history-actions.ts'
-import type { NamedCommit } from '../review/parts-actions.ts'
+import { branchesToPick, choiceOf, finish, openSteps } from '../steps/source-steps.ts'
+import { branchSource, commitSource } from '../steps/step-ways.ts'
 import { named, readable, shortId, toName, withoutTricks } from '../ui/names.ts'
 import { byVersion } from '../ui/versions.ts'
-import { branchSource, buttonOf, commitSource, explain, stepOf, titleInto, WAYS, type Way } from './step-ways.ts'
-
-/** Opens the dialog of steps for a source that was dropped on the branch `onto`, or for which the branch was chosen. */
-export function openSteps(page: Page, source: Source, onto: string, first: Way = 'merge'): void {
-  const target = page.branch(onto)
-  const ways = WAYS.flatMap((way): StepWay[] => {
-    const step = stepOf(way, source, onto, target?.tip)
-    if (!step) return []
-    return [{ key: way, words: buttonOf(way), button: buttonOf(way), explains: explain(way, source, onto), step }]
-  })
-  const at = ways.findIndex(({ key }) => key === first)
-  page.dialog.value = {
-    kind: 'step',
-    title: `${readable(source.words)} → ${readable(onto)}`,
-    ways,
-    first: Math.max(0, at),
-    isDone: done => finish(page, done),
-  }
-}
-
-/** Shows what was done; in the graph, the list of commits gets the focus again. */
-function finish(page: Page, done: DoneStep): void {
-  showDone(page, done)
-  if (done.merging === undefined) page.graph.focusWanted.value++
-}
-
-/** Asks for the target branch, and shows the step's outcome beside each branch. */
-export function chooseTarget(page: Page, source: Source, way: Way): void {
-  page.dialog.value = {
-    kind: 'pick',
-    title: titleInto(way, source),
-    label: 'Branch',
-    list: 'Branches',
-    none: 'No other branch',
-    choices: () =>
-      branchesToPick(page)
-        .filter(({ name }) => name !== source.branch)
-        .map(branch => {
-          const step = stepOf(way, source, branch.name, branch.tip)
-          return {
-            ...choiceOf(branch),
-            ...(step && { step }),
-            run: () => openSteps(page, source, branch.name, way),
-          }
-        }),
-  }
-}
-
-/** The local branches: that of HEAD first, those of runs last. */
-function branchesToPick(page: Page): BranchInfo[] {
-  const head = page.desk.value?.head
-  const { own, ofRuns } = splitByRun(page.desk.value?.branches ?? [])
-  return [...own.toSorted((one, other) => Number(other.name === head) - Number(one.name === head)), ...ofRuns]
-}
-
-const choiceOf = ({ name, session }: BranchInfo) => ({
-  key: `refs/heads/${name}`,
-  icon: session ? ('bot' as const) : ('sprout' as const),
-  tone: session ? 'by-ai' : '',
-  words: name,
-  isRare: runOfBranch(name) !== undefined,
-})
 
 /** Everything that can be merged into a branch or be a rebase's new base: other branches, remote branches and tags. */
 function sourcesFor(page: Page, branch: string): (Omit<Choice, 'run'> & { source: Source })[] {
@@ -193,59 +128,6 @@ function choiceOfCommit(page: Page, branch: string, { oid, subject, author }: Co
     words,
     meta: `${withoutTricks(author.name)} · ${shortId(oid)}`,
     run: () => openSteps(page, { ...commitSource(oid), words }, branch, 'cherry-pick'),
-  }
-}
-
-/** Picks the branch in which a commit is reverted: those that have the commit come first. */
-export function revertIn(page: Page, commit: NamedCommit): void {
-  const having = signal<ReadonlySet<string> | undefined>(undefined)
-  page.connection.ask('branches with', { commit: commit.oid }).then(
-    names => {
-      having.value = new Set(names)
-    },
-    error => {
-      page.dialog.value = undefined
-      page.complain(error, { topic: STEP_TOPIC })
-    },
-  )
-  page.dialog.value = {
-    kind: 'pick',
-    title: `Revert ${shortId(commit.oid)} in…`,
-    label: 'Branch that has the commit',
-    list: 'Branches',
-    none: 'No branch',
-    choices: () => {
-      const names = having.value
-      if (!names) return undefined
-      const isWithout = ({ name }: BranchInfo) => !names.has(name)
-      const branches = branchesToPick(page).toSorted((one, other) => Number(isWithout(one)) - Number(isWithout(other)))
-      return branches.map(branch => ({
-        ...choiceOf(branch),
-        ...(isWithout(branch)
-          ? { meta: 'does not have the commit' }
-          : { step: { step: 'revert', commit: commit.oid, onto: branch.name } as const }),
-        run: () => openRevert(page, commit, branch.name, done => finish(page, done)),
-      }))
-    },
-  }
-}
-
-export function tagAt(page: Page, { commit, words }: Source): void {
-  page.dialog.value = {
-    kind: 'ask',
-    title: `New tag at ${readable(words)}`,
-    label: 'Tag name',
-    value: '',
-    button: 'Create tag',
-    warn: typed => tagWarning(page, toName(typed)),
-    messageLabel: 'Message (optional)',
-    hint: 'With a message, it is an annotated tag. It stays on this machine until it is pushed.',
-    run: async (typed, message) => {
-      const { words: said } = await page.connection.ask('do', {
-        step: { step: 'tag', name: toName(typed), at: commit, message },
-      })
-      finish(page, { words: said, isUndoable: true })
-    },
   }
 }
 

@@ -131,6 +131,8 @@ export class GraphState {
   #isShown = false
   /** Whether something has changed while the graph was hidden, so that it has to be loaded again. */
   #isStale = false
+  /** The number of shown views outside the graph that show labels. */
+  #refsViews = 0
   #search = 0
 
   constructor(page: Desk) {
@@ -177,12 +179,27 @@ export class GraphState {
     if (isOfBranch || news.say === 'saved' || news.say === 'repository') this.touch()
   }
 
-  /** Loads again if the graph has been loaded before, since refs may have moved. */
+  /**
+   * Loads again what is shown, since refs may have moved: the graph, or the refs for another view. A hidden graph that
+   * has been loaded before is loaded again when it is shown.
+   */
   touch(): void {
-    if (!this.#isBegun) return
     clearTimeout(this.#lookTimer)
-    if (this.#isShown) this.#lookTimer = setTimeout(() => this.look(), LOOK_DELAY_MS)
-    else this.#isStale = true
+    if (this.#isShown) {
+      this.#lookTimer = setTimeout(() => this.look(), LOOK_DELAY_MS)
+      return
+    }
+    this.#isStale = this.#isBegun
+    if (this.#refsViews > 0) this.#lookTimer = setTimeout(() => this.needRefs(), LOOK_DELAY_MS)
+  }
+
+  /** Keeps the refs up to date for a view of labels outside the graph, until the returned function is called. */
+  followRefs(): () => void {
+    this.#refsViews++
+    void this.needRefs()
+    return () => {
+      this.#refsViews--
+    }
   }
 
   /** Loads refs and visible rows again. The old ones stay until the answer arrives. */

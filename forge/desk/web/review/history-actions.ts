@@ -1,19 +1,22 @@
 /** Actions on commits in a branch's history: open, copy, and rewrite them. */
 import type { CommitRow } from '../../contract/reading.ts'
 import type { Rewriting } from '../../contract/steps.ts'
-import { type DoneStep, STEP_TOPIC, showDone } from '../merging/after-step.ts'
-import { attempt, copy, newBranch } from '../page/actions.ts'
+import { STEP_TOPIC, showDone } from '../merging/after-step.ts'
+import { attempt, copy } from '../page/actions.ts'
 import { draftsOf } from '../page/branch-facts.ts'
 import type { StepWay } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import type { InTab } from '../page/tab-actions.ts'
-import { type Actions, actionFor, itemsWith } from '../ui/action.ts'
+import { commitStepActions, type OneSource, sourceActions, sourceAt } from '../steps/source-actions.ts'
+import { type NamedCommit, openRevert, revertIn } from '../steps/source-steps.ts'
+import { commitSource } from '../steps/step-ways.ts'
+import { type Actions, actionFor, itemsWith, listKeysIn } from '../ui/action.ts'
 import { shownKeys } from '../ui/keys.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { named, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
-import { type NamedCommit, takeBack } from './parts-actions.ts'
+import { takeBack } from './parts-actions.ts'
 
 /** The commits selected in a history, newest first. */
 export interface ChosenCommits {
@@ -131,8 +134,8 @@ export const historyActions = {
     label: 'Revert…',
     listKeys: 'E',
     icon: 'undo',
-    isPossible: about => one(about) !== undefined && about.branch !== undefined,
-    run: ({ page, chosen: [commit], branch }) => commit && branch !== undefined && openRevert(page, commit, branch),
+    isPossible: about => one(about) !== undefined,
+    run: ({ page, chosen: [commit], branch }) => commit && revert(page, commit, branch),
   },
   takeBack: {
     label: 'Revert some changes as drafts…',
@@ -141,13 +144,6 @@ export const historyActions = {
     isPossible: about => one(about) !== undefined && about.branch !== undefined,
     run: ({ page, chosen: [commit], branch }) => commit && branch !== undefined && takeBack(page, commit, branch),
   },
-  branchFromHere: {
-    label: 'New branch from here…',
-    listKeys: 'B',
-    icon: 'branch',
-    isPossible: about => one(about) !== undefined,
-    run: ({ page, chosen: [commit] }) => commit && newBranch(page, { commit: commit.oid, words: shortId(commit.oid) }),
-  },
   copyHash: {
     label: 'Copy commit hash',
     icon: 'copy',
@@ -155,6 +151,33 @@ export const historyActions = {
     run: ({ page, chosen: [commit] }) => commit && copy(page, commit.oid),
   },
 } satisfies Actions<ChosenCommits>
+
+/** Reverts a commit in the branch of its history; in the history of a commit, it asks for the branch. */
+export function revert(page: Page, commit: NamedCommit, branch: string | undefined): void {
+  if (branch === undefined) revertIn(page, commit)
+  else openRevert(page, commit, branch)
+}
+
+/** The only selected commit as a source of a new branch, a comparison or a tag, and of steps: as in the graph. */
+function sourcesOf(about: ChosenCommits): { making: OneSource; stepping: OneSource } | undefined {
+  const { page } = about
+  const commit = one(about)
+  if (!commit) return undefined
+  return { making: { page, source: commitSource(commit.oid) }, stepping: { page, source: sourceAt(page, commit) } }
+}
+
+/** The action that a key runs on the selected commits. */
+export function historyActionFor(about: ChosenCommits, event: KeyboardEvent): (() => void) | undefined {
+  const sources = sourcesOf(about)
+  const own = actionFor(historyActions, about, event)
+  if (own || !sources) return own
+  return actionFor(sourceActions, sources.making, event) ?? actionFor(commitStepActions, sources.stepping, event)
+}
+
+/** The keys of the selected commits, for aria-keyshortcuts. */
+export const HISTORY_KEYS = [listKeysIn(historyActions), listKeysIn({ ...sourceActions, ...commitStepActions })].join(
+  ' ',
+)
 
 /** Why the key of a rewriting does nothing on these commits, as a sentence; undefined for another key. */
 export function whyNotRewritten(about: ChosenCommits, event: KeyboardEvent): string | undefined {
@@ -196,37 +219,24 @@ export function historyMenu(about: ChosenCommits): Offer {
     moveUp,
     moveDown,
     drop,
-    revert,
+    revert: reverting,
     takeBack: takeParts,
-    branchFromHere,
     copyHash,
   } = historyActions
+  const { compare, branchFromHere, tag } = sourceActions
+  const sources = sourcesOf(about)
   const commit = one(about)
   return {
     title: commit ? `${shortId(commit.oid)} ${withoutTricks(commit.subject)}` : plural(about.chosen.length, 'commit'),
     groups: [
-      itemsWith(about, [open, branchFromHere], 'list'),
-      itemsWith(about, [reword, squash, split, moveUp, moveDown, drop, revert, takeParts], 'list'),
+      [
+        ...itemsWith(about, [open], 'list'),
+        ...(sources ? itemsWith(sources.making, [compare, branchFromHere, tag], 'list') : []),
+      ],
+      sources ? itemsWith(sources.stepping, Object.values(commitStepActions), 'list') : [],
+      itemsWith(about, [reword, squash, split, moveUp, moveDown, drop, reverting, takeParts], 'list'),
       itemsWith(about, [copyHash], 'list'),
     ],
-  }
-}
-
-/** Shows how a commit of a branch would be reverted, and reverts it. */
-export function openRevert(
-  page: Page,
-  { oid, subject }: NamedCommit,
-  branch: string,
-  isDone: (done: DoneStep) => void = done => showDone(page, done),
-): void {
-  const explains = `Undoes the changes of “${withoutTricks(subject)}” by a new commit in ${readable(branch)}.`
-  const step = { step: 'revert', commit: oid, onto: branch } as const
-  page.dialog.value = {
-    kind: 'step',
-    title: `Revert ${shortId(oid)} in ${readable(branch)}`,
-    ways: [{ key: 'revert', words: 'Revert', button: 'Revert', explains, step }],
-    first: 0,
-    isDone,
   }
 }
 

@@ -3,11 +3,12 @@ import { batch, type Signal, useSignal } from '@preact/signals'
 import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
 import type { CommitRow } from '../../contract/reading.ts'
-import { newBranch } from '../page/actions.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { foldLabels, isShortLabel, KINDS, LABEL_LOOKS, labelWords, shortName } from '../page/graph-labels.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
+import { sourceActions } from '../steps/source-actions.ts'
+import { commitSource } from '../steps/step-ways.ts'
 import { actionFor, listKeysIn } from '../ui/action.ts'
 import { Failed, FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -16,17 +17,18 @@ import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { modelName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { age, fullTime, plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
-import { Button, Empty, RefName, Waiting } from '../ui/words.tsx'
+import { ActionButton, Button, Empty, RefName, Waiting } from '../ui/words.tsx'
 import { Authorship } from './authorship.tsx'
 import { ChangeSum, ChangesWithDiffs } from './change-list.tsx'
 import {
   canReorder,
-  historyActions,
+  HISTORY_KEYS,
+  historyActionFor,
   historyMenu,
   historyViewActions,
   lineOf,
-  openRevert,
   reorder,
+  revert,
   whyNotRewritten,
 } from './history-actions.ts'
 import { MessageBody } from './message-body.tsx'
@@ -60,7 +62,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
   const dropAt = useSignal<number | undefined>(undefined)
   const labelRoom = useSignal(MAX_LABELS_WIDTH)
   // The branches of remotes and the tags at the commits.
-  useEffect(() => void page.graph.needRefs(), [page])
+  useEffect(() => page.graph.followRefs(), [page])
   const list = usePlace<HTMLDivElement>('list')
   useEffect(() => {
     selected.value = 0
@@ -118,7 +120,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
           aria-label={path === undefined ? 'History' : `History of ${readable(path)}`}
           tabIndex={0}
           aria-multiselectable={true}
-          aria-keyshortcuts={`${listKeysIn(historyActions)} ${listKeysIn(historyViewActions)}`}
+          aria-keyshortcuts={`${HISTORY_KEYS} ${listKeysIn(historyViewActions)}`}
           aria-activedescendant={current ? `commit-${selected.value}` : undefined}
           count={rows.length}
           rowHeight={ROW_HEIGHT}
@@ -144,7 +146,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
             if (event.key === 'Enter' && current && !event.altKey) travel(page, tab, current, path)
             else if (step !== undefined) select(selected.value + step, event.shiftKey)
             else {
-              const run = actionFor(historyActions, about, event) ?? actionFor(historyViewActions, { page, tab }, event)
+              const run = historyActionFor(about, event) ?? actionFor(historyViewActions, { page, tab }, event)
               const why = run ? undefined : whyNotRewritten(about, event)
               if (why !== undefined) page.tell({ topic: 'history', title: why }, 'info')
               if (!run) return
@@ -438,15 +440,12 @@ function Detail({ tab, row, path }: HistoryProps & { row: CommitRow }) {
         <div class="acts">
           <Button look="small" words="Open" keys="Enter" onClick={() => travel(page, tab, row, path)} />
           <Button look="small" icon="diff" words="Changes" onClick={() => showChanges(page, row)} />
-          <Button
+          <ActionButton
+            action={sourceActions.branchFromHere}
+            about={{ page, source: commitSource(row.oid) }}
             look="small"
-            icon="branch"
-            words="New branch from here"
-            onClick={() => newBranch(page, { commit: row.oid, words: shortId(row.oid) })}
           />
-          {branch === undefined ? null : (
-            <Button look="small" icon="undo" words="Revert…" onClick={() => openRevert(page, row, branch)} />
-          )}
+          <Button look="small" icon="undo" words="Revert…" onClick={() => revert(page, row, branch)} />
         </div>
       </div>
       {body && commit?.message.includes('\n') ? <MessageBody text={body} /> : null}

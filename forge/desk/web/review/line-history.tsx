@@ -6,17 +6,17 @@ import { branchOf } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import type { Tab } from '../page/state.ts'
 import { usePage } from '../page/state.ts'
-import { actionFor } from '../ui/action.ts'
 import { Failed } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { LIST_STEPS } from '../ui/list-keys.ts'
+import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { modelName, shortId, visible, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { age, fullTime } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { Button, Empty, Waiting } from '../ui/words.tsx'
 import { Authorship } from './authorship.tsx'
-import { historyActions, openRevert } from './history-actions.ts'
+import { type ChosenCommits, HISTORY_KEYS, historyActionFor, historyMenu, revert } from './history-actions.ts'
 import { MessageBody } from './message-body.tsx'
 import { useCommit } from './use-commit.ts'
 
@@ -59,6 +59,15 @@ export function LineHistory({ tab, path, lines }: LinesProps) {
   if (!rows) return <Waiting words="Loading the history of these lines" />
   if (rows.length === 0) return <Empty title="No commits" />
   const open = (row = current) => row && page.open({ kind: 'commit', commit: row.commit.oid }).edit(row.path ?? path)
+  const aboutOf = (row: Rows[number] | undefined): ChosenCommits => ({
+    ...{ page, branch: branchOf(tab), line: [] },
+    chosen: row ? [row.commit] : [],
+  })
+  const openMenu = (index: number, event: MouseEvent | KeyboardEvent, element: HTMLElement) => {
+    event.preventDefault()
+    selected.value = index
+    page.openMenu(historyMenu(aboutOf(rows[index])), placeOfMenu(event, element), list.current ?? undefined)
+  }
   return (
     <div class="history">
       <VirtualList
@@ -71,15 +80,20 @@ export function LineHistory({ tab, path, lines }: LinesProps) {
         count={rows.length}
         rowHeight={ROW_HEIGHT}
         active={selected.value}
+        aria-keyshortcuts={HISTORY_KEYS}
         onKeyDown={event => {
+          if (asksForMenu(event)) {
+            const row = document.getElementById(`line-commit-${selected.peek()}`)
+            openMenu(selected.peek(), event, row ?? event.currentTarget)
+            return
+          }
           if (event.ctrlKey || event.metaKey || event.altKey) return
           const step = LIST_STEPS[event.key]
           if (event.key === 'Enter') open()
           else if (step !== undefined) {
             selected.value = Math.max(0, Math.min(selected.value + step, rows.length - 1))
           } else {
-            const chosen = current ? [current.commit] : []
-            const run = actionFor(historyActions, { page, branch: branchOf(tab), line: [], chosen }, event)
+            const run = historyActionFor(aboutOf(current), event)
             if (!run) return
             run()
             event.stopPropagation()
@@ -96,6 +110,7 @@ export function LineHistory({ tab, path, lines }: LinesProps) {
                 selected.value = index
               }}
               open={() => open(row)}
+              openMenu={openMenu}
             />
           ) : null
         }}
@@ -111,9 +126,10 @@ interface RowProps {
   isSelected: boolean
   select: () => void
   open: () => void
+  openMenu: (index: number, event: MouseEvent, element: HTMLElement) => void
 }
 
-function Row({ row: { commit }, index, isSelected, select, open }: RowProps) {
+function Row({ row: { commit }, index, isSelected, select, open, openMenu }: RowProps) {
   const { oid, subject, author, committed, model } = commit
   return (
     // The list has the focus and handles the keys of its rows.
@@ -126,6 +142,7 @@ function Row({ row: { commit }, index, isSelected, select, open }: RowProps) {
       class={`crow ${isSelected ? 'active' : ''}`}
       onClick={select}
       onDblClick={open}
+      onContextMenu={event => openMenu(index, event, event.currentTarget)}
     >
       <span class="subject">
         <Icon name={model ? 'bot' : 'user'} tone={model ? 'by-ai' : ''} />
@@ -163,9 +180,7 @@ function Detail({ tab, row: { commit: row, hunks }, open }: { tab: Tab; row: Row
             words="Changes"
             onClick={() => page.open({ kind: 'commit', commit: row.oid }).show({ kind: 'review' })}
           />
-          {branch === undefined ? null : (
-            <Button look="small" icon="undo" words="Revert…" onClick={() => openRevert(page, row, branch)} />
-          )}
+          <Button look="small" icon="undo" words="Revert…" onClick={() => revert(page, row, branch)} />
         </div>
       </div>
       {body && commit?.message.includes('\n') ? <MessageBody text={body} /> : null}

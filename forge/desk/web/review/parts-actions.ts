@@ -2,15 +2,13 @@
  * Opens the dialogs in which some changes are chosen: some of the drafts, to save only these, or some of a commit, to
  * revert them.
  */
-import type { CommitRow } from '../../contract/reading.ts'
 import { attempt } from '../page/actions.ts'
 import { draftsOf } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
+import type { NamedCommit } from '../steps/source-steps.ts'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
-
-export type NamedCommit = Pick<CommitRow, 'oid' | 'subject'>
 
 const TOPIC = 'parts'
 

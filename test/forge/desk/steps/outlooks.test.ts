@@ -1,7 +1,7 @@
 /** The outcome on a target matches the preview and the result, for every kind of step. */
 import { expect, test } from 'bun:test'
 import type { BranchStep, Outlook, Source } from '../../../../forge/desk/contract/steps.ts'
-import { branchSource, stepOf, titleInto, WAYS, type Way } from '../../../../forge/desk/web/graph/step-ways.ts'
+import { branchSource, stepOf, titleInto, WAYS, type Way } from '../../../../forge/desk/web/steps/step-ways.ts'
 import { commit } from '../../../support/git.ts'
 import { lines, makePair } from '../../../support/merging.ts'
 

@@ -173,6 +173,57 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await page.keyboard.press('Escape')
   })
 
+  test('a commit is cherry-picked, tagged and compared by its menu and keys, as in the graph', async () => {
+    await desk.commit('side', { 'side.txt': 'side\n' }, { message: 'Beside', parents: [await desk.tip('main')] })
+    await open()
+    const two = await desk.git('rev-parse', 'main~2')
+    await row('Add two').click({ button: 'right' })
+    const offered = await page.getByRole('menuitem').locator('.grow').allInnerTexts()
+    const asInGraph = [
+      ...['Compare with…', 'New branch from here…', 'New tag here…'],
+      ...['Merge into…', 'Land on…', 'Cherry-pick onto…', 'Move a branch here…'],
+    ]
+    expect(offered).toEqual(expect.arrayContaining(asInGraph))
+    await page.getByRole('menuitem', { name: 'New tag here…' }).click()
+    await dialog().getByLabel('Tag name').fill('v2')
+    await dialog().getByRole('button', { name: 'Create tag' }).click()
+    await dialog().waitFor({ state: 'detached' })
+    expect(await desk.git('rev-parse', 'v2')).toBe(two)
+    await row('Add two').getByText('v2').waitFor()
+    await desk.git('branch', 'behind', 'main~4')
+    await row('Add three').click()
+    await page.keyboard.press('c')
+    await dialog()
+      .getByRole('option', { name: /^behind/ })
+      .dblclick()
+    await dialog().getByRole('button', { name: 'Cherry-pick', exact: true }).click()
+    await dialog().waitFor({ state: 'detached' })
+    expect(await desk.git('log', '--format=%s', 'behind')).toBe('Add three\nBegin')
+    await row('Add three').click()
+    await page.keyboard.press('d')
+    await page.getByRole('dialog', { name: /^Compare \w+ with$/ }).waitFor()
+    await page.keyboard.press('Escape')
+  })
+
+  test('the menu of a commit in a history of lines, and in that of a commit, offers them too', async () => {
+    await open()
+    await row('Add three').dblclick()
+    await page.getByRole('treeitem', { name: 'three.txt' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('Control+Alt+g')
+    const lines = page.getByRole('listbox', { name: /^History of / })
+    await lines.getByRole('option', { name: 'Add three' }).click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Cherry-pick onto…' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Alt+h')
+    await row('Add two').click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Revert…' }).click()
+    await dialog().getByRole('option', { name: /^main/ }).dblclick()
+    await dialog().getByText('“Add two”').waitFor()
+    await page.keyboard.press('Escape')
+  })
+
   test('commits of a search, and of a file’s history, are not rewritten, but reverted', async () => {
     await open()
     await page.getByLabel('Search this history').fill('three')

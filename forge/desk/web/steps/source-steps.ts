@@ -1,0 +1,147 @@
+/** The steps on a source (a branch or any commit): each opens a dialog with a preview. */
+import { signal } from '@preact/signals'
+import type { BranchInfo } from '../../contract/branches.ts'
+import type { CommitRow } from '../../contract/reading.ts'
+import type { Source } from '../../contract/steps.ts'
+import { type DoneStep, STEP_TOPIC, showDone } from '../merging/after-step.ts'
+import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
+import { tagWarning } from '../page/case-twins.ts'
+import type { StepWay } from '../page/dialog-content.ts'
+import type { Page } from '../page/state.ts'
+import { readable, shortId, toName, withoutTricks } from '../ui/names.ts'
+import { buttonOf, explain, stepOf, titleInto, WAYS, type Way } from './step-ways.ts'
+
+export type NamedCommit = Pick<CommitRow, 'oid' | 'subject'>
+
+/** Opens the dialog of steps for a source that was dropped on the branch `onto`, or for which the branch was chosen. */
+export function openSteps(page: Page, source: Source, onto: string, first: Way = 'merge'): void {
+  const target = page.branch(onto)
+  const ways = WAYS.flatMap((way): StepWay[] => {
+    const step = stepOf(way, source, onto, target?.tip)
+    if (!step) return []
+    return [{ key: way, words: buttonOf(way), button: buttonOf(way), explains: explain(way, source, onto), step }]
+  })
+  const at = ways.findIndex(({ key }) => key === first)
+  page.dialog.value = {
+    kind: 'step',
+    title: `${readable(source.words)} → ${readable(onto)}`,
+    ways,
+    first: Math.max(0, at),
+    isDone: done => finish(page, done),
+  }
+}
+
+/** Shows what was done; in the graph, the list of commits gets the focus again. */
+export function finish(page: Page, done: DoneStep): void {
+  showDone(page, done)
+  if (done.merging === undefined) page.graph.focusWanted.value++
+}
+
+/** Asks for the target branch, and shows the step's outcome beside each branch. */
+export function chooseTarget(page: Page, source: Source, way: Way): void {
+  page.dialog.value = {
+    kind: 'pick',
+    title: titleInto(way, source),
+    label: 'Branch',
+    list: 'Branches',
+    none: 'No other branch',
+    choices: () =>
+      branchesToPick(page)
+        .filter(({ name }) => name !== source.branch)
+        .map(branch => {
+          const step = stepOf(way, source, branch.name, branch.tip)
+          return {
+            ...choiceOf(branch),
+            ...(step && { step }),
+            run: () => openSteps(page, source, branch.name, way),
+          }
+        }),
+  }
+}
+
+/** The local branches: that of HEAD first, those of runs last. */
+export function branchesToPick(page: Page): BranchInfo[] {
+  const head = page.desk.value?.head
+  const { own, ofRuns } = splitByRun(page.desk.value?.branches ?? [])
+  return [...own.toSorted((one, other) => Number(other.name === head) - Number(one.name === head)), ...ofRuns]
+}
+
+/** A branch as a choice in a dialog that asks for one. */
+export const choiceOf = ({ name, session }: BranchInfo) => ({
+  key: `refs/heads/${name}`,
+  icon: session ? ('bot' as const) : ('sprout' as const),
+  tone: session ? 'by-ai' : '',
+  words: name,
+  isRare: runOfBranch(name) !== undefined,
+})
+
+/** Shows how a commit of a branch would be reverted, and reverts it. */
+export function openRevert(
+  page: Page,
+  { oid, subject }: NamedCommit,
+  branch: string,
+  isDone: (done: DoneStep) => void = done => showDone(page, done),
+): void {
+  const explains = `Undoes the changes of “${withoutTricks(subject)}” by a new commit in ${readable(branch)}.`
+  const step = { step: 'revert', commit: oid, onto: branch } as const
+  page.dialog.value = {
+    kind: 'step',
+    title: `Revert ${shortId(oid)} in ${readable(branch)}`,
+    ways: [{ key: 'revert', words: 'Revert', button: 'Revert', explains, step }],
+    first: 0,
+    isDone,
+  }
+}
+
+/** Picks the branch in which a commit is reverted: those that have the commit come first. */
+export function revertIn(page: Page, commit: NamedCommit): void {
+  const having = signal<ReadonlySet<string> | undefined>(undefined)
+  page.connection.ask('branches with', { commit: commit.oid }).then(
+    names => {
+      having.value = new Set(names)
+    },
+    error => {
+      page.dialog.value = undefined
+      page.complain(error, { topic: STEP_TOPIC })
+    },
+  )
+  page.dialog.value = {
+    kind: 'pick',
+    title: `Revert ${shortId(commit.oid)} in…`,
+    label: 'Branch that has the commit',
+    list: 'Branches',
+    none: 'No branch',
+    choices: () => {
+      const names = having.value
+      if (!names) return undefined
+      const isWithout = ({ name }: BranchInfo) => !names.has(name)
+      const branches = branchesToPick(page).toSorted((one, other) => Number(isWithout(one)) - Number(isWithout(other)))
+      return branches.map(branch => ({
+        ...choiceOf(branch),
+        ...(isWithout(branch)
+          ? { meta: 'does not have the commit' }
+          : { step: { step: 'revert', commit: commit.oid, onto: branch.name } as const }),
+        run: () => openRevert(page, commit, branch.name, done => finish(page, done)),
+      }))
+    },
+  }
+}
+
+export function tagAt(page: Page, { commit, words }: Source): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: `New tag at ${readable(words)}`,
+    label: 'Tag name',
+    value: '',
+    button: 'Create tag',
+    warn: typed => tagWarning(page, toName(typed)),
+    messageLabel: 'Message (optional)',
+    hint: 'With a message, it is an annotated tag. It stays on this machine until it is pushed.',
+    run: async (typed, message) => {
+      const { words: said } = await page.connection.ask('do', {
+        step: { step: 'tag', name: toName(typed), at: commit, message },
+      })
+      finish(page, { words: said, isUndoable: true })
+    },
+  }
+}
