@@ -110,7 +110,7 @@ async function changedFile(
 }
 
 /** The text of a file; or why it can't be edited, as a sentence. */
-async function editableText(
+export async function editableText(
   { room: { objects, filters }, drafts }: BranchWork,
   path: Path,
   entry: NonNullable<Entry>,
@@ -142,7 +142,10 @@ export async function whyNotEditable(work: BranchWork, paths: readonly Path[]): 
 }
 
 /** The drafts with new content for some files. A file that is as it was saved is no draft. */
-async function withFiles({ room, drafts }: BranchWork, changed: readonly ChangedFile[]): Promise<Drafts> {
+export async function withFiles(
+  { room, drafts }: BranchWork,
+  changed: readonly Pick<ChangedFile, 'path' | 'file'>[],
+): Promise<Drafts> {
   const saved = await allOf(changed.map(({ path }) => entryInTip(room.objects, drafts.tip, path)))
   const files = new Map(drafts.files)
   for (const [at, { path, file }] of changed.entries()) {

@@ -40,6 +40,7 @@ import {
   isSameClash,
   isSameDrafts,
 } from './drafts.ts'
+import { withSameLineEnds } from './merged-line-ends.ts'
 
 /** Writes the tree of drafts on their tip into the repository. */
 async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
@@ -54,7 +55,8 @@ async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
  * versions.
  */
 export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {
-  return await withMarks(objects, await bringTogether(objects, start, ours, theirs))
+  const same = await withSameLineEnds(objects, { start, ours, theirs })
+  return await withMarks(objects, await bringTogether(objects, same.start, same.ours, same.theirs))
 }
 
 async function bringTogether(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {

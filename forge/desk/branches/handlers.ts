@@ -8,6 +8,7 @@ import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
 import { copyFiles } from './copies.ts'
 import { deletedFile, restoreFile } from './deleted-files.ts'
 import { addFiles, addOrReplaceFiles, deleteFiles, move } from './file-operations.ts'
+import { changeLineEnds } from './line-ends.ts'
 import type { OpenBranches } from './open-branches.ts'
 import { saveParts, takeBackParts } from './parts.ts'
 import { closeFile, isSamePlace, openFile } from './places.ts'
@@ -62,6 +63,9 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     'drafts elsewhere': async ({ branch, from, to }) => await draftsElsewhere(branches, branch, from, to),
     discard: async ({ branch, paths }) => await discard(await work(branch), paths),
     'replace in files': async ({ branch, ...wanted }) => await replaceInFiles(await work(branch), wanted),
+    'change line ends': async ({ branch, path, lineEnd }) => ({
+      isChanged: await changeLineEnds(await work(branch), path, lineEnd),
+    }),
     message: async ({ branch, paths }) => ({ message: await messageForSave(await work(branch), paths) }),
     'new file': async ({ branch, path }) => await addFiles(await work(branch), [{ path, bytes: new Uint8Array() }]),
     'add files': async ({ branch, files, isReplacing }) => {

@@ -271,7 +271,8 @@ export class OpenFiles {
     const before = await entryInTip(this.objects, drafts.tip, origin)
     const entry = there ?? (deleted?.isShown ? (before ?? NEW_FILE) : undefined)
     if (!entry) return { kind: 'nothing' }
-    const saved = before && (await textAt(this.objects, path, before))
+    const last = before && (await textAt(this.objects, path, before))
+    const saved = last?.text
     const isNewPath = drafts.files.has(path) && (origin !== path || before === undefined)
     if (!document) {
       const filter = await this.filters.of(drafts.tip, path)
@@ -280,7 +281,8 @@ export class OpenFiles {
     }
     const { text, version, form } = document
     const written = this.#written && (await this.#writtenText(this.#written, path))
-    const more = { ...form, mode: entry.mode, isNewPath, ...(written !== undefined && { written }) }
+    const ends = last && { savedLineEnd: last.lineEnd }
+    const more = { ...form, ...ends, mode: entry.mode, isNewPath, ...(written !== undefined && { written }) }
     const shown = { kind: 'text', text, version, saved, ...more } as const
     const kept = deleted && { by: deleted.by, isRestored: deleted.isRestored }
     return { ...shown, readOnly: this.#readOnly, ...(kept && { deleted: kept }) }

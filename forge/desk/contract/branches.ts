@@ -38,6 +38,8 @@ export const BranchInfo = v.object({
 })
 export type BranchInfo = v.InferOutput<typeof BranchInfo>
 
+const LineEnd = v.picklist(['LF', 'CRLF', 'mixed'])
+
 /** The content of a file. Only `text` without `readOnly` can be edited. */
 export const File = v.variant('kind', [
   v.object({
@@ -52,7 +54,9 @@ export const File = v.variant('kind', [
     written: v.optional(v.string()),
     /** Whether a draft added the file, or renamed it: the last commit has none at this path, or another one. */
     isNewPath: v.optional(v.boolean()),
-    lineEnd: v.picklist(['LF', 'CRLF', 'mixed']),
+    lineEnd: LineEnd,
+    /** The line ends in the branch's last commit, where `saved` is its text. */
+    savedLineEnd: v.optional(LineEnd),
     bom: v.boolean(),
     /** The guessed encoding of a file that is not UTF-8. */
     encoding: v.optional(v.string()),
@@ -76,7 +80,7 @@ export const File = v.variant('kind', [
 export type File = v.InferOutput<typeof File>
 
 /** What a file's bytes have and its text does not: see {@link File}. */
-export const Form = v.object({ lineEnd: v.picklist(['LF', 'CRLF', 'mixed']), bom: v.boolean() })
+export const Form = v.object({ lineEnd: LineEnd, bom: v.boolean() })
 
 /** An edit of @codemirror/collab: the client's id, and a ChangeSet as JSON. */
 export const Edit = v.object({ client: v.string(), changes: v.unknown() })
@@ -197,6 +201,11 @@ export const branchQuestions = {
       ),
     },
     v.object({ files: Count, edits: Count, skipped: v.array(v.object({ path: Path, why: v.string() })) }),
+  ),
+  /** Gives all lines of a file these line ends, as a draft; the operation can be undone. */
+  'change line ends': question(
+    { branch: Branch, path: Path, lineEnd: v.picklist(['LF', 'CRLF']) },
+    v.object({ isChanged: v.boolean() }),
   ),
   /** The default message of a save. */
   message: repeatable({ branch: Branch, paths: Paths }, v.object({ message: v.string() })),

@@ -3,6 +3,7 @@
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Entry, Path } from '../../../core/git/repository.ts'
 import type { File } from '../contract/branches.ts'
+import type { LineEnd } from '../contract/editable-text.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
 import {
   type Content,
@@ -22,11 +23,15 @@ export async function readContent(objects: Objects, entry: NonNullable<Entry>): 
   return object && { ...entry, size: object.size, bytes: object.bytes }
 }
 
-/** The text of a file for display; undefined if it has none, or is too large. */
-export async function textAt(objects: Objects, path: Path, entry: NonNullable<Entry>): Promise<string | undefined> {
+/** The text of a file for display, and its line ends; undefined if it has none, or is too large. */
+export async function textAt(
+  objects: Objects,
+  path: Path,
+  entry: NonNullable<Entry>,
+): Promise<{ text: string; lineEnd: LineEnd } | undefined> {
   const content = await readContent(objects, entry)
   if (!content?.bytes || showWithoutText(path, entry, content)) return undefined
-  return (decodeText(content.bytes) ?? guess(content.bytes))?.text
+  return decodeText(content.bytes) ?? guess(content.bytes)
 }
 
 /** A read-only file as shown; `why`: the reason, as a sentence. */

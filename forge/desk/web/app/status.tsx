@@ -2,11 +2,13 @@
 
 import { useEffect } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
+import type { LineEnd } from '../../contract/editable-text.ts'
 import type { At } from '../../contract/values.ts'
 import { AiDoing, AiFigures } from '../chat/turn-state.tsx'
 import type { OpenFile } from '../editor/open-file.ts'
 import { fileActions } from '../files/file-actions.ts'
 import { openIndentationMenu } from '../files/indentation-menu.ts'
+import { openLineEndsMenu } from '../files/line-ends.ts'
 import { REMOTE } from '../graph/branch-actions.ts'
 import { pull, push } from '../graph/graph-steps.ts'
 import { branchOf, conflictsIn, draftsOf, isAtWork, MERGING, tallyOf } from '../page/branch-facts.ts'
@@ -15,7 +17,7 @@ import { save } from '../page/saving.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from '../page/state.ts'
 import { undo } from '../page/undo.ts'
 import { TasksPlace } from '../tasks/tasks-place.tsx'
-import { itemsWith } from '../ui/action.ts'
+import { isPossible, itemsWith } from '../ui/action.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { placeOfMenu } from '../ui/menu-content.ts'
@@ -45,7 +47,7 @@ export function StatusBar() {
       {tab?.at.kind === 'branch' && canSave(page, tab.at) ? <SaveForm tab={tab} branch={tab.at.branch} /> : null}
       {page.active.value === REPOSITORY ? <UndoSegment /> : null}
       <AiFigures tab={tab} />
-      {file ? <FilePlace file={file} /> : null}
+      {tab && file ? <FilePlace tab={tab} file={file} /> : null}
     </footer>
   )
 }
@@ -332,7 +334,7 @@ function offReason(drafts: number, hasConflict: boolean): string | undefined {
   return drafts === 0 ? 'Nothing to save' : undefined
 }
 
-function FilePlace({ file }: { file: OpenFile }) {
+function FilePlace({ tab, file }: { tab: Tab; file: OpenFile }) {
   const page = usePage()
   const shown = file.file.value
   if (shown?.kind !== 'text') return null
@@ -355,10 +357,30 @@ function FilePlace({ file }: { file: OpenFile }) {
         <IndentationButton file={file} />
       </span>
       <span class="seg opt-wide">
-        {shown.lineEnd === 'mixed' ? 'mixed line endings' : shown.lineEnd} · {shown.encoding ?? 'UTF-8'}
+        <LineEnds tab={tab} file={file} lineEnd={shown.lineEnd} /> · {shown.encoding ?? 'UTF-8'}
         {shown.bom ? ' with BOM' : ''}
       </span>
     </>
+  )
+}
+
+/** The line endings of a file, and a menu that changes them where the file can be edited. */
+function LineEnds({ tab, file, lineEnd }: { tab: Tab; file: OpenFile; lineEnd: LineEnd }) {
+  const page = usePage()
+  const button = usePlace<HTMLButtonElement>('line endings')
+  const words = lineEnd === 'mixed' ? 'mixed line endings' : lineEnd
+  if (!isPossible(fileActions.lineEnds, { page, tab, path: file.path })) return <>{words}</>
+  return (
+    <button
+      ref={button}
+      type="button"
+      class="button quiet small"
+      aria-haspopup="menu"
+      title={`Change the line endings  ${shownKeys(fileActions.lineEnds.keys)}`}
+      onClick={event => openLineEndsMenu(page, file, event.currentTarget)}
+    >
+      {words}
+    </button>
   )
 }
 

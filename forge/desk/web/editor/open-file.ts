@@ -1171,6 +1171,13 @@ export class OpenFile {
     }, milliseconds)
   }
 
+  /** Whether the lines end otherwise than in the last commit. A text of one line has no line end. */
+  get #hasOtherLineEnds(): boolean {
+    const { value: shown } = this.file
+    if (shown?.kind !== 'text' || shown.savedLineEnd === undefined) return false
+    return shown.lineEnd !== shown.savedLineEnd && (this.state?.doc.lines ?? 1) > 1
+  }
+
   #say(): void {
     if (!this.state) return
     const counts = countsOf(this.state)
@@ -1178,7 +1185,8 @@ export class OpenFile {
     if (counts.added !== before.added || counts.deleted !== before.deleted) this.counts.value = counts
     const { value: shown } = this.file
     const isNewPath = shown?.kind === 'text' && shown.isNewPath === true
-    this.isDraft.value = this.at.kind === 'branch' && (isNewPath || isDifferent(this.state))
+    const isDraft = isNewPath || isDifferent(this.state) || this.#hasOtherLineEnds
+    this.isDraft.value = this.at.kind === 'branch' && isDraft
     const here = this.#hereState ?? this.state
     const { head } = here.selection.main
     const line = here.doc.lineAt(head)

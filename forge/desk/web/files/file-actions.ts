@@ -17,6 +17,7 @@ import { moveTo } from './file-moves.ts'
 import { chooseFiles, download } from './file-transfers.ts'
 import { formatFile } from './format-file.ts'
 import { openIndentationMenu } from './indentation-menu.ts'
+import { canChangeLineEnds, openLineEndsMenu } from './line-ends.ts'
 
 /** A file or folder of a tab; `row`: its row, if the explorer lists it. */
 export interface OneFile {
@@ -156,6 +157,20 @@ export const fileActions = {
     run: about => {
       const file = fileOf(about)
       if (file) openIndentationMenu(about.page, file, about.page.places.find('editor'))
+    },
+  },
+  lineEnds: {
+    label: 'Change the line endings…',
+    inPalette: about => `Change the line endings of ${nameOf(about)}…`,
+    keys: 'Ctrl+Alt+Shift+L',
+    icon: 'list',
+    isPossible: about => {
+      const file = fileOf(about)
+      return isShown(about) && file !== undefined && canChangeLineEnds(file) && !isMerging(about.page, about.tab)
+    },
+    run: about => {
+      const file = fileOf(about)
+      if (file) openLineEndsMenu(about.page, file, about.page.places.find('editor'))
     },
   },
   blame: {

@@ -4,6 +4,7 @@ import type { OpenFile } from '../editor/open-file.ts'
 import type { Page } from '../page/state.ts'
 import type { MenuItem } from '../ui/menu-content.ts'
 import { baseName, readable } from '../ui/names.ts'
+import { placeInStatus } from './status-place.ts'
 
 const SIZES = [2, 4, 8]
 
@@ -13,14 +14,11 @@ export function openIndentationMenu(page: Page, file: OpenFile, opener: HTMLElem
   const detect = () => change(page, file, () => file.indentBy(undefined))
   const detected: MenuItem = { words: 'Detect from content', icon: 'search', run: detect }
   const groups = [choose('spaces'), choose('tabs'), [detected]]
-  page.openMenu({ title: `Indentation of ${readable(baseName(file.path))}`, groups }, placeOfMenu(page), opener)
-}
-
-/** The top of the button in the status bar; where a narrow window has no such button, the end of the status bar. */
-function placeOfMenu(page: Page): { x: number; y: number } {
-  const button = page.places.find('indentation')
-  const { left, top, width } = button?.getBoundingClientRect() ?? new DOMRect()
-  return width > 0 ? { x: left, y: top } : { x: window.innerWidth, y: window.innerHeight }
+  page.openMenu(
+    { title: `Indentation of ${readable(baseName(file.path))}`, groups },
+    placeInStatus(page, 'indentation'),
+    opener,
+  )
 }
 
 function choiceOf(page: Page, file: OpenFile, { by, size }: Indentation): MenuItem {

@@ -16,6 +16,8 @@ export type PlaceName =
   | 'message'
   /** The button in the status bar that changes the indentation. */
   | 'indentation'
+  /** The button in the status bar that changes the line endings. */
+  | 'line endings'
   | 'search field'
   /** The field that searches a history. */
   | 'history search'

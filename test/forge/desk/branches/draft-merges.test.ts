@@ -294,3 +294,23 @@ test('drafts moved to a branch of their own include those of another desk', asyn
   expect(text).toContain('one’s\n')
   expect(text).toContain('other’s\n')
 })
+
+/** Merges a draft of a.txt with another text that the branch has now, which started from the same text. */
+async function merged(place: Place, start: string, draft: string, branch: string) {
+  const tip = await commit(place.path, 'main', { 'a.txt': start })
+  const now = await commit(place.path, 'main', { 'a.txt': branch })
+  const ours = { ...noDrafts(tip), files: new Map([['a.txt', { mode: '100644', oid: await writeText(place, draft) }]]) }
+  const after = await mergeDrafts(place.objects, noDrafts(tip), ours, noDrafts(now))
+  expect(after.clashes.size).toBe(0)
+  const file = after.files.get('a.txt')
+  return file?.bytes?.toString() ?? (await textIn(place, file?.oid))
+}
+
+test('line endings that a draft has changed do not conflict with a change of a line in the branch', async () => {
+  const place = await makePlace()
+  const windows = START.replaceAll('\n', '\r\n')
+  const after = windows.replace('one', 'first')
+  expect(await merged(place, START, windows, START.replace('one', 'first'))).toBe(after)
+  expect(await merged(place, START, START.replace('one', 'first'), windows)).toBe(after)
+  expect(await merged(place, windows, START, windows.replace('one', 'first'))).toBe(START.replace('one', 'first'))
+})
