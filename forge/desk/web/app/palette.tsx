@@ -624,6 +624,7 @@ function useCommits(page: Page, words: string, isWanted: boolean): { options: Op
     ),
     run: () => {
       page.open({ kind: 'commit', commit: item.oid })
+      page.wantFocus()
     },
   }))
   return { options, isWaiting }

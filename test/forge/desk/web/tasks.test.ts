@@ -71,6 +71,20 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     expect(looks()).toBe(before)
   })
 
+  test('leave the focus to a commit that is opened from the palette', async () => {
+    await open([])
+    await page.getByRole('tab', { name: 'Tasks', exact: true }).focus()
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('#')
+    await page
+      .getByRole('dialog', { name: 'Command palette' })
+      .getByRole('option', { name: /Begin main/ })
+      .waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByText(/^Files at/).waitFor()
+    await page.locator('main:focus-within').waitFor()
+  })
+
   test('say within seconds that the Temporal server does not answer, until it does', async () => {
     await open()
     const words = page.getByText('The Temporal server has not answered yet.')
