@@ -16,6 +16,10 @@ export type Kind = 'all' | 'commit' | 'unsaved' | 'came in'
 
 export type Containment = { merge?: CommitRow | undefined }
 
+/**
+ * The added and deleted lines of a change, as git counts them. A diff that is drawn may have one or two fewer, since git
+ * counts a line whose line end has changed; one file has one count, which does not change when its diff is drawn.
+ */
 export type LineCount = Pick<Change, 'added' | 'deleted'>
 
 /** At most this many commits, the newest, can be reviewed one by one. */
@@ -50,10 +54,6 @@ export class ReviewState extends ServerValue<Change[]> {
   readonly ignoresBlanks = signal(false)
   /** The marks ({@link mark}) of the files that were viewed. */
   readonly lookedAt = signal<ReadonlySet<string>>(new Set())
-  /**
-   * Line counts of the diffs loaded so far, by {@link mark}. They differ from git's, which count a changed line end.
-   */
-  readonly counted = signal<ReadonlyMap<string, LineCount>>(new Map())
   /**
    * If the base contains all commits of the branch: the merge commit that brought them into the base, if there is one.
    */
@@ -215,17 +215,6 @@ export class ReviewState extends ServerValue<Change[]> {
   /** Identifies a change by path and content: a file that changed again has another mark and is not viewed any more. */
   static mark(change: Change): string {
     return `${change.path}\0${change.before?.oid}\0${change.after?.oid}`
-  }
-
-  /** The added and removed lines of a change: those of its diff if it is loaded, else git's. */
-  countOf(change: Change): LineCount {
-    return this.counted.value.get(ReviewState.mark(change)) ?? change
-  }
-
-  count(change: Change, { added, deleted }: LineCount): void {
-    const known = this.counted.peek().get(ReviewState.mark(change)) ?? change
-    if (known.added === added && known.deleted === deleted) return
-    this.counted.value = new Map(this.counted.peek()).set(ReviewState.mark(change), { added, deleted })
   }
 
   isLookedAt(change: Change): boolean {

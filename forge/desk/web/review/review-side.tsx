@@ -22,8 +22,8 @@ export function ReviewSide({ tab }: { tab: Tab }) {
   const { review } = tab
   const isKnown = review.latest.value !== undefined
   const changes = review.latest.value ?? []
-  const added = changes.reduce((sum, change) => sum + (review.countOf(change).added ?? 0), 0)
-  const deleted = changes.reduce((sum, change) => sum + (review.countOf(change).deleted ?? 0), 0)
+  const added = changes.reduce((sum, change) => sum + (change.added ?? 0), 0)
+  const deleted = changes.reduce((sum, change) => sum + (change.deleted ?? 0), 0)
   // Of a branch, one commit after the other is reviewed; between two commits, they are listed beside all changes.
   const hasCommits = review.kind.value === (tab.at.kind === 'branch' ? 'commit' : 'all')
   return (
@@ -79,7 +79,7 @@ function ChangeRow({ review, change }: { review: ReviewState; change: Change }) 
     >
       <ChangeLetter status={change.status} />
       <Path of={change.path} />
-      <LineCounts count={review.countOf(change)} />
+      <LineCounts count={change} />
       {review.isLookedAt(change) ? <Icon name="check" size="xs" /> : <span />}
     </button>
   )

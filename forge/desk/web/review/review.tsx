@@ -303,7 +303,7 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
           </>
         )}
         <Path of={change.path} />
-        <LineCounts count={review.countOf(change)} />
+        <LineCounts count={change} />
         <span class="grow" />
         {change.after && tab.at.kind === 'branch' ? (
           <Button look="quiet small" words="Open" onClick={() => tab.edit(change.path)} />
@@ -323,7 +323,6 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
           mark={mark}
           isSideBySide={review.isSideBySide.value}
           ignoresBlanks={review.ignoresBlanks.value}
-          onCount={count => review.count(change, count)}
           comments={commentsOf(page, tab, change)}
         />
       ) : null}
