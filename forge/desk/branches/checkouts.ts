@@ -264,11 +264,14 @@ export class Checkouts {
     })
   }
 
-  /** After the rename of a branch: records a checkout that could not follow it under the new name. */
+  /** After the rename of a branch: records a checkout that is behind under the new name, and says it again. */
   async renamed(name: string, to: string): Promise<void> {
     const own = [...this.pending].filter(([, { branch }]) => branch === name)
     for (const [gitDir, behind] of own) this.pending.set(gitDir, { ...behind, branch: to })
-    if (own.length > 0) await this.#keep()
+    if (own.length === 0) return
+    await this.#keep()
+    const told = (await this.allLeftBehind()).filter(({ branch }) => branch === to)
+    for (const leftBehind of told) this.say({ say: 'checkout left behind', ...leftBehind })
   }
 
   #later(task: () => Promise<void>): void {

@@ -17,8 +17,8 @@ export type Kind = 'all' | 'commit' | 'unsaved' | 'came in'
 export type Containment = { merge?: CommitRow | undefined }
 
 /**
- * The added and deleted lines of a change, as git counts them. A diff that is drawn may have one or two fewer, since git
- * counts a line whose line end has changed; one file has one count, which does not change when its diff is drawn.
+ * The added and deleted lines of a change, as git counts them. A drawn diff may have one or two fewer, since git counts
+ * a line whose line end has changed; one file has one count, which does not change when its diff is drawn.
  */
 export type LineCount = Pick<Change, 'added' | 'deleted'>
 

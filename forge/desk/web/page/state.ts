@@ -751,6 +751,7 @@ export class Page {
     const folder = this.desk.peek()?.folder
     moveTexts(placeIn(folder, before), placeIn(folder, now))
     this.#followBase(from, to)
+    this.#renameInNotices(from, to)
     const tabs = this.tabs.peek()
     const index = tabs.findIndex(tab => tab.at.kind === 'branch' && tab.at.branch === from)
     const old = tabs[index]
@@ -803,6 +804,17 @@ export class Page {
     const isSame = ({ title, topic, branch }: Notice) =>
       branch === notice.branch && (topic === undefined ? title === notice.title : topic === notice.topic)
     this.notices.value = [...this.notices.peek().filter(other => !isSame(other)), notice]
+  }
+
+  /**
+   * Shows the notices about a renamed branch under its new name. That of a checkout acts on the branch by its name: the
+   * desk says it again.
+   */
+  #renameInNotices(from: string, to: string): void {
+    this.solved(CHECKOUT, from)
+    const isAbout = ({ branch }: Notice) => branch === from
+    if (!this.notices.peek().some(isAbout)) return
+    this.notices.value = this.notices.peek().map(notice => (isAbout(notice) ? { ...notice, branch: to } : notice))
   }
 
   /** Removes the notices of a topic, which do not apply any more. */

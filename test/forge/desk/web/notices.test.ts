@@ -35,6 +35,28 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.getByRole('tab', { name: 'README.md' }).waitFor()
   })
 
+  test('of a checkout that could not follow has the new name of a branch that is renamed', async () => {
+    const folder = `${desk.path}-checkout`
+    await desk.git('worktree', 'add', '--quiet', folder, 'main')
+    await writeFile(`${folder}/README.md`, 'Changed in a terminal.\n')
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('x')
+    await page.keyboard.press('Control+s')
+    const again = page.getByRole('button', { name: 'Save to a new branch instead' })
+    await again.waitFor()
+    await page.keyboard.press('Shift+F2')
+    await page.getByRole('dialog').getByRole('textbox').fill('trunk')
+    await page.keyboard.press('Enter')
+    await branches().getByRole('tab', { name: 'trunk', selected: true }).waitFor()
+    await again.click()
+    const dialog = page.getByRole('dialog', { name: 'Save to a new branch instead' })
+    expect(await dialog.getByLabel('Branch name').inputValue()).toBe('trunk-saved')
+    await page.keyboard.press('Escape')
+    await desk.git('-C', folder, 'reset', '--quiet', '--hard')
+    await again.waitFor({ state: 'detached' })
+  })
+
   test('of what was undone is shown where it was asked for, and in no other branch', async () => {
     await showBranch(page, 'retry-jitter')
     await page.getByRole('treeitem', { name: 'README.md' }).click()
