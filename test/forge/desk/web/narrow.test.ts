@@ -28,6 +28,12 @@ const template = templateOf(async path => {
   await commit(path, TOPIC, { 'a.txt': 'A\n' }, { message: 'Change a', parents: [first] })
 })
 
+/** A branch with changed files in folders with short and long names. */
+async function prepare(path: string): Promise<void> {
+  const files = ['src/a.ts', 'engine/retry.ts', 'engine/scheduler.ts', 'engine/source/an-entry.ts', 'packages/index.ts']
+  await commit(path, 'folders', Object.fromEntries(files.map(file => [file, `${file}\n`.repeat(120)])))
+}
+
 interface Box {
   x: number
   y: number
@@ -89,6 +95,27 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
         expect(boxes).toHaveLength(7)
         expect(boxes.filter(box => !isWithin(box, frame))).toEqual([])
         expect(boxes.filter((box, at) => boxes.slice(at + 1).some(other => isOver(box, other)))).toEqual([])
+      }
+    }))
+
+  test('the list of a review shows folders so far that they can be told apart, or not at all', () =>
+    withPage(openScene({ template, layout: { tabs: [tabOf('folders')], active: 0 }, prepare }), async page => {
+      await page.keyboard.press('Alt+r')
+      const folders = page.locator('.side .filerow .dir')
+      await folders.getByText('engine').first().waitFor()
+      for (const width of [640, 900, 1280]) {
+        await page.setViewportSize({ width, height: 600 })
+        await settled(page)
+        const shown = await folders.evaluateAll(all =>
+          all.flatMap(dir => {
+            const [box, line] = [dir.getBoundingClientRect(), dir.parentElement?.getBoundingClientRect()]
+            const isInLine =
+              line !== undefined && box.width > 0 && box.top < line.bottom - 2 && box.bottom > line.top + 2
+            return isInLine ? [{ width: dir.clientWidth, whole: dir.scrollWidth }] : []
+          }),
+        )
+        expect(shown.length).toBeGreaterThan(0)
+        expect(shown.filter(({ width, whole }) => width < whole && width < 45)).toEqual([])
       }
     }))
 
