@@ -11,6 +11,7 @@ import { MergingSide } from '../merging/merging-side.tsx'
 import { showsConflicts } from '../page/branch-facts.ts'
 import { PANE_BOUNDS } from '../page/graph-panes.ts'
 import { placeOf } from '../page/open-files.ts'
+import { usePlace } from '../page/places.ts'
 import { type Pane, paneKey, type Tab, usePage } from '../page/state.ts'
 import { HistoryView } from '../review/history.tsx'
 import { LineHistory } from '../review/line-history.tsx'
@@ -158,6 +159,7 @@ function Content({ tab, pane, isActive }: ContentProps) {
 /** The view of a repository without commits. */
 function FirstCommit({ tab }: { tab: Tab }) {
   const page = usePage()
+  const button = usePlace<HTMLButtonElement>('home')
   const desk = page.desk.value
   const branch = tab.at.kind === 'branch' ? readable(tab.at.branch) : ''
   const name = desk?.identity?.name
@@ -168,7 +170,12 @@ function FirstCommit({ tab }: { tab: Tab }) {
         {name ? `, as ${name}` : ''}.
       </p>
       <div class="ways">
-        <ActionWay action={folderActions.newFile} about={{ page, tab }} words="Saving it makes the first commit" />
+        <ActionWay
+          buttonRef={button}
+          action={folderActions.newFile}
+          about={{ page, tab }}
+          words="Saving it makes the first commit"
+        />
       </div>
       <p class="meta after">
         Files in the folder are not changed: the desk works on commits. Commit them with git to see them here.

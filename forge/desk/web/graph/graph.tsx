@@ -4,6 +4,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import { newBranch } from '../page/actions.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
 import { type GraphPaneName, PANE_BOUNDS } from '../page/graph-panes.ts'
+import { usePlace } from '../page/places.ts'
 import { type Page, usePage } from '../page/state.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -82,10 +83,11 @@ function PaneEdge({ pane }: { pane: GraphPaneName }) {
 }
 
 function NoCommits({ page }: { page: Page }) {
+  const button = usePlace<HTMLButtonElement>('home')
   return (
     <Empty title={`${page.desk.value?.name ?? 'The repository'} has no commits yet`}>
       <p class="lede">The first save in a branch creates the first commit.</p>
-      <Button words="New branch" icon="branch" onClick={() => newBranch(page)} />
+      <Button buttonRef={button} words="New branch" icon="branch" onClick={() => newBranch(page)} />
     </Empty>
   )
 }

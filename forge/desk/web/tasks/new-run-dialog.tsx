@@ -3,6 +3,7 @@ import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { TIERS, type Tier } from '../../contract/tasks.ts'
 import { draftsOf } from '../page/branch-facts.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
+import { usePlace } from '../page/places.ts'
 import { type Page, TASKS, usePage } from '../page/state.ts'
 import type { NewRun } from '../page/tasks-state.ts'
 import { DialogFrame, SubmitFooter } from '../ui/dialog-frame.tsx'
@@ -247,11 +248,13 @@ function whyWrong({ wish, base, amount, minutes, atMost }: Typed): string | unde
   return undefined
 }
 
-/** Opens the dialog. */
+/** Opens the dialog. It is the main element of a view without runs. */
 export function NewRunButton() {
   const page = usePage()
+  const button = usePlace<HTMLButtonElement>('home')
   return (
     <Button
+      buttonRef={button}
       look="main"
       icon="plus"
       words="New run…"

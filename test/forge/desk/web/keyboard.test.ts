@@ -2,7 +2,16 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
-import { type DeskPage, openPage, settled, showBranch, until, withEachPage } from './page-scene.ts'
+import {
+  type DeskPage,
+  openPage,
+  openScene,
+  settled,
+  showBranch,
+  templateOf,
+  until,
+  withEachPage,
+} from './page-scene.ts'
 import { openTasksScene } from './tasks-scene.ts'
 
 // A busy machine renders slowly: a failed wait should be reported before the test's time is over.
@@ -121,6 +130,19 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
       await expectOwnKeys()
     })
   }
+
+  test('a repository without commits has the focus on the button that begins it, in both of its views', async () => {
+    await using empty = await openScene({ template: templateOf(async () => undefined), layout: 'none' })
+    const own = page
+    page = await openPage(browser.context, empty)
+    const focused = page.locator(':focus')
+    await page.getByRole('button', { name: 'New file…' }).and(focused).waitFor()
+    await page.keyboard.press('Alt+0')
+    await page.getByRole('button', { name: 'New branch', exact: true }).and(focused).waitFor()
+    expect(page.troubles).toEqual([])
+    await page.close({ runBeforeUnload: false })
+    page = own
+  })
 
   test('every command has keys of its own, and none of the browser: the tasks, and one that has passed', async () => {
     await using scene = (await openTasksScene()).desk

@@ -71,6 +71,14 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     expect(looks()).toBe(before)
   })
 
+  test('have the focus on the button of a new run where there is none yet', async () => {
+    await open([])
+    await page.keyboard.press('Alt+0')
+    await page.getByRole('region', { name: 'Repository' }).waitFor()
+    await page.keyboard.press('Alt+t')
+    await page.getByRole('button', { name: 'New run…' }).and(page.locator(':focus')).waitFor()
+  })
+
   test('leave the focus to a commit that is opened from the palette', async () => {
     await open([])
     await page.getByRole('tab', { name: 'Tasks', exact: true }).focus()
