@@ -108,8 +108,8 @@ export async function existing(
 }
 
 /**
- * Throws a {@link Failure} if there is a submodule at a path or below it, since .gitmodules has its path, too, and would
- * keep it. `remedy`: what to do instead, as the end of a sentence.
+ * Throws a {@link Failure} if there is a submodule at a path or below it: .gitmodules names its path, too, and would
+ * go on to do so. `remedy`: what to do instead, as the end of a sentence.
  */
 export async function verifyNoSubmodule(objects: Objects, drafts: Drafts, path: Path, remedy: string): Promise<void> {
   const saved = await savedBelow(objects, drafts.tip, path)

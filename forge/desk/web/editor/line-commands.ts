@@ -19,8 +19,8 @@ export const insertLineAbove: StateCommand = ({ state, dispatch }) => {
 }
 
 /**
- * The key that comments lines. `tokens`: the comments of the file, where its language does not say them; undefined where
- * they are not known. `onUnknown` is called if neither does.
+ * The key that comments lines. `tokens`: the comments of the file, where its language does not name them; undefined
+ * where they are not known. `onUnknown` is called if neither names them.
  */
 export function commentKey(tokens: () => CommentTokens | undefined, onUnknown: () => void): Extension {
   const toggle: StateCommand = target => {

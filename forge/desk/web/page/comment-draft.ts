@@ -59,8 +59,8 @@ export class CommentDraft {
   }
 
   /**
-   * Begins a comment. One that has words already stays where it is and takes the focus: they are about its line. Returns
-   * whether the comment is at the given place.
+   * Begins a comment. One that has words already stays where it is and takes the focus, since they are about its line.
+   * Returns whether the comment is at the given place.
    */
   begin(place: CommentPlace): boolean {
     const isSame = isSamePlace(place, this.place.peek())

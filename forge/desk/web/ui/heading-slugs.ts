@@ -1,4 +1,4 @@
-/** The addresses of headings in a Markdown text, as GitHub makes them: `#getting-started` leads to "Getting started". */
+/** The addresses of headings in a Markdown text, as GitHub makes them: `#get-started` leads to "Get started". */
 import type { Token } from 'marked'
 import { withEntities } from './prose.ts'
 

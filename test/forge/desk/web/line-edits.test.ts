@@ -10,7 +10,7 @@ import {
   trimTrailingWhitespace,
 } from '../../../../forge/desk/web/editor/line-edits.ts'
 
-/** The text after an edit. In `text`, < and > are the ends of selections and ^ is a cursor; so are they in the result. */
+/** The text after an edit. In `text` and in the result, < and > are the ends of selections, and ^ is a cursor. */
 function edited(edit: LineEdit, text: string): string | undefined {
   const ranges: [number, number][] = []
   let doc = ''
