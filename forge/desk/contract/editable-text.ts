@@ -10,6 +10,13 @@ export type LineEnd = 'LF' | 'CRLF' | 'mixed'
 /** What a file's bytes have and its text does not: \r\n in place of \n, and a byte order mark. */
 export type Form = { lineEnd: LineEnd; bom: boolean }
 
+/** The line ends of a text in which they are as in its file; a single \r is none. */
+export function lineEndOf(text: string): LineEnd {
+  if (!text.includes('\r')) return 'LF'
+  const isUniform = !/\r(?!\n)|(?<!\r)\n/.test(text)
+  return isUniform ? 'CRLF' : 'mixed'
+}
+
 const BOM_BYTES = 3
 const ENCODER = new TextEncoder()
 

@@ -2,7 +2,7 @@
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { sizeInWords, visiblePath } from '../../../core/text.ts'
 import type { File } from '../contract/branches.ts'
-import type { Form, LineEnd } from '../contract/editable-text.ts'
+import { type Form, type LineEnd, lineEndOf } from '../contract/editable-text.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
 import { imageTypeOf } from '../server/images.ts'
 
@@ -55,12 +55,6 @@ export function guess(bytes: Uint8Array): { text: string; lineEnd: LineEnd; enco
 /** Why a text with a guessed encoding is read-only. */
 export const whyGuessed = (path: Path, encoding: Guess): string =>
   `${visiblePath(path)} is not UTF-8. Shown as ${encoding} (a guess), read-only.`
-
-function lineEndOf(text: string): LineEnd {
-  if (!text.includes('\r')) return 'LF'
-  const isUniform = !/\r(?!\n)|(?<!\r)\n/.test(text)
-  return isUniform ? 'CRLF' : 'mixed'
-}
 
 /** Encodes a text with the line ends and the byte order mark of a form. */
 export function encode(text: string, { lineEnd, bom }: Form): Buffer {

@@ -338,7 +338,10 @@ function FilePlace({ tab, file }: { tab: Tab; file: OpenFile }) {
   const page = usePage()
   const shown = file.file.value
   if (shown?.kind !== 'text') return null
-  const { line, column } = file.cursor.value
+  const { line, column, selected, cursors } = file.cursor.value
+  const lineEnd = shown.lineEnd === 'mixed' ? file.mixedLineEnds.value : shown.lineEnd
+  const more =
+    cursors > 1 ? ` (${cursors} cursors)` : selected > 0 ? ` (${selected.toLocaleString('en')} selected)` : ''
   return (
     <>
       <span class="seg line-column">
@@ -351,13 +354,14 @@ function FilePlace({ tab, file }: { tab: Tab; file: OpenFile }) {
           }}
         >
           {line}:{column}
+          {more}
         </button>
       </span>
       <span class="seg opt-wide">
         <IndentationButton file={file} />
       </span>
       <span class="seg opt-wide">
-        <LineEnds tab={tab} file={file} lineEnd={shown.lineEnd} /> · {shown.encoding ?? 'UTF-8'}
+        <LineEnds tab={tab} file={file} lineEnd={lineEnd} /> · {shown.encoding ?? 'UTF-8'}
         {shown.bom ? ' with BOM' : ''}
       </span>
     </>

@@ -22,7 +22,7 @@ import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signal
 import type { Edit, File } from '../../contract/branches.ts'
 import { afterTyped, insertsBehindLastLine, typedAfter } from '../../contract/concurrent-edits.ts'
 import type { Indentation } from '../../contract/desk.ts'
-import { type Form, insertedBy } from '../../contract/editable-text.ts'
+import { type Form, insertedBy, type LineEnd, lineEndOf } from '../../contract/editable-text.ts'
 import type { Abilities, LanguageState, Problem, TextChange } from '../../contract/language.ts'
 import type { Blame, BlamedCommit, EditorConfig } from '../../contract/reading.ts'
 import type { SettingValues } from '../../contract/settings.ts'
@@ -94,6 +94,9 @@ export interface Cursor {
   /** The cursor's line in the file: of an open conflict above it, only our lines count. */
   line: number
   column: number
+  /** The selected characters of all cursors, and the number of cursors. */
+  selected: number
+  cursors: number
 }
 
 /** A scroll position in pixels, and the cursor's place in the text. */
@@ -138,9 +141,11 @@ export class OpenFile {
   readonly counts = signal<ChangedLines>({ added: 0, deleted: 0 })
   /** Whether the file, or its path, differs from the last commit. */
   readonly isDraft = signal(false)
-  readonly cursor = signal<Cursor>({ line: 1, column: 1 })
+  readonly cursor = signal<Cursor>({ line: 1, column: 1, selected: 0, cursors: 1 })
   /** What an indentation is, such as `Spaces: 4`. */
   readonly indent = signal('')
+  /** Of a file with mixed line ends: those that its text has now. */
+  readonly mixedLineEnds = signal<LineEnd>('mixed')
   /** Increases when the text has changed. */
   readonly edits = signal(0)
   /** Increases when the server has told the symbols of the text. */
@@ -211,6 +216,8 @@ export class OpenFile {
   #awaited = 0
   #waiting: { resolve: () => void; reject?: (why: NotSent) => void }[] = []
   #form: Form | undefined
+  /** The text that `mixedLineEnds` was found in. */
+  #lineEndsOf: Text | undefined
   #retry: ReturnType<typeof setTimeout> | undefined
   /**
    * How often the connection had broken when the file was last opened: after a break, the server no longer knows that
@@ -1178,6 +1185,22 @@ export class OpenFile {
     return shown.lineEnd !== shown.savedLineEnd && (this.state?.doc.lines ?? 1) > 1
   }
 
+  #sayCursor({ selection: { ranges } }: EditorState, place: Pick<Cursor, 'line' | 'column'>): void {
+    const selected = ranges.reduce((sum, { from, to }) => sum + to - from, 0)
+    const cursor = { ...place, selected, cursors: ranges.length }
+    const was = this.cursor.peek()
+    const isSame = was.line === cursor.line && was.column === cursor.column
+    if (!isSame || was.selected !== selected || was.cursors !== cursor.cursors) this.cursor.value = cursor
+  }
+
+  /** Mixed line ends are part of the text, and change with it. */
+  #sayMixedLineEnds(doc: Text): void {
+    const { value: shown } = this.file
+    if (shown?.kind !== 'text' || shown.lineEnd !== 'mixed' || doc === this.#lineEndsOf) return
+    this.#lineEndsOf = doc
+    this.mixedLineEnds.value = lineEndOf(doc.toString())
+  }
+
   #say(): void {
     if (!this.state) return
     const counts = countsOf(this.state)
@@ -1190,9 +1213,8 @@ export class OpenFile {
     const here = this.#hereState ?? this.state
     const { head } = here.selection.main
     const line = here.doc.lineAt(head)
-    const cursor = { line: lineInFile(here, line.number), column: head - line.from + 1 }
-    const was = this.cursor.peek()
-    if (was.line !== cursor.line || was.column !== cursor.column) this.cursor.value = cursor
+    this.#sayCursor(here, { line: lineInFile(here, line.number), column: head - line.from + 1 })
+    this.#sayMixedLineEnds(here.doc)
     const { tabSize, usesSpaces } = this.indentation
     this.indent.value = `${usesSpaces ? 'Spaces' : 'Tab width'}: ${tabSize}`
     this.conflicts.value = conflictsOf(this.state)

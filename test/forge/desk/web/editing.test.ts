@@ -53,6 +53,19 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     await page.getByRole('dialog').waitFor({ state: 'hidden' })
   }
 
+  test('at several cursors, and over a selection, which the status bar counts', async () => {
+    await openFile(page, branch, 'a.txt')
+    const place = (words: string) => page.locator('.line-column').getByText(words, { exact: true }).waitFor()
+    await place('1:1')
+    await page.keyboard.press('Shift+End')
+    await place('1:4 (3 selected)')
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('Control+Alt+ArrowDown')
+    await place('2:1 (2 cursors)')
+    await page.keyboard.type('x')
+    await isDraft('a.txt', 'xone\nxtwo\nthree\nfour\n')
+  })
+
   test('after a click on a line number: it selects the line, and the editor keeps the focus', async () => {
     await openFile(page, branch, 'a.txt')
     await gutter('cm-lineNumbers').getByText('2', { exact: true }).click()

@@ -44,6 +44,18 @@ describe.skipIf(!hasBrowser)('the line endings of a file', () => {
     await until(async () => (await desk.git('show', 'main:lines.txt')) === 'new\r\nfirst one\r\ntwo\r\nthree')
   })
 
+  test('are named as they are once the last other one is gone from the text', async () => {
+    await open('mixed.txt', 'one\r\ntwo\nthree\r\n')
+    await button('mixed line endings').waitFor()
+    await page.keyboard.press('Control+f')
+    const find = page.getByRole('textbox', { name: 'Find', exact: true })
+    await find.fill('\\r')
+    await page.getByRole('button', { name: /regular expression/i }).click()
+    await page.getByRole('textbox', { name: 'Replace', exact: true }).fill('')
+    await page.getByRole('button', { name: /^Replace all/i }).click()
+    await button('LF').waitFor()
+  })
+
   test('are a draft by themselves, which the review names and Undo takes back', async () => {
     await open('lines.txt', 'one\ntwo\n')
     await choose('LF', /^CRLF/)
