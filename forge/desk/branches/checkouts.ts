@@ -258,10 +258,17 @@ export class Checkouts {
   /** All checkouts that could not follow their branches, and why. */
   async allLeftBehind(): Promise<LeftBehind[]> {
     if (![...this.pending.values()].some(({ isTold }) => isTold)) return []
-    return (await this.list()).flatMap(({ folder, gitDir, head }) => {
-      const { branch, isTold = false, why = '' } = this.pending.get(gitDir) ?? {}
-      return branch !== undefined && isTold && head === headRef(branch) ? [{ branch, folder, why }] : []
+    const all = (await this.list()).map(async ({ folder, gitDir, head }) => {
+      const behind = this.pending.get(gitDir)
+      if (!behind?.isTold || head !== headRef(behind.branch)) return []
+      const { branch, why = '' } = behind
+      return [{ branch, folder, why, isAhead: await this.#isAhead(behind) }]
     })
+    return (await Promise.all(all)).flat()
+  }
+
+  async #isAhead({ from, to }: Pick<Pending, 'from' | 'to'>): Promise<boolean> {
+    return from === emptyTree(this.repository.format) || (await isAncestor(this.repository, from, to))
   }
 
   /** After the rename of a branch: records a checkout that is behind under the new name, and says it again. */
@@ -322,7 +329,9 @@ export class Checkouts {
     else this.pending.delete(checkout.gitDir)
     await this.#keep()
     if (why === '' && behind?.isTold) this.say({ say: 'checkout follows', branch })
-    if (why !== '') this.say({ say: 'checkout left behind', branch, folder: checkout.folder, why })
+    if (why === '') return
+    const isAhead = await this.#isAhead({ from: now?.from ?? from, to })
+    this.say({ say: 'checkout left behind', branch, folder: checkout.folder, why, isAhead })
   }
 
   /**

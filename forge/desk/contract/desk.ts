@@ -30,7 +30,13 @@ export const DeskInfo = v.object({
 export type DeskInfo = v.InferOutput<typeof DeskInfo>
 
 /** A checkout of a branch that could not follow it: its folder, and why, as a sentence. */
-export const LeftBehind = v.object({ branch: Branch, folder: v.string(), why: v.string() })
+export const LeftBehind = v.object({
+  branch: Branch,
+  folder: v.string(),
+  why: v.string(),
+  /** Whether the branch has only got new commits, as by a save; not where some were taken back, as by an undo. */
+  isAhead: v.boolean(),
+})
 export type LeftBehind = v.InferOutput<typeof LeftBehind>
 
 /** The layout of a window, restored after a restart. The server stores the positions without interpreting them. */

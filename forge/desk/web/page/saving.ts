@@ -99,7 +99,12 @@ export async function settle(page: Page, branch: string, paths: Paths): Promise<
 }
 
 /** Shows a notice that a checkout did not follow a save or another step, and what to do. */
-export function sayLeftBehind(page: Page, { branch, folder, why }: LeftBehind): void {
+export function sayLeftBehind(page: Page, { branch, folder, why, isAhead }: LeftBehind): void {
+  const elsewhere = {
+    words: 'Save to a new branch instead',
+    stays: true,
+    run: () => saveElsewhere(page, branch),
+  }
   page.notify({
     topic: CHECKOUT,
     branch,
@@ -108,7 +113,7 @@ export function sayLeftBehind(page: Page, { branch, folder, why }: LeftBehind): 
     words: `${why} Nothing in that folder was touched. Until the checkout follows, a commit there takes back what was done here: clear the way, then try again.`,
     actions: [
       { words: 'Try again', stays: true, run: () => followAgain(page, branch) },
-      { words: 'Save to a new branch instead', stays: true, run: () => saveElsewhere(page, branch) },
+      ...(isAhead ? [elsewhere] : []),
     ],
   })
 }

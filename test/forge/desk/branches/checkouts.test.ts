@@ -124,6 +124,7 @@ test('a local change in the way prevents any change of the checkout, and each sa
     branch: 'main',
     folder: desk.path,
     why: 'a.txt has changes there that are not committed.',
+    isAhead: true,
   }
   expect(said).toEqual([news, news, news])
   // Once nothing is in the way, the checkout follows from the commit it is at.
@@ -356,6 +357,20 @@ test('a checkout whose index is locked for a moment by another git follows, with
   expect(desk.news.filter(it => it.say === 'checkout left behind')).toEqual([])
 })
 
+test('a checkout that stays behind an undo is not said to be behind new commits', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
+  await desk.work.flush()
+  await writeFile(join(desk.path, 'a.txt'), 'changed there\n')
+  await desk.work.undo()
+  await desk.work.flush()
+  const why = 'a.txt has changes there that are not committed.'
+  const behind = { branch: 'main', folder: desk.path, why, isAhead: false }
+  expect(desk.news).toContainEqual({ say: 'checkout left behind', ...behind })
+  expect(await desk.work.checkoutsLeftBehind()).toEqual([behind])
+})
+
 test('a checkout that stayed behind a lock says so in words, and follows when it is tried again', async () => {
   await using desk = await makeDesk({ files: FILES })
   const lock = join(desk.path, '.git/index.lock')
@@ -364,7 +379,13 @@ test('a checkout that stayed behind a lock says so in words, and follows when it
   await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   await desk.work.flush()
   const why = `Another git command is at work there: wait for its end. If there is none, delete ${lock}.`
-  expect(desk.news).toContainEqual({ say: 'checkout left behind', branch: 'main', folder: desk.path, why })
+  expect(desk.news).toContainEqual({
+    say: 'checkout left behind',
+    branch: 'main',
+    folder: desk.path,
+    why,
+    isAhead: true,
+  })
   await rm(lock)
   await ask(desk.work, 'follow again', { branch: 'main' })
   expect(await desk.git('status', '--porcelain')).toBe('')

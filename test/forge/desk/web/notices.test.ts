@@ -159,7 +159,7 @@ describe.skipIf(!hasBrowser)('a notice', () => {
       isBad: true,
     })
     const long = `README.md is changed, ${'and so is another file, '.repeat(20)} so nothing was touched.`
-    desk.proxy.say({ say: 'checkout left behind', branch: 'main', folder: '/home/mira/tern', why: long })
+    desk.proxy.say({ say: 'checkout left behind', branch: 'main', folder: '/home/mira/tern', why: long, isAhead: true })
     const shown = page.locator('.middle .notice')
     await shown.getByText('the disk is full').waitFor()
     await shown.getByRole('button', { name: '1 of 2' }).click()
