@@ -482,6 +482,10 @@ function focusInstead(editor: Element, number: number): void {
     if (isHere && isComing && !used.signal.aborted) requestAnimationFrame(() => look(frames - 1))
     else used.abort()
   }
+  // At once after the update that removes the block: a key that comes before the next frame is typed, too.
+  queueMicrotask(() => {
+    if (isFocusLost()) text?.focus({ preventScroll: true })
+  })
   requestAnimationFrame(() => look(MAX_FRAMES_TO_DRAW))
 }
 

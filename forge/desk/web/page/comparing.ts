@@ -14,6 +14,7 @@ export function compareWith(page: Page, tab: Tab): void {
     kind: 'base',
     title: `Compare ${nameOf(tab.at)} with`,
     branch: branchOf(tab),
+    commit: tab.at.kind === 'commit' ? tab.at.commit : undefined,
     run: chosen => {
       tab.review.chosenBase.value = chosen
       // With a base, a branch shows all changes or one commit at a time: the latter stays, anything else becomes all

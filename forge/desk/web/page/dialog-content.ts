@@ -120,7 +120,14 @@ export type DialogContent =
   /** The result of a run or of one of its tasks. `title`: its name. `tip`: the result's commit, if it has no branch. */
   | { kind: 'landing'; title: string; run: string; task?: string; tip?: string }
   /** Chooses the base of a comparison. `branch`: left out of the list. */
-  | { kind: 'base'; title: string; branch: string | undefined; run: (base: Base) => void }
+  /** Chooses what a branch or a commit is compared with. */
+  | {
+      kind: 'base'
+      title: string
+      branch: string | undefined
+      commit: string | undefined
+      run: (base: Base) => void
+    }
   /**
    * Chooses a branch or a commit. `list`: the list's accessible name. `none`: shown if the list is empty. `choices`:
    * undefined until they are known. `found`: the row of a commit, where typed words find commits, too.

@@ -6,11 +6,12 @@ import { type Base, basesFor, commitBase } from '../page/review-base.ts'
 import { usePage } from '../page/state.ts'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
-import { readable, withoutTricks } from '../ui/names.ts'
+import { readable, shortId, withoutTricks } from '../ui/names.ts'
 import { age } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { RefName } from '../ui/words.tsx'
 import { useFoundCommits } from './found-commits.ts'
+import { useCommit } from './use-commit.ts'
 
 const ROW_HEIGHT = 28
 const MAX_COMMITS = 50
@@ -34,8 +35,9 @@ export function BaseDialog({ content, close }: Props) {
   const { value: refs } = page.graph.refs
   const branches = page.desk.value?.branches ?? []
   const bases = useMemo(() => basesFor(content.branch, branches, refs), [content.branch, branches, refs])
+  const parents = parentBases(useCommit(content.commit).commit?.row.parents)
   const wanted = words.value.trim().toLowerCase()
-  const named = bases.filter(({ name }) => readable(name).toLowerCase().includes(wanted))
+  const named = [...parents, ...bases].filter(({ name }) => readable(name).toLowerCase().includes(wanted))
   const options = [...named, ...commits.map(commitBase)]
   const active = Math.max(0, Math.min(at.value, options.length - 1))
   const choose = (base = options[active]) => {
@@ -122,6 +124,14 @@ export function BaseDialog({ content, close }: Props) {
       </form>
     </DialogFrame>
   )
+}
+
+/** The parents of a merge as bases. A commit with one parent is compared with it anyhow. */
+function parentBases(parents: readonly string[] = []): Base[] {
+  if (parents.length < 2) return []
+  return parents.map((commit, at) => {
+    return { kind: 'commit', name: `${shortId(commit)} (parent ${at + 1})`, at: { kind: 'commit', commit } }
+  })
 }
 
 export function BaseName({ of: { kind, name } }: { of: Base }) {

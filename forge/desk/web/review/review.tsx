@@ -25,6 +25,7 @@ import { type DiffLine, lineIn } from './diff.ts'
 import type { DiffComments } from './diff-view.tsx'
 import { LineCounts } from './line-counts.tsx'
 import { reviewActions } from './review-actions.ts'
+import { useCommit } from './use-commit.ts'
 
 const SESSION = '.forge/session.json'
 /** At most this many diffs are in the document at first; more on request. */
@@ -84,6 +85,7 @@ const WAYS = {
 function BaseChoice({ tab, choose }: { tab: Tab; choose: () => void }) {
   const { review } = tab
   const isOneCommit = tab.at.kind === 'commit' && review.kind.value === 'commit'
+  const { commit } = useCommit(isOneCommit && tab.at.kind === 'commit' ? tab.at.commit : undefined)
   const base = isOneCommit ? undefined : review.base
   const way = review.isStraight.value ? 'straight' : 'base'
   return (
@@ -96,7 +98,7 @@ function BaseChoice({ tab, choose }: { tab: Tab; choose: () => void }) {
             <BaseName of={base} />
           </span>
         ) : (
-          <span class="strong">{isOneCommit ? 'its parent' : 'its last commit'}</span>
+          <span class="strong">{isOneCommit ? parentWords(commit?.row.parents.length) : 'its last commit'}</span>
         )}
       </button>
       {base && review.kind.value === 'all' ? (
@@ -116,6 +118,12 @@ function BaseChoice({ tab, choose }: { tab: Tab; choose: () => void }) {
       ) : null}
     </>
   )
+}
+
+/** What a commit is compared with, by the number of its parents; undefined while that is unknown. */
+function parentWords(parents: number | undefined): string {
+  if (parents === 0) return 'an empty tree'
+  return parents === undefined || parents === 1 ? 'its parent' : 'its first parent'
 }
 
 const KINDS: { kind: Kind; words: string }[] = [

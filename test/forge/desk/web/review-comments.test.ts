@@ -86,6 +86,29 @@ describe.skipIf(!hasBrowser)('a review', () => {
     await page.getByText('its parent').waitFor()
   })
 
+  test('a merge is compared with its first parent, which is said, or with another one', async () => {
+    const parents = [await desk.git('rev-parse', 'topic'), await desk.git('rev-parse', 'main')]
+    const merge = await desk.commit('topic', { 'a.txt': 'merged\n' }, { parents, message: 'Merge main' })
+    await page.keyboard.press('Control+k')
+    await page.getByRole('combobox', { name: 'Command palette' }).fill(`#${merge.slice(0, 12)}`)
+    await page
+      .getByRole('option', { name: /Merge main/ })
+      .first()
+      .waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: merge.slice(0, 8), selected: true }).waitFor()
+    await page.keyboard.press('Alt+r')
+    await page.getByRole('button', { name: 'against its first parent' }).click()
+    await page
+      .getByRole('dialog')
+      .getByRole('option', { name: `${parents[1]?.slice(0, 8)} (parent 2)` })
+      .click()
+    await page.getByRole('button', { name: /^against .* \(parent 2\)$/ }).waitFor()
+    // The commit of the first parent changed this line; that of the second one did not.
+    await diff('a.txt').getByText('line 9', { exact: true }).waitFor()
+    expect(await diff('a.txt').getByText('ninth').count()).toBe(0)
+  })
+
   test('a line is commented on; the comment follows its line, is resolved, and no commit is made', async () => {
     await showBranch(page, 'topic')
     const before = await desk.git('rev-parse', 'topic')

@@ -157,7 +157,7 @@ describe.skipIf(!hasBrowser)('the settings', () => {
     await page.keyboard.press('Alt+k')
     const dialog = page.getByRole('dialog', { name: 'Keyboard shortcuts' })
     await dialog.getByText('Find in files').first().waitFor()
-    await page.keyboard.type('ctrl+shift+f')
+    await page.keyboard.type('ctrl+shift+h')
     await until(async () => new Set(await dialog.locator('dd').allInnerTexts()).size === 1)
     await dialog.getByRole('searchbox').fill('zoom in')
     await dialog.getByRole('region', { name: 'A commit in the graph' }).getByText('Zoom in').waitFor()
