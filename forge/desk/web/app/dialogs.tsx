@@ -147,7 +147,7 @@ function Ask({ content, close }: AskProps) {
     },
   )
   const submit = () => {
-    if (field.current?.value) start()
+    if (field.current?.value.trim()) start()
   }
   const warning = useWarning(content.warn)
   useLayoutEffect(() => {

@@ -18,6 +18,7 @@ import type { EditorState, Extension } from '@codemirror/state'
 import { type Command, EditorView, type Panel, runScopeHandlers, type ViewUpdate } from '@codemirror/view'
 import { batch, type Signal, signal } from '@preact/signals'
 import { render } from 'preact'
+import { plural } from '../ui/times.ts'
 import { Button, IconButton, Toggle } from '../ui/words.tsx'
 
 /** More matches than these are not counted. */
@@ -32,6 +33,8 @@ interface Found {
   query: Signal<SearchQuery>
   words: Signal<string>
   isReadOnly: Signal<boolean>
+  /** How many matches were just replaced, in words: shown until the next change. */
+  replaced?: string | undefined
 }
 
 export const findPanel: Extension = search({ top: true, createPanel: makePanel })
@@ -97,9 +100,11 @@ function makePanel(view: EditorView): Panel {
       const isOther = !next.eq(query.peek())
       if (docChanged || selectionSet || isOther) {
         clearTimeout(timer)
+        const { replaced } = found
+        found.replaced = undefined
         timer = setTimeout(
           () => {
-            words.value = countWords(view.state)
+            words.value = replaced ?? countWords(view.state)
           },
           isOther ? 0 : COUNT_DELAY_MS,
         )
@@ -126,6 +131,17 @@ function countWords(state: EditorState): string {
     if (next.value.from === from && next.value.to === to) at = count
   }
   return count === 0 ? 'No results' : `${at || '?'} of ${count}`
+}
+
+/** Replaces all matches. The panel then says how many there were, and not that none is left. */
+function replaceEach(view: EditorView, found: Found): void {
+  const query = getSearchQuery(view.state)
+  if (query.search === '' || !query.valid) return
+  const cursor = query.getCursor(view.state)
+  let count = 0
+  for (let next = cursor.next(); !next.done; next = cursor.next()) count++
+  found.replaced = count > 0 ? `${plural(count, 'match', 'matches')} replaced` : undefined
+  replaceAll(view)
 }
 
 function FindPanel({ view, found }: { view: EditorView; found: Found }) {
@@ -202,7 +218,7 @@ function FindPanel({ view, found }: { view: EditorView; found: Found }) {
             }}
           />
           <Button look="small" words="Replace" onClick={() => replaceNext(view)} />
-          <Button look="small" words="Replace all" onClick={() => replaceAll(view)} />
+          <Button look="small" words="Replace all" onClick={() => replaceEach(view, found)} />
         </div>
       )}
     </search>

@@ -162,6 +162,11 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await page.getByRole('dialog').getByRole('textbox').fill('README.md')
     await page.keyboard.press('Enter')
     await page.getByRole('dialog').getByText('There is README.md already').waitFor()
+    // Blanks are no name: nothing is asked of the desk.
+    const asked = desk.proxy.count('new file')
+    await page.getByRole('dialog').getByRole('textbox').fill('   ')
+    await page.keyboard.press('Enter')
+    expect(desk.proxy.count('new file')).toBe(asked)
     await page.keyboard.press('Escape')
     await until(async () => (await page.getByRole('dialog').count()) === 0)
   })

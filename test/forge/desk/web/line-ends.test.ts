@@ -54,6 +54,8 @@ describe.skipIf(!hasBrowser)('the line endings of a file', () => {
     await page.getByRole('textbox', { name: 'Replace', exact: true }).fill('')
     await page.getByRole('button', { name: /^Replace all/i }).click()
     await button('LF').waitFor()
+    // The panel says what it did, not that nothing is left.
+    await page.getByText('2 matches replaced').waitFor()
   })
 
   test('are a draft by themselves, which the review names and Undo takes back', async () => {
