@@ -9,6 +9,7 @@ import { copyFiles } from './copies.ts'
 import { deletedFile, restoreFile } from './deleted-files.ts'
 import { addFiles, addOrReplaceFiles, deleteFiles, move } from './file-operations.ts'
 import { changeLineEnds } from './line-ends.ts'
+import { setExecutable } from './modes.ts'
 import type { OpenBranches } from './open-branches.ts'
 import { saveParts, takeBackParts } from './parts.ts'
 import { closeFile, isSamePlace, openFile } from './places.ts'
@@ -66,6 +67,8 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     'change line ends': async ({ branch, path, lineEnd }) => ({
       isChanged: await changeLineEnds(await work(branch), path, lineEnd),
     }),
+    'set executable': async ({ branch, path, isExecutable }) =>
+      await setExecutable(await work(branch), path, isExecutable),
     message: async ({ branch, paths }) => ({ message: await messageForSave(await work(branch), paths) }),
     'new file': async ({ branch, path }) => await addFiles(await work(branch), [{ path, bytes: new Uint8Array() }]),
     'add files': async ({ branch, files, isReplacing }) => {

@@ -15,6 +15,7 @@ import { becomeTogether, type HeldBranch, type Next } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef } from './branches.ts'
 import { COPY, DELETE, NEW_FILE, RESTORE } from './file-operations.ts'
 import { LINE_ENDS } from './line-ends.ts'
+import { MODE } from './modes.ts'
 import { branchNameOf, lockedAll, nameOfRef, type OpenBranches } from './open-branches.ts'
 
 /** Whether an undo is refused if the ref has moved since. Drafts and waiting merges may have changed. */
@@ -150,7 +151,7 @@ export const TAKE_BACK = 'take back'
 /** The kinds of operations that discard drafts, or restore or add some. */
 const ABOUT_DRAFTS = [
   ...['discard', 'replace', 'delete branch', 'keep turn'],
-  ...[TAKE_BACK, SETTLE, DELETE, RESTORE, NEW_FILE, COPY, LINE_ENDS],
+  ...[TAKE_BACK, SETTLE, DELETE, RESTORE, NEW_FILE, COPY, LINE_ENDS, MODE],
 ]
 
 /** Moves all refs of an operation back, with the drafts of their branches. Returns the error if one has moved. */

@@ -207,6 +207,8 @@ export const branchQuestions = {
     { branch: Branch, path: Path, lineEnd: v.picklist(['LF', 'CRLF']) },
     v.object({ isChanged: v.boolean() }),
   ),
+  /** Makes a file executable, or not, as a draft; the operation can be undone. */
+  'set executable': question({ branch: Branch, path: Path, isExecutable: v.boolean() }, Nothing),
   /** The default message of a save. */
   message: repeatable({ branch: Branch, paths: Paths }, v.object({ message: v.string() })),
   /** Adds an empty file as a draft. */

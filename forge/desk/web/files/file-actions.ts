@@ -11,6 +11,7 @@ import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { baseName, folderOf, named, readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
+import { setExecutable } from './executable.ts'
 import { copiedInWords, duplicate, paste, takeFiles } from './file-copies.ts'
 import { deleteFiles, discard, newFile, newFolder, renameFile, restoreFiles, selectedFolder } from './file-dialogs.ts'
 import { moveTo } from './file-moves.ts'
@@ -44,6 +45,9 @@ const isInBranch = ({ tab }: { tab: Tab }): boolean => tab.at.kind === 'branch'
 /** Whether a row, or an open file, is a file with content. */
 const hasContent = ({ row }: OneFile): boolean =>
   row === undefined || ((row.kind === 'file' || row.kind === 'link') && row.draft !== 'deleted')
+
+const canBeExecutable = ({ page, tab, row }: OneFile): boolean =>
+  row?.isExecutable !== undefined && row.draft !== 'deleted' && tab.at.kind === 'branch' && !isMerging(page, tab)
 
 /** Whether a file or folder can be copied: a submodule can't be. */
 const canCopy = (about: OneFile): boolean =>
@@ -100,6 +104,13 @@ export const fileActions = {
     icon: 'download',
     isPossible: about => hasContent(about) && isSingle(about),
     run: ({ page, tab, path }) => download(page, tab, path),
+  },
+  executable: {
+    label: 'Make executable',
+    inMenu: ({ row }) => (row?.isExecutable ? 'Make not executable' : 'Make executable'),
+    icon: 'play',
+    isPossible: about => canBeExecutable(about) && isSingle(about),
+    run: ({ page, tab, path, row }) => setExecutable(page, tab, path, row?.isExecutable !== true),
   },
   reveal: {
     label: 'Reveal in the explorer',
@@ -409,12 +420,12 @@ export function rowMenu(page: Page, tab: Tab, row: TreeRow | undefined): Offer {
   }
   const about = { page, tab, path: row.path, row }
   const { open, history, copyPath, copyAbsolutePath, download } = fileActions
-  const { cut, copy: take, duplicate: again, rename, move, delete: remove, discard } = fileActions
+  const { cut, copy: take, duplicate: again, rename, move, delete: remove, discard, executable } = fileActions
   const count = rowsOf(about).length
   const looking = count === 1 ? [history, download, copyPath, copyAbsolutePath] : [copyPath, copyAbsolutePath]
   const items = (actions: Parameters<typeof itemsWith<OneFile>>[1]) => itemsWith(about, actions, 'list')
   const copying = [...items([cut, take]), ...pasting, ...items([again])]
-  const groups = [items([open]), copying, items([rename, move, remove, discard]), items(looking)]
+  const groups = [items([open]), copying, items([rename, move, executable, remove, discard]), items(looking)]
   if (count > 1) return { title: plural(count, 'file'), groups }
   const finding = row.kind === 'folder' ? itemsWith({ page, tab, folder }, [findHere], 'list') : []
   return { title: readable(row.name), groups: groups.toSpliced(1, 0, making, finding) }

@@ -12,6 +12,8 @@ export interface TreeRow {
   path: string
   name: string
   kind: 'folder' | 'file' | 'link' | 'submodule'
+  /** Whether a file is executable; undefined if that is unknown, as in a filtered list. */
+  isExecutable?: boolean
   depth: number
   isOpen: boolean
   /** The unsaved change; of a folder `changed` if something in it is unsaved. */
@@ -33,6 +35,7 @@ const MAX_MATCHES = 500
 
 const FOLDER = '040000'
 const LINK = '120000'
+const EXECUTABLE = '100755'
 export const SUBMODULE = '160000'
 
 export class Tree {
@@ -225,7 +228,8 @@ export class Tree {
       const kind = kindOf(mode)
       const isOpen = kind === 'folder' && this.open.value.has(path)
       const place = { position: index + 1, siblings: entries.length }
-      rows.push({ path, name, kind, depth, isOpen, draft, from, context, ...place })
+      const own = kind === 'file' && { isExecutable: mode === EXECUTABLE }
+      rows.push({ path, name, kind, depth, isOpen, draft, from, context, ...own, ...place })
       if (isOpen) this.#append(rows, path, depth + 1)
     }
   }

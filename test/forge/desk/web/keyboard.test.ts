@@ -393,6 +393,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
         'Duplicate…',
         'Rename…',
         'Move to…',
+        'Make executable',
         'Delete…',
         'History',
       ],
