@@ -178,7 +178,7 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await page.getByRole('status').getByText('1 line in 1 file').waitFor()
     await page.getByRole('option').nth(1).click()
     await editor().waitFor()
-    await until(async () => (await page.locator('.line-column').textContent()) === '46:36')
+    await until(async () => (await page.locator('.line-column').textContent()) === '46:36 (10 selected)')
   })
 
   test('a review shows what was typed, with unchanged lines folded', async () => {

@@ -382,6 +382,10 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
       page = await openPage(browser.context, desk)
       const message = () => page.getByLabel('Commit message')
       await message().fill('Mine')
+      // What is not written yet would be a draft again after its ref is deleted.
+      const written = (path: string) =>
+        desk.git('cat-file', 'blob', `refs/forge/drafts/${BRANCH}:${path}`).catch(() => '')
+      for (const path of [CLAIM, POSTGRES]) await until(async () => (await written(path)) === 'x')
       if (isReloaded) await page.close()
       await desk.git('update-ref', '-d', `refs/forge/drafts/${BRANCH}`)
       await desk.git('update-ref', '-d', `refs/forge/merging/${BRANCH}`)
