@@ -12,8 +12,8 @@ import { change } from './file-operations.ts'
 export const MODE = 'mode'
 
 /**
- * Gives a file the mode of a program (100755), or that of any other file (100644). It becomes a draft, unless it then is
- * as it was saved, and the operation can be undone.
+ * Gives a file the mode of a program (100755), or that of any other file (100644). It becomes a draft, unless it then
+ * is as it was saved, and the operation can be undone.
  * @throws A {@link Failure} if there is no file, or what is there is a folder, a link or a submodule.
  */
 export async function setExecutable(work: BranchWork, path: Path, isExecutable: boolean): Promise<void> {
