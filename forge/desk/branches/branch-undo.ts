@@ -137,7 +137,7 @@ async function withoutAdded(
     [from, to].map(commit => (commit ? readDrafts(objects, commit) : undefined)),
   )
   const added = [...(after?.files ?? [])].flatMap(([path, file]) => (file && !before?.files.get(path) ? [path] : []))
-  // A file that was added as it is in the last commit is no draft, but its deletion was one.
+  // Where a deleted file was added again as it was saved, its deletion was a draft, and there is none now.
   const deleted = [...(before?.files ?? [])].flatMap(([path, file]) =>
     file === undefined && (!after?.files.has(path) || after.files.get(path)) ? [path] : [],
   )

@@ -73,7 +73,7 @@ const Body = v.object({
   /** The names of the two sides on the screen. */
   ours: v.string(),
   theirs: v.string(),
-  /** Whether our side has the name of the branch in which this waits, which is then shown as it is now. */
+  /** Whether our side is the branch in which this waits: its present name is then shown instead of `ours`. */
   isOurs: v.optional(v.boolean()),
   oursCommit: v.string(),
   theirsCommit: v.string(),

@@ -16,6 +16,7 @@ import { NewRunDialog } from '../tasks/new-run-dialog.tsx'
 import { LandingDialog } from '../tasks/tasks-landing.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
+import { isTypingKey } from '../ui/keys.ts'
 import { Button, Path } from '../ui/words.tsx'
 import { KeyList } from './key-list.tsx'
 import { OperationsDialog } from './operations.tsx'
@@ -135,15 +136,15 @@ function Ask({ content, close }: AskProps) {
   const field = useRef<HTMLInputElement>(null)
   const message = useRef<HTMLTextAreaElement>(null)
   const [id, messageId] = [useId(), useId()]
-  const keys = useRef<string[]>([])
+  const sent = useRef({ words: '', keys: [] as string[] })
   const { problem, isBusy, start } = useRun(
     () => {
-      keys.current = []
-      return content.run(field.current?.value ?? '', message.current?.value ?? '')
+      sent.current = { words: field.current?.value ?? '', keys: [] }
+      return content.run(sent.current.words, message.current?.value ?? '')
     },
     () => {
       close()
-      content.goOn?.(keys.current)
+      content.goOn?.(sent.current.words, sent.current.keys)
     },
   )
   const submit = () => {
@@ -166,10 +167,10 @@ function Ask({ content, close }: AskProps) {
           submit()
         }}
         onKeyDown={event => {
-          // The name is on its way: what is typed now is meant for what the dialog opens.
-          if (isBusy.peek() && event.target === field.current && isTyping(event)) {
+          // The words are sent: what is typed now is meant for what the dialog opens.
+          if (content.goOn && isBusy.peek() && event.target === field.current && isTypingKey(event)) {
             event.preventDefault()
-            keys.current.push(event.key)
+            sent.current.keys.push(event.key)
             return
           }
           if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
@@ -220,12 +221,6 @@ function Ask({ content, close }: AskProps) {
       </form>
     </DialogFrame>
   )
-}
-
-/** Whether a key types into a text. */
-function isTyping({ key, ctrlKey, altKey, metaKey, isComposing }: KeyboardEvent): boolean {
-  const isText = key.length === 1 || key === 'Enter' || key === 'Backspace'
-  return isText && !ctrlKey && !altKey && !metaKey && !isComposing
 }
 
 /** Sentences, followed by the list of paths they refer to. */

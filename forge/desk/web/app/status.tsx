@@ -5,7 +5,7 @@ import type { BranchInfo } from '../../contract/branches.ts'
 import type { LineEnd } from '../../contract/editable-text.ts'
 import type { At } from '../../contract/values.ts'
 import { AiDoing, AiFigures } from '../chat/turn-state.tsx'
-import type { OpenFile } from '../editor/open-file.ts'
+import type { Cursor, OpenFile } from '../editor/open-file.ts'
 import { fileActions } from '../files/file-actions.ts'
 import { openIndentationMenu } from '../files/indentation-menu.ts'
 import { openLineEndsMenu } from '../files/line-ends.ts'
@@ -18,6 +18,7 @@ import { type Page, REPOSITORY, TASKS, type Tab, usePage } from '../page/state.t
 import { undo } from '../page/undo.ts'
 import { TasksPlace } from '../tasks/tasks-place.tsx'
 import { isPossible, itemsWith } from '../ui/action.ts'
+import type { PlaceName } from '../ui/focus.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { placeOfMenu } from '../ui/menu-content.ts'
@@ -338,10 +339,8 @@ function FilePlace({ tab, file }: { tab: Tab; file: OpenFile }) {
   const page = usePage()
   const shown = file.file.value
   if (shown?.kind !== 'text') return null
-  const { line, column, selected, cursors } = file.cursor.value
+  const { line, column } = file.cursor.value
   const lineEnd = shown.lineEnd === 'mixed' ? file.mixedLineEnds.value : shown.lineEnd
-  const more =
-    cursors > 1 ? ` (${cursors} cursors)` : selected > 0 ? ` (${selected.toLocaleString('en')} selected)` : ''
   return (
     <>
       <span class="seg line-column">
@@ -354,7 +353,7 @@ function FilePlace({ tab, file }: { tab: Tab; file: OpenFile }) {
           }}
         >
           {line}:{column}
-          {more}
+          {selectionWords(file.cursor.value)}
         </button>
       </span>
       <span class="seg opt-wide">
@@ -368,40 +367,60 @@ function FilePlace({ tab, file }: { tab: Tab; file: OpenFile }) {
   )
 }
 
+/** The number of cursors, or of selected characters, after a blank; empty for a cursor without a selection. */
+function selectionWords({ selected, cursors }: Cursor): string {
+  if (cursors > 1) return ` (${cursors} cursors)`
+  return selected > 0 ? ` (${selected.toLocaleString('en')} selected)` : ''
+}
+
 /** The line endings of a file, and a menu that changes them where the file can be edited. */
 function LineEnds({ tab, file, lineEnd }: { tab: Tab; file: OpenFile; lineEnd: LineEnd }) {
   const page = usePage()
-  const button = usePlace<HTMLButtonElement>('line endings')
   const words = lineEnd === 'mixed' ? 'mixed line endings' : lineEnd
   if (!isPossible(fileActions.lineEnds, { page, tab, path: file.path })) return <>{words}</>
   return (
-    <button
-      ref={button}
-      type="button"
-      class="button quiet small"
-      aria-haspopup="menu"
+    <MenuButton
+      place="line endings"
       title={`Change the line endings  ${shownKeys(fileActions.lineEnds.keys)}`}
-      onClick={event => openLineEndsMenu(page, file, event.currentTarget)}
-    >
-      {words}
-    </button>
+      words={words}
+      open={opener => openLineEndsMenu(page, file, opener)}
+    />
   )
 }
 
 /** What Tab inserts, such as `Spaces: 4`, and a menu that changes it. */
 function IndentationButton({ file }: { file: OpenFile }) {
   const page = usePage()
-  const button = usePlace<HTMLButtonElement>('indentation')
+  return (
+    <MenuButton
+      place="indentation"
+      title={`Change the indentation  ${shownKeys(fileActions.indentation.keys)}`}
+      words={file.indent.value}
+      open={opener => openIndentationMenu(page, file, opener)}
+    />
+  )
+}
+
+interface MenuButtonProps {
+  place: PlaceName
+  title: string
+  words: string
+  open: (opener: HTMLElement) => void
+}
+
+/** A button of the status bar that opens a menu above itself. */
+function MenuButton({ place, title, words, open }: MenuButtonProps) {
+  const button = usePlace<HTMLButtonElement>(place)
   return (
     <button
       ref={button}
       type="button"
       class="button quiet small"
       aria-haspopup="menu"
-      title={`Change the indentation  ${shownKeys(fileActions.indentation.keys)}`}
-      onClick={event => openIndentationMenu(page, file, event.currentTarget)}
+      title={title}
+      onClick={event => open(event.currentTarget)}
     >
-      {file.indent.value}
+      {words}
     </button>
   )
 }

@@ -99,7 +99,7 @@ function goTo(page: Page, { at, pane, isTasks, cursor }: Place): void {
   if (pane.kind === 'file' && cursor !== undefined) void putCursor(page, tab, pane.path, cursor)
 }
 
-/** Puts the cursor of a shown file where it was, and scrolls there; if it is there, the text stays as it is. */
+/** Moves the cursor of a shown file to a place, and scrolls to it; does nothing if the cursor is there already. */
 async function putCursor(page: Page, tab: Tab, path: string, cursor: number): Promise<void> {
   const file = page.files.open(tab.at, path)
   await file.opened()

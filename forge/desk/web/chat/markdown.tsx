@@ -121,7 +121,7 @@ function blocksIn(tokens: Token[] | undefined, depth: number): ComponentChildren
 /** The levels of headings are below those of the page's own. */
 function Heading({ depth, tokens, children }: { depth: number; tokens: Token[]; children: ComponentChildren }) {
   const place = useContext(MarkdownPlaceContext)
-  // Links of a file lead to its headings and focus them, so that the keyboard goes on from there.
+  // A link to a heading focuses it, so that the next Tab continues from the heading.
   const target = place && { 'data-slug': slugOf(tokens), tabIndex: -1 }
   const Level = depth <= 1 ? 'h3' : depth === 2 ? 'h4' : 'h5'
   return (

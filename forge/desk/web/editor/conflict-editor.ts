@@ -26,7 +26,7 @@ import {
 } from '@codemirror/view'
 import { type ComponentChild, h, render } from 'preact'
 import { TYPED_IN_MERGE } from '../../contract/merging.ts'
-import { isFocusLost } from '../ui/focus.ts'
+import { abortedByInput, isFocusLost } from '../ui/focus.ts'
 import { setSaved } from './change-marks.ts'
 import { ConflictBox, SettledBox } from './conflict-box.tsx'
 import { coloursAroundConflicts } from './conflict-language.ts'
@@ -349,23 +349,11 @@ function choose(view: EditorView, number: number, choice: SideChoice): void {
     return
   }
   showConflict(view, next)
-  rememberUntilUsed(view, next.number)
+  goneTo.set(view, next.number)
 }
 
-/** The conflict that the last choice in a view has led to, as long as no key and no click has come after the choice. */
-const ledTo = new WeakMap<EditorView, number>()
-
-/** Remembers where a choice has led until a click, or until the next key was handled, which may be that of going on. */
-function rememberUntilUsed(view: EditorView, number: number): void {
-  const used = new AbortController()
-  const forget = () => {
-    used.abort()
-    ledTo.delete(view)
-  }
-  ledTo.set(view, number)
-  document.addEventListener('pointerdown', forget, { signal: used.signal, capture: true })
-  document.addEventListener('keydown', () => setTimeout(forget), { signal: used.signal, capture: true })
-}
+/** The conflict that the last choice in a view has gone to, until the user goes on from there. */
+const goneTo = new WeakMap<EditorView, number>()
 
 /** Reopens a resolved conflict. */
 function change(view: EditorView, number: number): void {
@@ -388,20 +376,20 @@ function change(view: EditorView, number: number): void {
 export type ConflictStart = 'cursor' | 'cursor, wrapping' | 'edge'
 
 /**
- * Goes to the next (1) or previous (-1) open conflict. Returns false if there is none. Right after a choice, the next
- * one is where the choice has led: a user who goes on by key after each choice leaves none out.
+ * Goes to the next (1) or previous (-1) open conflict. Returns false if there is none. A choice has gone to the next
+ * conflict already: the first step forwards stays there, so that no conflict is skipped.
  */
 export function moveToConflict(view: EditorView, by: 1 | -1, start: ConflictStart): boolean {
   const { open } = conflictsOf(view.state)
   const focused = focusedNumber(view)
   const at = open.findIndex(({ number }) => number === focused)
-  const led = ledTo.get(view)
-  ledTo.delete(view)
-  if (by === 1 && focused !== undefined && led === focused) return true
+  const isThere = by === 1 && focused !== undefined && goneTo.get(view) === focused
+  goneTo.delete(view)
   const head = view.state.selection.main.head
   const behind = open.findIndex(({ region }) => region.from >= head)
   const nextOfCursor = behind < 0 ? open.length : behind
-  const next = at >= 0 ? at + by : by === 1 ? nextOfCursor : nextOfCursor - 1
+  const step = isThere ? 0 : by
+  const next = at >= 0 ? at + step : by === 1 ? nextOfCursor : nextOfCursor - 1
   const edge = open.at(by === 1 ? 0 : -1)
   const conflict = start === 'edge' ? edge : (open[next] ?? (start === 'cursor, wrapping' ? edge : undefined))
   if (conflict) showConflict(view, conflict)
@@ -469,9 +457,7 @@ function leftOf(scroller: HTMLElement): number {
  * has put it.
  */
 function focusInstead(editor: Element, number: number): void {
-  const used = new AbortController()
-  for (const kind of ['keydown', 'pointerdown'])
-    document.addEventListener(kind, () => used.abort(), { signal: used.signal, capture: true })
+  const used = abortedByInput()
   const text = editor.querySelector<HTMLElement>('.cm-content')
   const look = (frames: number) => {
     const isHere = isFocusLost() || (document.activeElement === text && !used.signal.aborted)

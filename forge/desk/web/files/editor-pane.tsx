@@ -15,7 +15,7 @@ import { type PreviewKind, previewKindOf } from '../preview/kinds.ts'
 import { ImageFigure } from '../ui/blob-image.tsx'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
-import { shownKeys } from '../ui/keys.ts'
+import { isTypingKey, shownKeys } from '../ui/keys.ts'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
@@ -135,8 +135,7 @@ function NotYet({ tab, file, isActive }: ShownFileProps) {
     if (!canType) return undefined
     const listen = (event: KeyboardEvent) => {
       const isHere = event.target === document.body || event.target === box.current
-      const isText = !event.ctrlKey && !event.altKey && !event.metaKey && !event.isComposing
-      if (isHere && isText && file.typeEarly(event.key)) event.preventDefault()
+      if (isHere && isTypingKey(event) && file.typeEarly(event.key)) event.preventDefault()
     }
     window.addEventListener('keydown', listen)
     return () => window.removeEventListener('keydown', listen)

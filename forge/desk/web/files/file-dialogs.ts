@@ -55,17 +55,16 @@ export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): voi
   }
 }
 
-/** Creates a file under the typed name and opens it: what is typed from the Enter on gets into it. */
+/** Creates a file under the typed name and opens it, with what is typed meanwhile. */
 function creation(page: Page, tab: Tab, branch: string, folder: string) {
   const warnings = fileWarnings(page, branch)
-  let path = ''
   return {
     warn: (words: string) => warnings([typedName(words, folder)]),
     run: async (words: string) => {
-      path = typedName(words, folder)
-      await page.connection.ask('new file', { branch, path })
+      await page.connection.ask('new file', { branch, path: typedName(words, folder) })
     },
-    goOn: (keys: readonly string[]) => {
+    goOn: (words: string, keys: readonly string[]) => {
+      const path = typedName(words, folder)
       tab.edit(path)
       const file = page.files.open(tab.at, path)
       for (const key of keys) file.typeEarly(key)

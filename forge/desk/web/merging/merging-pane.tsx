@@ -20,7 +20,7 @@ import {
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { ImageFigure } from '../ui/blob-image.tsx'
-import { isFocusLost } from '../ui/focus.ts'
+import { abortedByInput, isFocusLost } from '../ui/focus.ts'
 import { Icon } from '../ui/icons.tsx'
 import { readable, visible, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
@@ -194,7 +194,7 @@ function WholeChoices({ tab, known, sides }: { tab: Tab; known: MergingFile; sid
   useLayoutEffect(() => {
     if (tab.merging.choseAt !== known.path) return
     tab.merging.choseAt = undefined
-    // Meanwhile the page may have given the focus that was lost to the text.
+    // Also if the text has the focus: the page gives it a lost focus before the versions are drawn.
     group.current?.focus()
   }, [tab, known.path, group])
   // Of a file that is renamed by the choice, they are shown under the old name first.
@@ -343,17 +343,14 @@ function usePassOn(tab: Tab, path: string, box: RefObject<HTMLElement | null>): 
 
 function passOn(page: Page, tab: Tab, path: string): void {
   tab.merging.choseAt = path
-  // A key or a click of the user meanwhile decides instead.
-  const used = new AbortController()
-  const forget = () => {
-    used.abort()
+  // A key or a click of the user meanwhile decides where the focus goes.
+  const used = abortedByInput()
+  used.signal.addEventListener('abort', () => {
     tab.merging.choseAt = undefined
-  }
-  for (const kind of ['keydown', 'pointerdown'])
-    window.addEventListener(kind, forget, { signal: used.signal, capture: true })
+  })
   // They may be shown already; of a file that is renamed by the choice, only once that is loaded.
   requestAnimationFrame(() => {
-    if (isFocusLost() && page.places.focus('versions')) forget()
+    if (isFocusLost() && page.places.focus('versions')) used.abort()
   })
 }
 

@@ -49,8 +49,8 @@ export type DialogContent =
       /** The label of a second field, of several lines, which may stay empty. */
       messageLabel?: string
       run: (words: string, message: string) => Promise<void>
-      /** Called once `run` has succeeded and the dialog is closed, with the keys that were typed meanwhile. */
-      goOn?: (keys: readonly string[]) => void
+      /** Called after `run` has succeeded and the dialog is closed. `keys`: those that were typed while it ran. */
+      goOn?: (words: string, keys: readonly string[]) => void
     }
   | {
       kind: 'confirm'
@@ -119,8 +119,7 @@ export type DialogContent =
     }
   /** The result of a run or of one of its tasks. `title`: its name. `tip`: the result's commit, if it has no branch. */
   | { kind: 'landing'; title: string; run: string; task?: string; tip?: string }
-  /** Chooses the base of a comparison. `branch`: left out of the list. */
-  /** Chooses what a branch or a commit is compared with. */
+  /** Chooses the base of a comparison. `branch`: left out of the list. `commit`: if a merge, its parents are listed. */
   | {
       kind: 'base'
       title: string

@@ -28,8 +28,8 @@ const inWindow = (): Storage => sessionStorage
 const ownTexts = new Map<string, string>()
 
 /**
- * Keeps a text that is being written: for this window, and for the next one that is opened, which goes on with what was
- * written last. '': it is used or given up; what another window is writing stays.
+ * Keeps a text that is being written: in this window's storage, and in the storage of all windows, from which a new
+ * window takes it. '' removes it from both, but not the text of another window from the latter.
  */
 export function keepText(key: string, words: string): void {
   const isLast = kept(key) === (ownTexts.get(key) ?? '')

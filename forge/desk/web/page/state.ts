@@ -734,7 +734,7 @@ export class Page {
     for (const tab of this.tabs.peek()) tab.reopen(operation)
   }
 
-  /** Closes a pane for the user, who can open it again. */
+  /** Closes a pane at the user's request, and remembers it for Reopen. */
   closePane(tab: Tab, pane: Pane): void {
     tab.rememberClosed(pane, this.#positionIn(tab, pane))
     this.#close(tab, pane)

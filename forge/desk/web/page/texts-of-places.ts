@@ -12,8 +12,8 @@ export const textKey = (kind: (typeof KINDS)[number], place: string): string => 
 export const placeIn = (folder: string | undefined, at: At): string => `${folder} ${placeOf(at)}`
 
 /**
- * Moves the texts of a place to another one, such as the new name of a branch. Each window does this. A place without a
- * text leaves that of the other one as it is.
+ * Moves the texts of a place to another one, such as the new name of a branch. Each window does this. A text of the
+ * new place is replaced only if the old place has one of the same kind.
  */
 export function moveTexts(from: string, to: string): void {
   for (const kind of KINDS) moveText(textKey(kind, from), textKey(kind, to))

@@ -84,6 +84,14 @@ export function isFocusLost(): boolean {
   return activeElement === null || activeElement === document.body
 }
 
+/** A controller that the next key or click of the user aborts. Abort it when that does not matter any more. */
+export function abortedByInput(): AbortController {
+  const controller = new AbortController()
+  const options = { signal: controller.signal, capture: true }
+  for (const kind of ['keydown', 'pointerdown']) window.addEventListener(kind, () => controller.abort(), options)
+  return controller
+}
+
 /**
  * Moves the focus from a clicked row to its list, which handles the keys: a row that kept the focus would still have
  * the ring after the selection has moved on. Not before the button is released: that would end a drag of the row.

@@ -37,3 +37,9 @@ export function shownKeys(keys: string): string {
   const parts = keys.split(/\+(?=.)/).map(part => SHORT[part] ?? part)
   return IS_MAC ? parts.map(part => MAC_SIGNS[part] ?? part).join('') : parts.join(' ')
 }
+
+/** Whether a key types into a text, or deletes from it. */
+export function isTypingKey({ key, ctrlKey, altKey, metaKey, isComposing }: KeyboardEvent): boolean {
+  const isText = key.length === 1 || key === 'Enter' || key === 'Backspace'
+  return isText && !ctrlKey && !altKey && !metaKey && !isComposing
+}

@@ -227,7 +227,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await hasFocus(conflict(2))
     await page.keyboard.press('F8')
     await hasFocus(conflict(2))
-    // Pressed again, it leaves the conflict as it is.
+    // A second F8 goes on, and resolves nothing.
     await page.keyboard.press('F8')
     await hasFocus(conflict(1, 1))
     await page.keyboard.press('Shift+F8')

@@ -57,7 +57,7 @@ describe.skipIf(!hasBrowser)('the mode of a file', () => {
     const row = page.getByRole('treeitem', { name: 'run.sh' })
     const item = (words: string) => page.getByRole('menu').getByRole('menuitem', { name: words, exact: true })
     const choose = async (words: string) => {
-      // The explorer hears of a new mode a moment after git has it, and an open menu stays as it is.
+      // The explorer has a new mode a moment later than git, and an open menu does not change: it is opened again.
       await until(async () => {
         await row.click({ button: 'right' })
         await page.getByRole('menu').waitFor()
