@@ -119,6 +119,24 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       }
     }))
 
+  test('files of one name are told apart in the changes of a commit by the ends of their folders', () => {
+    const files = ['docs/assets/index.html', 'docs/code_of_conduct/index.html', 'docs/collections/index.html']
+    const changed = templateOf(path => commit(path, 'main', Object.fromEntries(files.map(it => [it, `${it}\n`]))))
+    return withPage(openScene({ template: changed }), async page => {
+      await page.setViewportSize({ width: 800, height: 800 })
+      await page.keyboard.press('Alt+0')
+      const folders = page.locator('.detail-changes .filerow .dir')
+      await folders.nth(2).waitFor()
+      const shown = await folders.evaluateAll(all =>
+        all.map(dir => {
+          const [box, line] = [dir.getBoundingClientRect(), dir.parentElement?.getBoundingClientRect()]
+          return line !== undefined && box.top < line.bottom && box.top >= line.top - 1
+        }),
+      )
+      expect(shown).toEqual([true, true, true])
+    })
+  })
+
   test('the bar of a review keeps to one line where the window is 800 pixels wide', () =>
     withPage(openScene({ template, layout }), async page => {
       await page.setViewportSize({ width: 800, height: 600 })

@@ -259,7 +259,7 @@ const SCENES: Record<string, Scene> = {
     act: async (page, desk) => {
       await type(page)
       await desk.git('branch', '-D', JITTER)
-      await Bun.sleep(300)
+      await page.getByText(`${JITTER} was deleted`).waitFor()
     },
   },
   search: {
