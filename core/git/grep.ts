@@ -71,7 +71,7 @@ export async function textSearch(repository: Repository, question: TextQuestion)
   const answer = await attempt('-P')
   if (answer.code !== 128) return { ...question, dialect: '-P' }
   // Git was built without Perl's regular expressions.
-  const plain = /perl|pcre/i.test(answer.stderr) ? await attempt('-E') : answer
+  const plain = lacksPerl(answer.stderr) ? await attempt('-E') : answer
   if (plain.code !== 128) return { ...question, dialect: '-E' }
   const [, why = 'git does not say why'] = /^fatal: (?:.*', ?|.*': ?)?(.*)$/m.exec(plain.stderr) ?? []
   throw new Failure(`This is no expression: ${visible(why)}.`)
@@ -89,11 +89,10 @@ export async function findText(
   const { only = [], besides = [], pathspecs = [], maxLineChars = MAX_SHOWN_CHARS } = options
   // Matches are marked by a random colour, so that no content of a file can look like a mark.
   const colour = crypto.getRandomValues(new Uint8Array(3))
-  const reader = new MatchReader(colour, search.tree, maxLineChars)
   let count = 0
   let isCut = false
   const gathering = new Gathering(onFound)
-  const take = (piece: Buffer): 'enough' | undefined => {
+  const taking = (reader: MatchReader) => (piece: Buffer) => {
     const matches = reader.take(piece).slice(0, most - count)
     count += matches.length
     gathering.add(matches)
@@ -102,18 +101,25 @@ export async function findText(
   }
   const where = { ...repository, signal: repository.signal ? AbortSignal.any([repository.signal, signal]) : signal }
   const paths = [...only.map(path => pathspec(path)), ...besides.map(path => pathspec(path, 'exclude')), ...pathspecs]
-  const words = [...wordsOf(search), `--threads=${THREADS}`, search.tree, '--', ...paths]
+  const end = performance.now() + seconds * 1000
   try {
-    await run(where, [...MANY_BLOBS, ...colours(colour), ...words], {
-      ok: [0, 1],
-      env: languageOf(search),
-      bounds: { seconds, memory: Number.POSITIVE_INFINITY, output: Number.POSITIVE_INFINITY },
-      onOutput: take,
-    })
+    for (const pass of passesOf(search)) {
+      const words = [...wordsOf(pass), `--threads=${THREADS}`, search.tree, '--', ...paths]
+      const left = Math.max(1, (end - performance.now()) / 1000)
+      await run(where, [...MANY_BLOBS, ...colours(colour), ...words], {
+        ok: [0, 1],
+        env: languageOf(pass),
+        bounds: { seconds: left, memory: Number.POSITIVE_INFINITY, output: Number.POSITIVE_INFINITY },
+        onOutput: taking(new MatchReader(colour, pass, maxLineChars)),
+      })
+      if (isCut) break
+    }
     return { isCut }
   } catch (error) {
     if (!(error instanceof GitError)) throw error
     if (error.ending.bound) return { isCut: true }
+    // Git was built without Perl's regular expressions: plain words are found in UTF-8 alone.
+    if (search.dialect === '-F' && lacksPerl(error.stderr)) return { isCut }
     if (/match limit|recursion|heap limit|stack|backtrack/i.test(error.stderr))
       throw new Failure('The expression takes too long on one of the lines: make it simpler.')
     throw error
@@ -135,10 +141,73 @@ export async function findExpression(
   try {
     return await findText(repository, { ...search, dialect: '-P' }, options)
   } catch (error) {
-    if (!(error instanceof GitError && /perl|pcre/i.test(error.stderr))) throw error
+    if (!(error instanceof GitError && lacksPerl(error.stderr))) throw error
     return await findText(repository, { ...search, dialect: '-E' }, options)
   }
 }
+
+const lacksPerl = (stderr: string): boolean => /perl|pcre/i.test(stderr)
+
+/** A search by git, and the lines of whose matches it is to be trusted; without `of`, of all lines. */
+type Pass = GrepQuestion & { of?: 'UTF-8' | 'other encodings' }
+
+/**
+ * The searches by git that answer a question. Letters beyond ASCII are other bytes in a file that is not UTF-8: such
+ * lines are searched for the bytes of Windows-1252, which has those of Latin-1. These are written as escapes, as an
+ * argument can't have them; that takes Perl's regular expressions.
+ */
+function passesOf(search: GrepQuestion): Pass[] {
+  if (search.dialect === '-E') return [search]
+  const escaped = search.isRegex ? inSingleBytes(search.words, search) : inSingleBytes(quoted(search.words), search)
+  if (escaped === undefined) return [search]
+  return [
+    { ...search, of: 'UTF-8' },
+    { ...search, words: escaped, isRegex: true, dialect: '-P', of: 'other encodings' },
+  ]
+}
+
+/** Plain words as a regular expression. */
+const quoted = (words: string): string => words.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
+
+/** The bytes of the letters that Windows-1252 has beyond ASCII. */
+const SINGLE_BYTES = new Map(
+  Array.from({ length: 128 }, (_, index) => {
+    const byte = 128 + index
+    return [new TextDecoder('windows-1252').decode(Uint8Array.of(byte)), byte] as const
+  }),
+)
+
+/**
+ * A regular expression with the bytes of Windows-1252 instead of letters beyond ASCII, as escapes. Undefined where it
+ * has no such letters, or others. Without `matchCase`, a letter outside of a class of characters is both of its cases.
+ */
+function inSingleBytes(expression: string, { matchCase }: Pick<TextQuestion, 'matchCase'>): string | undefined {
+  if (isAscii(expression)) return undefined
+  let escaped = ''
+  let isInClass = false
+  let isAfterBackslash = false
+  for (const letter of expression) {
+    const byte = SINGLE_BYTES.get(letter)
+    if (byte === undefined && !isAscii(letter)) return undefined
+    if (byte === undefined) escaped += letter
+    else if (matchCase || isInClass) escaped += asEscape(byte)
+    else escaped += `[${casesOf(letter).map(asEscape).join('')}]`
+    if (!isAfterBackslash && letter === (isInClass ? ']' : '[')) isInClass = !isInClass
+    isAfterBackslash = letter === '\\' && !isAfterBackslash
+  }
+  return escaped
+}
+
+const asEscape = (byte: number): string => `\\x${byte.toString(16)}`
+
+/** The bytes of a letter in lower and in upper case. */
+const casesOf = (letter: string): number[] => {
+  const bytes = [letter.toLowerCase(), letter.toUpperCase()].map(it => SINGLE_BYTES.get(it))
+  return [...new Set(bytes)].filter(byte => byte !== undefined)
+}
+
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the question is whether it is all ASCII
+const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text)
 
 /** Passes matches on: the first ones at once, later ones in batches. */
 class Gathering {
@@ -183,19 +252,23 @@ function pathspec(path: Path, ...magic: 'exclude'[]): string {
   return `:(${words})${isText ? text : path.replace(/[*?[\]\\]/g, '\\$&').replace(/[^\x20-\x7e]/g, '?')}`
 }
 
+/** The carriage return of a line that ends in CRLF is no part of it: `$` is before it, and `.` is not it. */
+const LINE_ENDS = '(*ANYCRLF)'
+
 const wordsOf = ({ words, matchCase, matchWord, dialect }: GrepQuestion): string[] => [
   'grep',
   ...['-z', '-n', '-I', '--no-column', '--full-name', '--no-recurse-submodules', '--no-textconv', '--no-ext-grep'],
   ...['--no-heading', '--no-break', '--no-function-context', '--color=always', dialect],
   ...(matchCase ? [] : ['--ignore-case']),
   ...(matchWord ? ['--word-regexp'] : []),
-  ...['-e', words],
+  ...['-e', dialect === '-P' ? `${LINE_ENDS}${words}` : words],
 ]
 
 /** The locale for git: it knows letters beyond ASCII only in a UTF-8 locale, in which every search is slower. */
-const languageOf = ({ words, isRegex, matchCase }: TextQuestion): Record<string, string> =>
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: the question is whether it is all ASCII
-  /[^\x00-\x7f]/.test(words) && (isRegex || !matchCase) ? { LC_ALL: 'C.UTF-8' } : {}
+const languageOf = ({ words, isRegex, matchCase, of }: TextQuestion & Pick<Pass, 'of'>): Record<string, string> => {
+  if (of === 'other encodings') return { LC_ALL: 'C' }
+  return isAscii(words) || (!isRegex && matchCase) ? {} : { LC_ALL: 'C.UTF-8' }
+}
 
 function colours([red = 0, green = 0, blue = 0]: Uint8Array): string[] {
   const hex = [red, green, blue].map(value => value.toString(16).padStart(2, '0')).join('')
@@ -209,14 +282,16 @@ class MatchReader {
   #rest = ''
   readonly #start: string
   readonly #prefix: string
+  readonly #matchesNothing: (text: string) => boolean
 
   constructor(
     [red = 0, green = 0, blue = 0]: Uint8Array,
-    tree: Oid,
+    readonly pass: Pass,
     readonly maxLineChars: number,
   ) {
     this.#start = `\x1b[38;2;${red};${green};${blue}m`
-    this.#prefix = `${tree}:`
+    this.#prefix = `${pass.tree}:`
+    this.#matchesNothing = nothingMatcher(pass)
   }
 
   take(piece: Buffer): GrepMatch[] {
@@ -231,7 +306,7 @@ class MatchReader {
       if (end < 0) break
       const name = text.slice(at, path)
       const shown = this.#match(text.slice(line + 1, end))
-      if (name.startsWith(this.#prefix))
+      if (shown && name.startsWith(this.#prefix))
         matches.push({ path: name.slice(this.#prefix.length), line: Number(text.slice(path + 1, line)), ...shown })
       at = end + 1
     }
@@ -241,10 +316,13 @@ class MatchReader {
     return matches
   }
 
-  #match(coloured: string): Omit<GrepMatch, 'path' | 'line'> {
-    const parts = coloured.replace(/\r$/, '').split(this.#start)
+  /** Reads a line; undefined where it is no match. */
+  #match(coloured: string): Omit<GrepMatch, 'path' | 'line'> | undefined {
+    const isText = isUtf8(Buffer.from(coloured, 'latin1'))
+    if (this.pass.of && isText !== (this.pass.of === 'UTF-8')) return undefined
+    const parts = coloured.replace(LAST_RETURN, '$<mark>').split(this.#start)
     // A line that is not UTF-8 is shown as the file is: by a guess.
-    const decode = isUtf8(Buffer.from(coloured, 'latin1')) ? asText : asGuessed
+    const decode = isText ? asText : asGuessed
     let text = decode(parts[0] ?? '')
     const ranges: [number, number][] = []
     for (const part of parts.slice(1)) {
@@ -253,7 +331,24 @@ class MatchReader {
       if (hit !== '' && ranges.length < MAX_RANGES_PER_LINE) ranges.push([text.length, text.length + hit.length])
       text += hit + (end < 0 ? '' : decode(part.slice(end + 3)))
     }
+    // Of the match, as of `\s+$`, nothing is left without the line's carriage return.
+    if (parts.length > 1 && ranges.length === 0 && !this.#matchesNothing(text)) return undefined
     return shorten(text, ranges, this.maxLineChars)
+  }
+}
+
+/** The carriage return at the end of a line, also in a match, with the mark of whose end it is kept. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: git's colours begin with an escape character
+const LAST_RETURN = /\r(?<mark>(?:\x1b\[m)?)$/
+
+/** Makes the function that tells whether an expression matches no character somewhere in a line, as `x*$` does. */
+function nothingMatcher({ words, isRegex, matchCase }: TextQuestion): (text: string) => boolean {
+  if (!isRegex) return () => false
+  try {
+    const expression = new RegExp(words, `u${matchCase ? '' : 'i'}`)
+    return text => expression.exec(text)?.[0] === ''
+  } catch {
+    return () => false
   }
 }
 

@@ -128,6 +128,20 @@ describe.skipIf(!hasBrowser)('a search in files', () => {
     await page.getByRole('status').getByText('2 matches in 2 files', { exact: true }).waitFor()
   })
 
+  test('replaces at the ends of lines that end in CRLF, which stay', async () => {
+    await desk.commit('main', { 'windows.txt': 'one;\r\ntwo;  \r\nthree\r\n' })
+    await page.keyboard.press('Control+Shift+h')
+    await page.getByRole('button', { name: 'Regular expression' }).click()
+    await field('Find in files').fill(String.raw`;(\s*)$`)
+    await field('Replace in files').fill('.$1')
+    await status('2 matches in 1 file')
+    await page.getByRole('button', { name: 'Replace 2' }).click()
+    await page.getByRole('paragraph').getByText('Replaced 2 matches in 1 file').waitFor()
+    await page.keyboard.press('Control+Shift+s')
+    await until(async () => (await desk.git('show', 'main:windows.txt')).includes('.'))
+    expect(await desk.git('show', 'main:windows.txt')).toBe('one.\r\ntwo.  \r\nthree')
+  })
+
   test('finds whole words', async () => {
     await page.keyboard.press('Control+Shift+f')
     await page.keyboard.type('leas')
