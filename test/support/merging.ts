@@ -32,3 +32,21 @@ export async function rowsIn(work: Work, branch = 'main'): Promise<[Path, string
   const merging = await work.mergings.in(branch)
   return (merging?.files ?? []).map(({ path, kind, state }) => [path, kind, state])
 }
+
+/** A topic of five commits: the first, third and fifth change the same lines as main. */
+export async function makeChain() {
+  const base = { 'a.txt': lines(), 'b.txt': lines() }
+  const ours = { 'a.txt': lines({ 1: 'main 1', 5: 'main 5', 9: 'main 9' }) }
+  const desk = await makePair({ base, ours, theirs: { 'a.txt': lines({ 1: 'topic 1' }) } })
+  const author = 'Bea <bea@example.org>'
+  const steps: [string, Files][] = [
+    ['Two', { 'b.txt': lines({ 2: 'topic b' }) }],
+    ['Three', { 'a.txt': lines({ 1: 'topic 1', 5: 'topic 5' }) }],
+    ['Four', { 'c.txt': 'c\n' }],
+    ['Five', { 'a.txt': lines({ 1: 'topic 1', 5: 'topic 5', 9: 'topic 9' }) }],
+  ]
+  for (const [message, files] of steps) await commit(desk.path, 'topic', files, { message: `${message}\n`, author })
+  await desk.work.look()
+  const onto = { commit: desk.ours, branch: 'main', words: 'main' }
+  return Object.assign(desk, { step: { step: 'rebase', branch: 'topic', onto } as const })
+}

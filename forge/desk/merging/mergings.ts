@@ -4,7 +4,7 @@
  */
 
 import { Failure } from '../../../core/failure.ts'
-import { textOf } from '../../../core/git/commits.ts'
+import { isAncestor, textOf } from '../../../core/git/commits.ts'
 import { firstMark, markedPartsOf, marksLeft, withBoth } from '../../../core/git/conflict-marks.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
@@ -36,7 +36,7 @@ import type { ConflictFile, Merging, MergingFile, WholeSide } from '../contract/
 import type { Done, Source } from '../contract/steps.ts'
 import { mergingRef } from '../refs.ts'
 import { leftOut } from '../steps/left-out.ts'
-import { commonTo, mergeSourceInto, planMerge } from '../steps/merge.ts'
+import { planMerge } from '../steps/merge.ts'
 import { arrive, type WaitingMerge, waitForPerson, writeChain } from '../steps/perform.ts'
 import { planPicks, readCommit } from '../steps/picks.ts'
 import { type Planned, pastOf, type Stop, treeOfCommit } from '../steps/plan.ts'
@@ -44,6 +44,7 @@ import type { Plannings } from '../steps/plannings.ts'
 import { applyItems } from '../steps/rewrite-items.ts'
 import { carryOver, isSettledWith } from './carry-over.ts'
 import { MergingReviews, type Oddities } from './merging-review.ts'
+import { newCommits, onNewestCommit, type Renewed, withItems } from './renewed.ts'
 import { type ConflictPlace, requestOf } from './request.ts'
 
 type State = StoredMerging & { tree: Oid }
@@ -101,7 +102,8 @@ export class Mergings {
       const review = result === undefined ? undefined : await this.#reviews.of(state, result)
       const files = review ? withOdd(state, rows, review) : rows
       const { ours, theirs, oursCommit, theirsCommit, byGit, number, of, subject = '', onto, forklift } = state
-      const notYet = whyNotYet(work, state, rows)
+      const canUpdate = await this.#canUpdate(work, state)
+      const notYet = whyNotYet(work, state, rows, canUpdate)
       const isSkipped = notYet === undefined && result !== undefined && (await this.#isEmpty(state, result))
       return {
         kind: kindOf(state),
@@ -112,7 +114,7 @@ export class Mergings {
         odd: review ? wordsOfOdd(state, rows, review) : [],
         ...(notYet !== undefined && { notYet }),
         ...(isSkipped && { nothingLeft: whySkipped(state) }),
-        ...(canUpdate(work, state) && { canUpdate: true as const }),
+        ...(canUpdate && { canUpdate: true as const }),
         ...(forklift && {
           forklift: { run: forklift.run, ...(forklift.stuck !== undefined && { stuck: forklift.stuck }) },
         }),
@@ -279,7 +281,7 @@ export class Mergings {
     const { objects } = this.room
     const state = await this.#state(work)
     const rows = await Promise.all(state.rows.map(row => fileOf(work, state, row)))
-    const why = whyNotYet(work, state, rows)
+    const why = whyNotYet(work, state, rows, await this.#canUpdate(work, state))
     if (why !== undefined) throw new Failure(why)
     verifyNoClash(work.drafts, work.drafts.clashes.keys())
     // The operation's undo needs the drafts in the repository.
@@ -378,52 +380,97 @@ export class Mergings {
   }
 
   /**
-   * Makes a merge anew after its branch was moved. Conflicts whose sides are still the same keep their resolution. One
-   * operation, which can be undone.
+   * Makes a merge, a cherry-pick or a revert anew after its branch was moved: conflicts whose sides are still the same
+   * keep their resolution. A rebase goes on with the new commits, too. One operation, which can be undone.
    */
   async update(branch: string): Promise<Done> {
     const work = await this.open(branch)
-    return await work.inOneGo(async held => this.#update(held), { isMerging: true })
+    return await work.inOneGo(async (held, signature) => this.#update(held, signature), { isMerging: true })
   }
 
-  async #update(held: HeldBranch): Promise<Done> {
+  async #update(held: HeldBranch, signature: Promise<CommitSignature>): Promise<Done> {
     const { work } = held
-    const { objects } = this.room
-    const { head, drafts } = work
     const name = visiblePath(work.name)
     const state = await this.#state(work)
-    if (head === undefined || !canUpdate(work, state))
+    if (!(await this.#canUpdate(work, state)))
       throw new Failure(`What waits in ${name} can't be updated: finish or abort it.`)
-    verifyNoClash(drafts, drafts.clashes.keys())
+    verifyNoClash(work.drafts, work.drafts.clashes.keys())
     await held.writeDrafts()
-    const source: Source = { commit: state.theirsCommit, words: state.theirs }
-    const target = { branch: work.name, tip: head }
-    if ((await commonTo(objects.repository, source, target)).includes(source.commit))
-      throw new Failure(`${name} has all of ${visiblePath(state.theirs)} already: abort the merge.`)
-    const words = { ours: state.ours, theirs: state.theirs }
-    const merge = await mergeSourceInto(objects, source, target)
-    const ends = { ours: head, theirs: source.commit, words }
-    const next = await conflictRows(objects, merge, ends)
-    const after = { ...next, ours: { commit: head, words: state.ours } }
-    const { result, marked, ...carried } = await carryOver(objects, { ...state, drafts }, after)
+    if (state.does === 'rebase') return await this.#goOnWithNewCommits(held, state)
     const before = await this.#resolvedIn(work, state)
-    const { does, message, todo, keep } = state
+    await this.#beginAnew(held, state, await onNewestCommit(this.room.objects, this.plannings, held, state, signature))
+    const now = await this.#resolvedIn(work, await this.#state(work))
+    const open = `${many(now.left, 'conflict')} ${now.left === 1 ? 'is' : 'are'} left`
+    const lost = before.resolved - now.resolved
+    const more = lost > 0 ? `, and ${lost} of ${before.resolved} resolutions no longer fit` : ''
+    return {
+      words: `Updated the ${kindOf(state)} to the newest commit of ${name}: ${open}${more}.`,
+      merging: work.name,
+    }
+  }
+
+  /** Lets the conflicts that a step has now wait in its branch, with the resolutions that still fit. */
+  async #beginAnew(held: HeldBranch, state: State, { merge, ours, commit }: Renewed): Promise<void> {
+    const { work } = held
+    const { objects } = this.room
+    const { drafts } = work
+    const ends = { ours, theirs: state.theirsCommit, words: { ours: state.ours, theirs: state.theirs } }
+    const next = await conflictRows(objects, merge, ends)
+    const after = { ...next, ours: { commit, words: state.ours } }
+    const { result, marked, ...carried } = await carryOver(objects, { ...state, drafts }, after)
+    const { does, base, message, todo, number, of, subject, leftOut, keep } = state
     await waitForPerson(held, {
-      stop: { merge, ...ends, state: { does, message, todo, keep } },
-      ours: head,
+      stop: { merge, ...ends, state: { does, base, message, todo, number, of, subject, leftOut, keep } },
+      ours: commit,
       kind: 'update merging',
-      does: `update the merge in ${name}`,
+      does: `update the ${kindOf(state)} in ${visiblePath(work.name)}`,
       // What was typed in other files is not part of a resolution, and is merged like every draft.
       settled: { ...drafts, files: new Map([...drafts.files].filter(([at]) => isInConflict(state, at))) },
       result,
       carried,
       marked,
     })
-    const now = await this.#resolvedIn(work, await this.#state(work))
-    const open = `${many(now.left, 'conflict')} ${now.left === 1 ? 'is' : 'are'} left`
-    const lost = before.resolved - now.resolved
-    const more = lost > 0 ? `, and ${lost} of ${before.resolved} resolutions no longer fit` : ''
-    return { words: `Updated the merge to the newest commit of ${name}: ${open}${more}.`, merging: work.name }
+  }
+
+  /** Lets a rebase go on, after its conflicts, with the commits that its branch got since it began. */
+  async #goOnWithNewCommits(held: HeldBranch, state: State): Promise<Done> {
+    const { work } = held
+    const { repository } = this.room.objects
+    const { head } = work
+    if (head === undefined) throw new Failure(`${visiblePath(work.name)} has no commit any more: abort the rebase.`)
+    const { tree, todo, of = 1, rewrite, ...rest } = state
+    const added = await newCommits(repository, [state.from, state.oursCommit], head)
+    const next = makeMerging(
+      repository,
+      {
+        ...rest,
+        ...{ from: head, todo: [...todo, ...added], of: of + added.length },
+        ...(rewrite && { rewrite: withItems(rewrite, added) }),
+      },
+      tree,
+    )
+    await writeObjects(repository, next.made)
+    const does = `update the rebase in ${visiblePath(work.name)}`
+    const drafts = { ...work.drafts, tip: next.oid }
+    await held.become({ merging: next.oid, drafts }, { kind: 'update merging', words: does })
+    this.room.say({ say: 'repository' })
+    const name = visiblePath(work.name)
+    return {
+      words: `Updated the rebase: it goes on with ${many(added.length, 'new commit')} of ${name}.`,
+      merging: work.name,
+    }
+  }
+
+  /**
+   * Whether the branch was moved since the merge began, so that it can be made anew. A merge of Forklift is published
+   * for the commit that it began with, and a rebase has made commits of those that the branch had.
+   */
+  async #canUpdate({ head }: BranchWork, { from, does, base, forklift }: State): Promise<boolean> {
+    const { repository } = this.room.objects
+    if (head === undefined || head === from || forklift) return false
+    if (does === 'rebase') return await isAncestor(repository, from, head)
+    if (does === 'revert') return typeof base === 'string' && (await isAncestor(repository, base, head))
+    return true
   }
 
   /** The number of conflicts in a merge that are resolved, and that are left. */
@@ -454,13 +501,6 @@ export class Mergings {
     return { words: `${pastOf(words)}. ${visiblePath(branch)} is as it was.` }
   }
 }
-
-/**
- * Whether the branch was moved since the merge began, so that it can be made anew. A rebase or a pick has made commits
- * on the old one, and a merge of Forklift is published for the commit that it began with.
- */
-const canUpdate = ({ head }: Pick<BranchWork, 'head'>, { from, does, forklift }: State): boolean =>
-  head !== from && (does === 'merge' || does === 'land') && forklift === undefined
 
 const isInConflict = ({ rows }: State, path: Path): boolean => rows.some(row => isSettledWith(row, path))
 
@@ -568,12 +608,17 @@ async function placeOf(
   return { line: at, number: number + 1, of: places.length }
 }
 
-function whyNotYet({ name, head }: BranchWork, state: State, rows: readonly MergingFile[]): string | undefined {
+function whyNotYet(
+  { name, head }: BranchWork,
+  state: State,
+  rows: readonly MergingFile[],
+  canUpdate: boolean,
+): string | undefined {
   const open = rows.filter(row => row.state === 'open')
   const branch = visiblePath(name)
   if (head !== state.from)
-    return canUpdate({ head }, state)
-      ? `${branch} was moved since this began: update the merge, which keeps what is resolved. Nothing was overwritten.`
+    return canUpdate
+      ? `${branch} was moved since this began: update the ${kindOf(state)}, which keeps what is resolved. Nothing was overwritten.`
       : `${branch} was moved since this began: abort it, and begin anew on what is there now. Nothing was overwritten.`
   if (open.length === 0) return undefined
   const left = open.reduce((sum, row) => sum + row.left, 0)

@@ -9,7 +9,7 @@ import { Preview } from '../../../../forge/desk/contract/steps.ts'
 import type { Work } from '../../../../forge/desk/work.ts'
 import { ask, type Desk, edit, PERSON, textOf } from '../../../support/desk.ts'
 import { commit, type Files, gitWith, PLAIN, show } from '../../../support/git.ts'
-import { lines, makePair, type Pair, rowsIn, type Sides } from '../../../support/merging.ts'
+import { lines, makeChain, makePair, type Pair, rowsIn, type Sides } from '../../../support/merging.ts'
 import { randomFrom } from '../../../support/random.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { until } from '../../../support/repository.ts'
@@ -639,24 +639,6 @@ test('a landing with conflicts ends as one commit, and its tip is kept', async (
 })
 
 // --- Rebases and cherry-picks ---
-
-/** A topic of five commits: the first, third and fifth change the same lines as main. */
-async function makeChain() {
-  const base = { 'a.txt': lines(), 'b.txt': lines() }
-  const ours = { 'a.txt': lines({ 1: 'main 1', 5: 'main 5', 9: 'main 9' }) }
-  const desk = await makePair({ base, ours, theirs: { 'a.txt': lines({ 1: 'topic 1' }) } })
-  const author = 'Bea <bea@example.org>'
-  const steps: [string, Files][] = [
-    ['Two', { 'b.txt': lines({ 2: 'topic b' }) }],
-    ['Three', { 'a.txt': lines({ 1: 'topic 1', 5: 'topic 5' }) }],
-    ['Four', { 'c.txt': 'c\n' }],
-    ['Five', { 'a.txt': lines({ 1: 'topic 1', 5: 'topic 5', 9: 'topic 9' }) }],
-  ]
-  for (const [message, files] of steps) await commit(desk.path, 'topic', files, { message: `${message}\n`, author })
-  await desk.work.look()
-  const onto = { commit: desk.ours, branch: 'main', words: 'main' }
-  return Object.assign(desk, { step: { step: 'rebase', branch: 'topic', onto } as const })
-}
 
 test('a rebase stops at each of three conflicts, and moves its branch once, at the end', async () => {
   await using desk = await makeChain()
