@@ -187,7 +187,7 @@ async function linkedFolder(gitDir: string): Promise<{ folder: string; gitDir: s
 /** The content of the HEAD file where refs are not files (reftable): only git can read that HEAD. */
 const NOT_IN_A_FILE = 'refs/heads/.invalid'
 
-/** The ref that the HEAD in a git folder points to, if any. */
+/** The ref that the HEAD in a git folder, or in a remote's folder of refs, points to, if any. */
 export async function headIn(gitDir: string): Promise<RefName | undefined> {
   const head = await readFile(join(gitDir, 'HEAD'), 'latin1').catch(() => '')
   const ref = /^ref: (refs\/.*?)\s*$/.exec(head)?.[1]

@@ -2,6 +2,7 @@
  * One desk: a repository, the work on its branches, and the windows that show it. A window's questions are answered;
  * news of changes goes to all windows.
  */
+import { join } from 'node:path'
 import { Failure } from '../../core/failure.ts'
 import { headIn } from '../../core/git/checkouts.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
@@ -11,6 +12,7 @@ import type { Launcher } from '../language/launch.ts'
 import { Operations } from '../operations.ts'
 import { branchOfRef, HEADS } from './branches/branches.ts'
 import { whyNotEditable } from './branches/change-texts.ts'
+import { defaultBranchOf } from './branches/default-branch.ts'
 import { originsIn } from './branches/draft-renames.ts'
 import { closeFile, renamesIn, vfsAt } from './branches/places.ts'
 import type { Models } from './chat/models.ts'
@@ -263,15 +265,17 @@ export class Desk implements AsyncDisposable {
   async #describe(coming: Promise<Settings>): Promise<DeskInfo> {
     const { repository } = this
     const work = this.#work
-    const [all, head, { identity, hooks }, { undo, redo }, inBranches] = await Promise.all([
+    const [all, head, origin, { identity, hooks }, { undo, redo }, inBranches] = await Promise.all([
       work.describeBranches(),
       headIn(repository.gitDir),
+      headIn(join(repository.commonDir, 'refs/remotes/origin')),
       coming,
       work.undoable(),
       work.undoableInBranches(),
     ])
     const branches = all.map(info => withUndo(info, inBranches.get(info.name)))
     const branch = head?.startsWith(HEADS) ? branchOfRef(head) : undefined
+    const main = defaultBranchOf(new Set(branches.map(({ name }) => name)), { origin, head: branch })
     const isBorn = branch === undefined || branches.some(({ name }) => name === branch)
     const firstDrafts = isBorn ? [] : await work.draftsIn(branch)
     return {
@@ -281,6 +285,7 @@ export class Desk implements AsyncDisposable {
       isEmpty: branches.length === 0,
       ...(firstDrafts.length > 0 && { firstDrafts }),
       ...(branch && { head: branch }),
+      ...(main !== undefined && { main }),
       ...(identity && { identity }),
       branches,
       ...(undo && { canUndo: undo }),

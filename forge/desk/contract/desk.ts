@@ -17,8 +17,10 @@ export const DeskInfo = v.object({
   isEmpty: v.boolean(),
   /** Files with unsaved changes in the branch of HEAD, if it has no commit yet. */
   firstDrafts: v.optional(v.array(Path)),
-  /** The branch of HEAD, if on one: the default base of reviews. */
+  /** The branch of HEAD, if on one. */
   head: v.optional(Branch),
+  /** The default branch: the base of reviews unless another one is chosen. */
+  main: v.optional(Branch),
   /** The identity for commits; undefined if git has none, which saving then explains. */
   identity: v.optional(Person),
   branches: v.array(BranchInfo),

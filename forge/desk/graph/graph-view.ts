@@ -9,7 +9,8 @@ import { listRefs, type Ref, type RefName, readHead } from '../../../core/git/re
 import { asText, type Oid } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import type { Operations } from '../../operations.ts'
-import { HEADS } from '../branches/branches.ts'
+import { branchOfRef, HEADS, headRef } from '../branches/branches.ts'
+import { defaultBranchOf } from '../branches/default-branch.ts'
 import type { GraphFilter, GraphRow, GraphWindow, Refs } from '../contract/graph.ts'
 import { rowsOf } from '../reading/history.ts'
 import { type Abandoned, findAbandoned } from './abandoned.ts'
@@ -311,13 +312,14 @@ async function listingOf(objects: Objects): Promise<Listing> {
   return { refs, stashes, head, main: mainOf(refs, head.ref) }
 }
 
-/** The default branch: a remote's default, else one with a usual name, else the checked out one. */
+/** The default branch; without a local one, the remote's. */
 function mainOf(refs: readonly Ref[], head: RefName | undefined): RefName | undefined {
   const names = new Set(refs.map(({ name }) => name))
+  const branches = new Set([...names].filter(name => name.startsWith(HEADS)).map(branchOfRef))
   const origin = refs.find(({ name }) => name === 'refs/remotes/origin/HEAD')?.symbolic
-  const usual = ['main', 'master', 'trunk', 'develop'].map(name => HEADS + name)
-  const own = origin && HEADS + origin.slice('refs/remotes/origin/'.length)
-  return [own, ...usual, head, origin].find(name => name !== undefined && names.has(name))
+  const own = defaultBranchOf(branches, { origin, head: head?.startsWith(HEADS) ? branchOfRef(head) : undefined })
+  if (own !== undefined) return headRef(own)
+  return origin !== undefined && names.has(origin) ? origin : undefined
 }
 
 /** Names of branches from which others start and into which they are merged. */

@@ -86,14 +86,14 @@ export class ReviewState extends ServerValue<Change[]> {
     this.draft.moveTo(place)
   }
 
-  /** The base: the chosen one while it exists, else the checked out branch unless it is the reviewed one. */
+  /** The base: the chosen one while it exists, else the default branch unless it is the reviewed one. */
   get base(): Base | undefined {
     const { desk } = this.#page
     const { value: chosen } = this.chosenBase
     const isGone = chosen?.kind === 'branch' && desk.value !== undefined && !this.#page.branch(chosen.name)
     if (chosen && !isGone) return chosen
-    const { branches = [], head } = desk.value ?? {}
-    const branch = branches.find(({ name }) => name === head) ?? branches[0]
+    const { branches = [], main } = desk.value ?? {}
+    const branch = branches.find(({ name }) => name === main) ?? branches[0]
     const isItself = this.#at.kind === 'branch' && this.#at.branch === branch?.name
     return branch && !isItself ? branchBase(branch) : undefined
   }
