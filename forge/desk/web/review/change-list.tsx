@@ -3,8 +3,8 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Change } from '../../contract/values.ts'
 import { readable } from '../ui/names.ts'
-import { Path } from '../ui/words.tsx'
 import { Blobs } from './blobs.tsx'
+import { ChangedPath, titleOf } from './changed-path.tsx'
 import { LineCounts } from './line-counts.tsx'
 import { ChangeLetter } from './review-side.tsx'
 
@@ -66,7 +66,7 @@ export function ChangesWithDiffs({ changes, most = MAX_FILES, open = 'first' }: 
             class="filerow"
             key={change.path}
             aria-expanded={opened.value.has(change.path)}
-            title={readable(change.path)}
+            title={titleOf(change)}
             onClick={() => toggle(change.path)}
           >
             <ChangeCells change={change} />
@@ -85,7 +85,7 @@ export function ChangesWithDiffs({ changes, most = MAX_FILES, open = 'first' }: 
               aria-label={`Diff of ${readable(change.path)}`}
             >
               <header class="diff-head">
-                <Path of={change.path} />
+                <ChangedPath of={change} />
                 <LineCounts count={change} />
               </header>
               <Diff change={change} />
@@ -118,7 +118,7 @@ function ChangeCells({ change }: { change: Change }) {
   return (
     <>
       <ChangeLetter status={change.status} />
-      <Path of={change.path} />
+      <ChangedPath of={change} />
       <LineCounts count={change} />
       <Bars change={change} />
     </>

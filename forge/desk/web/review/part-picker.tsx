@@ -8,8 +8,8 @@ import { Icon } from '../ui/icons.tsx'
 import { readable, visible } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { plural } from '../ui/times.ts'
-import { Path } from '../ui/words.tsx'
 import { Blobs } from './blobs.tsx'
+import { ChangedPath, titleOf } from './changed-path.tsx'
 import { type Diff, type DiffLine, diffOf } from './diff.ts'
 import { LineCounts } from './line-counts.tsx'
 import { keyOfLine, type LineRun, rangesOf, runsOf } from './line-runs.ts'
@@ -110,14 +110,14 @@ function PickedFile({ change, choice, isOpenFirst }: FileProps & { isOpenFirst: 
           type="button"
           class="filerow"
           aria-expanded={isOpen.value}
-          title={name}
+          title={titleOf(change)}
           onClick={() => {
             isOpen.value = !isOpen.value
           }}
         >
           <Icon name={isOpen.value ? 'chevron-down' : 'chevron-right'} size="xs" />
           <ChangeLetter status={change.status} />
-          <Path of={path} />
+          <ChangedPath of={change} />
           <LineCounts count={change} />
         </button>
       </header>

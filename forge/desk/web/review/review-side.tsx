@@ -3,10 +3,10 @@ import type { Change } from '../../contract/values.ts'
 import { MAX_COMMITS_ONE_BY_ONE, type ReviewState } from '../page/review-state.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
-import { readable, shortId, withoutTricks } from '../ui/names.ts'
+import { shortId, withoutTricks } from '../ui/names.ts'
 import { age, plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
-import { Path } from '../ui/words.tsx'
+import { ChangedPath, titleOf } from './changed-path.tsx'
 import { LineCounts } from './line-counts.tsx'
 
 const ROW_HEIGHT = 24
@@ -71,14 +71,14 @@ function ChangeRow({ review, change }: { review: ReviewState; change: Change }) 
       type="button"
       class="filerow"
       aria-current={review.current.value === change.path}
-      title={readable(change.path)}
+      title={titleOf(change)}
       onClick={() => {
         review.current.value = undefined
         review.current.value = change.path
       }}
     >
       <ChangeLetter status={change.status} />
-      <Path of={change.path} />
+      <ChangedPath of={change} />
       <LineCounts count={change} />
       {review.isLookedAt(change) ? <Icon name="check" size="xs" /> : <span />}
     </button>

@@ -17,9 +17,10 @@ import { readable, shortId, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { onTabKeys } from '../ui/tab-keys.ts'
 import { ago } from '../ui/times.ts'
-import { ActionIcon, Button, Empty, Path, Waiting } from '../ui/words.tsx'
+import { ActionIcon, Button, Empty, Waiting } from '../ui/words.tsx'
 import { BaseName } from './base-dialog.tsx'
 import { Blobs } from './blobs.tsx'
+import { ChangedPath } from './changed-path.tsx'
 import { beginComment, CommentCount, commentsAt, LineComments, OtherComments } from './comments.tsx'
 import { type DiffLine, lineIn } from './diff.ts'
 import type { DiffComments } from './diff-view.tsx'
@@ -305,12 +306,7 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
         >
           <Icon name={isOpen.value ? 'chevron-down' : 'chevron-right'} />
         </button>
-        {change.from === undefined ? null : (
-          <>
-            <Path of={change.from} />→
-          </>
-        )}
-        <Path of={change.path} />
+        <ChangedPath of={change} />
         <LineCounts count={change} />
         <span class="grow" />
         {change.after && tab.at.kind === 'branch' ? (

@@ -15,9 +15,9 @@ export function Name({ of: name, class: look = '' }: { of: string; class?: strin
 }
 
 /** A path. When there is too little room, the folder is cut before the name is. */
-export function Path({ of: path }: { of: string }) {
+export function Path({ of: path, title = readable(path) }: { of: string; title?: string }) {
   return (
-    <bdi class="path" title={readable(path)}>
+    <bdi class="path" title={title}>
       <span class="dir">
         <bdi>{readable(folderOf(path))}</bdi>
       </span>

@@ -200,6 +200,22 @@ describe.skipIf(!hasBrowser)('the page says what is true', () => {
     await page.getByText('1 commit', { exact: true }).waitFor()
   })
 
+  test('the branch that is checked out is compared with the default branch, and a moved file shows both paths', async () => {
+    await desk.git('symbolic-ref', 'HEAD', 'refs/heads/retry-jitter')
+    const moved = { 'src/queue/retry.ts': null, 'src/queue/again.ts': 'export const RETRIES = 3\n' }
+    await desk.commit('retry-jitter', moved, { message: 'Move it' })
+    await showBranch(page, 'retry-jitter')
+    await page.keyboard.press('Alt+r')
+    await page.getByRole('button', { name: 'against main' }).waitFor()
+    const head = page.locator('.diff-head').first()
+    await head.getByText('retry.ts').waitFor()
+    expect((await head.innerText()).replace(/\s+/g, '')).toContain('src/queue/retry.ts→src/queue/again.ts')
+    // In the list, where there is no room for both, the title has the old one.
+    const row = page.locator('.side .filerow')
+    expect(await row.getAttribute('title')).toBe('src/queue/retry.ts → src/queue/again.ts')
+    expect(await row.getByText('retry.ts').isVisible()).toBe(false)
+  })
+
   test('a review has what was typed right before it was opened, however slow the desk is', async () => {
     await open('README.md')
     await page.keyboard.type('first ')
