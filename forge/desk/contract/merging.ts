@@ -44,6 +44,8 @@ export const Merging = v.object({
   files: v.array(MergingFile),
   /** For a rebase: the name of the branch or commit that it is onto; a byte string. */
   onto: v.optional(v.string()),
+  /** For a rebase that rewrites commits of its own branch: what it does, such as `drop 1234abcd in main`. */
+  rewrites: v.optional(v.string()),
   /** The number of files that git merged by itself. */
   byGit: Count,
   message: v.string(),

@@ -101,7 +101,7 @@ export class Mergings {
       const result = isOpen ? undefined : await this.#writeResult(work)
       const review = result === undefined ? undefined : await this.#reviews.of(state, result)
       const files = review ? withOdd(state, rows, review) : rows
-      const { ours, theirs, oursCommit, theirsCommit, byGit, number, of, subject = '', onto, forklift } = state
+      const { ours, theirs, oursCommit, theirsCommit, byGit, number, of, subject = '', onto, rewrite, forklift } = state
       const canUpdate = await this.#canUpdate(work, state)
       const notYet = whyNotYet(work, state, rows, canUpdate)
       const isSkipped = notYet === undefined && result !== undefined && (await this.#isEmpty(state, result))
@@ -110,6 +110,7 @@ export class Mergings {
         ...{ ours, theirs, oursCommit, theirsCommit, files, byGit },
         ...(number !== undefined && of !== undefined && { at: { number, of, subject: visible(subject) } }),
         ...(onto !== undefined && { onto }),
+        ...(rewrite && { rewrites: rewrite.does }),
         message: await this.#messageOf(state),
         odd: review ? wordsOfOdd(state, rows, review) : [],
         ...(notYet !== undefined && { notYet }),

@@ -113,7 +113,7 @@ function LabelAt({ label, remotes }: { label: Label; remotes: readonly string[] 
         title={labelWords(label)}
       >
         <Icon name={LABEL_LOOKS[label.kind].icon} size="xs" />
-        <span class="vh">{KINDS[label.kind]}</span>
+        <span class="vh">{KINDS[label.kind]} </span>
         <RefName of={label.name} />
       </span>
     )
@@ -138,7 +138,7 @@ function LabelAt({ label, remotes }: { label: Label; remotes: readonly string[] 
       ) : (
         <Icon name={iconOf(label, branch.session)} size="xs" tone={branch.session ? 'by-ai' : ''} />
       )}
-      <span class="vh">{KINDS.branch}</span>
+      <span class="vh">{KINDS.branch} </span>
       <RefName of={name} shown={shortName(name)} />
       {remotes.length > 0 && !outlook ? (
         <>

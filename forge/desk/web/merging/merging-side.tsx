@@ -53,7 +53,17 @@ export function MergingSide({ tab }: { tab: Tab }) {
 
 const DOING = { merge: 'Merging', 'cherry-pick': 'Cherry-picking', drafts: 'Conflicts with' }
 
-function titleOf({ kind, ours, theirs, onto = ours }: Merging): string {
+const REWRITING: Record<string, string> = {
+  amend: 'Amending',
+  drop: 'Dropping',
+  reorder: 'Reordering',
+  reword: 'Rewording',
+  split: 'Splitting',
+  squash: 'Squashing',
+}
+
+function titleOf({ kind, ours, theirs, rewrites, onto = ours }: Merging): string {
+  if (rewrites !== undefined) return withoutTricks(rewrites.replace(/^\w+/, verb => REWRITING[verb] ?? verb))
   if (kind === 'rebase') return `Rebasing onto ${readable(onto)}`
   if (kind === 'revert') return `Reverting in ${readable(ours)}`
   return `${DOING[kind]} ${readable(theirs)}`

@@ -111,8 +111,8 @@ export function shortName(name: string): string {
   return run === undefined ? name : name.slice(`forge/${run}/`.length)
 }
 
-/** What stands before the name of a label in words, for assistive technology; the name of a stash says it itself. */
-export const KINDS = { branch: 'branch ', remote: 'remote branch ', tag: 'tag ', stash: '' }
+/** The kind of a label in words, for assistive technology; the name of a stash says it itself. */
+export const KINDS = { branch: 'branch', remote: 'remote branch', tag: 'tag', stash: '' }
 
 /** How the labels look. */
 export const LABEL_LOOKS = {
@@ -123,4 +123,4 @@ export const LABEL_LOOKS = {
 } as const
 
 /** A label in words, for assistive technology. */
-export const labelWords = (label: Label): string => `${KINDS[label.kind]}${readable(label.name)}`
+export const labelWords = (label: Label): string => `${KINDS[label.kind]} ${readable(label.name)}`.trimStart()

@@ -410,7 +410,7 @@ function Labels({ commit, room }: { commit: string; room: number }) {
             title={labelWords(shown.label)}
           >
             <Icon name={LABEL_LOOKS[shown.label.kind].icon} size="xs" />
-            <span class="vh">{KINDS[shown.label.kind]}</span>
+            <span class="vh">{KINDS[shown.label.kind]} </span>
             <RefName of={shown.label.name} shown={shortName(shown.label.name)} />
           </span>
         ) : (

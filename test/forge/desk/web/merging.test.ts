@@ -653,6 +653,21 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('button', { name: 'Finish this commit' }).waitFor()
   })
 
+  test('says what a rewriting does whose later commits are in conflict', async () => {
+    const texts = ['one\n', 'two\n', 'three\n']
+    await open(
+      templateOf(async path => {
+        for (const text of texts) await commit(path, BRANCH, { 'a.txt': text }, { message: `Write ${text}` })
+      }),
+    )
+    const dropped = await desk.git('rev-parse', `${BRANCH}~1`)
+    await desk.ask({
+      ask: 'do',
+      step: { step: 'rewrite', branch: BRANCH, rewriting: { do: 'drop', commits: [dropped] } },
+    })
+    await page.getByRole('heading', { name: `Dropping ${dropped.slice(0, 8)} in ${BRANCH}` }).waitFor()
+  })
+
   test('says of a commit of which nothing is left that it is skipped, and at the end that it was left out', async () => {
     await open(rebasingTemplate)
     await page.getByText('Commit 2 of 3: Claim by shard').waitFor()
