@@ -756,8 +756,10 @@ export class OpenFile {
     if (of === 'function' && !around) return undefined
     const { from, to } = around ?? main
     const [first, end] = [state.doc.lineAt(from), state.doc.lineAt(to)]
-    // A selection of whole lines ends at the start of the next one.
-    const last = end.from === to && end.number > first.number ? end.number - 1 : end.number
+    // A selection of whole lines ends at the start of the next one. What is after the last line end is no line of git's.
+    const isNone =
+      (end.from === to && end.number > first.number) || (end.number === state.doc.lines && end.length === 0)
+    const last = isNone ? end.number - 1 : end.number
     const saved: number[] = []
     for (let line = first.number; line <= last; line++) saved.push(...[savedLineOf(state, line) ?? []].flat())
     const [begin, finish] = [saved[0], saved.at(-1)]

@@ -319,7 +319,7 @@ async function showLineHistory(about: OneFile, of: 'selection' | 'function'): Pr
   if (of === 'function') await fileOf(about)?.structured()
   const lines = fileOf(about)?.linesInCommit(of)
   if (!lines) {
-    const title = of === 'function' ? 'No function with saved lines is at the cursor' : 'These lines are not saved yet'
+    const title = of === 'function' ? 'No function with saved lines is at the cursor' : 'No saved line is selected'
     page.tell({ topic: 'line history', title, words: 'Only saved lines have a history.' }, 'info')
     return
   }

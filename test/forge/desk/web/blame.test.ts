@@ -133,6 +133,21 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name: 'old.txt' }).waitFor()
   })
 
+  test('what is after the last line end has no history, and a selection to the end has that of its lines', async () => {
+    await open()
+    await page.keyboard.press('Control+End')
+    await page.keyboard.press('Control+Alt+g')
+    await page.getByRole('status').getByText('No saved line is selected').waitFor()
+    await page.keyboard.press('Shift+ArrowUp')
+    await page.keyboard.press('Shift+ArrowUp')
+    await page.keyboard.press('Control+Alt+g')
+    await page
+      .getByRole('listbox', { name: 'History of lines 3 to 4 of new.txt' })
+      .getByRole('option')
+      .first()
+      .waitFor()
+  })
+
   test('the line numbers have a menu, and a function’s history is that of its lines', async () => {
     await page.getByRole('treeitem', { name: 'code.ts' }).click()
     await page.locator('.cm-lineNumbers .cm-gutterElement').getByText('6', { exact: true }).click({ button: 'right' })
