@@ -9,10 +9,11 @@ import type { Objects } from '../../../core/git/objects.ts'
 import { writeBlob } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { entryAt, type TreeChange, writeTree } from '../../../core/git/trees.ts'
-import { many, visiblePath } from '../../../core/text.ts'
+import { many, sizeInWords, visiblePath } from '../../../core/text.ts'
+import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
 import type { ConflictFile } from '../contract/merging.ts'
 import { textBytes } from '../reading/file-content.ts'
-import { decodeText } from '../reading/text.ts'
+import { decodeText, guess, isPointer, isUtf16 } from '../reading/text.ts'
 import { readImage } from '../server/images.ts'
 import type { ConflictRow, MergingKind, StoredMerging } from './merging-commits.ts'
 
@@ -178,7 +179,7 @@ export function wordsFor({ kind, stages, original }: About, sides: Sides): strin
     case 'text':
       return has(1) ? 'both changed the same lines' : 'both added it, each with other lines'
     case 'binary':
-      return 'both changed it, and it is no text that can be merged'
+      return 'both changed it, and it can’t be merged as text here'
     case 'modify/delete':
       return `${lacks} in ${gone}, changed in ${there}`
     case 'rename/delete':
@@ -290,12 +291,22 @@ export async function sideOf(objects: Objects, entry: Entry): Promise<ConflictFi
   const text = await textBytes(objects, entry)
   if (text) return { is: 'text', text: decodeText(text)?.text ?? '', mode }
   if (mode === '160000') return { is: 'other', words: `a submodule, at its commit ${oid.slice(0, 12)}`, mode, oid }
-  const object = await objects.read(oid, { limit: 4096 })
+  const object = await objects.read(oid, { limit: MAX_EDITABLE_BYTES })
   if (mode === '120000')
     return { is: 'other', words: `a link to ${visiblePath(object?.bytes?.toString('latin1') ?? '')}`, mode, oid }
   const image = await readImage(objects, oid)
   const size = object?.size ?? 0
   if (image)
     return { is: 'other', words: `an image of ${many(size, 'byte')}`, mode, oid, image: { type: image.type, size } }
-  return { is: 'other', words: `${many(size, 'byte')} that are no text to be edited here`, mode, oid }
+  return { is: 'other', words: wordsOfOther(object?.bytes, size), mode, oid }
+}
+
+/** What a file is that is not edited here. `bytes`: its content, unless that is too large. */
+function wordsOfOther(bytes: Buffer | undefined, size: number): string {
+  if (!bytes) return `a file of ${sizeInWords(size)}: more than can be edited here`
+  if (isPointer(bytes)) return 'a pointer of Git LFS'
+  if (isUtf16(bytes)) return `a text of ${sizeInWords(size)} in UTF-16, which is not edited here`
+  const guessed = bytes.includes(0) ? undefined : guess(bytes)
+  if (guessed) return `a text of ${sizeInWords(size)} in ${guessed.encoding}, which is not edited here`
+  return `a binary file of ${sizeInWords(size)}`
 }

@@ -275,8 +275,13 @@ const PNG = Buffer.concat([Buffer.from('\x89PNG\r\n\x1a\n', 'latin1'), Buffer.al
 
 test.each<[string, string | Buffer | null, unknown]>([
   ['an image', PNG, { what: 'an image of 2,008 bytes' }],
-  ['a binary file', Buffer.from('a\0b'), { what: '3 bytes that are no text to be edited here' }],
-  ['a text in Latin-1', Buffer.from('caf\xe9\n', 'latin1'), { what: '5 bytes that are no text to be edited here' }],
+  ['a binary file', Buffer.from('a\0b'), { what: 'a binary file of 3 bytes' }],
+  [
+    'a text in Latin-1',
+    Buffer.from('caf\xe9\n', 'latin1'),
+    { what: 'a text of 5 bytes in Latin-1, which is not edited here' },
+  ],
+  ['a large text', 'line\n'.repeat(500_000), { what: 'a file of 2.4 MB: more than can be edited here' }],
   ['nothing', null, { what: 'nothing' }],
 ])('a draft of a file that became %s elsewhere is a choice between what each is', async (_, content, tip) => {
   for (const side of ['ours', 'theirs'] as const) {
