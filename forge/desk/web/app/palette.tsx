@@ -42,6 +42,8 @@ interface Group {
   options: Option[]
 }
 
+/** At most this many files that were open last are listed before the others. */
+const MAX_RECENT_FILES = 10
 const MAX_FILES = 40
 const MAX_SYMBOLS = 300
 const MAX_SHOWN_PER_GROUP = 8
@@ -293,7 +295,16 @@ function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Grou
     const options = symbolOptions(page, symbols, typed.trim())
     return { groups: [{ title: 'Symbols', options }].filter(hasOptions), isWaiting: told === 0 }
   }
-  if (mode === 'files') return { groups: [{ title: 'Files', options: files }].filter(hasOptions), isWaiting }
+  if (mode === 'files') {
+    const recent = words === '' ? recentOptions(page) : []
+    const known = new Set(recent.map(({ key }) => key))
+    const others = files.filter(({ key }) => !known.has(key))
+    const groups = [
+      { title: 'Recently opened', options: recent },
+      { title: 'Files', options: others },
+    ]
+    return { groups: groups.filter(hasOptions), isWaiting }
+  }
   const isAlone = prefix !== undefined
   const groups: Group[] = []
   if (!prefix || prefix === '>') groups.push({ title: 'Commands', options: commandOptions(page, words, isAlone) })
@@ -557,14 +568,24 @@ function useFiles(
   const ask = tab && isWanted ? () => find(tab.at) : undefined
   const { value: found } = useServerValue(ask, [page, tab, words, isWanted]).latest
   if (!tab || !isWanted) return { options: [], isWaiting: false }
-  const options = (found?.files ?? []).map(({ path, ranges }) => ({
-    key: `file ${path}`,
-    icon: <Icon name="file" />,
-    words: <FoundFile path={path} ranges={ranges} />,
-    end: place ? <span class="meta">{`line ${place.line}`}</span> : null,
-    run: (isClick: boolean) => openAt(page, tab, path, place, isClick),
-  }))
+  const options = (found?.files ?? []).map(({ path, ranges }) => fileOption(page, tab, path, { ranges, place }))
   return { options, isWaiting: found?.words !== words }
+}
+
+type Found = { ranges?: [number, number][]; place?: LinePlace | undefined }
+
+const fileOption = (page: Page, tab: Tab, path: string, { ranges = [], place }: Found = {}): Option => ({
+  key: `file ${path}`,
+  icon: <Icon name="file" />,
+  words: <FoundFile path={path} ranges={ranges} />,
+  end: place ? <span class="meta">{`line ${place.line}`}</span> : null,
+  run: (isClick: boolean) => openAt(page, tab, path, place, isClick),
+})
+
+/** The files of the shown tab that were open last: Enter goes back to the one before. */
+function recentOptions(page: Page): Option[] {
+  const tab = page.tab.value
+  return tab ? tab.recentFiles.slice(0, MAX_RECENT_FILES).map(path => fileOption(page, tab, path)) : []
 }
 
 function FoundFile({ path, ranges }: { path: string; ranges: [number, number][] }) {

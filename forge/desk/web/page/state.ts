@@ -87,6 +87,8 @@ export class Tab {
   readonly recentlyClosed = signal<readonly ClosedPane[]>([])
   /** The panes that operations of this window have closed, by the operation. */
   readonly #closed = new Map<string, ClosedPanes>()
+  /** The keys of the panes that were shown, the last one at the end. */
+  readonly #shown = new Set<string>()
   readonly #message: Signal<string | undefined>
   readonly #messageKey: string
 
@@ -120,6 +122,10 @@ export class Tab {
     this.pinned = signal(new Set(kept?.pinned))
     this.previewed = signal(kept?.previewed)
     if (kept?.active !== undefined) this.tree.selected.value = kept.active
+    this.active.subscribe(key => {
+      this.#shown.delete(key)
+      this.#shown.add(key)
+    })
   }
 
   /** The edited commit message, kept in the browser until it is used; undefined: the server's. */
@@ -148,6 +154,15 @@ export class Tab {
   get path(): string | undefined {
     const { pane } = this
     return pane.kind === 'file' ? pane.path : undefined
+  }
+
+  /** The paths of the open files and of those closed last, without the shown one; the one shown last is first. */
+  get recentFiles(): string[] {
+    const panes = [...this.recentlyClosed.value.map(({ pane }) => pane), ...this.panes.value].reverse()
+    const paths = new Set(panes.flatMap(pane => (pane.kind === 'file' && pane.path !== this.path ? [pane.path] : [])))
+    const order = [...this.#shown]
+    const rankOf = (path: string) => order.indexOf(paneKey({ kind: 'file', path }))
+    return [...paths].sort((one, other) => rankOf(other) - rankOf(one))
   }
 
   show(pane: Pane): void {
