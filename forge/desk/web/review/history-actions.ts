@@ -9,7 +9,7 @@ import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import type { InTab } from '../page/tab-actions.ts'
 import { commitStepActions, type OneSource, sourceActions, sourceAt } from '../steps/source-actions.ts'
-import { type NamedCommit, openRevert, revertIn } from '../steps/source-steps.ts'
+import { cherryPickAll, type NamedCommit, openRevert, revertIn } from '../steps/source-steps.ts'
 import { commitSource } from '../steps/step-ways.ts'
 import { type Actions, actionFor, itemsWith, listKeysIn } from '../ui/action.ts'
 import { shownKeys } from '../ui/keys.ts'
@@ -41,6 +41,7 @@ export function lineOf(rows: readonly CommitRow[]): CommitRow[] {
 
 const one = ({ chosen }: ChosenCommits): CommitRow | undefined => (chosen.length === 1 ? chosen[0] : undefined)
 
+/** The ids of commits, in their order. */
 const idsOf = (commits: readonly CommitRow[]): string[] => commits.map(({ oid }) => oid)
 
 const wordsOf = (commits: readonly CommitRow[]): string =>
@@ -129,6 +130,14 @@ export const historyActions = {
     icon: 'trash',
     isPossible: areOnLine,
     run: about => rewrite(about, `Drop ${wordsOf(about.chosen)}`, [dropWay(about)]),
+  },
+  cherryPick: {
+    label: 'Cherry-pick the commits onto…',
+    inMenu: ({ chosen }) => `Cherry-pick ${plural(chosen.length, 'commit')} onto…`,
+    listKeys: 'C',
+    icon: 'pick',
+    isPossible: ({ chosen }) => chosen.length > 1,
+    run: ({ page, chosen, branch }) => cherryPickAll(page, idsOf(chosen).reverse(), branch),
   },
   revert: {
     label: 'Revert…',
@@ -219,6 +228,7 @@ export function historyMenu(about: ChosenCommits): Offer {
     moveUp,
     moveDown,
     drop,
+    cherryPick,
     revert: reverting,
     takeBack: takeParts,
     copyHash,
@@ -233,7 +243,9 @@ export function historyMenu(about: ChosenCommits): Offer {
         ...itemsWith(about, [open], 'list'),
         ...(sources ? itemsWith(sources.making, [compare, branchFromHere, tag], 'list') : []),
       ],
-      sources ? itemsWith(sources.stepping, Object.values(commitStepActions), 'list') : [],
+      sources
+        ? itemsWith(sources.stepping, Object.values(commitStepActions), 'list')
+        : itemsWith(about, [cherryPick], 'list'),
       itemsWith(about, [reword, squash, split, moveUp, moveDown, drop, reverting, takeParts], 'list'),
       itemsWith(about, [copyHash], 'list'),
     ],

@@ -2,13 +2,14 @@
 import { signal } from '@preact/signals'
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { CommitRow } from '../../contract/reading.ts'
-import type { Source } from '../../contract/steps.ts'
+import type { BranchStep, Source } from '../../contract/steps.ts'
 import { type DoneStep, STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
 import { tagWarning } from '../page/case-twins.ts'
 import type { StepWay } from '../page/dialog-content.ts'
 import type { Page } from '../page/state.ts'
 import { readable, shortId, toName, withoutTricks } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
 import { buttonOf, explain, stepOf, titleInto, WAYS, type Way } from './step-ways.ts'
 
 export type NamedCommit = Pick<CommitRow, 'oid' | 'subject'>
@@ -56,6 +57,37 @@ export function chooseTarget(page: Page, source: Source, way: Way): void {
             run: () => openSteps(page, source, branch.name, way),
           }
         }),
+  }
+}
+
+/**
+ * Asks for the branch onto which several commits are cherry-picked, each as a new one. `commits`: oldest first; `from`:
+ * the branch that has them.
+ */
+export function cherryPickAll(page: Page, commits: readonly string[], from: string | undefined): void {
+  const words = plural(commits.length, 'commit')
+  const stepOnto = (onto: string): BranchStep => ({ step: 'cherry-pick', commits: [...commits], onto })
+  const open = (onto: string) => {
+    const explains = `Applies the changes of ${words} to ${readable(onto)}, the oldest first, each as a new commit.`
+    const way = { key: 'cherry-pick', words: 'Cherry-pick', button: 'Cherry-pick', explains, step: stepOnto(onto) }
+    page.dialog.value = {
+      kind: 'step',
+      title: `${words} → ${readable(onto)}`,
+      ways: [way],
+      first: 0,
+      isDone: done => showDone(page, done),
+    }
+  }
+  page.dialog.value = {
+    kind: 'pick',
+    title: `Cherry-pick ${words} onto…`,
+    label: 'Branch',
+    list: 'Branches',
+    none: 'No other branch',
+    choices: () =>
+      branchesToPick(page)
+        .filter(({ name }) => name !== from)
+        .map(branch => ({ ...choiceOf(branch), step: stepOnto(branch.name), run: () => open(branch.name) })),
   }
 }
 

@@ -106,6 +106,27 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await confirm('Drop', 'Begin')
   })
 
+  test('several commits are cherry-picked onto another branch in their order, with one preview and one undo', async () => {
+    await desk.git('branch', 'release', 'main~4')
+    await open()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Shift+ArrowDown')
+    await list().getByRole('option', { selected: true }).first().click({ button: 'right' })
+    await page.getByRole('menuitem', { name: /^Cherry-pick 2 commits onto…/ }).click()
+    const choice = dialog().getByRole('option', { name: /^release/ })
+    await choice.getByText('applies cleanly').waitFor()
+    expect(await dialog().getByRole('option').count()).toBe(1)
+    await page.keyboard.press('Enter')
+    await dialog().getByRole('heading', { name: '2 commits → release' }).waitFor()
+    await dialog().getByText('applies cleanly').waitFor()
+    await dialog().getByRole('button', { name: 'Cherry-pick', exact: true }).click()
+    const notice = page.locator('.toast', { hasText: 'Cherry-picked 2 commits onto release.' })
+    await notice.waitFor()
+    expect(await desk.git('log', '--format=%s', 'release')).toBe('Add three\nAdd two\nBegin')
+    await notice.getByRole('button', { name: 'Undo' }).click()
+    await until(async () => (await desk.git('log', '--format=%s', 'release')) === 'Begin')
+  })
+
   test('a commit is moved by keys, by its menu, and by dragging it to another place', async () => {
     await open()
     await page.keyboard.press('Alt+ArrowDown')
