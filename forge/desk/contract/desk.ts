@@ -60,7 +60,7 @@ export type ViewLayout = v.InferOutput<typeof ViewLayout>
 
 /** What a review compares with, if the user has chosen it. */
 const BaseLayout = v.object({
-  kind: v.picklist(['branch', 'remote branch', 'tag', 'commit']),
+  kind: v.picklist(['branch', 'remote branch', 'tag', 'commit', 'own merge']),
   name: v.string(),
   at: At,
 })

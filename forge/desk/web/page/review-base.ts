@@ -8,7 +8,8 @@ import { byVersion } from '../ui/versions.ts'
 import { splitByRun } from './branches-of-runs.ts'
 
 export interface Base {
-  kind: 'branch' | 'remote branch' | 'tag' | 'commit'
+  /** `own merge`: what git makes of the two parents of the merge that is reviewed. */
+  kind: 'branch' | 'remote branch' | 'tag' | 'commit' | 'own merge'
   /** The name on the screen, a byte string, such as origin/main or abc12345. */
   name: string
   /** Where the base is: a local branch is followed, anything else stays at the commit it had when chosen. */
@@ -16,15 +17,25 @@ export interface Base {
   committed?: number | undefined
 }
 
+const atTip = (commit: string): At => ({ kind: 'commit', commit })
+
 export const branchBase = ({ name, committed }: Pick<BranchInfo, 'name' | 'committed'>): Base => {
   return { kind: 'branch', name, at: { kind: 'branch', branch: name }, committed }
+}
+
+/** The bases for a merge: what git makes of its parents by itself, and each parent. None for another commit. */
+export function mergeBases(commit: string, parents: readonly string[]): Base[] {
+  if (parents.length < 2) return []
+  const own: Base = { kind: 'own merge', name: 'the merge as git makes it', at: atTip(commit) }
+  const all = parents.map((parent, at): Base => {
+    return { kind: 'commit', name: `${parent.slice(0, 8)} (parent ${at + 1})`, at: atTip(parent) }
+  })
+  return parents.length === 2 ? [own, ...all] : all
 }
 
 export const commitBase = ({ oid, subject, committed }: CommitRow): Base => {
   return { kind: 'commit', name: `${oid.slice(0, 8)} ${subject}`, at: { kind: 'commit', commit: oid }, committed }
 }
-
-const atTip = (commit: string): At => ({ kind: 'commit', commit })
 
 /** All bases for a branch except itself: branches, remote branches and tags; branches of runs come last. */
 export function basesFor(branch: string | undefined, branches: readonly BranchInfo[], refs: Refs | undefined): Base[] {

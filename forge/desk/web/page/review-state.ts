@@ -209,6 +209,9 @@ export class ReviewState extends ServerValue<Change[]> {
     }
     // Without a base, the drafts are shown.
     if (base === undefined) return await this.#compare('unsaved', base, commit, tip)
+    if (base.kind === 'own merge') {
+      return base.at.kind === 'commit' ? await connection.ask('changes by hand', { commit: base.at.commit }) : []
+    }
     return await connection.ask('changes', { from: base.at, to: this.#at, isFromMergeBase: !this.isStraight.peek() })
   }
 

@@ -2,11 +2,11 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useId, useMemo } from 'preact/hooks'
 import type { DialogContent } from '../page/dialog-content.ts'
-import { type Base, basesFor, commitBase } from '../page/review-base.ts'
+import { type Base, basesFor, commitBase, mergeBases } from '../page/review-base.ts'
 import { usePage } from '../page/state.ts'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
-import { readable, shortId, withoutTricks } from '../ui/names.ts'
+import { readable, withoutTricks } from '../ui/names.ts'
 import { age } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { RefName } from '../ui/words.tsx'
@@ -16,7 +16,13 @@ import { useCommit } from './use-commit.ts'
 const ROW_HEIGHT = 28
 const MAX_COMMITS = 50
 
-const ICONS = { branch: 'branch', 'remote branch': 'cloud', tag: 'tag', commit: 'commit' } as const
+const ICONS = {
+  branch: 'branch',
+  'remote branch': 'cloud',
+  tag: 'tag',
+  commit: 'commit',
+  'own merge': 'merge',
+} as const
 
 interface Props {
   content: Extract<DialogContent, { kind: 'base' }>
@@ -35,7 +41,8 @@ export function BaseDialog({ content, close }: Props) {
   const { value: refs } = page.graph.refs
   const branches = page.desk.value?.branches ?? []
   const bases = useMemo(() => basesFor(content.branch, branches, refs), [content.branch, branches, refs])
-  const parents = parentBases(useCommit(content.commit).commit?.row.parents)
+  const { commit } = useCommit(content.commit)
+  const parents = commit ? mergeBases(commit.row.oid, commit.row.parents) : []
   const wanted = words.value.trim().toLowerCase()
   const named = [...parents, ...bases].filter(({ name }) => readable(name).toLowerCase().includes(wanted))
   const options = [...named, ...commits.map(commitBase)]
@@ -106,7 +113,7 @@ export function BaseDialog({ content, close }: Props) {
                 <BaseName of={base} />
                 <span class="grow" />
                 <span class="meta">
-                  <span class="vh">{base.kind} </span>
+                  {base.kind === 'own merge' ? 'what was changed by hand' : <span class="vh">{base.kind} </span>}
                   {base.committed === undefined ? '' : age(base.committed)}
                 </span>
               </div>
@@ -126,15 +133,11 @@ export function BaseDialog({ content, close }: Props) {
   )
 }
 
-/** The parents of a merge as bases. A commit with one parent is compared with it anyhow. */
-function parentBases(parents: readonly string[] = []): Base[] {
-  if (parents.length < 2) return []
-  return parents.map((commit, at) => {
-    return { kind: 'commit', name: `${shortId(commit)} (parent ${at + 1})`, at: { kind: 'commit', commit } }
-  })
-}
-
 export function BaseName({ of: { kind, name } }: { of: Base }) {
   // The name of a commit includes its subject, which is text rather than a byte string.
-  return kind === 'commit' ? <bdi class="cut">{withoutTricks(name)}</bdi> : <RefName of={name} />
+  return kind === 'commit' || kind === 'own merge' ? (
+    <bdi class="cut">{withoutTricks(name)}</bdi>
+  ) : (
+    <RefName of={name} />
+  )
 }

@@ -102,7 +102,7 @@ function BaseChoice({ tab, choose }: { tab: Tab; choose: () => void }) {
           <span class="strong">{isOneCommit ? parentWords(commit?.row.parents.length) : 'its last commit'}</span>
         )}
       </button>
-      {base && review.kind.value === 'all' ? (
+      {base && base.kind !== 'own merge' && review.kind.value === 'all' ? (
         <label class="pick" title={WAYS[way]}>
           <span class="vh">Compared</span>
           <select
@@ -242,6 +242,7 @@ function emptyWords(review: ReviewState): string {
   if (review.kind.value === 'unsaved') return 'No unsaved changes.'
   if (review.kind.value === 'came in') return 'The incoming changes affect no file.'
   if (review.kind.value === 'commit') return 'No files changed in this commit.'
+  if (review.base?.kind === 'own merge') return 'Nothing was changed by hand: git makes the same of both parents.'
   return `No changes compared with ${nameOf(review)}.`
 }
 

@@ -107,6 +107,12 @@ describe.skipIf(!hasBrowser)('a review', () => {
     // The commit of the first parent changed this line; that of the second one did not.
     await diff('a.txt').getByText('line 9', { exact: true }).waitFor()
     expect(await diff('a.txt').getByText('ninth').count()).toBe(0)
+    // Both parents were made without one another: git makes of them what the commit does not have.
+    await page.getByRole('button', { name: /^against .* \(parent 2\)$/ }).click()
+    await page.getByRole('dialog').getByRole('option', { name: 'the merge as git makes it' }).click()
+    await page.getByRole('button', { name: 'against the merge as git makes it' }).waitFor()
+    await diff('a.txt').getByText('merged', { exact: true }).waitFor()
+    await diff('a.txt').getByText('ninth').first().waitFor()
   })
 
   test('a line is commented on; the comment follows its line, is resolved, and no commit is made', async () => {
