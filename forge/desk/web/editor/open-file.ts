@@ -756,7 +756,7 @@ export class OpenFile {
     if (of === 'function' && !around) return undefined
     const { from, to } = around ?? main
     const [first, end] = [state.doc.lineAt(from), state.doc.lineAt(to)]
-    // A selection of whole lines ends at the start of the next one. What is after the last line end is no line of git's.
+    // A selection of whole lines ends at the start of the next one. After the last line end, git has no line.
     const isNone =
       (end.from === to && end.number > first.number) || (end.number === state.doc.lines && end.length === 0)
     const last = isNone ? end.number - 1 : end.number
