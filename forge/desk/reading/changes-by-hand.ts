@@ -9,8 +9,8 @@ import { readCommit } from '../steps/picks.ts'
 import { changesBetween } from './changes.ts'
 
 /**
- * The changes that were made by hand in a merge: where git has conflicts, from its markers. Throws a {@link Failure} for
- * a commit that is no merge of two, or whose parents have nothing in common.
+ * The changes that were made by hand in a merge: where git has conflicts, from its markers. Throws a {@link Failure}
+ * for a commit that is no merge of two, or whose parents have nothing in common.
  */
 export async function changesByHand(objects: Objects, commit: Oid): Promise<Change[]> {
   const { parents, tree } = await readCommit(objects, commit)
