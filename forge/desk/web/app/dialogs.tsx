@@ -136,6 +136,8 @@ function Ask({ content, close }: AskProps) {
   const field = useRef<HTMLInputElement>(null)
   const message = useRef<HTMLTextAreaElement>(null)
   const [id, messageId] = [useId(), useId()]
+  const { dialogTexts } = usePage()
+  const messageField = { title: content.title, field: 'message' }
   const sent = useRef({ words: '', keys: [] as string[] })
   const { problem, isBusy, start } = useRun(
     () => {
@@ -143,6 +145,7 @@ function Ask({ content, close }: AskProps) {
       return content.run(sent.current.words, message.current?.value ?? '')
     },
     () => {
+      dialogTexts.drop(content.title)
       close()
       content.goOn?.(sent.current.words, sent.current.keys)
     },
@@ -205,7 +208,14 @@ function Ask({ content, close }: AskProps) {
           {content.messageLabel === undefined ? null : (
             <>
               <label for={messageId}>{content.messageLabel}</label>
-              <textarea ref={message} id={messageId} class="field" rows={4} />
+              <textarea
+                ref={message}
+                id={messageId}
+                class="field"
+                rows={4}
+                defaultValue={dialogTexts.of(messageField)}
+                onInput={event => dialogTexts.keep(messageField, event.currentTarget.value)}
+              />
             </>
           )}
           {content.hint ? <p class="meta">{content.hint}</p> : null}

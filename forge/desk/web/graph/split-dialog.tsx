@@ -1,8 +1,9 @@
 /** The dialog that splits a commit in two: the changes of the first commit, both messages, and the preview. */
-import { useSignal } from '@preact/signals'
+import { type Signal, useSignal } from '@preact/signals'
 import { useId, useMemo } from 'preact/hooks'
 import type { RewrittenCommit, Step } from '../../contract/steps.ts'
 import type { DialogContent } from '../page/dialog-content.ts'
+import type { DialogField } from '../page/dialog-texts.ts'
 import { usePage } from '../page/state.ts'
 import { PartChoice, PartPicker } from '../review/part-picker.tsx'
 import { useCommit } from '../review/use-commit.ts'
@@ -25,8 +26,15 @@ export function SplitDialog({ content, close }: Props) {
   const { branch, commit: oid } = content
   const { commit, asked } = useCommit(oid)
   const choice = useMemo(() => new PartChoice(), [])
-  const first = useSignal<string | undefined>(undefined)
-  const rest = useSignal<string | undefined>(undefined)
+  const { dialogTexts } = page
+  const firstField = { title: content.title, field: 'first' }
+  const restField = { title: content.title, field: 'rest' }
+  const first = useSignal(dialogTexts.of(firstField))
+  const rest = useSignal(dialogTexts.of(restField))
+  const keep = (field: DialogField, typed: Signal<string | undefined>) => (text: string) => {
+    typed.value = text
+    dialogTexts.keep(field, text)
+  }
   const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   const own = commit?.message.trimEnd() ?? ''
@@ -47,6 +55,7 @@ export function SplitDialog({ content, close }: Props) {
     try {
       const fields = { step: step({ message }, { rest: other }), before: preview.before }
       const { words, merging } = await page.connection.ask('do', fields)
+      dialogTexts.drop(content.title)
       close()
       content.isDone({ words, isUndoable: true, ...(merging !== undefined && { merging }) })
     } catch (error) {
@@ -78,8 +87,8 @@ export function SplitDialog({ content, close }: Props) {
           ) : (
             <Waiting words="Loading the commit" />
           )}
-          <Message label="Message of the first commit" value={first.value ?? own} onInput={it => (first.value = it)} />
-          <Message label="Message of the second commit" value={rest.value ?? own} onInput={it => (rest.value = it)} />
+          <Message label="Message of the first commit" value={first.value ?? own} onInput={keep(firstField, first)} />
+          <Message label="Message of the second commit" value={rest.value ?? own} onInput={keep(restField, rest)} />
           <div class="step-outlook" role="status" aria-busy={parts.length > 0 && !preview && trouble === undefined}>
             {parts.length === 0 ? <span class="meta">Nothing is selected yet.</span> : null}
             {parts.length > 0 && preview ? <OutlookLine outlook={preview} /> : null}

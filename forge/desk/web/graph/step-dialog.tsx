@@ -4,6 +4,7 @@ import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Preview, Step } from '../../contract/steps.ts'
 import { STEP_TOPIC } from '../merging/after-step.ts'
 import type { DialogContent, StepWay } from '../page/dialog-content.ts'
+import type { DialogField } from '../page/dialog-texts.ts'
 import { saveAll } from '../page/saving.ts'
 import { usePage } from '../page/state.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
@@ -120,6 +121,7 @@ export function StepDialog({ content, close }: Props) {
       }
       const fields = { step: asked as Step, ...seen }
       const { words: said, commit, merging } = await page.connection.ask('do', fields)
+      page.dialogTexts.drop(content.title)
       close()
       // A pull that found nothing new can't be undone.
       const isUndoable =
@@ -219,6 +221,7 @@ export function StepDialog({ content, close }: Props) {
             <Message
               key={`${way.key} ${preview.message}`}
               field={message}
+              of={{ title: content.title, field: `${way.key} ${preview.message}` }}
               value={preview.message}
               hasFocus={isMessageOnly}
             />
@@ -370,12 +373,15 @@ function Conflicts({ preview: { conflictsIn } }: { preview: Preview }) {
 
 interface MessageProps {
   field: { current: HTMLTextAreaElement | null }
+  of: DialogField
+  /** The usual message. */
   value: string
   /** Whether the step changes only the message: its field then has the focus, with the cursor at the start. */
   hasFocus: boolean
 }
 
-function Message({ field, value, hasFocus }: MessageProps) {
+function Message({ field, of, value, hasFocus }: MessageProps) {
+  const { dialogTexts } = usePage()
   const id = useId()
   useEffect(() => {
     const { activeElement } = document
@@ -392,7 +398,8 @@ function Message({ field, value, hasFocus }: MessageProps) {
         id={id}
         class="field"
         rows={Math.min(8, Math.max(2, value.split('\n').length))}
-        defaultValue={value.trimEnd()}
+        defaultValue={dialogTexts.of(of) ?? value.trimEnd()}
+        onInput={event => dialogTexts.keep(of, event.currentTarget.value)}
       />
     </div>
   )

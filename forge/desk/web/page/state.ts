@@ -15,6 +15,7 @@ import { ComposerState } from './composer-state.ts'
 import { ConversationState } from './conversation-state.ts'
 import type { CopiedFiles } from './copied-files.ts'
 import type { DialogContent } from './dialog-content.ts'
+import { DialogTexts } from './dialog-texts.ts'
 import { ForkliftState } from './forklift-state.ts'
 import { GraphState } from './graph-state.ts'
 import { keep, keepText, kept as keptInBrowser, keptText } from './kept.ts'
@@ -521,6 +522,7 @@ export class Page {
   readonly jumped = signal<{ from: number; to: number } | undefined>(undefined)
   readonly menu = signal<MenuContent | undefined>(undefined)
   readonly dialog = signal<DialogContent | undefined>(undefined)
+  readonly dialogTexts = new DialogTexts()
   /** Increases when the content in the middle should get the focus. */
   readonly focusWanted = signal(0)
   readonly isWrapped = signal(false)

@@ -81,6 +81,33 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await row('Add three').waitFor()
   })
 
+  test('a message that was typed is there again after Escape, and after another way, until the step is done', async () => {
+    await open()
+    await page.keyboard.press('r')
+    await until(async () => (await message().inputValue()).startsWith('Add four'))
+    await message().fill('Thought about for long')
+    await page.keyboard.press('Escape')
+    await dialog().waitFor({ state: 'detached' })
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('r')
+    await until(async () => (await message().inputValue()).startsWith('Add three'))
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('r')
+    await until(async () => (await message().inputValue()) === 'Thought about for long')
+    await confirm('Reword', 'Thought about for long', 'Add three', 'Add two', 'Add one', 'Begin')
+    // Of a squash, the message outlasts a look at the fixup.
+    await row('Thought about for long').waitFor()
+    await page.keyboard.press('s')
+    await until(async () => (await message().inputValue()).startsWith('Add three'))
+    await message().fill('Both')
+    await dialog().getByRole('tab', { name: 'Fixup' }).click()
+    await message().waitFor({ state: 'detached' })
+    await dialog().getByRole('tab', { name: 'Squash' }).click()
+    await until(async () => (await message().inputValue()) === 'Both')
+    await confirm('Squash', 'Both', 'Add two', 'Add one', 'Begin')
+  })
+
   test('several commits are selected with Shift, and squashed or dropped together', async () => {
     await open()
     await page.keyboard.press('Shift+ArrowDown')

@@ -27,6 +27,15 @@ describe.skipIf(!hasBrowser)('a tag', () => {
     await dialog().getByRole('textbox', { name: 'Tag name' }).waitFor()
   }
 
+  test('keeps a message that was typed before Escape', async () => {
+    await askForTag()
+    await dialog().getByRole('textbox', { name: 'Message (optional)' }).fill('What is new')
+    await page.keyboard.press('Escape')
+    await dialog().waitFor({ state: 'detached' })
+    await askForTag()
+    expect(await dialog().getByRole('textbox', { name: 'Message (optional)' }).inputValue()).toBe('What is new')
+  })
+
   test('with a message is an annotated one, whose message is shown at its commit, and comes back by undo', async () => {
     await askForTag()
     await page.keyboard.type('v1.0')
