@@ -12,7 +12,7 @@ export interface TreeRow {
   path: string
   name: string
   kind: 'folder' | 'file' | 'link' | 'submodule'
-  /** Whether a file is executable; undefined if that is unknown, as in a filtered list. */
+  /** Whether a file is executable; undefined of anything else, and in a filtered list until it is known. */
   isExecutable?: boolean
   depth: number
   isOpen: boolean
@@ -32,6 +32,8 @@ const REFRESH_DELAY_MS = 50
 const FILTER_DELAY_MS = 80
 /** At most this many files are shown by a filter. */
 const MAX_MATCHES = 500
+/** Of at most this many folders with such files it is looked up which of them are drafts, links or executable. */
+const MAX_MATCH_FOLDERS = 100
 
 const FOLDER = '040000'
 const LINK = '120000'
@@ -70,15 +72,20 @@ export class Tree {
     this.#connection = connection
     this.#at = at
     this.open = signal(new Set(open))
-    this.rows = computed(() => (this.matches.value ? rowsOfFiles(this.matches.value) : this.#flatten()))
+    this.rows = computed(() => (this.matches.value ? this.#rowsOfFiles(this.matches.value) : this.#flatten()))
     this.isThere = computed(() => this.#listings.value.has(''))
   }
 
-  /** Loads the open folders that have not been loaded. */
+  /** Loads the open folders, and those with files that match the filter, that have not been loaded. */
   load(): void {
-    for (const folder of ['', ...this.open.peek()]) {
+    for (const folder of ['', ...this.open.peek(), ...this.#matchFolders]) {
       if (!this.#asked.has(folder)) this.#ask(folder)
     }
+  }
+
+  get #matchFolders(): string[] {
+    const folders = new Set((this.matches.peek() ?? []).flatMap(foldersAbove))
+    return [...folders].slice(0, MAX_MATCH_FOLDERS)
   }
 
   /** Loads the open folders again after the files have changed. The old rows stay until the answer arrives. */
@@ -131,7 +138,9 @@ export class Tree {
     try {
       const asked = { at: this.#at, words: words.slice(0, 400), count: MAX_MATCHES }
       const found = await this.#connection.ask('find file', asked)
-      if (this.filter.peek() === words) this.matches.value = found.map(({ path }) => path)
+      if (this.filter.peek() !== words) return
+      this.matches.value = found.map(({ path }) => path)
+      this.load()
     } catch (error) {
       this.problem.value = (error as Error).message
     }
@@ -223,19 +232,33 @@ export class Tree {
   #append(rows: TreeRow[], folder: string, depth: number): void {
     const entries = this.#listings.value.get(folder)
     if (!entries) return
-    for (const [index, { name, mode, draft, from, context }] of entries.entries()) {
-      const path = joinPath(folder, name)
-      const kind = kindOf(mode)
-      const isOpen = kind === 'folder' && this.open.value.has(path)
+    for (const [index, entry] of entries.entries()) {
+      const path = joinPath(folder, entry.name)
+      const isOpen = kindOf(entry.mode) === 'folder' && this.open.value.has(path)
       const place = { position: index + 1, siblings: entries.length }
-      const own = kind === 'file' && { isExecutable: mode === EXECUTABLE }
-      rows.push({ path, name, kind, depth, isOpen, draft, from, context, ...own, ...place })
+      rows.push({ path, name: entry.name, depth, isOpen, ...detailsOf(entry), ...place })
       if (isOpen) this.#append(rows, path, depth + 1)
     }
   }
+
+  /** The rows of some files, with all folders above them. */
+  #rowsOfFiles(files: readonly string[]): TreeRow[] {
+    const listings = this.#listings.value
+    return rowsOfFiles(files).map(row => {
+      const folder = folderOf(row.path).replace(/\/$/, '')
+      const entry = listings.get(folder)?.find(({ name }) => name === row.name)
+      return entry ? { ...row, ...detailsOf(entry) } : row
+    })
+  }
 }
 
-/** The rows of some files, with all folders above them. */
+/** What a row tells of its file or folder. */
+function detailsOf({ mode, draft, from, context }: FolderEntry) {
+  const kind = kindOf(mode)
+  return { kind, draft, from, context, ...(kind === 'file' && { isExecutable: mode === EXECUTABLE }) }
+}
+
+/** The rows of some files and of all folders above them, by their paths alone. */
 function rowsOfFiles(files: readonly string[]): TreeRow[] {
   const children = new Map<string, Map<string, boolean>>()
   for (const file of files)

@@ -193,6 +193,19 @@ describe.skipIf(!hasBrowser)('the explorer', () => {
     expect((await tree().locator('[role="treeitem"] .grow').allTextContents()).map(words => words.trim())).toEqual([
       ...['src', 'queue', 'sweep.ts', 'sweeper.ts'],
     ])
+    // What the explorer shows of a file is there, too: its draft, and in its menu whether it is executable.
+    await tree()
+      .getByRole('treeitem', { name: /^sweeper\.ts.*added/ })
+      .waitFor()
+    await tree()
+      .getByRole('treeitem', { name: /^sweep\.ts/ })
+      .click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Make executable' }).click()
+    await tree()
+      .getByRole('treeitem', { name: /^sweep\.ts/ })
+      .getByText('M', { exact: true })
+      .waitFor()
+    await field.focus()
     await picture('explorer-filter')
     expect(await findings(page)).toEqual([])
     await page.keyboard.press('ArrowDown')
