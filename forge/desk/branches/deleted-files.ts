@@ -1,5 +1,6 @@
 /** Files that a branch does not have any more: the commit that deleted them, and their return as drafts. */
 import { Failure } from '../../../core/failure.ts'
+import { renamedFiles } from '../../../core/git/diffs.ts'
 import { touching } from '../../../core/git/history.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { entryAt } from '../../../core/git/trees.ts'
@@ -12,13 +13,35 @@ import { filesIn, withFile } from './draft-files.ts'
 import { entryInTip } from './drafts.ts'
 import { change, RESTORE } from './file-operations.ts'
 
-/** The commit that deleted a file from a branch, and whether {@link restoreFile} can bring the file back. */
+/** After more renames than these, where a file is now is not looked for. */
+const MAX_RENAMES = 20
+
+/** The commit that took a file from a branch, where it is now, and whether {@link restoreFile} can bring it back. */
 export async function deletedFile(work: BranchWork, path: Path): Promise<DeletedFile> {
   const { objects } = work.room
   const oid = await deletingCommit(work, path)
   const [row] = oid === undefined ? [] : await rowsOf(objects, [oid])
   const canRestore = (await lastEntry(work, path)) !== undefined
-  return { ...(row && { commit: { oid: row.oid, subject: row.subject } }), canRestore }
+  const renamedTo = await renamedInto(work, path)
+  return {
+    ...(row && { commit: { oid: row.oid, subject: row.subject } }),
+    ...(renamedTo !== undefined && { renamedTo }),
+    canRestore,
+  }
+}
+
+/** The path of a renamed file in the branch's last commit; undefined if it was not renamed, or is gone since. */
+async function renamedInto(work: BranchWork, path: Path): Promise<Path | undefined> {
+  const { objects } = work.room
+  let now = path
+  for (let renames = 0; renames < MAX_RENAMES; renames++) {
+    const oid = await deletingCommit(work, now)
+    if (oid === undefined) return now === path ? undefined : now
+    const next = (await renamedFiles(objects.repository, await treeBefore(objects, oid), oid)).get(now)
+    if (next === undefined) return undefined
+    now = next
+  }
+  return undefined
 }
 
 /**

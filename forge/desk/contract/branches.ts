@@ -129,9 +129,11 @@ const Parts = v.pipe(v.array(Part), v.maxLength(20_000))
 const Gone = v.object({ gone: v.array(Path), operation: v.optional(Oid) })
 export type Gone = v.InferOutput<typeof Gone>
 
-/** The commit that deleted a file, if one did, and whether the file can be restored. */
+/** The commit that deleted or renamed a file, if one did, and whether the file can be restored. */
 const DeletedFile = v.object({
   commit: v.optional(v.object({ oid: Oid, subject: v.string() })),
+  /** The path that the file has now, if it was renamed. */
+  renamedTo: v.optional(Path),
   canRestore: v.boolean(),
 })
 export type DeletedFile = v.InferOutput<typeof DeletedFile>

@@ -399,6 +399,10 @@ function isNotOurs(page: Page, tab: Tab, path: string): boolean {
 function DeletedFile({ branch, path, close }: { branch: string; path: string; close: () => void }) {
   const page = usePage()
   const name = readable(baseName(path))
+  const openRenamed = (to: string) => {
+    close()
+    page.tab.peek()?.edit(to)
+  }
   const { tip, merging } = page.branch(branch) ?? {}
   const asked = useServerValue(
     () => page.connection.ask('deleted file', { branch, path }),
@@ -407,9 +411,15 @@ function DeletedFile({ branch, path, close }: { branch: string; path: string; cl
   const known = asked.latest.value
   const problem = known ? undefined : asked.problem.value
   if (!known && problem === undefined) return <Waiting words={`Looking for ${name} in the history`} />
-  const { commit, canRestore = false } = known ?? {}
+  const { commit, renamedTo, canRestore = false } = known ?? {}
   const place = readable(branch)
-  const what = commit ? 'was deleted' : canRestore ? `is not in ${place} any more` : 'was not found'
+  const what = renamedTo
+    ? 'was renamed'
+    : commit
+      ? 'was deleted'
+      : canRestore
+        ? `is not in ${place} any more`
+        : 'was not found'
   return (
     <Empty title={`${name} ${what}`}>
       {commit ? (
@@ -427,8 +437,16 @@ function DeletedFile({ branch, path, close }: { branch: string; path: string; cl
       ) : (
         <p class="lede">Neither the commit of {place} nor its drafts have the file.</p>
       )}
+      {renamedTo === undefined ? null : (
+        <p class="lede">
+          It is <bdi class="mono">{readable(renamedTo)}</bdi> now.
+        </p>
+      )}
       <FailedLine problem={problem} again={() => asked.refresh()} />
       <div class="row-of-buttons">
+        {renamedTo === undefined ? null : (
+          <Button look="main" words={`Open ${readable(baseName(renamedTo))}`} onClick={() => openRenamed(renamedTo)} />
+        )}
         {canRestore ? <Button words="Restore" onClick={() => restoreFile(page, branch, path)} /> : null}
         <Button words="Close" onClick={close} />
       </div>

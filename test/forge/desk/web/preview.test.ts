@@ -408,6 +408,21 @@ describe.skipIf(!hasBrowser)('a preview', () => {
     await isHarmless()
   })
 
+  test('of Markdown: a link to a file that was renamed says which it is now, and leads there', async () => {
+    const text = 'How it began.\n\nIn a harbour.\n\nLong ago.\n'
+    await desk.commit('main', { 'docs/old.md': text, 'docs/links.md': '[the beginning](old.md)\n' })
+    await desk.commit('main', { 'docs/old.md': null, 'docs/older.md': text }, { message: 'Rename once' })
+    await desk.commit('main', { 'docs/older.md': null, 'docs/story.md': `${text}And on.\n` }, { message: 'And again' })
+    await show('links.md')
+    await preview().getByRole('link', { name: 'the beginning' }).click()
+    await page.getByRole('heading', { name: 'old.md was renamed' }).waitFor()
+    await page.getByText('It is docs/story.md now.').waitFor()
+    await page.getByRole('button', { name: 'Rename once' }).waitFor()
+    await page.getByRole('button', { name: 'Open story.md' }).click()
+    await page.getByRole('tab', { name: 'story.md', selected: true }).waitFor()
+    expect(await page.getByRole('tab', { name: 'old.md' }).count()).toBe(0)
+  })
+
   test('of Markdown resolves links and images whose addresses are defined at the end of the text', async () => {
     await show('readme.md')
     const badge = preview().getByRole('link', { name: 'image: Version', exact: true })
