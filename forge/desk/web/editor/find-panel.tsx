@@ -12,10 +12,19 @@ import {
   replaceNext,
   SearchQuery,
   search,
+  searchPanelOpen,
   setSearchQuery,
 } from '@codemirror/search'
-import type { EditorState, Extension } from '@codemirror/state'
-import { type Command, EditorView, type Panel, runScopeHandlers, type ViewUpdate } from '@codemirror/view'
+import { type EditorState, type Extension, StateEffect, StateField } from '@codemirror/state'
+import {
+  type Command,
+  Decoration,
+  type DecorationSet,
+  EditorView,
+  type Panel,
+  runScopeHandlers,
+  type ViewUpdate,
+} from '@codemirror/view'
 import { batch, type Signal, signal } from '@preact/signals'
 import { render } from 'preact'
 import { plural } from '../ui/times.ts'
@@ -37,7 +46,17 @@ interface Found {
   replaced?: string | undefined
 }
 
-export const findPanel: Extension = search({ top: true, createPanel: makePanel })
+/** Sets the part of the text in which is searched, as a decoration; none: in all of it. */
+const setScope = StateEffect.define<DecorationSet>()
+const SCOPE = Decoration.mark({ class: 'find-scope', inclusiveStart: true, inclusiveEnd: true })
+
+const scope = StateField.define<DecorationSet>({
+  create: () => Decoration.none,
+  update: (value, { changes, effects }) => effects.find(effect => effect.is(setScope))?.value ?? value.map(changes),
+  provide: field => EditorView.decorations.from(field),
+})
+
+export const findPanel: Extension = [search({ top: true, createPanel: makePanel }), scope]
 
 /** Opens the panel, or goes to it. Text that is selected in one line is what is searched for. */
 export const openFind: Command = view => {
@@ -64,10 +83,38 @@ const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, '\
 
 /** A search with some of its settings changed. */
 function changed(query: SearchQuery, changes: Partial<ConstructorParameters<typeof SearchQuery>[0]>): SearchQuery {
-  const { search, replace, caseSensitive, regexp, wholeWord } = query
-  const fields = { search, replace, caseSensitive, regexp, wholeWord, ...changes }
+  const { search, replace, caseSensitive, regexp, wholeWord, test } = query
+  const fields = { search, replace, caseSensitive, regexp, wholeWord, ...(test && { test }), ...changes }
   // A backslash stands for itself, except in a regular expression and its replacement.
   return new SearchQuery({ ...fields, literal: !fields.regexp })
+}
+
+/** Whether a match is in the part of the text in which is searched. */
+function isInScope(_: string, state: EditorState, from: number, to: number): boolean {
+  let isInside = false
+  state.field(scope).between(from, to, (start, end) => {
+    if (start <= from && to <= end) isInside = true
+  })
+  return isInside
+}
+
+/** Searches in the selection alone, or in the line of the cursor where nothing is selected. */
+function findInSelection(view: EditorView): void {
+  const { doc, selection } = view.state
+  const { from, to } = selection.main.empty ? doc.lineAt(selection.main.head) : selection.main
+  if (from === to) return
+  view.dispatch({
+    effects: [
+      setScope.of(Decoration.set([SCOPE.range(from, to)])),
+      setSearchQuery.of(changed(getSearchQuery(view.state), { test: isInScope })),
+    ],
+  })
+}
+
+function findEverywhere(view: EditorView): void {
+  const { search, replace, caseSensitive, regexp, wholeWord, literal } = getSearchQuery(view.state)
+  const query = new SearchQuery({ search, replace, caseSensitive, regexp, wholeWord, literal })
+  view.dispatch({ effects: [setScope.of(Decoration.none), setSearchQuery.of(query)] })
 }
 
 function makePanel(view: EditorView): Panel {
@@ -94,6 +141,8 @@ function makePanel(view: EditorView): Panel {
     destroy: () => {
       clearTimeout(timer)
       render(null, dom)
+      // Not where the whole editor goes. An update can't begin another one.
+      if (!searchPanelOpen(view.state)) queueMicrotask(() => findEverywhere(view))
     },
     update: ({ state, docChanged, selectionSet }: ViewUpdate) => {
       const next = getSearchQuery(state)
@@ -191,6 +240,12 @@ function FindPanel({ view, found }: { view: EditorView; found: Found }) {
           short=".*"
           isOn={shown.regexp}
           toggle={() => change({ regexp: !shown.regexp })}
+        />
+        <Toggle
+          words="Find in selection"
+          short="[ ]"
+          isOn={shown.test !== undefined}
+          toggle={() => (shown.test ? findEverywhere : findInSelection)(view)}
         />
         <span class={`meta count ${isBad ? 'is-bad' : ''}`} role="status">
           {words}

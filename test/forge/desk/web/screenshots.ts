@@ -266,8 +266,10 @@ const SCENES: Record<string, Scene> = {
     open: openJitter,
     act: async page => {
       await page.getByText('while (!signal').click()
+      for (let line = 0; line < 9; line++) await page.keyboard.press('Shift+ArrowUp')
       await page.keyboard.press('Control+f')
-      await page.keyboard.type('lease')
+      await page.getByRole('button', { name: 'Find in selection' }).click()
+      await page.getByRole('search').getByRole('textbox', { name: 'Find' }).fill('const')
       await Bun.sleep(300)
     },
   },
