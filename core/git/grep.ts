@@ -148,7 +148,7 @@ export async function findExpression(
 
 const lacksPerl = (stderr: string): boolean => /perl|pcre/i.test(stderr)
 
-/** A search by git, and the lines of whose matches it is to be trusted; without `of`, of all lines. */
+/** A search by git. `of`: only matches in lines in this encoding count; undefined: those in all lines. */
 type Pass = GrepQuestion & { of?: 'UTF-8' | 'other encodings' }
 
 /**

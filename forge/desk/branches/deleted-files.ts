@@ -3,6 +3,7 @@ import { Failure } from '../../../core/failure.ts'
 import { renamedFiles } from '../../../core/git/diffs.ts'
 import { touching } from '../../../core/git/history.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
+import { GitError } from '../../../core/git/run.ts'
 import { entryAt } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import type { DeletedFile } from '../contract/branches.ts'
@@ -32,16 +33,25 @@ export async function deletedFile(work: BranchWork, path: Path): Promise<Deleted
 
 /** The path of a renamed file in the branch's last commit; undefined if it was not renamed, or is gone since. */
 async function renamedInto(work: BranchWork, path: Path): Promise<Path | undefined> {
-  const { objects } = work.room
   let now = path
   for (let renames = 0; renames < MAX_RENAMES; renames++) {
     const oid = await deletingCommit(work, now)
     if (oid === undefined) return now === path ? undefined : now
-    const next = (await renamedFiles(objects.repository, await treeBefore(objects, oid), oid)).get(now)
+    const next = (await renamesOf(work, oid)).get(now)
     if (next === undefined) return undefined
     now = next
   }
   return undefined
+}
+
+/** The files that a commit renamed, as far as that can be found out: contents may be missing in a partial clone. */
+async function renamesOf({ room: { objects } }: BranchWork, oid: Oid): Promise<Map<Path, Path>> {
+  try {
+    return await renamedFiles(objects.repository, await treeBefore(objects, oid), oid)
+  } catch (error) {
+    if (error instanceof GitError) return new Map()
+    throw error
+  }
 }
 
 /**

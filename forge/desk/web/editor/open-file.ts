@@ -757,9 +757,9 @@ export class OpenFile {
     const { from, to } = around ?? main
     const [first, end] = [state.doc.lineAt(from), state.doc.lineAt(to)]
     // A selection of whole lines ends at the start of the next one. After the last line end, git has no line.
-    const isNone =
+    const isOutside =
       (end.from === to && end.number > first.number) || (end.number === state.doc.lines && end.length === 0)
-    const last = isNone ? end.number - 1 : end.number
+    const last = isOutside ? end.number - 1 : end.number
     const saved: number[] = []
     for (let line = first.number; line <= last; line++) saved.push(...[savedLineOf(state, line) ?? []].flat())
     const [begin, finish] = [saved[0], saved.at(-1)]

@@ -3,6 +3,7 @@
 import type { EditorView } from '@codemirror/view'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { File } from '../../contract/branches.ts'
+import type { Answer } from '../../contract/contract.ts'
 import type { BlamedCommit } from '../../contract/reading.ts'
 import { blameWords } from '../editor/blame-gutter.ts'
 import type { OpenFile } from '../editor/open-file.ts'
@@ -395,7 +396,14 @@ function isNotOurs(page: Page, tab: Tab, path: string): boolean {
   return sides?.ours.is === 'nothing'
 }
 
-/** A file that the branch does not have: which commit deleted it, if it was there. */
+/** What became of a file that the branch does not have, as the end of a sentence; undefined: it is not known. */
+function fateOf(known: Answer<'deleted file'> | undefined, place: string): string {
+  if (known?.renamedTo !== undefined) return 'was renamed'
+  if (known?.commit) return 'was deleted'
+  return known?.canRestore ? `is not in ${place} any more` : 'was not found'
+}
+
+/** A file that the branch does not have: which commit deleted or renamed it, if it was there. */
 function DeletedFile({ branch, path, close }: { branch: string; path: string; close: () => void }) {
   const page = usePage()
   const name = readable(baseName(path))
@@ -413,15 +421,8 @@ function DeletedFile({ branch, path, close }: { branch: string; path: string; cl
   if (!known && problem === undefined) return <Waiting words={`Looking for ${name} in the history`} />
   const { commit, renamedTo, canRestore = false } = known ?? {}
   const place = readable(branch)
-  const what = renamedTo
-    ? 'was renamed'
-    : commit
-      ? 'was deleted'
-      : canRestore
-        ? `is not in ${place} any more`
-        : 'was not found'
   return (
-    <Empty title={`${name} ${what}`}>
+    <Empty title={`${name} ${fateOf(known, place)}`}>
       {commit ? (
         <p class="lede">
           By commit{' '}
