@@ -73,11 +73,19 @@ export const EditorConfig = v.object({
 })
 export type EditorConfig = v.InferOutput<typeof EditorConfig>
 
+/** At most this many files and folders are asked for by path at once. */
+export const MAX_ENTRIES = 1_000
+
 export const readingQuestions = {
   /** The content of a file, to download it. Refused for a large one. */
   'file bytes': repeatable({ at: At, path: Path }, v.object({ base64: v.string() })),
   /** `path` is '' for the top. */
   folder: repeatable({ at: At, path: v.pipe(v.string(), v.maxLength(4096)) }, v.array(FolderEntry)),
+  /** Some files and folders of a branch or a commit; those that do not exist are left out. */
+  entries: repeatable(
+    { at: At, paths: v.pipe(v.array(Path), v.maxLength(MAX_ENTRIES)) },
+    v.array(v.object({ path: Path, ...FolderEntry.entries })),
+  ),
   /** Finds files, best match first, each with the matched ranges of its path. */
   'find file': repeatable(
     { at: At, words: v.pipe(v.string(), v.maxLength(400)), count: Count },

@@ -75,6 +75,7 @@ export class Reading implements AsyncDisposable {
 
   readonly handlers: Handlers<typeof readingQuestions, Window> = {
     folder: ({ at, path }) => this.#folder(at, path),
+    entries: ({ at, paths }) => this.#entries(at, paths),
     'find file': async ({ at, words, count }) =>
       await this.#finder.find((await this.#placeOf(at)).tree, words, Math.min(count, MAX_FILES_FOUND)),
     changes: fields => this.#changes(fields),
@@ -112,6 +113,26 @@ export class Reading implements AsyncDisposable {
       const context = contexts.get(paths.get(entry.name) ?? '')
       return context === undefined ? entry : { ...entry, context }
     })
+  }
+
+  /**
+   * Lists some files and folders as {@link Reading.#folder} does. What does not exist, or is in a folder that is too
+   * large to be listed, is left out.
+   */
+  async #entries(at: At, paths: readonly Path[]): Promise<Answer<'entries'>> {
+    const byFolder = Map.groupBy(paths, path => path.slice(0, Math.max(0, path.lastIndexOf('/'))))
+    const lists = [...byFolder].map(async ([folder, wanted]) => {
+      const entries = await this.#folder(at, folder).catch(error => {
+        if (error instanceof Failure) return []
+        throw error
+      })
+      const byPath = new Map(entries.map(entry => [folder === '' ? entry.name : `${folder}/${entry.name}`, entry]))
+      return wanted.flatMap(path => {
+        const entry = byPath.get(path)
+        return entry ? [{ path, ...entry }] : []
+      })
+    })
+    return (await Promise.all(lists)).flat()
   }
 
   async #bytesOf(at: At, path: Path): Promise<Answer<'file bytes'>> {

@@ -2,7 +2,7 @@
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { compareNames } from '../../contract/name-order.ts'
 import { pathAfter } from '../../contract/paths.ts'
-import type { FolderEntry } from '../../contract/reading.ts'
+import { type FolderEntry, MAX_ENTRIES } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import { baseName, folderOf, foldersAbove, joinPath, readable } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
@@ -32,8 +32,6 @@ const REFRESH_DELAY_MS = 50
 const FILTER_DELAY_MS = 80
 /** At most this many files are shown by a filter. */
 const MAX_MATCHES = 500
-/** Of at most this many folders with such files it is looked up which of them are drafts, links or executable. */
-const MAX_MATCH_FOLDERS = 100
 
 const FOLDER = '040000'
 const LINK = '120000'
@@ -52,6 +50,8 @@ export class Tree {
   readonly filterWanted = signal(0)
   /** The paths of the files that match the filter; undefined without a filter, or until they are known. */
   readonly matches = signal<readonly string[] | undefined>(undefined)
+  /** What is known of them and of the folders above them, by path; they are shown before it is. */
+  readonly #matchEntries = signal<ReadonlyMap<string, FolderEntry>>(new Map())
   /** The begin of a name that is being typed. */
   readonly typeAhead = new TypeAhead()
   #filterTimer: ReturnType<typeof setTimeout> | undefined
@@ -76,16 +76,11 @@ export class Tree {
     this.isThere = computed(() => this.#listings.value.has(''))
   }
 
-  /** Loads the open folders, and those with files that match the filter, that have not been loaded. */
+  /** Loads the open folders that have not been loaded. */
   load(): void {
-    for (const folder of ['', ...this.open.peek(), ...this.#matchFolders]) {
+    for (const folder of ['', ...this.open.peek()]) {
       if (!this.#asked.has(folder)) this.#ask(folder)
     }
-  }
-
-  get #matchFolders(): string[] {
-    const folders = new Set((this.matches.peek() ?? []).flatMap(foldersAbove))
-    return [...folders].slice(0, MAX_MATCH_FOLDERS)
   }
 
   /** Loads the open folders again after the files have changed. The old rows stay until the answer arrives. */
@@ -139,8 +134,12 @@ export class Tree {
       const asked = { at: this.#at, words: words.slice(0, 400), count: MAX_MATCHES }
       const found = await this.#connection.ask('find file', asked)
       if (this.filter.peek() !== words) return
-      this.matches.value = found.map(({ path }) => path)
-      this.load()
+      const files = found.map(({ path }) => path)
+      this.matches.value = files
+      const paths = [...new Set(files.flatMap(file => [file, ...foldersAbove(file)]))].slice(0, MAX_ENTRIES)
+      const entries = await this.#connection.ask('entries', { at: this.#at, paths })
+      if (this.filter.peek() !== words) return
+      this.#matchEntries.value = new Map(entries.map(({ path, ...entry }) => [path, entry]))
     } catch (error) {
       this.problem.value = (error as Error).message
     }
@@ -243,10 +242,9 @@ export class Tree {
 
   /** The rows of some files, with all folders above them. */
   #rowsOfFiles(files: readonly string[]): TreeRow[] {
-    const listings = this.#listings.value
+    const entries = this.#matchEntries.value
     return rowsOfFiles(files).map(row => {
-      const folder = folderOf(row.path).replace(/\/$/, '')
-      const entry = listings.get(folder)?.find(({ name }) => name === row.name)
+      const entry = entries.get(row.path)
       return entry ? { ...row, ...detailsOf(entry) } : row
     })
   }
