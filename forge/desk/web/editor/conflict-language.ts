@@ -22,7 +22,7 @@ export function coloursAroundConflicts(path: string, mark: number): Extension {
     let isThere = true
     const hasColours = isColourable(view.state.doc) && own.get(view.state) === none
     if (hasColours) {
-      loadLanguage(path).then(support => {
+      loadLanguage(path, view.state.doc).then(support => {
         if (support && isThere)
           view.dispatch({ effects: own.reconfigure(aroundConflicts(support.language, mark).extension) })
       })

@@ -911,7 +911,7 @@ export class OpenFile {
   }
 
   async #colour(): Promise<void> {
-    const language = await loadLanguage(this.path)
+    const language = await loadLanguage(this.path, this.state?.doc)
     this.#reconfigure(this.#adjustable.language.reconfigure(language ?? []))
   }
 

@@ -28,7 +28,7 @@ export type Colours = ReadonlyMap<number, Span[]>
 export async function coloursOf(path: string, text: Text): Promise<Colours> {
   const colours = new Map<number, Span[]>()
   if (text.length > MAX_LENGTH) return colours
-  const support = await loadLanguage(path)
+  const support = await loadLanguage(path, text)
   if (!support) return colours
   const content = text.toString()
   if (isTooDeepToColour(content)) return colours

@@ -1,4 +1,4 @@
-/** The language of a file by its name. Each language is a chunk of its own, loaded when first needed. */
+/** The language of a file by its name, or by its first line. Each language is a chunk of its own, loaded when first needed. */
 import { LanguageSupport, StreamLanguage, type StreamParser } from '@codemirror/language'
 import type { Text } from '@codemirror/state'
 import { baseName } from './names.ts'
@@ -127,6 +127,13 @@ const BY_NAME: Record<string, Load> = {
   '.profile': shell,
 }
 
+/** The languages of the programs that the first line of a script names, without their versions. */
+const BY_PROGRAM: Record<string, Load | undefined> = {
+  ...{ sh: shell, bash: shell, dash: shell, ksh: shell, zsh: shell },
+  ...{ node: BY_ENDING.js, bun: BY_ENDING.ts, deno: BY_ENDING.ts },
+  ...{ python, ruby, perl: BY_ENDING.pl, php: BY_ENDING.php, lua: BY_ENDING.lua, pwsh: BY_ENDING.ps1 },
+}
+
 /** At most this many characters are coloured, since colouring a longer text takes too long. */
 export const MAX_COLOURED_LENGTH = 1_000_000
 
@@ -138,9 +145,10 @@ export const isColourable = (text: Text): boolean =>
 const PLAIN = new Set(['yarn.lock', 'gemfile.lock', 'flake.lock'])
 const TOML_LOCKS = new Set(['cargo.lock', 'uv.lock', 'poetry.lock'])
 
-export async function loadLanguage(path: string): Promise<LanguageSupport | undefined> {
+/** Loads the language of a file; with its text, also that of a script whose name does not tell it. */
+export async function loadLanguage(path: string, text?: Text): Promise<LanguageSupport | undefined> {
   const name = baseName(path).toLowerCase()
-  const load = find(name)
+  const load = find(name) ?? (text && !PLAIN.has(name) ? byProgram(text.line(1).text) : undefined)
   try {
     return await load?.()
   } catch {
@@ -156,4 +164,11 @@ function find(name: string): Load | undefined {
   const byName = Object.hasOwn(BY_NAME, name) ? BY_NAME[name] : undefined
   const byEnding = Object.hasOwn(BY_ENDING, ending) ? BY_ENDING[ending] : undefined
   return byName ?? byEnding
+}
+
+/** The language of a script by its first line, such as `#!/usr/bin/env python3`. */
+function byProgram(first: string): Load | undefined {
+  const [, program = '', asked = ''] = /^#!\s*(\S+)(?:\s+(?:-S\s+)?(\S+))?/.exec(first) ?? []
+  const name = baseName(baseName(program) === 'env' ? asked : program).replace(/[\d.]+$/, '')
+  return Object.hasOwn(BY_PROGRAM, name) ? BY_PROGRAM[name] : undefined
 }

@@ -1,6 +1,6 @@
-/** The languages of files, by their names. */
+/** The languages of files, by their names and by the first lines of scripts. */
 import { expect, test } from 'bun:test'
-import { EditorState } from '@codemirror/state'
+import { EditorState, Text } from '@codemirror/state'
 import { type EditorView, keymap } from '@codemirror/view'
 import { commentTokensOf } from '../../../../forge/desk/web/editor/comment-tokens.ts'
 import { commentKey } from '../../../../forge/desk/web/editor/line-commands.ts'
@@ -74,3 +74,17 @@ test.each(['package.json', 'a.csv', 'c.csv', 'LICENSE', 'README.txt', 'construct
     expect(await commented(path, 'a')).toBeUndefined()
   },
 )
+
+test('a script without an ending has the language of the program in its first line', async () => {
+  const nameOf = async (path: string, first: string) =>
+    (await loadLanguage(path, Text.of([first, 'x'])))?.language.name ?? 'none'
+  expect(await nameOf('bin/run', '#!/bin/sh')).toBe('shell')
+  expect(await nameOf('bin/run', '#! /usr/bin/env -S bash -eu')).toBe('shell')
+  expect(await nameOf('exe/jekyll', '#!/usr/bin/env ruby')).toBe('ruby')
+  expect(await nameOf('tool', '#!/usr/local/bin/python3.11 -u')).toBe('python')
+  expect(await nameOf('tool', '#!/usr/bin/env bun')).toBe('typescript')
+  // The name of the file is what counts where it tells the language.
+  expect(await nameOf('tool.rb', '#!/bin/sh')).toBe('ruby')
+  for (const first of ['', '#!', '#!/usr/bin/env', '#!/opt/constructor', 'echo #!/bin/sh'])
+    expect(await nameOf('tool', first)).toBe('none')
+})
