@@ -177,25 +177,27 @@ const SINGLE_BYTES = new Map(
   }),
 )
 
+/** An escape, a class of characters with all in it, or a letter beyond ASCII. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the question is what is beyond ASCII
+const TOKEN = /\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|[^\x00-\x7f]/gsu
+/** In a class of characters: an escape, or a letter beyond ASCII. */
+// biome-ignore lint/suspicious/noControlCharactersInRegex: the question is what is beyond ASCII
+const TOKEN_IN_CLASS = /\\.|[^\x00-\x7f]/gsu
+
 /**
  * A regular expression with the bytes of Windows-1252 instead of letters beyond ASCII, as escapes. Undefined where it
  * has no such letters, or others. Without `matchCase`, a letter outside of a class of characters is both of its cases.
  */
 function inSingleBytes(expression: string, { matchCase }: Pick<TextQuestion, 'matchCase'>): string | undefined {
   if (isAscii(expression)) return undefined
-  let escaped = ''
-  let isInClass = false
-  let isAfterBackslash = false
-  for (const letter of expression) {
-    const byte = SINGLE_BYTES.get(letter)
-    if (byte === undefined && !isAscii(letter)) return undefined
-    if (byte === undefined) escaped += letter
-    else if (matchCase || isInClass) escaped += asEscape(byte)
-    else escaped += `[${casesOf(letter).map(asEscape).join('')}]`
-    if (!isAfterBackslash && letter === (isInClass ? ']' : '[')) isInClass = !isInClass
-    isAfterBackslash = letter === '\\' && !isAfterBackslash
-  }
-  return escaped
+  if ([...expression].some(letter => !isAscii(letter) && !SINGLE_BYTES.has(letter))) return undefined
+  // A letter has no meaning of its own that a backslash before it would take away.
+  const escaped = (token: string) => asEscape(SINGLE_BYTES.get(token.replace('\\', '')) ?? 0)
+  return expression.replace(TOKEN, token => {
+    if (isAscii(token)) return token
+    if (token.startsWith('[')) return token.replace(TOKEN_IN_CLASS, it => (isAscii(it) ? it : escaped(it)))
+    return matchCase ? escaped(token) : `[${casesOf(token.replace('\\', '')).map(asEscape).join('')}]`
+  })
 }
 
 const asEscape = (byte: number): string => `\\x${byte.toString(16)}`

@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { Done } from './steps.ts'
-import { Branch, Count, Image, Oid, Path } from './values.ts'
+import { Branch, Change, Count, Image, Oid, Path } from './values.ts'
 
 /** The label of the side with what was typed, in a conflict that the update of a merge has added. */
 export const TYPED_IN_MERGE = 'typed in this merge'
@@ -103,7 +103,9 @@ export const mergingQuestions = {
   /** Replaces a whole file by one side; text is resolved in the editor. */
   'take side': question({ branch: Branch, path: Path, side: WholeSide }, Nothing),
   'finish merging': question({ branch: Branch, message: v.optional(v.string()) }, Done),
-  /** Makes the merge anew after its branch was moved; keeps the resolution of each conflict with the same sides. */
+  /** Makes what waits anew after its branch was moved; keeps the resolution of each conflict with the same sides. */
   'update merging': question({ branch: Branch }, Done),
   'abort merging': question({ branch: Branch }, Done),
+  /** What a merge of two parents changes in what git merges by itself: how its conflicts were resolved, and more. */
+  'changes by hand': repeatable({ commit: Oid }, v.array(Change)),
 }

@@ -96,8 +96,6 @@ export const readingQuestions = {
    * a branch `from` is compared at the merge base, a commit directly; `isFromMergeBase` overrides this.
    */
   changes: repeatable({ from: v.optional(At), to: At, isFromMergeBase: v.optional(v.boolean()) }, v.array(Change)),
-  /** What a merge of two parents changes in what git merges by itself: how its conflicts were resolved, and more. */
-  'changes by hand': repeatable({ commit: Oid }, v.array(Change)),
   /** A blob. Without a text, `what` says why in a few words; `encoding` is set if it was guessed. */
   blob: repeatable(
     { oid: Oid },

@@ -1,7 +1,8 @@
-/** Answers the page's questions about branches with a waiting merge. */
+/** Answers the page's questions about branches with a waiting merge, and about merges that are made. */
 import type { mergingQuestions } from '../contract/merging.ts'
 import type { Handlers } from '../contract/question.ts'
 import type { Window } from '../server/window.ts'
+import { changesByHand } from './changes-by-hand.ts'
 import type { Mergings } from './mergings.ts'
 
 export const mergingHandlers = (mergings: Mergings): Handlers<typeof mergingQuestions, Window> => ({
@@ -11,4 +12,5 @@ export const mergingHandlers = (mergings: Mergings): Handlers<typeof mergingQues
   'finish merging': ({ branch, message }) => mergings.finish(branch, message),
   'update merging': ({ branch }) => mergings.update(branch),
   'abort merging': ({ branch }) => mergings.abort(branch),
+  'changes by hand': ({ commit }) => changesByHand(mergings.room.objects, commit),
 })

@@ -17,7 +17,6 @@ import type { At } from '../contract/values.ts'
 import { imageTypeOf, readImage } from '../server/images.ts'
 import { errorInWords, type Window } from '../server/window.ts'
 import { changesBetween } from './changes.ts'
-import { changesByHand } from './changes-by-hand.ts'
 import { editorConfigOf } from './editor-config.ts'
 import { FileFinder } from './find.ts'
 import { findEditable, type ReadOnlyFile } from './find-editable.ts'
@@ -79,7 +78,6 @@ export class Reading implements AsyncDisposable {
     'find file': async ({ at, words, count }) =>
       await this.#finder.find((await this.#placeOf(at)).tree, words, Math.min(count, MAX_FILES_FOUND)),
     changes: fields => this.#changes(fields),
-    'changes by hand': ({ commit }) => changesByHand(this.objects, commit),
     'file bytes': async ({ at, path }) => await this.#bytesOf(at, path),
     blob: ({ oid }) => this.#text(oid),
     history: fields => this.#history(fields),

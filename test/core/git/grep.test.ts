@@ -97,6 +97,12 @@ for (const [words, options, found] of [
   ],
   ['“.*” \\(1 €\\)', {}, ['windows:1:[“Grüße” (1 €)]']],
   ['r[üé]ß', {}, ['latin:1:G[rüß]e', 'utf:1:G[rüß]e', 'windows:1:“G[rüß]e” (1 €)']],
+  ['[[:upper:]]r\\ü[ß\\]]', {}, ['latin:1:[Grüß]e', 'utf:1:[Grüß]e', 'windows:1:“[Grüß]e” (1 €)']],
+  [
+    '[[:upper:]é]r\\Ü',
+    { matchCase: false },
+    ['latin:1:[Grü]ße', 'latin:2:[GRÜ]SSE', 'utf:1:[Grü]ße', 'windows:1:“[Grü]ße” (1 €)'],
+  ],
   ['(1 €)', { isRegex: false }, ['windows:1:“Grüße” [(1 €)]']],
   ['e$|ü', {}, ['latin:1:Gr[ü]ß[e]', 'utf:1:Gr[ü]ß[e]', 'windows:1:“Gr[ü]ße” (1 €)']],
 ] as const) {

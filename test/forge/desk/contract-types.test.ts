@@ -19,6 +19,7 @@ const handlers: Handlers<typeof mergingQuestions, undefined> = {
   'take side': async () => undefined,
   'finish merging': async () => done,
   'update merging': () => done,
+  'changes by hand': () => [],
   'abort merging': () => done,
 }
 `

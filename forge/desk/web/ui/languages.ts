@@ -1,4 +1,4 @@
-/** The language of a file by its name, or by its first line. Each language is a chunk of its own, loaded when first needed. */
+/** The language of a file by its name or its first line. Each language is a chunk of its own, loaded when needed. */
 import { LanguageSupport, StreamLanguage, type StreamParser } from '@codemirror/language'
 import type { Text } from '@codemirror/state'
 import { baseName } from './names.ts'

@@ -210,6 +210,7 @@ describe.skipIf(!hasBrowser)('the page says what is true', () => {
     const head = page.locator('.diff-head').first()
     await head.getByText('retry.ts').waitFor()
     expect((await head.textContent())?.replace(/\s+/g, '')).toContain('src/queue/retry.ts→src/queue/again.ts')
+    expect(await head.locator('.old-path').isVisible()).toBe(true)
     // In the list, where there is no room for both, the title has the old one.
     const row = page.locator('.side .filerow')
     expect(await row.getAttribute('title')).toBe('src/queue/retry.ts → src/queue/again.ts')

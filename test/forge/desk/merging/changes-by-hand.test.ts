@@ -1,6 +1,6 @@
 /** What a merge itself decided is what `git show --remerge-diff` shows. */
 import { expect, test } from 'bun:test'
-import { changesByHand } from '../../../../forge/desk/reading/changes-by-hand.ts'
+import { changesByHand } from '../../../../forge/desk/merging/changes-by-hand.ts'
 import { commit } from '../../../support/git.ts'
 import { lines, makePair, type Pair } from '../../../support/merging.ts'
 import { refusedBy } from '../../../support/refusals.ts'

@@ -4,9 +4,9 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
 import type { Change } from '../contract/values.ts'
+import { changesBetween } from '../reading/changes.ts'
 import { mergeSourceInto } from '../steps/merge.ts'
 import { readCommit } from '../steps/picks.ts'
-import { changesBetween } from './changes.ts'
 
 /**
  * The changes that were made by hand in a merge: where git has conflicts, from its markers. Throws a {@link Failure}
