@@ -158,7 +158,7 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     page = own
   })
 
-  const SHARES = 3
+  const SHARES = 6
   for (let share = 0; share < SHARES; share++) {
     test(`every command leaves the focus somewhere: share ${share + 1} of ${SHARES}`, async () => {
       await canUndoAndRedo()
