@@ -5,6 +5,7 @@ import { Failure } from '../failure.ts'
 import { visible } from '../text.ts'
 import { asText, type Oid, type Path, type Repository } from './repository.ts'
 import { GitError, MANY_BLOBS, run } from './run.ts'
+import { inSingleBytes, isAscii, quoted } from './single-bytes.ts'
 import { emptyTree } from './trees.ts'
 
 /**
@@ -158,58 +159,13 @@ type Pass = GrepQuestion & { of?: 'UTF-8' | 'other encodings' }
  */
 function passesOf(search: GrepQuestion): Pass[] {
   if (search.dialect === '-E') return [search]
-  const escaped = search.isRegex ? inSingleBytes(search.words, search) : inSingleBytes(quoted(search.words), search)
+  const escaped = inSingleBytes(search.isRegex ? search.words : quoted(search.words), search)
   if (escaped === undefined) return [search]
   return [
     { ...search, of: 'UTF-8' },
     { ...search, words: escaped, isRegex: true, dialect: '-P', of: 'other encodings' },
   ]
 }
-
-/** Plain words as a regular expression. */
-const quoted = (words: string): string => words.replace(/[\\^$.*+?()[\]{}|]/g, '\\$&')
-
-/** The bytes of the letters that Windows-1252 has beyond ASCII. */
-const SINGLE_BYTES = new Map(
-  Array.from({ length: 128 }, (_, index) => {
-    const byte = 128 + index
-    return [new TextDecoder('windows-1252').decode(Uint8Array.of(byte)), byte] as const
-  }),
-)
-
-/** An escape, a class of characters with all in it, or a letter beyond ASCII. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the question is what is beyond ASCII
-const TOKEN = /\\.|\[\^?\]?(?:\\.|\[:\^?\w+:\]|[^\]\\])*\]|[^\x00-\x7f]/gsu
-/** In a class of characters: an escape, or a letter beyond ASCII. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the question is what is beyond ASCII
-const TOKEN_IN_CLASS = /\\.|[^\x00-\x7f]/gsu
-
-/**
- * A regular expression with the bytes of Windows-1252 instead of letters beyond ASCII, as escapes. Undefined where it
- * has no such letters, or others. Without `matchCase`, a letter outside of a class of characters is both of its cases.
- */
-function inSingleBytes(expression: string, { matchCase }: Pick<TextQuestion, 'matchCase'>): string | undefined {
-  if (isAscii(expression)) return undefined
-  if ([...expression].some(letter => !isAscii(letter) && !SINGLE_BYTES.has(letter))) return undefined
-  // A letter has no meaning of its own that a backslash before it would take away.
-  const escaped = (token: string) => asEscape(SINGLE_BYTES.get(token.replace('\\', '')) ?? 0)
-  return expression.replace(TOKEN, token => {
-    if (isAscii(token)) return token
-    if (token.startsWith('[')) return token.replace(TOKEN_IN_CLASS, it => (isAscii(it) ? it : escaped(it)))
-    return matchCase ? escaped(token) : `[${casesOf(token.replace('\\', '')).map(asEscape).join('')}]`
-  })
-}
-
-const asEscape = (byte: number): string => `\\x${byte.toString(16)}`
-
-/** The bytes of a letter in lower and in upper case. */
-const casesOf = (letter: string): number[] => {
-  const bytes = [letter.toLowerCase(), letter.toUpperCase()].map(it => SINGLE_BYTES.get(it))
-  return [...new Set(bytes)].filter(byte => byte !== undefined)
-}
-
-// biome-ignore lint/suspicious/noControlCharactersInRegex: the question is whether it is all ASCII
-const isAscii = (text: string): boolean => /^[\x00-\x7f]*$/.test(text)
 
 /** Passes matches on: the first ones at once, later ones in batches. */
 class Gathering {
@@ -279,6 +235,9 @@ function colours([red = 0, green = 0, blue = 0]: Uint8Array): string[] {
   return settings.flatMap(setting => ['-c', `color.grep.${setting}`])
 }
 
+/** What git writes after a coloured match. */
+const END_OF_MATCH = '\x1b[m'
+
 /** Parses lines of `TREE:PATH NUL LINE NUL TEXT` in which the matches are coloured. */
 class MatchReader {
   #rest = ''
@@ -322,16 +281,16 @@ class MatchReader {
   #match(coloured: string): Omit<GrepMatch, 'path' | 'line'> | undefined {
     const isText = isUtf8(Buffer.from(coloured, 'latin1'))
     if (this.pass.of && isText !== (this.pass.of === 'UTF-8')) return undefined
-    const parts = coloured.replace(LAST_RETURN, '$<mark>').split(this.#start)
+    const parts = withoutReturn(coloured).split(this.#start)
     // A line that is not UTF-8 is shown as the file is: by a guess.
     const decode = isText ? asText : asGuessed
     let text = decode(parts[0] ?? '')
     const ranges: [number, number][] = []
     for (const part of parts.slice(1)) {
-      const end = part.indexOf('\x1b[m')
+      const end = part.indexOf(END_OF_MATCH)
       const hit = decode(end < 0 ? part : part.slice(0, end))
       if (hit !== '' && ranges.length < MAX_RANGES_PER_LINE) ranges.push([text.length, text.length + hit.length])
-      text += hit + (end < 0 ? '' : decode(part.slice(end + 3)))
+      text += hit + (end < 0 ? '' : decode(part.slice(end + END_OF_MATCH.length)))
     }
     // Of the match, as of `\s+$`, nothing is left without the line's carriage return.
     if (parts.length > 1 && ranges.length === 0 && !this.#matchesNothing(text)) return undefined
@@ -339,9 +298,11 @@ class MatchReader {
   }
 }
 
-/** The carriage return at the end of a line, also in a match, with the mark of whose end it is kept. */
-// biome-ignore lint/suspicious/noControlCharactersInRegex: git's colours begin with an escape character
-const LAST_RETURN = /\r(?<mark>(?:\x1b\[m)?)$/
+/** A line without the carriage return at its end, which may be in a match: the mark of the match's end stays. */
+function withoutReturn(coloured: string): string {
+  if (coloured.endsWith(`\r${END_OF_MATCH}`)) return coloured.slice(0, -END_OF_MATCH.length - 1) + END_OF_MATCH
+  return coloured.endsWith('\r') ? coloured.slice(0, -1) : coloured
+}
 
 /** Makes the function that tells whether an expression matches no character somewhere in a line, as `x*$` does. */
 function nothingMatcher({ words, isRegex, matchCase }: TextQuestion): (text: string) => boolean {

@@ -22,8 +22,8 @@ export async function deletedFile(work: BranchWork, path: Path): Promise<Deleted
   const { objects } = work.room
   const oid = await deletingCommit(work, path)
   const [row] = oid === undefined ? [] : await rowsOf(objects, [oid])
-  const canRestore = (await lastEntry(work, path)) !== undefined
-  const renamedTo = await renamedInto(work, path)
+  const canRestore = (await lastEntry(work, path, oid)) !== undefined
+  const renamedTo = oid && (await renamedInto(work, path, oid))
   return {
     ...(row && { commit: { oid: row.oid, subject: row.subject } }),
     ...(renamedTo !== undefined && { renamedTo }),
@@ -31,15 +31,16 @@ export async function deletedFile(work: BranchWork, path: Path): Promise<Deleted
   }
 }
 
-/** The path of a renamed file in the branch's last commit; undefined if it was not renamed, or is gone since. */
-async function renamedInto(work: BranchWork, path: Path): Promise<Path | undefined> {
-  let now = path
-  for (let renames = 0; renames < MAX_RENAMES; renames++) {
-    const oid = await deletingCommit(work, now)
-    if (oid === undefined) return now === path ? undefined : now
-    const next = (await renamesOf(work, oid)).get(now)
-    if (next === undefined) return undefined
-    now = next
+/**
+ * The path in the branch's last commit of a file that a commit (`by`) took away; undefined if it was not renamed, or is
+ * gone since.
+ */
+async function renamedInto(work: BranchWork, path: Path, by: Oid): Promise<Path | undefined> {
+  let next = (await renamesOf(work, by)).get(path)
+  for (let renames = 1; next !== undefined && renames < MAX_RENAMES; renames++) {
+    const oid = await deletingCommit(work, next)
+    if (oid === undefined) return next
+    next = (await renamesOf(work, oid)).get(next)
   }
   return undefined
 }
@@ -64,7 +65,7 @@ export async function restoreFile(work: BranchWork, path: Path): Promise<void> {
   const name = visiblePath(path)
   await change(work, { kind: RESTORE, words: `restore ${name} in ${visiblePath(work.name)}` }, async drafts => {
     const { objects, filters } = work.room
-    const entry = await lastEntry(work, path)
+    const entry = await lastEntry(work, path, await deletingCommit(work, path))
     if (!entry) throw new Failure(`The content of ${name} is not known any more: undo its deletion.`)
     await filesIn(objects, drafts).verifyFree(path)
     const filter = await filters.of(drafts.tip, path)
@@ -73,11 +74,11 @@ export async function restoreFile(work: BranchWork, path: Path): Promise<void> {
   })
 }
 
-async function lastEntry(work: BranchWork, path: Path): Promise<Entry> {
+/** The file as windows showed it last, or as it was before the commit that deleted it (`oid`). */
+async function lastEntry(work: BranchWork, path: Path, oid: Oid | undefined): Promise<Entry> {
   const { objects } = work.room
   const shown = work.lastShown(path)
   if (shown && (await objects.info(shown.oid))) return shown
-  const oid = await deletingCommit(work, path)
   return oid === undefined ? undefined : await entryAt(objects, await treeBefore(objects, oid), path)
 }
 

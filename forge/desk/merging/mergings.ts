@@ -382,7 +382,8 @@ export class Mergings {
 
   /**
    * Makes a merge, a cherry-pick or a revert anew after its branch was moved: conflicts whose sides are still the same
-   * keep their resolution. A rebase goes on with the new commits, too. One operation, which can be undone.
+   * keep their resolution. A rebase stays as it is, and also gets the branch's new commits to do. One operation, which
+   * can be undone.
    */
   async update(branch: string): Promise<Done> {
     const work = await this.open(branch)
@@ -392,14 +393,20 @@ export class Mergings {
   async #update(held: HeldBranch, signature: Promise<CommitSignature>): Promise<Done> {
     const { work } = held
     const name = visiblePath(work.name)
+    const { head } = work
     const state = await this.#state(work)
-    if (!(await this.#canUpdate(work, state)))
+    if (head === undefined || !(await this.#canUpdate(work, state)))
       throw new Failure(`What waits in ${name} can't be updated: finish or abort it.`)
     verifyNoClash(work.drafts, work.drafts.clashes.keys())
     await held.writeDrafts()
-    if (state.does === 'rebase') return await this.#goOnWithNewCommits(held, state)
+    if (state.does === 'rebase') return await this.#addNewCommits(held, state, head)
     const before = await this.#resolvedIn(work, state)
-    await this.#beginAnew(held, state, await onNewestCommit(this.room.objects, this.plannings, held, state, signature))
+    const { room, plannings } = this
+    await this.#beginAnew(
+      held,
+      state,
+      await onNewestCommit(room.objects, plannings, held, { ...state, head }, signature),
+    )
     const now = await this.#resolvedIn(work, await this.#state(work))
     const open = `${many(now.left, 'conflict')} ${now.left === 1 ? 'is' : 'are'} left`
     const lost = before.resolved - now.resolved
@@ -433,12 +440,11 @@ export class Mergings {
     })
   }
 
-  /** Lets a rebase go on, after its conflicts, with the commits that its branch got since it began. */
-  async #goOnWithNewCommits(held: HeldBranch, state: State): Promise<Done> {
+  /** Adds the commits that a branch got since its rebase began, up to `head`, to those that are left to rebase. */
+  async #addNewCommits(held: HeldBranch, state: State, head: Oid): Promise<Done> {
     const { work } = held
     const { repository } = this.room.objects
-    const { head } = work
-    if (head === undefined) throw new Failure(`${visiblePath(work.name)} has no commit any more: abort the rebase.`)
+    const name = visiblePath(work.name)
     const { tree, todo, of = 1, rewrite, ...rest } = state
     const added = await newCommits(repository, [state.from, state.oursCommit], head)
     const next = makeMerging(
@@ -451,11 +457,9 @@ export class Mergings {
       tree,
     )
     await writeObjects(repository, next.made)
-    const does = `update the rebase in ${visiblePath(work.name)}`
     const drafts = { ...work.drafts, tip: next.oid }
-    await held.become({ merging: next.oid, drafts }, { kind: 'update merging', words: does })
+    await held.become({ merging: next.oid, drafts }, { kind: 'update merging', words: `update the rebase in ${name}` })
     this.room.say({ say: 'repository' })
-    const name = visiblePath(work.name)
     return {
       words: `Updated the rebase: it goes on with ${many(added.length, 'new commit')} of ${name}.`,
       merging: work.name,
@@ -463,8 +467,9 @@ export class Mergings {
   }
 
   /**
-   * Whether the branch was moved since the merge began, so that it can be made anew. A merge of Forklift is published
-   * for the commit that it began with, and a rebase has made commits of those that the branch had.
+   * Whether the branch was moved since the merge began, so that it can be made anew: a rebase only if the branch still
+   * has the commits of which it is, a revert only if it has the reverted commit. A merge of Forklift can't be, as it is
+   * published for the commit that it began with.
    */
   async #canUpdate({ head }: BranchWork, { from, does, base, forklift }: State): Promise<boolean> {
     const { repository } = this.room.objects

@@ -19,6 +19,9 @@ import type { Plannings } from '../steps/plannings.ts'
 /** A step on its branch's newest commit: git's merge, our side (a commit or tree), and the commit to go on from. */
 export type Renewed = { merge: MergedTree; ours: Oid; commit: Oid }
 
+/** A waiting step, and the newest commit of its branch. */
+type Moved = StoredMerging & { head: Oid }
+
 /**
  * Applies a merge, landing, cherry-pick or revert to its branch's newest commit. Throws a {@link Failure} where nothing
  * is left to do, or where a commit that was picked before this one has conflicts now.
@@ -27,13 +30,13 @@ export async function onNewestCommit(
   objects: Objects,
   plannings: Plannings,
   held: HeldBranch,
-  state: StoredMerging,
+  state: Moved,
   signature: Promise<CommitSignature>,
 ): Promise<Renewed> {
-  const { head, name } = held.work
-  if (head === undefined) throw new Failure(`${visiblePath(name)} has no commit any more: abort what waits in it.`)
+  const { head } = state
+  const { name } = held.work
   if (state.does !== 'merge' && state.does !== 'land')
-    return await pickedAnew(objects, plannings, held, { ...state, head }, signature)
+    return await pickedAnew(objects, plannings, held, state, signature)
   const source: Source = { commit: state.theirsCommit, words: state.theirs }
   const target = { branch: name, tip: head }
   if ((await commonTo(objects.repository, source, target)).includes(source.commit))
@@ -41,12 +44,12 @@ export async function onNewestCommit(
   return { merge: await mergeSourceInto(objects, source, target), ours: head, commit: head }
 }
 
-/** Picks the commits before the one in conflict onto the branch's newest commit (`head`), and applies that one. */
+/** Picks the commits before the one in conflict onto the branch's newest commit, and applies that one. */
 async function pickedAnew(
   objects: Objects,
   plannings: Plannings,
   held: HeldBranch,
-  { head, from, oursCommit, theirsCommit, base, does }: StoredMerging & { head: Oid },
+  { head, from, oursCommit, theirsCommit, base, does }: Moved,
   signature: Promise<CommitSignature>,
 ): Promise<Renewed> {
   const { repository } = objects
@@ -75,7 +78,7 @@ export async function newCommits(repository: Repository, others: readonly Oid[],
   return (await read(repository, words)).split('\n').filter(Boolean)
 }
 
-/** A rewriting that goes on with some later commits, as they are. */
+/** A rewriting of commits with more commits after the last one, each of which is applied unchanged. */
 export function withItems(
   { items: [first, ...later], ...rewrite }: StoredRewrite,
   added: readonly Oid[],
