@@ -469,7 +469,8 @@ describe('events that no OpenCode wrote', () => {
       const result = await run({ ...clean, agent: `${flood}; ${sayDone}`, addresses: 1 << 20 })
       expect([name, result.code]).toEqual([name, 0])
       const [, seconds] = /ended after (\d+) s/.exec(result.log()) ?? []
-      expect(result.took - Number(seconds)).toBeLessThan(8)
+      // Without a bound, reading these would take minutes; a busy machine takes up to ten seconds with it.
+      expect(result.took - Number(seconds)).toBeLessThan(30)
       expect(result.read('state/logs/transcript.txt')).toBe('\nAll done.\n')
       rmSync(result.folder, { recursive: true })
     }

@@ -155,7 +155,9 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     await dialog().getByRole('tab', { name: 'To fork', selected: true }).waitFor()
     await dialog().getByText('creates fork/retry-jitter').waitFor()
     await dialog().getByRole('button', { name: 'Publish', exact: true }).click()
-    await until(async () => (await git(fork, 'for-each-ref', 'refs/heads/retry-jitter')) !== '')
+    // Git writes the remote-tracking branch after the branch of the remote; without it there is no upstream to name.
+    await until(async () => (await desk.git('for-each-ref', 'refs/remotes/fork/retry-jitter')) !== '')
+    expect(await git(fork, 'rev-parse', 'retry-jitter')).toBe(await desk.tip('retry-jitter'))
     expect(await upstreamOf('retry-jitter')).toBe('fork/retry-jitter')
   })
 
