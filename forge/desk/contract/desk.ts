@@ -72,6 +72,19 @@ export const Indentation = v.object({
 })
 export type Indentation = v.InferOutput<typeof Indentation>
 
+/** A search in all files: what was typed, the switches, and the matches that are not to be replaced. */
+export const SearchLayout = v.object({
+  words: v.string(),
+  files: v.string(),
+  replacement: v.string(),
+  isReplacing: v.boolean(),
+  isRegex: v.boolean(),
+  matchCase: v.boolean(),
+  matchWord: v.boolean(),
+  leftOut: v.array(v.object({ path: Path, line: Count, from: Count, text: v.string() })),
+})
+export type SearchLayout = v.InferOutput<typeof SearchLayout>
+
 export const Layout = v.object({
   tabs: v.array(
     v.object({
@@ -83,8 +96,7 @@ export const Layout = v.object({
       /** The pane that is shown, if it is none of a file. */
       view: v.optional(ViewKind),
       base: v.optional(BaseLayout),
-      /** The words that were searched for in all files. */
-      sought: v.optional(v.string()),
+      search: v.optional(SearchLayout),
       /**
        * The file in the other half of a split, and whether that is the right one; its scroll position and cursor there,
        * if the file is in both halves.

@@ -19,8 +19,6 @@ import { openFile, openLine } from './open-line.ts'
 import { chosenHits, replaceHits, searchActions } from './search-actions.ts'
 
 const ROW_HEIGHT = 24
-/** Delay after the last key before a search starts, in milliseconds. */
-const SEARCH_DELAY_MS = 200
 /** At most this many characters of a line are shown before its first match. */
 const MAX_CHARACTERS_BEFORE = 40
 /** At most this many characters of a line are shown from the start of its first match on. */
@@ -75,20 +73,10 @@ function useRepeated(page: Page, search: TextSearch, branch: string | undefined)
   }, [page, search, branch, changed])
 }
 
-/** Starts the search after a delay, the last call wins. */
-function useStart(search: TextSearch): (delay: number) => void {
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined)
-  return delay => {
-    clearTimeout(timer.current)
-    timer.current = setTimeout(() => search.start(), delay)
-  }
-}
-
 function FindBar({ search, canReplace }: { search: TextSearch; canReplace: boolean }) {
   const page = usePage()
   const field = usePlace<HTMLInputElement>('search field')
   const wanted = search.focusWanted.value
-  const start = useStart(search)
   // A layout effect: letters typed right after the key are meant for the field.
   useLayoutEffect(() => {
     if (wanted === 0 || search.wantedField.peek() !== 'words') return
@@ -97,7 +85,7 @@ function FindBar({ search, canReplace }: { search: TextSearch; canReplace: boole
   }, [wanted, search])
   const toggle = (setting: Signal<boolean>) => () => {
     setting.value = !setting.peek()
-    start(0)
+    search.start()
   }
   return (
     <search>
@@ -105,7 +93,7 @@ function FindBar({ search, canReplace }: { search: TextSearch; canReplace: boole
         class="review-bar"
         onSubmit={event => {
           event.preventDefault()
-          start(0)
+          search.start()
         }}
       >
         {canReplace ? (
@@ -128,7 +116,7 @@ function FindBar({ search, canReplace }: { search: TextSearch; canReplace: boole
           onKeyDown={event => toResults(page, event)}
           onInput={event => {
             search.words.value = event.currentTarget.value
-            start(SEARCH_DELAY_MS)
+            search.startSoon()
           }}
         />
         <Toggle words="Match case" short="Aa" isOn={search.matchCase.value} toggle={toggle(search.matchCase)} />
@@ -153,7 +141,6 @@ function toResults(page: Page, event: TargetedKeyboardEvent<HTMLInputElement>): 
 /** The path filters of the search. */
 function FilterBar({ search }: { search: TextSearch }) {
   const page = usePage()
-  const start = useStart(search)
   return (
     <div class="review-bar">
       <input
@@ -166,11 +153,11 @@ function FilterBar({ search }: { search: TextSearch }) {
         value={search.files.value}
         onKeyDown={event => {
           toResults(page, event)
-          if (event.key === 'Enter' && !event.isComposing) start(0)
+          if (event.key === 'Enter' && !event.isComposing) search.start()
         }}
         onInput={event => {
           search.files.value = event.currentTarget.value
-          start(SEARCH_DELAY_MS)
+          search.startSoon()
         }}
       />
     </div>

@@ -22,6 +22,9 @@ export interface Hit {
   insert: string
 }
 
+/** A hit that is not to be replaced: what finds it again in the next search. */
+export type LeftOut = Pick<Hit, 'path' | 'line' | 'from' | 'text'>
+
 export interface Hits {
   hits: Hit[]
   /** Why nothing can be replaced, as a sentence. */
@@ -149,7 +152,7 @@ export function editsOf(hits: readonly Hit[]): { path: string; edits: LineEdit[]
 }
 
 /** Hits as they are in the files after other hits were replaced: lines and texts may have changed. */
-export function afterReplacing(hits: readonly Hit[], replaced: readonly Hit[]): Hit[] {
+export function afterReplacing(hits: readonly LeftOut[], replaced: readonly Hit[]): LeftOut[] {
   return hits.map(hit => {
     const before = replaced.filter(it => it.path === hit.path && it.line < hit.line)
     const beside = replaced.filter(it => it.path === hit.path && it.line === hit.line)
@@ -159,14 +162,14 @@ export function afterReplacing(hits: readonly Hit[], replaced: readonly Hit[]): 
     const text = beside
       .toSorted((one, other) => other.from - one.from)
       .reduce((line, { from, to, insert }) => line.slice(0, from) + insert + line.slice(to), hit.text)
-    return { ...hit, line: hit.line + lines, from: hit.from + moved, to: hit.to + moved, text }
+    return { path: hit.path, line: hit.line + lines, from: hit.from + moved, text }
   })
 }
 
 /** The keys of the hits that some hits of an earlier search are now: the nearest with the same text, one for each. */
-export function sameHits(before: readonly Hit[], now: readonly Hit[]): Set<string> {
+export function sameHits(before: readonly LeftOut[], now: readonly Hit[]): Set<string> {
   const keys = new Set<string>()
-  const placeOf = ({ path, from, text }: Hit) => `${path}\0${from}\0${text}`
+  const placeOf = ({ path, from, text }: LeftOut) => `${path}\0${from}\0${text}`
   const byPlace = Map.groupBy(now, placeOf)
   for (const hit of before) {
     const [nearest] = (byPlace.get(placeOf(hit)) ?? [])

@@ -1,16 +1,30 @@
 /** A search in all text of a branch or a commit. Matches arrive in pieces. */
 import { batch, computed, signal } from '@preact/signals'
+import type { SearchLayout } from '../../contract/desk.ts'
 import type { News } from '../../contract/news.ts'
 import type { Match } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import type { Connection } from '../ui/socket.ts'
-import { afterReplacing, editsOf, type Hit, type Hits, hitsOf, type Replacing, sameHits } from './replacing.ts'
+import {
+  afterReplacing,
+  editsOf,
+  type Hit,
+  type Hits,
+  hitsOf,
+  type LeftOut,
+  type Replacing,
+  sameHits,
+} from './replacing.ts'
 
 type Found = Extract<News, { say: 'found' }>
 type ReadOnlyFile = NonNullable<Found['readOnly']>[number]
 
 /** At most this many matches are kept; above that, the list is marked as cut. */
 const MAX_MATCHES = 20_000
+/** Delay between what is typed and the search, in milliseconds. */
+const SEARCH_DELAY_MS = 200
+/** At most this many of the hits that are left out are kept when the page is loaded again. */
+const MAX_LEFT_OUT_KEPT = 1_000
 
 export class TextSearch {
   readonly words = signal('')
@@ -48,21 +62,48 @@ export class TextSearch {
     if (!asked || !this.isReplacing.value) return { hits: [], tooLong: 0, unread: 0 }
     return hitsOf(this.matches.value, { ...asked, replacement: this.replacement.value })
   })
+  /** What is kept of the search when the page is loaded again; undefined where nothing was typed. */
+  readonly layout = computed((): SearchLayout | undefined => {
+    const texts = { words: this.words.value, files: this.files.value, replacement: this.replacement.value }
+    const leftOut = this.#keptNow().slice(0, MAX_LEFT_OUT_KEPT)
+    const switches = {
+      isReplacing: this.isReplacing.value,
+      isRegex: this.isRegex.value,
+      matchCase: this.matchCase.value,
+      matchWord: this.matchWord.value,
+    }
+    const isEmpty = Object.values({ ...texts, ...switches }).every(value => !value)
+    return isEmpty
+      ? undefined
+      : { ...texts, ...switches, leftOut: leftOut.map(({ path, line, from, text }) => ({ path, line, from, text })) }
+  })
 
   readonly #connection: Connection
   #at: At
   #search: number | undefined
   #turn = 0
-  /** Whether the matches that arrive first take the place of the shown ones. */
+  #timer: ReturnType<typeof setTimeout> | undefined
+  /** Whether the matches that arrive first take the place of the shown ones, or of those before a reload. */
   #replacesShown = false
   /** The hits left out of the search before, which are left out of its repetition, too. */
-  #kept: readonly Hit[] = []
+  #kept: readonly LeftOut[]
   /** Matches that arrived before the id of their search was known. */
   #early: Found[] = []
 
-  constructor(connection: Connection, at: At) {
+  /** `kept`: what was searched for when the page was loaded before; {@link again} searches for it. */
+  constructor(connection: Connection, at: At, kept?: SearchLayout) {
     this.#connection = connection
     this.#at = at
+    this.#kept = kept?.leftOut ?? []
+    if (!kept) return
+    this.#replacesShown = true
+    this.words.value = kept.words
+    this.files.value = kept.files
+    this.replacement.value = kept.replacement
+    this.isReplacing.value = kept.isReplacing
+    this.isRegex.value = kept.isRegex
+    this.matchCase.value = kept.matchCase
+    this.matchWord.value = kept.matchWord
   }
 
   /** Follows the branch to its new name. */
@@ -72,17 +113,26 @@ export class TextSearch {
 
   /** Searches again after files have changed. The shown matches stay until the new ones arrive. */
   async again(): Promise<void> {
-    if (this.words.peek() === this.found.peek()) await this.#begin(this.#keptNow())
+    const found = this.found.peek()
+    const isRestored = found === undefined && this.#replacesShown
+    if (isRestored || this.words.peek() === found) await this.#begin(this.#keptNow())
     else await this.start()
   }
 
+  /** Starts the search after a delay, since more may be typed, in this field or another one. */
+  startSoon(): void {
+    clearTimeout(this.#timer)
+    this.#timer = setTimeout(() => this.start(), SEARCH_DELAY_MS)
+  }
+
   async start(): Promise<void> {
+    clearTimeout(this.#timer)
     this.active.value = 1
     await this.#begin(undefined)
   }
 
   /** `kept`: the hits that stay left out when the search is repeated; undefined for a new search. */
-  async #begin(kept: readonly Hit[] | undefined): Promise<void> {
+  async #begin(kept: readonly LeftOut[] | undefined): Promise<void> {
     const turn = ++this.#turn
     this.stop()
     this.#early = []
@@ -103,6 +153,9 @@ export class TextSearch {
     if (words === '') return
     this.isRunning.value = true
     try {
+      // A page that was just loaded is not connected yet.
+      await this.#connection.up()
+      if (turn !== this.#turn) return
       const { search, tree } = await this.#connection.ask('find text', {
         at: this.#at,
         ...asked,
@@ -148,9 +201,9 @@ export class TextSearch {
   }
 
   /** The hits that are left out now; those of a repetition without results yet are the ones before it. */
-  #keptNow(): readonly Hit[] {
-    const leftOut = this.leftOut.peek()
-    return this.#replacesShown ? this.#kept : this.hits.peek().hits.filter(({ key }) => leftOut.has(key))
+  #keptNow(): readonly LeftOut[] {
+    const [leftOut, { hits }] = [this.leftOut.value, this.hits.value]
+    return this.#replacesShown ? this.#kept : hits.filter(({ key }) => leftOut.has(key))
   }
 
   /** Searches again after hits have been replaced. */

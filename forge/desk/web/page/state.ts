@@ -97,7 +97,7 @@ export class Tab {
   constructor(page: Page, at: At, kept?: Layout['tabs'][number], old?: Tab) {
     this.at = at
     this.tree = new Tree(page.connection, at, kept?.folders ?? [])
-    this.search = old?.search ?? new TextSearch(page.connection, at)
+    this.search = old?.search ?? new TextSearch(page.connection, at, kept?.search)
     this.conversation = new ConversationState(page.connection, at)
     const desk = page.desk.peek()
     const place = placeIn(desk?.folder, at)
@@ -117,7 +117,6 @@ export class Tab {
     const shown: Pane | undefined = kept?.active === undefined ? undefined : { kind: 'file', path: kept.active }
     this.active = signal(shown ? paneKey(shown) : (kept?.view ?? CHAT.kind))
     this.review.chosenBase.value = kept?.base
-    this.search.words.value = kept?.sought ?? ''
     const split = kept?.split
     this.split = signal(split && { key: paneKey({ kind: 'file', path: split.path }), isRight: split.isRight })
     this.pinned = signal(new Set(kept?.pinned))
@@ -1165,7 +1164,7 @@ export class Page {
       tab.pinned.value
       tab.previewed.value
       tab.review.chosenBase.value
-      tab.search.words.value
+      tab.search.layout.value
       tab.tree.open.value
     }
     this.active.value
@@ -1209,7 +1208,7 @@ export class Page {
     const views = viewsOf(tab.panes.peek())
     const view = views.find(({ kind }) => kind === key)?.kind
     const { kind, name, at } = tab.review.chosenBase.peek() ?? {}
-    const sought = tab.search.words.peek()
+    const search = tab.search.layout.peek()
     return {
       at: tab.at,
       files,
@@ -1223,7 +1222,7 @@ export class Page {
       ...(views.length > 0 && { views }),
       ...(view && { view }),
       ...(kind && name !== undefined && at && { base: { kind, name, at } }),
-      ...(sought !== '' && { sought }),
+      ...(search && { search }),
     }
   }
 }

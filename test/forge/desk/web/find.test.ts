@@ -142,6 +142,33 @@ describe.skipIf(!hasBrowser)('a search in files', () => {
     expect(await desk.git('show', 'main:windows.txt')).toBe('one.\r\ntwo.  \r\nthree')
   })
 
+  test('is as it was after a reload, and in a new window: words, replacement, files, switches, what is left out', async () => {
+    await page.keyboard.press('Control+Shift+h')
+    await page.getByRole('button', { name: 'Regular expression' }).click()
+    await field('Files to search').fill('src')
+    await field('Replace in files').fill('claim$&')
+    await field('Find in files').fill('lease(?=.[0-9])')
+    await status('3 matches in 2 files')
+    // The hit in src/a.ts is left out.
+    await field('Files to search').press('ArrowDown')
+    await page.keyboard.press('Space')
+    await page.getByRole('button', { name: 'Replace 2' }).waitFor()
+    const isShown = async (window: DeskPage) => {
+      await window.getByRole('button', { name: 'Replace 2' }).waitFor()
+      const names = ['Find in files', 'Replace in files', 'Files to search']
+      const texts = names.map(name => window.getByRole('textbox', { name }).inputValue())
+      expect(await Promise.all(texts)).toEqual(['lease(?=.[0-9])', 'claim$&', 'src'])
+    }
+    await until(async () => JSON.stringify(await desk.layout()).includes('"leftOut":[{"path":"src/a.ts"'))
+    await page.reload()
+    await isShown(page)
+    const other = await page.context().newPage()
+    // With the token, the page shows what it brings along before it is connected.
+    await other.goto(desk.url)
+    await isShown(other as DeskPage)
+    await other.close()
+  })
+
   test('finds whole words', async () => {
     await page.keyboard.press('Control+Shift+f')
     await page.keyboard.type('leas')
