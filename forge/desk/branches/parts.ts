@@ -22,7 +22,7 @@ const MAX_TEXT_BYTES = 2 << 20
 
 /**
  * Writes a tree with some of the changes between it and another one. Throws a {@link Failure} for a file without
- * changes.
+ * changes, or with others than those that were shown.
  */
 export async function treeWithParts(objects: Objects, from: Oid, to: Oid, parts: readonly Part[]): Promise<Oid> {
   if (parts.length === 0) return from
@@ -31,11 +31,18 @@ export async function treeWithParts(objects: Objects, from: Oid, to: Oid, parts:
   for (const part of parts) {
     const change = changes.get(part.path)
     if (!change) throw new Failure(`${visiblePath(part.path)} is not among the changed files.`)
+    if (part.shown && !isShown(part.shown, change))
+      throw new Failure(
+        `${visiblePath(part.path)} was changed meanwhile, and nothing was done: look at its changes again.`,
+      )
     if (change.from !== undefined) wanted.set(change.from, undefined)
     wanted.set(part.path, part.lines ? await withPart(objects, change, part.lines) : change.after)
   }
   return await writeTree(objects, from, wanted)
 }
+
+const isShown = (shown: NonNullable<Part['shown']>, { before, after }: Change): boolean =>
+  shown.before === before?.oid && shown.after === after?.oid
 
 async function withPart(
   objects: Objects,
@@ -63,14 +70,16 @@ async function draftTrees({ room: { objects }, tip, drafts }: BranchWork): Promi
   return { saved: saved?.oid ?? emptyTree(objects.repository.format), typed }
 }
 
-/** Commits some of a branch's drafts. What is left out stays a draft. Returns undefined if nothing was chosen. */
-export async function saveParts(work: BranchWork, parts: readonly Part[], message?: string): Promise<Oid | undefined> {
+/**
+ * Commits some of a branch's drafts. What is left out stays a draft. Returns the commit. Throws a {@link Failure} where
+ * what was chosen changes nothing.
+ */
+export async function saveParts(work: BranchWork, parts: readonly Part[], message?: string): Promise<Oid> {
   return await work.inOneGo(async (held, signature) => {
     const { objects, filters } = work.room
     const { saved, typed } = await draftTrees(work)
     const chosen = await treeWithParts(objects, saved, typed, parts)
     const files = await filesBetween(objects, saved, chosen)
-    if (files.size === 0) return undefined
     const paths = [...files.keys()].sort()
     await filters.verifyContents(work.tip, new Map([...files].filter(([, file]) => file)))
     const left = new Map(work.drafts.files)
@@ -86,7 +95,9 @@ export async function saveParts(work: BranchWork, parts: readonly Part[], messag
       ...{ message: message?.trim() || messageFor(steps), changes: asChanges(files) },
       after: withoutUnused({ ...work.drafts, files: left }),
     }
-    return await commitTo(held, commit, signature)
+    const made = await commitTo(held, commit, signature)
+    if (made === undefined) throw new Failure('Nothing was saved: what is selected is in the last commit already.')
+    return made
   })
 }
 

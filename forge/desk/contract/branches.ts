@@ -182,7 +182,7 @@ export const branchQuestions = {
    */
   'drafts elsewhere': question({ branch: Branch, from: Oid, to: Branch }, Gone),
   /** Commits some of the drafts' changes; what is left out stays a draft. */
-  'save parts': question({ branch: Branch, parts: Parts, message: v.optional(v.string()) }, SaveResult),
+  'save parts': question({ branch: Branch, parts: Parts, message: v.optional(v.string()) }, Commit),
   /** Takes some of a commit's changes back, as drafts of a branch; the operation can be undone. */
   'take back': question({ branch: Branch, commit: Oid, parts: Parts }, Nothing),
   /** Discards drafts; the operation can be undone. */

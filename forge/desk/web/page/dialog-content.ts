@@ -106,6 +106,8 @@ export type DialogContent =
       explains: string
       button: string
       hasMessage: boolean
+      /** The branch whose drafts are shown, which may change while the dialog is open. */
+      branch?: string
       load: () => Promise<Change[]>
       run: (parts: Part[], message: string) => Promise<void>
     }

@@ -26,6 +26,9 @@ type Choice = 'whole' | { runs: readonly LineRun[]; lines: ReadonlySet<string> }
 /** The changes that the user has chosen, by path. */
 export class PartChoice {
   readonly #files: Signal<ReadonlyMap<string, Choice>> = signal(new Map())
+  /** The files whose chosen lines are not chosen any more, since the files have changed. */
+  readonly dropped = signal<readonly string[]>([])
+  #shown: ReadonlyMap<string, Change> = new Map()
 
   get files(): ReadonlySignal<ReadonlyMap<string, Choice>> {
     return this.#files
@@ -33,11 +36,30 @@ export class PartChoice {
 
   get parts(): Part[] {
     return [...this.#files.value].map(([path, choice]) => {
-      return choice === 'whole' ? { path } : { path, lines: rangesOf(choice.runs, choice.lines) }
+      const change = this.#shown.get(path)
+      const shown = change && { shown: { before: change.before?.oid, after: change.after?.oid } }
+      return { path, ...(choice !== 'whole' && { lines: rangesOf(choice.runs, choice.lines) }), ...shown }
     })
   }
 
+  /** Keeps what is chosen of changes that are shown anew, except for lines of files that are others now. */
+  follow(changes: readonly Change[]): void {
+    const before = this.#shown
+    this.#shown = new Map(changes.map(change => [change.path, change]))
+    const chosen = [...this.#files.peek()]
+    const isKept = ([path, choice]: (typeof chosen)[number]) => {
+      const [old, now] = [before.get(path), this.#shown.get(path)]
+      const isSame = old?.before?.oid === now?.before?.oid && old?.after?.oid === now?.after?.oid
+      return now !== undefined && (choice === 'whole' || old === undefined || isSame)
+    }
+    const kept = chosen.filter(isKept)
+    if (kept.length === chosen.length) return
+    this.#files.value = new Map(kept)
+    this.dropped.value = chosen.filter(it => !isKept(it)).map(([path]) => path)
+  }
+
   setWhole(path: string, isChosen: boolean): void {
+    this.dropped.value = []
     this.#set(path, isChosen ? 'whole' : undefined)
   }
 
@@ -48,6 +70,7 @@ export class PartChoice {
 
   /** Chooses some lines of a file, or takes them back. All lines together are the whole file. */
   setLines(path: string, runs: readonly LineRun[], lines: readonly DiffLine[], isChosen: boolean): void {
+    this.dropped.value = []
     const all = runs.flatMap(run => run.lines.map(keyOfLine))
     const choice = this.#files.peek().get(path)
     const chosen = new Set(choice === 'whole' ? all : choice?.lines)

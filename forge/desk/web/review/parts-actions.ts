@@ -22,12 +22,12 @@ export async function saveSome(page: Page, branch: string): Promise<void> {
     title: `Save some changes of ${readable(branch)}`,
     button: 'Save',
     hasMessage: true,
+    branch,
     explains: 'Select what is saved. What is left out stays a draft.',
     load: () => page.connection.ask('changes', { to: { kind: 'branch', branch } }),
     run: async (parts, message) => {
       const fields = { branch, parts, ...(message !== '' && { message }) }
       const { commit } = await page.connection.ask('save parts', fields)
-      if (commit === undefined) return
       const undoing = { lasts: untilMore(page), actions: [undoButton(page)] }
       page.tell({ topic: TOPIC, title: `Saved → ${shortId(commit)}`, branch, ...undoing })
     },

@@ -3,11 +3,13 @@
  * revert them.
  */
 import { useSignal } from '@preact/signals'
-import { useId, useMemo } from 'preact/hooks'
+import { useId, useLayoutEffect, useMemo } from 'preact/hooks'
 import type { DialogContent } from '../page/dialog-content.ts'
+import { usePage } from '../page/state.ts'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { FailedLine } from '../ui/failed.tsx'
 import { shownKeys } from '../ui/keys.ts'
+import { readable } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { Waiting } from '../ui/words.tsx'
 import { PartChoice, PartPicker } from './part-picker.tsx'
@@ -18,13 +20,17 @@ interface Props {
 }
 
 export function PartsDialog({ content, close }: Props) {
-  const asked = useServerValue(content.load, [])
+  const page = usePage()
+  const changed = content.branch === undefined ? undefined : page.changed.value.get(content.branch)
+  const asked = useServerValue(content.load, [changed])
   const choice = useMemo(() => new PartChoice(), [])
-  const message = useSignal('')
+  const field = { title: content.title, field: 'message' }
+  const message = useSignal(page.dialogTexts.of(field) ?? '')
   const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   const id = useId()
   const changes = asked.latest.value
+  useLayoutEffect(() => choice.follow(changes ?? []), [choice, changes])
   const { parts } = choice
   const isOff = isBusy.value || parts.length === 0
   const run = async () => {
@@ -33,9 +39,11 @@ export function PartsDialog({ content, close }: Props) {
     problem.value = undefined
     try {
       await content.run(parts, message.value.trim())
+      page.dialogTexts.drop(content.title)
       close()
     } catch (error) {
       problem.value = (error as Error).message
+      asked.refresh()
     }
     isBusy.value = false
   }
@@ -72,6 +80,7 @@ export function PartsDialog({ content, close }: Props) {
                 value={message.value}
                 onInput={event => {
                   message.value = event.currentTarget.value
+                  page.dialogTexts.keep(field, event.currentTarget.value)
                 }}
               />
             </div>
@@ -79,7 +88,8 @@ export function PartsDialog({ content, close }: Props) {
         </div>
         <footer>
           <p class="dialog-problem is-bad" role="alert">
-            {problem.value}
+            {problem.value ??
+              choice.dropped.value.map(path => `${readable(path)} has changed: choose its lines again.`)}
           </p>
           <span class="grow" />
           <CloseButton close={close} />

@@ -3,6 +3,7 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ask, edit, makeDesk } from '../../../support/desk.ts'
+import { commit, gitWith } from '../../../support/git.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 
 setDefaultTimeout(60_000)
@@ -34,6 +35,22 @@ test('what is left out of a save stays a draft, also after a restart; undo makes
   await ask(desk.work, 'save parts', { branch: 'main', parts: [{ path: 'b.txt' }] })
   expect(await drafts()).toEqual(['a.txt'])
   expect(await desk.git('log', '-1', '--format=%s', 'main')).toBe('edit: b.txt')
+})
+
+test('lines that were chosen of other texts than the present ones are not saved', async () => {
+  const desk = await makeDesk({ files: { 'a.txt': text(LINES) } })
+  await using _ = desk
+  await (await edit(desk.work, 'main', 'a.txt')).type(text(LINES.with(9, 'nine')), 0, text(LINES).length)
+  const after = await gitWith(desk.path, ['hash-object', '-w', '--stdin'], text(LINES.with(9, 'nine')))
+  const shown = { before: await desk.git('rev-parse', 'main:a.txt'), after }
+  const save = () =>
+    ask(desk.work, 'save parts', { branch: 'main', parts: [{ path: 'a.txt', lines: [line(9)], shown }] })
+  const outside = await commit(desk.path, 'main', { 'a.txt': text(['new', ...LINES]) }, { message: 'Outside' })
+  await desk.work.look()
+  expect(await refusedBy(save())).toThrow(
+    'a.txt was changed meanwhile, and nothing was done: look at its changes again.',
+  )
+  expect(await desk.git('rev-parse', 'main')).toBe(outside)
 })
 
 test('lines of a commit are taken back as drafts, beside what was typed; later changes in the way refuse it', async () => {
