@@ -55,8 +55,13 @@ export function HistoryView({ tab, path }: HistoryProps) {
   const hasSelected = useRef(false)
   const follow = (before: readonly CommitRow[], after: readonly CommitRow[]) => {
     if (!hasSelected.current) return
-    selected.value = placeAfter(before, after, selected.peek())
-    anchor.value = placeAfter(before, after, anchor.peek())
+    const [from, to] = [anchor.peek(), selected.peek()]
+    const [nowFrom, nowTo] = [placeAfter(before, after, from), placeAfter(before, after, to)]
+    const areSame = nowFrom !== undefined && nowTo !== undefined && nowTo - nowFrom === to - from
+    // A selection of which some is gone, as after a squash, would select commits that the user has not selected.
+    const one = Math.max(0, Math.min(from, to, after.length - 1))
+    anchor.value = areSame ? nowFrom : one
+    selected.value = areSame ? nowTo : one
   }
   const { rows, problem, again, isComplete, more } = useHistory(page, tab, path, words.value, follow)
   const dropAt = useSignal<number | undefined>(undefined)
@@ -247,16 +252,16 @@ function Search({ words, found, leave }: SearchProps) {
 
 /**
  * The index of a row's commit after the rows were loaded again, also where it was made again with the same subject (as
- * by a reordering); that of the row itself if the commit is gone.
+ * by a reordering); undefined if the commit is gone.
  */
-function placeAfter(before: readonly CommitRow[], after: readonly CommitRow[], index: number): number {
+function placeAfter(before: readonly CommitRow[], after: readonly CommitRow[], index: number): number | undefined {
   const row = before[index]
   const timeOf = ({ authored, committed }: CommitRow) => authored ?? committed
   const isAgain = (other: CommitRow) =>
     row !== undefined && other.subject === row.subject && timeOf(other) === timeOf(row)
   const exact = after.findIndex(({ oid }) => oid === row?.oid)
   const place = exact === -1 ? after.findIndex(isAgain) : exact
-  return place === -1 ? Math.max(0, Math.min(index, after.length - 1)) : place
+  return place === -1 ? undefined : place
 }
 
 type RowsChange = (before: readonly CommitRow[], after: readonly CommitRow[]) => void

@@ -133,6 +133,21 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await confirm('Drop', 'Begin')
   })
 
+  test('after a squash with another subject, and after a drop, no commit is selected that was not', async () => {
+    const selected = () => list().getByRole('option', { selected: true }).locator('.subject').allInnerTexts()
+    await open()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Shift+ArrowDown')
+    await page.keyboard.press('s')
+    await message().fill('Add both')
+    await confirm('Squash', 'Add four', 'Add both', 'Add one', 'Begin')
+    await until(async () => (await selected()).join() === 'Add both')
+    await page.keyboard.press('Shift+ArrowDown')
+    await page.keyboard.press('Delete')
+    await confirm('Drop', 'Add four', 'Begin')
+    await until(async () => (await selected()).join() === 'Begin')
+  })
+
   test('several commits are cherry-picked onto another branch in their order, with one preview and one undo', async () => {
     await desk.git('branch', 'release', 'main~4')
     await open()
