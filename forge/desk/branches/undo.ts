@@ -24,6 +24,9 @@ const isHeld = ({ ref }: { ref: RefName }): boolean => !ref.startsWith(DRAFTS) &
 /** At most this many tries while another desk writes drafts. */
 const MAX_TRIES = 10
 
+/** Among this many of the newest operations, the one that moved a branch last is looked for. */
+const RECENT_OPERATIONS = 200
+
 /**
  * Undoes an operation, or redoes one that was undone: all its refs move, or none if one has moved since. This is an
  * operation itself.
@@ -87,11 +90,19 @@ async function whatStays(
 
 /** Throws if a branch is not where the operation left it. Drafts may have changed: they are merged. */
 async function verifyUnmoved(branches: OpenBranches, all: Operation['refs']): Promise<void> {
+  const { objects, operations } = branches.room
   const refs = all.filter(isHeld)
-  const infos = await Promise.all(refs.map(({ ref }) => branches.room.objects.info(ref)))
-  const moved = refs.filter(({ after }, at) => infos[at]?.oid !== after).map(({ ref }) => ref)
+  const infos = await Promise.all(refs.map(({ ref }) => objects.info(ref)))
+  const moved = refs.flatMap(({ ref, after }, at) => (infos[at]?.oid === after ? [] : [{ ref, now: infos[at]?.oid }]))
   if (moved.length === 0) return
-  throw new Failure(`${whatMoved(moved)}: nothing was undone. Undo what came later first.`)
+  const words = whatMoved(moved.map(({ ref }) => ref))
+  const recent = await operations.list(0, RECENT_OPERATIONS)
+  const lastOf = (name: RefName) => recent.flatMap(({ refs }) => refs).find(({ ref }) => ref === name)
+  const isByDesk = moved.every(({ ref, now }) => lastOf(ref)?.after === now)
+  const next = isByDesk
+    ? 'Undo what came later first.'
+    : 'What came later was done outside of the desk: take it back there first.'
+  throw new Failure(`${words}: nothing was undone. ${next}`)
 }
 
 /**

@@ -91,8 +91,9 @@ export async function planRewrite(
     return { ...shared, is: 'conflicts', words: where, stop }
   }
   if (rewrite.dropped > 0) return { ...shared, is: 'drops', words: `drops ${many(rewrite.dropped, 'commit')}` }
-  // A split makes two commits of one.
-  const count = rewriting.do === 'split' ? made - 1 : made
+  // Counted are the old commits: a squash makes one of several, a split two of one.
+  const old = rewrite.items.flatMap(({ commits }, at) => (outcomes[at] === 'kept' ? [] : commits))
+  const count = new Set(old).size
   return { ...shared, is: 'clean', words: `rewrites ${many(count, 'commit')}` }
 }
 

@@ -136,9 +136,13 @@ test('an operation whose ref has moved since is not undone, and the ref is named
   await addFile(desk.work, 'main', 'one.txt')
   const [first] = await ask(desk.work, 'operations', { from: 0, count: 1 })
   await addFile(desk.work, 'main', 'two.txt')
-  expect(await refusedBy(desk.work.undo(first?.id))).toThrow('main has moved since')
+  expect(await refusedBy(desk.work.undo(first?.id))).toThrow(
+    'main has moved since: nothing was undone. Undo what came later first.',
+  )
   const tip = await commit(desk.path, 'main', { x: 'x' })
-  expect(await refusedBy(desk.work.undo())).toThrow('main has moved since')
+  expect(await refusedBy(desk.work.undo())).toThrow(
+    'main has moved since: nothing was undone. What came later was done outside of the desk: take it back there first.',
+  )
   expect(await desk.git('rev-parse', 'main')).toBe(tip)
 })
 

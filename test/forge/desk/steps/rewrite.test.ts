@@ -56,7 +56,9 @@ test('commits are squashed into the oldest of them, with both messages or its ow
       desk,
       `${pick(ids, 'first', 'a', 'b')}\n${isFixup ? 'fixup' : 'squash'} ${ids.e}\n${pick(ids, 'c', 'd')}`,
     )
-    const { message } = await ask(desk.work, 'preview', rewrite({ do: 'squash', commits, isFixup }))
+    const { message, words } = await ask(desk.work, 'preview', rewrite({ do: 'squash', commits, isFixup }))
+    // The old commits: b and e become one, c and d are made again.
+    expect(words).toBe('rewrites 4 commits')
     expect(message).toBe(isFixup ? undefined : 'Change b\n\nWhy b.\n\nChange e\n\nWhy e.\n')
     const done = await ask(desk.work, 'do', rewrite({ do: 'squash', commits, isFixup }))
     expect(done.words).toBe('Squashed 2 commits in main.')
