@@ -210,6 +210,7 @@ export class Desk implements AsyncDisposable {
     const isOfRefs = (news.say === 'branch' && !isOfDrafts) || news.say === 'saved' || news.say === 'repository'
     // The graph is told before the news is sent, since windows ask as soon as they receive it.
     if (isOfRefs) this.#graph.touch()
+    if (news.say === 'renamed') for (const window of this.#windows) window.branchRenamed(news)
     if (news.say === 'renamed file') for (const window of this.#windows) window.renamed(news)
     this.#opened?.languages.hear(news)
     this.#tell(news)

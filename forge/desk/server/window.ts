@@ -35,6 +35,12 @@ export class Window {
     readonly answer: (name: QuestionName, fields: unknown, window: Window) => Promise<unknown>,
   ) {}
 
+  /** Follows the rename of a branch: its open files stay open. */
+  branchRenamed({ branch, to }: { branch: string; to: string }): void {
+    for (const file of this.shown)
+      if (file.at.kind === 'branch' && file.at.branch === branch) file.at = { kind: 'branch', branch: to }
+  }
+
   /** Follows the rename of a file or folder: open files stay open. */
   renamed(renamed: { branch: string; from: string; to: string }): void {
     for (const file of this.shown)

@@ -132,7 +132,7 @@ export interface Unsent {
 }
 
 export class OpenFile {
-  readonly at: At
+  #at: At
   #path: string
   /** The server's answer; its text is that of the moment of opening. */
   readonly file = signal<File | undefined>(undefined)
@@ -243,12 +243,22 @@ export class OpenFile {
     this.#firstCursor = position.cursor
     this.#connection = connection
     this.#choices = choices
-    this.at = at
+    this.#at = at
     this.#path = path
+  }
+
+  get at(): At {
+    return this.#at
   }
 
   get path(): string {
     return this.#path
+  }
+
+  /** Follows the rename of the branch. After a break nothing is sent before the file is loaded. */
+  moveToBranch(branch: string): void {
+    this.#at = { kind: 'branch', branch }
+    if (!this.isFromBeforeBreak) this.sendAgain()
   }
 
   /** Follows a rename. `isAfterBreak`: the connection broke, so nothing is sent before the file is loaded. */
@@ -1059,7 +1069,8 @@ export class OpenFile {
   }
 
   async #push(): Promise<void> {
-    if (this.at.kind === 'commit' || !this.state || this.#isClosed || this.#isAdopting) return
+    const { at, path } = this
+    if (at.kind === 'commit' || !this.state || this.#isClosed || this.#isAdopting) return
     const pending = sendableUpdates(this.state)
     if (pending.length === 0) {
       this.#isOneByOne = false
@@ -1070,12 +1081,11 @@ export class OpenFile {
     const version = getSyncedVersion(this.state)
     const isWaiting = this.#isSending || this.#isRefused || this.isFromBeforeBreak || version < this.#awaited
     if (isWaiting || !this.#connection.isUp.peek()) return
-    const { path } = this
     const edits = this.#isOneByOne ? pending.slice(0, 1) : fitting(pending)
     this.#isSending = true
     try {
       const { accepted, refused } = await this.#connection.ask('edit', {
-        branch: this.at.branch,
+        branch: at.branch,
         path,
         version,
         edits: edits.map(({ clientID, changes }) => ({ client: clientID, changes: changes.toJSON() })),
@@ -1091,7 +1101,7 @@ export class OpenFile {
     } catch (error) {
       this.#isSending = false
       // Not reported: after a break the file is loaded on reconnecting, and after a rename the edits are sent again.
-      const isUnderOldName = path !== this.path
+      const isUnderOldName = path !== this.path || at !== this.at
       if (!(error instanceof Disconnected || isUnderOldName)) this.#refused((error as Error).message)
     }
     this.#push()

@@ -65,13 +65,32 @@ export class OpenFiles {
     this.#sayChanged()
   }
 
+  /**
+   * Follows the rename of a branch: its open files go on with what was typed, sent or not. A file that is open under
+   * the new name, too, is closed under the old one when its text is sent.
+   */
+  renameBranch(from: string, to: string): void {
+    for (const file of this.of(from)) {
+      const [key, other] = [keyOf(file.at, file.path), keyOf({ kind: 'branch', branch: to }, file.path)]
+      if (this.#files.has(other)) {
+        void this.close(file.at, file.path)
+        continue
+      }
+      this.#files.delete(key)
+      this.#files.set(other, file)
+      if (this.#unwanted.delete(key)) this.#unwanted.add(other)
+      file.moveToBranch(to)
+    }
+    this.#sayChanged()
+  }
+
   async close(at: At, path: string): Promise<void> {
     const file = this.#files.get(keyOf(at, path))
     if (!file) return
     this.#unwanted.add(keyOf(at, path))
     await file.sent()
-    // The file may have been renamed meanwhile.
-    const key = keyOf(at, file.path)
+    // The file, or its branch, may have been renamed meanwhile.
+    const key = keyOf(file.at, file.path)
     if (!this.#unwanted.delete(key)) return
     file.close()
     this.#files.delete(key)

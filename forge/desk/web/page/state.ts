@@ -768,6 +768,7 @@ export class Page {
     moveTexts(placeIn(folder, before), placeIn(folder, now))
     this.#followBase(from, to)
     this.#renameInNotices(from, to)
+    this.files.renameBranch(from, to)
     const tabs = this.tabs.peek()
     const index = tabs.findIndex(tab => tab.at.kind === 'branch' && tab.at.branch === from)
     const old = tabs[index]
@@ -779,9 +780,6 @@ export class Page {
     tab.followedTo = old.followedTo
     tab.merging.takeFrom(old.merging)
     tab.recentlyClosed.value = old.recentlyClosed.peek()
-    for (const pane of old.panes.peek()) {
-      if (pane.kind === 'file') this.files.close(old.at, pane.path)
-    }
     this.tabs.value = tabs.with(index, tab)
   }
 

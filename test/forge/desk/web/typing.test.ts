@@ -135,6 +135,33 @@ describe.skipIf(!hasBrowser)('typing', () => {
     expect(await inEditor()).toBe(`one two three ${REST}`)
   })
 
+  test('is sent once in a branch that a terminal renames before the desk has all of it, and then deletes', async () => {
+    await showBranch(page, 'retry-jitter')
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+Home')
+    const release = desk.proxy.hold('edit')
+    await page.keyboard.type('one ')
+    // By the reflog, a rename is told from a deletion.
+    await desk.git('config', 'core.logAllRefUpdates', 'true')
+    await desk.git('branch', '--move', 'retry-jitter', 'jitter')
+    const branches = page.getByRole('tablist', { name: 'Branches' })
+    await branches.getByRole('tab', { name: /^jitter/, selected: true }).waitFor()
+    await page.keyboard.type('two ')
+    release()
+    await page.keyboard.type('three ')
+    const isText = (text: string) => desk.isText('jitter', 'README.md', text)
+    await isText(`one two three ${REST}`)
+    await desk.git('branch', '--delete', '--force', 'jitter')
+    await page.getByRole('button', { name: 'Restore branch' }).waitFor()
+    await page.keyboard.type('four ')
+    await isText(`one two three four ${REST}`)
+    expect(await inEditor()).toBe(`one two three four ${REST}`)
+    // The undo of the editor goes back to before the rename.
+    for (let undo = 0; undo < 4; undo++) await page.keyboard.press('Control+z')
+    await isText(REST)
+  })
+
   test('of two windows ends as the same text in both', async () => {
     const other = await openPage(browser.context, desk)
     await other.getByRole('treeitem', { name: 'README.md' }).click()
