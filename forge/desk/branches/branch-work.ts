@@ -8,7 +8,6 @@
  */
 
 import { Failure } from '../../../core/failure.ts'
-import { isAncestor } from '../../../core/git/commits.ts'
 import { endsInConflict, marksLeft, withSide } from '../../../core/git/conflict-marks.ts'
 import { changedFiles } from '../../../core/git/diffs.ts'
 import type { Maintenance } from '../../../core/git/maintenance.ts'
@@ -24,7 +23,7 @@ import type { News } from '../contract/news.ts'
 import type { Filters } from '../reading/filters.ts'
 import { draftsRef, mergingRef } from '../refs.ts'
 import { BranchLock } from './branch-lock.ts'
-import { cameIn, headRef, MAX_NAMED_AUTHORS } from './branches.ts'
+import { cameIn, headRef } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
 import type { Taken } from './documents.ts'
 import { mergeDrafts } from './draft-merges.ts'
@@ -732,18 +731,15 @@ export class BranchWork {
     await this.#show(merged)
   }
 
-  /** How other programs moved the branch under its drafts, up to now. The saves in between are not counted. */
-  async #movedTo(tip: Oid): Promise<Moved> {
-    const { repository } = this.room.objects
+  /**
+   * How other programs have moved the branch under its drafts since it was last changed on the desk, so that no own
+   * save is between the two commits; undefined if it is back where it was.
+   */
+  async #movedTo(tip: Oid): Promise<Moved | undefined> {
     const { moved, tip: before = tip } = this
-    if (!moved) return { from: before, to: tip, ...(await cameIn(repository, before, tip)) }
-    const { commits, by } = await cameIn(repository, before, tip)
-    // Not a fast-forward: the branch may no longer have the commits counted before. Count again from the commit at
-    // which the branch was before its first move.
-    if (!(await isAncestor(repository, before, tip)))
-      return { from: moved.from, to: tip, ...(await cameIn(repository, moved.from, tip)) }
-    const names = [...new Set([...by, ...moved.by])].slice(0, MAX_NAMED_AUTHORS)
-    return { from: moved.from, to: tip, commits: moved.commits + commits, by: names }
+    const from = moved?.to === before ? moved.from : before
+    if (from === tip) return undefined
+    return { from, to: tip, ...(await cameIn(this.room.objects.repository, from, tip)) }
   }
 
   /**
