@@ -40,6 +40,7 @@ import {
   type NewDrafts,
   noDrafts,
   readDrafts,
+  withSettled,
   written,
 } from './drafts.ts'
 import type { MovedBranches } from './moved-branches.ts'
@@ -444,21 +445,6 @@ export class BranchWork {
     return { ...clash, draft, bytes: own, working: { ...working, oid, bytes, left } }
   }
 
-  /** Turns files without open conflicts into ordinary drafts. */
-  async #takeSettled(): Promise<void> {
-    const files = new Map(this.#drafts.files)
-    const clashes = new Map(this.#drafts.clashes)
-    for (const [path, clash] of this.#drafts.clashes) {
-      if (isOpen(clash) || !clash.working) continue
-      const { oid, bytes } = clash.working
-      const saved = await entryInTip(this.room.objects, this.tip, path)
-      clashes.delete(path)
-      if (saved?.oid === oid && saved.mode === clash.mode) files.delete(path)
-      else files.set(path, { mode: clash.mode, oid, ...(bytes && { bytes }) })
-    }
-    if (clashes.size < this.#drafts.clashes.size) this.#drafts = { ...this.#drafts, files, clashes }
-  }
-
   async #collect(): Promise<void> {
     const { objects } = this.room
     const typed = [...this.#files.typed].map(async path => {
@@ -614,7 +600,7 @@ export class BranchWork {
       this.#verifyThere()
       return await this.#again(async () => {
         if (!isMerging) this.verifyNotMerging()
-        await this.#takeSettled()
+        this.#drafts = await withSettled(this.room.objects, this.#drafts)
         return await task(this.#held, signature)
       })
     })

@@ -94,7 +94,13 @@ test('if both sides changed the same lines, both are kept until the conflict is 
   expect(await conflictsIn(work, 'main')).toMatchObject([clash])
   await settleIn(work, 'main', 'a.ts', LINES.replace('two', 'MINE and THEIRS'))
   expect(await conflictsIn(work, 'main')).toEqual([])
+  const message = async () => (await ask(work, 'message', { branch: 'main', paths: 'all' })).message
+  expect(await message()).toBe('edit: a.ts')
+  await settleIn(work, 'main', 'a.ts', theirs)
+  expect(await message()).toBe('')
+  await settleIn(work, 'main', 'a.ts', LINES.replace('two', 'MINE and THEIRS'))
   await ask(work, 'save', { branch: 'main', paths: 'all' })
+  expect(await desk.git('log', '-1', '--format=%s', 'main')).toBe('edit: a.ts')
   expect(await desk.git('show', 'main:a.ts')).toBe(LINES.replace('two', 'MINE and THEIRS').trimEnd())
 })
 

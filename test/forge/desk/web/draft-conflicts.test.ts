@@ -81,9 +81,11 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await page.keyboard.press('2')
     await page.getByRole('heading', { name: 'Resolved' }).waitFor()
     await picture(page, 'drafts-settled')
-    // The other window has the file with the resolution.
+    // The other window has the file with the resolution, and the message of its save.
     await openFile(other, 'main', 'a.txt')
     await other.locator('.cm-line').getByText('MY TWO').waitFor()
+    const message = other.getByRole('textbox', { name: 'Commit message' })
+    await until(async () => (await message.inputValue()) === 'edit: a.txt')
     await other.close()
     await page.getByRole('textbox', { name: 'Editor' }).click()
     await page.keyboard.press('Control+s')
