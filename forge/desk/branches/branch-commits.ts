@@ -21,6 +21,7 @@ import {
   noDrafts,
   verifyNoClash,
   withoutFiles,
+  withSettled,
 } from './drafts.ts'
 import { type CommitSignature, makeCommit, messageFor, type SaveStep } from './save.ts'
 
@@ -35,7 +36,7 @@ export async function save(work: BranchWork, selection: Selection, message?: str
     await work.room.filters.verifyContents(work.tip, new Map(written.map(path => [path, work.drafts.files.get(path)])))
     const changes = asChanges(new Map(paths.map(path => [path, work.drafts.files.get(path)])))
     const after = withoutFiles(work.drafts, paths)
-    const steps = await stepsOf(work, paths)
+    const steps = await stepsOf(work.room.objects, work.drafts, paths)
     const words = `save ${namesOf(withoutOrigins(work.drafts, paths))} to ${visiblePath(work.name)}`
     const commit = { kind: 'save', words, message: message?.trim() || messageFor(steps), changes, after }
     return paths.length === 0 ? undefined : await commitTo(held, commit, signature)
@@ -66,11 +67,14 @@ async function withNewContent({ room: { objects }, tip, drafts }: BranchWork, pa
   return (await Promise.all(all)).flat()
 }
 
-/** The message that a save would have. */
+/** The message that a save would have; '' if it would change nothing. */
 export async function messageForSave(work: BranchWork, selection: Selection): Promise<string> {
   return await work.brieflyLocked(async held => {
     await held.collect()
-    return messageFor(await stepsOf(work, selected(work.drafts, selection)))
+    const { objects } = work.room
+    const drafts = await withSettled(objects, work.drafts)
+    const steps = await stepsOf(objects, drafts, selected(drafts, selection))
+    return steps.length === 0 ? '' : messageFor(steps)
   })
 }
 
@@ -102,13 +106,13 @@ function selected(drafts: Drafts, selection: Selection): Path[] {
 }
 
 /** The changes that a save of these drafts makes. A renamed file is one change, and so is a renamed folder. */
-export async function stepsOf({ tip, drafts, room }: BranchWork, paths: readonly Path[]): Promise<SaveStep[]> {
+export async function stepsOf(objects: Objects, drafts: Drafts, paths: readonly Path[]): Promise<SaveStep[]> {
   const chosen = new Set(paths)
   const origins = new Map([...originsIn(drafts)].filter(([path, from]) => chosen.has(path) && chosen.has(from)))
   const old = new Set(origins.values())
   const renames = new Set([...renamesFor(drafts, origins).values()].map(({ from, to }) => `${from}\0${to}`))
   const others = paths.filter(path => !origins.has(path) && !old.has(path))
-  const before = await Promise.all(others.map(path => entryInTip(room.objects, tip, path)))
+  const before = await Promise.all(others.map(path => entryInTip(objects, drafts.tip, path)))
   const steps = others.map((path, at): SaveStep => {
     if (!drafts.files.get(path)) return { path, does: 'delete' }
     return { path, does: before[at] ? 'edit' : 'add' }

@@ -8,7 +8,6 @@
  */
 
 import { Failure } from '../../../core/failure.ts'
-import { isAncestor } from '../../../core/git/commits.ts'
 import { endsInConflict, marksLeft, withSide } from '../../../core/git/conflict-marks.ts'
 import { changedFiles } from '../../../core/git/diffs.ts'
 import type { Maintenance } from '../../../core/git/maintenance.ts'
@@ -24,7 +23,7 @@ import type { News } from '../contract/news.ts'
 import type { Filters } from '../reading/filters.ts'
 import { draftsRef, mergingRef } from '../refs.ts'
 import { BranchLock } from './branch-lock.ts'
-import { cameIn, headRef, MAX_NAMED_AUTHORS } from './branches.ts'
+import { cameIn, headRef } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
 import type { Taken } from './documents.ts'
 import { mergeDrafts } from './draft-merges.ts'
@@ -41,6 +40,7 @@ import {
   type NewDrafts,
   noDrafts,
   readDrafts,
+  withSettled,
   written,
 } from './drafts.ts'
 import type { MovedBranches } from './moved-branches.ts'
@@ -445,21 +445,6 @@ export class BranchWork {
     return { ...clash, draft, bytes: own, working: { ...working, oid, bytes, left } }
   }
 
-  /** Turns files without open conflicts into ordinary drafts. */
-  async #takeSettled(): Promise<void> {
-    const files = new Map(this.#drafts.files)
-    const clashes = new Map(this.#drafts.clashes)
-    for (const [path, clash] of this.#drafts.clashes) {
-      if (isOpen(clash) || !clash.working) continue
-      const { oid, bytes } = clash.working
-      const saved = await entryInTip(this.room.objects, this.tip, path)
-      clashes.delete(path)
-      if (saved?.oid === oid && saved.mode === clash.mode) files.delete(path)
-      else files.set(path, { mode: clash.mode, oid, ...(bytes && { bytes }) })
-    }
-    if (clashes.size < this.#drafts.clashes.size) this.#drafts = { ...this.#drafts, files, clashes }
-  }
-
   async #collect(): Promise<void> {
     const { objects } = this.room
     const typed = [...this.#files.typed].map(async path => {
@@ -615,7 +600,7 @@ export class BranchWork {
       this.#verifyThere()
       return await this.#again(async () => {
         if (!isMerging) this.verifyNotMerging()
-        await this.#takeSettled()
+        this.#drafts = await withSettled(this.room.objects, this.#drafts)
         return await task(this.#held, signature)
       })
     })
@@ -732,18 +717,15 @@ export class BranchWork {
     await this.#show(merged)
   }
 
-  /** How other programs moved the branch under its drafts, up to now. The saves in between are not counted. */
-  async #movedTo(tip: Oid): Promise<Moved> {
-    const { repository } = this.room.objects
+  /**
+   * How other programs have moved the branch under its drafts since it was last changed on the desk, so that no own
+   * save is between the two commits; undefined if it is back where it was.
+   */
+  async #movedTo(tip: Oid): Promise<Moved | undefined> {
     const { moved, tip: before = tip } = this
-    if (!moved) return { from: before, to: tip, ...(await cameIn(repository, before, tip)) }
-    const { commits, by } = await cameIn(repository, before, tip)
-    // Not a fast-forward: the branch may no longer have the commits counted before. Count again from the commit at
-    // which the branch was before its first move.
-    if (!(await isAncestor(repository, before, tip)))
-      return { from: moved.from, to: tip, ...(await cameIn(repository, moved.from, tip)) }
-    const names = [...new Set([...by, ...moved.by])].slice(0, MAX_NAMED_AUTHORS)
-    return { from: moved.from, to: tip, commits: moved.commits + commits, by: names }
+    const from = moved?.to === before ? moved.from : before
+    if (from === tip) return undefined
+    return { from, to: tip, ...(await cameIn(this.room.objects.repository, from, tip)) }
   }
 
   /**

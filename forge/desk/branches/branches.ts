@@ -61,7 +61,7 @@ export async function tipsBelowEach(repository: Repository, prefixes: readonly s
 /** At most this many commits that came into a branch are counted. */
 const MAX_COUNTED_COMMITS = 1000
 /** At most this many authors are named. */
-export const MAX_NAMED_AUTHORS = 3
+const MAX_NAMED_AUTHORS = 3
 
 /** The number of commits that `to` has and `from` lacks, and their authors. */
 export async function cameIn(repository: Repository, from: Oid, to: Oid): Promise<{ commits: number; by: string[] }> {

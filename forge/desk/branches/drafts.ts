@@ -140,6 +140,24 @@ export function verifyNoClash(drafts: Drafts, paths: Iterable<Path>): void {
   }
 }
 
+/**
+ * The drafts as a save takes them: files whose conflicts are all resolved are ordinary drafts, or none if they are as
+ * in the last commit.
+ */
+export async function withSettled(objects: Objects, drafts: Drafts): Promise<Drafts> {
+  const files = new Map(drafts.files)
+  const clashes = new Map(drafts.clashes)
+  for (const [path, clash] of drafts.clashes) {
+    if (isOpen(clash) || !clash.working) continue
+    const { oid, bytes } = clash.working
+    const saved = await entryInTip(objects, drafts.tip, path)
+    clashes.delete(path)
+    if (saved?.oid === oid && saved.mode === clash.mode) files.delete(path)
+    else files.set(path, { mode: clash.mode, oid, ...(bytes && { bytes }) })
+  }
+  return clashes.size < drafts.clashes.size ? { ...drafts, files, clashes } : drafts
+}
+
 // --- Several files ---
 
 /** The drafts at a path and below it. */

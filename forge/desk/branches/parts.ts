@@ -87,7 +87,7 @@ export async function saveParts(work: BranchWork, parts: readonly Part[], messag
       const draft = left.get(path)
       if (left.has(path) && draft?.oid === file?.oid && draft?.mode === file?.mode) left.delete(path)
     }
-    const steps = await stepsOf(work, paths)
+    const steps = await stepsOf(work.room.objects, work.drafts, paths)
     const name = visiblePath(work.name)
     const count = many(withoutOrigins(work.drafts, paths).length, 'file')
     const commit = {

@@ -3,7 +3,10 @@ import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { At, Branch, Count, Oid, Part, Path, Paths, RefName } from './values.ts'
 
-/** How another program moved a branch that has drafts: the number of new commits and their authors. */
+/**
+ * How other programs moved a branch that has drafts: from which commit to which, the number of new commits and their
+ * authors. None of these commits was made by a save on the desk.
+ */
 export const Moved = v.object({ from: Oid, to: Oid, commits: Count, by: v.array(v.string()) })
 export type Moved = v.InferOutput<typeof Moved>
 

@@ -94,7 +94,13 @@ test('if both sides changed the same lines, both are kept until the conflict is 
   expect(await conflictsIn(work, 'main')).toMatchObject([clash])
   await settleIn(work, 'main', 'a.ts', LINES.replace('two', 'MINE and THEIRS'))
   expect(await conflictsIn(work, 'main')).toEqual([])
+  const message = async () => (await ask(work, 'message', { branch: 'main', paths: 'all' })).message
+  expect(await message()).toBe('edit: a.ts')
+  await settleIn(work, 'main', 'a.ts', theirs)
+  expect(await message()).toBe('')
+  await settleIn(work, 'main', 'a.ts', LINES.replace('two', 'MINE and THEIRS'))
   await ask(work, 'save', { branch: 'main', paths: 'all' })
+  expect(await desk.git('log', '-1', '--format=%s', 'main')).toBe('edit: a.ts')
   expect(await desk.git('show', 'main:a.ts')).toBe(LINES.replace('two', 'MINE and THEIRS').trimEnd())
 })
 
@@ -413,15 +419,22 @@ test('an open file that was renamed outside stays open under its new name, with 
   expect(await desk.git('show', '--format=', '--numstat', 'main')).toBe('1\t0\tlib/new.ts')
 })
 
-test('an own save between two commits from outside is not counted as one from outside', async () => {
+test('what came from outside has no own save in it: after one, it is counted anew', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': LINES, 'b.ts': 'b\n' }, bare: true })
+  const moved = async () => (await desk.work.describeBranches())[0]?.moved
   await (await edit(desk.work, 'main', 'a.ts')).type('kept\n')
   await (await edit(desk.work, 'main', 'b.ts')).type('saved\n')
-  await commit(desk.path, 'main', { 'c.ts': 'c\n' })
+  const begun = await desk.git('rev-parse', 'main')
+  const first = await commit(desk.path, 'main', { 'c.ts': 'c\n' })
   await desk.work.look()
-  await ask(desk.work, 'save', { branch: 'main', paths: ['b.ts'] })
-  const newest = await commit(desk.path, 'main', { 'd.ts': 'd\n' })
+  const { commit: saved = '' } = await ask(desk.work, 'save', { branch: 'main', paths: ['b.ts'] })
+  expect(await moved()).toMatchObject({ from: begun, to: first, commits: 1 })
+  await commit(desk.path, 'main', { 'd.ts': 'd\n' })
   await desk.work.look()
-  const [main] = await desk.work.describeBranches()
-  expect(main?.moved).toMatchObject({ to: newest, commits: 2, by: ['Una Upstream'] })
+  const newest = await commit(desk.path, 'main', { 'e.ts': 'e\n' })
+  await desk.work.look()
+  expect(await moved()).toEqual({ from: saved, to: newest, commits: 2, by: ['Una Upstream'] })
+  await desk.git('update-ref', 'refs/heads/main', saved)
+  await desk.work.look()
+  expect(await moved()).toBeUndefined()
 })

@@ -11,6 +11,7 @@ import {
   findClusterBreak,
   Prec,
   type Range,
+  type SelectionRange,
   StateField,
   type Text,
   type Transaction,
@@ -117,7 +118,7 @@ const shown = StateField.define<Shown | undefined>({
     const marked = saved && value.settings.isSaved ? (saved.value as Text).toString() : value.marked
     const { newDoc, newSelection } = transaction
     if (!transaction.docChanged && marked === value.marked) {
-      const place = placeInOurs(newDoc, newSelection, value.open)
+      const place = placeInOurs(newDoc, newSelection.main, value.open)
       if (place?.at === value.place?.at) return value
       return { ...value, place, decorations: decorationsFor(value.settings, value, newDoc, place) }
     }
@@ -136,9 +137,15 @@ export function conflictsOf(state: EditorState): ConflictsOfFile {
   return state.field(shown, false) ?? NONE
 }
 
+/** The offset of the shown cursor: in an open conflict, it is shown in our side. */
+export function shownCursor(state: EditorState): number {
+  const { main } = state.selection
+  return placeInOurs(state.doc, main, conflictsOf(state).open)?.at ?? main.head
+}
+
 /**
- * Converts a line number of the editor to one of our side of the file: in an open conflict above it, only our lines
- * count. Lines inside a conflict have the number of its first line.
+ * Converts a line number of the editor to one of our side of the file: of an open conflict, only our lines count. Its
+ * other lines have the number of its first line.
  */
 export function lineInFile(state: EditorState, line: number): number {
   const { doc } = state
@@ -146,8 +153,11 @@ export function lineInFile(state: EditorState, line: number): number {
   for (const { region } of conflictsOf(state).open) {
     const [first, last] = [doc.lineAt(region.from).number, doc.lineAt(region.to).number]
     if (line < first) break
-    if (line <= last) return first - hidden
-    hidden += last - first + 1 - linesIn(region.ours)
+    const ours = linesIn(region.ours)
+    // Our lines follow the first marker.
+    const isOurs = line > first && line <= first + ours
+    if (line <= last) return (isOurs ? line - 1 : first) - hidden
+    hidden += last - first + 1 - ours
   }
   return line - hidden
 }
@@ -208,7 +218,7 @@ function show(
 ): Shown {
   const found = read(settings, marked, doc.toString(), before)
   const lastOpen = new Map([...before, ...found.open.map(({ number, region }) => [number, region] as const)])
-  const place = placeInOurs(doc, selection, found.open)
+  const place = placeInOurs(doc, selection.main, found.open)
   return { ...found, settings, marked, lastOpen, place, decorations: decorationsFor(settings, found, doc, place) }
 }
 
@@ -302,7 +312,12 @@ function insertInOurs(view: EditorView, text: string): boolean {
   if (!place) return false
   const { at, region } = place
   const changes = { from: at, insert: region.ours === '' ? `${text}\n` : text }
-  view.dispatch({ changes, selection: { anchor: at + text.length }, userEvent: TYPED_IN_OURS })
+  view.dispatch({
+    changes,
+    selection: { anchor: at + text.length },
+    userEvent: TYPED_IN_OURS,
+    scrollIntoView: true,
+  })
   return true
 }
 
@@ -317,19 +332,20 @@ function deleteInOurs(view: EditorView): boolean {
     changes: { from: before, to: at },
     selection: { anchor: before },
     userEvent: TYPED_IN_OURS,
+    scrollIntoView: true,
   })
   return true
 }
 
 const cursorInOurs = ({ state }: EditorView) => (state.readOnly ? undefined : state.field(shown, false)?.place)
 
-function placeInOurs(doc: Text, { main }: EditorSelection, open: OpenConflict[]): PlaceInOurs | undefined {
-  const inside = open.find(({ region }) => main.head > region.from && main.head < region.to)
-  if (!main.empty || !inside) return undefined
+function placeInOurs(doc: Text, { head, empty }: SelectionRange, open: OpenConflict[]): PlaceInOurs | undefined {
+  const inside = open.find(({ region }) => head > region.from && head < region.to)
+  if (!empty || !inside) return undefined
   const { region } = inside
   const from = doc.lineAt(region.from).to + 1
   const to = Math.max(from, from + region.ours.length - 1)
-  return { region, from, to, at: Math.min(Math.max(main.head, from), to) }
+  return { region, from, to, at: Math.min(Math.max(head, from), to) }
 }
 
 // --- Actions ---
@@ -505,9 +521,13 @@ abstract class Block extends WidgetType {
     return true
   }
 
-  /** Gives the block's left edge, so that going to it does not scroll the text sideways. */
+  /**
+   * Gives the height of the cursor in our side, or of the block without one, and the block's left edge, so that going
+   * to it does not scroll the text sideways.
+   */
   override coordsAt(box: HTMLElement): Rect {
-    const { left, top, bottom } = box.getBoundingClientRect()
+    const { left } = box.getBoundingClientRect()
+    const { top, bottom } = (box.querySelector('.side-cursor') ?? box).getBoundingClientRect()
     return { left, right: left, top, bottom }
   }
 }

@@ -35,6 +35,7 @@ import { findPanel, openFind } from './find-panel.tsx'
 import { goToLine, keepFocus, selectLines } from './gutter-clicks.ts'
 import { commentKey, insertLineAbove } from './line-commands.ts'
 import { byteForm, refusedText } from './refused-text.ts'
+import { steadyInWindow } from './steady-cursor.ts'
 import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
 import { isStructureNew, structured } from './symbols.ts'
 import { typedOver } from './typed-over.ts'
@@ -170,6 +171,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
     highlightActiveLine(),
     selectionShown,
     columnsBeside,
+    steadyInWindow,
     highlightActiveLineGutter(),
     highlightSelectionMatches(),
     adjustable.history.of(history()),

@@ -49,7 +49,14 @@ import {
   setSaved,
 } from './change-marks.ts'
 import { commentTokensOf } from './comment-tokens.ts'
-import { type ConflictStart, type ConflictsOfFile, conflictsOf, lineInFile, moveToConflict } from './conflict-editor.ts'
+import {
+  type ConflictStart,
+  type ConflictsOfFile,
+  conflictsOf,
+  lineInFile,
+  moveToConflict,
+  shownCursor,
+} from './conflict-editor.ts'
 import { Adjustable, CLOSING, editorExtensions, NOT_CLOSING, NOT_WRAPPED, WORD_COMPLETION } from './editor.ts'
 import { indentationOf } from './indentation.ts'
 import {
@@ -62,6 +69,7 @@ import {
 } from './language-tools.ts'
 import type { LineEdit } from './line-edits.ts'
 import { byteForm, isAboutRefusedText, refuse, refusedTextOf } from './refused-text.ts'
+import { withSteadyCursor } from './steady-cursor.ts'
 import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
 import { type CodeSymbol, definitionAt, setStructure, symbolsAt, symbolsOf } from './symbols.ts'
 import { SyntaxSelection } from './syntax-selection.ts'
@@ -314,7 +322,7 @@ export class OpenFile {
     this.#isRefused = this.#isRefused && isHeld
     if (this.state && file.kind === 'text' && this.#isHeldBack('text', () => this.ask())) return
     if (file.kind !== 'text') this.state = undefined
-    else if (this.state) this.#compare(file, isAfterBreak)
+    else if (this.state) withSteadyCursor(this.#views, () => this.#compare(file, isAfterBreak))
     else this.#start(file)
     this.file.value = file
     this.#takeEarly()
@@ -343,11 +351,13 @@ export class OpenFile {
         return { clientID: client, changes: ChangeSet.fromJSON(changes) }
       })
       const isBehind = ({ clientID, changes }: Update) => clientID !== own && insertsBehindLastLine(changes)
-      if (!this.isUnsettled || !updates.some(isBehind)) this.#takeUpdates(updates)
-      else
-        for (const update of updates)
-          if (isBehind(update)) this.#takeBehindTyped(update.changes)
-          else this.#takeUpdates([update])
+      withSteadyCursor(isOthers ? this.#views : [], () => {
+        if (!this.isUnsettled || !updates.some(isBehind)) this.#takeUpdates(updates)
+        else
+          for (const update of updates)
+            if (isBehind(update)) this.#takeBehindTyped(update.changes)
+            else this.#takeUpdates([update])
+      })
     } catch {
       // The edits do not fit this text: the file is loaded again.
       this.ask()
@@ -498,6 +508,10 @@ export class OpenFile {
   lookAt(view: EditorView): void {
     this.#here = view
     this.#say()
+  }
+
+  get #views(): EditorView[] {
+    return [this.#view, this.#second].filter(view => view !== undefined)
   }
 
   /** Both views, while the file is in both halves of a split. */
@@ -727,7 +741,8 @@ export class OpenFile {
     if (!this.state || key === this.#more.key) return
     if (this.#isHeldBack('extension', () => this.extend(key, make))) return
     this.#more = { key, extension: make() }
-    this.#reconfigure(this.#adjustable.more.reconfigure(this.#more.extension))
+    const { more } = this.#adjustable
+    withSteadyCursor(this.#views, () => this.#reconfigure(more.reconfigure(this.#more.extension)))
     this.#say()
     this.#goToWantedConflict()
   }
@@ -1223,7 +1238,7 @@ export class OpenFile {
     const isDraft = isNewPath || isDifferent(this.state) || this.#hasOtherLineEnds
     this.isDraft.value = this.at.kind === 'branch' && isDraft
     const here = this.#hereState ?? this.state
-    const { head } = here.selection.main
+    const head = shownCursor(here)
     const line = here.doc.lineAt(head)
     this.#sayCursor(here, { line: lineInFile(here, line.number), column: head - line.from + 1 })
     this.#sayMixedLineEnds(here.doc)

@@ -101,6 +101,7 @@ export class ReviewState extends ServerValue<Change[]> {
   /** Loads the changes whenever the comparison changes. Returns a function that ends this. */
   watch(): () => void {
     return effect(() => {
+      this.#followMove()
       // The parts of the comparison are read here, so that the effect runs again when one of them changes.
       this.base
       this.kind.value
@@ -114,6 +115,14 @@ export class ReviewState extends ServerValue<Change[]> {
         void this.comments.refresh()
       })
     })
+  }
+
+  /** Shows what the notice about the branch says: it may have been moved again. */
+  #followMove(): void {
+    const shown = this.cameIn.peek()
+    const moved = this.#branch === undefined ? undefined : this.#page.branch(this.#branch)?.moved
+    if (!shown || !moved || (shown.from === moved.from && shown.to === moved.to)) return
+    this.cameIn.value = { from: moved.from, to: moved.to }
   }
 
   get #branch(): string | undefined {

@@ -3,6 +3,7 @@
  * conflicts are.
  */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Locator } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { builtPage } from '../../../support/built-page.ts'
 import { commit } from '../../../support/git.ts'
@@ -40,6 +41,7 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
   }
   const conflict = (page: RealPage, number: number) =>
     page.getByRole('region', { name: `Conflict ${number} of 2`, exact: true })
+  const boxOf = async (locator: Locator) => (await locator.boundingBox()) ?? { x: 0, y: 0, width: 0, height: 0 }
   const picture = async (page: RealPage, name: string) => {
     for (const colorScheme of PICTURES ? (['light', 'dark'] as const) : []) {
       await page.emulateMedia({ colorScheme })
@@ -79,9 +81,11 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await page.keyboard.press('2')
     await page.getByRole('heading', { name: 'Resolved' }).waitFor()
     await picture(page, 'drafts-settled')
-    // The other window has the file with the resolution.
+    // The other window has the file with the resolution, and the message of its save.
     await openFile(other, 'main', 'a.txt')
     await other.locator('.cm-line').getByText('MY TWO').waitFor()
+    const message = other.getByRole('textbox', { name: 'Commit message' })
+    await until(async () => (await message.inputValue()) === 'edit: a.txt')
     await other.close()
     await page.getByRole('textbox', { name: 'Editor' }).click()
     await page.keyboard.press('Control+s')
@@ -150,6 +154,54 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await page.getByRole('region', { name: 'Conflict 1 of 1, resolved' }).waitFor()
     await page.keyboard.press('Control+s')
     await until(async () => (await desk.show('main', 'end.txt')) === `first\n${typed}`)
+    await page.close()
+  })
+
+  test('appear around the line being typed, which stays in view at its height, also while typing goes on', async () => {
+    const numbered = (changed: string) =>
+      Array.from({ length: 120 }, (_, at) => (at === 39 ? changed : `line ${at + 1}`)).join('\n')
+    await desk.commit('main', { 'rows.txt': numbered('line 40') })
+    const page = await visit(browser.context, desk)
+    await openFile(page, 'main', 'rows.txt')
+    await page.keyboard.press('Control+Home')
+    for (let line = 1; line < 40; line++) await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('End')
+    for (let row = 1; row <= 8; row++) await page.keyboard.type(`\nrow ${row}`)
+    await until(async () => (await desk.show('refs/forge/drafts/main', 'rows.txt')).includes('row 8'))
+    const place = page.getByTitle(/: go to a line/)
+    expect(await place.textContent()).toContain('48:6')
+    const editor = page.getByRole('textbox', { name: 'Editor' })
+    // The line is the last one that is visible.
+    const scroller = page.locator('.cm-scroller')
+    const row = editor.locator('.cm-line').getByText('row 8', { exact: true })
+    await row.evaluate(it => it.scrollIntoView({ block: 'end' }))
+    const topOf = (it: Element) => it.getBoundingClientRect().top
+    const before = await row.evaluate(topOf)
+    await desk.commit('main', { 'rows.txt': numbered('THEIR 40\nTHEIR 41\nTHEIR 42') })
+    const block = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
+    await block.waitFor()
+    await page.getByText('main moved outside the desk').waitFor()
+    const cursor = block.locator('.side-cursor')
+    await cursor.waitFor()
+    // The rows of a conflict are a little lower than those of the text.
+    const moved = async () => Math.abs((await cursor.evaluate(topOf)) - before)
+    await until(async () => (await moved()) < 4)
+    expect(await place.textContent()).toContain('48:6')
+    await picture(page, 'typed-where-a-conflict-appears')
+    for (let next = 9; next <= 40; next++) {
+      await page.keyboard.type(`\nrow ${next}`)
+      await block.getByText(`row ${next}`, { exact: true }).waitFor()
+      const [{ y, height }, view] = await Promise.all([boxOf(cursor), boxOf(scroller)])
+      expect(y).toBeGreaterThanOrEqual(view.y)
+      expect(y + height).toBeLessThanOrEqual(view.y + view.height)
+    }
+    expect(await place.textContent()).toContain('80:7')
+    await page.keyboard.press('F8')
+    await until(() => block.evaluate(box => box === document.activeElement))
+    await page.keyboard.press('1')
+    await page.getByRole('region', { name: 'Conflict 1 of 1, resolved' }).waitFor()
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.show('main', 'rows.txt')).includes('row 40'))
     await page.close()
   })
 

@@ -251,4 +251,38 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await desk.isText('mine', 'README.md', text => text.includes('mine'))
     expect(await desk.textOf('main', 'README.md')).toBe('# Tern\n\nA queue.\n')
   })
+
+  test('of a branch that moved before and after a save counts and shows only what came from outside', async () => {
+    const short = async () => (await desk.tip('main')).slice(0, 8)
+    const by = (name: string) => ({ author: `${name} <${name.toLowerCase()}@example.com>` })
+    await desk.commit('main', { 'notes.md': 'Notes.\n' })
+    await page.getByRole('treeitem', { name: 'notes.md' }).waitFor()
+    for (const [path, words] of Object.entries({ 'README.md': 'saved ', 'notes.md': 'kept ' })) {
+      await page.getByRole('treeitem', { name: path }).click()
+      await page.getByRole('textbox', { name: 'Editor' }).click()
+      await page.keyboard.type(words)
+      await desk.isText('main', path, text => text.includes(words.trim()))
+    }
+    const before = await short()
+    await desk.commit('main', { 'first.ts': 'first\n' }, by('Jonas'))
+    const notice = (commits: string, from: string, to: string) =>
+      page.getByText(`main moved outside the desk: ${commits}, ${from} → ${to}`)
+    await notice('1 new commit by Jonas', before, await short()).waitFor()
+    await page.getByRole('tab', { name: 'README.md , draft' }).click()
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.git('show', 'main:README.md')).includes('saved'))
+    const saved = await short()
+    await desk.commit('main', { 'second.ts': 'second\n' }, by('Mira'))
+    await notice('1 new commit by Mira', saved, await short()).waitFor()
+    await page.getByRole('button', { name: 'Incoming changes' }).click()
+    const files = page.getByRole('navigation', { name: 'Changed files' })
+    await files.getByText('second.ts').waitFor()
+    // The shown changes follow what the notice says.
+    await desk.commit('main', { 'third.ts': 'third\n' }, by('Mira'))
+    await notice('2 new commits by Mira', saved, await short()).waitFor()
+    await files.getByText('third.ts').waitFor()
+    expect(await files.getByText('second.ts').count()).toBe(1)
+    expect(await files.getByText(/README|first/).count()).toBe(0)
+    expect(await desk.git('diff', '--name-only', saved, 'main')).toBe('second.ts\nthird.ts')
+  })
 })
