@@ -101,6 +101,7 @@ export function branchesToPick(page: Page): BranchInfo[] {
 /** A branch as a choice in a dialog that asks for one. */
 export const choiceOf = ({ name, session }: BranchInfo) => ({
   key: `refs/heads/${name}`,
+  kind: 'branch' as const,
   icon: session ? ('bot' as const) : ('sprout' as const),
   tone: session ? 'by-ai' : '',
   words: name,
