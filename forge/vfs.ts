@@ -88,15 +88,16 @@ async function listBelow(objects: Objects, treeish: string | undefined, folder: 
   return files.map(file => ({ ...file, path: `${folder}/${file.path}` }))
 }
 
-/** The files of a commit. */
+/** The files of a commit. `tree`: the tree to read, if it is not the commit's own. */
 export class CommitVfs implements Vfs {
   constructor(
     readonly objects: Objects,
     readonly commit: Oid,
+    readonly tree = commit,
   ) {}
 
   async readFile(path: Path): Promise<Buffer> {
-    return await readBlob(this.objects, path, await entryAt(this.objects, this.commit, path))
+    return await readBlob(this.objects, path, await entryAt(this.objects, this.tree, path))
   }
 
   async writeFile(path: Path): Promise<void> {
@@ -108,7 +109,7 @@ export class CommitVfs implements Vfs {
   }
 
   listFiles(folder: Path): Promise<FileEntry[]> {
-    return listBelow(this.objects, this.commit, folder)
+    return listBelow(this.objects, this.tree, folder)
   }
 
   async fileExists(path: Path): Promise<boolean> {
@@ -116,12 +117,12 @@ export class CommitVfs implements Vfs {
   }
 
   async entryAt(path: Path): Promise<Entry> {
-    const entry = await entryAt(this.objects, this.commit, path)
+    const entry = await entryAt(this.objects, this.tree, path)
     return isFile(entry) ? entry : undefined
   }
 
   async writeTree(): Promise<Oid> {
-    const tree = await entryAt(this.objects, this.commit, '')
+    const tree = await entryAt(this.objects, this.tree, '')
     if (!tree) throw new Error(`There is no commit ${this.commit}`)
     return tree.oid
   }

@@ -2,6 +2,7 @@
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
+import { treeWithUntracked } from '../../../core/git/stash.ts'
 import { entryAt } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { CommitVfs, type Vfs } from '../../vfs.ts'
@@ -14,11 +15,12 @@ import type { OpenBranches } from './open-branches.ts'
 
 const NEVER_CHANGES = 'A commit never changes: create a branch from it to edit its files.'
 
-/** The current files of a branch with its drafts, or those of a commit. */
+/** The current files of a branch with its drafts, or those of a commit; of a stash, also the untracked ones. */
 export async function vfsAt(branches: OpenBranches, at: At): Promise<Vfs> {
   if (at.kind === 'branch') return await (await branches.work(at.branch)).vfs()
   const { objects } = branches.room
-  return new CommitVfs(objects, await commitNamed(objects, at.commit))
+  const commit = await commitNamed(objects, at.commit)
+  return new CommitVfs(objects, commit, await treeWithUntracked(objects, commit))
 }
 
 /** The renames that the drafts of a branch include. */
@@ -33,7 +35,8 @@ export async function renamesIn(branches: OpenBranches, branch: string): Promise
 export async function openFile(branches: OpenBranches, at: At, path: Path): Promise<File> {
   if (at.kind === 'branch') return await (await branches.work(at.branch)).open(path)
   const { objects } = branches.room
-  const entry = await entryAt(objects, await commitNamed(objects, at.commit), path)
+  const tree = await treeWithUntracked(objects, await commitNamed(objects, at.commit))
+  const entry = await entryAt(objects, tree, path)
   if (!entry) return { kind: 'nothing' }
   return await showFile(objects, path, entry, undefined, NEVER_CHANGES)
 }

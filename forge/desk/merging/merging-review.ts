@@ -6,6 +6,7 @@ import { bytesOf, identityLine, mergeBases } from '../../../core/git/commits.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { openScratch } from '../../../core/git/scratch.ts'
+import { treeWithUntracked } from '../../../core/git/stash.ts'
 import { emptyTree, entryAt, writeTree } from '../../../core/git/trees.ts'
 import { type Commits, type MergeReview, review } from '../../../core/review.ts'
 import { many, visiblePath } from '../../../core/text.ts'
@@ -67,7 +68,8 @@ export class MergingReviews {
       const [made] = await this.#make([{ tree: result, parents: [oursCommit, theirsCommit] }])
       return { origin: oursCommit, start: oursCommit, upstream: theirsCommit, result: made ?? '' }
     }
-    const trees = await Promise.all([from, oursCommit, theirsCommit, result].map(it => this.#withoutFolder(it)))
+    const upstream = does === 'cherry-pick' ? await treeWithUntracked(objects, theirsCommit) : theirsCommit
+    const trees = await Promise.all([from, oursCommit, upstream, result].map(it => this.#withoutFolder(it)))
     const [baseTree = '', oursTree = '', theirsTree = '', resultTree = ''] = trees
     const [root = ''] = await this.#make([{ tree: baseTree, parents: [] }])
     const [ours = '', theirs = ''] = await this.#make([

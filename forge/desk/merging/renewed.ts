@@ -4,6 +4,7 @@ import type { MergedTree } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Repository } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
+import { treeWithUntracked } from '../../../core/git/stash.ts'
 import { emptyTree } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import type { HeldBranch } from '../branches/branch-work.ts'
@@ -66,7 +67,8 @@ the cherry-pick, and begin anew.`,
     const commit = await held.unlocked(() => writeChain(objects, head, chain, signature, pace.signal))
     const before = base ? await treeOfCommit(objects, base) : emptyTree(repository.format)
     const theirs = ((does === 'revert' ? base : undefined) ?? theirsCommit).slice(0, 8)
-    const change = { tree, from: before, to: theirsCommit, owner: tree, theirs, signal: pace.signal }
+    const to = does === 'cherry-pick' ? await treeWithUntracked(objects, theirsCommit) : theirsCommit
+    const change = { tree, from: before, to, owner: tree, theirs, signal: pace.signal }
     return { merge: await applyChange(objects, change), ours: tree, commit }
   })
 }

@@ -5,6 +5,7 @@ import { type History, openHistory, subjectOf, touching } from '../../../core/gi
 import { findByDigits, type Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { GitError, read, run } from '../../../core/git/run.ts'
+import { treeWithUntracked } from '../../../core/git/stash.ts'
 import { emptyTree, entryAt, isFolder } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
 import type { CommitRow } from '../contract/reading.ts'
@@ -257,7 +258,11 @@ export async function commitInFull(
   return {
     row: rowOf(oid, commit),
     message: textOf(commit.message, commit.encoding).slice(0, MAX_MESSAGE_CHARS),
-    changes: await changesBetween(objects, await treeBefore(objects, oid, commit), commit.tree),
+    changes: await changesBetween(
+      objects,
+      await treeBefore(objects, oid, commit),
+      await treeWithUntracked(objects, oid),
+    ),
   }
 }
 

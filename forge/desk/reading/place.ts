@@ -21,7 +21,7 @@ export async function readingPlace(objects: Objects, files: Vfs): Promise<Readin
     return { commit: files.base, tree: await files.writeTree() }
   if (files instanceof WorkInProgressVfs) return { commit: files.base, tree: await treeOf(objects, files.base) }
   if (!(files instanceof CommitVfs)) throw new Error('These files belong to no commit')
-  return { commit: files.commit, tree: await treeOf(objects, files.commit) }
+  return { commit: files.commit, tree: await treeOf(objects, files.tree) }
 }
 
 /** What listing folders needs of a {@link ReadingPlace}. */

@@ -2,6 +2,7 @@
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid } from '../../../core/git/repository.ts'
+import { readStash } from '../../../core/git/stash.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import { groupsOf } from '../conflicts/conflicts.ts'
 import { planPicks, readCommit } from './picks.ts'
@@ -10,7 +11,8 @@ import { everyTime, type Once } from './plannings.ts'
 
 /**
  * Plans a cherry-pick of some commits, in this order. Of a merge it picks the changes against its first parent, as
- * `git cherry-pick --mainline 1` does. Throws a {@link Failure} if there is no commit.
+ * `git cherry-pick --mainline 1` does; of a stash also its untracked files. Throws a {@link Failure} if there is no
+ * commit.
  */
 export async function planCherryPick(
   objects: Objects,
@@ -19,14 +21,7 @@ export async function planCherryPick(
   once: Once = everyTime,
 ): Promise<StepPlan> {
   if (picked.length === 0) throw new Failure('Select a commit to cherry-pick.')
-  const parents = await Promise.all(picked.map(async oid => (await readCommit(objects, oid)).parents))
-  const merges = picked.flatMap((oid, at) => {
-    const [first, second] = parents[at] ?? []
-    if (first === undefined || second === undefined) return []
-    return [
-      `${oid.slice(0, 8)} is a merge: what it brought into its first parent ${first.slice(0, 8)} is picked, as one commit.`,
-    ]
-  })
+  const merges = (await Promise.all(picked.map(oid => noteOnMerge(objects, oid)))).flat()
   const one = picked.length === 1 ? (picked[0]?.slice(0, 8) ?? '') : many(picked.length, 'commit')
   const name = visiblePath(branch)
   const { picks } = await once(`cherry-pick ${tip} ${branch} ${picked.join()}`, async pace => {
@@ -52,4 +47,17 @@ export async function planCherryPick(
   if (!stop) return { ...shared, is: 'clean', words: 'applies cleanly' }
   const at = picked.length > 1 ? `, at commit ${stop.state.number} of ${stop.state.of}` : ''
   return { ...shared, is: 'conflicts', words: `${filesInConflict(groupsOf(stop.merge).length)}${at}`, stop }
+}
+
+/** A note on what is picked of a stash or another commit of several parents; none for other commits. */
+async function noteOnMerge(objects: Objects, oid: Oid): Promise<string[]> {
+  const commit = await readCommit(objects, oid)
+  const [first, second] = commit.parents
+  if (first === undefined || second === undefined) return []
+  const stash = await readStash(objects, commit)
+  const short = oid.slice(0, 8)
+  if (!stash)
+    return [`${short} is a merge: what it brought into its first parent ${first.slice(0, 8)} is picked, as one commit.`]
+  const untracked = stash.untracked === undefined ? '' : ', with its untracked files'
+  return [`${short} is a stash: its changes since ${first.slice(0, 8)} are picked as one commit${untracked}.`]
 }

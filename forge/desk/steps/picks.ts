@@ -4,6 +4,7 @@ import { subjectOf } from '../../../core/git/history.ts'
 import { type MergedTree, mergeTrees } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { asBytes, type Oid, type Repository } from '../../../core/git/repository.ts'
+import { treeWithUntracked } from '../../../core/git/stash.ts'
 import { emptyTree } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
 import { withOwnFolder } from '../branches/forge-folder.ts'
@@ -78,7 +79,8 @@ export async function planPicks(
     const isOwn =
       does === 'cherry-pick' || ((isBegun || chain.length > 0) && (await hasSameFolder(objects, before, oid)))
     const owner = isOwn ? tree : oid
-    const merge = await applyChange(objects, { tree, from: before, to: oid, owner, theirs: short, signal })
+    const to = does === 'cherry-pick' ? await treeWithUntracked(objects, oid) : oid
+    const merge = await applyChange(objects, { tree, from: before, to, owner, theirs: short, signal })
     if (!isClean(merge)) {
       const base = commit.parents[0] ?? null
       const todo = commits.slice(at + 1)

@@ -3,7 +3,7 @@ import { access, constants, readdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { countOnRemotes, type RemoteCounts } from '../../../core/git/commits.ts'
 import type { Oid, Repository } from '../../../core/git/repository.ts'
-import { read } from '../../../core/git/run.ts'
+import { read, run } from '../../../core/git/run.ts'
 import { firstOf, many, visible, visiblePath } from '../../../core/text.ts'
 import type { BranchServices } from '../branches/branch-work.ts'
 import { branchesWith, headRef } from '../branches/branches.ts'
@@ -50,7 +50,7 @@ export async function warningsFor(
     isForward ? [] : hooksFor(repository, step),
     checkouts.whyNotFollowing(branch, before, plan.tree),
     step === 'rebase' || step === 'move' || step === 'rewrite' ? onRemotes(repository, plan) : undefined,
-    plan.replaced === undefined ? [] : othersWith(repository, plan.replaced, branch),
+    plan.replaced === undefined ? [] : keepersInWords(repository, { branch, before, replaced: plan.replaced }),
   ])
   const skipped = `Hooks of this repository do not run: ${hooks.join(', ')}.`
   const name = visiblePath(branch)
@@ -60,20 +60,49 @@ export async function warningsFor(
     ...(hooks.length > 0 ? [skipped] : []),
     ...(behind === undefined ? [] : [behind]),
     ...(remotes ? remoteWords(remotes, step, name) : []),
-    ...(keepers.length > 0 ? [keepersInWords(keepers)] : []),
+    ...keepers,
   ]
 }
 
-/** The other local branches that contain a commit. */
-const othersWith = async (repository: Repository, commit: Oid, besides: string): Promise<string[]> =>
-  (await branchesWith(repository, commit)).filter(name => name !== besides)
+/** At most this many branches and tags are named; above that, the rest is counted. */
+const MAX_NAMED_KEEPERS = 3
 
-/** At most this many branches are named; above that, the rest is counted. */
-const MAX_NAMED_BRANCHES = 3
+/** The commits that a rewriting of a branch replaces: from the oldest one, `replaced`, to its tip, `before`. */
+type ReplacedCommits = { branch: string; before: Oid; replaced: Oid }
 
-function keepersInWords(branches: readonly string[]): string {
-  const names = firstOf(branches.map(visiblePath), MAX_NAMED_BRANCHES)
-  return `${names} ${branches.length === 1 ? 'keeps' : 'keep'} the commits as they are now.`
+/** Names the other branches and the tags that keep all replaced commits, and those that keep the older ones of them. */
+async function keepersInWords(
+  repository: Repository,
+  { branch, before, replaced }: ReplacedCommits,
+): Promise<string[]> {
+  const [all, any] = await Promise.all([before, replaced].map(oid => keepersOf(repository, oid, branch)))
+  const whole = new Set(all)
+  return [
+    ...sentencesOn([...whole], 'the commits'),
+    ...sentencesOn(any?.filter(name => !whole.has(name)) ?? [], 'some of the commits'),
+  ]
+}
+
+function sentencesOn(keepers: readonly string[], what: string): string[] {
+  if (keepers.length === 0) return []
+  const names = firstOf(keepers, MAX_NAMED_KEEPERS).replace(/^the tag /, 'The tag ')
+  return [`${names} ${keepers.length === 1 ? 'keeps' : 'keep'} ${what} as they are now.`]
+}
+
+/** The other local branches and the tags that contain a commit, in words. */
+async function keepersOf(repository: Repository, commit: Oid, besides: string): Promise<string[]> {
+  const [branches, tags] = await Promise.all([branchesWith(repository, commit), tagsWith(repository, commit)])
+  const others = branches.filter(name => name !== besides)
+  return [...others.map(visiblePath), ...tags.map(name => `the tag ${visiblePath(name)}`)]
+}
+
+/** The names of the tags that contain a commit. */
+async function tagsWith(repository: Repository, commit: Oid): Promise<string[]> {
+  // Most often none does, which is found out without reading the history of each tag.
+  if ((await read(repository, ['rev-list', '-n', '1', commit, '--not', '--tags', '--'])) !== '') return []
+  const { stdout } = await run(repository, ['tag', '--no-column', '--format=%(refname)', '--contains', commit])
+  const refs = stdout.toString('latin1').split('\n').filter(Boolean)
+  return refs.map(ref => ref.slice('refs/tags/'.length))
 }
 
 /** The hooks of a repository that git would run for a step, and the desk does not. */

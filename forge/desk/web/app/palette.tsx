@@ -15,6 +15,7 @@ import { findActions } from '../page/desk-actions.ts'
 import type { NamedPlace, PaletteMode } from '../page/palette-mode.ts'
 import { remoteBranches, switchTo } from '../page/remote-branches.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
+import { byRank, NOT_TYPED, typedRank } from '../page/typed-refs.ts'
 import { useFoundCommits } from '../review/found-commits.ts'
 import type { Command } from '../ui/action.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -35,6 +36,8 @@ interface Option {
   run: (isClick: boolean) => void
   /** For an option that continues the input: the text that it puts into the field, instead of closing the palette. */
   types?: string
+  /** For a ref: see {@link typedRank}. */
+  rank?: number
 }
 
 interface Group {
@@ -309,15 +312,22 @@ function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Grou
   const groups: Group[] = []
   if (!prefix || prefix === '>') groups.push({ title: 'Commands', options: commandOptions(page, words, isAlone) })
   if (!prefix || prefix === '@') groups.push({ title: 'Branches', options: branchOptions(page, words, isAlone) })
+  const typedRefs = typedRefOptions(page, words)
+  if (!prefix) groups.push({ title: 'Tags', options: typedRefs.filter(({ kind }) => kind === 'tag') })
   if (wantsFiles) groups.push({ title: 'Files', options: files.slice(0, MAX_SHOWN_PER_GROUP) })
-  if (wantsCommits)
-    groups.push({ title: 'Commits', options: commits.slice(0, isAlone ? MAX_LISTED : MAX_SHOWN_PER_GROUP) })
-  return { groups: groups.filter(hasOptions), isWaiting: isWaiting || (isAlone && isFinding) }
+  if (wantsCommits) {
+    const some = commits.slice(0, isAlone ? MAX_LISTED : MAX_SHOWN_PER_GROUP)
+    groups.push({ title: 'Commits', options: isAlone ? [...typedRefs, ...some] : some })
+  }
+  const ranked = byRank(groups.filter(hasOptions), ({ options }) => Math.min(...options.map(rankOf)))
+  return { groups: ranked, isWaiting: isWaiting || (isAlone && isFinding) }
 }
 
 function hasOptions({ options }: Group): boolean {
   return options.length > 0
 }
+
+const rankOf = ({ rank = NOT_TYPED }: { rank?: number }): number => rank
 
 /** The best matches in a list for some words; the beginning of the list if there are no words. */
 function best<T>(list: T[], words: string, nameOf: (item: T) => string, limit: number) {
@@ -354,10 +364,11 @@ function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
   // Branches of runs are found by name, and come after the other branches.
   const { own, ofRuns } = splitByRun(branches)
   const found = best(own, words, ({ name }) => readable(name), limit)
-  if (words !== '') found.push(...best(ofRuns, words, ({ name }) => readable(name), limit - found.length))
-  const options = found.map(
+  if (words !== '') found.push(...best(ofRuns, words, ({ name }) => readable(name), limit))
+  const local = found.map(
     ({ item, name }): Option => ({
       key: `branch ${item.name}`,
+      rank: typedRank(words, 'branch', item.name),
       icon: <Icon name={item.session ? 'bot' : 'sprout'} tone={item.session ? 'by-ai' : ''} />,
       words: <bdi>{name}</bdi>,
       end: (
@@ -372,7 +383,7 @@ function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
       },
     }),
   )
-  options.push(...remoteOptions(page, words, limit - options.length))
+  const options = byRank([...local, ...remoteOptions(page, words, limit)], rankOf).slice(0, limit)
   if (!isAlone) return options
   const isTaken = branches.some(({ name }) => readable(name) === words)
   const make: Option = {
@@ -397,11 +408,48 @@ function remoteOptions(page: Page, words: string, limit: number): Option[] {
   const newest = untaken.toSorted((one, other) => (other.committed ?? 0) - (one.committed ?? 0))
   return best(newest, words, it => readable(it.words), limit).map(({ item, name }) => ({
     key: `remote ${item.words}`,
+    rank: typedRank(words, 'remote branch', item.words, item.name),
     icon: <Icon name="cloud" />,
     words: <bdi>{name}</bdi>,
     end: <span class="meta">remote branch{item.committed === undefined ? '' : ` · ${age(item.committed)}`}</span>,
     run: () => void attempt(page, () => switchTo(page, item)),
   }))
+}
+
+const REF_ICONS = { branch: 'branch', tag: 'tag', 'remote branch': 'cloud' } as const
+
+/** The commits of the refs whose name is typed in full. */
+function typedRefOptions(page: Page, words: string): (Option & { kind: keyof typeof REF_ICONS })[] {
+  const branches = page.desk.value?.branches ?? []
+  const refs = [
+    ...branches.map(({ name, tip }) => ({ kind: 'branch', name, names: [name], tip }) as const),
+    ...(page.graph.refs.value?.tags ?? []).map(({ name, tip }) => ({ kind: 'tag', name, names: [name], tip }) as const),
+    ...remoteBranches(page).map(
+      ({ words: name, name: short, tip }) => ({ kind: 'remote branch', name, names: [name, short], tip }) as const,
+    ),
+  ].flatMap(ref => {
+    const rank = typedRank(words, ref.kind, ...ref.names)
+    return rank < NOT_TYPED ? [{ ...ref, rank }] : []
+  })
+  return byRank(refs, rankOf).map(({ kind, name, tip, rank }) => ({
+    kind,
+    key: `commit of ${kind} ${name}`,
+    rank,
+    icon: <Icon name={REF_ICONS[kind]} />,
+    words: <bdi>{readable(name)}</bdi>,
+    end: (
+      <>
+        <span class="meta">{kind}</span>
+        <span class="mono meta">{shortId(tip)}</span>
+      </>
+    ),
+    run: () => openCommit(page, tip),
+  }))
+}
+
+function openCommit(page: Page, commit: string): void {
+  page.open({ kind: 'commit', commit })
+  page.wantFocus()
 }
 
 /** The file that is shown. */
@@ -643,10 +691,7 @@ function useCommits(page: Page, words: string, isWanted: boolean): { options: Op
         <span class="meta">{age(item.committed)}</span>
       </>
     ),
-    run: () => {
-      page.open({ kind: 'commit', commit: item.oid })
-      page.wantFocus()
-    },
+    run: () => openCommit(page, item.oid),
   }))
   return { options, isWaiting }
 }

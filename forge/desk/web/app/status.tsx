@@ -3,6 +3,7 @@
 import { useEffect } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { LineEnd } from '../../contract/editable-text.ts'
+import type { Merging } from '../../contract/merging.ts'
 import type { At } from '../../contract/values.ts'
 import { AiDoing, AiFigures } from '../chat/turn-state.tsx'
 import type { Cursor, OpenFile } from '../editor/open-file.ts'
@@ -135,6 +136,9 @@ function Place({ tab }: { tab: Tab }) {
 
 const INTO = { merge: 'into', rebase: 'onto', 'cherry-pick': 'onto', revert: 'into', drafts: 'into' }
 
+/** What a merge goes into: of a rebase its new base; of a rewriting the commit that the one in conflict comes after. */
+const targetOf = ({ onto, ours, rewrites }: Merging): string => (rewrites === undefined ? (onto ?? ours) : ours)
+
 /** The state of a merge in progress, with Finish, which saves the merge with the resolutions as typed. */
 function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
   const page = usePage()
@@ -149,7 +153,7 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
       {merging ? (
         <span class="seg">
           <bdi class="cut">{readable(merging.theirs)}</bdi> {INTO[merging.kind]}{' '}
-          <bdi class="cut">{readable(merging.onto ?? merging.ours)}</bdi>
+          <bdi class="cut">{readable(targetOf(merging))}</bdi>
         </span>
       ) : null}
       {!page.connection.isLost.value ? (

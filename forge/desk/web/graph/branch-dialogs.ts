@@ -39,9 +39,7 @@ export async function deleteBranch(page: Page, branch: string): Promise<void> {
         : [`It is checked out in ${readable(checkout)}: first switch to another branch there.`]),
       ...(count === 0
         ? []
-        : [
-            `${plural(count, 'commit')} of it ${count === 1 ? 'is' : 'are'} neither merged into another branch nor pushed.`,
-          ]),
+        : [`${plural(count, 'commit')} of it ${count === 1 ? 'is' : 'are'} on no other branch, remote branch or tag.`]),
       'Undo restores it; its commits are kept for that.',
       ...(drafts.length > 0 ? [`It has ${plural(drafts.length, 'draft')}, restored by Undo too:`] : []),
     ],

@@ -4,7 +4,7 @@ import type { Source } from '../../contract/steps.ts'
 import { type Page, usePage } from '../page/state.ts'
 import type { DragWay } from '../page/step-drag.ts'
 import { ChangeList } from '../review/change-list.tsx'
-import { openSteps } from '../steps/source-steps.ts'
+import { openSteps, waysFor } from '../steps/source-steps.ts'
 import { commitSource, sourceOf } from '../steps/step-ways.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
@@ -74,18 +74,23 @@ interface Grip {
 }
 
 /** A label stands for its ref with all commits of its history; a row for its commit alone, unless that is a merge. */
-function gripAt({ graph }: Page, target: EventTarget | null): Grip | undefined {
+function gripAt(page: Page, target: EventTarget | null): Grip | undefined {
+  const { graph } = page
   if (!(target instanceof Element)) return undefined
   const ref = target.closest<HTMLElement>('[data-ref]')?.dataset.ref
   if (ref !== undefined) {
     for (const labels of graph.labels.peek().values()) {
       const label = labels.find(it => it.ref === ref)
-      if (label) return { source: sourceOf(label), way: 'merge' }
+      if (label) return gripOf(page, sourceOf(label), 'merge')
     }
   }
   const index = target.closest<HTMLElement>('[data-row]')?.dataset.row
   const row = index === undefined ? undefined : graph.rowAt(Number(index))
-  return row && { source: commitSource(row.oid), way: row.parents.length > 1 ? 'merge' : 'cherry-pick' }
+  return row && gripOf(page, commitSource(row.oid), row.parents.length > 1 ? 'merge' : 'cherry-pick')
+}
+
+function gripOf(page: Page, source: Source, way: DragWay): Grip {
+  return { source, way: waysFor(page, source).includes(way) ? way : 'cherry-pick' }
 }
 
 /**

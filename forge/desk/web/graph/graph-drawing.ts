@@ -1,5 +1,6 @@
 /** Draws the lanes of rows: lines as curves from row to row, and a dot for each commit. */
 import type { GraphRow } from '../../contract/graph.ts'
+import { LANE_INSET_PX } from '../page/graph-state.ts'
 
 const LINE = 1.6
 /** Lanes that do not fit in the column are drawn on a track at its edge, this far inside it, in pixels. */
@@ -49,8 +50,13 @@ export function drawLanes(canvas: HTMLCanvasElement, drawing: Drawing, palette: 
   if (canvas.height !== size[1]) canvas.height = size[1]
   context.setTransform(ratio, 0, 0, ratio, 0, 0)
   context.clearRect(0, 0, width, rows.length * rowHeight)
-  // Lanes without room share a track at the edge, so that each commit has a dot.
-  const xOf = (lane: number) => Math.max(TRACK_INSET_PX, Math.min(14 + lane * gap - pan, width - TRACK_INSET_PX))
+  // Lanes without room share a track at the edge, so that each commit has a dot. No other lane is so near to the track
+  // that their lines could be taken for one.
+  const xOf = (lane: number) => {
+    const x = LANE_INSET_PX + lane * gap - pan
+    if (x < LANE_INSET_PX) return TRACK_INSET_PX
+    return x > width - LANE_INSET_PX ? width - TRACK_INSET_PX : x
+  }
   const isAtEdge = (x: number) => x === TRACK_INSET_PX || x === width - TRACK_INSET_PX
   const middle = rowHeight / 2
   context.lineWidth = LINE

@@ -168,7 +168,7 @@ export function labelMenu(page: Page, label: Label): Offer {
     return { title, groups: [making, steps, [...only, ...itemsWith(about, [sendTag, removeTag], 'none')]] }
   }
   const making = itemsWith(source, [compare, branchFromHere, tag], 'none')
-  if (label.kind === 'stash') return { title, groups: [making, itemsWith(source, [stepActions.cherryPick], 'none')] }
+  if (label.kind === 'stash') return { title, groups: [making, steps] }
   if (label.kind === 'remote') {
     const switches = itemsWith(about, [switching], 'none')
     const removing = itemsWith(about, [labelActions.deleteRemote], 'none')

@@ -21,11 +21,11 @@ function sourcesFor(page: Page, branch: string): (Omit<Choice, 'run'> & { source
   const remote = (refs?.remotes ?? []).flatMap(({ name: remote, branches }) =>
     branches.map(({ ref, name, tip }) => {
       const words = `${remote}/${name}`
-      return { key: ref, icon: 'cloud' as const, words, source: { commit: tip, words } }
+      return { key: ref, kind: 'remote branch' as const, icon: 'cloud' as const, words, source: { commit: tip, words } }
     }),
   )
   const tags = byVersion(refs?.tags ?? []).map(({ ref, name, tip }) => {
-    return { key: ref, icon: 'tag' as const, words: name, source: { commit: tip, words: name } }
+    return { key: ref, kind: 'tag' as const, icon: 'tag' as const, words: name, source: { commit: tip, words: name } }
   })
   return [...local, ...remote, ...tags]
 }
@@ -124,6 +124,7 @@ function choiceOfCommit(page: Page, branch: string, { oid, subject, author }: Co
   const words = toName(subject)
   return {
     key: oid,
+    kind: 'commit',
     icon: 'commit',
     words,
     meta: `${withoutTricks(author.name)} · ${shortId(oid)}`,

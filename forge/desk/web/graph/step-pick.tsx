@@ -4,6 +4,7 @@ import { useEffect, useId, useRef } from 'preact/hooks'
 import type { Outlook } from '../../contract/steps.ts'
 import type { Choice, DialogContent } from '../page/dialog-content.ts'
 import { usePage } from '../page/state.ts'
+import { byRank, typedRank } from '../page/typed-refs.ts'
 import { useFoundCommits } from '../review/found-commits.ts'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -29,14 +30,16 @@ export function PickDialog({ content, close }: Props) {
   const words = useSignal('')
   const at = useSignal(0)
   const id = useId()
-  const wanted = words.value.toLowerCase()
+  const typed = words.value.trim()
+  const wanted = typed.toLowerCase()
   const all = content.choices()
   const named = (all ?? []).filter(({ words, meta, isRare }) =>
     wanted === '' ? !isRare : `${readable(words)} ${meta ?? ''}`.toLowerCase().includes(wanted),
   )
+  const ranked = byRank(named, ({ kind, words }) => typedRank(typed, kind, words))
   const { found } = content
-  const { commits, isWaiting } = useFoundCommits(found ? words.value.trim() : '', MAX_FOUND_COMMITS)
-  const choices = found ? [...named, ...commits.map(found)] : named
+  const { commits, isWaiting } = useFoundCommits(found ? typed : '', MAX_FOUND_COMMITS)
+  const choices = found ? [...ranked, ...commits.map(found)] : ranked
   const active = Math.max(0, Math.min(at.value, choices.length - 1))
   const outlooks = useOutlooks(choices.slice(Math.max(0, active - NEAR_CHOICES), active + NEAR_CHOICES))
   const choose = () => {

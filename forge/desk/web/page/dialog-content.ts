@@ -4,6 +4,7 @@ import type { Run } from '../../contract/tasks.ts'
 import type { Change, Part } from '../../contract/values.ts'
 import type { IconName } from '../ui/icons.tsx'
 import type { Base } from './review-base.ts'
+import type { RefKind } from './typed-refs.ts'
 
 /** One of the ways to run a step on refs. */
 export interface StepWay {
@@ -19,6 +20,7 @@ export interface StepWay {
 /** A branch or a commit in a list to choose from. */
 export interface Choice {
   key: string
+  kind: RefKind | 'commit'
   icon: IconName
   tone?: string
   /** The row's text, as a byte string. */

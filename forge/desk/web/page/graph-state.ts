@@ -25,6 +25,8 @@ const LOOK_DELAY_MS = 30
 export const HEIGHTS = [18, 22, 26, 32] as const
 const USUAL_HEIGHT = 26
 const LANE_AT_26 = 14
+/** The middle of a lane that has room is at least this far from both edges of the column, in pixels. */
+export const LANE_INSET_PX = 14
 /**
  * The least and the greatest width of the lanes' column, in pixels. In between, the column is as wide as most rows of
  * the first view need, and at least as the first six lanes need. Lanes that do not fit share a track at the column's
@@ -47,8 +49,6 @@ const LABEL_ROOM_STEP = 20
 const REFS = 'refs'
 /** The largest share of the list's width that the lanes may take. */
 const MAX_LANES_SHARE = 1 / 3
-/** The gap between the last lane and the text, in pixels. */
-const LANE_GAP = 10
 
 interface Chunk {
   rows: GraphRow[]
@@ -104,7 +104,7 @@ export class GraphState {
   )
   readonly branches = computed<readonly BranchInfo[]>(() => this.#page.desk.value?.branches ?? [])
   readonly laneGap = computed(() => (LANE_AT_26 * Math.max(this.rowHeight.value, 20)) / USUAL_HEIGHT)
-  /** The width that the lanes need, in pixels. Unchanged while the refs are the same. */
+  /** The width that the lanes need, in pixels. It grows only when refs have moved, so that the text stays in place. */
   readonly #neededWidth = signal(NARROWEST)
   /** The width of the lanes' column, in pixels. The text of all rows begins after it. */
   readonly columnWidth = computed(() => Math.min(this.mostLanesWidth.value, this.#neededWidth.value))
@@ -215,6 +215,7 @@ export class GraphState {
         this.#keepInPlace(anchor, top),
       ])
       this.refs.value = withoutHeads(refs)
+      this.#neededWidth.value = Math.max(this.#neededWidth.peek(), this.#usualWidth())
       // A row that was selected while the rows were loaded is at its place in the old list.
       if (!this.row) await this.#keepSelected()
     } catch (error) {
@@ -322,14 +323,14 @@ export class GraphState {
 
   /** The x coordinate of a lane's middle, before panning, in pixels. */
   xOf(lane: number): number {
-    return LANE_AT_26 + lane * this.laneGap.peek()
+    return LANE_INSET_PX + lane * this.laneGap.peek()
   }
 
   showLane(lane: number): void {
     const x = this.xOf(lane) - this.pan.peek()
-    const room = this.columnWidth.peek() - LANE_AT_26
+    const room = this.columnWidth.peek() - LANE_INSET_PX
     if (x > room) this.panBy(x - room)
-    else if (x < LANE_AT_26) this.panBy(x - LANE_AT_26)
+    else if (x < LANE_INSET_PX) this.panBy(x - LANE_INSET_PX)
   }
 
   /** The lanes that a row needs: its own lines, and the lower halves of the lines of the row above. */
@@ -338,14 +339,14 @@ export class GraphState {
     if (!row) return 0
     const own = row.lines.map(({ from, to }) => Math.max(from, (from + to) / 2))
     const above = (this.rowAt(index - 1)?.lines ?? []).map(({ from, to }) => Math.max(to, (from + to) / 2))
-    return this.xOf(Math.max(row.lane, ...own, ...above)) + LANE_GAP
+    return this.xOf(Math.max(row.lane, ...own, ...above)) + LANE_INSET_PX
   }
 
   #usualWidth(): number {
     const rooms = Array.from({ length: Math.min(this.count, FIRST_ROWS) }, (_, index) => this.#roomOf(index))
     const sorted = rooms.sort((one, other) => one - other)
     const usual = sorted[Math.floor(sorted.length * ROWS_WITH_LANES_SHARE)] ?? NARROWEST
-    const first = this.xOf(Math.min(this.lanes.peek(), LANES_WITH_ROOM) - 1) + LANE_GAP
+    const first = this.xOf(Math.min(this.lanes.peek(), LANES_WITH_ROOM) - 1) + LANE_INSET_PX
     return Math.max(NARROWEST, Math.min(Math.max(usual, first), WIDEST))
   }
 

@@ -4,6 +4,7 @@ import { useEffect, useId, useMemo } from 'preact/hooks'
 import type { DialogContent } from '../page/dialog-content.ts'
 import { type Base, basesFor, commitBase, mergeBases } from '../page/review-base.ts'
 import { usePage } from '../page/state.ts'
+import { byRank, typedRank } from '../page/typed-refs.ts'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
@@ -43,9 +44,11 @@ export function BaseDialog({ content, close }: Props) {
   const bases = useMemo(() => basesFor(content.branch, branches, refs), [content.branch, branches, refs])
   const { commit } = useCommit(content.commit)
   const parents = commit ? mergeBases(commit.row.oid, commit.row.parents) : []
-  const wanted = words.value.trim().toLowerCase()
+  const typed = words.value.trim()
+  const wanted = typed.toLowerCase()
   const named = [...parents, ...bases].filter(({ name }) => readable(name).toLowerCase().includes(wanted))
-  const options = [...named, ...commits.map(commitBase)]
+  const ranked = byRank(named, ({ kind, name }) => typedRank(typed, kind, name))
+  const options = [...ranked, ...commits.map(commitBase)]
   const active = Math.max(0, Math.min(at.value, options.length - 1))
   const choose = (base = options[active]) => {
     if (!base) return

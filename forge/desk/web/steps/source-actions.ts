@@ -6,7 +6,7 @@ import { remoteBranches } from '../page/remote-branches.ts'
 import type { Page } from '../page/state.ts'
 import type { Action, Actions } from '../ui/action.ts'
 import type { IconName } from '../ui/icons.tsx'
-import { chooseTarget, tagAt } from './source-steps.ts'
+import { chooseTarget, tagAt, waysFor } from './source-steps.ts'
 import { commitSource, sourceOf, titleInto, type Way, wordsInto } from './step-ways.ts'
 
 /** A branch or a commit as the source of a new branch, a merge or a move. */
@@ -21,7 +21,7 @@ function stepAction(way: Way, icon: IconName, listKeys: string): Action<OneSourc
     inPalette: ({ source }) => titleInto(way, source),
     listKeys,
     icon,
-    isPossible: ({ source }) => way !== 'rebase' || source.branch !== undefined,
+    isPossible: ({ page, source }) => waysFor(page, source).includes(way),
     run: ({ page, source }) => chooseTarget(page, source, way),
   }
 }

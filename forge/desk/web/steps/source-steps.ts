@@ -14,10 +14,17 @@ import { buttonOf, explain, stepOf, titleInto, WAYS, type Way } from './step-way
 
 export type NamedCommit = Pick<CommitRow, 'oid' | 'subject'>
 
+/** The ways that make sense for a source: a rebase for branches alone, and of a stash only what it has put away. */
+export function waysFor({ graph }: Page, { commit, branch }: Source): readonly Way[] {
+  if (branch !== undefined) return WAYS
+  const isStash = graph.labels.value.get(commit)?.some(({ kind }) => kind === 'stash') === true
+  return isStash ? ['cherry-pick'] : WAYS.filter(way => way !== 'rebase')
+}
+
 /** Opens the dialog of steps for a source that was dropped on the branch `onto`, or for which the branch was chosen. */
 export function openSteps(page: Page, source: Source, onto: string, first: Way = 'merge'): void {
   const target = page.branch(onto)
-  const ways = WAYS.flatMap((way): StepWay[] => {
+  const ways = waysFor(page, source).flatMap((way): StepWay[] => {
     const step = stepOf(way, source, onto, target?.tip)
     if (!step) return []
     return [{ key: way, words: buttonOf(way), button: buttonOf(way), explains: explain(way, source, onto), step }]
@@ -101,6 +108,7 @@ export function branchesToPick(page: Page): BranchInfo[] {
 /** A branch as a choice in a dialog that asks for one. */
 export const choiceOf = ({ name, session }: BranchInfo) => ({
   key: `refs/heads/${name}`,
+  kind: 'branch' as const,
   icon: session ? ('bot' as const) : ('sprout' as const),
   tone: session ? 'by-ai' : '',
   words: name,

@@ -12,7 +12,7 @@ export function sourceOf(label: Label): Source {
   return { commit: label.tip, words: label.name }
 }
 
-/** The ways, in the order in which a dialog offers them; rebase only for branches. */
+/** The ways, in the order in which a dialog offers them. */
 export const WAYS = ['merge', 'land', 'rebase', 'cherry-pick', 'move'] as const
 /** The ways to combine a source and a branch. */
 export type Way = (typeof WAYS)[number]

@@ -172,6 +172,25 @@ test('the preview asks for no forced push of a branch that was never pushed', as
   expect((await ask(desk.work, 'preview', { step })).warnings.filter(words => words.includes('remote'))).toEqual([])
 })
 
+test('the preview names the tags that keep the commits, and the branches and tags that keep some of them', async () => {
+  const { desk, ids } = await openLine()
+  await using _ = desk
+  await desk.git('tag', 'older', ids.b ?? '')
+  await desk.git('-c', 'user.name=M', '-c', 'user.email=m@example.com', 'tag', '-a', '-m', 'Some', 'v1', ids.c ?? '')
+  const step = rewrite({ do: 'reword', commit: ids.c ?? '' }, 'Other')
+  const keepers = async () => {
+    const { warnings } = await ask(desk.work, 'preview', step)
+    return warnings.filter(words => words.includes(' as they are now'))
+  }
+  expect(await keepers()).toEqual(['The tag v1 keeps some of the commits as they are now.'])
+  await desk.git('branch', 'partly', ids.c ?? '')
+  await desk.git('tag', 'whole', 'main')
+  expect(await keepers()).toEqual([
+    'The tag whole keeps the commits as they are now.',
+    'partly, the tag v1 keep some of the commits as they are now.',
+  ])
+})
+
 test('the preview warns of commits on a remote, and of other branches that keep the commits', async () => {
   const { desk, ids } = await openLine()
   await using _ = desk

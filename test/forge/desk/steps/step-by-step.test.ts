@@ -134,6 +134,52 @@ test('one commit, or several, are cherry-picked; of a merge, what it brought int
   expect(await show(desk.path, 'main', 'm.txt')).toBe('m')
 })
 
+test('a stash is cherry-picked as git stash apply restores it, with its untracked files', async () => {
+  const base = { 'a.txt': 'a\n', 'docs/a.md': 'a\n', 'gone.txt': 'g\n' }
+  await using desk = await makePair({ ...CLEAN, base })
+  const folder = `${desk.path}-checkout`
+  await desk.git('worktree', 'add', '--quiet', '--detach', folder, 'topic')
+  const inFolder = (...words: string[]) =>
+    desk.git('-C', folder, '-c', 'user.name=M', '-c', 'user.email=m@example.com', ...words)
+  const stashed = async (...words: string[]) => {
+    await inFolder('stash', 'push', '--quiet', '-u', ...words)
+    const oid = await desk.git('rev-parse', 'stash')
+    await inFolder('checkout', '--quiet', '--detach', 'main')
+    await inFolder('stash', 'apply', '--quiet')
+    await inFolder('add', '--all')
+    const applied = await inFolder('write-tree')
+    await inFolder('reset', '--quiet', '--hard', 'topic')
+    return { oid, applied }
+  }
+  await writeFile(join(folder, 'a.txt'), 'changed\n')
+  await inFolder('rm', '--quiet', 'gone.txt')
+  await mkdir(join(folder, 'new/deep'), { recursive: true })
+  for (const path of ['docs/new.md', 'new/deep/b.txt', 'new.txt']) await writeFile(join(folder, path), `${path}\n`)
+  const whole = await stashed()
+  const step: Step = { step: 'cherry-pick', commits: [whole.oid], onto: 'main' }
+  const { preview } = await doAsPreviewed(desk, step, 'main')
+  expect(preview.tree).toBe(whole.applied)
+  const [short, below] = [whole.oid.slice(0, 8), desk.theirs.slice(0, 8)]
+  const words = `${short} is a stash: its changes since ${below} are picked as one commit`
+  expect(preview.notes).toEqual([`${words}, with its untracked files.`])
+  expect(await desk.work.steps.preview(step)).toMatchObject({ is: 'nothing' })
+  // A stash of untracked files alone has the tree of the commit that it was made on.
+  await writeFile(join(folder, 'only.txt'), 'only\n')
+  const { oid, applied } = await stashed()
+  const only = await doAsPreviewed(desk, { step: 'cherry-pick', commits: [oid], onto: 'main' }, 'main')
+  expect(only.preview.tree).toBe(applied)
+})
+
+test('an untracked file of a stash conflicts with another file of its name', async () => {
+  await using desk = await makePair({ ...CLEAN, ours: { 'new.txt': 'ours\n' } })
+  const folder = `${desk.path}-checkout`
+  await desk.git('worktree', 'add', '--quiet', '--detach', folder, 'topic')
+  await writeFile(join(folder, 'new.txt'), 'stashed\n')
+  await desk.git('-C', folder, '-c', 'user.name=M', '-c', 'user.email=m@example.com', 'stash', '--quiet', '-u')
+  const step: Step = { step: 'cherry-pick', commits: [await desk.git('rev-parse', 'stash')], onto: 'main' }
+  expect(await desk.work.steps.preview(step)).toMatchObject({ is: 'conflicts', conflictsIn: [{ path: 'new.txt' }] })
+})
+
 test('a commit is reverted as git revert does it, and the revert as well', async () => {
   await using desk = await makePair(CLEAN)
   await commit(desk.path, 'main', { 'later.txt': 'l\n' })

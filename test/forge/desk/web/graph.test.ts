@@ -264,6 +264,55 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(await rowsWithoutDot()).toEqual([])
   })
 
+  /** The middles of the dots of the first rows, in pixels, without those that are the same: the lanes that are seen. */
+  const dotPlaces = () =>
+    page.locator('.lane-tiles canvas').evaluateAll(([first]) => {
+      const canvas = first as HTMLCanvasElement
+      const context = canvas.getContext('2d') as CanvasRenderingContext2D
+      const places = new Set<number>()
+      for (let row = 0; row < 20; row++) {
+        const middle = Math.round((row + 0.5) * 26 * devicePixelRatio)
+        const pixels = new Uint32Array(context.getImageData(0, middle, canvas.width, 1).data.buffer)
+        // A dot is the widest run of one colour.
+        let [run, widest, end] = [0, 0, 0]
+        for (let x = 0; x < pixels.length; x++) {
+          run = pixels[x] !== 0 && pixels[x] === pixels[x - 1] ? run + 1 : 0
+          if (run > widest) [widest, end] = [run, x]
+        }
+        places.add(Math.round((end - widest / 2) / devicePixelRatio))
+      }
+      return [...places].sort((one, other) => one - other)
+    })
+  const leastDistance = (places: number[]) =>
+    Math.min(...places.slice(1).map((place, at) => place - (places[at] as number)))
+
+  test('the lanes of a stash that is made meanwhile have room, and stay apart when it is selected', async () => {
+    const folder = `${desk.path}-checkout`
+    await desk.git('worktree', 'add', '--quiet', folder, 'topic')
+    await open()
+    const before = (await dotPlaces()).length
+    await writeFile(join(folder, 'queue.ts'), 'Put away\n')
+    await writeFile(join(folder, 'new.ts'), 'New\n')
+    await desk.git('-C', folder, '-c', 'user.name=M', '-c', 'user.email=m@example.com', 'stash', '-u')
+    await page.locator('.graph-row .label').filter({ hasText: 'stash@{0}' }).click()
+    await until(async () => (await dotPlaces()).length > before)
+    expect(leastDistance(await dotPlaces())).toBeGreaterThanOrEqual(13)
+  })
+
+  test('lanes that are scrolled sideways are never drawn upon each other', async () => {
+    await openOther(manyCommits(400, 24))
+    await list().hover()
+    const seen = new Set<string>()
+    for (let turn = 0; turn < 14; turn++) {
+      const places = await dotPlaces()
+      expect(leastDistance(places)).toBeGreaterThanOrEqual(5)
+      seen.add(places.join())
+      await page.mouse.wheel(5, 0)
+      await page.evaluate(() => new Promise(done => requestAnimationFrame(() => requestAnimationFrame(done))))
+    }
+    expect(seen.size).toBeGreaterThan(5)
+  })
+
   test('panes are resized and hidden, and are so again after a restart', async () => {
     await open()
     const edge = page.getByRole('separator', { name: 'Width of the commit' })

@@ -94,6 +94,13 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
   })
 
   test('a reordering that meets conflicts shows where, and each is resolved in the editor', async () => {
+    const below = (await desk.git('rev-parse', 'main~3')).slice(0, 8)
+    // The status bar names the commit that is applied, and the one that it comes after now.
+    const places = [
+      new RegExp(`\\(Write two\\) onto ${below}$`),
+      /\(Write one\) onto [0-9a-f]{8} \(Write two\)$/,
+      /\(Write three\) onto [0-9a-f]{8} \(Write one\)$/,
+    ]
     await open()
     await row('Write one').click()
     await page.keyboard.press('Alt+ArrowUp')
@@ -103,6 +110,10 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     const files = page.getByRole('navigation', { name: 'Conflicted files' })
     for (const number of [1, 2, 3]) {
       await files.getByText(`Commit ${number} of 3`).waitFor()
+      await page
+        .locator('.seg')
+        .filter({ hasText: places[number - 1] ?? '' })
+        .waitFor()
       await files.getByRole('button', { name: 'same.txt' }).click()
       await page.getByRole('region', { name: 'Conflict 1 of 1' }).getByRole('button', { name: 'Theirs' }).click()
       await page.getByRole('button', { name: number === 3 ? 'Finish' : 'Finish this commit', exact: true }).click()

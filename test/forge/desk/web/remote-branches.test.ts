@@ -173,14 +173,16 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
   test('and a local one: the deletion says which commits are nowhere else', async () => {
     await showBranch(page, 'retry-jitter')
     const question = page.getByRole('dialog', { name: 'Delete the branch retry-jitter?' })
-    const lost = question.getByText('neither merged into another branch nor pushed')
+    const lost = question.getByText('on no other branch, remote branch or tag')
     await page.keyboard.press('Alt+Shift+Delete')
     await question.getByText('Undo restores it').waitFor()
     expect(await lost.count()).toBe(0)
     await page.keyboard.press('Escape')
     await commit(desk.path, 'retry-jitter', { 'only.md': 'here\n' }, { message: 'Only here' })
+    await desk.git('tag', 'local-only', 'retry-jitter')
+    await commit(desk.path, 'retry-jitter', { 'only.md': 'again\n' }, { message: 'Nowhere else' })
     await page.keyboard.press('Alt+Shift+Delete')
-    await question.getByText('1 commit of it is neither merged into another branch nor pushed.').waitFor()
+    await question.getByText('1 commit of it is on no other branch, remote branch or tag.').waitFor()
   })
 
   test('not a branch that is checked out: Delete is off, with the reason', async () => {

@@ -14,6 +14,7 @@ describe.skipIf(!hasBrowser)('a stash', () => {
   withEachPage(each => {
     desk = each.desk
     page = each.page
+    page.setDefaultTimeout(15_000)
   })
 
   test('is in the graph as soon as it is made: it is looked at, branched from and cherry-picked', async () => {
@@ -36,5 +37,39 @@ describe.skipIf(!hasBrowser)('a stash', () => {
     await until(async () => (await desk.textOf('lease-renewal', 'README.md')) === 'Put away\n')
     await desk.git('-C', folder, 'stash', 'drop')
     await label.waitFor({ state: 'detached' })
+  })
+
+  test('has its untracked files, and brings them to the branch that it is picked onto, the only way to use it', async () => {
+    const folder = `${desk.path}-checkout`
+    await desk.git('worktree', 'add', '--quiet', folder, 'retry-jitter')
+    await page.keyboard.press('Alt+0')
+    await page.locator('.graph-row .label').first().waitFor()
+    await writeFile(`${folder}/README.md`, 'Put away\n')
+    await writeFile(`${folder}/docs/new.md`, 'Untracked\n')
+    await desk.git('-C', folder, '-c', 'user.name=M', '-c', 'user.email=m@example.com', 'stash', '-u')
+    const label = page.locator('.graph-row .label').filter({ hasText: 'stash@{0}' })
+    await label.click()
+    const files = page.getByRole('region', { name: 'Files' })
+    await files.getByRole('heading', { name: /^2 files/ }).waitFor()
+    await files.getByRole('button', { name: /^added .*new\.md/ }).waitFor()
+    // Also by the keys and the menu of its row.
+    await page.keyboard.press('Shift+F10')
+    await page.getByRole('menuitem', { name: 'Cherry-pick' }).waitFor()
+    for (const name of ['Merge', 'Land', 'Move a branch'])
+      expect(await page.getByRole('menuitem', { name }).count()).toBe(0)
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('c')
+    const dialog = page.getByRole('dialog')
+    await dialog.getByRole('combobox').fill('lease-renewal')
+    await page.keyboard.press('Enter')
+    await dialog.getByText(/is a stash: .* with its untracked files\.$/).waitFor()
+    expect(await dialog.getByRole('tab').count()).toBe(0)
+    await dialog.getByRole('button', { name: 'Cherry-pick', exact: true }).click()
+    await until(async () => (await desk.textOf('lease-renewal', 'docs/new.md')) === 'Untracked\n')
+    // The files as they were have it, too.
+    await label.dblclick()
+    await page.getByRole('treeitem', { name: 'docs' }).click()
+    await page.getByRole('treeitem', { name: 'new.md' }).click()
+    await page.getByText('Untracked').first().waitFor()
   })
 })
