@@ -25,8 +25,8 @@ export function SplitDialog({ content, close }: Props) {
   const page = usePage()
   const { branch, commit: oid } = content
   const { commit, asked } = useCommit(oid)
-  const choice = useMemo(() => new PartChoice(), [])
   const { dialogTexts } = page
+  const choice = useMemo(() => dialogTexts.choiceOf(content.title, PartChoice), [])
   const firstField = { title: content.title, field: 'first' }
   const restField = { title: content.title, field: 'rest' }
   const first = useSignal(dialogTexts.of(firstField))
