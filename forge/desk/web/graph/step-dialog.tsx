@@ -19,6 +19,7 @@ import { BroughtList, LostList } from './brought-list.tsx'
 import { RewrittenList } from './rewritten-list.tsx'
 import { OutlookLine } from './step-words.tsx'
 import { usePreview } from './use-preview.ts'
+import { useRefusal } from './use-refusal.ts'
 
 interface Props {
   content: Extract<DialogContent, { kind: 'step' }>
@@ -32,21 +33,15 @@ export function StepDialog({ content, close }: Props) {
   const { ways } = content
   const chosen = useSignal(content.first)
   const isCommitWanted = useSignal(false)
-  const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   const message = useRef<HTMLTextAreaElement>(null)
   const panel = useId()
-  const body = useRef<HTMLDivElement>(null)
-  const refusals = useSignal(0)
-  // The same key again would do what the new preview says, which was not read yet.
-  useLayoutEffect(() => {
-    if (refusals.value > 0) body.current?.focus()
-  }, [refusals.value])
   const way = ways[chosen.value] as StepWay
   const step = way.step.step === 'merge' ? { ...way.step, isCommitWanted: isCommitWanted.value } : way.step
   const fetch = useFetch(content.fetches)
   const { preview: found, changes, problem: trouble, look } = usePreview(fetch.isDone ? step : undefined)
   const preview = trouble === undefined ? found : impossible(trouble)
+  const { problem, body, refuse, focusPreview } = useRefusal(look)
   // After a rejected push, the new preview gives the same reason as `problem`, and offers a pull: it is shown once.
   const canPull = preview?.offers === 'pull' && content.pull !== undefined
   const forced = preview?.offers === 'force' ? ways.findIndex(it => isForceOf(it.step, step)) : -1
@@ -91,8 +86,7 @@ export function StepDialog({ content, close }: Props) {
     }
     if (hasToForce) {
       choose(forced)
-      // The same key again would force what was not read yet.
-      refusals.value++
+      focusPreview()
       return
     }
     if (!preview) return
@@ -128,10 +122,7 @@ export function StepDialog({ content, close }: Props) {
         step.step !== 'push' && step.step !== 'push tag' && (merging !== undefined || commit !== preview.before)
       content.isDone({ words: said, isUndoable, ...(merging !== undefined && { merging }) })
     } catch (error) {
-      problem.value = (error as Error).message
-      // Loads the preview again, since it may be stale by now.
-      look()
-      refusals.value++
+      refuse(error)
     }
     isBusy.value = false
   }
@@ -146,6 +137,9 @@ export function StepDialog({ content, close }: Props) {
         onSubmit={event => {
           event.preventDefault()
           run()
+        }}
+        onInput={() => {
+          problem.value = undefined
         }}
         onKeyDown={event => {
           if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey || isOnSafeWay(event.target))) return
