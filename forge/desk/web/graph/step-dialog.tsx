@@ -181,9 +181,7 @@ export function StepDialog({ content, close }: Props) {
                 {fetch.problem}
               </span>
             )}
-            {preview && preview.commits > 0 && !preview.words.includes(plural(preview.commits, 'commit')) ? (
-              <span class="meta">{plural(preview.commits, 'commit')}</span>
-            ) : null}
+            {preview && hasCountBeside(preview) ? <span class="meta">{plural(preview.commits, 'commit')}</span> : null}
             <span class="grow" />
             {changes && changes.length > 0 ? (
               <>
@@ -209,7 +207,15 @@ export function StepDialog({ content, close }: Props) {
             </p>
           ))}
           {preview?.loses ? <LostList {...preview.loses} /> : null}
-          {preview?.brings ? <BroughtList {...preview.brings} /> : null}
+          {preview?.rebases ? (
+            <BroughtList {...preview.rebases} title={`Rebases ${plural(preview.rebases.count, 'commit')}`} />
+          ) : null}
+          {preview?.brings ? (
+            <BroughtList
+              {...preview.brings}
+              {...(preview.rebases && { title: `Brings ${plural(preview.brings.count, 'commit')}` })}
+            />
+          ) : null}
           {preview?.rewritten ? <RewrittenList commits={preview.rewritten} /> : null}
           {preview?.message !== undefined && preview.is !== 'nothing' ? (
             <Message
@@ -344,6 +350,10 @@ const MESSAGES: Record<Step['step'], object> = {
 }
 
 const NO_PREVIEW = { conflicts: 0, commits: 0, conflictsIn: [], warnings: [] }
+
+/** Whether the number of commits is shown beside the outcome: not where that or a list says it. */
+const hasCountBeside = ({ commits, words, rebases }: Preview): boolean =>
+  commits > 0 && !rebases && !words.includes(plural(commits, 'commit'))
 
 /** The preview of an impossible step; `words` say why it is impossible. */
 const impossible = (words: string): Preview => ({ ...NO_PREVIEW, is: 'impossible', words })
