@@ -676,6 +676,16 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('button', { name: 'Finish this commit' }).waitFor()
   })
 
+  test('of a rebase whose branch was moved, has all buttons within the side bar', async () => {
+    await open(rebasingTemplate)
+    await page.getByText('Commit 2 of 3: Claim by shard').waitFor()
+    await commit(desk.path, BRANCH, { 'moved.txt': 'moved\n' })
+    await page.getByRole('button', { name: 'Update', exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Finish this commit' }).waitFor()
+    const end = page.locator('.side .finish')
+    expect(await end.evaluate(it => it.scrollWidth - it.clientWidth)).toBe(0)
+  })
+
   test('says what a rewriting does whose later commits are in conflict', async () => {
     const texts = ['one\n', 'two\n', 'three\n']
     await open(
