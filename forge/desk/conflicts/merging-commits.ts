@@ -81,7 +81,7 @@ const Body = v.object({
   from: v.string(),
   /** The base of a cherry-pick: the commit's parent; null before a first commit. Of a revert: the reverted commit. */
   base: v.optional(v.nullable(v.string())),
-  /** The message of the resulting commit; a picked commit keeps its own. */
+  /** The message of the resulting commit; undefined: that of the picked commit. */
   message: v.optional(v.string()),
   rows: v.array(ConflictRow),
   byGit: v.number(),

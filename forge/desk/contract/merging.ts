@@ -102,10 +102,11 @@ export const mergingQuestions = {
   conflict: repeatable({ branch: Branch, path: Path }, ConflictFile),
   /** Replaces a whole file by one side; text is resolved in the editor. */
   'take side': question({ branch: Branch, path: Path, side: WholeSide }, Nothing),
+  /** `message`: what the user typed; an undo restores it with the conflicts, as that of an abort does. */
   'finish merging': question({ branch: Branch, message: v.optional(v.string()) }, Done),
   /** Makes what waits anew after its branch was moved; keeps the resolution of each conflict with the same sides. */
   'update merging': question({ branch: Branch }, Done),
-  'abort merging': question({ branch: Branch }, Done),
+  'abort merging': question({ branch: Branch, message: v.optional(v.string()) }, Done),
   /** What a merge of two parents changes in what git merges by itself: how its conflicts were resolved, and more. */
   'changes by hand': repeatable({ commit: Oid }, v.array(Change)),
 }

@@ -62,6 +62,8 @@ const RewriteStep = v.object({
 })
 export type RewriteStep = v.InferOutput<typeof RewriteStep>
 
+const PullWay = v.picklist(['fast-forward', 'merge', 'rebase'])
+
 export const Step = v.variant('step', [
   ...BranchStep.options,
   RewriteStep,
@@ -78,7 +80,7 @@ export const Step = v.variant('step', [
     step: v.literal('pull'),
     branch: Branch,
     remote: v.optional(v.string()),
-    how: v.picklist(['fast-forward', 'merge', 'rebase']),
+    how: PullWay,
   }),
   /** `isForced`: a forced push, with a lease on the remote's commit at the time of the preview. */
   v.object({
@@ -156,8 +158,10 @@ export const Preview = v.object({
   result: v.optional(Oid),
   /** The number of commits that the step brings or makes. */
   commits: Count,
-  /** What a merge, a pull or a push brings. A pull that rebases makes others: the branch's own commits anew. */
+  /** What a merge, a pull or a push brings. */
   brings: v.optional(Brought),
+  /** The branch's own commits of which a pull that rebases makes others. */
+  rebases: v.optional(Brought),
   /** The commits that a forced push drops from the remote branch. */
   loses: v.optional(Lost),
   /** The files in conflict, with a description of each. */
@@ -201,6 +205,8 @@ export const stepQuestions = {
   /** Asks for the outcomes of several steps: the reply has one for each, in the same order. */
   outlooks: repeatable({ steps: v.pipe(v.array(BranchStep), v.maxLength(64)) }, v.array(Outlook)),
   preview: repeatable({ step: Step }, Preview),
+  /** How `git pull` would bring what was fetched last into a branch, from the upstream or from this remote. */
+  'way to pull': repeatable({ branch: Branch, remote: v.optional(v.string()) }, PullWay),
   /**
    * Runs a step. `before`, `source` and `there`: the commits of the target, of the source and of the remote branch
    * (null for none) in the preview; if one of these has moved since, nothing is done. A forced push and a deletion on

@@ -11,6 +11,6 @@ export const mergingHandlers = (mergings: Mergings): Handlers<typeof mergingQues
   'take side': ({ branch, path, side }) => mergings.takeSide(branch, path, side),
   'finish merging': ({ branch, message }) => mergings.finish(branch, message),
   'update merging': ({ branch }) => mergings.update(branch),
-  'abort merging': ({ branch }) => mergings.abort(branch),
+  'abort merging': ({ branch, message }) => mergings.abort(branch, message),
   'changes by hand': ({ commit }) => changesByHand(mergings.room.objects, commit),
 })

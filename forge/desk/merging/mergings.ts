@@ -51,15 +51,11 @@ type State = StoredMerging & { tree: Oid }
 /** Additional content of a merge that is not begun by a step. */
 export type Beginning = { result?: Oid | undefined; forklift?: StoredMerging['forklift'] }
 
-/**
- * The resolution of a conflict in a rewriting. `message`: what the user typed; `settled`: the drafts that the
- * resolution contains.
- */
+/** The resolution of a conflict in a rewriting. `settled`: the drafts that the resolution contains. */
 type RewriteEnd = {
   state: State
   rewrite: StoredRewrite
   tree: Oid
-  message: string | undefined
   settled: BranchWork['drafts']
 }
 
@@ -142,9 +138,12 @@ export class Mergings {
   }
 
   async #messageOf({ message, theirsCommit }: State): Promise<string> {
-    if (message !== undefined) return message
-    const { message: bytes, encoding } = await readCommit(this.room.objects, theirsCommit)
-    return textOf(bytes, encoding)
+    return message ?? (await this.#messageOfCommit(theirsCommit))
+  }
+
+  async #messageOfCommit(commit: Oid): Promise<string> {
+    const { message, encoding } = await readCommit(this.room.objects, commit)
+    return textOf(message, encoding)
   }
 
   async #state({ name, merging }: BranchWork): Promise<State> {
@@ -245,10 +244,24 @@ export class Mergings {
     const others = state.kept.filter(it => it !== row.path)
     const kept = [...files.keys()].some(at => isSettledWith(row, at)) ? others : [...others, row.path]
     const { [row.path]: _, ...by } = state.by
-    const { tree, ...rest } = state
-    const next = makeMerging(objects.repository, { ...rest, kept, by }, tree)
-    await writeObjects(objects.repository, next.made)
-    await held.become({ merging: next.oid, drafts: { ...work.drafts, files, tip: next.oid } })
+    await this.#replace(held, { ...state, kept, by }, { ...work.drafts, files })
+  }
+
+  /** Replaces what waits by another state of the same merge, with these drafts on it. */
+  async #replace(held: HeldBranch, { tree, ...state }: State, drafts: BranchWork['drafts']): Promise<void> {
+    const { repository } = this.room.objects
+    const next = makeMerging(repository, state, tree)
+    await writeObjects(repository, next.made)
+    await held.become({ merging: next.oid, drafts: { ...drafts, tip: next.oid } })
+  }
+
+  /** Keeps the message that the user typed in what waits, so that an undo of its end restores it. */
+  async #keepMessage(held: HeldBranch, state: State, message: string | undefined): Promise<State> {
+    const typed = message?.trim()
+    if (!typed || typed === (await this.#messageOf(state)).trim()) return state
+    const next = { ...state, message }
+    await this.#replace(held, next, held.work.drafts)
+    return next
   }
 
   /**
@@ -271,7 +284,7 @@ export class Mergings {
 
   // --- The end ---
 
-  /** Commits the resolutions. A rebase continues to its next conflict or its end. */
+  /** Commits the resolutions. `message`: what the user typed. A rebase continues to its next conflict or its end. */
   async finish(branch: string, message?: string): Promise<Done> {
     const work = await this.open(branch)
     return await work.inOneGo(async (held, signature) => this.#finish(held, signature, message), { isMerging: true })
@@ -280,18 +293,18 @@ export class Mergings {
   async #finish(held: HeldBranch, signature: Promise<CommitSignature>, message?: string): Promise<Done> {
     const { work } = held
     const { objects } = this.room
-    const state = await this.#state(work)
-    const rows = await Promise.all(state.rows.map(row => fileOf(work, state, row)))
-    const why = whyNotYet(work, state, rows, await this.#canUpdate(work, state))
+    const found = await this.#state(work)
+    const rows = await Promise.all(found.rows.map(row => fileOf(work, found, row)))
+    const why = whyNotYet(work, found, rows, await this.#canUpdate(work, found))
     if (why !== undefined) throw new Failure(why)
     verifyNoClash(work.drafts, work.drafts.clashes.keys())
+    const state = await this.#keepMessage(held, found, message)
     // The operation's undo needs the drafts in the repository.
     await held.writeDrafts()
     const tree = await this.#writeResult(work)
     const settled = work.drafts
-    if (state.rewrite)
-      return await this.#goOn(held, signature, { state, rewrite: state.rewrite, tree, message, settled })
-    const planned = await this.#planned(state, tree, message)
+    if (state.rewrite) return await this.#goOn(held, signature, { state, rewrite: state.rewrite, tree, settled })
+    const planned = await this.#planned(state, tree)
     const first = await held.unlocked(() => writeChain(objects, state.oursCommit, planned, signature))
     const name = visiblePath(work.name)
     if (state.does === 'merge' || state.does === 'land' || state.does === 'revert') {
@@ -335,15 +348,16 @@ export class Mergings {
   async #goOn(held: HeldBranch, signature: Promise<CommitSignature>, end: RewriteEnd): Promise<Done> {
     const { work } = held
     const { objects } = this.room
-    const { state, rewrite, tree, message, settled } = end
+    const { state, rewrite, tree, settled } = end
     const { applied, amends, does } = rewrite
     const onto = amends ? (await readCommit(objects, state.oursCommit)).parents[0] : state.oursCommit
     const [first, ...later] = rewrite.items
-    const text = message?.trim() ? message : undefined
-    const isSame = text === undefined || text.trim() === (await this.#messageOf(state)).trim()
+    const { message } = state
+    const own = first.message ?? (await this.#messageOfCommit(first.commits[0]))
+    const isSame = message === undefined || message.trim() === own.trim()
     // A commit that is skipped has no use for a message; with one it would be made, without any change.
     const isKept = isSame || (await this.#isEmpty(state, tree))
-    const items = [isKept ? first : { ...first, message: text }, ...later]
+    const items = [isKept ? first : { ...first, message }, ...later]
     const { of = items.length, onto: ontoWords = '', leftOut: before = [] } = state
     const course = { onto, items, begun: { tree, applied }, of, ontoWords, ours: state.ours, does, leftOut: before }
     const { picks, tip } = await this.plannings.run(async pace => {
@@ -366,18 +380,15 @@ export class Mergings {
   }
 
   /** The commit to make; none if it would change nothing. */
-  async #planned(state: State, tree: Oid, message: string | undefined): Promise<Planned[]> {
-    const { objects } = this.room
-    const text = message?.trim() ? message : undefined
-    if (state.does === 'merge')
-      return [{ is: 'new', tree, others: [state.theirsCommit], message: text ?? state.message ?? '' }]
+  async #planned(state: State, tree: Oid): Promise<Planned[]> {
+    const { does, message, theirsCommit } = state
+    if (does === 'merge') return [{ is: 'new', tree, others: [theirsCommit], message: message ?? '' }]
     if (await this.#isEmpty(state, tree)) return []
-    if (state.does === 'land' || state.does === 'revert')
-      return [{ is: 'new', tree, others: [], message: text ?? state.message ?? '' }]
-    const { message: own, encoding, author } = await readCommit(objects, state.theirsCommit)
-    const isSame = text === undefined || text.trim() === textOf(own, encoding).trim()
+    if (does === 'land' || does === 'revert') return [{ is: 'new', tree, others: [], message: message ?? '' }]
+    const { message: own, encoding, author } = await readCommit(this.room.objects, theirsCommit)
+    const isSame = message === undefined || message.trim() === textOf(own, encoding).trim()
     if (isSame) return [{ is: 'new', tree, others: [], message: own, encoding, author }]
-    return [{ is: 'new', tree, others: [], message: text, author }]
+    return [{ is: 'new', tree, others: [], message, author }]
   }
 
   /**
@@ -486,8 +497,11 @@ export class Mergings {
     return { resolved: all - left, left }
   }
 
-  /** Discards a merge with all resolutions. The operation can be undone. */
-  async abort(branch: string): Promise<Done> {
+  /**
+   * Discards a merge with all resolutions. The operation can be undone, which also restores `message`, the message that
+   * the user typed for the merge.
+   */
+  async abort(branch: string, message?: string): Promise<Done> {
     const { say } = this.room
     const work = await this.open(branch)
     const words = await work.locked(async held => {
@@ -496,8 +510,9 @@ export class Mergings {
       return await held.again(async () => {
         const { merging, head } = work
         if (merging === undefined) throw new Failure(`Nothing waits in ${visiblePath(branch)} to be merged.`)
-        await held.writeDrafts()
         const state = await this.#read(merging)
+        if (state) await this.#keepMessage(held, state, message)
+        await held.writeDrafts()
         const does = `abort the ${state ? kindOf(state) : 'merge'} in ${visiblePath(branch)}`
         await held.become({ merging: null, drafts: noDrafts(head) }, { kind: 'abort merging', words: does })
         return does

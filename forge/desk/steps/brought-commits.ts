@@ -1,5 +1,5 @@
 /** The commits that a step brings, or that leave a branch by it, for its preview. */
-import { fields, type Repository } from '../../../core/git/repository.ts'
+import { fields, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { type Brought, type Lost, MAX_BROUGHT_COMMITS } from '../contract/steps.ts'
 
@@ -7,6 +7,14 @@ import { type Brought, type Lost, MAX_BROUGHT_COMMITS } from '../contract/steps.
 export async function broughtCommits(repository: Repository, range: readonly string[]): Promise<Brought> {
   const { count, newest } = await lostCommits(repository, range)
   return { count, newest: newest.map(({ oid, subject }) => ({ oid, subject })) }
+}
+
+/** Some commits, given oldest first: the newest ones, and the number of all. */
+export async function namedCommits(repository: Repository, commits: readonly Oid[]): Promise<Brought> {
+  const newest = commits.slice(-MAX_BROUGHT_COMMITS).reverse()
+  if (newest.length === 0) return { count: 0, newest: [] }
+  const { newest: named } = await broughtCommits(repository, ['--no-walk=unsorted', ...newest])
+  return { count: commits.length, newest: named }
 }
 
 /** The commits of a range of `git rev-list`, with their authors: the newest ones, and the number of all. */

@@ -26,7 +26,7 @@ export async function planCherryPick(
   const name = visiblePath(branch)
   const { picks } = await once(`cherry-pick ${tip} ${branch} ${picked.join()}`, async pace => {
     const rules = { does: 'cherry-pick', ours: branch, of: picked.length } as const
-    return { picks: await planPicks(objects, tip, picked, rules, pace), commits: picked.length, same: 0 }
+    return { picks: await planPicks(objects, tip, picked, rules, pace), commits: picked, same: 0 }
   })
   const { chain, tree, dropped, stop } = picks
   const plan = {

@@ -7,6 +7,7 @@ import type { Steps } from './steps.ts'
 export const stepHandlers = (steps: Steps): Handlers<typeof stepQuestions, Window> => ({
   outlooks: ({ steps: wanted }) => steps.outlooks(wanted),
   preview: ({ step }, window) => steps.preview(step, window.beginToPreview()),
+  'way to pull': ({ branch, remote }) => steps.wayToPull(branch, remote),
   'stop preview': (_, window) => window.endPreview(),
   do: ({ step, ...previewed }) => steps.do(step, previewed),
   'stop step': () => steps.stop(),

@@ -70,6 +70,8 @@ export type StepPlan = {
   tree: Oid
   /** The number of commits that the step brings or makes. */
   commits: number
+  /** Of a rebase: the commits of which it makes others, oldest first. */
+  rebased?: readonly Oid[]
   /** The subjects of the commits that the step leaves out, since they would change nothing. */
   leftOut?: readonly string[]
   /** The message of the resulting commit, for editing. */

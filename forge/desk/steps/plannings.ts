@@ -8,8 +8,8 @@ import type { Oid } from '../../../core/git/repository.ts'
 import type { News } from '../contract/news.ts'
 import type { Pace, Picks } from './picks.ts'
 
-/** Copied commits; `same`: the number left out because an equal commit exists. */
-type Picked = { picks: Picks; commits: number; same: number }
+/** Copies of `commits`, oldest first; `same`: the number left out because an equal commit exists. */
+type Picked = { picks: Picks; commits: readonly Oid[]; same: number }
 
 /** Computes a value for a key, or returns the cached one. */
 export type Once = (key: string, make: (pace: Pace) => Promise<Picked>) => Promise<Picked>

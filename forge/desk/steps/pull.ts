@@ -1,8 +1,8 @@
 /** A pull: brings the fetched upstream into a branch, by a fast-forward, a merge or a rebase. */
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
-import type { Oid, Repository } from '../../../core/git/repository.ts'
-import { holds } from '../../../core/git/run.ts'
+import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
+import { holds, run } from '../../../core/git/run.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import { headRef } from '../branches/branches.ts'
 import type { Source, Step } from '../contract/steps.ts'
@@ -10,7 +10,7 @@ import { commonTo, countBetween, planMerge } from './merge.ts'
 import { FORWARD, type StepPlan, type StepTarget, treeOfCommit } from './plan.ts'
 import type { Once } from './plannings.ts'
 import { planRebase } from './rebase.ts'
-import { readRemotes, remoteNamed, trackingRef, type Upstream, upstreamOf } from './remotes.ts'
+import { readRemotes, remoteNamed, trackingRef, type Upstream, upstreamOf, verifyUtf8 } from './remotes.ts'
 
 export type PullStep = Extract<Step, { step: 'pull' }>
 
@@ -53,6 +53,28 @@ export async function pullSource(
   const commit = await objects.info(`${tracking}^{commit}`)
   const branch = remote === '.' ? ref.replace(/^refs\/heads\//, '') : undefined
   return commit && { commit: commit.oid, words, ...(branch !== undefined && headRef(branch) === ref && { branch }) }
+}
+
+/** How `git pull` would bring an upstream into a branch: by merge or rebase only if the branch has commits of its own. */
+export async function wayToPull(
+  repository: Repository,
+  branch: string,
+  { tip, upstream }: { tip: Oid | undefined; upstream: Oid | undefined },
+): Promise<PullStep['how']> {
+  if (tip === undefined || upstream === undefined || (await isIn(repository, tip, upstream))) return 'fast-forward'
+  return (await isPulledByRebase(repository, branch)) ? 'rebase' : 'merge'
+}
+
+/** Whether `git pull` would rebase a branch, by `branch.NAME.rebase` or else `pull.rebase`. */
+async function isPulledByRebase(repository: Repository, branch: string): Promise<boolean> {
+  verifyUtf8(branch)
+  for (const key of [`branch.${asText(branch)}.rebase`, 'pull.rebase']) {
+    const { stdout } = await run(repository, ['config', '--get', key], { ok: [0, 1] })
+    const value = stdout.toString().trim()
+    // Besides true, git knows several ways to rebase.
+    if (value !== '') return !/^(false|no|off|0)$/i.test(value)
+  }
+  return false
 }
 
 /** Plans what a pull does after its fetch. Throws a {@link Failure} if it is impossible in the chosen way (`how`). */

@@ -27,12 +27,12 @@ export async function planRebase(
     const tree = await treeOfCommit(objects, tip)
     return { ...plan, is: 'nothing', words: 'nothing to do', chain: [], tree, commits: 0, warnings: [] }
   }
-  const { picks, same } = await once(`rebase ${tip} ${onto.commit} ${onto.words}`, async pace => {
+  const { picks, commits, same } = await once(`rebase ${tip} ${onto.commit} ${onto.words}`, async pace => {
     const { commits, same } = await commitsToPick(objects, tip, onto.commit, pace)
     if (commits.length > MAX_COMMITS)
       throw new Failure(`${many(commits.length, 'commit')} are too many to be rebased here: merge, or git rebase them.`)
     const rules = { does: 'rebase', ours: onto.words, of: commits.length, onto: onto.words } as const
-    return { picks: await planPicks(objects, onto.commit, commits, rules, pace), commits: commits.length, same }
+    return { picks: await planPicks(objects, onto.commit, commits, rules, pace), commits, same }
   })
   const { chain, tree, dropped, stop } = picks
   const warnings = [
@@ -43,7 +43,9 @@ export async function planRebase(
   ]
   const made = chain.filter(({ is }) => is === 'new').length + (stop ? 1 + stop.state.todo.length : 0)
   const left = { leftOut: dropped.map(({ subject }) => subject), notes: notesOn(stop) }
-  const shared = { ...plan, ...left, chain, tree, commits: made, warnings }
+  const gone = new Set(dropped.map(({ commit }) => commit))
+  const rebased = commits.filter(oid => !gone.has(oid))
+  const shared = { ...plan, ...left, chain, tree, commits: made, rebased, warnings }
   if (!stop) return { ...shared, is: 'clean', words: chain.length === 0 ? 'moves the branch' : 'rebases cleanly' }
   const where = `${filesInConflict(groupsOf(stop.merge).length)}, at commit ${stop.state.number} of ${stop.state.of}`
   return { ...shared, is: 'conflicts', words: where, stop }

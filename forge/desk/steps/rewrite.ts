@@ -75,7 +75,7 @@ export async function planRewrite(
   if (rewrite.onto !== undefined && !(await objects.info(rewrite.onto)))
     throw new Failure('This clone is shallow, and ends at the commit that would be rewritten: git fetch --unshallow.')
   const { picks } = await once(key, async pace => {
-    return { picks: await applyItems(objects, course, pace), commits: line.length, same: 0 }
+    return { picks: await applyItems(objects, course, pace), commits: line.map(({ oid }) => oid), same: 0 }
   })
   const { chain, tree, dropped, stop, outcomes = [] } = picks
   const made = outcomes.filter(it => it === 'new' || it === 'conflict' || it === 'waiting').length

@@ -16,7 +16,7 @@ import { type Group, groupsOf, kindOf, wordsFor } from '../conflicts/conflicts.t
 import type { Reversed } from '../contract/branches.ts'
 import type { BranchStep, Done, Outlook, Preview, RewriteStep, Source, Step } from '../contract/steps.ts'
 import { mergingRef } from '../refs.ts'
-import { broughtCommits } from './brought-commits.ts'
+import { broughtCommits, namedCommits } from './brought-commits.ts'
 import { planCherryPick } from './cherry-pick.ts'
 import {
   deleteRemoteBranch,
@@ -33,7 +33,7 @@ import { impossible, Outlooks } from './outlooks.ts'
 import { carryOutStep } from './perform.ts'
 import { pastOf, type StepPlan, type StepTarget, type Stop } from './plan.ts'
 import type { Once, Plannings } from './plannings.ts'
-import { followed, NoUpstream, type PullStep, planPull, pullSource } from './pull.ts'
+import { followed, NoUpstream, type PullStep, planPull, pullSource, wayToPull } from './pull.ts'
 import { ForceNeeded, PullFirst, type PushStep, planPush, previewPush, push, verifyThere } from './push.ts'
 import { previewPushTag, pushTag } from './push-tag.ts'
 import { planRebase } from './rebase.ts'
@@ -190,11 +190,23 @@ export class Steps {
         warnings: [],
       }
     }
-    const [{ message: _, ...shown }, brings] = await Promise.all([
+    const [{ message: _, ...shown }, brings, rebases] = await Promise.all([
       this.#previewOf(how === 'rebase' ? 'rebase' : 'merge', plan, work),
       broughtCommits(objects.repository, [there, `^${target.tip}`]),
+      plan.rebased && namedCommits(objects.repository, plan.rebased),
     ])
-    return { ...shown, there, brings }
+    return { ...shown, there, brings, ...(rebases && { rebases }) }
+  }
+
+  /**
+   * How `git pull` would bring what was fetched last into a branch: from its upstream, or from the branch that a push to
+   * `remote` goes to. Throws a {@link Failure} if there is no such branch.
+   */
+  async wayToPull(branch: string, remote?: string): Promise<PullStep['how']> {
+    const { objects } = this.room
+    const { head } = await this.branches.work(branch)
+    const source = await pullSource(objects, await followed(objects.repository, branch, remote))
+    return await wayToPull(objects.repository, branch, { tip: head, upstream: source?.commit })
   }
 
   async #previewOf(step: PlannedStep['step'], plan: StepPlan, work: BranchWork): Promise<Preview> {

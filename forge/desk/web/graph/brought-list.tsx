@@ -3,10 +3,12 @@ import type { Brought, Lost } from '../../contract/steps.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shortId, withoutTricks } from '../ui/names.ts'
 
-export function BroughtList({ count, newest }: Brought) {
+/** `title`: what the step does with these commits, where it has more than one list. */
+export function BroughtList({ count, newest, title }: Brought & { title?: string }) {
   if (newest.length === 0) return null
   return (
-    <ul class="step-commits" aria-label="Commits">
+    <ul class="step-commits" aria-label={title ?? 'Commits'}>
+      {title === undefined ? null : <li class="meta">{title}</li>}
       {newest.map(({ oid, subject }) => (
         <li key={oid}>
           <Icon name="commit" size="xs" />

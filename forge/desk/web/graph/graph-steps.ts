@@ -256,27 +256,31 @@ export async function pull(page: Page, branch: string, forPush?: string): Promis
     return
   }
   const remote = forPush ?? namesake
+  const fromRemote = remote !== undefined && { remote }
   const way = (how: 'fast-forward' | 'merge' | 'rebase', words: string, explains: string): StepWay => ({
     key: how,
     words,
     button: 'Pull',
     explains,
-    step: { step: 'pull', branch, how, ...(remote !== undefined && { remote }) },
+    step: { step: 'pull', branch, how, ...fromRemote },
   })
   const name = readable(branch)
   const own = page.branch(branch)?.upstream?.name
   const isOther = remote !== undefined && !own?.startsWith(`${remote}/`)
   const from = readable(isOther ? `${remote}/${branch}` : (own ?? 'its upstream branch'))
+  const ways = [
+    way('fast-forward', 'Fast-forward', `${name} moves forward to ${from}, if it has no commits of its own.`),
+    way('merge', 'Merge', `Merges ${from} into ${name}.`),
+    way('rebase', 'Rebase', `Rebases the commits that only ${name} has onto ${from}.`),
+  ]
+  // Why a pull is impossible is what its preview says.
+  const usual = await page.connection.ask('way to pull', { branch, ...fromRemote }).catch(() => 'fast-forward')
   page.dialog.value = {
     kind: 'step',
     title: `Pull ${from} into ${name}`,
-    ways: [
-      way('fast-forward', 'Fast-forward', `${name} moves forward to ${from}, if it has no commits of its own.`),
-      way('merge', 'Merge', `Merges ${from} into ${name}.`),
-      way('rebase', 'Rebase', `Rebases the commits that only ${name} has onto ${from}.`),
-    ],
+    ways,
     fetches: { step: 'fetch', ...(remote === undefined ? { branch } : { remote }) },
-    first: (page.branch(branch)?.upstream?.ahead ?? 0) > 0 ? 1 : 0,
+    first: ways.findIndex(({ key }) => key === usual),
     isDone: done => {
       const next = { words: 'Push…', run: () => void push(page, branch) }
       finish(page, forPush === undefined ? done : { ...done, next })

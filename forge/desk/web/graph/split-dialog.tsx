@@ -15,6 +15,7 @@ import { Waiting } from '../ui/words.tsx'
 import { RewrittenList } from './rewritten-list.tsx'
 import { OutlookLine } from './step-words.tsx'
 import { usePreview } from './use-preview.ts'
+import { useRefusal } from './use-refusal.ts'
 
 interface Props {
   content: Extract<DialogContent, { kind: 'split' }>
@@ -25,8 +26,8 @@ export function SplitDialog({ content, close }: Props) {
   const page = usePage()
   const { branch, commit: oid } = content
   const { commit, asked } = useCommit(oid)
-  const choice = useMemo(() => new PartChoice(), [])
   const { dialogTexts } = page
+  const choice = useMemo(() => dialogTexts.choiceOf(content.title, PartChoice), [])
   const firstField = { title: content.title, field: 'first' }
   const restField = { title: content.title, field: 'rest' }
   const first = useSignal(dialogTexts.of(firstField))
@@ -35,7 +36,6 @@ export function SplitDialog({ content, close }: Props) {
     typed.value = text
     dialogTexts.keep(field, text)
   }
-  const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   const own = commit?.message.trimEnd() ?? ''
   const [message, other] = [first.value ?? own, rest.value ?? own].map(it => it.trim() || own) as [string, string]
@@ -45,7 +45,10 @@ export function SplitDialog({ content, close }: Props) {
     rewriting: { do: 'split', commit: oid, first: parts, ...ofRest },
   })
   // The messages change nothing in the preview but the subjects, which are shown as they are typed.
-  const { preview, problem: trouble } = usePreview(commit && parts.length > 0 ? step({}, {}) : undefined)
+  const asking = commit && parts.length > 0 ? step({}, {}) : undefined
+  const { preview: found, problem: trouble, look } = usePreview(asking)
+  const preview = trouble === undefined ? found : undefined
+  const { problem, body, refuse } = useRefusal(look)
   const isOff = isBusy.value || preview?.is !== 'clean'
 
   const run = async () => {
@@ -59,7 +62,7 @@ export function SplitDialog({ content, close }: Props) {
       close()
       content.isDone({ words, isUndoable: true, ...(merging !== undefined && { merging }) })
     } catch (error) {
-      problem.value = (error as Error).message
+      refuse(error)
     }
     isBusy.value = false
   }
@@ -71,13 +74,16 @@ export function SplitDialog({ content, close }: Props) {
           event.preventDefault()
           void run()
         }}
+        onInput={() => {
+          problem.value = undefined
+        }}
         onKeyDown={event => {
           if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
           event.preventDefault()
           void run()
         }}
       >
-        <div class="step-body">
+        <div class="step-body" ref={body} tabIndex={-1}>
           <p class="step-explains">
             Select the files or lines of the first commit. The second commit gets the rest. No file changes after both.
           </p>

@@ -19,6 +19,7 @@ import { BroughtList, LostList } from './brought-list.tsx'
 import { RewrittenList } from './rewritten-list.tsx'
 import { OutlookLine } from './step-words.tsx'
 import { usePreview } from './use-preview.ts'
+import { useRefusal } from './use-refusal.ts'
 
 interface Props {
   content: Extract<DialogContent, { kind: 'step' }>
@@ -32,21 +33,15 @@ export function StepDialog({ content, close }: Props) {
   const { ways } = content
   const chosen = useSignal(content.first)
   const isCommitWanted = useSignal(false)
-  const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   const message = useRef<HTMLTextAreaElement>(null)
   const panel = useId()
-  const body = useRef<HTMLDivElement>(null)
-  const refusals = useSignal(0)
-  // The same key again would do what the new preview says, which was not read yet.
-  useLayoutEffect(() => {
-    if (refusals.value > 0) body.current?.focus()
-  }, [refusals.value])
   const way = ways[chosen.value] as StepWay
   const step = way.step.step === 'merge' ? { ...way.step, isCommitWanted: isCommitWanted.value } : way.step
   const fetch = useFetch(content.fetches)
   const { preview: found, changes, problem: trouble, look } = usePreview(fetch.isDone ? step : undefined)
   const preview = trouble === undefined ? found : impossible(trouble)
+  const { problem, body, refuse, focusPreview } = useRefusal(look)
   // After a rejected push, the new preview gives the same reason as `problem`, and offers a pull: it is shown once.
   const canPull = preview?.offers === 'pull' && content.pull !== undefined
   const forced = preview?.offers === 'force' ? ways.findIndex(it => isForceOf(it.step, step)) : -1
@@ -91,8 +86,7 @@ export function StepDialog({ content, close }: Props) {
     }
     if (hasToForce) {
       choose(forced)
-      // The same key again would force what was not read yet.
-      refusals.value++
+      focusPreview()
       return
     }
     if (!preview) return
@@ -128,10 +122,7 @@ export function StepDialog({ content, close }: Props) {
         step.step !== 'push' && step.step !== 'push tag' && (merging !== undefined || commit !== preview.before)
       content.isDone({ words: said, isUndoable, ...(merging !== undefined && { merging }) })
     } catch (error) {
-      problem.value = (error as Error).message
-      // Loads the preview again, since it may be stale by now.
-      look()
-      refusals.value++
+      refuse(error)
     }
     isBusy.value = false
   }
@@ -146,6 +137,9 @@ export function StepDialog({ content, close }: Props) {
         onSubmit={event => {
           event.preventDefault()
           run()
+        }}
+        onInput={() => {
+          problem.value = undefined
         }}
         onKeyDown={event => {
           if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey || isOnSafeWay(event.target))) return
@@ -187,9 +181,7 @@ export function StepDialog({ content, close }: Props) {
                 {fetch.problem}
               </span>
             )}
-            {preview && preview.commits > 0 && !preview.words.includes(plural(preview.commits, 'commit')) ? (
-              <span class="meta">{plural(preview.commits, 'commit')}</span>
-            ) : null}
+            {preview && hasCountBeside(preview) ? <span class="meta">{plural(preview.commits, 'commit')}</span> : null}
             <span class="grow" />
             {changes && changes.length > 0 ? (
               <>
@@ -215,7 +207,15 @@ export function StepDialog({ content, close }: Props) {
             </p>
           ))}
           {preview?.loses ? <LostList {...preview.loses} /> : null}
-          {preview?.brings ? <BroughtList {...preview.brings} /> : null}
+          {preview?.rebases ? (
+            <BroughtList {...preview.rebases} title={`Rebases ${plural(preview.rebases.count, 'commit')}`} />
+          ) : null}
+          {preview?.brings ? (
+            <BroughtList
+              {...preview.brings}
+              {...(preview.rebases && { title: `Brings ${plural(preview.brings.count, 'commit')}` })}
+            />
+          ) : null}
           {preview?.rewritten ? <RewrittenList commits={preview.rewritten} /> : null}
           {preview?.message !== undefined && preview.is !== 'nothing' ? (
             <Message
@@ -350,6 +350,10 @@ const MESSAGES: Record<Step['step'], object> = {
 }
 
 const NO_PREVIEW = { conflicts: 0, commits: 0, conflictsIn: [], warnings: [] }
+
+/** Whether the number of commits is shown beside the outcome: not where that or a list says it. */
+const hasCountBeside = ({ commits, words, rebases }: Preview): boolean =>
+  commits > 0 && !rebases && !words.includes(plural(commits, 'commit'))
 
 /** The preview of an impossible step; `words` say why it is impossible. */
 const impossible = (words: string): Preview => ({ ...NO_PREVIEW, is: 'impossible', words })

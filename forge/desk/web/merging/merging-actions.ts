@@ -140,7 +140,9 @@ export function abort(page: Page, tab: Tab): void {
     isDangerous: true,
     run: async () => {
       const lasts = untilMore(page)
-      const { words } = await page.connection.ask('abort merging', { branch })
+      const message = tab.merging.message.peek()
+      const fields = message === undefined ? { branch } : { branch, message }
+      const { words } = await page.connection.ask('abort merging', fields)
       page.tell({ topic: TOPIC, branch, title: words, lasts, actions: [undoButton(page)] })
       tab.merging.writeMessage(undefined)
       tab.merging.next = undefined

@@ -7,6 +7,7 @@ import { useId } from 'preact/hooks'
 import type { TasksWord } from '../../contract/tasks.ts'
 import { resultBranch } from '../../contract/tasks.ts'
 import { usePreview } from '../graph/use-preview.ts'
+import { useRefusal } from '../graph/use-refusal.ts'
 import { draftsOf } from '../page/branch-facts.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
 import type { DialogContent } from '../page/dialog-content.ts'
@@ -34,10 +35,10 @@ export function LandingDialog({ content, tasks, close }: Props) {
   const page = usePage()
   const id = useId()
   const onto = useSignal(firstTarget(page))
-  const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   const { run, task } = content
-  const { landing, changes, warnings, trouble, hasConflicts, source } = useLanding(tasks, content, onto.value)
+  const { landing, changes, warnings, trouble, hasConflicts, source, look } = useLanding(tasks, content, onto.value)
+  const { problem, body, refuse } = useRefusal(look)
   const drafts = draftsOf(page, onto.value)
   const isOff = isBusy.value || landing?.tree === undefined
   const words = readable(resultBranch(run, task))
@@ -66,7 +67,7 @@ export function LandingDialog({ content, tasks, close }: Props) {
       })
       tasks.lookSoon(0)
     } catch (error) {
-      problem.value = (error as Error).message
+      refuse(error)
     }
     isBusy.value = false
   }
@@ -95,7 +96,7 @@ export function LandingDialog({ content, tasks, close }: Props) {
           land()
         }}
       >
-        <div class="step-body">
+        <div class="step-body" ref={body} tabIndex={-1}>
           <p class="step-explains">
             {readable(onto.value)} gets all changes of {words} as one commit. The commits themselves are kept.
           </p>
@@ -240,7 +241,7 @@ function useLanding(tasks: TasksState, { run, task, tip: hidden }: Props['conten
   const ask = () => tasks.seeLanding({ run, ...(task !== undefined && { task }), onto })
   const told = useServerValue(ask, [run, task, onto, tip, target], { forgetsOnChange: true })
   const step = source && ({ step: 'land', source, onto } as const)
-  const { preview, changes, problem } = usePreview(step)
+  const { preview, changes, problem, look } = usePreview(step)
   const landing = told.latest.value
   // That the result has conflicts is more important than why `forge` refuses to land it: the refusal is shown only once
   // the preview is.
@@ -252,5 +253,9 @@ function useLanding(tasks: TasksState, { run, task, tip: hidden }: Props['conten
     warnings: (landing && changes && preview?.warnings) ?? [],
     trouble: isPreviewed ? told.problem.value : undefined,
     hasConflicts: preview?.is === 'conflicts',
+    look: () => {
+      told.refresh()
+      look()
+    },
   }
 }

@@ -688,6 +688,32 @@ test('a rebase stops at each of three conflicts, and moves its branch once, at t
   expect(await desk.git('log', '--reverse', '--format=%s', 'main..topic')).toBe('Change theirs\nTwo\nThree\nFour\nFive')
 })
 
+test('the message typed for a commit of a rebase comes back with its conflict by undo, and is used then', async () => {
+  await using desk = await makeChain()
+  const { work, step } = desk
+  await work.steps.do(step)
+  await work.mergings.takeSide('topic', 'a.txt', 'both')
+  await work.mergings.finish('topic', 'Typed for one')
+  await work.undo()
+  expect(await work.mergings.in('topic')).toMatchObject({ at: { number: 1 }, message: 'Typed for one' })
+  await work.mergings.finish('topic')
+  await work.mergings.takeSide('topic', 'a.txt', 'both')
+  await work.mergings.abort('topic', 'Typed for three')
+  await work.undo()
+  expect(await work.mergings.in('topic')).toMatchObject({ at: { number: 3 }, message: 'Typed for three' })
+  await work.mergings.finish('topic')
+  await work.mergings.takeSide('topic', 'a.txt', 'both')
+  await work.mergings.finish('topic')
+  const made = await desk.git('log', '--reverse', '--format=%s %an', 'main..topic')
+  expect(made.split('\n')).toEqual([
+    'Typed for one Una Upstream',
+    'Two Bea',
+    'Typed for three Bea',
+    'Four Bea',
+    'Five Bea',
+  ])
+})
+
 test('a rebase is aborted in its middle, and the branch is where it was', async () => {
   await using desk = await makeChain()
   const { work, step } = desk

@@ -158,7 +158,7 @@ test('a continued rebase can be stopped, and waits as before', async () => {
 test('computations are shared by key, and repeated after a failure', async () => {
   await using place = await makePlace()
   const plannings = new Plannings(place.objects, () => undefined)
-  const picked = { picks: { chain: [], tree: '', dropped: [] }, commits: 0, same: 0 }
+  const picked = { picks: { chain: [], tree: '', dropped: [] }, commits: [], same: 0 }
   let made = 0
   const make = async () => {
     made++

@@ -83,6 +83,19 @@ test('a commit after the one in conflict can still be squashed into it, and the 
   expect(await commitsOf(desk, 'main')).toBe(expected)
 })
 
+test('the message typed for a rewritten commit comes back with its conflict by undo, and is used then', async () => {
+  const { desk, ids } = await openSame('one', 'two', 'three')
+  await using _ = desk
+  await ask(desk.work, 'do', rewrite({ do: 'drop', commits: [ids.one ?? ''] }))
+  await ask(desk.work, 'take side', { branch: 'main', path: 'a.txt', side: 'theirs' })
+  await ask(desk.work, 'finish merging', { branch: 'main', message: 'Typed' })
+  expect(await desk.git('log', '--format=%s', 'main')).toBe('Write three\nTyped\nBegin')
+  await ask(desk.work, 'undo', { branch: 'main' })
+  expect((await ask(desk.work, 'merging', { branch: 'main' }))?.message).toBe('Typed')
+  await ask(desk.work, 'finish merging', { branch: 'main' })
+  expect(await desk.git('log', '--format=%s', 'main')).toBe('Write three\nTyped\nBegin')
+})
+
 test('a merge in conflict waits, too, and stays a merge', async () => {
   const { desk, ids } = await openSame('one', 'two')
   await using _ = desk

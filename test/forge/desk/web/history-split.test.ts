@@ -93,6 +93,68 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await row('Do both').waitFor()
   })
 
+  test('what was selected for a split, and both messages, are there again after Escape', async () => {
+    await open()
+    await row('Do both').click()
+    await page.keyboard.press('p')
+    const parts = dialog().getByRole('region', { name: 'Changes of the first commit' })
+    await parts.getByRole('checkbox', { name: 'Change at line 3 of a.txt' }).check()
+    await parts.getByRole('checkbox', { name: 'All changes of new.txt' }).check()
+    await dialog().getByLabel('Message of the first commit').fill('Do the first')
+    await page.keyboard.press('Escape')
+    await dialog().waitFor({ state: 'detached' })
+    // Another commit has a choice of its own.
+    await row('Write two').click()
+    await page.keyboard.press('p')
+    await dialog().getByText('Nothing is selected yet.').waitFor()
+    await page.keyboard.press('Escape')
+    await dialog().waitFor({ state: 'detached' })
+    await row('Do both').click()
+    await page.keyboard.press('p')
+    await dialog().getByText('rewrites 4 commits').waitFor()
+    await parts.getByRole('checkbox', { name: 'Change at line 3 of a.txt', checked: true }).waitFor()
+    await parts.getByRole('checkbox', { name: 'Change at line 16 of a.txt', checked: false }).waitFor()
+    await parts.getByRole('checkbox', { name: 'All changes of new.txt', checked: true }).waitFor()
+    expect(await dialog().getByLabel('Message of the first commit').inputValue()).toBe('Do the first')
+    await dialog().getByRole('button', { name: 'Split', exact: true }).click()
+    await dialog().waitFor({ state: 'detached' })
+    expect(await desk.git('show', '--format=', '--name-only', 'main~4')).toBe('a.txt\nnew.txt')
+    // A split that was done starts anew.
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await row('Do both').click()
+    await page.keyboard.press('p')
+    await dialog().getByText('Nothing is selected yet.').waitFor()
+  })
+
+  test('a split of a branch that was moved meanwhile is refused, and shows what it would do now', async () => {
+    await open()
+    await row('Do both').click()
+    await page.keyboard.press('p')
+    const parts = dialog().getByRole('region', { name: 'Changes of the first commit' })
+    await parts.getByRole('checkbox', { name: 'All changes of new.txt' }).check()
+    await dialog().getByText('rewrites 4 commits').waitFor()
+    const release = desk.proxy.hold('do')
+    const split = dialog().getByRole('button', { name: 'Split', exact: true })
+    await split.click()
+    await until(() => desk.proxy.count('do') === 1)
+    const moved = await desk.commit('main', {}, { message: 'Moved' })
+    release()
+    const refusal = dialog().getByText('main was moved since this was previewed: nothing was done. Look at it again.')
+    await refusal.waitFor()
+    await dialog().getByText('rewrites 5 commits').waitFor()
+    expect(await desk.tip('main')).toBe(moved)
+    expect(await split.evaluate(it => it === document.activeElement)).toBe(false)
+    // It goes with the next change.
+    await dialog().getByLabel('Message of the first commit').fill('Add new.txt')
+    await refusal.waitFor({ state: 'detached' })
+    await split.click()
+    await dialog().waitFor({ state: 'detached' })
+    expect((await subjects()).slice(0, 6)).toEqual([
+      ...['Moved', 'Write three', 'Write two', 'Write one'],
+      ...['Do both', 'Add new.txt'],
+    ])
+  })
+
   test('a reordering that meets conflicts shows where, and each is resolved in the editor', async () => {
     const below = (await desk.git('rev-parse', 'main~3')).slice(0, 8)
     // The status bar names the commit that is applied, and the one that it comes after now.

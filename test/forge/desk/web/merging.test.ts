@@ -357,6 +357,29 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('button', { name: 'Finish' }).waitFor()
   })
 
+  test('has the typed message again after an undo of its abort, and after one of its end', async () => {
+    await openDesk()
+    for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+    page = await openPage(browser.context, desk)
+    await page.getByRole('list', { name: 'To review' }).getByText('claim.ts').first().waitFor()
+    const message = page.getByLabel('Commit message')
+    await message.fill('Bring in 2.14')
+    await page.getByRole('button', { name: 'Abort', exact: true }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Abort', exact: true }).click()
+    await files().waitFor({ state: 'detached' })
+    await page.keyboard.press('Control+Alt+z')
+    await until(async () => (await message.inputValue()) === 'Bring in 2.14')
+    await message.fill('Bring in 2.14, at last')
+    await page.getByRole('button', { name: 'Finish' }).click()
+    await desk.isMessage(BRANCH, 'Bring in 2.14, at last')
+    await files().waitFor({ state: 'detached' })
+    await page.keyboard.press('Control+Alt+z')
+    await until(async () => (await message.inputValue()) === 'Bring in 2.14, at last')
+    // It is used, even if nothing more is typed.
+    await page.getByRole('button', { name: 'Finish' }).click()
+    await desk.isMessage(BRANCH, 'Bring in 2.14, at last')
+  })
+
   test('goes with its branch where git branch -m renames it, with the message', async () => {
     await open(rebasingTemplate)
     await row('claim.ts').click()
@@ -651,6 +674,16 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await ours.waitFor()
     await page.getByRole('status', { name: 'Status', exact: true }).getByText('rebasing').waitFor()
     await page.getByRole('button', { name: 'Finish this commit' }).waitFor()
+  })
+
+  test('of a rebase whose branch was moved, has all buttons within the side bar', async () => {
+    await open(rebasingTemplate)
+    await page.getByText('Commit 2 of 3: Claim by shard').waitFor()
+    await commit(desk.path, BRANCH, { 'moved.txt': 'moved\n' })
+    await page.getByRole('button', { name: 'Update', exact: true }).waitFor()
+    await page.getByRole('button', { name: 'Finish this commit' }).waitFor()
+    const end = page.locator('.side .finish')
+    expect(await end.evaluate(it => it.scrollWidth - it.clientWidth)).toBe(0)
   })
 
   test('says what a rewriting does whose later commits are in conflict', async () => {

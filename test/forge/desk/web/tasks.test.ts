@@ -459,8 +459,10 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
       'tell tasks',
       'Nothing was merged: main or the result has moved since you saw it. Look at it again.',
     )
+    const previews = desk.proxy.count('preview')
     await dialog.getByRole('button', { name: 'Land', exact: true }).click()
     await dialog.getByText('has moved since you saw it').waitFor()
+    await until(() => desk.proxy.count('preview') > previews)
     desk.proxy.refused.clear()
     await tasks.says([
       'Typed errors in http, onto main',
