@@ -23,14 +23,16 @@ export function PartsDialog({ content, close }: Props) {
   const page = usePage()
   const changed = content.branch === undefined ? undefined : page.changed.value.get(content.branch)
   const asked = useServerValue(content.load, [changed])
-  const choice = useMemo(() => new PartChoice(), [])
+  const choice = useMemo(() => page.dialogTexts.choiceOf(content.title, PartChoice), [])
   const field = { title: content.title, field: 'message' }
   const message = useSignal(page.dialogTexts.of(field) ?? '')
   const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   const id = useId()
   const changes = asked.latest.value
-  useLayoutEffect(() => choice.follow(changes ?? []), [choice, changes])
+  useLayoutEffect(() => {
+    if (changes) choice.follow(changes)
+  }, [choice, changes])
   const { parts } = choice
   const isOff = isBusy.value || parts.length === 0
   const run = async () => {

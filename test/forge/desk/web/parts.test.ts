@@ -77,7 +77,7 @@ describe.skipIf(!hasBrowser)('parts of changes', () => {
     await isText(text(now.with(0, 'Aline 1').with(6, 'Bline 7')))
   })
 
-  test('lines are chosen anew where the branch was moved meanwhile, and the message stays, also after Escape', async () => {
+  test('lines are chosen anew where the branch was moved meanwhile; the choice and the message stay after Escape', async () => {
     await open()
     await type(0, 'A')
     await type(6, 'B')
@@ -89,11 +89,12 @@ describe.skipIf(!hasBrowser)('parts of changes', () => {
     await message.fill('Only B')
     await desk.commit('main', { 'a.txt': text(now.with(11, 'twelfth')) })
     await dialog.getByRole('alert').getByText('a.txt has changed: choose its lines again.').waitFor()
+    await dialog.getByRole('checkbox', { name: 'Change at line 7 of a.txt' }).check()
     await page.keyboard.press('Escape')
     await dialog.waitFor({ state: 'detached' })
     await page.keyboard.press('Control+Alt+s')
     expect(await message.inputValue()).toBe('Only B')
-    await dialog.getByRole('checkbox', { name: 'Change at line 7 of a.txt' }).check()
+    expect(await dialog.getByRole('checkbox', { name: 'Change at line 7 of a.txt' }).isChecked()).toBe(true)
     await dialog.getByRole('button', { name: 'Save', exact: true }).click()
     await dialog.waitFor({ state: 'detached' })
     expect(await desk.messageOf('main')).toBe('Only B')
