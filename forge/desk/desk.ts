@@ -194,7 +194,7 @@ export class Desk implements AsyncDisposable {
   /** Writes all edits, and ends. */
   async [Symbol.asyncDispose](): Promise<void> {
     this.#userSettings[Symbol.dispose]()
-    for (const window of this.#windows) this.#leave(window)
+    await Promise.all([...this.#windows].map(window => this.#leave(window)))
     await this.#layout
     await this.#opened?.[Symbol.asyncDispose]()
     this.#code[Symbol.dispose]()
@@ -239,12 +239,16 @@ export class Desk implements AsyncDisposable {
     this.#deskNews = { clock, at }
   }
 
-  /** Closes a window with its open files. */
-  #leave(window: Window): void {
+  /** Closes a window with its open files. Failures are logged. */
+  async #leave(window: Window): Promise<void> {
     this.#windows.delete(window)
     window.leave()
-    for (const { at, path } of window.shown.splice(0))
-      closeFile(this.#work.branches, at, path).catch(error => this.options.log(errorInWords(error)))
+    const closed = window.shown
+      .splice(0)
+      .map(({ at, path }) =>
+        closeFile(this.#work.branches, at, path).catch(error => this.options.log(errorInWords(error))),
+      )
+    await Promise.all(closed)
   }
 
   /** The user's settings, from the cache if recent. */
