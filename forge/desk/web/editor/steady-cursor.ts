@@ -6,6 +6,8 @@ import { EditorView, ViewPlugin } from '@codemirror/view'
  * which the cursor is visible, its line stays at its height.
  */
 export function withSteadyCursor(views: readonly EditorView[], update: () => void): void {
+  // A notice may be there already, while the observer has not run yet.
+  for (const view of views) view.plugin(steadyInWindow)?.follow()
   const heights = views.map(heightOfCursor)
   const before = views.map(({ state }) => state)
   update()
@@ -40,7 +42,7 @@ function edgesOf({ dom, scrollDOM }: EditorView): Edges {
 
 class SteadyInWindow {
   readonly #view: EditorView
-  readonly #observer = new ResizeObserver(() => this.#resized())
+  readonly #observer = new ResizeObserver(() => this.follow())
   #edges: Edges
 
   constructor(view: EditorView) {
@@ -53,8 +55,8 @@ class SteadyInWindow {
     this.#observer.disconnect()
   }
 
-  /** After the layout and before it is painted. */
-  #resized(): void {
+  /** Follows the editor, if it has another place in the window. Observed after a layout, before it is painted. */
+  follow(): void {
     const view = this.#view
     const before = this.#edges
     const edges = edgesOf(view)
