@@ -317,7 +317,8 @@ export class Work implements AsyncDisposable {
         committed,
         subject,
         session: sessions.has(tip) || turn !== undefined,
-        ...(upstream && count && { upstream: { name: nameOfUpstream(upstream), ...count } }),
+        ...(upstream &&
+          count && { upstream: { name: nameOfUpstream(upstream), ...count, isLocal: upstream.startsWith(HEADS) } }),
         ...(upstream && gone.has(name) && { goneUpstream: nameOfUpstream(upstream) }),
         ...(checkout !== undefined && { checkout }),
         drafts: [...(works.get(name)?.draftPaths ?? [])],

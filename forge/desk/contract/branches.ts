@@ -17,8 +17,11 @@ export const BranchInfo = v.object({
   committed: v.number(),
   subject: v.string(),
   session: v.boolean(),
-  /** The branch's upstream, and how many commits the branch is ahead and behind. */
-  upstream: v.optional(v.object({ name: v.string(), ahead: Count, behind: Count })),
+  /**
+   * The branch's upstream, and how many commits the branch is ahead and behind. `isLocal`: it is a branch of this
+   * repository, from which the branch is pulled, but to which it is not pushed.
+   */
+  upstream: v.optional(v.object({ name: v.string(), ahead: Count, behind: Count, isLocal: v.boolean() })),
   /** The name of an upstream that is configured and does not exist (any more). */
   goneUpstream: v.optional(v.string()),
   /** The folder of the work tree in which the branch is checked out; undefined for none. */

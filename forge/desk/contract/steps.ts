@@ -209,11 +209,18 @@ export const stepQuestions = {
   'way to pull': repeatable({ branch: Branch, remote: v.optional(v.string()) }, PullWay),
   /**
    * Runs a step. `before`, `source` and `there`: the commits of the target, of the source and of the remote branch
-   * (null for none) in the preview; if one of these has moved since, nothing is done. A forced push and a deletion on
-   * a remote require `there`.
+   * (null for none) in the preview; if one of these has moved since, nothing is done. `tree`: the target's tree after
+   * the step in the preview; if an amend would take other drafts into it, nothing is done. A forced push and a deletion
+   * on a remote require `there`.
    */
   do: question(
-    { step: Step, before: v.optional(Oid), source: v.optional(Oid), there: v.optional(v.nullable(Oid)) },
+    {
+      step: Step,
+      before: v.optional(Oid),
+      source: v.optional(Oid),
+      there: v.optional(v.nullable(Oid)),
+      tree: v.optional(Oid),
+    },
     Done,
   ),
   /** Stops what is running: a fetch, pull or push, or a step of many commits or its preview. */

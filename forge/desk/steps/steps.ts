@@ -44,8 +44,13 @@ import { planTag, planTagDeletion, type TagPlan, writeAnnotatedTag } from './tag
 import { Stopped, Transfers } from './transfer.ts'
 import { rewrittenCommits, warningsFor } from './warnings.ts'
 
-/** The commits in a preview: of the target, of the source, and of the remote branch. */
-type PreviewedStep = { before?: Oid | undefined; source?: Oid | undefined; there?: Oid | null | undefined }
+/** The commits in a preview: of the target, of the source, and of the remote branch; and the target's new tree. */
+type PreviewedStep = {
+  before?: Oid | undefined
+  source?: Oid | undefined
+  there?: Oid | null | undefined
+  tree?: Oid | undefined
+}
 /** A step whose result is computed (as a {@link StepPlan}) before the branch moves; a fetch or a push has none. */
 type PlannedStep = BranchStep | RewriteStep
 type TagStep = Extract<Step, { step: 'tag' | 'delete tag' }>
@@ -264,8 +269,9 @@ export class Steps {
   /**
    * Runs a step. `before`, `source` and `there`: the commits of the target, of the source and of the remote branch
    * (null for none) in the preview; if one has moved since, nothing is done. A pull without `there` fetches first.
+   * `tree`: the target's new tree in the preview; nothing is done if an amend would take other drafts into it.
    */
-  async do(wanted: Step, { before, source, there }: PreviewedStep = {}): Promise<Done> {
+  async do(wanted: Step, { before, source, there, tree }: PreviewedStep = {}): Promise<Done> {
     if (wanted.step === 'delete tag' && wanted.remote !== undefined)
       return { words: await deleteRemoteTag(this.#transfers, wanted.name, wanted.remote) }
     if (isTagStep(wanted)) return await this.#doTag(await this.#planTag(wanted))
@@ -290,6 +296,7 @@ export class Steps {
         verifyAt(work, before)
         verifySource(await this.#current(wanted), source)
         const plan = await this.#plan(step, targetIn(work))
+        if (isWithDrafts(step)) verifyDrafts(plan, tree)
         if (plan.is === 'nothing') throw new Failure(`There is nothing to do: ${whyNothing(step)}.`)
         return doneOf(work, plan, await carryOutStep(held, plan, signature, signal))
       }),
@@ -388,8 +395,9 @@ export class Steps {
         return await planMove(objects, target, step.to)
       case 'rewrite': {
         const { rewriting, message } = step
-        const hasDrafts = rewriting.do === 'amend' && rewriting.isWithDrafts
-        const drafts = hasDrafts ? await this.#treeWithDrafts(await this.branches.work(target.branch)) : undefined
+        const drafts = isWithDrafts(step)
+          ? await this.#treeWithDrafts(await this.branches.work(target.branch))
+          : undefined
         return await planRewrite(objects, { ...target, treeWithDrafts: drafts }, { rewriting, message }, once)
       }
     }
@@ -488,6 +496,17 @@ function verifySource(step: PlannedStep, previewed: Oid | undefined): void {
   if (!source || previewed === undefined || source.commit === previewed) return
   const name = visiblePath(source.words)
   throw new Failure(`${name} was moved since this was previewed: nothing was done. Look at it again.`)
+}
+
+/** Whether a step takes the branch's drafts into a commit. */
+const isWithDrafts = (step: PlannedStep): boolean =>
+  step.step === 'rewrite' && step.rewriting.do === 'amend' && step.rewriting.isWithDrafts
+
+/** Throws if the drafts that a plan takes are others than in the preview, where the branch got the tree `previewed`. */
+function verifyDrafts({ branch, tree }: StepPlan, previewed: Oid | undefined): void {
+  if (previewed === undefined || tree === previewed) return
+  const name = visiblePath(branch)
+  throw new Failure(`The drafts of ${name} have changed since this was previewed: nothing was done. Look at it again.`)
 }
 
 function doneOf({ name }: BranchWork, plan: StepPlan, commit: Oid): Done {

@@ -198,21 +198,20 @@ function Distance({ branch }: { branch: BranchInfo }) {
       </span>
     )
   }
-  const { ahead, behind } = upstream
+  const { ahead, behind, isLocal } = upstream
   const other = readable(upstream.name)
+  const commits = plural(ahead, 'commit')
+  // A local upstream is merged from, as by git pull; git push does not push to it.
+  const pushing = isLocal
+    ? `${commits} ahead of the local branch ${other}: push ${named(name)} to a remote`
+    : `Push ${commits} to ${other}`
+  const upToDate = `Up to date with ${other}${isLocal ? '' : ', as fetched last'}`
   return (
     <span class="seg distance">
       {ahead > 0 ? (
-        <button
-          type="button"
-          class="button quiet small"
-          title={`Push ${plural(ahead, 'commit')} to ${other}…`}
-          onClick={() => void push(page, name)}
-        >
+        <button type="button" class="button quiet small" title={`${pushing}…`} onClick={() => void push(page, name)}>
           <span aria-hidden="true">↑{ahead}</span>
-          <span class="vh">
-            Push {plural(ahead, 'commit')} to {other}
-          </span>
+          <span class="vh">{pushing}</span>
         </button>
       ) : null}
       {behind > 0 ? (
@@ -233,7 +232,7 @@ function Distance({ branch }: { branch: BranchInfo }) {
           type="button"
           class="button quiet small"
           aria-haspopup="menu"
-          title={`Up to date with ${other}, as fetched last`}
+          title={upToDate}
           onClick={event => {
             const button = event.currentTarget
             page.openMenu(
@@ -244,7 +243,7 @@ function Distance({ branch }: { branch: BranchInfo }) {
           }}
         >
           <Icon name="cloud" />
-          <span class="vh">Up to date with {other}, as fetched last</span>
+          <span class="vh">{upToDate}</span>
         </button>
       )}
     </span>

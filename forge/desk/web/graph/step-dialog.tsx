@@ -107,11 +107,12 @@ export function StepDialog({ content, close }: Props) {
       const isOther = step.step === 'rewrite' || words !== preview?.message?.trim()
       const isEdited = words !== undefined && words !== '' && isOther
       const asked = isEdited && 'message' in MESSAGES[step.step] ? { ...step, message: words } : step
-      const { before, source, there } = preview
+      const { before, source, there, tree } = preview
       const seen = {
         ...(before !== undefined && { before }),
         ...(source !== undefined && { source }),
         ...(there !== undefined && { there }),
+        ...(tree !== undefined && { tree }),
       }
       const fields = { step: asked as Step, ...seen }
       const { words: said, commit, merging } = await page.connection.ask('do', fields)

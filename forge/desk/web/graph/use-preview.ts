@@ -32,11 +32,14 @@ export function usePreview(step: Step | undefined): Previewed {
       if (!asked.latest.peek()) page.connection.ask('stop preview', {}).catch(() => {})
     }
   }, [key])
-  // Another window may move the branches meanwhile: the preview is then loaded again.
+  // Another window may move the branches meanwhile, or change the drafts that an amend takes: the preview is then
+  // loaded again.
   const version = page.graph.version.value
+  const isAmend = step?.step === 'rewrite' && step.rewriting.do === 'amend'
+  const drafts = isAmend ? page.changed.value.get(step.branch) : undefined
   useEffect(() => {
     if (asked.latest.peek()) asked.refresh()
-  }, [version])
+  }, [version, drafts])
   return {
     preview,
     changes: changes.latest.value,

@@ -31,7 +31,7 @@ test('branches are listed with upstream, checkout, drafts and conversation', asy
     committed: Number(await desk.git('log', '-1', '--format=%ct', 'main')),
     subject: 'Bring b: grüße',
     session: false,
-    upstream: { name: 'origin/main', ahead: 1, behind: 0 },
+    upstream: { name: 'origin/main', ahead: 1, behind: 0, isLocal: false },
     checkout: desk.path,
     drafts: [],
   })

@@ -106,6 +106,23 @@ test('the newest commit is amended with the drafts; undo makes them drafts again
   expect((await desk.work.branches.work('main')).draftPaths).toEqual(['all.txt'])
 })
 
+test('an amend takes only the drafts that its preview has shown', async () => {
+  const { desk, ids } = await openLine()
+  await using _ = desk
+  const editor = await edit(desk.work, 'main', 'all.txt')
+  await editor.type('typed\n')
+  const amending = rewrite({ do: 'amend', isWithDrafts: true }, 'Change e and the end')
+  const { before, tree } = await ask(desk.work, 'preview', amending)
+  await editor.type('typed since\n')
+  expect(await refusedBy(ask(desk.work, 'do', { ...amending, before, tree }))).toThrow(
+    'The drafts of main have changed since this was previewed: nothing was done. Look at it again.',
+  )
+  expect(await desk.git('rev-parse', 'main')).toBe(ids.e ?? '')
+  const again = await ask(desk.work, 'preview', amending)
+  await ask(desk.work, 'do', { ...amending, before, tree: again.tree })
+  expect(await desk.git('rev-parse', 'main^{tree}')).toBe(again.tree ?? '')
+})
+
 test('drafts stay drafts if an older commit is reworded', async () => {
   const { desk, ids } = await openLine()
   await using _ = desk

@@ -219,6 +219,20 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     expect(await message().inputValue()).toBe('Add four and more')
   })
 
+  test('the preview of an amend shows what is typed in another window meanwhile', async () => {
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('typed ')
+    await desk.isText('main', 'README.md', text => text.includes('typed'))
+    await page.keyboard.press('Alt+Shift+t')
+    await dialog().getByText('1 file', { exact: true }).waitFor()
+    await message().fill('Add four and more')
+    await desk.ask({ ask: 'new file', branch: 'main', path: 'elsewhere.txt' })
+    await dialog().getByText('2 files', { exact: true }).waitFor()
+    await confirm('Amend', 'Add four and more', 'Add three', 'Add two', 'Add one', 'Begin')
+    expect(await desk.git('ls-tree', '--name-only', 'main', 'elsewhere.txt')).toBe('elsewhere.txt')
+  })
+
   test('Ctrl+F goes to the search of the history, and selects what was searched for', async () => {
     await open()
     const field = page.getByRole('textbox', { name: 'Search this history' })

@@ -141,6 +141,22 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     await page.getByText('upstream gone').first().waitFor()
   })
 
+  test('is what a branch is pushed to whose upstream is a local branch, and its buttons say so', async () => {
+    await desk.git('branch', '--quiet', '--set-upstream-to=main', 'retry-jitter')
+    await desk.commit('retry-jitter', { 'more.md': 'more\n' }, { message: 'More' })
+    await desk.commit('main', { 'README.md': 'Ahead\n' }, { message: 'Ahead' })
+    await page.reload()
+    await showBranch(page, 'retry-jitter')
+    const words = '2 commits ahead of the local branch main: push retry-jitter to a remote'
+    await page.getByRole('button', { name: 'Pull 1 commit from main' }).waitFor()
+    await page.getByRole('button', { name: words }).click()
+    await dialog().getByText('1 commit to origin/retry-jitter').waitFor()
+    await dialog().getByRole('button', { name: 'Push', exact: true }).click()
+    await dialog().waitFor({ state: 'detached' })
+    expect(await desk.git('rev-parse', 'origin/retry-jitter')).toBe(await desk.tip('retry-jitter'))
+    expect(await upstreamOf('retry-jitter')).toBe('main')
+  })
+
   test('is published again on the remote that its local branch is configured for, where it is gone there', async () => {
     const fork = join(desk.path, '../fork.git')
     await git('/', 'clone', '--quiet', '--bare', desk.path, fork)
