@@ -5,6 +5,7 @@ import type { RefName } from '../../../core/git/refs.ts'
 import { asText, fields, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { visiblePath } from '../../../core/text.ts'
+import type { Moved } from '../contract/branches.ts'
 import { whyNoName } from './ref-names.ts'
 
 export const HEADS = 'refs/heads/'
@@ -63,13 +64,25 @@ const MAX_COUNTED_COMMITS = 1000
 /** At most this many authors are named. */
 const MAX_NAMED_AUTHORS = 3
 
-/** The number of commits that `to` has and `from` lacks, and their authors. */
-export async function cameIn(repository: Repository, from: Oid, to: Oid): Promise<{ commits: number; by: string[] }> {
-  const range = [`--max-count=${MAX_COUNTED_COMMITS}`, '--format=%an', `${from}..${to}`, '--']
+/** How a branch came from one commit to another: how many commits it got, of which authors, and how many it lost. */
+export async function cameIn(
+  repository: Repository,
+  from: Oid,
+  to: Oid,
+): Promise<Pick<Moved, 'commits' | 'by' | 'gone'>> {
+  const [names, { length: gone }] = await Promise.all([
+    authorsOf(repository, `${from}..${to}`),
+    authorsOf(repository, `${to}..${from}`),
+  ])
+  return { commits: names.length, by: [...new Set(names)].slice(0, MAX_NAMED_AUTHORS), ...(gone > 0 && { gone }) }
+}
+
+/** The author of each of the newest commits in a range. */
+async function authorsOf(repository: Repository, range: string): Promise<string[]> {
+  const args = ['log', '-z', '--no-show-signature', `--max-count=${MAX_COUNTED_COMMITS}`, '--format=%an', range, '--']
   // Exit code 128: the old commit has been garbage-collected.
-  const { stdout } = await run(repository, ['log', '-z', '--no-show-signature', ...range], { ok: [0, 128] })
-  const names = fields(stdout).map(asText)
-  return { commits: names.length, by: [...new Set(names)].slice(0, MAX_NAMED_AUTHORS) }
+  const { stdout } = await run(repository, args, { ok: [0, 128] })
+  return fields(stdout).map(asText)
 }
 
 /** Throws a {@link Failure} if git does not accept the name, or not beside the existing branches. */

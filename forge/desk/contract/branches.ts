@@ -5,9 +5,16 @@ import { At, Branch, Count, Oid, Part, Path, Paths, RefName } from './values.ts'
 
 /**
  * How other programs moved a branch that has drafts: from which commit to which, the number of new commits and their
- * authors. None of these commits was made by a save on the desk.
+ * authors. None of these commits was made by a save on the desk. `gone`: the number of commits that the branch does not
+ * have any more, as after a rebase.
  */
-export const Moved = v.object({ from: Oid, to: Oid, commits: Count, by: v.array(v.string()) })
+export const Moved = v.object({
+  from: Oid,
+  to: Oid,
+  commits: Count,
+  by: v.array(v.string()),
+  gone: v.optional(Count),
+})
 export type Moved = v.InferOutput<typeof Moved>
 
 /** A local branch. `session`: whether an AI has a conversation in it. */

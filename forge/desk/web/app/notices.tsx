@@ -320,10 +320,13 @@ function whatOfDrafts(page: Page, branch: string, conflicts: string[]): string {
   return draftsOf(page, branch).length > 0 ? 'Your drafts merge cleanly with it.' : 'There are no drafts.'
 }
 
-function whatMoved({ commits, by, from, to }: Moved): string {
-  const where = `${shortId(from)} → ${shortId(to)}`
-  if (commits === 0) return where
-  return `${plural(commits, 'new commit')} by ${by.map(withoutTricks).join(', ')}, ${where}`
+function whatMoved({ commits, by, gone = 0, from, to }: Moved): string {
+  const came = `${plural(commits, 'new commit')} by ${by.map(withoutTricks).join(', ')}`
+  return [
+    ...(commits > 0 ? [came] : []),
+    ...(gone > 0 ? [`${plural(gone, 'old commit')} gone`] : []),
+    `${shortId(from)} → ${shortId(to)}`,
+  ].join(', ')
 }
 
 function whatConflicts(page: Page, branch: string, paths: string[]): string {

@@ -284,5 +284,9 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     expect(await files.getByText('second.ts').count()).toBe(1)
     expect(await files.getByText(/README|first/).count()).toBe(0)
     expect(await desk.git('diff', '--name-only', saved, 'main')).toBe('second.ts\nthird.ts')
+    // As after an amend in a terminal.
+    const amended = await desk.commit('side', { 'first.ts': 'amended\n' }, { ...by('Mira'), parents: [before] })
+    await desk.git('update-ref', 'refs/heads/main', amended)
+    await notice('1 new commit by Mira, 2 old commits gone', saved, amended.slice(0, 8)).waitFor()
   })
 })
