@@ -30,6 +30,8 @@ export const CommitRow = v.object({
   authored: v.optional(v.number()),
   /** The model that made the commit, if an AI did. */
   model: v.optional(v.string()),
+  /** In the history of a file: its path in this commit, if that is another one. */
+  path: v.optional(Path),
 })
 export type CommitRow = v.InferOutput<typeof CommitRow>
 

@@ -98,7 +98,10 @@ async function endUnused({ history, users, isOld }: Loaded): Promise<void> {
   if (isOld && users === 0) await history[Symbol.asyncDispose]()
 }
 
-/** The commits that changed a file, across its renames, or anything in a folder. */
+/**
+ * The commits that changed a file, across its renames, or anything in a folder. A row has the path of the file in that
+ * commit where it is another one.
+ */
 export async function rowsTouching(
   objects: Objects,
   tip: Oid,
@@ -108,10 +111,15 @@ export async function rowsTouching(
   const entry = await entryAt(objects, tip, path)
   const follow = !entry || !isFolder(entry)
   const { touches } = await touching(objects.repository, tip, path, { count, after: from, follow })
-  const rows = await rowsOf(
+  const found = await rowsOf(
     objects,
     touches.map(({ oid }) => oid),
   )
+  const paths = new Map(touches.map(touch => [touch.oid, touch.path]))
+  const rows = found.map(row => {
+    const old = paths.get(row.oid)
+    return old === undefined || old === path ? row : { ...row, path: old }
+  })
   return objects.repository.isShallow ? await withParents(objects, rows) : rows
 }
 

@@ -148,7 +148,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
             }
             if (event.ctrlKey || event.metaKey) return
             const step = event.altKey ? undefined : LIST_STEPS[event.key]
-            if (event.key === 'Enter' && current && !event.altKey) travel(page, tab, current, path)
+            if (event.key === 'Enter' && current && !event.altKey) travel(page, current, path)
             else if (step !== undefined) select(selected.value + step, event.shiftKey)
             else {
               const run = historyActionFor(about, event) ?? actionFor(historyViewActions, { page, tab }, event)
@@ -175,7 +175,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
                 dropPlace={dropAt.value === index ? 'above' : dropAt.value === index + 1 ? 'below' : undefined}
                 drag={drag}
                 select={isExtended => select(index, isExtended)}
-                open={() => travel(page, tab, row, path)}
+                open={() => travel(page, row, path)}
                 openMenu={openMenu}
               />
             )
@@ -192,15 +192,10 @@ export function HistoryView({ tab, path }: HistoryProps) {
   )
 }
 
-/** Opens a commit; from a file's history, with that file. */
-function travel(page: Page, tab: Tab, { oid }: CommitRow, path: string | undefined): void {
+/** Opens a commit; from a file's history, with that file, under the name that it has there. */
+function travel(page: Page, { oid, path: old }: CommitRow, path: string | undefined): void {
   const there = page.open({ kind: 'commit', commit: oid })
-  const shown = path ?? (there.panes.peek().length === 1 ? tab.panes.peek().findLast(isFile)?.path : undefined)
-  if (shown !== undefined && path !== undefined) there.show({ kind: 'file', path: shown })
-}
-
-function isFile(pane: { kind: string }): pane is { kind: 'file'; path: string } {
-  return pane.kind === 'file'
+  if (path !== undefined) there.show({ kind: 'file', path: old ?? path })
 }
 
 interface SearchProps {
@@ -443,7 +438,7 @@ function Detail({ tab, row, path }: HistoryProps & { row: CommitRow }) {
         <Authorship of={row} />
         <p class="mono meta">{row.oid}</p>
         <div class="acts">
-          <Button look="small" words="Open" keys="Enter" onClick={() => travel(page, tab, row, path)} />
+          <Button look="small" words="Open" keys="Enter" onClick={() => travel(page, row, path)} />
           <Button look="small" icon="diff" words="Changes" onClick={() => showChanges(page, row)} />
           <ActionButton
             action={sourceActions.branchFromHere}
@@ -455,7 +450,7 @@ function Detail({ tab, row, path }: HistoryProps & { row: CommitRow }) {
       </div>
       {body && commit?.message.includes('\n') ? <MessageBody text={body} /> : null}
       <FailedLine problem={asked.problem.value} again={() => asked.refresh()} />
-      <Files commit={commit} path={path} />
+      <Files commit={commit} path={path && (row.path ?? path)} />
     </aside>
   )
 }

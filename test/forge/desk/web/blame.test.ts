@@ -109,6 +109,16 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     await page.getByRole('listbox', { name: 'History of line 2 of moved.txt' }).getByText('Shout').waitFor()
   })
 
+  test('a commit of a file’s history opens the file under the name that it had then', async () => {
+    await open()
+    await page.keyboard.press('Alt+Shift+h')
+    const list = page.getByRole('listbox', { name: 'History of new.txt' })
+    await list.getByRole('option', { name: 'Count' }).click()
+    await page.keyboard.press('Enter')
+    await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name: 'old.txt', selected: true }).waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).getByText('two').waitFor()
+  })
+
   test('the history of the selected lines is opened by a key, and follows the rename', async () => {
     await open()
     await page.keyboard.press('Control+Alt+b')
