@@ -321,7 +321,7 @@ export class Work implements AsyncDisposable {
           count && { upstream: { name: nameOfUpstream(upstream), ...count, isLocal: upstream.startsWith(HEADS) } }),
         ...(upstream && gone.has(name) && { goneUpstream: nameOfUpstream(upstream) }),
         ...(checkout !== undefined && { checkout }),
-        drafts: [...(works.get(name)?.draftPaths ?? [])],
+        drafts: [...(works.get(name)?.shownPaths ?? [])],
         ...(conflicts.length > 0 && { conflicts }),
         ...(moved && { moved }),
         ...(unwritten !== undefined && { unwritten }),

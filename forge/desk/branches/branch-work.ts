@@ -339,6 +339,11 @@ export class BranchWork {
     return typed.length === 0 ? paths : [...paths, ...typed].sort()
   }
 
+  /** The files that differ from the last commit as the branch is shown: its drafts, or what the AI has changed. */
+  get shownPaths(): readonly Path[] {
+    return this.#atWork ? listed(this.#atWork.files).paths : this.draftPaths
+  }
+
   /** The unsaved files that conflict with the branch's new commit. */
   get conflictPaths(): Path[] {
     return [...this.#drafts.clashes].flatMap(([path, clash]) => (isOpen(clash) ? [path] : [])).sort()

@@ -33,7 +33,7 @@ export const BranchInfo = v.object({
   goneUpstream: v.optional(v.string()),
   /** The folder of the work tree in which the branch is checked out; undefined for none. */
   checkout: v.optional(v.string()),
-  /** Files with unsaved changes. */
+  /** Files with unsaved changes; while the AI works in the branch, those that it has changed. */
   drafts: v.array(Path),
   /** Unsaved files that conflict with the branch's new commit. */
   conflicts: v.optional(v.array(Path)),

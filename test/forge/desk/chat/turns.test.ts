@@ -83,7 +83,7 @@ test('a turn that changes nothing commits only the conversation', async () => {
 test('while a turn runs its branch is read-only, and shows what the AI writes', async () => {
   const gate = Promise.withResolvers<void>()
   await using chat = await makeChat([
-    { calls: [write('a.txt', 'two\n')] },
+    { calls: [write('a.txt', 'two\n'), write('not-open.txt', 'new\n')] },
     { text: 'Now I think', until: gate.promise },
   ])
   const { work, git, news } = chat.desk
@@ -110,6 +110,9 @@ test('while a turn runs its branch is read-only, and shows what the AI writes', 
     ['main', 'running'],
     ['other', undefined],
   ])
+  // What it has changed is listed, in files that no window has open, too.
+  const changed = async () => (await work.describeBranches()).find(({ name }) => name === 'main')?.drafts
+  expect(await changed()).toEqual(['a.txt', 'not-open.txt'])
   expect((await ask(work, 'conversation', { at: onBranch() })).items.at(-1)).toMatchObject({
     kind: 'text',
     text: 'Now I ',
@@ -122,6 +125,7 @@ test('while a turn runs its branch is read-only, and shows what the AI writes', 
     readOnly: undefined,
   })
   expect(await git('show', 'main:a.txt')).toBe('two')
+  expect(await changed()).toEqual([])
 })
 
 test('unsaved edits prevent a turn', async () => {
@@ -234,7 +238,7 @@ for (const { name, script, how, words } of ENDS)
     // Keeping a turn can be undone, too.
     await desk.work.undo()
     expect(await turnIn(desk.work)).toMatchObject({ state: 'unfinished', files: ['a.txt'] })
-    expect((await desk.work.describeBranches())[0]).toMatchObject({ drafts: [], tip: before })
+    expect((await desk.work.describeBranches())[0]).toMatchObject({ drafts: ['a.txt'], tip: before })
     await desk.work.redo()
     expect((await desk.work.describeBranches())[0]).toMatchObject({ drafts: ['a.txt'] })
     expect(await turnIn(desk.work)).toBeUndefined()
