@@ -4,6 +4,7 @@
  */
 import { useSignal } from '@preact/signals'
 import { useId, useLayoutEffect, useMemo } from 'preact/hooks'
+import { conflictsIn } from '../page/branch-facts.ts'
 import type { DialogContent } from '../page/dialog-content.ts'
 import { usePage } from '../page/state.ts'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
@@ -30,7 +31,9 @@ export function PartsDialog({ content, close }: Props) {
   const isBusy = useSignal(false)
   const id = useId()
   const changes = asked.latest.value
-  useLayoutEffect(() => choice.follow(changes ?? []), [choice, changes])
+  const conflicts = content.branch === undefined ? [] : conflictsIn(page, content.branch)
+  const isInConflict = (path: string) => conflicts.includes(path)
+  useLayoutEffect(() => choice.follow(changes?.filter(({ path }) => !isInConflict(path)) ?? []))
   const { parts } = choice
   const isOff = isBusy.value || parts.length === 0
   const run = async () => {
@@ -64,7 +67,7 @@ export function PartsDialog({ content, close }: Props) {
           <p class="step-explains">{content.explains}</p>
           <FailedLine problem={asked.problem.value} again={() => asked.refresh()} />
           {changes ? (
-            <PartPicker changes={changes} choice={choice} label="Changes" />
+            <PartPicker changes={changes} choice={choice} label="Changes" conflicts={conflicts} />
           ) : asked.problem.value === undefined ? (
             <Waiting words="Loading the changes" />
           ) : null}
@@ -89,7 +92,9 @@ export function PartsDialog({ content, close }: Props) {
         <footer>
           <p class="dialog-problem is-bad" role="alert">
             {problem.value ??
-              choice.dropped.value.map(path => `${readable(path)} has changed: choose its lines again.`)}
+              choice.dropped.value
+                .filter(path => !isInConflict(path))
+                .map(path => `${readable(path)} has changed: choose its lines again.`)}
           </p>
           <span class="grow" />
           <CloseButton close={close} />
