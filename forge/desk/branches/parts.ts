@@ -11,7 +11,7 @@ import { changesBetween } from '../reading/changes.ts'
 import { treeBefore } from '../reading/history.ts'
 import { commitTo, stepsOf, withoutOrigins } from './branch-commits.ts'
 import type { BranchWork } from './branch-work.ts'
-import { withoutUnused } from './draft-renames.ts'
+import { withoutUnused, withWhatBelongs } from './draft-renames.ts'
 import { asChanges, filesBetween, isSameDrafts, verifyNoClash } from './drafts.ts'
 import { withOwnFolder } from './forge-folder.ts'
 import { messageFor } from './save.ts'
@@ -61,9 +61,11 @@ async function textOf(objects: Objects, path: Path, entry: Entry): Promise<Buffe
   throw new Failure(`${visiblePath(path)} is too large to be taken by lines: take all of its changes or none.`)
 }
 
-/** The tree of a branch's last commit, and the one with its drafts. Throws a {@link Failure} for open conflicts. */
+/**
+ * The tree of a branch's last commit, and the one with its drafts. Of a draft in conflict, the latter has the text with
+ * markers: the caller refuses its changes.
+ */
 async function draftTrees({ room: { objects }, tip, drafts }: BranchWork): Promise<{ saved: Oid; typed: Oid }> {
-  verifyNoClash(drafts, drafts.clashes.keys())
   const { oid: typed, made } = await makeTree(objects, tip, asChanges(drafts.files))
   await writeObjects(objects.repository, made)
   const saved = tip === undefined ? undefined : await objects.info(`${tip}^{tree}`)
@@ -72,11 +74,13 @@ async function draftTrees({ room: { objects }, tip, drafts }: BranchWork): Promi
 
 /**
  * Commits some of a branch's drafts. What is left out stays a draft. Returns the commit. Throws a {@link Failure} where
- * what was chosen changes nothing.
+ * what was chosen changes nothing, or is in conflict with the branch.
  */
 export async function saveParts(work: BranchWork, parts: readonly Part[], message?: string): Promise<Oid> {
   return await work.inOneGo(async (held, signature) => {
     const { objects, filters } = work.room
+    const wanted = parts.map(({ path }) => path)
+    verifyNoClash(work.drafts, withWhatBelongs(work.drafts, wanted))
     const { saved, typed } = await draftTrees(work)
     const chosen = await treeWithParts(objects, saved, typed, parts)
     const files = await filesBetween(objects, saved, chosen)
@@ -117,6 +121,7 @@ export async function takeBackParts(work: BranchWork, oid: Oid, parts: readonly 
       const { objects } = work.room
       const commit = await objects.info(`${oid}^{tree}`)
       if (!commit) throw new Failure(`There is no commit ${oid.slice(0, 8)} in this repository.`)
+      verifyNoClash(work.drafts, work.drafts.clashes.keys())
       const without = await treeWithout(objects, await treeBefore(objects, oid), commit.oid, parts)
       const { saved, typed } = await draftTrees(work)
       const merge = await mergeTrees(objects.repository, typed, without, { base: commit.oid, objects })

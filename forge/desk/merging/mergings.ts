@@ -325,7 +325,8 @@ export class Mergings {
     })
     const left = [...skipped, ...picks.dropped.map(it => it.subject)]
     const isNothing = does === 'cherry-pick' && !picks.stop && tip === state.from
-    const picking = isNothing ? `skip the cherry-pick onto ${name}` : `cherry-pick onto ${name}`
+    const picked = of === 1 ? state.theirsCommit.slice(0, 8) : many(of, 'commit')
+    const picking = isNothing ? `skip the cherry-pick onto ${name}` : `cherry-pick ${picked} onto ${name}`
     const whole = does === 'rebase' ? `rebase ${name} onto ${visiblePath(ours)}` : picking
     if (!picks.stop) {
       await arrive(held, { kind: does, does: whole, to: tip, settled })

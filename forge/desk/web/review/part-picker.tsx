@@ -95,18 +95,37 @@ interface PickerProps {
   choice: PartChoice
   /** The accessible name of the list. */
   label: string
+  /** The drafts in conflict with the branch, which can't be chosen. */
+  conflicts?: readonly string[]
 }
 
-export function PartPicker({ changes, choice, label }: PickerProps) {
+export function PartPicker({ changes, choice, label, conflicts = [] }: PickerProps) {
   const box = useRef<HTMLElement>(null)
   // The choice comes after its dialog was shown, so its first file takes the focus itself.
   useEffect(() => box.current?.querySelector<HTMLElement>('input')?.focus(), [])
   return (
     <section ref={box} class="part-picker" aria-label={label}>
-      {changes.map((change, index) => (
-        <PickedFile key={change.path} change={change} choice={choice} isOpenFirst={index === 0} />
-      ))}
+      {changes.map((change, index) =>
+        conflicts.includes(change.path) ? (
+          <ConflictedFile key={change.path} change={change} />
+        ) : (
+          <PickedFile key={change.path} change={change} choice={choice} isOpenFirst={index === 0} />
+        ),
+      )}
     </section>
+  )
+}
+
+/** A draft in conflict: its text has conflict markers, which are no changes to choose. */
+function ConflictedFile({ change }: { change: Change }) {
+  const name = readable(change.path)
+  return (
+    <article aria-label={name}>
+      <header class="part-file">
+        <Icon name="warning" tone="is-warn" />
+        <span class="meta">{name} has conflicts between your draft and the branch: resolve them first.</span>
+      </header>
+    </article>
   )
 }
 

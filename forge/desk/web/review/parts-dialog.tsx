@@ -4,6 +4,7 @@
  */
 import { useSignal } from '@preact/signals'
 import { useId, useLayoutEffect, useMemo } from 'preact/hooks'
+import { conflictsIn } from '../page/branch-facts.ts'
 import type { DialogContent } from '../page/dialog-content.ts'
 import { usePage } from '../page/state.ts'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
@@ -30,9 +31,11 @@ export function PartsDialog({ content, close }: Props) {
   const isBusy = useSignal(false)
   const id = useId()
   const changes = asked.latest.value
+  const conflicts = content.branch === undefined ? [] : conflictsIn(page, content.branch)
+  const isInConflict = (path: string) => conflicts.includes(path)
   useLayoutEffect(() => {
-    if (changes) choice.follow(changes)
-  }, [choice, changes])
+    if (changes) choice.follow(changes.filter(({ path }) => !isInConflict(path)))
+  }, [choice, changes, conflicts.join('\0')])
   const { parts } = choice
   const isOff = isBusy.value || parts.length === 0
   const run = async () => {
@@ -66,7 +69,7 @@ export function PartsDialog({ content, close }: Props) {
           <p class="step-explains">{content.explains}</p>
           <FailedLine problem={asked.problem.value} again={() => asked.refresh()} />
           {changes ? (
-            <PartPicker changes={changes} choice={choice} label="Changes" />
+            <PartPicker changes={changes} choice={choice} label="Changes" conflicts={conflicts} />
           ) : asked.problem.value === undefined ? (
             <Waiting words="Loading the changes" />
           ) : null}
@@ -91,7 +94,9 @@ export function PartsDialog({ content, close }: Props) {
         <footer>
           <p class="dialog-problem is-bad" role="alert">
             {problem.value ??
-              choice.dropped.value.map(path => `${readable(path)} has changed: choose its lines again.`)}
+              choice.dropped.value
+                .filter(path => !isInConflict(path))
+                .map(path => `${readable(path)} has changed: choose its lines again.`)}
           </p>
           <span class="grow" />
           <CloseButton close={close} />

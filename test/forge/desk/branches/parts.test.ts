@@ -53,6 +53,22 @@ test('lines that were chosen of other texts than the present ones are not saved'
   expect(await desk.git('rev-parse', 'main')).toBe(outside)
 })
 
+test('a draft in conflict is not saved in part, and others are meanwhile', async () => {
+  const desk = await makeDesk({ files: { 'a.txt': text(LINES), 'b.txt': 'b\n' } })
+  await using _ = desk
+  await (await edit(desk.work, 'main', 'a.txt')).type(text(LINES.with(9, 'mine')), 0, text(LINES).length)
+  await (await edit(desk.work, 'main', 'b.txt')).type('more\n')
+  await ask(desk.work, 'message', { branch: 'main', paths: ['a.txt', 'b.txt'] })
+  await commit(desk.path, 'main', { 'a.txt': text(LINES.with(9, 'theirs')) }, { message: 'Outside' })
+  await desk.work.look()
+  const save = (path: string) => ask(desk.work, 'save parts', { branch: 'main', parts: [{ path }] })
+  expect(await refusedBy(save('a.txt'))).toThrow('a.txt has conflicts between your draft and the branch')
+  await save('b.txt')
+  expect(await desk.git('show', '--format=%s', '--name-only', 'main')).toBe('edit: b.txt\n\nb.txt')
+  const { conflictPaths, draftPaths } = await desk.work.branches.work('main')
+  expect([conflictPaths, draftPaths]).toEqual([['a.txt'], ['a.txt']])
+})
+
 test('lines of a commit are taken back as drafts, beside what was typed; later changes in the way refuse it', async () => {
   const desk = await makeDesk({ files: { 'a.txt': text(LINES), 'old.txt': 'to be renamed\n' } })
   await using _ = desk

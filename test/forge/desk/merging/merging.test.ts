@@ -805,8 +805,18 @@ test('interrupted cherry-picks continue with the remaining commits', async () =>
     at: { number: 1, of: 2, subject: 'Three' },
   })
   await work.mergings.takeSide('main', 'a.txt', 'theirs')
-  await work.mergings.finish('main', 'Three, here\n')
+  const { words } = await work.mergings.finish('main', 'Three, here\n')
+  expect(words).toBe('Cherry-picked 2 commits onto main.')
   expect(await desk.git('log', '--reverse', '--format=%s %an', `${desk.ours}..main`)).toBe('Three, here Bea\nFour Bea')
+})
+
+test('the notice of a cherry-pick that had conflicts names its commit', async () => {
+  await using desk = await makeChain()
+  const { work } = desk
+  const three = await desk.git('rev-parse', 'topic~2')
+  await work.steps.do({ step: 'cherry-pick', commits: [three], onto: 'main' })
+  await work.mergings.takeSide('main', 'a.txt', 'theirs')
+  expect((await work.mergings.finish('main')).words).toBe(`Cherry-picked ${three.slice(0, 8)} onto main.`)
 })
 
 test('a revert with conflicts waits in its branch, and is finished as one commit', async () => {

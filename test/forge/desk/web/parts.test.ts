@@ -101,6 +101,26 @@ describe.skipIf(!hasBrowser)('parts of changes', () => {
     expect(await desk.git('show', 'main:a.txt')).toBe(text(now.with(6, 'Bline 7').with(11, 'twelfth')).trimEnd())
   })
 
+  test('no conflict markers are offered of a draft in conflict: a sentence says what comes first', async () => {
+    await open()
+    await type(6, 'B')
+    await isText(text(now.with(6, 'Bline 7')))
+    await desk.ask({ ask: 'new file', branch: 'main', path: 'b.txt' })
+    await page.keyboard.press('Control+Alt+s')
+    const dialog = page.getByRole('dialog', { name: 'Save some changes of main' })
+    await dialog.getByRole('checkbox', { name: 'Change at line 7 of a.txt' }).check()
+    await desk.commit('main', { 'a.txt': text(now.with(6, 'theirs')) })
+    await dialog.getByText('a.txt has conflicts between your draft and the branch: resolve them first.').waitFor()
+    expect(await dialog.getByText('<<<<<<<').count()).toBe(0)
+    expect(await dialog.getByRole('checkbox', { name: /a\.txt/ }).count()).toBe(0)
+    expect(await dialog.getByText('choose its lines again').count()).toBe(0)
+    await dialog.getByRole('checkbox', { name: 'All changes of b.txt' }).check()
+    expect(await findings(page)).toEqual([])
+    await dialog.getByRole('button', { name: 'Save', exact: true }).click()
+    await dialog.waitFor({ state: 'detached' })
+    expect(await desk.git('show', '--format=', '--name-only', 'main')).toBe('b.txt')
+  })
+
   test('a line of a commit is taken back as a draft', async () => {
     await page.keyboard.press('Alt+h')
     const list = page.getByRole('listbox', { name: 'History' })
