@@ -323,6 +323,6 @@ export function allowCommands(page: Page, tab: Tab): void {
 export function showCommit(tab: Tab, oid: string, path?: string): void {
   tab.review.kind.value = 'commit'
   tab.review.commit.value = oid
-  if (path !== undefined) tab.review.current.value = path
+  if (path !== undefined) tab.review.current.value = { path }
   tab.show({ kind: 'review' })
 }

@@ -61,8 +61,8 @@ export class ReviewState extends ServerValue<Change[]> {
   readonly comments: ServerValue<Comment[]>
   /** The comment that is being written. */
   readonly draft: CommentDraft
-  /** The file selected in the list. */
-  readonly current = signal<string | undefined>(undefined)
+  /** The file selected in the list; another object each time that it is selected, also of the same file. */
+  readonly current = signal<{ path: string } | undefined>(undefined)
 
   readonly #page: Desk
   #at: At

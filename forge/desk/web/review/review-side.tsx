@@ -70,11 +70,10 @@ function ChangeRow({ review, change }: { review: ReviewState; change: Change }) 
     <button
       type="button"
       class="filerow"
-      aria-current={review.current.value === change.path}
+      aria-current={review.current.value?.path === change.path}
       title={titleOf(change)}
       onClick={() => {
-        review.current.value = undefined
-        review.current.value = change.path
+        review.current.value = { path: change.path }
       }}
     >
       <ChangeLetter status={change.status} />

@@ -254,7 +254,7 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
   const isLookedAt = review.isLookedAt(change)
   // The record of a conversation is folded at first: it is read in the chat.
   const isOpen = useSignal(!isLookedAt && change.path !== SESSION)
-  const isCurrent = review.current.value === change.path
+  const current = review.current.value?.path === change.path ? review.current.value : undefined
   const isOfDrafts = review.kind.value === 'all' || review.kind.value === 'unsaved'
   const merging = useMergingFile(tab, change.path)
   const mark = isOfDrafts && merging?.state === 'open' ? tab.merging.files.value.get(change.path)?.mark : undefined
@@ -275,8 +275,8 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
     isNear.value = true
   }, [isCommented])
   useEffect(() => {
-    if (isCurrent) element.current?.scrollIntoView({ block: 'start' })
-  }, [isCurrent])
+    if (current) element.current?.scrollIntoView({ block: 'start' })
+  }, [current])
   useEffect(() => {
     const observer = new IntersectionObserver(
       entries => {

@@ -416,6 +416,32 @@ describe.skipIf(!hasBrowser)('a review', () => {
     await until(() => field(9).evaluate(element => element === document.activeElement))
   })
 
+  test('with a comment that is being written, a click on a file scrolls the diffs to it each time, and nothing else', async () => {
+    const long = Array.from({ length: 300 }, (_, at) => `line ${at}\n`).join('')
+    await desk.commit('topic', { 'a.txt': long, 'm.txt': long, 'z.txt': long })
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    await diff('a.txt').getByRole('button', { name: 'Comment on line 12' }).last().click()
+    await page.keyboard.type('Unsent')
+    const files = page.getByRole('navigation', { name: 'Changed files' })
+    const isFirst = async (path: string) => {
+      const [view, shown] = await Promise.all([page.locator('.diffs').boundingBox(), diff(path).boundingBox()])
+      return view !== null && shown !== null && Math.abs(shown.y - view.y) < 5
+    }
+    for (let time = 0; time < 2; time++) {
+      await files.getByRole('button', { name: 'z.txt' }).click()
+      await until(() => isFirst('z.txt'))
+      await diff('z.txt').hover()
+      await page.mouse.wheel(0, -100_000)
+      await until(() => isFirst('a.txt'))
+    }
+    const { scrollTop, scrollHeight, clientHeight } = await page.evaluate(() => {
+      const { scrollTop, scrollHeight, clientHeight } = document.documentElement
+      return { scrollTop, scrollHeight, clientHeight }
+    })
+    expect([scrollTop, scrollHeight]).toEqual([0, clientHeight])
+  })
+
   test('a branch stays the base of a review when it is renamed', async () => {
     await showBranch(page, 'main')
     await page.keyboard.press('Control+Alt+r')
