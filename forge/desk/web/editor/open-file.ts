@@ -94,6 +94,8 @@ const MAX_CHARACTERS_SENT = 1 << 20
 const STRUCTURE_DELAY_MS = 300
 /** A longer word, in characters, is no name. */
 const MAX_NAME_CHARS = 400
+/** Files of Ruby, where the name of a method may end in a question or an exclamation mark. */
+const RUBY = /\.(?:rb|rake|gemspec)$|(?:^|\/)(?:Rake|Gem)file$/
 
 /** Typed text did not reach the server; the message says why. */
 export class NotSent extends Error {}
@@ -732,8 +734,9 @@ export class OpenFile {
     const { from, to, head } = state.selection.main
     const word = from === to ? state.wordAt(head) : { from, to }
     if (!word || word.to - word.from > MAX_NAME_CHARS) return undefined
-    const name = state.sliceDoc(word.from, word.to)
-    return /^[\p{L}\p{N}_$]+$/u.test(name) ? name : undefined
+    const [name, next] = [state.sliceDoc(word.from, word.to), state.sliceDoc(word.to, word.to + 2)]
+    const mark = RUBY.test(this.path) ? (/^[?!](?!=)/.exec(next)?.[0] ?? '') : ''
+    return /^[\p{L}\p{N}_$]+[?!]?$/u.test(name) ? name + mark : undefined
   }
 
   /** Adds extensions to the editor, such as a merge's conflicts. Does nothing if those of the same key are there. */

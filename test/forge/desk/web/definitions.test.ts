@@ -15,6 +15,8 @@ const template = templateWith({
     'one.py': 'class One:\n    def close(self):\n        pass\n',
     'remark.ts': '// See backoff.\nexport const other = 1\n',
     'deep.ts': `export class Deep {\n  next(at: number): number {\n    return [\n      at,\n${'      1,\n'.repeat(100)}    ].length\n  }\n}\n`,
+    'lib/page.rb': 'class Page\n  def shown?(now)\n    now\n  end\n\n  def shown\n  end\nend\n',
+    'lib/site.rb': 'def first(page)\n  page.shown?(1)\nend\n',
     'two.go': 'package two\n\nfunc close() {\n}\n',
   },
 })
@@ -50,6 +52,17 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
     await until(async () => (await selected()) === 'backoff')
     // A remark above the function has the name, too: the definition's own line is selected.
     await page.locator('.cm-activeLine').getByText('export function').waitFor()
+  })
+
+  test('of a method in Ruby may end in a question mark', async () => {
+    await page.keyboard.press('Control+p')
+    await palette().fill('site.rb:2:9')
+    await page.keyboard.press('Enter')
+    await showsFile('site.rb')
+    await page.keyboard.press('F12')
+    await showsFile('page.rb')
+    await page.locator('.cm-activeLine').getByText('shown?(now)').waitFor()
+    await until(async () => (await selected()) === 'shown?')
   })
 
   test('that is defined twice lets one choose, by its path', async () => {
@@ -130,12 +143,12 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
     await page.keyboard.type('clos')
     const group = page.getByRole('group', { name: 'Symbols by name' })
     await group.getByRole('option', { name: 'closest' }).waitFor()
-    const found = await page.getByRole('option').allInnerTexts()
-    expect(found.map(text => text.replace(/\s+/g, ' ').trim())).toEqual([
-      'close One method · one.py:2',
-      'close function · two.go:3',
-      'closest function · one.py:4',
-    ])
+    const expected = ['close One method · one.py:2', 'close function · two.go:3', 'closest function · one.py:4']
+    // Files that are read for the first time are found one by one.
+    await until(async () => {
+      const found = await page.getByRole('option').allInnerTexts()
+      return found.map(text => text.replace(/\s+/g, ' ').trim()).join() === expected.join()
+    })
     await palette().fill('close two')
     await until(async () => (await page.getByRole('option').count()) === 0)
     await palette().fill('two close')
