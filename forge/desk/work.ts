@@ -307,7 +307,7 @@ export class Work implements AsyncDisposable {
     return listed.map(({ name, tip, committed, subject, upstream }) => {
       const count = counts.get(name)
       const checkout = folders.get(headRef(name))
-      const { moved, unwritten } = works.get(name) ?? {}
+      const { moved, unwritten, changedByAi } = works.get(name) ?? {}
       const turn = this.chat.turns.stateIn(name)
       const kind = merging.get(name)
       const conflicts = works.get(name)?.conflictPaths ?? []
@@ -321,7 +321,8 @@ export class Work implements AsyncDisposable {
           count && { upstream: { name: nameOfUpstream(upstream), ...count, isLocal: upstream.startsWith(HEADS) } }),
         ...(upstream && gone.has(name) && { goneUpstream: nameOfUpstream(upstream) }),
         ...(checkout !== undefined && { checkout }),
-        drafts: [...(works.get(name)?.shownPaths ?? [])],
+        drafts: [...(works.get(name)?.draftPaths ?? [])],
+        ...(changedByAi && { changedByAi: [...changedByAi] }),
         ...(conflicts.length > 0 && { conflicts }),
         ...(moved && { moved }),
         ...(unwritten !== undefined && { unwritten }),

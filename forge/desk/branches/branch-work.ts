@@ -339,9 +339,9 @@ export class BranchWork {
     return typed.length === 0 ? paths : [...paths, ...typed].sort()
   }
 
-  /** The files that differ from the last commit as the branch is shown: its drafts, or what the AI has changed. */
-  get shownPaths(): readonly Path[] {
-    return this.#atWork ? listed(this.#atWork.files).paths : this.draftPaths
+  /** The files that the AI has changed in a turn that is not over; undefined without such a turn. */
+  get changedByAi(): readonly Path[] | undefined {
+    return this.#atWork && listed(this.#atWork.files).paths
   }
 
   /** The unsaved files that conflict with the branch's new commit. */

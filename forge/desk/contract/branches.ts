@@ -33,8 +33,10 @@ export const BranchInfo = v.object({
   goneUpstream: v.optional(v.string()),
   /** The folder of the work tree in which the branch is checked out; undefined for none. */
   checkout: v.optional(v.string()),
-  /** Files with unsaved changes; while the AI works in the branch, those that it has changed. */
+  /** Files with unsaved changes. */
   drafts: v.array(Path),
+  /** The files that the AI has changed in a turn that is not over: they are shown so, and are no drafts. */
+  changedByAi: v.optional(v.array(Path)),
   /** Unsaved files that conflict with the branch's new commit. */
   conflicts: v.optional(v.array(Path)),
   /** The state of the turn in this branch: running, waiting for an answer, or unfinished; undefined for none. */

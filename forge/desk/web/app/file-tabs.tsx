@@ -1,7 +1,7 @@
 /** The tabs of a branch or a commit: the chat, the open files, the review, the history and the search. */
 import { useEffect, useRef } from 'preact/hooks'
 import { ChatEnd, LOCKED, turnSign } from '../chat/turn-sign.tsx'
-import { draftsOf, hasDraft, isAtWork, isDeleted, isInConflict, mergingFile } from '../page/branch-facts.ts'
+import { changedIn, hasDraft, isAtWork, isDeleted, isInConflict, mergingFile } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Pane, paneKey, type Tab, usePage } from '../page/state.ts'
 import { keepOpen, tabActions } from '../page/tab-actions.ts'
@@ -32,7 +32,7 @@ export function FileTabs({ tab }: { tab: Tab }) {
 function EndBar({ tab }: { tab: Tab }) {
   const page = usePage()
   const { at } = tab
-  const drafts = at.kind === 'branch' ? draftsOf(page, at.branch).length : 0
+  const drafts = at.kind === 'branch' ? changedIn(page, at.branch).length : 0
   const { pane } = tab
   const { history, review } = tabActions
   return (

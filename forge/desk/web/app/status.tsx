@@ -12,7 +12,7 @@ import { openIndentationMenu } from '../files/indentation-menu.ts'
 import { openLineEndsMenu } from '../files/line-ends.ts'
 import { REMOTE } from '../graph/branch-actions.ts'
 import { pull, push } from '../graph/graph-steps.ts'
-import { branchOf, conflictsIn, draftsOf, isAtWork, MERGING, tallyOf } from '../page/branch-facts.ts'
+import { branchOf, changedIn, conflictsIn, draftsOf, isAtWork, MERGING, tallyOf } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { save } from '../page/saving.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from '../page/state.ts'
@@ -260,14 +260,15 @@ function Saved({ tab, branch }: { tab: Tab; branch: BranchInfo | undefined }) {
       </span>
     )
   }
-  const drafts = draftsOf(page, branchOf(tab) ?? '').length
+  const drafts = changedIn(page, branchOf(tab) ?? '').length
   if (!branch)
     return <span class="seg">{drafts > 0 ? `${plural(drafts, 'draft')}, no commits yet` : 'no commits yet'}</span>
   if (drafts > 0) {
     return (
       <span class="seg saved">
         <span class="dot" />
-        {plural(drafts, 'draft')} since <span class="mono">{shortId(branch.tip)}</span>
+        {branch.changedByAi ? `${plural(drafts, 'file')} changed` : plural(drafts, 'draft')} since{' '}
+        <span class="mono">{shortId(branch.tip)}</span>
       </span>
     )
   }

@@ -66,10 +66,11 @@ async function sendNow(page: Page, tab: Tab, branch: string): Promise<void> {
  */
 async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void> {
   const { composer, conversation } = tab
-  const files = conversation.head.peek()?.turn?.files ?? []
+  const { files = [], words } = conversation.head.peek()?.turn ?? {}
   const end = async (keep: boolean) => {
     await page.connection.ask('end turn', { branch, keep })
     await conversation.refresh()
+    if (offReason(page, tab) !== undefined) return
     if (keep && files.length > 0) askAboutDrafts(page, tab, branch, files)
     else await send(page, tab)
   }
@@ -84,7 +85,10 @@ async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void
   page.dialog.value = {
     kind: 'choose',
     title: `Keep the changes of the last turn to ${plural(files.length, 'file')}?`,
-    words: ['It was not completed. Keep turns its changes into drafts. Undo restores discarded files.'],
+    words: [
+      ...(words === undefined ? [] : [words]),
+      'Keep turns its changes into drafts. Undo restores discarded files.',
+    ],
     list: files,
     buttons: [
       { words: 'Discard and send', look: 'stop', run: () => end(false) },
@@ -158,13 +162,17 @@ export function watchQueued(page: Page): () => void {
   })
 }
 
-/** Sends the queued message if the turn ended well. */
+/**
+ * Sends the queued message if the turn ended well and nothing has to be asked before: a question would come over
+ * whatever the user does by then, perhaps in another branch.
+ */
 async function sendQueued(page: Page, tab: Tab): Promise<void> {
   const { composer, conversation } = tab
-  if (!composer.isQueued.peek() || conversation.isBusy.peek()) return
+  const branch = branchOf(tab)
+  if (branch === undefined || !composer.isQueued.peek() || conversation.isBusy.peek()) return
   composer.queue(false)
-  const last = conversation.sections.peek().at(-1)
-  if (last?.end?.how === 'done') await send(page, tab)
+  const hasEndedWell = conversation.sections.peek().at(-1)?.end?.how === 'done' && !conversation.isUnfinished.peek()
+  if (hasEndedWell && draftsOf(page, branch).length === 0) await send(page, tab)
 }
 
 export function stop(page: Page, tab: Tab): Promise<void> {

@@ -14,6 +14,11 @@ export function draftsOf(page: Page, branch: string): string[] {
   return [...new Set([...known, ...typed])]
 }
 
+/** The files of a branch that are shown other than in its last commit: drafts, or what the AI has changed in its turn. */
+export function changedIn(page: Page, branch: string): string[] {
+  return [...new Set([...draftsOf(page, branch), ...(page.branch(branch)?.changedByAi ?? [])])]
+}
+
 /** The unsaved files of a branch that the server knows of; also of the first branch before its first commit. */
 export function draftsOnServer(page: Page, branch: string): string[] {
   const desk = page.desk.value

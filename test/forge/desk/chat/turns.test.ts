@@ -111,7 +111,7 @@ test('while a turn runs its branch is read-only, and shows what the AI writes', 
     ['other', undefined],
   ])
   // What it has changed is listed, in files that no window has open, too.
-  const changed = async () => (await work.describeBranches()).find(({ name }) => name === 'main')?.drafts
+  const changed = async () => (await work.describeBranches()).find(({ name }) => name === 'main')?.changedByAi
   expect(await changed()).toEqual(['a.txt', 'not-open.txt'])
   expect((await ask(work, 'conversation', { at: onBranch() })).items.at(-1)).toMatchObject({
     kind: 'text',
@@ -125,7 +125,7 @@ test('while a turn runs its branch is read-only, and shows what the AI writes', 
     readOnly: undefined,
   })
   expect(await git('show', 'main:a.txt')).toBe('two')
-  expect(await changed()).toEqual([])
+  expect(await changed()).toBeUndefined()
 })
 
 test('unsaved edits prevent a turn', async () => {
@@ -238,7 +238,7 @@ for (const { name, script, how, words } of ENDS)
     // Keeping a turn can be undone, too.
     await desk.work.undo()
     expect(await turnIn(desk.work)).toMatchObject({ state: 'unfinished', files: ['a.txt'] })
-    expect((await desk.work.describeBranches())[0]).toMatchObject({ drafts: ['a.txt'], tip: before })
+    expect((await desk.work.describeBranches())[0]).toMatchObject({ drafts: [], changedByAi: ['a.txt'], tip: before })
     await desk.work.redo()
     expect((await desk.work.describeBranches())[0]).toMatchObject({ drafts: ['a.txt'] })
     expect(await turnIn(desk.work)).toBeUndefined()

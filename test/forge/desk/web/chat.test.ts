@@ -159,6 +159,30 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(asked('send').map(question => 'text' in question && question.text)).toEqual(['first', 'second'])
   })
 
+  test('what is to be sent stays in the message, and nothing is asked, where the turn waits for a decision', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    await open([
+      { until: promise, calls: [write('src/metrics.ts', 'of the AI\n')] },
+      { text: 'The first is done.' },
+      { text: 'Do the first' },
+    ])
+    await ask(page, 'first')
+    await button('Stop').waitFor()
+    await field().fill('second')
+    await page.keyboard.press('Enter')
+    await page.getByText('Sent when this turn has ended well').waitFor()
+    await desk.commit(BRANCH, { 'src/metrics.ts': 'of a terminal\n' })
+    resolve()
+    await page.getByText("can't be merged with it").first().waitFor()
+    await until(async () => (await page.getByText('Sent when this turn has ended well').count()) === 0)
+    expect(await page.getByRole('dialog').count()).toBe(0)
+    expect(await field().inputValue()).toBe('second')
+    expect(asked('send')).toHaveLength(1)
+    // On request, the question says why it is asked.
+    await button('Send').click()
+    await page.getByRole('dialog').getByText("can't be merged with it").waitFor()
+  })
+
   test('what is to be sent when the turn has ended is so after a reload, too', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     await open([
