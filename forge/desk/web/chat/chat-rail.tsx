@@ -1,5 +1,6 @@
 /** The side of the conversation, if there is room: its turns, their cost, and the AI's context. */
 
+import type { Answer } from '../../contract/contract.ts'
 import type { Section } from '../page/conversation-state.ts'
 import type { Tab } from '../page/state.ts'
 import { cacheShare, money, tokens } from '../ui/figures.ts'
@@ -65,11 +66,7 @@ export function ChatRail({ tab, allow }: { tab: Tab; allow: () => void }) {
       {tab.at.kind === 'branch' ? (
         <section>
           <h3>Commands</h3>
-          <p class="meta rail-words">
-            {commands.isAllowed
-              ? 'The AI may run them in the container.'
-              : (commands.why ?? 'The AI may not run them.')}
-          </p>
+          <p class="meta rail-words">{wordsOnCommands(commands)}</p>
           {commands.isAllowed || commands.why === undefined ? (
             <Button
               look="small rail-button"
@@ -81,6 +78,12 @@ export function ChatRail({ tab, allow }: { tab: Tab; allow: () => void }) {
       ) : null}
     </aside>
   )
+}
+
+/** What the AI can do with commands now. Those that are allowed may not be possible, as without a container engine. */
+function wordsOnCommands({ isAllowed, why }: Answer<'conversation'>['commands']): string {
+  if (!isAllowed) return why ?? 'The AI may not run them.'
+  return why === undefined ? 'The AI may run them in the container.' : `The AI may run them, but cannot now. ${why}`
 }
 
 interface TurnRowProps {

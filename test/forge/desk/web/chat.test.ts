@@ -553,6 +553,20 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await areListed('Review the tool store_stats.ts…')
   })
 
+  test('commands that are allowed, but can’t run, say why', async () => {
+    const { DOCKER_HOST } = process.env
+    process.env.DOCKER_HOST = 'unix:///nowhere.sock'
+    try {
+      await open()
+      await button('Allow commands').click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Allow commands' }).click()
+      await page.getByText('The AI may run them, but cannot now. Commands need docker').waitFor()
+    } finally {
+      if (DOCKER_HOST === undefined) delete process.env.DOCKER_HOST
+      else process.env.DOCKER_HOST = DOCKER_HOST
+    }
+  })
+
   test('without a model the chat says what to set', async () => {
     let missing: string | undefined = 'No model yet: set ANTHROPIC_API_KEY.'
     const models = { missing: () => missing }
