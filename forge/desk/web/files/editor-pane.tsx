@@ -475,7 +475,9 @@ function TextEditor({ tab, file, isActive }: ShownFileProps) {
     const view = file.makeView(box.current, isFocused.current)
     shown.current = view
     const isFree = document.activeElement === document.body || document.activeElement === null
-    if (isFree && isFocused.current) view.focus()
+    // On the way to a conflict, a key that chooses a side would be typed into the text: the conflict gets the focus.
+    const isOnTheWay = tab.merging.goingTo?.path === file.path
+    if (isFree && isFocused.current && !isOnTheWay) view.focus()
     const keep = () => {
       file.scrolled(view)
       page.keepLayout()
