@@ -242,12 +242,13 @@ export const branchQuestions = {
   'restore file': question({ branch: Branch, path: Path }, Nothing),
   /** What is known of a file that a branch does not have any more. */
   'deleted file': repeatable({ branch: Branch, path: Path }, DeletedFile),
-  /** How many commits of a branch no other branch, remote branch or tag has. */
-  'own commits': repeatable({ branch: Branch }, v.object({ count: Count })),
+  /** How many commits of a branch no other branch, remote branch or tag has. `tip`: its last commit. */
+  'own commits': repeatable({ branch: Branch }, v.object({ count: Count, tip: v.optional(Oid) })),
   /** `tracks`: the remote-tracking ref that becomes the branch's upstream. */
   'new branch': question({ branch: Branch, from: v.nullable(Oid), tracks: v.optional(RefName) }, Nothing),
   'rename branch': question({ branch: Branch, to: Branch }, Nothing),
-  'delete branch': question({ branch: Branch }, Nothing),
+  /** Deletes a branch, unless it was moved since it was at the commit `before`, as the user has seen it. */
+  'delete branch': question({ branch: Branch, before: v.optional(Oid) }, Nothing),
   /** The current name of a branch that may have been renamed. */
   'name now': repeatable({ branch: Branch }, v.object({ branch: Branch })),
   /**
