@@ -1,5 +1,6 @@
 /** What the page can ask about branches: editing and saving files, and undo. */
 import * as v from 'valibot'
+import { WaitingKind } from './merging.ts'
 import { Nothing, question, repeatable } from './question.ts'
 import { At, Branch, Count, Oid, Part, Path, Paths, RefName } from './values.ts'
 
@@ -27,7 +28,7 @@ export const BranchInfo = v.object({
   /** The state of the turn in this branch: running, waiting for an answer, or unfinished; undefined for none. */
   turn: v.optional(v.picklist(['running', 'waits', 'unfinished'])),
   /** The kind of merge that waits in this branch; undefined for none. */
-  merging: v.optional(v.picklist(['merge', 'rebase', 'cherry-pick', 'revert'])),
+  merging: v.optional(WaitingKind),
   moved: v.optional(Moved),
   /** Why what is typed can't be written into the repository now, as the end of a sentence; undefined if it can be. */
   unwritten: v.optional(v.string()),

@@ -30,9 +30,14 @@ export const MergingFile = v.object({
 })
 export type MergingFile = v.InferOutput<typeof MergingFile>
 
+/** What can wait in a branch for its conflicts to be resolved. */
+const WAITING = ['merge', 'land', 'rebase', 'cherry-pick', 'revert'] as const
+export const WaitingKind = v.picklist(WAITING)
+export type WaitingKind = v.InferOutput<typeof WaitingKind>
+
 export const Merging = v.object({
   /** `drafts`: no merge waits; drafts conflict with the branch's new commit. */
-  kind: v.picklist(['merge', 'rebase', 'cherry-pick', 'revert', 'drafts']),
+  kind: v.picklist([...WAITING, 'drafts']),
   /** The name of our side; a byte string. */
   ours: v.string(),
   /** The name of their side; a byte string. */
@@ -61,6 +66,9 @@ export const Merging = v.object({
   forklift: v.optional(v.object({ run: v.string(), stuck: v.optional(v.string()) })),
 })
 export type Merging = v.InferOutput<typeof Merging>
+
+/** What waits in a branch, as a noun: `the landing`. */
+export const nounOf = (kind: Merging['kind']): string => (kind === 'land' ? 'landing' : kind)
 
 /** One side of a conflict: its text, a description if it is not text, or nothing. */
 const ConflictSide = v.variant('is', [

@@ -133,7 +133,7 @@ function Place({ tab }: { tab: Tab }) {
   )
 }
 
-const INTO = { merge: 'into', rebase: 'onto', 'cherry-pick': 'onto', revert: 'into', drafts: 'into' }
+const INTO = { merge: 'into', land: 'on', rebase: 'onto', 'cherry-pick': 'onto', revert: 'into', drafts: 'into' }
 
 /** The state of a merge in progress, with Finish, which saves the merge with the resolutions as typed. */
 function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {

@@ -51,7 +51,7 @@ export function MergingSide({ tab }: { tab: Tab }) {
   )
 }
 
-const DOING = { merge: 'Merging', 'cherry-pick': 'Cherry-picking', drafts: 'Conflicts with' }
+const DOING = { merge: 'Merging', land: 'Landing', 'cherry-pick': 'Cherry-picking', drafts: 'Conflicts with' }
 
 const REWRITING: Record<string, string> = {
   amend: 'Amending',
@@ -144,9 +144,10 @@ function Glyph({ file: { state, by } }: { file: MergingFile }) {
 }
 
 const FINISH = { last: 'Finish', other: 'Finish this commit' }
-/** The button if nothing is left to commit. Of the kind `merge`, only a landing can be skipped. */
+/** The button if nothing is left to commit: a merge makes a commit even then. */
 const SKIP: Record<Merging['kind'], string> = {
-  merge: 'Skip the landing',
+  merge: FINISH.last,
+  land: 'Skip the landing',
   rebase: 'Skip this commit',
   'cherry-pick': 'Skip this commit',
   revert: 'Skip the revert',
