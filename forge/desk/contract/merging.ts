@@ -47,6 +47,8 @@ export const Merging = v.object({
   /** For a rebase: the subject of the commit being rebased, its number from 1, and how many commits there are. */
   at: v.optional(v.object({ number: Count, of: Count, subject: v.string() })),
   files: v.array(MergingFile),
+  /** For a revert: the reverted commit, such as `1234abcd (Add a file)`; a byte string. Their side is its parent. */
+  reverts: v.optional(v.string()),
   /** For a rebase: the name of the branch or commit that it is onto; a byte string. */
   onto: v.optional(v.string()),
   /** For a rebase that rewrites commits of its own branch: what it does, such as `drop 1234abcd in main`. */

@@ -6,9 +6,10 @@
 import { Failure } from '../../../core/failure.ts'
 import { isAncestor, textOf } from '../../../core/git/commits.ts'
 import { firstMark, markedPartsOf, marksLeft, withBoth } from '../../../core/git/conflict-marks.ts'
+import { subjectOf } from '../../../core/git/history.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
-import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
+import { asBytes, type Entry, type Oid, type Path } from '../../../core/git/repository.ts'
 import { entryAt, listFiles, makeTree } from '../../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { BranchServices, BranchWork, HeldBranch } from '../branches/branch-work.ts'
@@ -109,6 +110,7 @@ export class Mergings {
         kind: state.does,
         ...{ ours, theirs, oursCommit, theirsCommit, files, byGit },
         ...(number !== undefined && of !== undefined && { at: { number, of, subject: visible(subject) } }),
+        ...(state.does === 'revert' && { reverts: await this.#revertedBy(state) }),
         ...(onto !== undefined && { onto }),
         ...(rewrite && { rewrites: rewrite.does }),
         message: await this.#messageOf(state),
@@ -145,6 +147,13 @@ export class Mergings {
     if (message !== undefined) return message
     const { message: bytes, encoding } = await readCommit(this.room.objects, theirsCommit)
     return textOf(bytes, encoding)
+  }
+
+  /** The commit that a revert undoes, with its subject. */
+  async #revertedBy({ base }: State): Promise<string> {
+    const oid = base ?? ''
+    const subject = subjectOf(await readCommit(this.room.objects, oid))
+    return asBytes(`${oid.slice(0, 8)} (${visible(subject)})`)
   }
 
   async #state({ name, merging }: BranchWork): Promise<State> {

@@ -133,7 +133,7 @@ function Place({ tab }: { tab: Tab }) {
   )
 }
 
-const INTO = { merge: 'into', land: 'on', rebase: 'onto', 'cherry-pick': 'onto', revert: 'into', drafts: 'into' }
+const INTO = { merge: 'into', land: 'on', rebase: 'onto', 'cherry-pick': 'onto', revert: 'in', drafts: 'into' }
 
 /** The state of a merge in progress, with Finish, which saves the merge with the resolutions as typed. */
 function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
@@ -148,7 +148,7 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
       </span>
       {merging ? (
         <span class="seg">
-          <bdi class="cut">{readable(merging.theirs)}</bdi> {INTO[merging.kind]}{' '}
+          <bdi class="cut">{readable(merging.reverts ?? merging.theirs)}</bdi> {INTO[merging.kind]}{' '}
           <bdi class="cut">{readable(merging.onto ?? merging.ours)}</bdi>
         </span>
       ) : null}

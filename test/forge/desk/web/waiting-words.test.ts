@@ -54,4 +54,14 @@ describe.skipIf(!hasBrowser)('what waits in a branch', () => {
     await abortion('landing').getByRole('button', { name: 'Abort' }).click()
     await page.locator('.toast').getByText('Aborted the landing in main.').waitFor()
   })
+
+  test('is named by the commit that is reverted, not by its parent', async () => {
+    const commit = await desk.git('rev-parse', 'main~1')
+    await desk.ask({ ask: 'do', step: { step: 'revert', commit, onto: 'main' } })
+    const words = `${commit.slice(0, 8)} (README: fine)`
+    await side()
+      .getByRole('heading', { name: `Reverting ${words}`, exact: true })
+      .waitFor()
+    await status().getByText(`${words} in main`).waitFor()
+  })
 })
