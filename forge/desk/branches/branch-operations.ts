@@ -79,18 +79,24 @@ async function verifyNoTurn(work: BranchWork): Promise<void> {
   throw new Failure(`The last turn in ${visiblePath(work.name)} did not end well: keep or discard what it did first.`)
 }
 
-/** The number of commits that only this branch has: no other one, no remote branch and no tag. */
-export async function countOwnCommits({ room }: OpenBranches, name: string): Promise<number> {
+/**
+ * The number of commits that only this branch has: no other one, no remote branch and no tag. `tip`: the branch's last
+ * commit, for which they were counted.
+ */
+export async function countOwnCommits({ room }: OpenBranches, name: string): Promise<{ count: number; tip?: Oid }> {
   const { repository } = room.objects
   const tip = (await room.objects.info(headRef(name)))?.oid
-  if (tip === undefined) return 0
+  if (tip === undefined) return { count: 0 }
   const others = [`--exclude=${asText(name)}`, '--branches', '--remotes', '--tags']
   const { stdout } = await run(repository, ['rev-list', '--count', tip, '--not', ...others])
-  return Number(stdout.toString())
+  return { count: Number(stdout.toString()), tip }
 }
 
-/** Deletes a branch with its drafts. The operation keeps both, and its undo restores them. */
-export async function deleteBranch(branches: OpenBranches, name: string): Promise<void> {
+/**
+ * Deletes a branch with its drafts. The operation keeps both, and its undo restores them. `before`: the branch's last
+ * commit when the user confirmed this; throws a {@link Failure} if it is at another one, whose loss was not shown.
+ */
+export async function deleteBranch(branches: OpenBranches, name: string, before?: Oid): Promise<void> {
   const work = await branches.work(name)
   await verifyNotCheckedOut(branches, name)
   await work.write()
@@ -100,6 +106,10 @@ export async function deleteBranch(branches: OpenBranches, name: string): Promis
     // Adds the newest edits to the drafts, so that the operation keeps them, too.
     await held.collect()
     await held.lookAgain()
+    if (before !== undefined && work.head !== before) {
+      const moved = `${visiblePath(name)} was moved since this was shown`
+      throw new Failure(`${moved}: nothing was deleted. Look at it again.`)
+    }
     await held.writeDrafts()
     const words = `delete the branch ${visiblePath(name)}`
     await orInWords(held.vanish({ kind: 'delete branch', words }))

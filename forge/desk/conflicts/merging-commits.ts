@@ -10,6 +10,7 @@ import { isOid, type Oid, type Repository } from '../../../core/git/repository.t
 import { treeBytes } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { FORGE_AUTHOR } from '../../operations.ts'
+import { WaitingKind } from '../contract/merging.ts'
 
 /** The kinds of conflicts, as shown. */
 const MERGING_KINDS = [
@@ -69,7 +70,7 @@ const StoredRewrite = v.object({
 export type StoredRewrite = v.InferOutput<typeof StoredRewrite>
 
 const Body = v.object({
-  does: v.picklist(['merge', 'land', 'rebase', 'cherry-pick', 'revert']),
+  does: WaitingKind,
   /** The names of the two sides on the screen. */
   ours: v.string(),
   theirs: v.string(),
@@ -111,6 +112,7 @@ const subjectOf = ({ does, ours, theirs }: StoredMerging): string => {
   const [one, other] = [visiblePath(theirs), visiblePath(ours)]
   if (does === 'rebase') return `Rebasing: ${one}`
   if (does === 'revert') return `Reverting to ${one} in ${other}`
+  if (does === 'land') return `Landing ${one} on ${other}`
   return `${does === 'cherry-pick' ? 'Cherry-picking' : 'Merging'} ${one} into ${other}`
 }
 

@@ -1,5 +1,6 @@
 /** What the page can ask about branches: editing and saving files, and undo. */
 import * as v from 'valibot'
+import { WaitingKind } from './merging.ts'
 import { Nothing, question, repeatable } from './question.ts'
 import { At, Branch, Count, Oid, Part, Path, Paths, RefName } from './values.ts'
 
@@ -42,7 +43,7 @@ export const BranchInfo = v.object({
   /** The state of the turn in this branch: running, waiting for an answer, or unfinished; undefined for none. */
   turn: v.optional(v.picklist(['running', 'waits', 'unfinished'])),
   /** The kind of merge that waits in this branch; undefined for none. */
-  merging: v.optional(v.picklist(['merge', 'rebase', 'cherry-pick', 'revert'])),
+  merging: v.optional(WaitingKind),
   moved: v.optional(Moved),
   /** Why what is typed can't be written into the repository now, as the end of a sentence; undefined if it can be. */
   unwritten: v.optional(v.string()),
@@ -257,12 +258,13 @@ export const branchQuestions = {
   'restore file': question({ branch: Branch, path: Path }, Nothing),
   /** What is known of a file that a branch does not have any more. */
   'deleted file': repeatable({ branch: Branch, path: Path }, DeletedFile),
-  /** How many commits of a branch no other branch, remote branch or tag has. */
-  'own commits': repeatable({ branch: Branch }, v.object({ count: Count })),
+  /** How many commits of a branch no other branch, remote branch or tag has. `tip`: its last commit. */
+  'own commits': repeatable({ branch: Branch }, v.object({ count: Count, tip: v.optional(Oid) })),
   /** `tracks`: the remote-tracking ref that becomes the branch's upstream. */
   'new branch': question({ branch: Branch, from: v.nullable(Oid), tracks: v.optional(RefName) }, Nothing),
   'rename branch': question({ branch: Branch, to: Branch }, Nothing),
-  'delete branch': question({ branch: Branch }, Nothing),
+  /** Deletes a branch, unless it was moved since it was at the commit `before`, as the user has seen it. */
+  'delete branch': question({ branch: Branch, before: v.optional(Oid) }, Nothing),
   /** The current name of a branch that may have been renamed. */
   'name now': repeatable({ branch: Branch }, v.object({ branch: Branch })),
   /**

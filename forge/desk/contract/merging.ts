@@ -30,9 +30,14 @@ export const MergingFile = v.object({
 })
 export type MergingFile = v.InferOutput<typeof MergingFile>
 
+/** What can wait in a branch for its conflicts to be resolved. */
+const WAITING = ['merge', 'land', 'rebase', 'cherry-pick', 'revert'] as const
+export const WaitingKind = v.picklist(WAITING)
+export type WaitingKind = v.InferOutput<typeof WaitingKind>
+
 export const Merging = v.object({
   /** `drafts`: no merge waits; drafts conflict with the branch's new commit. */
-  kind: v.picklist(['merge', 'rebase', 'cherry-pick', 'revert', 'drafts']),
+  kind: v.picklist([...WAITING, 'drafts']),
   /** The name of our side; a byte string. */
   ours: v.string(),
   /** The name of their side; a byte string. */
@@ -42,6 +47,8 @@ export const Merging = v.object({
   /** For a rebase: the subject of the commit being rebased, its number from 1, and how many commits there are. */
   at: v.optional(v.object({ number: Count, of: Count, subject: v.string() })),
   files: v.array(MergingFile),
+  /** For a revert: the reverted commit, such as `1234abcd (Add a file)`; a byte string. Their side is its parent. */
+  reverts: v.optional(v.string()),
   /** For a rebase: the name of the branch or commit that it is onto; a byte string. */
   onto: v.optional(v.string()),
   /** For a rebase that rewrites commits of its own branch: what it does, such as `drop 1234abcd in main`. */
@@ -61,6 +68,9 @@ export const Merging = v.object({
   forklift: v.optional(v.object({ run: v.string(), stuck: v.optional(v.string()) })),
 })
 export type Merging = v.InferOutput<typeof Merging>
+
+/** What waits in a branch, as a noun: `the landing`. */
+export const nounOf = (kind: Merging['kind']): string => (kind === 'land' ? 'landing' : kind)
 
 /** One side of a conflict: its text, a description if it is not text, or nothing. */
 const ConflictSide = v.variant('is', [

@@ -6,9 +6,10 @@
 import { Failure } from '../../../core/failure.ts'
 import { isAncestor, textOf } from '../../../core/git/commits.ts'
 import { firstMark, markedPartsOf, marksLeft, withBoth } from '../../../core/git/conflict-marks.ts'
+import { subjectOf } from '../../../core/git/history.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
-import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
+import { asBytes, type Entry, type Oid, type Path } from '../../../core/git/repository.ts'
 import { entryAt, listFiles, makeTree } from '../../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { BranchServices, BranchWork, HeldBranch } from '../branches/branch-work.ts'
@@ -32,7 +33,7 @@ import {
   type StoredRewrite,
 } from '../conflicts/merging-commits.ts'
 import type { BranchInfo } from '../contract/branches.ts'
-import type { ConflictFile, Merging, MergingFile, WholeSide } from '../contract/merging.ts'
+import { type ConflictFile, type Merging, type MergingFile, nounOf, type WholeSide } from '../contract/merging.ts'
 import type { Done, Source } from '../contract/steps.ts'
 import { mergingRef } from '../refs.ts'
 import { leftOut } from '../steps/left-out.ts'
@@ -80,7 +81,7 @@ export class Mergings {
   /** The kind of the merge that waits in a branch. */
   async kindIn({ merging }: BranchWork): Promise<BranchInfo['merging']> {
     const state = merging === undefined ? undefined : await this.#read(merging)
-    return state && kindOf(state)
+    return state?.does
   }
 
   /** The merge that waits in a branch; undefined if there is none. */
@@ -102,9 +103,10 @@ export class Mergings {
       const notYet = whyNotYet(work, state, rows, canUpdate)
       const isSkipped = notYet === undefined && result !== undefined && (await this.#isEmpty(state, result))
       return {
-        kind: kindOf(state),
+        kind: state.does,
         ...{ ours, theirs, oursCommit, theirsCommit, files, byGit },
         ...(number !== undefined && of !== undefined && { at: { number, of, subject: visible(subject) } }),
+        ...(state.does === 'revert' && { reverts: await this.#revertedBy(state) }),
         ...(onto !== undefined && { onto }),
         ...(rewrite && { rewrites: rewrite.does }),
         message: await this.#messageOf(state),
@@ -144,6 +146,13 @@ export class Mergings {
   async #messageOfCommit(commit: Oid): Promise<string> {
     const { message, encoding } = await readCommit(this.room.objects, commit)
     return textOf(message, encoding)
+  }
+
+  /** The commit that a revert undoes, with its subject. */
+  async #revertedBy({ base }: State): Promise<string> {
+    const oid = base ?? ''
+    const subject = subjectOf(await readCommit(this.room.objects, oid))
+    return asBytes(`${oid.slice(0, 8)} (${visible(subject)})`)
   }
 
   async #state({ name, merging }: BranchWork): Promise<State> {
@@ -424,7 +433,7 @@ export class Mergings {
     const lost = before.resolved - now.resolved
     const more = lost > 0 ? `, and ${lost} of ${before.resolved} resolutions no longer fit` : ''
     return {
-      words: `Updated the ${kindOf(state)} to the newest commit of ${name}: ${open}${more}.`,
+      words: `Updated the ${nounOf(state.does)} to the newest commit of ${name}: ${open}${more}.`,
       merging: work.name,
     }
   }
@@ -443,7 +452,7 @@ export class Mergings {
       stop: { merge, ...ends, state: { does, base, message, todo, number, of, subject, leftOut, keep } },
       ours: commit,
       kind: 'update merging',
-      does: `update the ${kindOf(state)} in ${visiblePath(work.name)}`,
+      does: `update the ${nounOf(state.does)} in ${visiblePath(work.name)}`,
       // What was typed in other files is not part of a resolution, and is merged like every draft.
       settled: { ...drafts, files: new Map([...drafts.files].filter(([at]) => isInConflict(state, at))) },
       result,
@@ -514,7 +523,7 @@ export class Mergings {
         const state = await this.#read(merging)
         if (state) await this.#keepMessage(held, state, message)
         await held.writeDrafts()
-        const does = `abort the ${state ? kindOf(state) : 'merge'} in ${visiblePath(branch)}`
+        const does = `abort the ${nounOf(state?.does ?? 'merge')} in ${visiblePath(branch)}`
         await held.become({ merging: null, drafts: noDrafts(head) }, { kind: 'abort merging', words: does })
         return does
       })
@@ -536,8 +545,6 @@ function operationOf({ theirs, base }: State, { does, name, isSkipped }: Ending)
   if (isSkipped) return `skip the landing of ${visiblePath(theirs)} on ${name}`
   return `${does} ${visiblePath(theirs)} ${does === 'land' ? 'on' : 'into'} ${name}`
 }
-
-const kindOf = ({ does }: StoredMerging): NonNullable<BranchInfo['merging']> => (does === 'land' ? 'merge' : does)
 
 /** The tree of the branch with all resolutions. */
 const resultTree = ({ room: { objects }, tip, drafts }: BranchWork) => makeTree(objects, tip, asChanges(drafts.files))
@@ -640,7 +647,7 @@ function whyNotYet(
   const branch = visiblePath(name)
   if (head !== state.from)
     return canUpdate
-      ? `${branch} was moved since this began: update the ${kindOf(state)}, which keeps what is resolved. Nothing was overwritten.`
+      ? `${branch} was moved since this began: update the ${nounOf(state.does)}, which keeps what is resolved. Nothing was overwritten.`
       : `${branch} was moved since this began: abort it, and begin anew on what is there now. Nothing was overwritten.`
   if (open.length === 0) return undefined
   const left = open.reduce((sum, row) => sum + row.left, 0)

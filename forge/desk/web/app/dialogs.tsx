@@ -293,6 +293,11 @@ interface ConfirmProps {
 
 function Confirm({ content, close }: ConfirmProps) {
   const { problem, isBusy, start } = useRun(content.run, close)
+  const cancel = useRef<HTMLButtonElement>(null)
+  // Where the words are renewed, the same key again would do what was not read yet.
+  useLayoutEffect(() => {
+    if (!content.isSafe) cancel.current?.focus()
+  }, [content])
   return (
     <DialogFrame title={content.title} close={close} look="narrow">
       <div class="dialog-body">
@@ -301,7 +306,7 @@ function Confirm({ content, close }: ConfirmProps) {
       </div>
       <footer>
         <span class="grow" />
-        <CloseButton isFirst={!content.isSafe} close={close} />
+        <CloseButton buttonRef={cancel} isFirst={!content.isSafe} close={close} />
         <Button
           isFirst={content.isSafe === true}
           words={content.button}

@@ -134,7 +134,7 @@ function Place({ tab }: { tab: Tab }) {
   )
 }
 
-const INTO = { merge: 'into', rebase: 'onto', 'cherry-pick': 'onto', revert: 'into', drafts: 'into' }
+const INTO = { merge: 'into', land: 'on', rebase: 'onto', 'cherry-pick': 'onto', revert: 'in', drafts: 'into' }
 
 /** What a merge goes into: of a rebase its new base; of a rewriting the commit that the one in conflict comes after. */
 const targetOf = ({ onto, ours, rewrites }: Merging): string => (rewrites === undefined ? (onto ?? ours) : ours)
@@ -152,7 +152,7 @@ function MergingPlace({ tab, branch }: { tab: Tab; branch: BranchInfo }) {
       </span>
       {merging ? (
         <span class="seg">
-          <bdi class="cut">{readable(merging.theirs)}</bdi> {INTO[merging.kind]}{' '}
+          <bdi class="cut">{readable(merging.reverts ?? merging.theirs)}</bdi> {INTO[merging.kind]}{' '}
           <bdi class="cut">{readable(targetOf(merging))}</bdi>
         </span>
       ) : null}

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { At } from '../../contract/values.ts'
 import { type Sign, TurnWord, turnSign } from '../chat/turn-sign.tsx'
-import { draftsOf, isMerging } from '../page/branch-facts.ts'
+import { draftsOf, MERGING } from '../page/branch-facts.ts'
 import { deskActions, findActions } from '../page/desk-actions.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from '../page/state.ts'
@@ -117,6 +117,7 @@ function BranchTab({ tab, index }: { tab: Tab; index: number }) {
   const element = usePlace<HTMLButtonElement>(...(isSelected ? (['branch tab'] as const) : []))
   const isGone = page.isGone(at)
   const hasDrafts = at.kind === 'branch' && draftsOf(page, at.branch).length > 0
+  const merging = at.kind === 'branch' ? page.branch(at.branch)?.merging : undefined
   useEffect(() => {
     if (isSelected) element.current?.scrollIntoView({ block: 'nearest', inline: 'nearest' })
   }, [isSelected])
@@ -156,7 +157,7 @@ function BranchTab({ tab, index }: { tab: Tab; index: number }) {
       <TabIcon at={at} />
       <bdi class="cut">{at.kind === 'branch' ? readable(at.branch) : shortId(at.commit)}</bdi>
       {isGone ? <span class="vh">, deleted</span> : null}
-      {isMerging(page, tab) ? <span class="vh">, merging</span> : null}
+      {merging ? <span class="vh">, {MERGING[merging]}</span> : null}
       {hasDrafts ? <span class="vh">, drafts</span> : null}
       {at.kind === 'branch' ? <TurnWord branch={at.branch} /> : null}
       <TabEnd

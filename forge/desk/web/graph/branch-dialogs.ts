@@ -1,6 +1,7 @@
 /** The dialogs that rename and delete a branch. */
 import { draftsOf } from '../page/branch-facts.ts'
 import { branchWarning } from '../page/case-twins.ts'
+import type { DialogContent } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
@@ -26,11 +27,19 @@ export function renameBranch(page: Page, branch: string): void {
   }
 }
 
+/** Asks whether to delete a branch. */
 export async function deleteBranch(page: Page, branch: string): Promise<void> {
-  const { count } = await page.connection.ask('own commits', { branch }).catch(() => ({ count: 0 }))
+  page.dialog.value = await deletionOf(page, branch)
+}
+
+/** The dialog about the deletion of a branch as it is now. It is shown anew if the deletion was refused. */
+async function deletionOf(page: Page, branch: string): Promise<DialogContent> {
+  const { count, tip } = await page.connection
+    .ask('own commits', { branch })
+    .catch(() => ({ count: 0, tip: page.branch(branch)?.tip }))
   const drafts = draftsOf(page, branch)
   const checkout = page.branch(branch)?.checkout
-  page.dialog.value = {
+  const content: DialogContent = {
     kind: 'confirm',
     title: `Delete the branch ${named(branch)}?`,
     words: [
@@ -50,9 +59,16 @@ export async function deleteBranch(page: Page, branch: string): Promise<void> {
     isOff: checkout !== undefined,
     run: async () => {
       const lasts = untilMore(page)
-      await page.connection.ask('delete branch', { branch })
+      try {
+        await page.connection.ask('delete branch', { branch, ...(tip !== undefined && { before: tip }) })
+      } catch (error) {
+        const renewed = await deletionOf(page, branch)
+        if (page.dialog.peek() === content) page.dialog.value = renewed
+        throw error
+      }
       page.closeDeleted(branch)
       page.tell({ title: `Deleted ${named(branch)}`, lasts, actions: [undoButton(page)] })
     },
   }
+  return content
 }

@@ -1,5 +1,5 @@
 /** Actions on a waiting merge: resolve a file, ask the AI, finish, abort. */
-import type { Merging, MergingFile } from '../../contract/merging.ts'
+import { type Merging, type MergingFile, nounOf } from '../../contract/merging.ts'
 import { attempt } from '../page/actions.ts'
 import { branchOf, isInConflict, mergingFile, mergingFiles } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
@@ -128,9 +128,9 @@ export function abort(page: Page, tab: Tab): void {
   const settled = known.files.filter(({ state }) => state !== 'open').length
   page.dialog.value = {
     kind: 'confirm',
-    title: `Abort the ${known.kind} in ${named(branch)}?`,
+    title: `Abort the ${nounOf(known.kind)} in ${named(branch)}?`,
     words: [
-      `The ${known.kind} ends, and ${readable(branch)} stays at its last commit.`,
+      `The ${nounOf(known.kind)} ends, and ${readable(branch)} stays at its last commit.`,
       settled > 0
         ? `What is settled in ${plural(settled, 'file')} goes with it. Undo brings all of it back.`
         : 'Undo restores it.',

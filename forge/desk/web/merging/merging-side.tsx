@@ -51,7 +51,13 @@ export function MergingSide({ tab }: { tab: Tab }) {
   )
 }
 
-const DOING = { merge: 'Merging', 'cherry-pick': 'Cherry-picking', drafts: 'Conflicts with' }
+const DOING = {
+  merge: 'Merging',
+  land: 'Landing',
+  'cherry-pick': 'Cherry-picking',
+  revert: 'Reverting',
+  drafts: 'Conflicts with',
+}
 
 const REWRITING: Record<string, string> = {
   amend: 'Amending',
@@ -62,11 +68,10 @@ const REWRITING: Record<string, string> = {
   squash: 'Squashing',
 }
 
-function titleOf({ kind, ours, theirs, rewrites, onto = ours }: Merging): string {
+function titleOf({ kind, ours, theirs, reverts = theirs, rewrites, onto = ours }: Merging): string {
   if (rewrites !== undefined) return withoutTricks(rewrites.replace(/^\w+/, verb => REWRITING[verb] ?? verb))
   if (kind === 'rebase') return `Rebasing onto ${readable(onto)}`
-  if (kind === 'revert') return `Reverting in ${readable(ours)}`
-  return `${DOING[kind]} ${readable(theirs)}`
+  return `${DOING[kind]} ${readable(reverts)}`
 }
 
 function Files({ tab, merging }: { tab: Tab; merging: Merging }) {
@@ -144,9 +149,10 @@ function Glyph({ file: { state, by } }: { file: MergingFile }) {
 }
 
 const FINISH = { last: 'Finish', other: 'Finish this commit' }
-/** The button if nothing is left to commit. Of the kind `merge`, only a landing can be skipped. */
+/** The button if nothing is left to commit: a merge makes a commit even then. */
 const SKIP: Record<Merging['kind'], string> = {
-  merge: 'Skip the landing',
+  merge: FINISH.last,
+  land: 'Skip the landing',
   rebase: 'Skip this commit',
   'cherry-pick': 'Skip this commit',
   revert: 'Skip the revert',

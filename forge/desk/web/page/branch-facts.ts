@@ -39,6 +39,7 @@ export function conflictsIn(page: Page, branch: string): string[] {
 /** What a branch with a waiting merge is doing, in git's words. */
 export const MERGING = {
   merge: 'merging',
+  land: 'landing',
   rebase: 'rebasing',
   'cherry-pick': 'cherry-picking',
   revert: 'reverting',
@@ -47,6 +48,7 @@ export const MERGING = {
 /** What the base of a conflict is. */
 export const BASES = {
   merge: 'common ancestor',
+  land: 'common ancestor',
   rebase: 'parent of the commit',
   'cherry-pick': 'parent of the commit',
   revert: 'the reverted commit',

@@ -6,7 +6,7 @@ import { plural } from '../ui/times.ts'
 import { attempt } from './actions.ts'
 import { branchOf, conflictsIn, draftsOf } from './branch-facts.ts'
 import { branchWarning } from './case-twins.ts'
-import { CHECKOUT, type Page, type Tab } from './state.ts'
+import { CHECKOUT, type Page, Tab } from './state.ts'
 import { undoButton, untilMore } from './undo.ts'
 
 export type Paths = string[] | 'all'
@@ -78,11 +78,13 @@ async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Path
   }
 }
 
-/** Saves all drafts of a branch, with the server's message. Throws if some can't be saved. */
+/**
+ * Saves all drafts of a branch, with the message that was typed for them, also where the branch's tab was closed since.
+ * Throws if some can't be saved.
+ */
 export async function saveAll(page: Page, branch: string): Promise<void> {
-  await settle(page, branch, 'all')
-  const { commit } = await page.connection.ask('save', { branch, paths: 'all' })
-  if (commit) page.saved(branch, commit)
+  const open = page.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
+  await saveWhenSettled(page, open ?? new Tab(page, { kind: 'branch', branch }), branch, 'all')
 }
 
 /** Restores the files to save that are deleted, but whose text this window still shows. */

@@ -880,7 +880,7 @@ export class Page {
     } catch (error) {
       this.complain(error)
     }
-    if (!isFirst) await this.#followRenames(tips)
+    await this.#followRenames(tips)
     void this.#followTexts()
     for (const file of this.files.all()) if (!isFirst || file.isFromBeforeBreak) file.ask(true)
     this.unsent.takeOver()
@@ -906,8 +906,8 @@ export class Page {
   }
 
   /**
-   * Finds renames of branches and files that happened while this window was disconnected. `tips`: the branches' commits
-   * by their names at that time.
+   * Finds renames of branches and files that happened while this window was disconnected, or while its page was loaded
+   * again. `tips`: the branches' commits by their names at that time, as far as they are known.
    */
   async #followRenames(tips: ReadonlyMap<string, string>): Promise<void> {
     for (const { at } of this.tabs.peek()) {
@@ -977,14 +977,10 @@ export class Page {
 
   /**
    * The layout that this window had before its page was reloaded, so that several windows keep their own. (The server
-   * keeps only the last changed one of all, for new windows.) Undefined if one of its branches is gone, for example
-   * renamed elsewhere: the server's layout follows renames.
+   * keeps only the last changed one of all, for new windows.) It may have branches that are gone meanwhile.
    */
   #ownLayout(desk: DeskInfo): Layout | undefined {
-    const known = new Set(desk.branches.map(({ name }) => name))
-    const layout = keptInWindow(LAYOUT_IN_WINDOW + desk.folder)
-    const isThere = layout?.tabs.every(({ at }) => at.kind === 'commit' || known.has(at.branch))
-    return isThere ? layout : undefined
+    return keptInWindow(LAYOUT_IN_WINDOW + desk.folder)
   }
 
   #firstTabs(desk: DeskInfo, layout: Layout | undefined): Tab[] {

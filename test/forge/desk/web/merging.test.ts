@@ -406,7 +406,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByLabel('Commit message').fill('Claim by shard, again')
     await git(desk.path, 'config', 'core.logAllRefUpdates', 'true')
     await git(desk.path, 'branch', '-m', BRANCH, 'renamed')
-    await page.getByRole('tab', { name: /renamed ?, merging/ }).waitFor()
+    await page.getByRole('tab', { name: /renamed ?, rebasing/ }).waitFor()
     await page.getByText('Commit 2 of 3: Claim by shard').waitFor()
     await until(async () => (await page.getByLabel('Commit message').inputValue()) === 'Claim by shard, again')
     await page.getByRole('button', { name: 'Finish this commit' }).click()

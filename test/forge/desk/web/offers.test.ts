@@ -105,6 +105,29 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     await page.getByRole('tab', { name: /^main ?, merging/, selected: true }).waitFor()
   })
 
+  test('a step that saves the drafts first uses the message that was typed for them, also if their tab was closed', async () => {
+    await git(desk.path, 'branch', 'typed-in', 'main')
+    const tip = await git(desk.path, 'rev-parse', 'main')
+    await openFile(page, 'typed-in', 'b.txt')
+    await page.keyboard.type('more ')
+    await until(async () => (await desk.show('refs/forge/drafts/typed-in', 'b.txt')).startsWith('more '))
+    await page.getByRole('textbox', { name: 'Commit message' }).fill('What I typed')
+    await page.keyboard.press('Alt+Shift+w')
+    await page.getByRole('tab', { name: 'typed-in' }).waitFor({ state: 'detached' })
+    await openBranch(page, 'topic')
+    await page.keyboard.press('Alt+Shift+8')
+    await page.getByRole('option').filter({ hasText: 'typed-in' }).click()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    const dialog = page.getByRole('dialog', { name: 'topic → typed-in' })
+    await dialog.getByRole('button', { name: 'Save all drafts' }).click()
+    await dialog.getByText('has drafts in').waitFor({ state: 'detached' })
+    expect(await git(desk.path, 'log', '--format=%s', `${tip}..typed-in`)).toBe('What I typed')
+    await page.keyboard.press('Escape')
+    // It is not there for the next save.
+    await openBranch(page, 'typed-in')
+    expect(await page.getByRole('textbox', { name: 'Commit message' }).inputValue()).toBe('')
+  })
+
   test('a pull into a branch without an upstream branch offers to publish it', async () => {
     await openBranch(page, 'topic')
     // The status bar offers it even in a window that has not shown the repository yet.

@@ -201,6 +201,26 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     await question.getByText('1 commit of it is on no other branch, remote branch or tag.').waitFor()
   })
 
+  test('and nothing that came after the question: it is asked anew, with what the deletion would lose now', async () => {
+    await showBranch(page, 'retry-jitter')
+    const question = page.getByRole('dialog', { name: 'Delete the branch retry-jitter?' })
+    const focused = (name: string) =>
+      question.getByRole('button', { name }).evaluate(it => it === document.activeElement)
+    await page.keyboard.press('Alt+Shift+Delete')
+    await question.getByText('Undo restores it').waitFor()
+    const late = await commit(desk.path, 'retry-jitter', { 'late.md': 'late\n' }, { message: 'Important' })
+    await page.keyboard.press('Tab')
+    expect(await focused('Delete')).toBe(true)
+    await page.keyboard.press('Enter')
+    await question.getByText('retry-jitter was moved since this was shown: nothing was deleted').waitFor()
+    await question.getByText('1 commit of it is neither merged into another branch nor pushed.').waitFor()
+    expect(await desk.tip('retry-jitter')).toBe(late)
+    expect(await focused('Cancel')).toBe(true)
+    await question.getByRole('button', { name: 'Delete' }).click()
+    await question.waitFor({ state: 'detached' })
+    expect(await desk.has('retry-jitter')).toBe(false)
+  })
+
   test('not a branch that is checked out: Delete is off, with the reason', async () => {
     await desk.git('worktree', 'add', '--quiet', `${desk.path}-checkout`, 'retry-jitter')
     await showBranch(page, 'retry-jitter')

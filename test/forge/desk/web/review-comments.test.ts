@@ -1,5 +1,5 @@
 /** Two releases are compared, and lines of a review are commented on, in a real browser. */
-import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { afterEach, beforeEach, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser } from '../../../support/browser.ts'
 import { commit, git } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
@@ -395,6 +395,50 @@ describe.skipIf(!hasBrowser)('a review', () => {
     await other.reload()
     expect(await commentIn(other, 9).inputValue()).toBe('Comment of the other')
     await other.close()
+  })
+
+  describe('of a branch that is gone at a reload, while another window was used last,', () => {
+    const branches = () => page.getByRole('tablist', { name: 'Branches' }).getByRole('tab')
+    const names = async () => (await branches().allInnerTexts()).map(name => name.trim().split(/[,\n]/)[0])
+    const field = () => page.getByRole('textbox', { name: 'Comment on line 9' })
+    let other: DeskPage
+    let before: (string | undefined)[]
+
+    beforeEach(async () => {
+      other = await openPage(browser.context, desk)
+      await showBranch(page, 'main')
+      await showBranch(page, 'topic')
+      await page.keyboard.press('Alt+r')
+      await diff('a.txt').getByRole('button', { name: 'Comment on line 9' }).last().click()
+      await field().fill('Unfinished')
+      before = await names()
+      await page.goto('about:blank')
+      await other.keyboard.press('Alt+t')
+      await other.getByRole('tab', { name: 'Tasks', selected: true }).waitFor()
+      await until(async () => !JSON.stringify(await desk.layout()).includes('topic'))
+    })
+    afterEach(() => other.close())
+
+    test('its tab, the others and what was being written are kept, and it can be restored', async () => {
+      await desk.git('branch', '-D', 'topic')
+      await page.goto(desk.url)
+      await page.getByRole('button', { name: 'Restore branch' }).waitFor()
+      expect(await names()).toEqual(before)
+      expect(await field().inputValue()).toBe('Unfinished')
+      await page.getByRole('button', { name: 'Restore branch' }).click()
+      await until(() => desk.has('topic'))
+      await page.getByRole('button', { name: 'Restore branch' }).waitFor({ state: 'detached' })
+      expect(await field().inputValue()).toBe('Unfinished')
+    })
+
+    test('its tab has its new name if it was renamed', async () => {
+      await renameInTerminal('topic', 'theme')
+      await page.goto(desk.url)
+      await page.getByRole('tab', { name: 'theme', selected: true }).waitFor()
+      await field().waitFor()
+      expect(await field().inputValue()).toBe('Unfinished')
+      expect(await names()).toEqual(before.map(name => (name === 'topic' ? 'theme' : name)))
+    })
   })
 
   test('words that are being written about a line stay there when another line is clicked', async () => {
