@@ -27,6 +27,7 @@ import type { Abilities, LanguageState, Problem, TextChange } from '../../contra
 import type { Blame, BlamedCommit, EditorConfig } from '../../contract/reading.ts'
 import type { SettingValues } from '../../contract/settings.ts'
 import type { At } from '../../contract/values.ts'
+import type { FocusWish } from '../ui/focus.ts'
 import { isColourable, loadLanguage, MAX_COLOURED_LENGTH } from '../ui/languages.ts'
 import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
@@ -186,7 +187,7 @@ export class OpenFile {
   #editorConfig: EditorConfig = {}
   /** The indentation that the user has chosen for the file. */
   #chosenIndentation: Indentation | undefined
-  #conflictWanted: 1 | -1 | undefined
+  #conflictWanted: { by: 1 | -1; wish: FocusWish } | undefined
   #blame: LineCommits | undefined
   #view: EditorView | undefined
   /** The second view, while the file is in both halves of a split. */
@@ -728,15 +729,21 @@ export class OpenFile {
     return view !== undefined && moveToConflict(view, by, start)
   }
 
-  /** Goes to the first (1) or last (-1) conflict, as soon as the editor shows conflicts. */
-  enterConflicts(by: 1 | -1): void {
-    this.#conflictWanted = this.goToConflict(by, 'edge') ? undefined : by
+  /**
+   * Goes to the first (1) or last (-1) conflict and focuses it, as soon as the editor shows conflicts, while the wish
+   * for the focus is open.
+   */
+  enterConflicts(by: 1 | -1, wish: FocusWish): void {
+    this.#conflictWanted = undefined
+    if (!wish.isOpen) return
+    if (this.goToConflict(by, 'edge')) wish.end()
+    else this.#conflictWanted = { by, wish }
   }
 
   #goToWantedConflict(): void {
-    const by = this.#conflictWanted
+    const wanted = this.#conflictWanted
     // In the next frame, since the opening editor takes the focus itself.
-    if (by !== undefined) requestAnimationFrame(() => this.enterConflicts(by))
+    if (wanted) requestAnimationFrame(() => this.enterConflicts(wanted.by, wanted.wish))
   }
 
   /** All functions, classes or headings of the file, as far as the server has told them. */

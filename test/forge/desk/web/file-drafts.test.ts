@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
-import { type DeskPage, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, settled, until, withEachPage } from './page-scene.ts'
 
 if (!hasBrowser) console.warn(NO_BROWSER)
 
@@ -282,6 +282,28 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     // The tab of the new file was closed, as the branch had that file no more, and was opened again by the undo.
     const shown = async () => (await files().getByRole('tab').allTextContents()).join()
     await until(async () => (await shown()) === 'AI chat,README.md, draft,new.md, draft')
+  })
+
+  test('a message that is typed while moved drafts are still opening stays in its field', async () => {
+    await row('README.md').dblclick()
+    await editor().click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.type('Typed ')
+    await desk.isText('main', 'README.md', text => text.startsWith('Typed '))
+    await page.keyboard.press('Control+Alt+Shift+b')
+    const isOpen = desk.proxy.hold('open')
+    await answer('Move drafts to a new branch', 'idea')
+    await page.getByRole('tab', { name: 'idea', selected: true }).waitFor()
+    const message = page.getByRole('textbox', { name: 'Commit message' })
+    await message.click()
+    await page.keyboard.press('Control+a')
+    await page.keyboard.type('docs: ')
+    isOpen()
+    await editor().getByText('Typed ').waitFor()
+    await settled(page)
+    await page.keyboard.type('begin')
+    expect(await message.inputValue()).toBe('docs: begin')
+    expect(await desk.textOf('idea', 'README.md')).toBe('Typed # Tern\n\nA queue.\n')
   })
 
   test('a deletion that conflicts with a change from outside is shown, and either side is chosen', async () => {
