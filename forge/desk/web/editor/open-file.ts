@@ -115,6 +115,11 @@ export interface Position extends Place {
   indentation?: Indentation | undefined
 }
 
+/** A position to open a file at. `text`: that of the cursor, if the file may have another one. */
+export interface LeftPosition extends Position {
+  text?: Text | undefined
+}
+
 export interface EditorChoices {
   nonce: string
   isWrapped: Signal<boolean>
@@ -182,7 +187,7 @@ export class OpenFile {
   readonly #connection: Connection
   readonly #choices: EditorChoices
   readonly #adjustable = new Adjustable()
-  readonly #firstCursor: number
+  readonly #first: { cursor: number; text: Text | undefined }
   /** What .editorconfig says about the indentation of the file; empty until it has been loaded. */
   #editorConfig: EditorConfig = {}
   /** The indentation that the user has chosen for the file. */
@@ -236,12 +241,12 @@ export class OpenFile {
   /** Additional extensions, with the key that identifies them. */
   #more: { key: string; extension: Extension } = { key: '', extension: [] }
 
-  constructor(connection: Connection, choices: EditorChoices, at: At, path: string, position: Position) {
-    const { other, indentation, ...here } = position
+  constructor(connection: Connection, choices: EditorChoices, at: At, path: string, position: LeftPosition) {
+    const { other, indentation, text, ...here } = position
     this.#chosenIndentation = indentation
     this.#kept = other ? { here, other } : {}
     this.top = position.top
-    this.#firstCursor = position.cursor
+    this.#first = { cursor: position.cursor, text }
     this.#connection = connection
     this.#choices = choices
     this.at = at
@@ -585,6 +590,12 @@ export class OpenFile {
     return this.#here === this.#second ? { ...second, other: first, ...chosen } : { ...first, other: second, ...chosen }
   }
 
+  /** The position of the half with the focus, with its text: to open the same file at in another branch. */
+  get leftPosition(): LeftPosition {
+    const { other, ...here } = this.position
+    return { ...here, text: this.state?.doc }
+  }
+
   /** Shows the commits beside the lines (`open`: shows one of them); undefined hides them. */
   showBlame(blame: Blame | undefined, open: OpenBlamed): void {
     this.#blame = blame && lineCommits(blame)
@@ -834,7 +845,7 @@ export class OpenFile {
     const isReadOnly = this.#isReadOnly(file)
     this.state = EditorState.create({
       doc: this.#confirmed,
-      selection: { anchor: Math.min(this.#firstCursor, this.#confirmed.length) },
+      selection: { anchor: this.#firstCursor },
       extensions: [
         editorExtensions({
           nonce: this.#choices.nonce,
@@ -879,6 +890,12 @@ export class OpenFile {
     })
     if (isColourable(this.state.doc)) this.#colour()
     this.#indent()
+  }
+
+  get #firstCursor(): number {
+    const { cursor, text } = this.#first
+    const place = text ? changesBetween(text, this.#confirmed).mapPos(cursor) : cursor
+    return Math.min(place, this.#confirmed.length)
   }
 
   #indentation(text: string): Extension {

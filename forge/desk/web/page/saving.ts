@@ -1,5 +1,6 @@
 /** Saves drafts as commits, and moves drafts to a new branch where they can not stay in their own. */
 import type { LeftBehind } from '../../contract/desk.ts'
+import type { At } from '../../contract/values.ts'
 import { baseName, branchWhileTyping, folderOf, named, readable, shortId, typedName } from '../ui/names.ts'
 import { Disconnected } from '../ui/socket.ts'
 import { plural } from '../ui/times.ts'
@@ -170,11 +171,17 @@ export function draftsElsewhere(page: Page, branch: string): void {
       const to = typedName(words, folderOf(branch), baseName(branch))
       await settle(page, branch, 'all')
       const lasts = untilMore(page)
-      const path = page.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)?.path
+      const at: At = { kind: 'branch', branch }
+      const path = page.tabs.peek().find(tab => tab.at.kind === 'branch' && tab.at.branch === branch)?.path
       const isDraft = path !== undefined && draftsOf(page, branch).includes(path)
+      // The file in the new branch may lack what another program has changed in it.
+      const left = path === undefined ? undefined : page.files.find(at, path)?.leftPosition
       page.closeFiles(branch, await page.connection.ask('drafts elsewhere', { branch, from, to }))
       const tab = page.open({ kind: 'branch', branch: to })
-      if (isDraft) tab.edit(path)
+      if (isDraft) {
+        page.files.open(tab.at, path, left)
+        tab.edit(path)
+      }
       page.tell({ title: `Moved the drafts of ${named(branch)} to ${named(to)}`, lasts, actions: [undoButton(page)] })
     },
   }

@@ -284,6 +284,27 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await until(async () => (await shown()) === 'AI chat,README.md, draft,new.md, draft')
   })
 
+  test('after drafts are moved, typing goes on where it was, also where another program has changed the file', async () => {
+    await desk.commit('main', { 'long.txt': 'one\ntwo\nthree\nfour\n' })
+    await row('long.txt').dblclick()
+    await page.locator('.crumbs .here').getByText('long.txt').waitFor()
+    await editor().click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('End')
+    await page.keyboard.type(' an')
+    await desk.isText('main', 'long.txt', 'one\ntwo\nthree an\nfour\n')
+    await desk.commit('main', { 'long.txt': 'zero\none\ntwo\nthree\nfour\n' })
+    await editor().getByText('zero').waitFor()
+    await page.keyboard.press('Control+Alt+Shift+b')
+    await answer('Move drafts to a new branch', 'idea')
+    await page.getByRole('tab', { name: 'idea', selected: true }).waitFor()
+    await page.locator('.cm-content:focus').waitFor()
+    await page.keyboard.type('d more')
+    await desk.isText('idea', 'long.txt', 'one\ntwo\nthree and more\nfour\n')
+  })
+
   test('a message that is typed while moved drafts are still opening stays in its field', async () => {
     await row('README.md').dblclick()
     await editor().click()
