@@ -150,21 +150,27 @@ export function saveElsewhere(page: Page, branch: string): void {
 }
 
 /**
- * Offers to move the drafts of a branch to a new branch: at the branch's commit, or, if another program has moved the
- * branch under them, at its commit before that. The new branch is then
- * shown, with the same file.
+ * Offers to move the drafts of a branch to a new branch: at the branch's commit, or, if it was moved outside the desk
+ * last, at its commit before that. All that was saved on the desk is in either. The new branch is then shown, with the
+ * same file and the cursor at the same place.
  */
 export function draftsElsewhere(page: Page, branch: string): void {
   const info = page.branch(branch)
   if (!info) return
-  const from = info.moved?.from ?? info.tip
+  const { tip, moved } = info
+  // After a save on the desk, the branch's commit has it, and what was moved before.
+  const isMovedLast = moved?.to === tip
+  const from = isMovedLast ? moved.from : tip
+  const where = isMovedLast
+    ? `where ${named(branch)} was before it moved outside the desk`
+    : `the commit of ${named(branch)}`
   page.dialog.value = {
     kind: 'ask',
     title: 'Move drafts to a new branch',
     label: 'Branch name',
     value: `${readable(branch)}-draft`,
     button: 'Create',
-    hint: `It starts at ${shortId(from)}, where you typed your drafts, and gets all of them.`,
+    hint: `It starts at ${shortId(from)}, ${where}, and gets all of its drafts.`,
     whileTyping: branchWhileTyping,
     warn: words => branchWarning(page, typedName(words, folderOf(branch), baseName(branch))),
     run: async words => {
