@@ -284,6 +284,27 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await until(async () => (await shown()) === 'AI chat,README.md, draft,new.md, draft')
   })
 
+  test('the folder that was typed for a refused move is there when the dialog is opened again', async () => {
+    const openDialog = async (name: string) => {
+      await row(name).click({ button: 'right' })
+      await page.getByRole('menuitem', { name: 'Move to…' }).click()
+      return page.getByRole('dialog', { name: `Move ${name}` })
+    }
+    const dialog = await openDialog('README.md')
+    await dialog.getByRole('textbox').fill('docs/old')
+    desk.proxy.refused.set('move', 'There is no README.md in main.')
+    await page.keyboard.press('Enter')
+    await dialog.getByText('There is no README.md in main.').waitFor()
+    await page.keyboard.press('Escape')
+    desk.proxy.refused.clear()
+    const other = await openDialog('FORK.md')
+    expect(await other.getByRole('textbox').inputValue()).toBe('docs/old')
+    await page.keyboard.press('Enter')
+    await desk.isText('main', 'docs/old/FORK.md', '# Fork\n')
+    const last = await openDialog('README.md')
+    expect(await last.getByRole('textbox').inputValue()).toBe('')
+  })
+
   test('after drafts are moved, typing goes on where it was, also where another program has changed the file', async () => {
     await desk.commit('main', { 'long.txt': 'one\ntwo\nthree\nfour\n' })
     await row('long.txt').dblclick()
