@@ -4,7 +4,7 @@
  * - Commits and drafts, after a save that a checkout could not follow. The saved branch goes back to the commit whose
  *   files the checkout has, so that a commit made there does not revert the save.
  *
- * - Drafts in a branch that was moved from outside: the new branch begins at the commit on which they were typed.
+ * - Drafts: the new branch begins at the branch's commit, or at that where it was before another program moved it.
  */
 
 import { Failure } from '../../../core/failure.ts'

@@ -1,7 +1,7 @@
 /** The page's entry point: connects to the desk's server and renders the page. */
 import { batch } from '@preact/signals'
 import { render } from 'preact'
-import { useEffect, useRef } from 'preact/hooks'
+import { useEffect } from 'preact/hooks'
 import { watchFailed, watchQueued } from '../chat/chat-actions.ts'
 import { RepositoryView } from '../graph/graph.tsx'
 import { sayLeftBehind } from '../page/saving.ts'
@@ -54,8 +54,8 @@ function Desk({ page }: { page: Page }) {
 
 /** Moves the focus to the content when that is requested, or when the focused element has left the page. */
 function useFocus(page: Page): void {
-  const wanted = page.focusWanted.value
-  const given = useRef(0)
+  const { focusWish } = page
+  const wanted = focusWish.made.value
   const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined
   const tab = page.tab.value
   // The effect also runs when one of these values changes, since that may remove the focused element.
@@ -65,18 +65,18 @@ function useFocus(page: Page): void {
   useEffect(() => {
     // Until the desk's state has arrived, nothing is shown that could have the focus.
     if (isCovered || !page.desk.peek()) return undefined
-    const isWanted = given.current < wanted
     const { activeElement: before } = document
     // Until the frame, and while the tasks are loading, the request for the focus stays open: news that come meanwhile
     // render the page again, and the tasks get the focus once they are shown.
     const frame = requestAnimationFrame(() => {
-      if (!isTasksComing) given.current = wanted
+      const isWanted = focusWish.isOpen
+      if (!isTasksComing) focusWish.end()
       // If the focus has moved meanwhile, it stays where it is.
       const isStill = document.activeElement === before
       if ((isWanted && isStill) || isFocusLost()) page.places.focusContent()
     })
     return () => cancelAnimationFrame(frame)
-  }, [wanted, isCovered, ...shown])
+  }, [focusWish, wanted, isCovered, ...shown])
 }
 
 function Middle({ page }: { page: Page }) {

@@ -100,8 +100,8 @@ function PinnedTab({ to, icon, words }: { to: typeof REPOSITORY | typeof TASKS; 
       tabIndex={isSelected ? 0 : -1}
       onClick={event => {
         page.active.value = to
-        // Only after a click: with the arrow keys, the focus stays in the tab bar. The graph focuses itself.
-        if (event.detail > 0 && to === TASKS) page.wantFocus()
+        // Only after a click: with the arrow keys, the focus stays in the tab bar.
+        if (event.detail > 0) page.wantFocus()
       }}
     >
       <Icon name={icon} />

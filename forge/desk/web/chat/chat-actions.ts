@@ -15,7 +15,7 @@ const SECOND_PRESS_MS = 3_000
 /** Shows the chat and focuses its message field, also in the docked chat. */
 export function focusMessage(page: Page, tab: Tab): void {
   if (!page.isDocked.peek() || !page.isWide.peek()) tab.show({ kind: 'chat' })
-  tab.dropWantedFocus()
+  page.dropFocusWishes()
   tab.composer.focus()
 }
 

@@ -88,12 +88,13 @@ function Field({ tab, branch, describedBy }: FieldProps) {
   // In the docked chat, the message field does not get the focus when the tab is shown: the editor beside it does.
   const field = usePlace<HTMLTextAreaElement>(...(tab.pane.kind === 'chat' ? (['message'] as const) : []))
   const text = composer.text.value
-  const wanted = composer.focusWanted.value
+  const { focusWish } = composer
+  const wanted = focusWish.made.value
   useLayoutEffect(() => {
-    if (wanted <= composer.focusGiven) return
-    composer.focusGiven = wanted
+    if (!focusWish.isOpen) return
+    focusWish.end()
     field.current?.focus()
-  }, [composer, wanted])
+  }, [focusWish, wanted])
   // Sets the height to that of the text, up to a limit. Measured, since not all browsers have field-sizing.
   useLayoutEffect(() => {
     const element = field.current

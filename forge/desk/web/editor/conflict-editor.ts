@@ -431,11 +431,12 @@ function focusBlock(view: EditorView, selector: string): void {
   // If the focus has moved elsewhere meanwhile, it stays there.
   const isHere = () => document.activeElement === before || view.dom.contains(document.activeElement)
   const focus = (frames: number) => {
+    if (!isHere()) return
     const box = view.dom.querySelector<HTMLElement>(selector)
     if (box) box.focus({ preventScroll: true })
     // A distant conflict is drawn only after scrolling, and a new view only after layout: tried again in the next
     // frame.
-    else if (frames > 0 && isHere()) requestAnimationFrame(() => focus(frames - 1))
+    else if (frames > 0) requestAnimationFrame(() => focus(frames - 1))
   }
   focus(MAX_FRAMES_TO_DRAW)
 }

@@ -27,6 +27,7 @@ import type { Abilities, LanguageState, Problem, TextChange } from '../../contra
 import type { Blame, BlamedCommit, EditorConfig } from '../../contract/reading.ts'
 import type { SettingValues } from '../../contract/settings.ts'
 import type { At } from '../../contract/values.ts'
+import type { FocusWish } from '../ui/focus.ts'
 import { isColourable, loadLanguage, MAX_COLOURED_LENGTH } from '../ui/languages.ts'
 import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
@@ -124,6 +125,11 @@ export interface Position extends Place {
   indentation?: Indentation | undefined
 }
 
+/** A position to open a file at. `text`: that of the cursor, if the file may have another one. */
+export interface LeftPosition extends Position {
+  text?: Text | undefined
+}
+
 export interface EditorChoices {
   nonce: string
   isWrapped: Signal<boolean>
@@ -191,12 +197,12 @@ export class OpenFile {
   readonly #connection: Connection
   readonly #choices: EditorChoices
   readonly #adjustable = new Adjustable()
-  readonly #firstCursor: number
+  readonly #first: { cursor: number; text: Text | undefined }
   /** What .editorconfig says about the indentation of the file; empty until it has been loaded. */
   #editorConfig: EditorConfig = {}
   /** The indentation that the user has chosen for the file. */
   #chosenIndentation: Indentation | undefined
-  #conflictWanted: 1 | -1 | undefined
+  #conflictWanted: { by: 1 | -1; wish: FocusWish } | undefined
   #blame: LineCommits | undefined
   #view: EditorView | undefined
   /** The second view, while the file is in both halves of a split. */
@@ -245,12 +251,12 @@ export class OpenFile {
   /** Additional extensions, with the key that identifies them. */
   #more: { key: string; extension: Extension } = { key: '', extension: [] }
 
-  constructor(connection: Connection, choices: EditorChoices, at: At, path: string, position: Position) {
-    const { other, indentation, ...here } = position
+  constructor(connection: Connection, choices: EditorChoices, at: At, path: string, position: LeftPosition) {
+    const { other, indentation, text, ...here } = position
     this.#chosenIndentation = indentation
     this.#kept = other ? { here, other } : {}
     this.top = position.top
-    this.#firstCursor = position.cursor
+    this.#first = { cursor: position.cursor, text }
     this.#connection = connection
     this.#choices = choices
     this.#at = at
@@ -610,6 +616,12 @@ export class OpenFile {
     return this.#here === this.#second ? { ...second, other: first, ...chosen } : { ...first, other: second, ...chosen }
   }
 
+  /** The position of the half with the focus, with its text: to open the same file at in another branch. */
+  get leftPosition(): LeftPosition {
+    const { other, ...here } = this.position
+    return { ...here, text: this.state?.doc }
+  }
+
   /** Shows the commits beside the lines (`open`: shows one of them); undefined hides them. */
   showBlame(blame: Blame | undefined, open: OpenBlamed): void {
     this.#blame = blame && lineCommits(blame)
@@ -756,15 +768,21 @@ export class OpenFile {
     return view !== undefined && moveToConflict(view, by, start)
   }
 
-  /** Goes to the first (1) or last (-1) conflict, as soon as the editor shows conflicts. */
-  enterConflicts(by: 1 | -1): void {
-    this.#conflictWanted = this.goToConflict(by, 'edge') ? undefined : by
+  /**
+   * Goes to the first (1) or last (-1) conflict and focuses it, as soon as the editor shows conflicts, while the wish
+   * for the focus is open.
+   */
+  enterConflicts(by: 1 | -1, wish: FocusWish): void {
+    this.#conflictWanted = undefined
+    if (!wish.isOpen) return
+    if (this.goToConflict(by, 'edge')) wish.end()
+    else this.#conflictWanted = { by, wish }
   }
 
   #goToWantedConflict(): void {
-    const by = this.#conflictWanted
+    const wanted = this.#conflictWanted
     // In the next frame, since the opening editor takes the focus itself.
-    if (by !== undefined) requestAnimationFrame(() => this.enterConflicts(by))
+    if (wanted) requestAnimationFrame(() => this.enterConflicts(wanted.by, wanted.wish))
   }
 
   /** All functions, classes or headings of the file, as far as the server has told them. */
@@ -855,7 +873,7 @@ export class OpenFile {
     const isReadOnly = this.#isReadOnly(file)
     this.state = EditorState.create({
       doc: this.#confirmed,
-      selection: { anchor: Math.min(this.#firstCursor, this.#confirmed.length) },
+      selection: { anchor: this.#firstCursor },
       extensions: [
         editorExtensions({
           nonce: this.#choices.nonce,
@@ -900,6 +918,12 @@ export class OpenFile {
     })
     if (isColourable(this.state.doc)) this.#colour()
     this.#indent()
+  }
+
+  get #firstCursor(): number {
+    const { cursor, text } = this.#first
+    const place = text ? changesBetween(text, this.#confirmed).mapPos(cursor) : cursor
+    return Math.min(place, this.#confirmed.length)
   }
 
   #indentation(text: string): Extension {

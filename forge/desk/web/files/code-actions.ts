@@ -4,6 +4,7 @@ import { attempt } from '../page/actions.ts'
 import type { NamedPlace } from '../page/palette-mode.ts'
 import type { Page, Tab } from '../page/state.ts'
 import type { Actions } from '../ui/action.ts'
+import { FocusWish } from '../ui/focus.ts'
 import { placesByServer } from './language.ts'
 import { openLine } from './open-line.ts'
 
@@ -84,7 +85,10 @@ export const symbolActions = {
   },
 } satisfies Actions<{ page: Page; tab: Tab }>
 
-/** Asks for the places of the name at the cursor. A single definition is shown at once; several places are listed. */
+/**
+ * Asks for the places of the name at the cursor. A single definition is shown, and several places are listed: at once,
+ * or by a button if the user has put the focus elsewhere meanwhile.
+ */
 async function find({ page, tab, path }: ShownFile, wanted: Wanted): Promise<void> {
   const file = page.files.find(tab.at, path)
   const name = file?.nameAtCursor()
@@ -93,6 +97,8 @@ async function find({ page, tab, path }: ShownFile, wanted: Wanted): Promise<voi
     page.tell({ topic, title: 'There is no name at the cursor' }, 'info')
     return
   }
+  const wish = new FocusWish()
+  wish.make()
   await attempt(
     page,
     async () => {
@@ -105,16 +111,21 @@ async function find({ page, tab, path }: ShownFile, wanted: Wanted): Promise<voi
         page.tell({ topic, title, words: 'Names are looked for in the files of this branch or commit.' }, 'info')
         return
       }
-      if (wanted === 'definitions' && others.length === 0) {
-        await openLine(page, tab, first.path, first.line, first.ranges[0])
-        return
-      }
       const title = `${wanted === 'definitions' ? 'Definitions of' : 'References to'} ${name}${how}`
-      page.named.value = { tab, title: isCut ? `${title}: the first ${places.length}` : title, places }
-      page.palette.value = 'named'
+      const show = async () => {
+        if (wanted === 'definitions' && others.length === 0) {
+          await openLine(page, tab, first.path, first.line, first.ranges[0])
+          return
+        }
+        page.named.value = { tab, title: isCut ? `${title}: the first ${places.length}` : title, places }
+        page.palette.value = 'named'
+      }
+      if (wish.isOpen) await show()
+      else page.tell({ topic, title: `${title}: found`, actions: [{ words: 'Show', run: () => void show() }] }, 'info')
     },
     { topic },
   )
+  wish.end()
 }
 
 async function placesOf(asked: AskedName, wanted: Wanted): Promise<FoundPlaces> {

@@ -141,15 +141,16 @@ function NotYet({ tab, file, isActive }: ShownFileProps) {
     window.addEventListener('keydown', listen)
     return () => window.removeEventListener('keydown', listen)
   }, [file, canType])
-  const wanted = tab.focusWanted.value
+  const { focusWish } = tab
+  const wanted = focusWish.made.value
   const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined
   // The place of the text has the focus that the text takes over once it is there: no other view gets the keys.
   useLayoutEffect(() => {
-    if (isCovered || !isActive || wanted <= tab.focusGiven) return
+    if (isCovered || !isActive || !focusWish.isOpen) return
     box.current?.focus()
     // A dialog that closes returns the focus to the element that had it before: ask for the focus again after that.
     page.wantFocus()
-  }, [page, tab, wanted, isCovered, isActive, box])
+  }, [page, focusWish, wanted, isCovered, isActive, box])
   return (
     <div class="editor" aria-busy="true" tabIndex={-1} ref={box}>
       {file.problem.value === undefined ? <Waiting words={`Opening ${readable(baseName(file.path))}`} /> : null}
@@ -508,15 +509,16 @@ function TextEditor({ tab, file, isActive }: ShownFileProps) {
     return isActive && content ? page.places.add(content, ['editor']) : undefined
   }, [file, page, isActive])
 
-  const wanted = tab.focusWanted.value
+  const { focusWish } = tab
+  const wanted = focusWish.made.value
   const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined
   useLayoutEffect(() => {
-    if (isCovered || !isActive || wanted <= tab.focusGiven) return
-    tab.focusGiven = wanted
+    if (isCovered || !isActive || !focusWish.isOpen) return
+    focusWish.end()
     shown.current?.focus()
     // A dialog that closes returns the focus to the element that had it before: ask for the focus again after that.
     page.wantFocus()
-  }, [page, tab, file, wanted, isCovered, isActive])
+  }, [page, focusWish, file, wanted, isCovered, isActive])
 
   useLayoutEffect(() => {
     file.isLocked = isLocked

@@ -61,8 +61,13 @@ function FilterField({ tab }: { tab: Tab }) {
   const page = usePage()
   const { tree } = tab
   const field = useRef<HTMLInputElement>(null)
-  const wanted = tree.filterWanted.value
-  useLayoutEffect(() => field.current?.focus(), [wanted])
+  const { filterWish } = tree
+  const wanted = filterWish.made.value
+  useLayoutEffect(() => {
+    if (!filterWish.isOpen) return
+    filterWish.end()
+    field.current?.focus()
+  }, [filterWish, wanted])
   const count = tree.matches.value?.length
   const toTree = () => {
     const rows = tree.rows.peek()

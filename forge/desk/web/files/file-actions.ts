@@ -120,7 +120,7 @@ export const fileActions = {
     run: ({ page, tab, path }) => {
       tab.merging.showsExplorer.value = true
       tab.tree.reveal(path)
-      tab.dropWantedFocus()
+      page.dropFocusWishes()
       page.places.focus('explorer')
     },
   },
@@ -340,7 +340,7 @@ export function linesMenu(page: Page, tab: Tab, path: string): Offer {
 export function runFilter({ merging, tree }: Tab): void {
   merging.showsExplorer.value = true
   if (tree.filter.peek() === undefined) tree.filterBy('')
-  tree.filterWanted.value++
+  tree.filterWish.make()
 }
 
 /** A tab, and the folder to create something in; undefined: the folder selected in the explorer. */

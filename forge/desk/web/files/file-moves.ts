@@ -59,18 +59,23 @@ export function moveTo(page: Page, tab: Tab, paths: readonly string[]): void {
     return movesInto(paths, typedName(typed, folderOf(first).replace(/\/$/, '')))
   }
   const warnings = fileWarnings(page, branch, paths)
+  // The same words are there again after a refused move, whichever files of the folder are moved then.
+  const refused = { title: `move from ${folder} in ${branch}`, field: 'folder' }
+  const value = page.dialogTexts.of(refused) ?? folder
   page.dialog.value = {
     kind: 'ask',
     title: paths.length === 1 ? `Move ${named(baseName(first))}` : `Move ${plural(paths.length, 'file')}`,
     label: 'To the folder (. for the top)',
-    value: folder,
-    selection: [0, folder.length],
+    value,
+    selection: [0, value.length],
     button: 'Move',
     hint: 'Missing folders are created with it. It is a draft until you save.',
     warn: words => warnings(movesTo(words).map(({ to }) => to)),
     run: async words => {
       const moves = movesTo(words)
+      page.dialogTexts.keep(refused, words)
       if (moves.length > 0) await move(page, tab, branch, moves)
+      page.dialogTexts.drop(refused.title)
     },
   }
 }

@@ -76,13 +76,15 @@ function useRepeated(page: Page, search: TextSearch, branch: string | undefined)
 function FindBar({ search, canReplace }: { search: TextSearch; canReplace: boolean }) {
   const page = usePage()
   const field = usePlace<HTMLInputElement>('search field')
-  const wanted = search.focusWanted.value
+  const { focusWish } = search
+  const wanted = focusWish.made.value
   // A layout effect: letters typed right after the key are meant for the field.
   useLayoutEffect(() => {
-    if (wanted === 0 || search.wantedField.peek() !== 'words') return
+    if (!focusWish.isOpen || search.wantedField.peek() !== 'words') return
+    focusWish.end()
     field.current?.focus()
     field.current?.select()
-  }, [wanted, search])
+  }, [focusWish, wanted, search])
   const toggle = (setting: Signal<boolean>) => () => {
     setting.value = !setting.peek()
     search.start()
@@ -166,12 +168,14 @@ function FilterBar({ search }: { search: TextSearch }) {
 
 function ReplaceBar({ page, search, branch }: { page: Page; search: TextSearch; branch: string }) {
   const field = useRef<HTMLInputElement>(null)
-  const wanted = search.focusWanted.value
+  const { focusWish } = search
+  const wanted = focusWish.made.value
   useLayoutEffect(() => {
-    if (wanted === 0 || search.wantedField.peek() !== 'replacement') return
+    if (!focusWish.isOpen || search.wantedField.peek() !== 'replacement') return
+    focusWish.end()
     field.current?.focus()
     field.current?.select()
-  }, [wanted, search])
+  }, [focusWish, wanted, search])
   const count = chosenHits(search).length
   return (
     <div class="review-bar">

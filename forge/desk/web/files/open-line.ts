@@ -37,5 +37,5 @@ export function openFile(page: Page, tab: Tab, path: string, isPreview: boolean)
     return
   }
   page.preview(tab, path)
-  tab.focusWanted.value++
+  tab.focusWish.make()
 }

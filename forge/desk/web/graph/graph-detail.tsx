@@ -50,7 +50,7 @@ export function GraphDetail() {
       onKeyDown={event => {
         if (event.key !== 'Escape' || page.menu.peek()) return
         panes.isCommitLarge.value = false
-        page.graph.focusWanted.value++
+        page.graph.focusWish.make()
         event.stopPropagation()
       }}
     >

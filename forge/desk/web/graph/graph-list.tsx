@@ -224,10 +224,13 @@ function useScroll(box: { current: HTMLDivElement | null }, graph: GraphState): 
     box.current.scrollTop += shift * rowHeight
     graph.shift.value = 0
   }, [shift])
-  const focus = graph.focusWanted.value
+  const { focusWish } = graph
+  const wanted = focusWish.made.value
   useEffect(() => {
-    if (focus > 0) box.current?.focus()
-  }, [focus])
+    if (!focusWish.isOpen) return
+    focusWish.end()
+    box.current?.focus()
+  }, [focusWish, wanted])
   useEffect(() => {
     const element = box.current
     if (!element) return undefined

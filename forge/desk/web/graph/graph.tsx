@@ -226,7 +226,7 @@ function FindBar() {
   }, [graph])
   const close = () => {
     graph.isFinding.value = false
-    graph.focusWanted.value++
+    graph.focusWish.make()
   }
   const { value: found } = graph.found
   const at = found?.rows.findIndex(({ row }) => row === graph.selected.value.row) ?? -1

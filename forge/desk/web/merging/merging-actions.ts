@@ -172,7 +172,10 @@ export async function goToConflict(page: Page, tab: Tab, by: 1 | -1): Promise<vo
   const open = all.filter(({ state }) => state === 'open')
   const isHere = open.some(other => other.path === path)
   // The shown file is still loading: its first conflict is the next one.
-  if (isHere && goingTo?.path === path) return
+  if (isHere && goingTo && goingTo.path === path) {
+    tab.merging.goTo(goingTo.path, goingTo.by)
+    return
+  }
   const file = path === undefined ? undefined : page.files.find(tab.at, path)
   const hasOthers = open.some(other => other.path !== path)
   if (isHere && file?.goToConflict(by, hasOthers ? 'cursor' : 'cursor, wrapping')) return
@@ -184,14 +187,14 @@ export async function goToConflict(page: Page, tab: Tab, by: 1 | -1): Promise<vo
     return
   }
   if (next !== path) {
-    tab.merging.goingTo = { path: next, by }
+    tab.merging.goTo(next, by)
     tab.show({ kind: 'file', path: next })
     return
   }
   // The conflict focuses itself when it is drawn. The choice of a whole file may be drawn already.
   const sides = tab.merging.files.peek().get(next)
   if (sides && sides.mark === undefined) page.wantFocus()
-  else tab.merging.goingTo = { path: next, by }
+  else tab.merging.goTo(next, by)
 }
 
 /** The next or previous file with open conflicts in the order of all files, around the end. */

@@ -101,7 +101,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
     if (goingTo?.path !== file.path || left === 0) return undefined
     const frame = requestAnimationFrame(() => {
       tab.merging.goingTo = undefined
-      file.enterConflicts(goingTo.by)
+      file.enterConflicts(goingTo.by, tab.merging.focusWish)
     })
     return () => cancelAnimationFrame(frame)
   }, [tab, file, left])
@@ -324,7 +324,10 @@ function useWholeFocus(tab: Tab, path: string, box: RefObject<HTMLElement | null
   useLayoutEffect(() => {
     if (tab.merging.goingTo?.path !== path) return
     tab.merging.goingTo = undefined
-    tab.dropWantedFocus()
+    const { focusWish } = tab.merging
+    if (!focusWish.isOpen) return
+    focusWish.end()
+    page.dropFocusWishes()
     page.wantFocus()
   }, [page, tab, path])
   usePassOn(tab, path, box)

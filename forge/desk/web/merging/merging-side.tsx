@@ -119,7 +119,9 @@ function FileRow({ tab, file, isFirst }: { tab: Tab; file: MergingFile; isFirst:
       title={words === undefined ? readable(path) : `${readable(path)}: ${withoutTricks(words)}`}
       onClick={() => {
         const isShown = tab.path === path
-        if (state === 'open' && !isShown) tab.merging.goingTo = { path, by: 1 }
+        // A second click goes on with what the first one began.
+        const isComing = !isShown || tab.merging.goingTo?.path === path
+        if (state === 'open' && isComing) tab.merging.goTo(path, 1)
         tab.edit(path)
         // The choice of a whole file is no editor.
         if (isShown) page.wantFocus()

@@ -1,5 +1,6 @@
 /** The message being written to the AI of a branch. The browser keeps it until it is sent. */
 import { signal } from '@preact/signals'
+import { FocusWish } from '../ui/focus.ts'
 import { keep, keepText, kept, keptText } from './kept.ts'
 import { textKey } from './texts-of-places.ts'
 
@@ -16,10 +17,8 @@ export class ComposerState {
   readonly isStopNear = signal(false)
   /** Whether the chat was opened on request. It then shows the settings to make if there is no model. */
   readonly isWanted = signal(false)
-  /** Increases when the field should get the focus. */
-  readonly focusWanted = signal(0)
-  /** The last value of `focusWanted` that has been acted upon. */
-  focusGiven = 0
+  /** Of the field. */
+  readonly focusWish = new FocusWish()
 
   #key: string
 
@@ -65,6 +64,6 @@ export class ComposerState {
 
   focus(): void {
     this.isWanted.value = true
-    this.focusWanted.value++
+    this.focusWish.make()
   }
 }

@@ -7,6 +7,7 @@ import type { BranchInfo } from '../../contract/branches.ts'
 import type { DeskInfo } from '../../contract/desk.ts'
 import { GRAPH_CHUNK as CHUNK, type GraphFilter, type GraphRow, type Refs } from '../../contract/graph.ts'
 import type { News } from '../../contract/news.ts'
+import { FocusWish } from '../ui/focus.ts'
 import type { Connection } from '../ui/socket.ts'
 import { type Label, labelsOf } from './graph-labels.ts'
 import { GraphPanes } from './graph-panes.ts'
@@ -90,8 +91,8 @@ export class GraphState {
   readonly findWanted = signal(0)
   /** The output of git for a fetch or push in progress. */
   readonly progress = signal<string | undefined>(undefined)
-  /** Increases when the list should get the focus. */
-  readonly focusWanted = signal(0)
+  /** Of the list. */
+  readonly focusWish = new FocusWish()
   /** Increases when the selected row should be scrolled to the middle. */
   readonly centreWanted = signal(0)
   readonly revealWanted = signal(0)

@@ -2,6 +2,7 @@
 import { effect, type ReadonlySignal, signal } from '@preact/signals'
 import type { ConflictFile, Merging } from '../../contract/merging.ts'
 import type { At } from '../../contract/values.ts'
+import { FocusWish } from '../ui/focus.ts'
 import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
 import { keepText, keptText } from './kept.ts'
@@ -25,6 +26,8 @@ export class MergingState extends ServerValue<Merging | null> {
 
   /** The file being opened in which to go to a conflict next: forwards from the cursor (1) or backwards (-1). */
   goingTo: { path: string; by: 1 | -1 } | undefined
+  /** Of the conflict that is gone to. */
+  readonly focusWish = new FocusWish()
   /** The file of which a version was chosen by key: the way to change it has the focus next. */
   choseAt: string | undefined
 
@@ -54,6 +57,12 @@ export class MergingState extends ServerValue<Merging | null> {
   writeMessage(message: string | undefined): void {
     this.#message.value = message
     keepText(this.#messageKey, message === undefined ? '' : `${this.#theirs}\n${message}`)
+  }
+
+  /** Goes to a conflict of the file as soon as it is shown, unless the user puts the focus elsewhere before. */
+  goTo(path: string, by: 1 | -1): void {
+    this.goingTo = { path, by }
+    this.focusWish.make()
   }
 
   /** Takes over what belongs to the merge of a branch that has been renamed. */

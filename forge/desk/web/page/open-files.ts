@@ -5,9 +5,9 @@
 import { signal } from '@preact/signals'
 import { pathAfter } from '../../contract/paths.ts'
 import type { At } from '../../contract/values.ts'
-import type { OpenFile, Position } from '../editor/open-file.ts'
+import type { LeftPosition, OpenFile } from '../editor/open-file.ts'
 
-type MakeFile = (at: At, path: string, position: Position) => OpenFile
+type MakeFile = (at: At, path: string, position: LeftPosition) => OpenFile
 
 /** All files that are open in this window, by branch or commit, and path. */
 export class OpenFiles {
@@ -23,7 +23,7 @@ export class OpenFiles {
   }
 
   /** Opens a file. `position`: its scroll position and cursor when last shown. */
-  open(at: At, path: string, position: Position = { top: 0, cursor: 0 }): OpenFile {
+  open(at: At, path: string, position: LeftPosition = { top: 0, cursor: 0 }): OpenFile {
     const key = keyOf(at, path)
     this.#unwanted.delete(key)
     const known = this.#files.get(key)

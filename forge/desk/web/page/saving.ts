@@ -1,5 +1,6 @@
 /** Saves drafts as commits, and moves drafts to a new branch where they can not stay in their own. */
 import type { LeftBehind } from '../../contract/desk.ts'
+import type { At } from '../../contract/values.ts'
 import { baseName, branchWhileTyping, folderOf, named, readable, shortId, typedName } from '../ui/names.ts'
 import { Disconnected } from '../ui/socket.ts'
 import { plural } from '../ui/times.ts'
@@ -151,32 +152,44 @@ export function saveElsewhere(page: Page, branch: string): void {
 }
 
 /**
- * Offers to move the drafts of a branch to a new branch: at the branch's commit, or, if another program has moved the
- * branch under them, at its commit before that. The new branch is then
- * shown, with the same file.
+ * Offers to move the drafts of a branch to a new branch: at the branch's commit, or, if it was moved outside the desk
+ * last, at its commit before that. All that was saved on the desk is in either. The new branch is then shown, with the
+ * same file and the cursor at the same place.
  */
 export function draftsElsewhere(page: Page, branch: string): void {
   const info = page.branch(branch)
   if (!info) return
-  const from = info.moved?.from ?? info.tip
+  const { tip, moved } = info
+  // After a save on the desk, the branch's commit has it, and what was moved before.
+  const isMovedLast = moved?.to === tip
+  const from = isMovedLast ? moved.from : tip
+  const where = isMovedLast
+    ? `where ${named(branch)} was before it moved outside the desk`
+    : `the commit of ${named(branch)}`
   page.dialog.value = {
     kind: 'ask',
     title: 'Move drafts to a new branch',
     label: 'Branch name',
     value: `${readable(branch)}-draft`,
     button: 'Create',
-    hint: `It starts at ${shortId(from)}, where you typed your drafts, and gets all of them.`,
+    hint: `It starts at ${shortId(from)}, ${where}, and gets all of its drafts.`,
     whileTyping: branchWhileTyping,
     warn: words => branchWarning(page, typedName(words, folderOf(branch), baseName(branch))),
     run: async words => {
       const to = typedName(words, folderOf(branch), baseName(branch))
       await settle(page, branch, 'all')
       const lasts = untilMore(page)
-      const path = page.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)?.path
+      const at: At = { kind: 'branch', branch }
+      const path = page.tabs.peek().find(tab => tab.at.kind === 'branch' && tab.at.branch === branch)?.path
       const isDraft = path !== undefined && draftsOf(page, branch).includes(path)
+      // The file in the new branch may lack what another program has changed in it.
+      const left = path === undefined ? undefined : page.files.find(at, path)?.leftPosition
       page.closeFiles(branch, await page.connection.ask('drafts elsewhere', { branch, from, to }))
       const tab = page.open({ kind: 'branch', branch: to })
-      if (isDraft) tab.edit(path)
+      if (isDraft) {
+        page.files.open(tab.at, path, left)
+        tab.edit(path)
+      }
       page.tell({ title: `Moved the drafts of ${named(branch)} to ${named(to)}`, lasts, actions: [undoButton(page)] })
     },
   }

@@ -4,6 +4,7 @@ import type { SearchLayout } from '../../contract/desk.ts'
 import type { News } from '../../contract/news.ts'
 import type { Match } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
+import { FocusWish } from '../ui/focus.ts'
 import type { Connection } from '../ui/socket.ts'
 import {
   afterReplacing,
@@ -28,8 +29,8 @@ const MAX_LEFT_OUT_KEPT = 1_000
 
 export class TextSearch {
   readonly words = signal('')
-  /** Increases when a field should get the focus. */
-  readonly focusWanted = signal(0)
+  /** Of a field: see {@link wantedField}. */
+  readonly focusWish = new FocusWish()
   readonly isRegex = signal(false)
   readonly matchCase = signal(false)
   readonly matchWord = signal(false)
@@ -38,7 +39,7 @@ export class TextSearch {
   /** Whether the matches are to be replaced, by {@link replacement}. */
   readonly isReplacing = signal(false)
   readonly replacement = signal('')
-  /** The field that gets the focus: see {@link focusWanted}. */
+  /** The field that gets the focus: see {@link focusWish}. */
   readonly wantedField = signal<'words' | 'replacement'>('words')
   /** The hits that are not to be replaced, by their keys. */
   readonly leftOut = signal<ReadonlySet<string>>(new Set())
@@ -186,7 +187,7 @@ export class TextSearch {
   focus(field: 'words' | 'replacement'): void {
     batch(() => {
       this.wantedField.value = field
-      this.focusWanted.value++
+      this.focusWish.make()
     })
   }
 

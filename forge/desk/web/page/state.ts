@@ -8,7 +8,7 @@ import type { News } from '../../contract/news.ts'
 import { pathAfter } from '../../contract/paths.ts'
 import type { At } from '../../contract/values.ts'
 import { OpenFile, type Position } from '../editor/open-file.ts'
-import { FocusPlaces } from '../ui/focus.ts'
+import { FocusPlaces, FocusWish } from '../ui/focus.ts'
 import type { MenuContent, Offer } from '../ui/menu-content.ts'
 import { Connection } from '../ui/socket.ts'
 import { ComposerState } from './composer-state.ts'
@@ -74,10 +74,8 @@ export class Tab {
   readonly headingWanted = signal<{ path: string; slug: string } | undefined>(undefined)
   /** The scroll position and cursor of each file in the last session, or when its tab was closed with its draft. */
   readonly positions: Map<string, Position>
-  /** Increases when the editor should get the focus. */
-  readonly focusWanted = signal(0)
-  /** The last value of `focusWanted` that has been acted upon. */
-  focusGiven = 0
+  /** Of the editor of the shown file. */
+  readonly focusWish = new FocusWish()
   /** The commit of the branch up to which the files that were not shown yet have followed renames. */
   followedTo: string | undefined
   /** Whether they were looked for when the tab was shown first. */
@@ -214,7 +212,7 @@ export class Tab {
     batch(() => {
       this.split.value = { key: this.active.peek(), isRight: false }
       this.active.value = paneKey(next)
-      this.focusWanted.value++
+      this.focusWish.make()
     })
   }
 
@@ -252,12 +250,7 @@ export class Tab {
   edit(path: string): void {
     this.show({ kind: 'file', path })
     this.keepOpen(path)
-    this.focusWanted.value++
-  }
-
-  /** Called where an action moves the focus elsewhere: an editor that is still loading does not take it from there. */
-  dropWantedFocus(): void {
-    this.focusGiven = this.focusWanted.peek()
+    this.focusWish.make()
   }
 
   /**
@@ -522,8 +515,8 @@ export class Page {
   readonly menu = signal<MenuContent | undefined>(undefined)
   readonly dialog = signal<DialogContent | undefined>(undefined)
   readonly dialogTexts = new DialogTexts()
-  /** Increases when the content in the middle should get the focus. */
-  readonly focusWanted = signal(0)
+  /** Of the content in the middle. */
+  readonly focusWish = new FocusWish()
   readonly isWrapped = signal(false)
   /** Whether the previews of files that have one are shown beside their text. */
   readonly isPreviewed = signal(false)
@@ -624,7 +617,7 @@ export class Page {
     batch(() => {
       tab.show(pane)
       // The active editor takes the focus itself: in a split editor, a search in the page could find the other half's.
-      if (pane.kind === 'file') tab.focusWanted.value++
+      if (pane.kind === 'file') tab.focusWish.make()
       else this.wantFocus()
     })
   }
@@ -635,8 +628,19 @@ export class Page {
     this.showHere(tab, CHAT)
   }
 
+  /** Moves the focus to the content in the middle when that is shown, unless the user puts it elsewhere before. */
   wantFocus(): void {
-    this.focusWanted.value++
+    this.focusWish.make()
+  }
+
+  /**
+   * Called where an action moves the focus: neither an editor that is still loading nor the content takes it from
+   * there.
+   */
+  dropFocusWishes(): void {
+    this.focusWish.end()
+    for (const { focusWish, composer, search } of this.tabs.peek())
+      for (const wish of [focusWish, composer.focusWish, search.focusWish]) wish.end()
   }
 
   /**

@@ -48,8 +48,8 @@ export const tabActions = {
     otherKeys: 'Ctrl+Shift+E',
     icon: 'clash',
     isPossible: about => isAtConflicts(about),
-    run: ({ page, tab }) => {
-      tab.dropWantedFocus()
+    run: ({ page }) => {
+      page.dropFocusWishes()
       page.places.focus('conflicted files')
     },
   },
@@ -57,7 +57,10 @@ export const tabActions = {
     label: 'Go to the editor',
     keys: 'Alt+I',
     icon: 'pencil',
-    run: ({ page }) => page.places.focus('editor'),
+    run: ({ page }) => {
+      page.dropFocusWishes()
+      page.places.focus('editor')
+    },
   },
   nextFile: {
     label: 'Next file tab',
@@ -92,7 +95,7 @@ export const tabActions = {
     run: ({ page, tab }) => {
       tab.toOtherHalf()
       if (tab.path === undefined) page.wantFocus()
-      else tab.focusWanted.value++
+      else tab.focusWish.make()
     },
   },
   joinHalves: {
@@ -141,7 +144,7 @@ export const tabActions = {
  * shown instead of a review, or else the chat.
  */
 export function showExplorer(page: Page, tab: Tab, act: () => unknown): void {
-  tab.dropWantedFocus()
+  page.dropFocusWishes()
   const { panes } = page.graph
   const isReview = tab.pane.kind === 'review'
   if (!isReview && panes.isSideShown.peek()) {

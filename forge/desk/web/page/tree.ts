@@ -4,6 +4,7 @@ import { compareNames } from '../../contract/name-order.ts'
 import { pathAfter } from '../../contract/paths.ts'
 import { type FolderEntry, MAX_ENTRIES } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
+import { FocusWish } from '../ui/focus.ts'
 import { baseName, folderOf, foldersAbove, joinPath, readable } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { TypeAhead } from '../ui/type-ahead.ts'
@@ -46,8 +47,8 @@ export class Tree {
   readonly chosen = signal<ReadonlySet<string>>(new Set())
   /** What the filter field contains; undefined while there is no filter. */
   readonly filter = signal<string | undefined>(undefined)
-  /** Increases when the filter field should get the focus. */
-  readonly filterWanted = signal(0)
+  /** Of the filter field. */
+  readonly filterWish = new FocusWish()
   /** The paths of the files that match the filter; undefined without a filter, or until they are known. */
   readonly matches = signal<readonly string[] | undefined>(undefined)
   /** What is known of them and of the folders above them, by path; they are shown before it is. */

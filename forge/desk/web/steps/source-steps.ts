@@ -42,7 +42,7 @@ export function openSteps(page: Page, source: Source, onto: string, first: Way =
 /** Shows what was done; in the graph, the list of commits gets the focus again. */
 export function finish(page: Page, done: DoneStep): void {
   showDone(page, done)
-  if (done.merging === undefined) page.graph.focusWanted.value++
+  if (done.merging === undefined) page.graph.focusWish.make()
 }
 
 /** Asks for the target branch, and shows the step's outcome beside each branch. */

@@ -1,4 +1,5 @@
 /** Focus management: after an action, the focus is where the work continues, and never lost. */
+import { signal } from '@preact/signals'
 
 /**
  * The names of the places in the page that actions can focus. If several elements have the same name, such as two
@@ -75,6 +76,49 @@ export class FocusPlaces {
   /** Focuses the content in the middle. */
   focusContent(): void {
     CONTENT.some(name => this.focus(name))
+  }
+}
+
+/** Text fields, and editors. */
+const TEXT = 'input, textarea, [contenteditable="true"]'
+
+/**
+ * A wish for the focus by something that may be shown later, such as the editor of a file that is loading. It is open
+ * until it is given, or until the user puts the focus elsewhere: what is typed then must not end up in that editor.
+ */
+export class FocusWish {
+  /** Increases with each wish, so that what gets the focus is rendered. */
+  readonly made = signal(0)
+  #from: Element | null = null
+  #listening: AbortController | undefined
+
+  get isOpen(): boolean {
+    return this.#listening !== undefined
+  }
+
+  make(): void {
+    this.end()
+    this.#from = document.activeElement
+    const listening = new AbortController()
+    const options = { signal: listening.signal, capture: true }
+    window.addEventListener('pointerdown', () => this.end(), options)
+    window.addEventListener('keydown', event => this.#isElsewhere(event) && this.end(), options)
+    this.#listening = listening
+    this.made.value++
+  }
+
+  /** Called when the focus is given, and where an action moves it elsewhere. */
+  end(): void {
+    this.#listening?.abort()
+    this.#listening = undefined
+  }
+
+  /** Whether a key moves the focus, or is typed into another field than the one that had the focus at the wish. */
+  #isElsewhere({ key, target }: KeyboardEvent): boolean {
+    if (key === 'Tab') return true
+    // The field of a dialog is gone: the browser has chosen the one that has the focus now.
+    if (!this.#from?.isConnected || target === this.#from) return false
+    return target instanceof Element && target.matches(TEXT)
   }
 }
 

@@ -65,6 +65,23 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
     await until(async () => (await selected()) === 'shown?')
   })
 
+  test('whose definition is found after a click elsewhere is shown by a button only', async () => {
+    await openAtLine(3)
+    const answer = desk.proxy.hold('named places')
+    await page.keyboard.press('F12')
+    await until(() => desk.proxy.count('named places') > 0)
+    const message = page.getByRole('textbox', { name: 'Commit message' })
+    await message.click()
+    await page.keyboard.type('begin ')
+    answer()
+    await page.locator('.toast').getByText('Definitions of backoff, by name: found').waitFor()
+    await page.keyboard.type('again')
+    expect(await message.inputValue()).toBe('begin again')
+    await page.getByRole('button', { name: 'Show' }).click()
+    await showsFile('backoff.ts')
+    await until(async () => (await selected()) === 'backoff')
+  })
+
   test('that is defined twice lets one choose, by its path', async () => {
     await openAtLine(4)
     await page.keyboard.press('F12')

@@ -2,7 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
-import { type DeskPage, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, settled, until, withEachPage } from './page-scene.ts'
 
 if (!hasBrowser) console.warn(NO_BROWSER)
 
@@ -282,6 +282,70 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     // The tab of the new file was closed, as the branch had that file no more, and was opened again by the undo.
     const shown = async () => (await files().getByRole('tab').allTextContents()).join()
     await until(async () => (await shown()) === 'AI chat,README.md, draft,new.md, draft')
+  })
+
+  test('the folder that was typed for a refused move is there when the dialog is opened again', async () => {
+    const openDialog = async (name: string) => {
+      await row(name).click({ button: 'right' })
+      await page.getByRole('menuitem', { name: 'Move to…' }).click()
+      return page.getByRole('dialog', { name: `Move ${name}` })
+    }
+    const dialog = await openDialog('README.md')
+    await dialog.getByRole('textbox').fill('docs/old')
+    desk.proxy.refused.set('move', 'There is no README.md in main.')
+    await page.keyboard.press('Enter')
+    await dialog.getByText('There is no README.md in main.').waitFor()
+    await page.keyboard.press('Escape')
+    desk.proxy.refused.clear()
+    const other = await openDialog('FORK.md')
+    expect(await other.getByRole('textbox').inputValue()).toBe('docs/old')
+    await page.keyboard.press('Enter')
+    await desk.isText('main', 'docs/old/FORK.md', '# Fork\n')
+    const last = await openDialog('README.md')
+    expect(await last.getByRole('textbox').inputValue()).toBe('')
+  })
+
+  test('after drafts are moved, typing goes on where it was, also where another program has changed the file', async () => {
+    await desk.commit('main', { 'long.txt': 'one\ntwo\nthree\nfour\n' })
+    await row('long.txt').dblclick()
+    await page.locator('.crumbs .here').getByText('long.txt').waitFor()
+    await editor().click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('End')
+    await page.keyboard.type(' an')
+    await desk.isText('main', 'long.txt', 'one\ntwo\nthree an\nfour\n')
+    await desk.commit('main', { 'long.txt': 'zero\none\ntwo\nthree\nfour\n' })
+    await editor().getByText('zero').waitFor()
+    await page.keyboard.press('Control+Alt+Shift+b')
+    await answer('Move drafts to a new branch', 'idea')
+    await page.getByRole('tab', { name: 'idea', selected: true }).waitFor()
+    await page.locator('.cm-content:focus').waitFor()
+    await page.keyboard.type('d more')
+    await desk.isText('idea', 'long.txt', 'one\ntwo\nthree and more\nfour\n')
+  })
+
+  test('a message that is typed while moved drafts are still opening stays in its field', async () => {
+    await row('README.md').dblclick()
+    await editor().click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.type('Typed ')
+    await desk.isText('main', 'README.md', text => text.startsWith('Typed '))
+    await page.keyboard.press('Control+Alt+Shift+b')
+    const isOpen = desk.proxy.hold('open')
+    await answer('Move drafts to a new branch', 'idea')
+    await page.getByRole('tab', { name: 'idea', selected: true }).waitFor()
+    const message = page.getByRole('textbox', { name: 'Commit message' })
+    await message.click()
+    await page.keyboard.press('Control+a')
+    await page.keyboard.type('docs: ')
+    isOpen()
+    await editor().getByText('Typed ').waitFor()
+    await settled(page)
+    await page.keyboard.type('begin')
+    expect(await message.inputValue()).toBe('docs: begin')
+    expect(await desk.textOf('idea', 'README.md')).toBe('Typed # Tern\n\nA queue.\n')
   })
 
   test('a deletion that conflicts with a change from outside is shown, and either side is chosen', async () => {

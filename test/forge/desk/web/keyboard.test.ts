@@ -301,6 +301,38 @@ describe.skipIf(!hasBrowser)('by keyboard', () => {
     await page.locator('.cm-content:focus').waitFor()
   })
 
+  test('a field that is clicked before a view has taken the focus keeps it, also when news come', async () => {
+    await openByName('README')
+    await page.locator('.cm-content:focus').waitFor()
+    await page.keyboard.type('typed ')
+    await desk.isText('main', 'README.md', text => text.includes('typed '))
+    // On a busy machine a frame is long in coming.
+    await page.evaluate(() => {
+      const frames: FrameRequestCallback[] = []
+      const { requestAnimationFrame } = window
+      window.requestAnimationFrame = callback => frames.push(callback)
+      Object.assign(window, {
+        countFrames: () => frames.length,
+        release: () => {
+          window.requestAnimationFrame = requestAnimationFrame
+          for (const callback of frames) callback(0)
+        },
+      })
+    })
+    const frames = () => page.evaluate<number>('countFrames()')
+    const before = await frames()
+    await page.keyboard.press('Alt+h')
+    await until(async () => (await frames()) > before)
+    await page.getByRole('textbox', { name: 'Commit message' }).click()
+    const clicked = await frames()
+    desk.proxy.say({ say: 'notice', words: 'Something to know.', isBad: false })
+    await page.getByRole('paragraph').getByText('Something to know.').waitFor()
+    await until(async () => (await frames()) > clicked)
+    await page.evaluate('release()')
+    await settled(page)
+    expect(await focused()).toBe('TEXTAREA Commit message')
+  })
+
   test('a click on a tab goes on in what it shows', async () => {
     await openByName('README')
     await openByName('FORK')

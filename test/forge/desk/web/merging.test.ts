@@ -9,7 +9,7 @@ import { type PageDesk, type PageDeskOptions, tabOf } from '../../../support/pag
 import { modelsOf, ScriptedModel } from '../../../support/scripted-model.ts'
 import { findings } from './axe.ts'
 import { BRANCH, CLAIM, LOGO, mergingTemplate, POSTGRES, rebasingTemplate, settled, upstreamIn } from './merge-scene.ts'
-import { type DeskPage, openPage, openScene, templateOf, until } from './page-scene.ts'
+import { type DeskPage, openPage, openScene, settled as rendered, templateOf, until } from './page-scene.ts'
 
 const template = mergingTemplate()
 const LINES = Array.from({ length: 300 }, (_, at) => `line ${at}\n`).join('')
@@ -327,6 +327,23 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     answer()
     await until(() => conflict(1, 1).evaluate(element => element === document.activeElement))
     await page.getByRole('tab', { name: 'index.ts', selected: true }).waitFor()
+  })
+
+  test('leaves the focus in a field that is clicked before the conflicts of a file are shown', async () => {
+    await open()
+    await row('claim.ts').waitFor()
+    const answer = desk.proxy.hold('conflict')
+    await row('claim.ts').click()
+    await page.getByRole('tab', { name: 'claim.ts', selected: true }).waitFor()
+    await page.keyboard.press('Control+Alt+f')
+    const filter = page.getByRole('textbox', { name: 'Filter files' })
+    await filter.click()
+    await page.keyboard.type('claim')
+    answer()
+    await conflict(1).waitFor()
+    await rendered(page)
+    await page.keyboard.type('.ts')
+    expect(await filter.inputValue()).toBe('claim.ts')
   })
 
   test('numbers the lines of the file, behind a conflict that is left as on our side', async () => {

@@ -245,10 +245,15 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     expect(await page.getByText(title).count()).toBe(0)
     await desk.git('update-ref', 'refs/heads/main', await desk.commit('incoming', { 'new.ts': 'newer\n' }, { author }))
     await page.getByRole('button', { name: 'Move drafts to a new branch' }).click()
-    await page.getByRole('dialog', { name: 'Move drafts to a new branch' }).getByLabel('Branch name').fill('mine')
+    const dialog = page.getByRole('dialog', { name: 'Move drafts to a new branch' })
+    await dialog
+      .getByText(`It starts at ${from.slice(0, 8)}, where main was before it moved outside the desk`)
+      .waitFor()
+    await dialog.getByLabel('Branch name').fill('mine')
     await page.keyboard.press('Enter')
     await branches().getByRole('tab', { name: 'mine', selected: true }).waitFor()
     await desk.isText('mine', 'README.md', text => text.includes('mine'))
+    expect(await desk.tip('mine')).toBe(from)
     expect(await desk.textOf('main', 'README.md')).toBe('# Tern\n\nA queue.\n')
   })
 
@@ -288,5 +293,34 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     const amended = await desk.commit('side', { 'first.ts': 'amended\n' }, { ...by('Mira'), parents: [before] })
     await desk.git('update-ref', 'refs/heads/main', amended)
     await notice('1 new commit by Mira, 2 old commits gone', saved, amended.slice(0, 8)).waitFor()
+  })
+
+  test('of a branch that moved offers drafts a branch of their own that has what was saved since', async () => {
+    for (const name of ['README.md', 'FORK.md']) {
+      await page.getByRole('treeitem', { name }).click()
+      await page.locator('.crumbs .here').getByText(name).waitFor()
+      await page.getByRole('textbox', { name: 'Editor' }).click()
+      await page.keyboard.type('mine ')
+      await desk.isText('main', name, text => text.includes('mine'))
+    }
+    await desk.commit('main', { 'new.ts': 'new\n' })
+    await page.getByText('main moved outside the desk').waitFor()
+    await page.keyboard.press('Control+s')
+    await desk.isMessage('main', 'edit: FORK.md')
+    const saved = await desk.tip('main')
+    await page
+      .getByRole('status', { name: 'Status' })
+      .getByText(`1 draft since ${saved.slice(0, 8)}`)
+      .waitFor()
+    await page.keyboard.press('Control+Alt+Shift+b')
+    const dialog = page.getByRole('dialog', { name: 'Move drafts to a new branch' })
+    await dialog
+      .getByText(`It starts at ${saved.slice(0, 8)}, the commit of main, and gets all of its drafts.`)
+      .waitFor()
+    await dialog.getByLabel('Branch name').fill('mine')
+    await page.keyboard.press('Enter')
+    await branches().getByRole('tab', { name: 'mine', selected: true }).waitFor()
+    await desk.isText('mine', 'README.md', text => text.includes('mine'))
+    expect(await desk.tip('mine')).toBe(saved)
   })
 })

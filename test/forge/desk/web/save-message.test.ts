@@ -106,6 +106,23 @@ describe.skipIf(!hasBrowser)('the message of a save', () => {
     await until(async () => (await field().inputValue()) === '')
   })
 
+  test('stays in one row of the status bar while a long line is typed, and begins there when it is left', async () => {
+    await typeIn('README.md')
+    await until(async () => (await field().inputValue()) === 'edit: README.md')
+    await field().click()
+    const line = 'docs: message typed slowly, to see whether all of its words are on one row'
+    await page.keyboard.type(line)
+    // Home leaves the padding out of view.
+    const scrolled = () => field().evaluate(({ scrollTop, scrollLeft }) => ({ scrollTop, isAside: scrollLeft > 20 }))
+    expect(await scrolled()).toEqual({ scrollTop: 0, isAside: true })
+    await page.keyboard.press('Home')
+    await until(async () => !(await scrolled()).isAside)
+    await page.keyboard.press('End')
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await until(async () => !(await scrolled()).isAside)
+    expect(await field().inputValue()).toBe(line)
+  })
+
   test('is not asked for without drafts', async () => {
     await page.getByRole('treeitem', { name: 'README.md' }).waitFor()
     await page.keyboard.press('Alt+s')
