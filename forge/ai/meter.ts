@@ -2,8 +2,8 @@
 import type { Oid, Path } from '../../core/git/repository.ts'
 import { requestFor } from './context.ts'
 import { tokensIn, tokensSent } from './fence.ts'
-import { contentOf, filesIn, nearFiles, prepareSession, type State } from './opening.ts'
-import { newSession, type Session } from './session.ts'
+import { contentSince, filesIn, nearFiles, prepareSession, type State } from './opening.ts'
+import type { Session } from './session.ts'
 
 /** How a file is in the context: not at all, by its summary, or whole. */
 type Circle = 'none' | 'summary' | 'whole'
@@ -60,7 +60,7 @@ async function tokensUsed(session: Session, state: State): Promise<number> {
     return tokensIn(JSON.stringify([tools, system, messages]))
   }
   const since = session.messages.slice(last + 1)
-  const sizes = await sizesOf(state, contentOf({ ...newSession(), messages: since }))
+  const sizes = await sizesOf(state, contentSince(session, last + 1))
   const texts = since.map(entry => ('text' in entry ? tokensIn(entry.text) : 0))
   return answer.usage.input + answer.usage.output + sum(texts) + sum([...sizes.values()])
 }

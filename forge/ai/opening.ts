@@ -15,6 +15,7 @@ import { folderOf, foldersAbove } from './folders.ts'
 import { definitionsIn, filesNamed } from './named.ts'
 import type { ToolDescription } from './request.ts'
 import {
+  type EntryOf,
   INSTRUCTIONS,
   lastHeard,
   MAX_ACTIVE_FILES,
@@ -175,12 +176,15 @@ async function areThere(objects: Objects, session: Session): Promise<boolean> {
 }
 
 /** The blob ids of all content in a session's requests. */
-export function contentOf({ opening, messages }: Session): Oid[] {
-  const sent = messages.slice(opening?.from ?? 0).flatMap(entry => {
-    const isSent = entry.kind === 'file' && (entry.why === 'active' || entry.why === 'changed')
-    return isSent && entry.oid ? [entry.oid] : []
-  })
-  return [...new Set([...(opening?.files.map(({ oid }) => oid) ?? []), ...sent])]
+export function contentOf(session: Session): Oid[] {
+  return [...new Set([...(session.opening?.files.map(({ oid }) => oid) ?? []), ...contentSince(session, 0)])]
+}
+
+/** The blob ids of the content that the entries from an index on add to the requests. */
+export function contentSince(session: Session, from: number): Oid[] {
+  // A file that has changed is sent only while it is active; of any other one, only its name is.
+  const sent = toldFiles(session).filter(({ why, at, isActive }) => at >= from && isActive && why !== 'edited')
+  return [...new Set(sent.flatMap(({ oid }) => oid ?? []))]
 }
 
 const isThere = async (objects: Objects, oid: Oid, type: 'blob' | 'tree'): Promise<boolean> => {
@@ -208,16 +212,28 @@ const keyOf = ({ model, tools }: State): string =>
  * The files that the model was told about since the session's opening (the context sent before the conversation), and
  * those of them whose content it has.
  */
-function knownFiles({ opening, messages }: Session): { known: Map<Path, Oid | null>; active: Set<Path> } {
-  const known = new Map<Path, Oid | null>(opening?.files.map(({ path, oid }) => [path, oid]))
+function knownFiles(session: Session): { known: Map<Path, Oid | null>; active: Set<Path> } {
+  const known = new Map<Path, Oid | null>(session.opening?.files.map(({ path, oid }) => [path, oid]))
   const active = new Set(known.keys())
-  for (const entry of messages.slice(opening?.from ?? 0)) {
-    if (entry.kind !== 'file') continue
-    known.set(entry.path, entry.oid)
-    if (entry.why === 'active') active.add(entry.path)
-    if (entry.why === 'inactive' || entry.oid === null) active.delete(entry.path)
+  for (const { path, oid, isActive } of toldFiles(session)) {
+    known.set(path, oid)
+    if (isActive) active.add(path)
+    else active.delete(path)
   }
   return { known, active }
+}
+
+type ToldFile = EntryOf<'file'> & { at: number; isActive: boolean }
+
+/** The entries about files since the opening, each with its index, and whether the file is active from there on. */
+function toldFiles({ opening, messages }: Session): ToldFile[] {
+  const active = new Set(opening?.files.map(({ path }) => path))
+  return messages.flatMap((entry, at) => {
+    if (entry.kind !== 'file' || at < (opening?.from ?? 0)) return []
+    if (entry.why === 'active') active.add(entry.path)
+    if (entry.why === 'inactive' || entry.oid === null) active.delete(entry.path)
+    return [{ ...entry, at, isActive: active.has(entry.path) }]
+  })
 }
 
 /**

@@ -39,20 +39,26 @@ export class Chat implements AsyncDisposable {
     return new Chat(branches, new Ai(branches.room.objects, options), choices, own)
   }
 
-  /** Undoes a turn: its operation if that was the branch's last one; otherwise by a commit that reverts its changes. */
+  /**
+   * Undoes a turn: its operation if that was the branch's last one; otherwise by a commit that reverts its changes. A
+   * turn that was kept waits to be kept or discarded again, and its changes are no drafts any more.
+   */
   async undoTurn(branch: string, turn: string): Promise<Omit<Reversed, 'of'>> {
     const work = await this.branches.work(branch)
     work.verifyFree()
     const commit = await this.conversations.commitOf(work, turn)
     const operation = work.tip === commit ? await this.#operationOf(branch, commit) : undefined
-    if (operation) return await reverse(this.branches, operation)
-    return { words: await reverseTurn(work, turn, commit), refs: [headRef(branch)] }
+    if (!operation) return { words: await reverseTurn(work, turn, commit), refs: [headRef(branch)] }
+    const reversed = await reverse(this.branches, operation)
+    // A turn that was kept waits again.
+    await this.turns.look()
+    return reversed
   }
 
   async #operationOf(branch: string, commit: Oid): Promise<Recorded | undefined> {
     for await (const operation of this.branches.room.operations.newestFirst()) {
       const head = operation.refs.find(({ ref }) => ref === headRef(branch))
-      if (head) return operation.kind === 'turn' && head.after === commit ? operation : undefined
+      if (head) return ['turn', 'keep turn'].includes(operation.kind) && head.after === commit ? operation : undefined
     }
     return undefined
   }

@@ -5,6 +5,7 @@ import type { Handlers } from '../contract/question.ts'
 import type { Mergings } from '../merging/mergings.ts'
 import type { Window } from '../server/window.ts'
 import type { Chat } from './chat.ts'
+import { TurnRuns, type Turns } from './turns.ts'
 
 export function chatHandlers(chat: Chat, mergings: Mergings): Handlers<typeof chatQuestions, Window> {
   const { turns, conversations } = chat
@@ -12,7 +13,7 @@ export function chatHandlers(chat: Chat, mergings: Mergings): Handlers<typeof ch
   return {
     conversation: async ({ at }) =>
       await conversations.at(at.kind === 'branch' ? at : { ...at, commit: await commitNamed(objects, at.commit) }),
-    send: async ({ branch, text }) => ({ turn: await turns.send(branch, text) }),
+    send: ({ branch, text }) => sendUnlessBusy(turns, branch, text),
     'stop turn': ({ branch }) => turns.stop(branch),
     'end turn': ({ branch, keep }) => turns.end(branch, keep),
     'undo turn': ({ branch, turn }) => chat.undoTurn(branch, turn),
@@ -25,5 +26,14 @@ export function chatHandlers(chat: Chat, mergings: Mergings): Handlers<typeof ch
     'ask for conflicts': async ({ branch, paths, only }) => ({
       turn: await turns.send(branch, await mergings.requestFor(branch, paths, only)),
     }),
+  }
+}
+
+async function sendUnlessBusy(turns: Turns, branch: string, text: string): Promise<{ turn?: string }> {
+  try {
+    return { turn: await turns.send(branch, text) }
+  } catch (error) {
+    if (error instanceof TurnRuns) return {}
+    throw error
   }
 }

@@ -207,7 +207,7 @@ export async function reverseTurn(work: BranchWork, turn: string, commit: Oid): 
     const { tree, stages } = await withOwnFolder(objects, tip, merge)
     verifyNothingMeets(stages.map(({ path }) => path))
     const changes = asChanges(await filesBetween(objects, tip, tree))
-    if (changes.size === 0) throw new Failure('Nothing of this turn is left in the branch: there is nothing to undo.')
+    if (changes.size === 0) throw new Failure(await whyNothing(objects, commit, parent))
     const message = `${cleanMessage(`Undo: ${subject}`)}\n\n${UNDOES}: ${turn}\n`
     const words = `take back a turn in ${visiblePath(work.name)}: ${visible(subject)}`
     const wanted = { kind: 'undo turn', words, message, changes, after: work.drafts, mayMeetDrafts: true }
@@ -215,6 +215,14 @@ export async function reverseTurn(work: BranchWork, turn: string, commit: Oid): 
     if (made === undefined) throw new Error('A reversal has changed nothing')
     return words
   })
+}
+
+/** Why the reversal of a turn's commit would change nothing, as a sentence. */
+async function whyNothing(objects: Objects, commit: Oid, parent: Oid | undefined): Promise<string> {
+  const changed = [...(await filesBetween(objects, parent, commit)).keys()]
+  return changed.every(isOfForge)
+    ? 'The commit of this turn has only the conversation: there is nothing to undo in it.'
+    : 'Nothing of this turn is left in the branch: there is nothing to undo.'
 }
 
 async function aboutCommit(objects: Objects, oid: Oid): Promise<{ parent: Oid | undefined; subject: string }> {

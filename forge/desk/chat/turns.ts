@@ -56,6 +56,9 @@ export type BranchTurn = {
   done: Promise<void>
 }
 
+/** A turn runs in the branch: the next one can begin when it has ended. */
+export class TurnRuns extends Failure {}
+
 const NO_WISHES: Wishes = { whole: {} }
 
 export class Turns implements AsyncDisposable {
@@ -118,19 +121,27 @@ export class Turns implements AsyncDisposable {
 
   // --- From the message to the commit ---
 
-  /** Begins a turn, which continues in the background. Returns its id once the request is written. */
+  /**
+   * Begins a turn, which continues in the background. Returns its id once the request is written. Throws a {@link
+   * TurnRuns} while another one runs.
+   */
   async send(branch: string, text: string): Promise<string> {
     const work = await this.open(branch)
+    const { turn, run } = await work.locked(held => this.#beginIn(held, text))
+    this.#say(turn, { is: 'begun', turn: turn.now.turn })
+    turn.done = run().catch(error => this.#complain(error))
+    this.choices.tellPublic().catch(error => this.#complain(error))
+    return turn.now.turn
+  }
+
+  async #beginIn(held: HeldBranch, text: string): Promise<Begun> {
+    const { work } = held
     this.#verifyNone(work)
     this.#beginning.add(work)
     try {
-      const { turn, run } = await work.locked(held => this.#begin(held, text))
-      // The name is read only here, since the branch may have been renamed meanwhile; during a turn it can't be.
-      this.#turns.set(work.name, turn)
-      this.#say(turn, { is: 'begun', turn: turn.now.turn })
-      turn.done = run().catch(error => this.#complain(error))
-      this.choices.tellPublic().catch(error => this.#complain(error))
-      return turn.now.turn
+      const begun = await this.#begin(held, text)
+      this.#turns.set(work.name, begun.turn)
+      return begun
     } finally {
       this.#beginning.delete(work)
     }
@@ -141,8 +152,7 @@ export class Turns implements AsyncDisposable {
     const turn = this.#turns.get(work.name)
     if (turn?.state === 'unfinished')
       throw new Failure(`The last turn in ${name} did not end well: keep or discard what it did first.`)
-    if (turn || this.#beginning.has(work))
-      throw new Failure(`The AI is at work in ${name}: wait until it is done, or stop it.`)
+    if (turn) throw new TurnRuns(`The AI is at work in ${name}: wait until it is done, or stop it.`)
   }
 
   async #begin(held: HeldBranch, text: string): Promise<Begun> {

@@ -143,8 +143,14 @@ const Turn = v.object({ turn: v.string() })
 
 export const chatQuestions = {
   conversation: repeatable({ at: At }, Conversation),
-  /** Begins a turn; its progress comes as news. Drafts must be saved before. */
-  send: question({ branch: Branch, text: v.pipe(v.string(), v.nonEmpty(), v.maxLength(200_000)) }, Turn),
+  /**
+   * Begins a turn; its progress comes as news. Drafts must be saved before. Without `turn`, nothing was sent, since
+   * another turn runs, as one that another window has begun at the same time.
+   */
+  send: question(
+    { branch: Branch, text: v.pipe(v.string(), v.nonEmpty(), v.maxLength(200_000)) },
+    v.object({ turn: v.optional(v.string()) }),
+  ),
   /** Ends the turn as soon as possible. */
   'stop turn': question({ branch: Branch }, Nothing),
   /** Keeps an unfinished turn (its files become drafts), or discards it. */

@@ -466,6 +466,24 @@ test('circles and the meter show what the next request has', async () => {
   expect([...(await circlesOf(out, state, paths)).values()]).toEqual(['summary', 'summary', 'summary', 'none', 'none'])
 })
 
+test('the meter does not count a changed file that is not in the context, as only its name is sent', async () => {
+  const large = (line: string) => `${line}\n`.repeat(20_000)
+  await using desk = await makeDesk({ 'in.ts': 'in\n', 'read.ts': 'read\n' })
+  const state = await desk.state()
+  let session = say(await prepareSession(withActive(newSession(), 'in.ts'), state, NOW), 'Hello')
+  session = done(answer(session, call('c1')), 'c1')
+  session = await withToolsDone(session, state, { touched: ['read.ts'], activated: [], deactivated: [] })
+  session = finish(answer(session, words('Done')))
+  const edited = await desk.state({ 'read.ts': large('by a tool') })
+  session = await withToolsDone(session, edited, { touched: ['read.ts'], activated: [], deactivated: [] })
+  const changed = await desk.state({ 'read.ts': large('by a person') })
+  session = await prepareSession(session, changed, NOW)
+  expect((await meterOf(session, changed)).used).toBeLessThan(1000)
+  const also = await desk.state({ 'in.ts': large('by a person') })
+  session = await prepareSession(session, also, NOW)
+  expect((await meterOf(session, also)).used).toBeGreaterThan(30_000)
+})
+
 test('active files leave room in a small window', async () => {
   const files = Object.fromEntries(Array.from({ length: 8 }, (_, at) => [`f${at}.ts`, `${at}\n`.repeat(1500)]))
   await using desk = await makeDesk(files, { window: 8000 })

@@ -3,6 +3,7 @@ import { effect } from '@preact/signals'
 import type { Approval } from '../../contract/chat.ts'
 import { attempt, sentence } from '../page/actions.ts'
 import { branchOf, conflictsIn, draftsOf } from '../page/branch-facts.ts'
+import type { Refusal } from '../page/composer-state.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { reversalOf } from '../page/undo.ts'
@@ -45,19 +46,56 @@ export async function send(page: Page, tab: Tab): Promise<void> {
   else await sendNow(page, tab, branch)
 }
 
-async function sendNow(page: Page, tab: Tab, branch: string): Promise<void> {
+/** Sends the message now. `settled`: the drafts that were saved or discarded for it. */
+async function sendNow(page: Page, tab: Tab, branch: string, settled: readonly string[] = []): Promise<void> {
   const { composer, conversation } = tab
+  const text = composer.text.peek()
   composer.isSending.value = true
   composer.queue(false)
   try {
-    await page.connection.ask('send', { branch, text: composer.text.peek() })
-    composer.write('')
+    const { turn } = await page.connection.ask('send', { branch, text })
+    if (turn !== undefined) composer.write('')
     await conversation.refresh()
-    composer.sent.value++
+    composer.isSending.value = false
+    if (turn !== undefined) composer.sent.value++
+    // Another window's message was first.
+    else if (composer.text.peek() === text) composer.queue(true)
   } catch (error) {
-    composer.problem.value = (error as Error).message
+    composer.refusal.value = { words: (error as Error).message, settled }
+    composer.isSending.value = false
   }
-  composer.isSending.value = false
+}
+
+/** Removes the reason why a message was refused as soon as something is over that may be its cause. */
+export function watchRefusals(page: Page): () => void {
+  const seen = new WeakMap<Refusal, readonly string[]>()
+  return effect(() => {
+    for (const tab of page.tabs.value) {
+      const refusal = tab.composer.refusal.value
+      if (!refusal) continue
+      const now = obstaclesOf(page, tab, refusal)
+      const isOver = seen.get(refusal)?.some(obstacle => !now.includes(obstacle))
+      seen.set(refusal, now)
+      if (isOver) tab.composer.refusal.value = undefined
+    }
+  })
+}
+
+/**
+ * What may be in the way of a message, as far as the page knows. The drafts that were settled for it are left out,
+ * since the page may learn only later that they are gone.
+ */
+function obstaclesOf(page: Page, tab: Tab, { settled }: Refusal): string[] {
+  const { model, missing, turn } = tab.conversation.head.value ?? {}
+  const drafts = draftsOf(page, branchOf(tab) ?? '').filter(path => !settled.includes(path))
+  return [
+    ...(page.connection.isUp.value ? [] : ['no connection']),
+    ...(page.isGone(tab.at) ? ['deleted'] : []),
+    ...(turn ? ['turn'] : []),
+    ...(missing === undefined ? [] : ['no model']),
+    `model ${model}`,
+    ...drafts.map(path => `draft ${path}`),
+  ]
 }
 
 /**
@@ -78,7 +116,7 @@ async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void
     try {
       await end(hasAnswer(tab))
     } catch (error) {
-      composer.problem.value = (error as Error).message
+      composer.refusal.value = { words: (error as Error).message, settled: [] }
     }
     return
   }
@@ -131,12 +169,12 @@ function askAboutDrafts(page: Page, tab: Tab, branch: string, drafts: string[]):
     const message = tab.message.peek()?.trim()
     await page.connection.ask('save', { branch, paths: 'all', ...(message ? { message } : {}) })
     tab.writeMessage(undefined)
-    await sendNow(page, tab, branch)
+    await sendNow(page, tab, branch, drafts)
   }
   const discard = async () => {
     await settle(page, branch, 'all')
     page.closeFiles(branch, await page.connection.ask('discard', { branch, paths: drafts }))
-    await sendNow(page, tab, branch)
+    await sendNow(page, tab, branch, drafts)
   }
   page.dialog.value = {
     kind: 'choose',

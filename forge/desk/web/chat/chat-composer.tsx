@@ -18,6 +18,7 @@ export function Composer({ tab, branch }: { tab: Tab; branch: string }) {
   const { composer, conversation } = tab
   const isBusy = conversation.isBusy.value
   const reason = offReason(page, tab)
+  const refusal = composer.refusal.value
   const why = useId()
   const hasNoText = composer.text.value === ''
   const isEmpty = composer.text.value.trim() === ''
@@ -32,10 +33,10 @@ export function Composer({ tab, branch }: { tab: Tab; branch: string }) {
       }}
     >
       <PublicNote tab={tab} />
-      {composer.problem.value === undefined ? null : (
+      {refusal === undefined ? null : (
         <p class="compose-problem" role="alert">
           <Icon name="alert" tone="is-bad" />
-          <span class="grow">{withoutTricks(composer.problem.value)} What you wrote is still here.</span>
+          <span class="grow">{withoutTricks(refusal.words)} What you wrote is still here.</span>
         </p>
       )}
       <div class={`compose-box ${composer.isQueued.value ? 'queued' : ''} ${hasNoText ? 'no-text' : ''}`}>

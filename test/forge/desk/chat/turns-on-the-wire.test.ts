@@ -88,7 +88,10 @@ test('a window starts a turn, receives its progress, and may be closed meanwhile
   const window = await desk.window()
   await window.ask({ ask: 'set context', branch: 'main', path: 'b.txt', isWhole: true })
   await window.ask({ ask: 'open', at: onMain, path: 'a.txt' })
-  const { turn } = v.parse(questions.send.reply, await window.ask({ ask: 'send', branch: 'main', text: 'Write a.' }))
+  const { turn = '' } = v.parse(
+    questions.send.reply,
+    await window.ask({ ask: 'send', branch: 'main', text: 'Write a.' }),
+  )
   await window.heard('turn', ({ news }) => news.is === 'text' && news.delta === 'Done. ' && news.turn === turn)
   await window.heard(
     'replaced',

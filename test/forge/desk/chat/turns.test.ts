@@ -414,6 +414,33 @@ test('undo reverts a turn, and redo restores it', async () => {
   expect(await desk.git('show', 'main:a.txt')).toBe('two')
 })
 
+test('undo of a turn that was kept takes its changes out of the drafts, and the turn waits again', async () => {
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { error: new Error('It broke') }])
+  const { desk } = chat
+  await run(desk)
+  await desk.work.chat.turns.end('main', true)
+  const kept = endIn(await ask(desk.work, 'conversation', { at: onBranch() }))
+  expect(kept).toMatchObject({ commit: { files: [], canUndo: true } })
+  expect(await desk.work.draftsIn('main')).toEqual(['a.txt'])
+  await desk.work.chat.undoTurn('main', kept?.turn ?? '')
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('two\n')
+  expect(await turnIn(desk.work)).toMatchObject({ state: 'unfinished' })
+  await desk.work.chat.turns.end('main', false)
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('one\n')
+  expect(await desk.work.draftsIn('main')).toEqual([])
+})
+
+test('of a kept turn whose commit was moved outside the desk, undo says that the commit has no file', async () => {
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { error: new Error('It broke') }])
+  const { desk } = chat
+  await run(desk)
+  await desk.work.chat.turns.end('main', true)
+  const { turn = '' } = endIn(await ask(desk.work, 'conversation', { at: onBranch() })) ?? {}
+  await commitElsewhere(desk, 'b.txt', 'b')
+  await desk.work.look()
+  expect(await refusal(desk.work.chat.undoTurn('main', turn))).toContain('has only the conversation')
+})
+
 test('a turn with later work on top is reverted by a commit, if possible', async () => {
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.' }], {
     'a.txt': 'one\n',

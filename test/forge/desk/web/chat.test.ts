@@ -257,6 +257,43 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await field().inputValue()).toBe(QUESTION)
   })
 
+  test('the reason of a refusal goes when the drafts that it names are saved', async () => {
+    await open()
+    await page.getByRole('tab', { name: /^worker.ts/ }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('// typed\r')
+    await page.getByRole('tab', { name: 'worker.ts , draft' }).waitFor()
+    await page.keyboard.press('Alt+j')
+    await ask(page, QUESTION)
+    await button('Discard and send').waitFor()
+    await desk.ask({ ask: 'new file', branch: BRANCH, path: 'elsewhere.txt' })
+    await button('Discard and send').click()
+    const reason = page.getByText(`What was typed in elsewhere.txt in ${BRANCH} is not saved`)
+    await reason.waitFor()
+    await page.getByRole('treeitem', { name: /elsewhere.txt/ }).waitFor()
+    await settled(page)
+    await reason.waitFor()
+    await page.keyboard.press('Control+Shift+S')
+    await reason.waitFor({ state: 'detached' })
+    expect(await field().inputValue()).toBe(QUESTION)
+  })
+
+  test('the reason of a refusal stays when drafts are gone that were discarded for the message', async () => {
+    await open()
+    await page.getByRole('tab', { name: /^worker.ts/ }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('// typed\r')
+    await page.getByRole('tab', { name: 'worker.ts , draft' }).waitFor()
+    await page.keyboard.press('Alt+j')
+    await ask(page, QUESTION)
+    desk.proxy.refused.set('send', 'The key has no credit left.')
+    await button('Discard and send').click()
+    await page.getByText('The key has no credit left.').waitFor()
+    await page.getByRole('tab', { name: 'worker.ts', exact: true }).waitFor()
+    await settled(page)
+    expect(await page.getByText('The key has no credit left.').count()).toBe(1)
+  })
+
   test('a wait for another try counts down, and nothing moves', async () => {
     const again = { words: 'The provider is overloaded', seconds: 12 }
     await open([{ text: 'cut in the mid', again, until: FOREVER }])
@@ -439,6 +476,33 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await ask(page, QUESTION)
     await other.getByRole('log').getByText('keeper.inDoubt').waitFor()
     expect(await other.getByRole('button', { name: 'Stop', exact: true }).count()).toBe(1)
+    await other.close()
+  })
+
+  test('messages that two windows queue in one turn are both sent, one after the other', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    await open([
+      { until: promise, text: 'The first is done.' },
+      { text: 'One is done.' },
+      { text: 'The other is done.' },
+    ])
+    const other = await openPage(browser.context, desk)
+    await ask(page, 'first')
+    for (const [window, text] of [
+      [page, 'from one window'],
+      [other, 'from the other window'],
+    ] as const) {
+      await window.getByRole('button', { name: 'Stop', exact: true }).waitFor()
+      await window.getByRole('textbox', { name: 'Message', exact: true }).fill(text)
+      await window.keyboard.press('Enter')
+      await window.getByText('Sent when this turn has ended well').waitFor()
+    }
+    resolve()
+    for (const window of [page, other]) {
+      await window.getByRole('log').getByText('The other is done.').waitFor()
+      expect(await window.getByText('The AI is at work').count()).toBe(0)
+      expect(await window.getByRole('textbox', { name: 'Message', exact: true }).inputValue()).toBe('')
+    }
     await other.close()
   })
 
