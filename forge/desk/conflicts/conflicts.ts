@@ -120,6 +120,9 @@ export async function withPlainNames(objects: Objects, merge: MergedTree, theirs
   return { tree: await writeTree(objects, merge.tree, changes), stages, conflicts }
 }
 
+/** The order of the conflicts of a merge. */
+export const byPath = (one: { path: Path }, other: { path: Path }): number => (one.path < other.path ? -1 : 1)
+
 /** The two merged trees, and their names on the screen. */
 export type MergedTrees = { ours: Oid; theirs: Oid; words: { ours: string; theirs: string } }
 
@@ -129,7 +132,7 @@ export async function conflictRows(
   merge: MergedTree,
   ends: MergedTrees,
 ): Promise<{ rows: ConflictRow[]; tree: Oid }> {
-  const groups = groupsOf(merge).sort((one, other) => (one.path < other.path ? -1 : 1))
+  const groups = groupsOf(merge).sort(byPath)
   const rows: ConflictRow[] = []
   const changes = new Map<Path, TreeChange>()
   for (let at = 0; at < groups.length; at += MAX_CONCURRENT_MERGES) {

@@ -20,6 +20,7 @@ import { GitError } from '../../../core/git/run.ts'
 import { entryAt, makeTree, type TreeChange } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { asChanges, contentIn, type Drafts, entryIn } from '../branches/drafts.ts'
+import { byPath } from '../conflicts/conflicts.ts'
 import { ConflictRow, type StoredMerging } from '../conflicts/merging-commits.ts'
 import { TYPED_IN_MERGE } from '../contract/merging.ts'
 
@@ -69,8 +70,6 @@ export async function carryOver(objects: Objects, before: Before, next: Next): P
   await writeObjects(objects.repository, [...resolved.made, ...tree.made])
   return { result: resolved.oid, kept, by, marked: { rows: [...rows.values()].sort(byPath), tree: tree.oid } }
 }
-
-const byPath = (one: ConflictRow, other: ConflictRow): number => (one.path < other.path ? -1 : 1)
 
 /** Whether two rows are the same conflict. A row just made is parsed first, since one that was stored has no more. */
 const isSameConflict = (stored: ConflictRow, made: ConflictRow): boolean =>

@@ -121,12 +121,13 @@ function oddIn(judged: MergeReview, { ours, theirs }: StoredMerging): Oddities {
     note(
       path,
       to === undefined
-        ? `${change}, though no conflict was in it`
-        : `moved to ${visiblePath(to)}, though no conflict was in it`,
+        ? `${change}, though git merged it with no conflict`
+        : `moved to ${visiblePath(to)}, though git merged it with no conflict`,
     )
   for (const path of judged.around) note(path, 'changed beside its conflicts, too')
-  for (const path of judged.dropped) note(path, `what ${other} changed was not taken, though nothing was in its way`)
-  for (const path of judged.vanished) note(path, `what ${one} changed is undone, though nothing was in its way`)
+  for (const path of judged.dropped)
+    note(path, `what ${other} changed was not taken, though git merged it with no conflict`)
+  for (const path of judged.vanished) note(path, `what ${one} changed is undone, though git merged it with no conflict`)
   const whose = judged.settledOn === 'the fork' ? one : other
   const whole = judged.settledOn && `All of it is as in ${whose}: every conflict went that way.`
   // The sentences name the fork and upstream: replaced by the names of these sides.

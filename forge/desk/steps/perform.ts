@@ -15,6 +15,7 @@ import { isOfForge } from '../branches/forge-folder.ts'
 import type { CommitSignature } from '../branches/save.ts'
 import { conflictRows } from '../conflicts/conflicts.ts'
 import { makeMerging, type StoredMerging } from '../conflicts/merging-commits.ts'
+import { withTypedConflicts } from '../conflicts/typed-conflicts.ts'
 import type { Planned, StepPlan, Stop } from './plan.ts'
 
 /** Writes the commits of a chain, each on the one before; returns the last one. Throws the signal's reason. */
@@ -138,12 +139,15 @@ export async function waitForPerson(
   if (head === undefined) throw new Error('A branch without a commit has nothing to merge into')
   verifyNothingTyped(work)
   const { merge, words, theirs, state } = stop
-  const { rows, tree } = marked ?? (await conflictRows(objects, merge, { ours: stop.ours, theirs, words }))
+  const found = marked ?? (await conflictRows(objects, merge, { ours: stop.ours, theirs, words }))
+  const files = result === undefined ? new Map<Path, DraftFile>() : await filesBetween(objects, found.tree, result)
+  for (const path of files.keys()) if (isOfForge(path)) files.delete(path)
+  // Edits made while a commit waited for its signature are not in it.
+  const merged = await mergeDrafts(objects, settled, work.drafts, { ...noDrafts(found.tree), files })
+  const { rows, tree, drafts } = await withTypedConflicts(objects, { ...found, drafts: merged }, words.ours)
   const inConflict = new Set(rows.flatMap(row => row.paths))
   const changed = await changedFiles(objects.repository, stop.ours, merge.tree)
   const byGit = changed.filter(paths => !paths.some(path => inConflict.has(path))).length
-  const files = result === undefined ? new Map<Path, DraftFile>() : await filesBetween(objects, tree, result)
-  for (const path of files.keys()) if (isOfForge(path)) files.delete(path)
   const byModel = by === undefined ? [] : rows.filter(({ path }) => files.has(path))
   const waiting = makeMerging(
     objects.repository,
@@ -160,9 +164,7 @@ export async function waitForPerson(
     tree,
   )
   await writeObjects(objects.repository, waiting.made)
-  // Edits made while a commit waited for its signature are not in it.
-  const drafts = await mergeDrafts(objects, settled, work.drafts, { ...noDrafts(waiting.oid), files })
-  const next = { ...(isNew && { head }), merging: waiting.oid, drafts }
+  const next = { ...(isNew && { head }), merging: waiting.oid, drafts: { ...drafts, tip: waiting.oid } }
   await held.become(next, { kind, words: does, also })
   say({ say: 'repository' })
 }

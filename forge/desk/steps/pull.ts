@@ -55,7 +55,9 @@ export async function pullSource(
   return commit && { commit: commit.oid, words, ...(branch !== undefined && headRef(branch) === ref && { branch }) }
 }
 
-/** How `git pull` would bring an upstream into a branch: by merge or rebase only if the branch has commits of its own. */
+/**
+ * How `git pull` would bring an upstream into a branch: by merge or rebase only if the branch has commits of its own.
+ */
 export async function wayToPull(
   repository: Repository,
   branch: string,

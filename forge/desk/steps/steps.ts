@@ -204,8 +204,8 @@ export class Steps {
   }
 
   /**
-   * How `git pull` would bring what was fetched last into a branch: from its upstream, or from the branch that a push to
-   * `remote` goes to. Throws a {@link Failure} if there is no such branch.
+   * How `git pull` would bring what was fetched last into a branch: from its upstream, or from the branch that a push
+   * to `remote` goes to. Throws a {@link Failure} if there is no such branch.
    */
   async wayToPull(branch: string, remote?: string): Promise<PullStep['how']> {
     const { objects } = this.room

@@ -61,7 +61,8 @@ function useFocus(page: Page): void {
   // The effect also runs when one of these values changes, since that may remove the focused element.
   const { value: desk } = page.desk
   const isTasksComing = page.active.value === TASKS && !page.tasks.isReady.value
-  const shown = [isTasksComing, tab, tab?.active.value, page.notices.value, page.toast.value, page.menu.value, desk]
+  const middle = [isTasksComing, tab, tab?.active.value, tab?.merging.latest.value, desk]
+  const shown = [...middle, page.notices.value, page.toast.value, page.menu.value]
   useEffect(() => {
     // Until the desk's state has arrived, nothing is shown that could have the focus.
     if (isCovered || !page.desk.peek()) return undefined

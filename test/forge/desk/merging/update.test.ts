@@ -1,7 +1,9 @@
 /** A cherry-pick, revert or rebase that waits with conflicts while its branch gets commits from elsewhere: Update. */
 import { expect, test } from 'bun:test'
+import { closeFile } from '../../../../forge/desk/branches/places.ts'
+import { ask, edit, textOf } from '../../../support/desk.ts'
 import { commit, show } from '../../../support/git.ts'
-import { lines, makeChain } from '../../../support/merging.ts'
+import { lines, makeChain, makePair, rowsIn } from '../../../support/merging.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 
 const MOVED = { message: 'Moved\n', author: 'Eve <eve@example.org>' }
@@ -125,4 +127,131 @@ test('a rewriting of commits goes on with those that its branch got meanwhile', 
   expect(await work.mergings.in('topic')).toBeUndefined()
   const log = await desk.git('log', '--reverse', '--format=%s', 'main..topic')
   expect(log.split('\n')).toEqual(['Change theirs', 'Two', 'Four', 'Five', 'Six', 'Moved'])
+})
+
+// --- What was typed in files that git has merged ---
+
+/**
+ * A desk whose branches main and topic conflict in a.txt only, and where git merges b.txt and c.txt. A step of topic
+ * waits in main with a.txt resolved, and a word typed in line 3 of the two others. Then main got a commit that changes
+ * this line of b.txt, and another one of c.txt.
+ */
+async function typedBeside(does: 'merge' | 'cherry-pick') {
+  const merged = { 'b.txt': lines({ 9: 'theirs 9' }), 'c.txt': lines({ 9: 'theirs 9' }) }
+  const desk = await makePair({
+    base: { 'a.txt': 'base\n', 'b.txt': lines(), 'c.txt': lines(), 'd.txt': 'd\n' },
+    ours: { 'a.txt': 'ours\n' },
+    theirs: { 'a.txt': 'theirs\n', ...merged },
+  })
+  const { work, source } = desk
+  if (does === 'merge') await work.steps.do({ step: 'merge', source, onto: 'main' })
+  else await work.steps.do({ step: 'cherry-pick', commits: [desk.theirs], onto: 'main' })
+  await work.mergings.takeSide('main', 'a.txt', 'theirs')
+  for (const path of ['b.txt', 'c.txt']) {
+    const editor = await edit(work, 'main', path)
+    await editor.type('typed ', editor.text.indexOf('line 3'))
+    await closeFile(work.branches, MAIN, path)
+  }
+  await commit(desk.path, 'main', { 'b.txt': lines({ 3: 'moved 3' }), 'c.txt': lines({ 1: 'moved 1' }) }, MOVED)
+  await work.look()
+  return desk
+}
+
+const MAIN = { kind: 'branch', branch: 'main' } as const
+const ADDED = '<<<<<<< main\nmoved 3\n||||||| base\nline 3\n=======\ntyped line 3\n>>>>>>> typed in this merge\n'
+const CLEAN = lines({ 1: 'moved 1', 3: 'typed line 3', 9: 'theirs 9' })
+
+test('what was typed in a file without conflicts of a merge is a conflict like others after the update, where the branch has changed that line', async () => {
+  await using desk = await typedBeside('merge')
+  expect((await desk.work.mergings.update('main')).words).toBe(
+    'Updated the merge to the newest commit of main: 1 conflict is left.',
+  )
+  await desk.restart()
+  const { work } = desk
+  expect(await textOf(work, 'main', 'b.txt')).toBe(lines({ 9: 'theirs 9' }).replace('line 3\n', ADDED))
+  expect(await textOf(work, 'main', 'c.txt')).toBe(CLEAN)
+  expect(await rowsIn(work)).toEqual([
+    ['a.txt', 'text', 'settled'],
+    ['b.txt', 'text', 'open'],
+  ])
+  expect(await work.mergings.in('main')).toMatchObject({ notYet: '1 conflict is left in b.txt.', byGit: 1 })
+  expect((await work.describeBranches())[0]?.conflicts ?? []).toEqual([])
+  expect(await work.mergings.conflict('main', 'b.txt')).toMatchObject({
+    words: 'both changed the same lines',
+    base: { text: lines({ 9: 'theirs 9' }) },
+    ours: { text: lines({ 3: 'moved 3', 9: 'theirs 9' }) },
+    theirs: { text: lines({ 3: 'typed line 3', 9: 'theirs 9' }) },
+  })
+
+  const editor = await edit(work, 'main', 'b.txt')
+  await editor.type('both 3\n', editor.text.indexOf(ADDED), ADDED.length)
+  await closeFile(work.branches, MAIN, 'b.txt')
+  expect(await work.mergings.in('main')).not.toHaveProperty('notYet')
+  expect((await work.mergings.in('main'))?.files).toMatchObject([
+    { path: 'a.txt', state: 'settled' },
+    { path: 'b.txt', state: 'odd', words: 'changed, though git merged it with no conflict' },
+    { path: 'c.txt', state: 'odd', words: 'changed, though git merged it with no conflict' },
+  ])
+  await work.mergings.finish('main')
+  expect(await show(desk.path, 'main', 'b.txt')).toBe(lines({ 3: 'both 3', 9: 'theirs 9' }).trimEnd())
+  expect(await show(desk.path, 'main', 'c.txt')).toBe(CLEAN.trimEnd())
+  // What waited before the update comes back by undo.
+  await work.undo()
+  await work.undo()
+  expect(await textOf(work, 'main', 'b.txt')).toBe(lines({ 3: 'typed line 3', 9: 'theirs 9' }))
+  expect((await work.mergings.in('main'))?.canUpdate).toBe(true)
+})
+
+test('what was typed in a file without conflicts of a cherry-pick is a conflict after the update, and after another one', async () => {
+  await using desk = await typedBeside('cherry-pick')
+  const { work } = desk
+  expect((await work.mergings.update('main')).words).toBe(
+    'Updated the cherry-pick to the newest commit of main: 1 conflict is left.',
+  )
+  await commit(desk.path, 'main', { 'e.txt': 'e\n' }, MOVED)
+  await work.look()
+  await work.mergings.update('main')
+  expect(await textOf(work, 'main', 'b.txt')).toContain(ADDED)
+  expect(await textOf(work, 'main', 'c.txt')).toBe(CLEAN)
+  expect(await refusedBy(work.mergings.finish('main'))).toThrow('1 conflict is left in b.txt.')
+  await work.mergings.takeSide('main', 'b.txt', 'theirs')
+  await work.mergings.finish('main')
+  expect(await show(desk.path, 'main', 'b.txt')).toBe(lines({ 3: 'typed line 3', 9: 'theirs 9' }).trimEnd())
+  expect(await show(desk.path, 'main', 'c.txt')).toBe(CLEAN.trimEnd())
+})
+
+test('what was typed in a file without conflicts of a rebase is in its commit after the update, and in conflict with a new one', async () => {
+  await using desk = await makeChain()
+  const { work, step } = desk
+  await work.steps.do(step)
+  await work.mergings.takeSide('topic', 'a.txt', 'both')
+  await (await edit(work, 'topic', 'b.txt')).type('typed ', 0)
+  await commit(desk.path, 'topic', { 'b.txt': lines({ 1: 'moved 1', 2: 'topic b' }) }, MOVED)
+  await work.look()
+  expect((await work.mergings.update('topic')).words).toBe('Updated the rebase: it goes on with 1 new commit of topic.')
+  expect(await textOf(work, 'topic', 'b.txt')).toBe(lines({ 1: 'typed line 1' }))
+  expect(await rowsIn(work, 'topic')).toEqual([
+    ['a.txt', 'text', 'settled'],
+    ['b.txt', 'no conflict', 'odd'],
+  ])
+  expect((await work.mergings.finish('topic')).words).toContain('There are conflicts again, at commit 2 of 6.')
+  expect(await show(desk.path, 'refs/forge/merging/topic', 'b.txt')).toContain('typed line 1')
+  expect(await rowsIn(work, 'topic')).toEqual([['b.txt', 'text', 'open']])
+})
+
+test('a merge whose branch has deleted a file in which something was typed is not updated, and says what to do', async () => {
+  await using desk = await typedBeside('merge')
+  const { work } = desk
+  await (await edit(work, 'main', 'd.txt')).type('typed\n')
+  await commit(desk.path, 'main', { 'd.txt': null }, MOVED)
+  await work.look()
+  expect(await refusedBy(work.mergings.update('main'))).toThrow(
+    'What was typed in d.txt can’t be merged with what main has there now: discard the changes to d.txt',
+  )
+  expect(await work.mergings.in('main')).toHaveProperty('canUpdate')
+  await ask(work, 'discard', { branch: 'main', paths: ['d.txt'] })
+  await work.mergings.update('main')
+  await ask(work, 'take side', { branch: 'main', path: 'b.txt', side: 'ours' })
+  await work.mergings.finish('main')
+  expect(await desk.git('ls-tree', '--name-only', 'main')).toBe('a.txt\nb.txt\nc.txt')
 })

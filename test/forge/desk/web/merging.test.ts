@@ -47,6 +47,16 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
   const textIs = (path: string, words: string) => desk.isText(BRANCH, path, words)
   const textIn = async (path: string) => (await desk.textOf(BRANCH, path)) ?? ''
 
+  /** Goes to the next conflict and takes our side. */
+  const resolveFirst = async () => {
+    const left = files().getByText(/ left$/)
+    const before = (await left.allTextContents()).join()
+    await page.keyboard.press('F8')
+    await until(() => page.evaluate(() => document.activeElement?.matches('section.conflict-box') ?? false))
+    await page.keyboard.press('1')
+    await until(async () => (await left.allTextContents()).join() !== before)
+  }
+
   test('says so on its tab and in the status bar, and lists its files by what is to do', async () => {
     await open()
     await page.getByRole('tab', { name: /upstream-2.14 ?, merging/ }).waitFor()
@@ -135,6 +145,53 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
       .getByText('moved')
       .waitFor()
     await page.getByText('3 of 3 left').waitFor()
+  })
+
+  test('lists what was typed in another file as a conflict after its update, where the branch has changed that line', async () => {
+    await open()
+    for (const _ of [1, 2, 3]) await resolveFirst()
+    await page.getByLabel('Commit message').waitFor()
+    await page.keyboard.press('Control+p')
+    await page.getByRole('combobox', { name: 'Command palette' }).fill('README.md')
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: 'README.md', selected: true }).waitFor()
+    const text = page.getByRole('textbox', { name: 'Editor' })
+    await text.click()
+    await page.keyboard.press('Control+End')
+    await page.keyboard.type('A sentence of mine')
+    await textIs('README.md', '# Tern\nA sentence of mine')
+    await commit(desk.path, BRANCH, { 'README.md': '# Tern\nA sentence of the branch\n' })
+    const update = page.getByRole('button', { name: 'Update', exact: true })
+    await update.waitFor()
+    const answer = desk.proxy.hold('merging')
+    await update.click()
+    const notice = page.locator('.toast').getByText(`newest commit of ${BRANCH}: 1 conflict is left.`)
+    await notice.waitFor()
+    answer()
+    await row('README.md').getByText('1 left').waitFor()
+    await until(() => page.evaluate(() => document.activeElement !== document.body))
+    // The end of the notice would give the page its focus back, too.
+    expect(await notice.count()).toBe(1)
+    await conflict(1, 1).getByRole('region', { name: 'Theirs, typed in this merge' }).getByText('mine').waitFor()
+    await status().getByText('10 of 11 conflicts resolved').waitFor()
+    expect(await page.getByText(/is in conflict: resolve it/).count()).toBe(0)
+    expect(await text.getByText('<<<<<<<').count()).toBe(0)
+
+    await page.reload()
+    await conflict(1, 1)
+      .getByRole('region', { name: `Ours, ${BRANCH}` })
+      .getByText('of the branch')
+      .waitFor()
+    await page.keyboard.press('F8')
+    await until(() => conflict(1, 1).evaluate(element => element === document.activeElement))
+    await page.keyboard.press('3')
+    await conflict(1, 1).waitFor({ state: 'detached' })
+    await status().getByText('11 of 11 conflicts resolved').waitFor()
+    await page.getByRole('button', { name: 'Finish', exact: true }).click()
+    await page.getByRole('tree', { name: 'Explorer' }).waitFor()
+    expect(await git(desk.path, 'show', `${BRANCH}:README.md`)).toBe(
+      '# Tern\nA sentence of the branch\nA sentence of mine',
+    )
   })
 
   test('counts what is resolved while the desk is away, and says why it can’t be finished then', async () => {
