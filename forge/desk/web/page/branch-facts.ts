@@ -14,7 +14,7 @@ export function draftsOf(page: Page, branch: string): string[] {
   return [...new Set([...known, ...typed])]
 }
 
-/** The files of a branch that are shown other than in its last commit: drafts, or what the AI has changed in its turn. */
+/** The files of a branch that are not as in its last commit: drafts, or what the AI has changed in its turn. */
 export function changedIn(page: Page, branch: string): string[] {
   return [...new Set([...draftsOf(page, branch), ...(page.branch(branch)?.changedByAi ?? [])])]
 }
