@@ -463,6 +463,12 @@ function selectClicked(view: EditorView, { clientY }: MouseEvent): void {
   if (!isSelected) view.dispatch({ selection: { anchor: from }, userEvent: 'select.pointer' })
 }
 
+/**
+ * Whether a conflict of the file gets the focus as soon as it is drawn. The text does not get it before: a key that
+ * chooses a side would be typed into it.
+ */
+const isOnTheWay = (tab: Tab, file: OpenFile): boolean => tab.merging.goingTo?.path === file.path
+
 function TextEditor({ tab, file, isActive }: ShownFileProps) {
   const page = usePage()
   const isLocked = tab.at.kind === 'branch' && isAtWork(page, tab.at.branch)
@@ -476,9 +482,7 @@ function TextEditor({ tab, file, isActive }: ShownFileProps) {
     const view = file.makeView(box.current, isFocused.current)
     shown.current = view
     const isFree = document.activeElement === document.body || document.activeElement === null
-    // On the way to a conflict, a key that chooses a side would be typed into the text: the conflict gets the focus.
-    const isOnTheWay = tab.merging.goingTo?.path === file.path
-    if (isFree && isFocused.current && !isOnTheWay) view.focus()
+    if (isFree && isFocused.current && !isOnTheWay(tab, file)) view.focus()
     const keep = () => {
       file.scrolled(view)
       page.keepLayout()
@@ -515,6 +519,7 @@ function TextEditor({ tab, file, isActive }: ShownFileProps) {
   useLayoutEffect(() => {
     if (isCovered || !isActive || !focusWish.isOpen) return
     focusWish.end()
+    if (isOnTheWay(tab, file)) return
     shown.current?.focus()
     // A dialog that closes returns the focus to the element that had it before: ask for the focus again after that.
     page.wantFocus()
