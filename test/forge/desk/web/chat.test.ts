@@ -403,6 +403,24 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.getByRole('dialog', { name: 'New branch' }).waitFor()
   })
 
+  test('that the branch of a turn was deleted is not said any more when the branch is there again', async () => {
+    await open(HALF_A_TURN)
+    await ask(page, QUESTION)
+    await log().getByText('keeper.inDoubt').waitFor()
+    await button('Stop').click()
+    await button('Keep').waitFor()
+    await desk.git('update-ref', '-d', `refs/heads/${BRANCH}`)
+    await page.getByText(`${BRANCH} was deleted`, { exact: true }).waitFor()
+    await button('Keep').click()
+    await page.getByText('1 of 2').waitFor()
+    await button('Restore branch').click()
+    await page.getByText(`${BRANCH} was deleted`, { exact: true }).waitFor({ state: 'detached' })
+    await settled(page)
+    expect(await page.getByText('restore it first').filter({ visible: true }).count()).toBe(0)
+    await button('Keep').click()
+    await button('Keep').waitFor({ state: 'detached' })
+  })
+
   test('a notice above a file says that the last turn was not completed', async () => {
     await open(HALF_A_TURN)
     await ask(page, QUESTION)
