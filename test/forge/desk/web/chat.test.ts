@@ -136,6 +136,18 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await log().getByText('running', { exact: true }).count()).toBe(0)
   })
 
+  test('a turn that failed names a renamed file once, and files of the same name with their folders', async () => {
+    const rename = { name: 'rename_file', arguments: { from: 'src/queue/retry.ts', to: 'src/store/retry.ts' } }
+    const calls = [rename, write('src/queue/mod.ts', 'one\n'), write('src/store/mod.ts', 'two\n')]
+    await open([{ calls }, { error: new ModelError('key', 'The key was refused (401): set another one.') }])
+    await ask(page, QUESTION)
+    await page.getByText('3 files changed: retry.ts, queue/mod.ts, store/mod.ts.').waitFor()
+    await button('Discard').click()
+    const dialog = page.getByRole('dialog', { name: 'Discard the changes of the turn to 3 files?' })
+    await dialog.getByRole('button', { name: 'Discard' }).click()
+    await button('Keep').waitFor({ state: 'detached' })
+  })
+
   test('what is written while a turn runs is sent when that has ended, and never twice', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     await open([
