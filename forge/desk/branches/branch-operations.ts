@@ -160,8 +160,8 @@ export async function moveBranch(branches: OpenBranches, name: string, to: strin
 /**
  * Follows a rename by another program, which has moved the ref, the configuration and the checkouts: the drafts, the
  * waiting merge and the open files of the branch come along. It is an operation, as if it had been done here. `tip`:
- * the branch's commit. `hasWaitingTurn`: whether a turn of its AI waits to be kept or discarded, which comes along, too;
- * any other turn is refused.
+ * the branch's commit. `hasWaitingTurn`: whether a turn of its AI waits to be kept or discarded, which comes along,
+ * too; any other turn is refused.
  */
 export async function followRename(
   branches: OpenBranches,
