@@ -213,8 +213,8 @@ export class Work implements AsyncDisposable {
   }
 
   /**
-   * Follows the branches that another program has renamed, and gives their old names. A branch with a turn counts as
-   * deleted.
+   * Follows the branches that another program has renamed, and gives their old names. A branch in which a turn runs
+   * counts as deleted.
    */
   async #followRenames(before: ReadonlyMap<string, Oid>, moved: readonly string[]): Promise<Set<string>> {
     const followed = new Set<string>()
@@ -224,7 +224,9 @@ export class Work implements AsyncDisposable {
       for (const to of made.filter(name => this.#tips.get(name) === tip)) {
         if (tip === undefined || !(await isRenamedBy(this.#repository, { from, to }))) continue
         try {
-          await followRename(this.branches, { from, to }, tip)
+          const { turns } = this.chat
+          await followRename(this.branches, { from, to }, { tip, hasWaitingTurn: turns.waitsIn(from) })
+          await turns.renamed(from)
           followed.add(from)
         } catch (error) {
           if (!(error instanceof Failure)) this.#complain(error)

@@ -7,7 +7,7 @@ import { run } from '../../../core/git/run.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import type { NewOperation } from '../../operations.ts'
 import { draftsRef, turnRef } from '../refs.ts'
-import { movesOfWork, renameTransition } from './branch-renames.ts'
+import { movesOfTurn, movesOfWork, renameTransition } from './branch-renames.ts'
 import { type BranchWork, carryOutTransitions, type HeldBranch } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { putAside } from './moving-refs.ts'
@@ -170,9 +170,14 @@ export async function moveBranch(branches: OpenBranches, name: string, to: strin
 /**
  * Follows a rename by another program, which has moved the ref, the configuration and the checkouts: the drafts, the
  * waiting merge and the open files of the branch come along. It is an operation, as if it had been done here. `tip`:
- * the branch's commit.
+ * the branch's commit. `hasWaitingTurn`: whether a turn of its AI waits to be kept or discarded, which comes along,
+ * too; any other turn is refused.
  */
-export async function followRename(branches: OpenBranches, { from, to }: Renaming, tip: Oid): Promise<void> {
+export async function followRename(
+  branches: OpenBranches,
+  { from, to }: Renaming,
+  { tip, hasWaitingTurn }: { tip: Oid; hasWaitingTurn: boolean },
+): Promise<void> {
   const { checkouts, say } = branches.room
   const operation = { kind: 'rename branch', words: `rename the branch ${visiblePath(from)} to ${visiblePath(to)}` }
   const heads = [
@@ -182,12 +187,14 @@ export async function followRename(branches: OpenBranches, { from, to }: Renamin
   if (branches.has(from) || (await movesOfWork(branches.room, { from, to })).length > 0) {
     const work = await branches.work(from)
     await work.locked(async held => {
-      await verifyNoTurn(work)
+      if (!hasWaitingTurn) await verifyNoTurn(work)
       await held.collect()
       await held.writeDrafts()
-      const moves = await movesOfWork(branches.room, { from, to })
+      const recorded = await movesOfWork(branches.room, { from, to })
+      // The turn is not recorded: an undo would be refused as soon as the turn has ended.
+      const moves = [...recorded, ...(await movesOfTurn(branches.room, { from, to }))]
       const arrive = async () => branches.rename(held, to)
-      await carryOutTransitions(branches.room, [{ moves, recorded: [...heads, ...moves], arrive }], operation)
+      await carryOutTransitions(branches.room, [{ moves, recorded: [...heads, ...recorded], arrive }], operation)
     })
     await branches.refresh(to)
   } else {

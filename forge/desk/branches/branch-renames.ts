@@ -13,11 +13,11 @@
 
 import { Failure } from '../../../core/failure.ts'
 import type { Checkout } from '../../../core/git/checkouts.ts'
-import { type Move, RefMoved } from '../../../core/git/refs.ts'
+import { type Move, RefMoved, type RefName } from '../../../core/git/refs.ts'
 import { asText, fields, type Oid } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
-import { draftsRef, mergingRef, renamingRef } from '../refs.ts'
+import { draftsRef, mergingRef, renamingRef, turnRef } from '../refs.ts'
 import { type BranchServices, isMove, type Transition } from './branch-work.ts'
 import { HEADS, headRef } from './branches.ts'
 import { moveOwnRefs } from './moving-refs.ts'
@@ -53,14 +53,26 @@ export async function renameTransition(
 
 /** The moves of a branch's drafts and of its waiting merge to its new name. */
 export async function movesOfWork({ objects }: BranchServices, { from, to }: Renaming): Promise<Move[]> {
-  const moves = [draftsRef, mergingRef].map(async refOf => {
-    const oid = (await objects.info(refOf(from)))?.oid
-    return [
-      { ref: refOf(from), from: oid, to: undefined },
-      { ref: refOf(to), from: undefined, to: oid },
-    ]
-  })
-  return (await Promise.all(moves)).flat().filter(isMove)
+  const moves = [draftsRef, mergingRef].map(refOf => movesOf(objects, refOf, { from, to }))
+  return (await Promise.all(moves)).flat()
+}
+
+/** The moves of a branch's turn that waits to be kept or discarded to the branch's new name. */
+export async function movesOfTurn({ objects }: BranchServices, renaming: Renaming): Promise<Move[]> {
+  return await movesOf(objects, turnRef, renaming)
+}
+
+async function movesOf(
+  objects: BranchServices['objects'],
+  refOf: (branch: string) => RefName,
+  { from, to }: Renaming,
+): Promise<Move[]> {
+  const oid = (await objects.info(refOf(from)))?.oid
+  const moves = [
+    { ref: refOf(from), from: oid, to: undefined },
+    { ref: refOf(to), from: undefined, to: oid },
+  ]
+  return moves.filter(isMove)
 }
 
 /** Finishes the renames that were begun, by old name and commit. Failures are reported, not thrown. */

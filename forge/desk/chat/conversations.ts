@@ -1,5 +1,6 @@
 /** The conversations of branches and commits, put together as the page shows them. */
 import { Failure } from '../../../core/failure.ts'
+import { renamedFiles } from '../../../core/git/diffs.ts'
 import { describe } from '../../../core/git/history.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
@@ -78,6 +79,7 @@ export class Conversations {
     const stranger = at.kind === 'branch' && !turn ? await this.#strangerIn(looked, commits) : undefined
     const context = at.kind === 'branch' ? await this.#contextIn(at.branch, looked.session) : NO_CONTEXT
     const commands = await tools.commands(new AbortController().signal)
+    const renamed = turn?.state === 'unfinished' ? await this.#renamedBy(turn) : new Set<Path>()
     // No await from here on: news of a turn in between would be in neither this answer nor the news that follow.
     const session = turn?.now.session ?? looked.session
     const model = this.ai.modelOf(session, this.choices)
@@ -97,7 +99,7 @@ export class Conversations {
       ...(model !== undefined && { model }),
       models: [...new Set([...models.names, ...this.choices.models])],
       ...(missing !== undefined && { missing }),
-      ...(turn && { turn: about(turn) }),
+      ...(turn && { turn: about(turn, renamed) }),
       approvals: turn?.questions.list ?? [],
       usage: usageOf(session),
       context,
@@ -130,6 +132,12 @@ export class Conversations {
     if (!found) throw new Failure(`There is no commit of this turn in ${visiblePath(name)}.`)
     if (found.isUndone) throw new Failure('This turn was taken back already.')
     return found.oid
+  }
+
+  /** The old paths of the files that a turn has renamed. */
+  async #renamedBy({ now: { base }, checkpoints: { written } }: BranchTurn): Promise<Set<Path>> {
+    if (base === undefined || written === undefined) return new Set()
+    return new Set((await renamedFiles(this.objects.repository, base, written)).keys())
   }
 
   async #sessionAt(at: At): Promise<Looked> {
@@ -234,14 +242,19 @@ function whyNoUndo(at: At, turn: BranchTurn | undefined): string | undefined {
   return turn.state === 'running' ? 'A turn is running.' : 'Keep or discard the last turn first.'
 }
 
-function about({ now: { turn, since, session, files }, live, state, words }: BranchTurn): Conversation['turn'] {
+function about(
+  { now: { turn, since, session, files }, live, state, words }: BranchTurn,
+  renamed: ReadonlySet<Path>,
+): Conversation['turn'] {
   const isRunning = state === 'running'
+  const paths = [...files.keys()].filter(path => !isOfForge(path))
   return {
     id: turn,
     state: isRunning && live.waits ? 'waits' : state,
     words: isRunning ? live.words : words,
     since: Math.floor(since / 1000),
     usage: isRunning ? live.usage : usageOfTurn(session, turn),
-    files: [...files.keys()].filter(path => !isOfForge(path)),
+    files: paths,
+    renamed: paths.filter(path => renamed.has(path)),
   }
 }

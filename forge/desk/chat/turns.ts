@@ -114,6 +114,17 @@ export class Turns implements AsyncDisposable {
     return turn.live.waits ? 'waits' : 'running'
   }
 
+  /** Whether a branch has a turn that waits to be kept or discarded, and that no other desk may still run. */
+  waitsIn(branch: string): boolean {
+    const turn = this.#turns.get(branch)
+    return turn?.state === 'unfinished' && whereItRuns(turn.now) === undefined
+  }
+
+  /** Finds the waiting turn of a branch under the branch's new name. */
+  async renamed(branch: string): Promise<void> {
+    if (this.#turns.delete(branch)) await this.look()
+  }
+
   /** The commit that a branch's turn began with. */
   baseIn(branch: string): Oid | undefined {
     return this.#turns.get(branch)?.now.base

@@ -101,6 +101,8 @@ export const Conversation = v.object({
       since: v.number(),
       usage: TurnUsage,
       files: v.array(Path),
+      /** Of an unfinished turn, those of `files` that are the old paths of renamed files, as git detects renames. */
+      renamed: v.array(Path),
     }),
   ),
   approvals: v.array(Approval),

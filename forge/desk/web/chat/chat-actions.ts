@@ -4,6 +4,7 @@ import type { Approval } from '../../contract/chat.ts'
 import { attempt, sentence } from '../page/actions.ts'
 import { branchOf, conflictsIn, draftsOf } from '../page/branch-facts.ts'
 import type { Refusal } from '../page/composer-state.ts'
+import { filesOf } from '../page/conversation-state.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { reversalOf } from '../page/undo.ts'
@@ -104,12 +105,14 @@ function obstaclesOf(page: Page, tab: Tab, { settled }: Refusal): string[] {
  */
 async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void> {
   const { composer, conversation } = tab
-  const { files = [], words } = conversation.head.peek()?.turn ?? {}
+  const turn = conversation.head.peek()?.turn
+  const paths = turn?.files ?? []
+  const files = turn ? filesOf(turn) : []
   const end = async (keep: boolean) => {
     await page.connection.ask('end turn', { branch, keep })
     await conversation.refresh()
     if (offReason(page, tab) !== undefined) return
-    if (keep && files.length > 0) askAboutDrafts(page, tab, branch, files)
+    if (keep && paths.length > 0) askAboutDrafts(page, tab, branch, paths)
     else await send(page, tab)
   }
   if (files.length === 0) {
@@ -124,7 +127,7 @@ async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void
     kind: 'choose',
     title: `Keep the changes of the last turn to ${plural(files.length, 'file')}?`,
     words: [
-      ...(words === undefined ? [] : [words]),
+      ...(turn ? [turn.words] : []),
       'Keep turns its changes into drafts. Undo restores discarded files.',
     ],
     list: files,
@@ -239,7 +242,8 @@ export function keepTurn(page: Page, tab: Tab): Promise<void> {
 
 /** Discards an unfinished turn; asks first if files would be lost. */
 export async function discardTurn(page: Page, tab: Tab): Promise<void> {
-  const files = tab.conversation.head.peek()?.turn?.files ?? []
+  const turn = tab.conversation.head.peek()?.turn
+  const files = turn ? filesOf(turn) : []
   if (files.length === 0) return await endTurn(page, tab, false)
   page.dialog.value = {
     kind: 'confirm',

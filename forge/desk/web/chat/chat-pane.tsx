@@ -1,10 +1,11 @@
 /** The conversation of a branch or a commit, with its actions. */
 import { useEffect } from 'preact/hooks'
 import { newBranch } from '../page/actions.ts'
+import { filesOf } from '../page/conversation-state.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { isFocusLost } from '../ui/focus.ts'
 import { Icon } from '../ui/icons.tsx'
-import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
+import { baseName, readable, shortId, shortPath, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { Button, Empty } from '../ui/words.tsx'
 import { allowCommands, discardTurn, keepTurn, lookAtTool, stopByEscape } from './chat-actions.ts'
@@ -106,10 +107,11 @@ function Unfinished({ tab }: { tab: Tab }) {
     if (isThere && (isAtComposer || isFocusLost())) tab.composer.focus()
   }, [tab, isThere])
   if (!turn || !isThere) return null
-  const count = turn.files.length
+  const files = filesOf(turn)
+  const count = files.length
   // The end of the log usually says already why the turn did not end well.
   const isSaid = sections.value.at(-1)?.end?.words === turn.words
-  const named = turn.files.slice(0, 3).map(path => readable(baseName(path)))
+  const named = files.slice(0, 3).map(path => readable(shortPath(path, files)))
   const more = count > 3 ? ` and ${count - 3} more` : ''
   return (
     <section class="notice warn strip" aria-label="The last turn was not completed">

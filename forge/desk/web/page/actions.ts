@@ -21,11 +21,14 @@ const ACTION = 'action'
 
 /** Runs an action. If it fails, shows a notice with the error. */
 export async function attempt(page: Page, run: () => Promise<unknown>, about: About = {}): Promise<void> {
-  const { branch, topic = ACTION, lasts } = about
+  const { branch, topic = ACTION } = about
+  // That a branch is deleted is outdated as soon as it is there again.
+  const isGone = () => branch !== undefined && page.isGone({ kind: 'branch', branch })
   try {
     await run()
     page.solved(topic, branch)
   } catch (error) {
+    const lasts = about.lasts ?? (isGone() ? isGone : undefined)
     page.complain(error, { branch, topic, lasts })
   }
 }

@@ -11,6 +11,9 @@ import type { Connection } from '../ui/socket.ts'
 export type Turn = NonNullable<Conversation['turn']>
 export type End = Extract<Item, { kind: 'end' }>
 
+/** The files that a turn has changed. A renamed file counts once, under its new path. */
+export const filesOf = ({ files, renamed }: Turn): string[] => files.filter(path => !renamed.includes(path))
+
 /** One turn in the log: the user's message with all items that answer it. */
 export class Section {
   readonly turn: string

@@ -173,6 +173,12 @@ export function tellingFolder(path: string, others: readonly string[]): string {
   return parts.length === 0 ? '.' : parts.join('/')
 }
 
+/** A file's name, with the folders that distinguish it from others with the same name. */
+export function shortPath(path: string, others: readonly string[]): string {
+  const folder = tellingFolder(path, others)
+  return folder === '.' ? baseName(path) : joinPath(folder, baseName(path))
+}
+
 const partsOf = (path: string): string[] => path.split('/').slice(0, -1)
 
 /** The last part of a model's id: its name without its provider. */

@@ -136,6 +136,18 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await log().getByText('running', { exact: true }).count()).toBe(0)
   })
 
+  test('a turn that failed names a renamed file once, and files of the same name with their folders', async () => {
+    const rename = { name: 'rename_file', arguments: { from: 'src/queue/retry.ts', to: 'src/store/retry.ts' } }
+    const calls = [rename, write('src/queue/mod.ts', 'one\n'), write('src/store/mod.ts', 'two\n')]
+    await open([{ calls }, { error: new ModelError('key', 'The key was refused (401): set another one.') }])
+    await ask(page, QUESTION)
+    await page.getByText('3 files changed: retry.ts, queue/mod.ts, store/mod.ts.').waitFor()
+    await button('Discard').click()
+    const dialog = page.getByRole('dialog', { name: 'Discard the changes of the turn to 3 files?' })
+    await dialog.getByRole('button', { name: 'Discard' }).click()
+    await button('Keep').waitFor({ state: 'detached' })
+  })
+
   test('what is written while a turn runs is sent when that has ended, and never twice', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     await open([
@@ -425,6 +437,24 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await field().count()).toBe(0)
     await page.locator('.then-bar').getByRole('button', { name: 'New branch from here' }).click()
     await page.getByRole('dialog', { name: 'New branch' }).waitFor()
+  })
+
+  test('that the branch of a turn was deleted is not said any more when the branch is there again', async () => {
+    await open(HALF_A_TURN)
+    await ask(page, QUESTION)
+    await log().getByText('keeper.inDoubt').waitFor()
+    await button('Stop').click()
+    await button('Keep').waitFor()
+    await desk.git('update-ref', '-d', `refs/heads/${BRANCH}`)
+    await page.getByText(`${BRANCH} was deleted`, { exact: true }).waitFor()
+    await button('Keep').click()
+    await page.getByText('1 of 2').waitFor()
+    await button('Restore branch').click()
+    await page.getByText(`${BRANCH} was deleted`, { exact: true }).waitFor({ state: 'detached' })
+    await settled(page)
+    expect(await page.getByText('restore it first').filter({ visible: true }).count()).toBe(0)
+    await button('Keep').click()
+    await button('Keep').waitFor({ state: 'detached' })
   })
 
   test('a notice above a file says that the last turn was not completed', async () => {
