@@ -1,7 +1,7 @@
 /** Actions on a waiting merge: resolve a file, ask the AI, finish, abort. */
 import { type Merging, type MergingFile, nounOf } from '../../contract/merging.ts'
 import { attempt } from '../page/actions.ts'
-import { branchOf, isInConflict, mergingFile, mergingFiles } from '../page/branch-facts.ts'
+import { branchOf, draftsOf, isInConflict, mergingFile, mergingFiles } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
@@ -125,14 +125,16 @@ export function abort(page: Page, tab: Tab): void {
   const branch = branchOf(tab)
   const known = tab.merging.latest.peek()
   if (branch === undefined || !known) return
-  const settled = known.files.filter(({ state }) => state !== 'open').length
+  const settled = mergingFiles(page, tab).flatMap(({ state, path }) => (state === 'open' ? [] : [path]))
+  const typed = draftsOf(page, branch).map(path => mergingFile(page, tab, path)?.path ?? path)
+  const { size: lost } = new Set([...settled, ...typed])
   page.dialog.value = {
     kind: 'confirm',
     title: `Abort the ${nounOf(known.kind)} in ${named(branch)}?`,
     words: [
       `The ${nounOf(known.kind)} ends, and ${readable(branch)} stays at its last commit.`,
-      settled > 0
-        ? `What is settled in ${plural(settled, 'file')} goes with it. Undo brings all of it back.`
+      lost > 0
+        ? `What was resolved or typed in ${plural(lost, 'file')} goes with it. Undo brings all of it back.`
         : 'Undo restores it.',
     ],
     list: [],

@@ -1,5 +1,5 @@
-/** What waits in a branch is called what it is: a landing no merge, a revert by the commit that it reverts. */
-import { describe, setDefaultTimeout, test } from 'bun:test'
+/** The words for what waits in a branch: what it is called, and what goes with it when it is aborted. */
+import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser } from '../../../support/browser.ts'
 import { commit } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
@@ -63,5 +63,24 @@ describe.skipIf(!hasBrowser)('what waits in a branch', () => {
       .getByRole('heading', { name: `Reverting ${words}`, exact: true })
       .waitFor()
     await status().getByText(`${words} in main`).waitFor()
+  })
+
+  test('says before it is aborted in how many files something was resolved or typed, also beside an open conflict', async () => {
+    const words = abortion('landing').getByText('goes with it')
+    await land()
+    await side().getByRole('button', { name: 'Abort' }).click()
+    await abortion('landing').getByText('Undo restores it.').waitFor()
+    expect(await words.count()).toBe(0)
+    await page.keyboard.press('Escape')
+    await side().getByRole('button', { name: 'a.txt' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+End')
+    await page.keyboard.type('LOST?')
+    await side().getByText('1 left').waitFor()
+    await side().getByRole('button', { name: 'Abort' }).click()
+    await words.waitFor()
+    expect(await words.textContent()).toBe(
+      'What was resolved or typed in 1 file goes with it. Undo brings all of it back.',
+    )
   })
 })
