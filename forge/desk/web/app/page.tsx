@@ -126,6 +126,16 @@ function listenForKeys(page: Page): void {
 }
 
 /**
+ * Shows the message of a waiting merge as it is typed in another window of the browser: either window can finish the
+ * merge, and takes the message with it.
+ */
+function listenForMessages(page: Page): void {
+  window.addEventListener('storage', event => {
+    for (const tab of page.tabs.peek()) tab.merging.hearMessage(event)
+  })
+}
+
+/**
  * Whether the focused list handles the key itself (it names its keys in aria-keyshortcuts): F2 in the explorer renames
  * the row there, not the file that is shown.
  */
@@ -165,6 +175,7 @@ function begin(): void {
   keepLayoutAtEnd(page)
   keepWayBack(page)
   listenForKeys(page)
+  listenForMessages(page)
   render(<Desk page={page} />, document.body)
 }
 

@@ -65,6 +65,13 @@ export class MergingState extends ServerValue<Merging | null> {
     this.focusWish.make()
   }
 
+  /** Takes over the message that another window has kept in the browser's storage, if it is one of this merge. */
+  hearMessage({ key, newValue }: StorageEvent): void {
+    if (key !== this.#messageKey) return
+    const [theirs, message] = (newValue ?? `${this.#theirs}\n`).split(/\n(.*)/s)
+    if (this.#theirs !== '' && theirs === this.#theirs) this.writeMessage(newValue === null ? undefined : message)
+  }
+
   /** Takes over what belongs to the merge of a branch that has been renamed. */
   takeFrom(old: MergingState): void {
     // The list of branches may not have the merge under the new name yet, which would forget the message.

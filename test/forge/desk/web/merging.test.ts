@@ -450,6 +450,25 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('button', { name: 'Finish' }).waitFor()
   })
 
+  test('finishes with the message that was typed in another window, which shows it, too', async () => {
+    await openDesk()
+    for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+    page = await openPage(browser.context, desk)
+    const other = await openPage(browser.context, desk)
+    await other.getByRole('button', { name: 'Finish', exact: true, disabled: false }).waitFor()
+    await other.getByLabel('Commit message').waitFor()
+    await page.getByLabel('Commit message').fill('Typed in one window')
+    await until(async () => (await other.getByLabel('Commit message').inputValue()) === 'Typed in one window')
+    await other.getByRole('button', { name: 'Finish', exact: true }).click()
+    await desk.isMessage(BRANCH, 'Typed in one window')
+    await files().waitFor({ state: 'detached' })
+    // The undo of the end brings it back in both.
+    await page.keyboard.press('Control+Alt+z')
+    for (const it of [page, other])
+      await until(async () => (await it.getByLabel('Commit message').inputValue()) === 'Typed in one window')
+    await other.close()
+  })
+
   test('has the typed message again after an undo of its abort, and after one of its end', async () => {
     await openDesk()
     for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
