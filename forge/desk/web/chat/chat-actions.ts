@@ -126,10 +126,7 @@ async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void
   page.dialog.value = {
     kind: 'choose',
     title: `Keep the changes of the last turn to ${plural(files.length, 'file')}?`,
-    words: [
-      ...(turn ? [turn.words] : []),
-      'Keep turns its changes into drafts. Undo restores discarded files.',
-    ],
+    words: [...(turn ? [turn.words] : []), 'Keep turns its changes into drafts. Undo restores discarded files.'],
     list: files,
     buttons: [
       { words: 'Discard and send', look: 'stop', run: () => end(false) },
