@@ -110,7 +110,8 @@ export const readingQuestions = {
   ),
   /**
    * `beyond`: only commits that this other branch or commit lacks. `words`: only commits with these words in their
-   * message or author, or at the start of their hash. The total is undefined if unknown.
+   * message or author, or at the start of their hash. The total is undefined if unknown. `isCut`: there may be older
+   * commits with the words.
    */
   history: repeatable(
     {
@@ -121,7 +122,7 @@ export const readingQuestions = {
       from: Count,
       count: v.pipe(Count, v.maxValue(500)),
     },
-    v.object({ rows: v.array(CommitRow), total: v.optional(Count) }),
+    v.object({ rows: v.array(CommitRow), total: v.optional(Count), isCut: v.optional(v.boolean()) }),
   ),
   /**
    * Whether `into` contains all commits of `at`, and by which merge (`merge`: missing after a fast-forward, or if the

@@ -25,6 +25,7 @@ import {
   commitByDigits,
   commitInFull,
   Histories,
+  MAX_FOUND_COMMITS,
   mergeThatBrought,
   rowsBeyond,
   rowsMatching,
@@ -204,7 +205,8 @@ export class Reading implements AsyncDisposable {
     if (commit === undefined) return { rows: [], total: 0 }
     if (words !== undefined && words.trim() !== '') {
       const rows = await rowsMatching(this.objects, commit, words, path)
-      return { rows: rows.slice(from, from + count), total: rows.length }
+      const isCut = rows.length === MAX_FOUND_COMMITS
+      return { rows: rows.slice(from, from + count), total: rows.length, ...(isCut && { isCut }) }
     }
     const other = beyond === undefined ? undefined : await this.#commitOf(beyond)
     if (other !== undefined)

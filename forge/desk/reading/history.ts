@@ -167,7 +167,7 @@ export async function mergeThatBrought(objects: Objects, tip: Oid, commit: Oid):
 }
 
 /** At most this many commits are found by a search. */
-const MAX_FOUND_COMMITS = 1000
+export const MAX_FOUND_COMMITS = 1000
 const SEARCH_SECONDS = 20
 
 /**

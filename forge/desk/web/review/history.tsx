@@ -63,7 +63,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
     anchor.value = areSame ? nowFrom : one
     selected.value = areSame ? nowTo : one
   }
-  const { rows, problem, again, isComplete, more } = useHistory(page, tab, path, words.value, follow)
+  const { rows, problem, again, isComplete, found, more } = useHistory(page, tab, path, words.value, follow)
   const dropAt = useSignal<number | undefined>(undefined)
   const labelRoom = useSignal(MAX_LABELS_WIDTH)
   // The branches of remotes and the tags at the commits.
@@ -113,11 +113,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
   return (
     <div class="history">
       <div class="history-list">
-        <Search
-          words={words}
-          leave={() => list.current?.focus()}
-          found={isComplete || words.value !== '' ? rows.length : undefined}
-        />
+        <Search words={words} leave={() => list.current?.focus()} found={found} />
         <VirtualList
           class="list commit-list"
           box={list}
@@ -200,7 +196,8 @@ function travel(page: Page, { oid, path: old }: CommitRow, path: string | undefi
 
 interface SearchProps {
   words: Signal<string>
-  found: number | undefined
+  /** How many commits have the words, in words. */
+  found: string
   /** Moves the focus to the results. */
   leave: () => void
 }
@@ -239,7 +236,7 @@ function Search({ words, found, leave }: SearchProps) {
         }}
       />
       <span class="meta" role="status">
-        {words.value === '' || found === undefined ? '' : plural(found, 'commit')}
+        {words.value === '' ? '' : found}
       </span>
     </search>
   )
@@ -266,6 +263,8 @@ function useHistory(page: Page, tab: Tab, path: string | undefined, words: strin
   const rows = useSignal<CommitRow[]>([])
   const problem = useSignal<string | undefined>(undefined)
   const isComplete = useSignal(false)
+  /** The number of all commits, in words; '' if unknown. */
+  const total = useSignal('')
   const isAsking = useRef(false)
   const branch = tab.at.kind === 'branch' ? page.branch(tab.at.branch) : undefined
   const tip = branch?.tip
@@ -294,6 +293,8 @@ function useHistory(page: Page, tab: Tab, path: string | undefined, words: strin
         if (from === 0) follow(rows.peek(), next)
         rows.value = next
         isComplete.value = answer.rows.length < COMMITS_AT_ONCE
+        total.value =
+          answer.total === undefined ? '' : `${answer.isCut ? 'newest ' : ''}${plural(answer.total, 'commit')}`
       })
     } catch (error) {
       if (own === round.current) problem.value = (error as Error).message
@@ -307,7 +308,14 @@ function useHistory(page: Page, tab: Tab, path: string | undefined, words: strin
   const more = () => {
     if (!isComplete.peek() && rows.peek().length > 0) ask(rows.peek().length)
   }
-  return { rows: rows.value, problem: problem.value, again: () => ask(0), isComplete: isComplete.value, more }
+  return {
+    rows: rows.value,
+    problem: problem.value,
+    again: () => ask(0),
+    isComplete: isComplete.value,
+    found: total.value,
+    more,
+  }
 }
 
 /** Dragging commits to another place of the list, which is given as the index of the row below it. */

@@ -1,7 +1,7 @@
 /** The history of a branch in a real browser: its commits are reworded, squashed, dropped, reordered and amended. */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser } from '../../../support/browser.ts'
-import { commit } from '../../../support/git.ts'
+import { commit, gitWith } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { type DeskPage, templateOf, until, withEachPage } from './page-scene.ts'
 
@@ -248,6 +248,19 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     const now = page.getByRole('dialog', { name: 'Keyboard shortcuts' }).getByRole('region', { name: 'Here, now' })
     await now.getByText('Search this history').first().waitFor()
     await page.keyboard.press('Escape')
+  })
+
+  test('a search says how many commits have the words, also of those that are not loaded yet', async () => {
+    const made = (at: number) =>
+      `commit refs/heads/main\ncommitter Mira <mira@example.com> ${1_800_000_000 + at} +0000\ndata <<END\nAdd many ${at}\nEND\n`
+    const first = `${made(0)}from ${await desk.tip('main')}\n\n`
+    const later = Array.from({ length: 449 }, (_, at) => `${made(at + 1)}\n`)
+    await gitWith(desk.path, ['fast-import', '--quiet'], first + later.join(''))
+    await open()
+    await page.getByRole('textbox', { name: 'Search this history' }).fill('add many')
+    await page.getByRole('status').getByText('450 commits', { exact: true }).waitFor()
+    await page.getByRole('textbox', { name: 'Search this history' }).fill('add')
+    await page.getByRole('status').getByText('454 commits', { exact: true }).waitFor()
   })
 
   test('a commit is cherry-picked, tagged and compared by its menu and keys, as in the graph', async () => {
