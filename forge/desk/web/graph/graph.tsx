@@ -154,8 +154,9 @@ function Toolbar() {
           </button>
           <button
             type="button"
-            class="button small quiet opt-wide"
+            class={`button small quiet ${graph.filterWords.value === undefined ? 'all-refs' : ''}`}
             aria-haspopup="menu"
+            title="Which branches, tags and remotes are shown"
             onClick={event => {
               const button = event.currentTarget
               page.openMenu({ title: 'Show', groups: filterItems(page) }, placeOfMenu(event, button), button)

@@ -171,6 +171,22 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       expect(await page.getByRole('navigation', { name: 'Branches and tags' }).count()).toBe(0)
     }))
 
+  test('the filter of the graph is seen and can be removed', () =>
+    withPage(openScene({ template, layout }), async page => {
+      await page.setViewportSize({ width: 800, height: 600 })
+      await page.keyboard.press('Alt+0')
+      const bar = page.getByRole('toolbar', { name: 'Repository' })
+      const menu = page.getByRole('menu')
+      await bar.getByRole('button', { name: 'All refs' }).click()
+      await menu.getByRole('menuitem', { name: 'Local branches' }).click()
+      const filter = bar.getByRole('button', { name: 'Branches', exact: true })
+      await filter.getByText('Branches').waitFor()
+      await filter.click()
+      await menu.getByRole('menuitem', { name: 'All refs' }).click()
+      await bar.getByRole('button', { name: 'All refs' }).waitFor()
+      expect((await bar.boundingBox())?.height).toBe(32)
+    }))
+
   test('a dialog shows its buttons, and scrolls what is above them', () =>
     withPage(openScene({ template, layout }), async page => {
       await page.setViewportSize(SMALL)
