@@ -59,11 +59,11 @@ export function Composer({ tab, branch }: { tab: Tab; branch: string }) {
           {isBusy ? (
             <>
               <span class="meta nowrap" role="status">
-                {composer.isStopNear.value ? 'Esc again stops' : <kbd>Esc</kbd>}
+                {composer.isStopNear.value ? 'Esc again stops' : ''}
               </span>
               <button type="button" class="button stop send" onClick={() => stop(page, tab)}>
                 <Icon name="stop" size="xs" />
-                Stop
+                Stop <kbd aria-hidden="true">Esc</kbd>
               </button>
             </>
           ) : (
