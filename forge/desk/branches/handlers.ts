@@ -1,6 +1,7 @@
 /** Answers the page's questions about the work on branches. */
 import type { branchQuestions } from '../contract/branches.ts'
 import type { Handlers } from '../contract/question.ts'
+import type { At } from '../contract/values.ts'
 import type { Window } from '../server/window.ts'
 import { discard, messageForSave, save } from './branch-commits.ts'
 import { countOwnCommits, deleteBranch, newBranch } from './branch-operations.ts'
@@ -34,12 +35,15 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
       else await closeFile(branches, at, path)
       return file
     },
-    /** Closes a file for a window, unless the window has not opened it. */
+    /** Closes a file for a window, unless the window has not opened it. It may not know yet that a branch was renamed. */
     async close({ at, path }, { shown }) {
-      const place = shown.findIndex(it => it.path === path && isSamePlace(it.at, at))
+      const placeIn = (wanted: At) => shown.findIndex(it => it.path === path && isSamePlace(it.at, wanted))
+      const isKnown = at.kind === 'commit' || placeIn(at) >= 0
+      const now: At = isKnown ? at : { kind: 'branch', branch: await branches.nameNow(at.branch) }
+      const place = placeIn(now)
       if (place < 0) return
       shown.splice(place, 1)
-      await closeFile(branches, at, path)
+      await closeFile(branches, now, path)
     },
     async edit({ branch, path, version, edits }) {
       const taken = (await work(branch)).edit(path, version, edits)
