@@ -35,7 +35,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
       else await closeFile(branches, at, path)
       return file
     },
-    /** Closes a file for a window, unless the window has not opened it. It may not know yet that a branch was renamed. */
+    /** Closes a file for a window, unless it has not opened it. It may not know yet that the branch was renamed. */
     async close({ at, path }, { shown }) {
       const placeIn = (wanted: At) => shown.findIndex(it => it.path === path && isSamePlace(it.at, wanted))
       const isKnown = at.kind === 'commit' || placeIn(at) >= 0
