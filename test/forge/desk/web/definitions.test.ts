@@ -57,6 +57,10 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
   test('of a method in Ruby may end in a question mark', async () => {
     await page.keyboard.press('Control+p')
     await palette().fill('site.rb:2:9')
+    await page
+      .getByRole('option', { name: /site.rb/ })
+      .first()
+      .waitFor()
     await page.keyboard.press('Enter')
     await showsFile('site.rb')
     await page.keyboard.press('F12')
