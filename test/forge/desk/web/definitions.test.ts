@@ -63,6 +63,7 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
       .waitFor()
     await page.keyboard.press('Enter')
     await showsFile('site.rb')
+    await page.locator('.line-column').getByText('2:9', { exact: true }).waitFor()
     await page.keyboard.press('F12')
     await showsFile('page.rb')
     await page.locator('.cm-activeLine').getByText('shown?(now)').waitFor()
