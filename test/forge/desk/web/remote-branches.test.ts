@@ -213,7 +213,7 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     expect(await focused('Delete')).toBe(true)
     await page.keyboard.press('Enter')
     await question.getByText('retry-jitter was moved since this was shown: nothing was deleted').waitFor()
-    await question.getByText('1 commit of it is neither merged into another branch nor pushed.').waitFor()
+    await question.getByText('1 commit of it is on no other branch, remote branch or tag.').waitFor()
     expect(await desk.tip('retry-jitter')).toBe(late)
     expect(await focused('Cancel')).toBe(true)
     await question.getByRole('button', { name: 'Delete' }).click()
