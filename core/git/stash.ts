@@ -4,6 +4,9 @@ import type { Objects } from './objects.ts'
 import type { Oid, Path } from './repository.ts'
 import { isFolder, readTree, type TreeEntry, treeOf, writeTree } from './trees.ts'
 
+/** A larger commit, in bytes, is not read, and counts as none of a stash. */
+const MAX_COMMIT_BYTES = 1 << 20
+
 /** `base`: the commit it was made on. `untracked`: the commit of its untracked files; undefined for none. */
 export type StashParents = { base: Oid; untracked: Oid | undefined }
 
@@ -14,7 +17,7 @@ export async function readStash(
 ): Promise<StashParents | undefined> {
   const [base, index, untracked, ...others] = parents
   if (base === undefined || index === undefined || others.length > 0) return undefined
-  const object = await objects.read(index)
+  const object = await objects.read(index, { limit: MAX_COMMIT_BYTES })
   if (object?.type !== 'commit' || !object.bytes) return undefined
   const { message, parents: below } = parseCommit(object.bytes)
   const isIndex = below.length === 1 && below[0] === base && message.toString('latin1').startsWith('index on ')
@@ -27,7 +30,7 @@ export async function readStash(
  */
 export async function treeWithUntracked(objects: Objects, oid: Oid): Promise<Oid> {
   const tree = await treeOf(objects, oid)
-  const object = await objects.read(oid)
+  const object = await objects.read(oid, { limit: MAX_COMMIT_BYTES })
   if (object?.type !== 'commit' || !object.bytes) return tree
   const commit = parseCommit(object.bytes)
   // Most commits have at most two parents, so that no other commit is read for them.

@@ -50,8 +50,7 @@ export class Chat implements AsyncDisposable {
     const operation = work.tip === commit ? await this.#operationOf(branch, commit) : undefined
     if (!operation) return { words: await reverseTurn(work, turn, commit), refs: [headRef(branch)] }
     const reversed = await reverse(this.branches, operation)
-    // A turn that was kept waits again.
-    await this.turns.look()
+    if (operation.kind === 'keep turn') await this.turns.look()
     return reversed
   }
 

@@ -125,11 +125,8 @@ function listenForKeys(page: Page): void {
   window.addEventListener('keydown', listen, { capture: true })
 }
 
-/**
- * Shows the message of a waiting merge as it is typed in another window of the browser: either window can finish the
- * merge, and takes the message with it.
- */
-function listenForMessages(page: Page): void {
+/** Keeps the commit message of a waiting merge the same in all windows of the browser: any of them may finish it. */
+function shareMergeMessages(page: Page): void {
   window.addEventListener('storage', event => {
     for (const tab of page.tabs.peek()) tab.merging.hearMessage(event)
   })
@@ -175,7 +172,7 @@ function begin(): void {
   keepLayoutAtEnd(page)
   keepWayBack(page)
   listenForKeys(page)
-  listenForMessages(page)
+  shareMergeMessages(page)
   render(<Desk page={page} />, document.body)
 }
 

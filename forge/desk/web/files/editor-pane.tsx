@@ -464,10 +464,11 @@ function selectClicked(view: EditorView, { clientY }: MouseEvent): void {
 }
 
 /**
- * Whether a conflict of the file gets the focus as soon as it is drawn. The text does not get it before: a key that
- * chooses a side would be typed into it.
+ * Whether the focus is requested for a conflict of the file that is not drawn yet. The text is not focused meanwhile,
+ * since it would take the key that chooses a side as typed.
  */
-const isOnTheWay = (tab: Tab, file: OpenFile): boolean => tab.merging.goingTo?.path === file.path
+const awaitsConflict = ({ merging }: Tab, { path }: OpenFile): boolean =>
+  merging.goingTo?.path === path && merging.focusWish.isOpen
 
 function TextEditor({ tab, file, isActive }: ShownFileProps) {
   const page = usePage()
@@ -482,7 +483,7 @@ function TextEditor({ tab, file, isActive }: ShownFileProps) {
     const view = file.makeView(box.current, isFocused.current)
     shown.current = view
     const isFree = document.activeElement === document.body || document.activeElement === null
-    if (isFree && isFocused.current && !isOnTheWay(tab, file)) view.focus()
+    if (isFree && isFocused.current && !awaitsConflict(tab, file)) view.focus()
     const keep = () => {
       file.scrolled(view)
       page.keepLayout()
@@ -519,7 +520,7 @@ function TextEditor({ tab, file, isActive }: ShownFileProps) {
   useLayoutEffect(() => {
     if (isCovered || !isActive || !focusWish.isOpen) return
     focusWish.end()
-    if (isOnTheWay(tab, file)) return
+    if (awaitsConflict(tab, file)) return
     shown.current?.focus()
     // A dialog that closes returns the focus to the element that had it before: ask for the focus again after that.
     page.wantFocus()

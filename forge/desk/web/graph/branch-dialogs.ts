@@ -32,7 +32,7 @@ export async function deleteBranch(page: Page, branch: string): Promise<void> {
   page.dialog.value = await deletionOf(page, branch)
 }
 
-/** The dialog about the deletion of a branch as it is now. It is shown anew if the deletion was refused. */
+/** The question whether to delete a branch at its present commit. If that is refused, it is asked for the new one. */
 async function deletionOf(page: Page, branch: string): Promise<DialogContent> {
   const { count, tip } = await page.connection
     .ask('own commits', { branch })

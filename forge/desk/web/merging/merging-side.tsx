@@ -119,7 +119,7 @@ function FileRow({ tab, file, isFirst }: { tab: Tab; file: MergingFile; isFirst:
       title={words === undefined ? readable(path) : `${readable(path)}: ${withoutTricks(words)}`}
       onClick={() => {
         const isShown = tab.path === path
-        // A second click goes on with what the first one began.
+        // A file that is still loading is clicked again: its conflict gets the focus when it is drawn.
         const isComing = !isShown || tab.merging.goingTo?.path === path
         if (state === 'open' && isComing) tab.merging.goTo(path, 1)
         tab.edit(path)

@@ -22,7 +22,7 @@ const ACTION = 'action'
 /** Runs an action. If it fails, shows a notice with the error. */
 export async function attempt(page: Page, run: () => Promise<unknown>, about: About = {}): Promise<void> {
   const { branch, topic = ACTION } = about
-  // That a branch is deleted is outdated as soon as it is there again.
+  // Where the branch was deleted, that is the reason of the failure: the notice goes when the branch is restored.
   const isGone = () => branch !== undefined && page.isGone({ kind: 'branch', branch })
   try {
     await run()

@@ -23,7 +23,7 @@ export class ComposerState {
   readonly isStopNear = signal(false)
   /** Whether the chat was opened on request. It then shows the settings to make if there is no model. */
   readonly isWanted = signal(false)
-  /** Of the field. */
+  /** Requests the focus for the message field. */
   readonly focusWish = new FocusWish()
 
   #key: string

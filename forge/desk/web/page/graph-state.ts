@@ -91,7 +91,7 @@ export class GraphState {
   readonly findWanted = signal(0)
   /** The output of git for a fetch or push in progress. */
   readonly progress = signal<string | undefined>(undefined)
-  /** Of the list. */
+  /** Requests the focus for the list of commits. */
   readonly focusWish = new FocusWish()
   /** Increases when the selected row should be scrolled to the middle. */
   readonly centreWanted = signal(0)

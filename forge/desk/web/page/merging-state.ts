@@ -26,7 +26,7 @@ export class MergingState extends ServerValue<Merging | null> {
 
   /** The file being opened in which to go to a conflict next: forwards from the cursor (1) or backwards (-1). */
   goingTo: { path: string; by: 1 | -1 } | undefined
-  /** Of the conflict that is gone to. */
+  /** Requests the focus for the conflict of {@link goingTo}. */
   readonly focusWish = new FocusWish()
   /** The file of which a version was chosen by key: the way to change it has the focus next. */
   choseAt: string | undefined
@@ -59,17 +59,23 @@ export class MergingState extends ServerValue<Merging | null> {
     keepText(this.#messageKey, message === undefined ? '' : `${this.#theirs}\n${message}`)
   }
 
-  /** Goes to a conflict of the file as soon as it is shown, unless the user puts the focus elsewhere before. */
+  /** Goes to the first (1) or last (-1) conflict of a file once the editor shows it. A click elsewhere cancels this. */
   goTo(path: string, by: 1 | -1): void {
     this.goingTo = { path, by }
     this.focusWish.make()
   }
 
-  /** Takes over the message that another window has kept in the browser's storage, if it is one of this merge. */
-  hearMessage({ key, newValue }: StorageEvent): void {
-    if (key !== this.#messageKey) return
-    const [theirs, message] = (newValue ?? `${this.#theirs}\n`).split(/\n(.*)/s)
-    if (this.#theirs !== '' && theirs === this.#theirs) this.writeMessage(newValue === null ? undefined : message)
+  /** Takes over the message of this merge that another window has written into, or removed from, the storage. */
+  hearMessage({ key, newValue: stored }: StorageEvent): void {
+    if (key !== this.#messageKey || this.#theirs === '') return
+    const message = stored === null ? undefined : this.#messageIn(stored)
+    if (stored === null || message !== undefined) this.writeMessage(message)
+  }
+
+  /** The message in a stored text; undefined where that is of the merge of another commit. */
+  #messageIn(stored: string): string | undefined {
+    const [theirs, message] = stored.split(/\n(.*)/s)
+    return theirs === this.#theirs ? message : undefined
   }
 
   /** Takes over what belongs to the merge of a branch that has been renamed. */
@@ -111,8 +117,7 @@ export class MergingState extends ServerValue<Merging | null> {
     // A message is that of one merged commit, also when the merge is made anew.
     if (merging && merging.theirsCommit !== this.#theirs) {
       this.#theirs = merging.theirsCommit
-      const [theirs, message] = keptText(this.#messageKey).split(/\n(.*)/s)
-      this.#message.value = theirs === this.#theirs ? message : undefined
+      this.#message.value = this.#messageIn(keptText(this.#messageKey))
     }
     super.take(merging)
     if (merging) return

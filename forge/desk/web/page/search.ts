@@ -29,7 +29,7 @@ const MAX_LEFT_OUT_KEPT = 1_000
 
 export class TextSearch {
   readonly words = signal('')
-  /** Of a field: see {@link wantedField}. */
+  /** Requests the focus for a field: see {@link wantedField}. */
   readonly focusWish = new FocusWish()
   readonly isRegex = signal(false)
   readonly matchCase = signal(false)

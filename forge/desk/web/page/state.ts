@@ -74,7 +74,7 @@ export class Tab {
   readonly headingWanted = signal<{ path: string; slug: string } | undefined>(undefined)
   /** The scroll position and cursor of each file in the last session, or when its tab was closed with its draft. */
   readonly positions: Map<string, Position>
-  /** Of the editor of the shown file. */
+  /** Requests the focus for the editor of the shown file. */
   readonly focusWish = new FocusWish()
   /** The commit of the branch up to which the files that were not shown yet have followed renames. */
   followedTo: string | undefined
@@ -515,7 +515,7 @@ export class Page {
   readonly menu = signal<MenuContent | undefined>(undefined)
   readonly dialog = signal<DialogContent | undefined>(undefined)
   readonly dialogTexts = new DialogTexts()
-  /** Of the content in the middle. */
+  /** Requests the focus for the content in the middle. */
   readonly focusWish = new FocusWish()
   readonly isWrapped = signal(false)
   /** Whether the previews of files that have one are shown beside their text. */

@@ -47,7 +47,7 @@ export class Tree {
   readonly chosen = signal<ReadonlySet<string>>(new Set())
   /** What the filter field contains; undefined while there is no filter. */
   readonly filter = signal<string | undefined>(undefined)
-  /** Of the filter field. */
+  /** Requests the focus for the filter field. */
   readonly filterWish = new FocusWish()
   /** The paths of the files that match the filter; undefined without a filter, or until they are known. */
   readonly matches = signal<readonly string[] | undefined>(undefined)

@@ -42,7 +42,7 @@ export class PartChoice {
     })
   }
 
-  /** Keeps what is chosen of changes that are shown anew, except for lines of files that are others now. */
+  /** Takes the changes as they are now. What is chosen stays, except for lines of files that have changed. */
   follow(changes: readonly Change[]): void {
     const before = this.#shown
     this.#shown = new Map(changes.map(change => [change.path, change]))
@@ -52,10 +52,10 @@ export class PartChoice {
       const isSame = old?.before?.oid === now?.before?.oid && old?.after?.oid === now?.after?.oid
       return now !== undefined && (choice === 'whole' || old === undefined || isSame)
     }
-    const kept = chosen.filter(isKept)
-    if (kept.length === chosen.length) return
-    this.#files.value = new Map(kept)
-    this.dropped.value = chosen.filter(it => !isKept(it)).map(([path]) => path)
+    const dropped = chosen.filter(it => !isKept(it)).map(([path]) => path)
+    if (dropped.length === 0) return
+    this.#files.value = new Map(chosen.filter(([path]) => !dropped.includes(path)))
+    this.dropped.value = dropped
   }
 
   setWhole(path: string, isChosen: boolean): void {

@@ -53,6 +53,14 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
   const log = () => page.getByRole('log', { name: 'Conversation' })
   const field = () => page.getByRole('textbox', { name: 'Message', exact: true })
   const button = (name: string) => page.getByRole('button', { name, exact: true })
+  /** Sends a message, and another one while its turn runs. */
+  const askAndQueue = async (first: string, second: string) => {
+    await ask(page, first)
+    await button('Stop').waitFor()
+    await field().fill(second)
+    await page.keyboard.press('Enter')
+    await page.getByText('Sent when this turn has ended well').waitFor()
+  }
   const asked = (kind: string) => desk.proxy.asked.filter(question => question.ask === kind)
 
   test('a message is answered as it comes, and ends with its commit, whose diff is a click away', async () => {
@@ -158,11 +166,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
       { text: 'The second is done.' },
       { text: 'Do the second' },
     ])
-    await ask(page, 'first')
-    await button('Stop').waitFor()
-    await field().fill('second')
-    await page.keyboard.press('Enter')
-    await page.getByText('Sent when this turn has ended well').waitFor()
+    await askAndQueue('first', 'second')
     await page.getByRole('tab', { name: /^worker.ts/ }).click()
     resolve()
     await until(() => asked('send').length === 2)
@@ -178,11 +182,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
       { text: 'The first is done.' },
       { text: 'Do the first' },
     ])
-    await ask(page, 'first')
-    await button('Stop').waitFor()
-    await field().fill('second')
-    await page.keyboard.press('Enter')
-    await page.getByText('Sent when this turn has ended well').waitFor()
+    await askAndQueue('first', 'second')
     await desk.commit(BRANCH, { 'src/metrics.ts': 'of a terminal\n' })
     resolve()
     await page.getByText("can't be merged with it").first().waitFor()
@@ -203,11 +203,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
       { text: 'Do the first' },
       { text: 'The second is done.' },
     ])
-    await ask(page, 'first')
-    await button('Stop').waitFor()
-    await field().fill('second')
-    await page.keyboard.press('Enter')
-    await page.getByText('Sent when this turn has ended well').waitFor()
+    await askAndQueue('first', 'second')
     await page.reload()
     await page.getByText('Sent when this turn has ended well').waitFor()
     await button('Cancel sending').waitFor()
