@@ -61,9 +61,9 @@ export function Composer({ tab, branch }: { tab: Tab; branch: string }) {
               <span class="meta nowrap" role="status">
                 {composer.isStopNear.value ? 'Esc again stops' : ''}
               </span>
-              <button type="button" class="button stop send" aria-label="Stop" onClick={() => stop(page, tab)}>
+              <button type="button" class="button stop send" onClick={() => stop(page, tab)}>
                 <Icon name="stop" size="xs" />
-                Stop <kbd>Esc</kbd>
+                Stop <kbd aria-hidden="true">Esc</kbd>
               </button>
             </>
           ) : (
