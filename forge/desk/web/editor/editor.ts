@@ -33,7 +33,7 @@ import { changeMarks } from './change-marks.ts'
 import { definitionLink } from './definition-link.ts'
 import { findPanel, openFind } from './find-panel.tsx'
 import { goToLine, keepFocus, selectLines } from './gutter-clicks.ts'
-import { commentKey, insertLineAbove } from './line-commands.ts'
+import { commentKey, insertLineAbove, moveLineDownByEnter } from './line-commands.ts'
 import { byteForm, refusedText } from './refused-text.ts'
 import { steadyInWindow } from './steady-cursor.ts'
 import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
@@ -200,6 +200,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
       { ...EXPAND_KEYS, run: ran(settings.onExpand) },
       { ...SHRINK_KEYS, run: ran(settings.onShrink) },
       { key: 'Mod-Shift-Enter', run: insertLineAbove },
+      { key: 'Enter', run: moveLineDownByEnter },
       ...closeBracketsKeymap,
       ...defaultKeymap.filter(({ run }) => run === undefined || !LEFT_OUT.includes(run)),
       { key: 'Mod-f', run: openFind, scope: 'editor search-panel' },

@@ -19,6 +19,24 @@ export const insertLineAbove: StateCommand = ({ state, dispatch }) => {
 }
 
 /**
+ * Enter in front of the first letter of a line: moves the line down as it is. CodeMirror's own Enter would indent it
+ * anew by its language, and so drop an indentation that the language does not expect.
+ */
+export const moveLineDownByEnter: StateCommand = ({ state, dispatch }) => {
+  const isInFront = state.selection.ranges.every(({ head, empty }) => {
+    const { from, text } = state.doc.lineAt(head)
+    return empty && text.trim() !== '' && text.slice(0, head - from).trim() === ''
+  })
+  if (state.readOnly || !isInFront) return false
+  const changes = state.changeByRange(({ head }) => ({
+    changes: { from: state.doc.lineAt(head).from, insert: state.lineBreak },
+    range: EditorSelection.cursor(head + 1),
+  }))
+  dispatch(state.update(changes, { scrollIntoView: true, userEvent: 'input' }))
+  return true
+}
+
+/**
  * The key that comments lines. `tokens`: the comments of the file, where its language does not name them; undefined
  * where they are not known. `onUnknown` is called if neither names them.
  */

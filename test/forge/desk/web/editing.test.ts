@@ -9,6 +9,8 @@ import { openBeside, openFile, type RealPage, visit } from './real-page.ts'
 setDefaultTimeout(120_000)
 
 const LINES = 'one\ntwo\nthree\nfour\n'
+/** Python would not indent the second line. */
+const ODD = 'a = 1\n    y\n'
 const until = (isSo: () => boolean | Promise<boolean>) => untilWithin(isSo, 15_000)
 
 describe.skipIf(!hasBrowser)('typing goes on', () => {
@@ -20,7 +22,13 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
 
   beforeAll(async () => {
     browser = await openBrowser()
-    const files = { 'a.txt': LINES, 'src/one.ts': LINES, 'src/two.ts': LINES, 'src/deep/three.ts': LINES }
+    const files = {
+      'a.txt': LINES,
+      'src/one.ts': LINES,
+      'src/two.ts': LINES,
+      'src/deep/three.ts': LINES,
+      'odd.py': ODD,
+    }
     const names = Array.from({ length: 20 }, (_, number) => `work-${number + 1}`)
     const branches = Object.fromEntries(['main', ...names].map(name => [name, files]))
     desk = await openRealDesk({ built: await builtPage(), branches })
@@ -188,6 +196,19 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     await page.getByRole('tab', { name: 'a.txt', selected: true }).waitFor()
     await page.keyboard.type('found')
     await isDraft('a.txt', LINES.replace('three', 'found'))
+  })
+
+  test('Enter in front of an indented line moves it down as it is, whatever its language expects', async () => {
+    await openFile(page, branch, 'odd.py')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Enter')
+    await isDraft('odd.py', ODD.replace('\n', '\n\n'))
+    await page.keyboard.press('End')
+    await page.keyboard.press('ArrowLeft')
+    await page.keyboard.press('Enter')
+    await isDraft('odd.py', ODD.replace('\n', '\n\n\n'))
+    await page.keyboard.type('x')
+    await isDraft('odd.py', ODD.replace('\n', '\n\n\n').replace('y', 'xy'))
   })
 
   test('in the find panel: it counts the matches, selects the nearest, and replaces the selected one or all', async () => {
