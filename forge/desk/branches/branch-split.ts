@@ -1,10 +1,12 @@
 /**
- * Moves what belongs to one branch to a new one, in one operation:
+ * Moves what belongs to one branch to another one, in one operation:
  *
- * - Commits and drafts, after a save that a checkout could not follow. The saved branch goes back to the commit whose
+ * - Commits and drafts to a new branch, after a save that a checkout could not follow. The saved branch goes back to the commit whose
  *   files the checkout has, so that a commit made there does not revert the save.
  *
- * - Drafts: the new branch begins at the branch's commit, or at that where it was before another program moved it.
+ * - Drafts to a new branch: it begins at the branch's commit, or at that where it was before another program moved it.
+ *
+ * - Drafts to an existing branch: they are merged with what that has, as a cherry-pick of them would be.
  */
 
 import { Failure } from '../../../core/failure.ts'
@@ -18,12 +20,23 @@ import { branchNames, type How, orInWords, verifyNotCheckedOut } from './branch-
 import { type BranchWork, becomeTogether, type Deed, type HeldBranch, type Next } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { mergeDrafts } from './draft-merges.ts'
-import { type Drafts, draftFileOf, isEmpty, makeDrafts, missingIn, noDrafts } from './drafts.ts'
+import {
+  type Drafts,
+  draftFileOf,
+  isEmpty,
+  makeDrafts,
+  missingIn,
+  noDrafts,
+  verifyNoClash,
+  withSettled,
+} from './drafts.ts'
 import { lockedAll, type OpenBranches } from './open-branches.ts'
 
 /** The kinds of the operations that move commits, and drafts, to a new branch. */
 export const SAVE_ELSEWHERE = 'save elsewhere'
 export const DRAFTS_ELSEWHERE = 'drafts elsewhere'
+/** The kind of operation that moves drafts to a branch that exists. */
+export const DRAFTS_ONTO = 'drafts onto'
 
 /** A branch, the new one that gets its commits, and the range of these: `base` is undefined before the first commit. */
 type Split = { name: string; to: string; tip: Oid; base: Oid | undefined }
@@ -168,6 +181,40 @@ async function moveDrafts(branches: OpenBranches, { name, to, from }: DraftsMove
   await branches.refresh(to)
   branches.room.say({ say: 'branch', branch: to })
   return gone
+}
+
+/**
+ * Moves the drafts of a branch to another one that exists. A file that git can't merge there is a conflict of the
+ * draft. Returns the files that the first branch does not have any more. Throws a {@link Failure} where there are no
+ * drafts, where some are in conflict, or where a merge or an AI's turn is in the way in either branch.
+ */
+export async function draftsOnto(branches: OpenBranches, name: string, to: string): Promise<Gone> {
+  if (name === to) throw new Failure(`The drafts are in ${visiblePath(to)} already: choose another branch.`)
+  const [work, other] = await Promise.all([branches.work(name), branches.work(to)])
+  const { objects } = branches.room
+  return await lockedAll([work, other], async all => {
+    const [one, two] = [all.get(work), all.get(other)]
+    if (!one || !two) throw new Error('Two branches were locked')
+    for (const held of [one, two]) {
+      held.work.verifyFree()
+      held.work.verifyNotMerging()
+      await held.collect()
+      await held.lookAgain()
+      await held.writeDrafts()
+    }
+    if (other.isGone) throw new Failure(`The branch ${visiblePath(to)} was deleted: restore it first.`)
+    verifyNoClash(work.drafts, work.drafts.clashes.keys())
+    const drafts = await withSettled(objects, work.drafts)
+    if (isEmpty(drafts)) throw new Failure(`There are no drafts in ${visiblePath(name)} any more.`)
+    const joined = await mergeDrafts(objects, noDrafts(work.tip), drafts, other.drafts)
+    const next: [HeldBranch, Next][] = [
+      [one, { drafts: noDrafts(work.tip) }],
+      [two, { drafts: joined }],
+    ]
+    const words = `move what was typed in ${visiblePath(name)} to ${visiblePath(to)}`
+    const operation = await orInWords(becomeTogether(branches.room, next, { kind: DRAFTS_ONTO, words }))
+    return { gone: await missingIn(objects, work.drafts, [...drafts.files.keys()]), ...(operation && { operation }) }
+  })
 }
 
 async function bringDraftsBack(

@@ -5,7 +5,7 @@ import type { At } from '../contract/values.ts'
 import type { Window } from '../server/window.ts'
 import { discard, messageForSave, save } from './branch-commits.ts'
 import { countOwnCommits, deleteBranch, newBranch } from './branch-operations.ts'
-import { draftsElsewhere, saveElsewhere } from './branch-split.ts'
+import { draftsElsewhere, draftsOnto, saveElsewhere } from './branch-split.ts'
 import { copyFiles } from './copies.ts'
 import { deletedFile, restoreFile } from './deleted-files.ts'
 import { addFiles, addOrReplaceFiles, deleteFiles, move } from './file-operations.ts'
@@ -66,6 +66,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     'follow again': ({ branch }) => branches.room.checkouts.followAgain(branch),
     'save elsewhere': async ({ branch, to }) => ({ commit: await saveElsewhere(branches, branch, to) }),
     'drafts elsewhere': async ({ branch, from, to }) => await draftsElsewhere(branches, branch, from, to),
+    'drafts onto': async ({ branch, to }) => await draftsOnto(branches, branch, to),
     discard: async ({ branch, paths }) => await discard(await work(branch), paths),
     'replace in files': async ({ branch, ...wanted }) => await replaceInFiles(await work(branch), wanted),
     'change line ends': async ({ branch, path, lineEnd }) => ({

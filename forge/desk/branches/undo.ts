@@ -9,7 +9,13 @@ import type { Recorded } from '../../operations.ts'
 import type { Operation, Reversed } from '../contract/branches.ts'
 import { DRAFTS, draftsRef, MERGING, mergingRef, turnRef } from '../refs.ts'
 import { type How, moveBranch, verifyNotCheckedOut } from './branch-operations.ts'
-import { DRAFTS_ELSEWHERE, reverseDraftsElsewhere, reverseSaveElsewhere, SAVE_ELSEWHERE } from './branch-split.ts'
+import {
+  DRAFTS_ELSEWHERE,
+  DRAFTS_ONTO,
+  reverseDraftsElsewhere,
+  reverseSaveElsewhere,
+  SAVE_ELSEWHERE,
+} from './branch-split.ts'
 import { prepare } from './branch-undo.ts'
 import { becomeTogether, type HeldBranch, type Next } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef } from './branches.ts'
@@ -159,10 +165,10 @@ export const AMEND = 'amend'
 /** The kind of operation that takes back parts of a commit, as drafts. */
 export const TAKE_BACK = 'take back'
 
-/** The kinds of operations that discard drafts, or restore or add some. */
+/** The kinds of operations that discard or move drafts, or restore or add some. */
 const ABOUT_DRAFTS = [
   ...['discard', 'replace', 'delete branch', 'keep turn'],
-  ...[TAKE_BACK, SETTLE, DELETE, RESTORE, NEW_FILE, COPY, LINE_ENDS, MODE],
+  ...[TAKE_BACK, SETTLE, DRAFTS_ONTO, DELETE, RESTORE, NEW_FILE, COPY, LINE_ENDS, MODE],
 ]
 
 /** Moves all refs of an operation back, with the drafts of their branches. Returns the error if one has moved. */

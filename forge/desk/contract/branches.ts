@@ -185,18 +185,20 @@ export const branchQuestions = {
   ),
   /** Commits drafts. No commit if nothing has changed. */
   save: question({ branch: Branch, paths: Paths, message: v.optional(v.string()) }, SaveResult),
+  /** Updates the checkouts that stayed behind the branch; news say whether they follow now. */
+  'follow again': question({ branch: Branch }, Nothing),
   /**
    * After a checkout could not follow a save: the new branch `to` gets the saved commits and the drafts, and the branch
    * goes back to the checkout's commit.
    */
-  /** Updates the checkouts that stayed behind the branch; news say whether they follow now. */
-  'follow again': question({ branch: Branch }, Nothing),
   'save elsewhere': question({ branch: Branch, to: Branch }, Commit),
   /**
    * Moves the drafts to the new branch `to` at commit `from`: the branch's own, or that where it was before it was
    * moved.
    */
   'drafts elsewhere': question({ branch: Branch, from: Oid, to: Branch }, Gone),
+  /** Moves the drafts to the branch `to`, which exists, and merges them with what that has. */
+  'drafts onto': question({ branch: Branch, to: Branch }, Gone),
   /** Commits some of the drafts' changes; what is left out stays a draft. */
   'save parts': question({ branch: Branch, parts: Parts, message: v.optional(v.string()) }, Commit),
   /** Takes some of a commit's changes back, as drafts of a branch; the operation can be undone. */

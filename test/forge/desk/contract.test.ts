@@ -186,6 +186,8 @@ describe('a name that looks like an option, another ref or another file is only 
     { ask: 'drafts elsewhere', branch: word, from: tip, to: 'other' },
     { ask: 'drafts elsewhere', branch: 'main', from: tip, to: word },
     { ask: 'drafts elsewhere', branch: 'main', from: word, to: 'other' },
+    { ask: 'drafts onto', branch: word, to: 'other' },
+    { ask: 'drafts onto', branch: 'main', to: word },
   ]
 
   test.each(HOSTILE)('%j', async word => {

@@ -385,6 +385,38 @@ test('the drafts of a branch that moved are moved to a new one at the old commit
   )
 })
 
+test('drafts are moved onto another branch with its own ones, in conflict where both have typed, and back by undo', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': LINES, 'b.ts': LINES, 'c.ts': LINES }, bare: true })
+  await commit(desk.path, 'other', { 'a.ts': LINES.replace('five', 'FIVE'), 'b.ts': LINES, 'c.ts': LINES })
+  await desk.work.look()
+  const typed = async (branch: string, path: string, text: string) =>
+    await (await edit(desk.work, branch, path)).type(text, LINES.indexOf('two'), 3)
+  await typed('main', 'a.ts', 'MINE')
+  await typed('main', 'b.ts', 'MINE')
+  await typed('other', 'b.ts', 'THERE')
+  await typed('other', 'c.ts', 'THERE')
+  const onto = (branch: string, to: string) => ask(desk.work, 'drafts onto', { branch, to })
+  expect(await refusedBy(onto('main', 'main'))).toThrow('are in main already')
+  expect(await onto('main', 'other')).toMatchObject({ gone: [] })
+  expect((await desk.work.describeBranches()).map(({ drafts }) => drafts)).toEqual([[], ['a.ts', 'b.ts', 'c.ts']])
+  expect(await textOf(desk.work, 'other', 'a.ts')).toBe(LINES.replace('two', 'MINE').replace('five', 'FIVE'))
+  expect(await textOf(desk.work, 'other', 'c.ts')).toBe(LINES.replace('two', 'THERE'))
+  expect(await conflictsIn(desk.work, 'other')).toMatchObject([
+    { path: 'b.ts', draft: LINES.replace('two', 'MINE'), tip: LINES.replace('two', 'THERE') },
+  ])
+  expect(await refusedBy(onto('main', 'other'))).toThrow('There are no drafts in main any more.')
+  expect(await refusedBy(onto('other', 'main'))).toThrow('b.ts has conflicts')
+  const work = await desk.restart()
+  await work.undo()
+  expect((await work.describeBranches()).map(({ drafts }) => drafts)).toEqual([
+    ['a.ts', 'b.ts'],
+    ['b.ts', 'c.ts'],
+  ])
+  expect(await conflictsIn(work, 'other')).toEqual([])
+  expect(await textOf(work, 'main', 'b.ts')).toBe(LINES.replace('two', 'MINE'))
+  expect(await textOf(work, 'other', 'b.ts')).toBe(LINES.replace('two', 'THERE'))
+})
+
 test('thousands of branch folders are checked about as fast as the system reads their time stamps', async () => {
   await using desk = await makeDesk({ files: { 'a.ts': 'a\n' }, bare: true })
   const tip = await desk.git('rev-parse', 'main')

@@ -11,6 +11,7 @@ import type { Page, Pane, Tab } from '../page/state.ts'
 import { type InTab, paneActions, tabActions } from '../page/tab-actions.ts'
 import { amendLast } from '../review/history-actions.ts'
 import { saveSome } from '../review/parts-actions.ts'
+import { draftsOnto } from '../steps/draft-moves.ts'
 import { revertIn } from '../steps/source-steps.ts'
 import { type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
@@ -23,6 +24,12 @@ export interface OnBranch extends InTab {
 }
 
 const isThere = ({ page, tab }: OnBranch): boolean => !page.isGone(tab.at)
+
+/** Whether a branch has drafts that can go to another branch: those on a waiting merge belong to it. */
+function canMoveDrafts({ page, branch }: OnBranch): boolean {
+  const info = page.branch(branch)
+  return info !== undefined && info.merging === undefined && draftsOf(page, branch).length > 0
+}
 
 export const branchTabActions = {
   restore: {
@@ -88,11 +95,15 @@ export const branchTabActions = {
     inPalette: ({ branch }) => `Move the drafts of ${named(branch)} to a new branch…`,
     keys: 'Ctrl+Alt+Shift+B',
     icon: 'branch',
-    isPossible: about => {
-      const info = about.page.branch(about.branch)
-      return info !== undefined && info.merging === undefined && draftsOf(about.page, about.branch).length > 0
-    },
+    isPossible: canMoveDrafts,
     run: ({ page, branch }) => draftsElsewhere(page, branch),
+  },
+  moveDraftsOnto: {
+    label: 'Move drafts to another branch…',
+    inPalette: ({ branch }) => `Move the drafts of ${named(branch)} to another branch…`,
+    icon: 'branch',
+    isPossible: canMoveDrafts,
+    run: ({ page, branch }) => draftsOnto(page, branch),
   },
   discardAll: {
     label: 'Discard all changes',
@@ -134,8 +145,14 @@ export function tabMenu(page: Page, tab: Tab): Offer {
   if (page.isGone(at)) return { title, groups: [itemsWith(about, [copyName]), closing] }
   const branch = { page, branch: at.branch }
   const { rename, delete: remove } = branchActions
-  const { amend, moveDrafts, saveSome: saveParts, saveWithMessage } = branchTabActions
-  const committing = itemsWith({ ...about, branch: at.branch }, [saveWithMessage, saveParts, amend, moveDrafts])
+  const { amend, moveDrafts, moveDraftsOnto, saveSome: saveParts, saveWithMessage } = branchTabActions
+  const committing = itemsWith({ ...about, branch: at.branch }, [
+    saveWithMessage,
+    saveParts,
+    amend,
+    moveDrafts,
+    moveDraftsOnto,
+  ])
   const changing = [...committing, ...itemsWith(about, [branchFromHere]), ...itemsWith(branch, [rename, remove])]
   const groups = [itemsWith(branch, REMOTE), itemsWith(branch, STEPS), changing]
   return { title, groups: [...groups, itemsWith(about, [review, compareWith, history, copyName]), closing] }

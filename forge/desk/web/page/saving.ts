@@ -1,4 +1,5 @@
-/** Saves drafts as commits, and moves drafts to a new branch where they can not stay in their own. */
+/** Saves drafts as commits, and moves drafts to another branch. */
+import type { Gone } from '../../contract/branches.ts'
 import type { LeftBehind } from '../../contract/desk.ts'
 import type { At } from '../../contract/values.ts'
 import { baseName, branchWhileTyping, folderOf, named, readable, shortId, typedName } from '../ui/names.ts'
@@ -177,20 +178,25 @@ export function draftsElsewhere(page: Page, branch: string): void {
     warn: words => branchWarning(page, typedName(words, folderOf(branch), baseName(branch))),
     run: async words => {
       const to = typedName(words, folderOf(branch), baseName(branch))
-      await settle(page, branch, 'all')
-      const lasts = untilMore(page)
-      const at: At = { kind: 'branch', branch }
-      const path = page.tabs.peek().find(tab => tab.at.kind === 'branch' && tab.at.branch === branch)?.path
-      const isDraft = path !== undefined && draftsOf(page, branch).includes(path)
-      // The file in the new branch may lack what another program has changed in it.
-      const left = path === undefined ? undefined : page.files.find(at, path)?.leftPosition
-      page.closeFiles(branch, await page.connection.ask('drafts elsewhere', { branch, from, to }))
-      const tab = page.open({ kind: 'branch', branch: to })
-      if (isDraft) {
-        page.files.open(tab.at, path, left)
-        tab.edit(path)
-      }
-      page.tell({ title: `Moved the drafts of ${named(branch)} to ${named(to)}`, lasts, actions: [undoButton(page)] })
+      await moveDrafts(page, branch, to, () => page.connection.ask('drafts elsewhere', { branch, from, to }))
     },
   }
+}
+
+/** Moves the drafts of a branch by `move`, and shows the branch `to`, which has them now, with the same file and cursor. */
+export async function moveDrafts(page: Page, branch: string, to: string, move: () => Promise<Gone>): Promise<void> {
+  await settle(page, branch, 'all')
+  const lasts = untilMore(page)
+  const at: At = { kind: 'branch', branch }
+  const path = page.tabs.peek().find(tab => tab.at.kind === 'branch' && tab.at.branch === branch)?.path
+  const isDraft = path !== undefined && draftsOf(page, branch).includes(path)
+  // The file in the other branch may lack what another program has changed in it.
+  const left = path === undefined ? undefined : page.files.find(at, path)?.leftPosition
+  page.closeFiles(branch, await move())
+  const tab = page.open({ kind: 'branch', branch: to })
+  if (isDraft) {
+    page.files.open(tab.at, path, left)
+    tab.edit(path)
+  }
+  page.tell({ title: `Moved the drafts of ${named(branch)} to ${named(to)}`, lasts, actions: [undoButton(page)] })
 }

@@ -94,6 +94,14 @@ const CASES: Case[] = [
     },
     act: ({ work, ours }) => ask(work, 'drafts elsewhere', { branch: 'main', from: ours, to: 'elsewhere' }),
   },
+  {
+    does: 'drafts that went to a branch that exists',
+    first: async desk => {
+      await type(desk, 'a.txt', 'typed\n')
+      await desk.work.flush()
+    },
+    act: ({ work }) => ask(work, 'drafts onto', { branch: 'main', to: 'topic' }),
+  },
   { does: 'a merge', act: desk => desk.work.steps.do(merge(desk)) },
   { does: 'a landing', act: ({ work, source }) => work.steps.do({ step: 'land', source, onto: 'main' }) },
   {

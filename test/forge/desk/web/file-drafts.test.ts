@@ -284,6 +284,32 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await until(async () => (await shown()) === 'AI chat,README.md, draft,new.md, draft')
   })
 
+  test('drafts that were begun on the wrong branch go to the branch that they belong to, with the file that is shown', async () => {
+    await desk.git('branch', 'right', 'main')
+    await row('README.md').dblclick()
+    await editor().click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.type('Typed ')
+    await row('README.md , draft').waitFor()
+    await page.getByRole('tab', { name: /^main/, selected: true }).click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Move drafts to another branch…' }).click()
+    const dialog = page.getByRole('dialog', { name: 'Move the drafts of main to…' })
+    await dialog.getByRole('option', { name: /^right/ }).waitFor()
+    await page.keyboard.type('right')
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: /^right/, selected: true }).waitFor()
+    await files().getByRole('tab', { name: 'README.md , draft', selected: true }).waitFor()
+    await page.locator('.cm-content:focus').waitFor()
+    await page.keyboard.type('on ')
+    await desk.isText('right', 'README.md', text => text.startsWith('Typed on '))
+    expect(await desk.textOf('main', 'README.md')).not.toContain('Typed')
+    await page.locator('.toast').getByText('Moved the drafts of main to right').waitFor()
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await desk.isText('main', 'README.md', text => text.startsWith('Typed '))
+    await page.getByRole('tab', { name: /^main/ }).click()
+    await row('README.md , draft').waitFor()
+  })
+
   test('the folder that was typed for a refused move is there when the dialog is opened again', async () => {
     const openDialog = async (name: string) => {
       await row(name).click({ button: 'right' })
