@@ -10,8 +10,10 @@ import { draftsRef, turnRef } from '../refs.ts'
 import { movesOfTurn, movesOfWork, renameTransition } from './branch-renames.ts'
 import { type BranchWork, carryOutTransitions, type HeldBranch } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef, verifyBranchName } from './branches.ts'
+import { mergeDrafts } from './draft-merges.ts'
+import { noDrafts } from './drafts.ts'
 import { putAside } from './moving-refs.ts'
-import { nameOfRef, type OpenBranches, type Renaming } from './open-branches.ts'
+import { heldIn, lockedAll, nameOfRef, type OpenBranches, type Renaming } from './open-branches.ts'
 
 /** Creates a branch at a commit; without one, at the checked out commit. `tracks`: the ref of its upstream. */
 export async function newBranch(
@@ -150,6 +152,7 @@ export async function renameBranch(branches: OpenBranches, name: string, to: str
 /** Renames a branch with its drafts and its waiting merge, as an operation. Throws if one of its refs has moved. */
 export async function moveBranch(branches: OpenBranches, name: string, to: string, operation: How): Promise<void> {
   const work = await branches.work(name)
+  await verifyNoDrafts(branches, to)
   await work.write()
   // Checkouts are waited for before the branch is locked: this may take long, and edits should be written meanwhile.
   await branches.room.checkouts.settled()
@@ -186,10 +189,13 @@ export async function followRename(
   ]
   if (branches.has(from) || (await movesOfWork(branches.room, { from, to })).length > 0) {
     const work = await branches.work(from)
-    await work.locked(async held => {
+    const early = (await hasWork(branches, to)) ? [await branches.work(to)] : []
+    await lockedAll([work, ...early], async all => {
+      const held = heldIn(all, work)
       if (!hasWaitingTurn) await verifyNoTurn(work)
       await held.collect()
       await held.writeDrafts()
+      for (const other of early) await takeDrafts(held, heldIn(all, other))
       const recorded = await movesOfWork(branches.room, { from, to })
       // The turn is not recorded: an undo would be refused as soon as the turn has ended.
       const moves = [...recorded, ...(await movesOfTurn(branches.room, { from, to }))]
@@ -203,6 +209,31 @@ export async function followRename(
   }
   await checkouts.renamed(from, to)
   for (const branch of [from, to]) say({ say: 'branch', branch })
+}
+
+/** Whether a branch is open, or has drafts. */
+async function hasWork(branches: OpenBranches, name: string): Promise<boolean> {
+  return branches.has(name) || (await branches.room.objects.info(draftsRef(name))) !== undefined
+}
+
+/**
+ * Takes the drafts of a branch's new name, typed before its rename was noticed, into the work that gets this name. They
+ * are in both before they are in one, so that an interruption loses none.
+ */
+async function takeDrafts(held: HeldBranch, other: HeldBranch): Promise<void> {
+  const { tip } = other.work
+  await other.collect()
+  const { objects } = held.work.room
+  await held.becomeSoon(await mergeDrafts(objects, noDrafts(tip), other.work.drafts, held.work.drafts))
+  await held.writeDrafts()
+  await other.becomeSoon(noDrafts(tip))
+  await other.writeDrafts()
+}
+
+/** Throws a {@link Failure} if a deleted branch of this name still has drafts. */
+export async function verifyNoDrafts(branches: OpenBranches, name: string): Promise<void> {
+  if (!(await hasWork(branches, name)) || (await branches.work(name)).draftPaths.length === 0) return
+  throw new Failure(`There are drafts of a branch ${visiblePath(name)} that is gone: choose another name.`)
 }
 
 /** Whether a branch has its name by `git branch -m` from another one, which git writes into its reflog. */

@@ -16,7 +16,7 @@ import { visible, visiblePath } from '../../../core/text.ts'
 import type { Recorded } from '../../operations.ts'
 import type { Gone } from '../contract/branches.ts'
 import { branchOfDrafts, DRAFTS, draftsRef } from '../refs.ts'
-import { branchNames, type How, orInWords, verifyNotCheckedOut } from './branch-operations.ts'
+import { branchNames, type How, orInWords, verifyNoDrafts, verifyNotCheckedOut } from './branch-operations.ts'
 import { type BranchWork, becomeTogether, type Deed, type HeldBranch, type Next } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { mergeDrafts } from './draft-merges.ts'
@@ -30,7 +30,7 @@ import {
   verifyNoClash,
   withSettled,
 } from './drafts.ts'
-import { lockedAll, type OpenBranches } from './open-branches.ts'
+import { heldIn, lockedAll, type OpenBranches } from './open-branches.ts'
 
 /** The kinds of the operations that move commits, and drafts, to a new branch. */
 export const SAVE_ELSEWHERE = 'save elsewhere'
@@ -81,8 +81,7 @@ export async function reverseSaveElsewhere(branches: OpenBranches, { refs, kind 
 /** Throws a {@link Failure} if the branch exists, or if drafts of a deleted one do. */
 async function verifyNew(branches: OpenBranches, name: string): Promise<void> {
   verifyBranchName(name, await branchNames(branches))
-  if (await branches.room.objects.info(draftsRef(name)))
-    throw new Failure(`There are drafts of a branch ${visiblePath(name)} that is gone: choose another name.`)
+  await verifyNoDrafts(branches, name)
 }
 
 async function split(branches: OpenBranches, { name, to, tip, base }: Split, how: How): Promise<void> {
@@ -193,8 +192,7 @@ export async function draftsOnto(branches: OpenBranches, name: string, to: strin
   const [work, other] = await Promise.all([branches.work(name), branches.work(to)])
   const { objects } = branches.room
   return await lockedAll([work, other], async all => {
-    const [one, two] = [all.get(work), all.get(other)]
-    if (!one || !two) throw new Error('Two branches were locked')
+    const [one, two] = [heldIn(all, work), heldIn(all, other)]
     for (const held of [one, two]) {
       held.work.verifyFree()
       held.work.verifyNotMerging()
@@ -244,8 +242,7 @@ async function together(
       await held.lookAgain()
       await held.writeDrafts()
     }
-    const [one, gone] = [work, other].map(it => all.get(it))
-    if (!one || !gone) throw new Error('Two branches were locked')
+    const [one, gone] = [heldIn(all, work), heldIn(all, other)]
     const become = async () =>
       await becomeTogether(
         branches.room,

@@ -219,3 +219,10 @@ export async function lockedAll<Result>(
   }
   return await inside(0)
 }
+
+/** The locked branch of a work among those that {@link lockedAll} has locked. */
+export function heldIn(all: ReadonlyMap<BranchWork, HeldBranch>, work: BranchWork): HeldBranch {
+  const held = all.get(work)
+  if (!held) throw new Error(`${work.name} is not locked`)
+  return held
+}

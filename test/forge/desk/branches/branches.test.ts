@@ -102,6 +102,46 @@ test('a renamed branch keeps drafts, upstream and checkout, also when the rename
   )
 })
 
+test.each([
+  ['not written yet', false],
+  ['written', true],
+])(
+  'what is typed under the new name before a rename by git is followed stays, with drafts %s',
+  async (_, isWritten) => {
+    await using desk = await makeDesk({ files: { 'a.txt': 'a\n', 'b.txt': 'b\n', 'c.txt': 'c\n' } })
+    await (await edit(desk.work, 'main', 'a.txt')).type('old name\n')
+    await (await edit(desk.work, 'main', 'b.txt')).type('old name\n')
+    await desk.work.flush()
+    await desk.git('branch', '-m', 'main', 'trunk')
+    await (await edit(desk.work, 'trunk', 'b.txt')).type('new name\n', 0)
+    await (await edit(desk.work, 'trunk', 'c.txt')).type('new name\n')
+    if (isWritten) await desk.work.flush()
+    await desk.work.look()
+    const texts = ['a.txt', 'b.txt', 'c.txt'].map(path => textOf(desk.work, 'trunk', path))
+    expect(await Promise.all(texts)).toEqual(['a\nold name\n', 'new name\nb\nold name\n', 'c\nnew name\n'])
+    await desk.restart()
+    expect(await textOf(desk.work, 'trunk', 'c.txt')).toBe('c\nnew name\n')
+  },
+)
+
+test.each([
+  ['not written yet', false],
+  ['written', true],
+])('a branch is not renamed to a deleted one with drafts, %s', async (_, isWritten) => {
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' } })
+  await desk.git('branch', 'topic')
+  await desk.git('branch', 'other')
+  const editor = await edit(desk.work, 'topic', 'a.txt')
+  await desk.git('branch', '-D', 'topic')
+  await desk.work.look()
+  await editor.type('typed\n')
+  if (isWritten) await desk.work.flush()
+  expect(await refusedBy(ask(desk.work, 'rename branch', { branch: 'other', to: 'topic' }))).toThrow(
+    'There are drafts of a branch topic that is gone: choose another name.',
+  )
+  expect(await textOf(desk.work, 'topic', 'a.txt')).toBe('a\ntyped\n')
+})
+
 test('a branch that git branch -m has renamed keeps its drafts and what is typed, and undo renames it back', async () => {
   await using desk = await makeDesk({ files: FILES })
   const editor = await edit(desk.work, 'main', 'a.txt')
