@@ -164,7 +164,7 @@ export async function moveBranch(branches: OpenBranches, name: string, to: strin
     const renaming = await renameTransition(branches.room, { from: name, to }, operation.words, () =>
       branches.rename(held, to),
     )
-    await carryOutTransitions(branches.room, [renaming], operation)
+    await orInWords(carryOutTransitions(branches.room, [renaming], operation))
   })
   await branches.refresh(to)
   for (const branch of [name, to]) branches.room.say({ say: 'branch', branch })

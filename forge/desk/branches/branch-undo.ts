@@ -49,9 +49,8 @@ export async function prepare(held: HeldBranch, target: UndoTarget): Promise<Nex
   await held.collect()
   // Another desk may have moved the branch or written drafts since its refs were read.
   await held.lookAgain()
-  // The undo of an added file removes it with the edits typed in it: these are written first, so that a redo can
-  // restore them.
-  if (target.isAdded) await held.writeDrafts()
+  // A redo goes back to the drafts that are in the repository now: the newest edits have to be in them.
+  if (target.drafts) await held.writeDrafts()
   const { head, merging, renamed } = target
   const there = work.isGone ? undefined : work.head
   if (head && there !== head.after) throw new RefMoved(headRef(work.name), head.after, there)

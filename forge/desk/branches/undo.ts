@@ -22,7 +22,7 @@ import { branchOfRef, HEADS, headRef } from './branches.ts'
 import { COPY, DELETE, NEW_FILE, RESTORE } from './file-operations.ts'
 import { LINE_ENDS } from './line-ends.ts'
 import { MODE } from './modes.ts'
-import { branchNameOf, lockedAll, nameOfRef, type OpenBranches } from './open-branches.ts'
+import { branchNameOf, heldIn, lockedAll, nameOfRef, type OpenBranches } from './open-branches.ts'
 
 /** Whether an undo is refused if the ref has moved since. Drafts and waiting merges may have changed. */
 const isHeld = ({ ref }: { ref: RefName }): boolean => !ref.startsWith(DRAFTS) && !ref.startsWith(MERGING)
@@ -139,10 +139,12 @@ async function moveBack(branches: OpenBranches, operation: Recorded, original: O
   const names = [...new Set(refs.map(({ ref }) => branchNameOf(ref)).filter(name => name !== undefined))].sort()
   for (const { ref, before } of refs)
     if (ref.startsWith(HEADS) && !before && !isFirst(original)) await verifyNotCheckedOut(branches, branchOfRef(ref))
-  const works = await Promise.all(names.map(name => branches.work(name)))
-  await lockedAll(works, async all => {
+  // A branch that was renamed since is found by its old name, which the refs of the operation have.
+  const works = new Map(await Promise.all(names.map(async name => [await branches.work(name), name] as const)))
+  await lockedAll([...works.keys()], async all => {
+    const held = [...works].map(([work, name]) => ({ held: heldIn(all, work), name }))
     for (let tries = 1; ; tries++) {
-      const error = await tryToMoveBack(branches, [...all.values()], operation, original, how)
+      const error = await tryToMoveBack(branches, held, operation, original, how)
       if (!error) return
       // Throws if a branch has moved. Otherwise another desk wrote drafts, and the next try merges these.
       await verifyUnmoved(branches, refs)
@@ -171,10 +173,13 @@ const ABOUT_DRAFTS = [
   ...[TAKE_BACK, SETTLE, DRAFTS_ONTO, DELETE, RESTORE, NEW_FILE, COPY, LINE_ENDS, MODE],
 ]
 
-/** Moves all refs of an operation back, with the drafts of their branches. Returns the error if one has moved. */
+/**
+ * Moves all refs of an operation back, with the drafts of their branches. Returns the error if one has moved. `all`:
+ * the branches with their names in the operation.
+ */
 async function tryToMoveBack(
   branches: OpenBranches,
-  all: readonly HeldBranch[],
+  all: readonly { held: HeldBranch; name: string }[],
   { refs, renamed }: Recorded,
   original: Operation,
   how: How,
@@ -182,8 +187,7 @@ async function tryToMoveBack(
   const back = renamed.map(({ from, to }) => ({ from: to, to: from })).reverse()
   const prepared: [HeldBranch, Next][] = []
   try {
-    for (const held of all) {
-      const { name } = held.work
+    for (const { held, name } of all) {
       const moved = refs.find(({ ref }) => ref === headRef(name))
       // If the undo deletes the branch, its drafts stay on the commit that they are on.
       const head = moved && !moved.before && !isFirst(original) ? undefined : moved

@@ -194,6 +194,30 @@ test('discarded drafts are restored by undo', async () => {
   expect(await textOf(desk.work, 'main', 'b.txt')).toBe('b\nkept\n')
 })
 
+test('what is typed just before discarded drafts are restored stays when they are discarded again', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await (await edit(desk.work, 'main', 'a.txt')).type('discarded\n')
+  await ask(desk.work, 'discard', { branch: 'main', paths: ['a.txt'] })
+  await (await edit(desk.work, 'main', 'b.txt')).type('typed\n')
+  await desk.work.undo()
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\ndiscarded\n')
+  await desk.work.redo()
+  expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\n')
+  expect(await textOf(desk.work, 'main', 'b.txt')).toBe('b\ntyped\n')
+})
+
+test('discarded drafts of a branch that was renamed since are restored under its new name', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await (await edit(desk.work, 'main', 'a.txt')).type('discarded\n')
+  await ask(desk.work, 'discard', { branch: 'main', paths: ['a.txt'] })
+  const [discard] = await ask(desk.work, 'operations', { from: 0, count: 1 })
+  await ask(desk.work, 'rename branch', { branch: 'main', to: 'trunk' })
+  await desk.work.undo(discard?.id)
+  expect(await textOf(desk.work, 'trunk', 'a.txt')).toBe('a\ndiscarded\n')
+  await desk.work.flush()
+  expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/drafts')).toBe('refs/forge/drafts/trunk')
+})
+
 test('a draft follows a rename, and is restored with a deleted file', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   const editor = await edit(desk.work, 'main', 'folder/c.txt')
