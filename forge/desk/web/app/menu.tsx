@@ -5,8 +5,8 @@
 import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
-import { shownKeys } from '../ui/keys.ts'
 import type { MenuContent, MenuItem } from '../ui/menu-content.ts'
+import { SilentKeys } from '../ui/words.tsx'
 
 /** The smallest distance of a menu from the edges of the window, in pixels. */
 const MARGIN = 4
@@ -87,7 +87,7 @@ function OpenMenu({ content }: { content: MenuContent }) {
             >
               {item.isChecked === false ? <span class="unchecked" /> : <Icon name={item.icon} />}
               <span class="grow">{item.words}</span>
-              {item.keys ? <ItemKeys keys={item.keys} /> : null}
+              {item.keys ? <SilentKeys of={item.keys} /> : null}
             </button>
           ))}
         </div>
@@ -99,12 +99,6 @@ function OpenMenu({ content }: { content: MenuContent }) {
 function roleOf({ isChecked }: MenuItem) {
   if (isChecked === undefined) return { role: 'menuitem' } as const
   return { role: 'menuitemradio', 'aria-checked': isChecked } as const
-}
-
-/** Shows the keys of an item, hidden from assistive technology: the accessible name of an item is its words alone. */
-function ItemKeys({ keys }: { keys: string }) {
-  // biome-ignore lint/a11y/noAriaHiddenOnFocusable: it can not have the focus
-  return <kbd aria-hidden="true">{shownKeys(keys)}</kbd>
 }
 
 /** Moves the menu to its position, kept inside the window. */

@@ -8,7 +8,7 @@ import { Icon } from '../ui/icons.tsx'
 import { modelName, readable, withoutTricks } from '../ui/names.ts'
 import { useClock } from '../ui/use-clock.ts'
 import { useShown } from '../ui/use-shown.ts'
-import { Button } from '../ui/words.tsx'
+import { Button, SilentKeys } from '../ui/words.tsx'
 import { chooseModel, offReason, send, stop } from './chat-actions.ts'
 
 const TALLEST = 220
@@ -63,7 +63,7 @@ export function Composer({ tab, branch }: { tab: Tab; branch: string }) {
               </span>
               <button type="button" class="button stop send" onClick={() => stop(page, tab)}>
                 <Icon name="stop" size="xs" />
-                Stop <kbd aria-hidden="true">Esc</kbd>
+                Stop <SilentKeys of="Esc" />
               </button>
             </>
           ) : (
