@@ -2,10 +2,11 @@
 
 import { Failure } from '../../../core/failure.ts'
 import { listRefs, type Move, RefMoved, type RefName, readHead } from '../../../core/git/refs.ts'
-import { asText, isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
+import { asText, isOid, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
-import { visible, visiblePath } from '../../../core/text.ts'
+import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { NewOperation } from '../../operations.ts'
+import type { Answer } from '../contract/contract.ts'
 import { draftsRef, turnRef } from '../refs.ts'
 import { movesOfTurn, movesOfWork, renameTransition } from './branch-renames.ts'
 import { type BranchWork, carryOutTransitions, type HeldBranch } from './branch-work.ts'
@@ -80,23 +81,28 @@ async function verifyNoTurn(work: BranchWork): Promise<void> {
 }
 
 /**
- * The number of commits that only this branch has: no other one, no remote branch and no tag. `tip`: the branch's last
- * commit, for which they were counted.
+ * What the deletion of a branch would take: the number of commits that no other branch, remote branch or tag has, and
+ * all drafts, also those that another desk wrote. `tip`: the branch's last commit, for which these were found.
  */
-export async function countOwnCommits({ room }: OpenBranches, name: string): Promise<{ count: number; tip?: Oid }> {
-  const { repository } = room.objects
-  const tip = (await room.objects.info(headRef(name)))?.oid
-  if (tip === undefined) return { count: 0 }
+export async function deletionOf(branches: OpenBranches, name: string): Promise<Answer<'branch deletion'>> {
+  const { objects } = branches.room
+  const tip = (await objects.info(headRef(name)))?.oid
+  if (tip === undefined) return { commits: 0, drafts: [] }
+  const work = await branches.work(name)
+  await work.refresh()
   const others = [`--exclude=${asText(name)}`, '--branches', '--remotes', '--tags']
-  const { stdout } = await run(repository, ['rev-list', '--count', tip, '--not', ...others])
-  return { count: Number(stdout.toString()), tip }
+  const { stdout } = await run(objects.repository, ['rev-list', '--count', tip, '--not', ...others])
+  return { commits: Number(stdout.toString()), tip, drafts: [...work.draftPaths] }
 }
 
+/** What the user has seen of a branch before confirming its deletion: its last commit, and its drafts. */
+type SeenBranch = { before?: Oid | undefined; drafts?: readonly Path[] | undefined }
+
 /**
- * Deletes a branch with its drafts. The operation keeps both, and its undo restores them. `before`: the branch's last
- * commit when the user confirmed this; throws a {@link Failure} if it is at another one, whose loss was not shown.
+ * Deletes a branch with its drafts. The operation keeps both, and its undo restores them. Throws a {@link Failure} if
+ * the branch is at another commit than the user has seen, or has other drafts, whose loss was not shown.
  */
-export async function deleteBranch(branches: OpenBranches, name: string, before?: Oid): Promise<void> {
+export async function deleteBranch(branches: OpenBranches, name: string, seen: SeenBranch = {}): Promise<void> {
   const work = await branches.work(name)
   await verifyNotCheckedOut(branches, name)
   await work.write()
@@ -106,15 +112,21 @@ export async function deleteBranch(branches: OpenBranches, name: string, before?
     // Adds the newest edits to the drafts, so that the operation keeps them, too.
     await held.collect()
     await held.lookAgain()
-    if (before !== undefined && work.head !== before) {
-      const moved = `${visiblePath(name)} was moved since this was shown`
-      throw new Failure(`${moved}: nothing was deleted. Look at it again.`)
-    }
+    verifySeen(work, seen)
     await held.writeDrafts()
     const words = `delete the branch ${visiblePath(name)}`
     await orInWords(held.vanish({ kind: 'delete branch', words }))
   })
   await branches.leave(name)
+}
+
+function verifySeen({ name, head, draftPaths }: BranchWork, { before, drafts }: SeenBranch): void {
+  const since = (what: string) => new Failure(`${what} since this was shown: nothing was deleted. Look at it again.`)
+  if (before !== undefined && head !== before) throw since(`${visiblePath(name)} was moved`)
+  const others = draftPaths.filter(path => drafts?.includes(path) === false)
+  if (others.length === 0) return
+  const files = others.length <= 2 ? others.map(visiblePath).join(' and ') : many(others.length, 'file')
+  throw since(`${files} in ${visiblePath(name)} ${others.length === 1 ? 'was' : 'were'} edited`)
 }
 
 /** Restores a branch at its last commit, after the desk or another program has deleted it. */

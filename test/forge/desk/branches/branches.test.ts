@@ -141,6 +141,25 @@ test('a deleted branch is restored with its drafts, by undo or by name, even aft
   }
 })
 
+test('a deletion takes only the drafts that were shown, also where another desk has written some', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  await ask(desk.work, 'new branch', { branch: 'topic', from: null })
+  const tip = await desk.git('rev-parse', 'topic')
+  expect(await ask(desk.work, 'branch deletion', { branch: 'topic' })).toEqual({ commits: 0, tip, drafts: [] })
+  const { work: other } = await desk.another()
+  await (await edit(other, 'topic', 'a.txt')).type('draft\n')
+  await other.flush()
+  const seen = { branch: 'topic', before: tip, drafts: [] }
+  expect(await refusedBy(ask(desk.work, 'delete branch', seen))).toThrow(
+    'a.txt in topic was edited since this was shown: nothing was deleted.',
+  )
+  const { drafts } = await ask(desk.work, 'branch deletion', { branch: 'topic' })
+  expect(drafts).toEqual(['a.txt'])
+  await ask(desk.work, 'delete branch', { ...seen, drafts })
+  await desk.work.undo()
+  expect(await textOf(desk.work, 'topic', 'a.txt')).toBe('a\ndraft\n')
+})
+
 test('a checked out branch is not deleted', async () => {
   await using desk = await makeDesk({ files: FILES })
   expect(await refusedBy(ask(desk.work, 'delete branch', { branch: 'main' }))).toThrow(
