@@ -19,6 +19,8 @@ import type { MergingKind } from './merging-commits.ts'
 
 /** The name of the draft's side. */
 const DRAFT = 'your draft'
+/** The name of the other side where that is no file of the branch, but a draft: of another desk, or brought by an undo. */
+const OTHER_DRAFT = 'the other draft'
 
 /** Lists the files of a branch whose drafts are in conflict with it; undefined if there are none. */
 export async function draftConflictsIn(work: BranchWork): Promise<Merging | undefined> {
@@ -26,9 +28,15 @@ export async function draftConflictsIn(work: BranchWork): Promise<Merging | unde
     await held.collect()
     const { drafts, tip, name } = work
     if (drafts.clashes.size === 0 || tip === undefined) return undefined
+    const [theirs = name, ...others] = new Set([...drafts.clashes.keys()].map(path => theirsOf(work, path)))
     return {
       kind: 'drafts' as const,
-      ...{ ours: DRAFT, theirs: name, oursCommit: work.moved?.from ?? tip, theirsCommit: tip },
+      ...{
+        ours: DRAFT,
+        theirs: others.length > 0 ? name : theirs,
+        oursCommit: work.moved?.from ?? tip,
+        theirsCommit: tip,
+      },
       files: await Promise.all([...drafts.clashes].map(([path, clash]) => rowOf(work, path, clash))),
       ...{ byGit: 0, message: '', odd: [] },
     }
@@ -48,7 +56,15 @@ export async function draftConflict(work: BranchWork, path: Path): Promise<Confl
   const nothing = { is: 'nothing' } as const
   const marked = working && decodeText((await objects.read(working.marked))?.bytes ?? Buffer.of())?.text
   return {
-    ...{ path, kind, words: words ?? '', base: base ?? nothing, ours, theirs: theirs ?? nothing },
+    ...{
+      path,
+      kind,
+      words: words ?? '',
+      theirsName: theirsOf(work, path),
+      base: base ?? nothing,
+      ours,
+      theirs: theirs ?? nothing,
+    },
     ...(working && { mark: working.mark, marked }),
   }
 }
@@ -70,7 +86,8 @@ export async function takeDraftSide(work: BranchWork, path: Path, side: WholeSid
       else files.set(path, file)
       const clashes = new Map(work.drafts.clashes)
       clashes.delete(path)
-      const words = `resolve ${visiblePath(path)} in ${visiblePath(work.name)} by ${WORDS[side]}`
+      const taken = side === 'theirs' && work.drafts.files.has(path) ? OTHER_DRAFT : WORDS[side]
+      const words = `resolve ${visiblePath(path)} in ${visiblePath(work.name)} by ${taken}`
       await held.become({ drafts: { ...work.drafts, files, clashes } }, { kind: SETTLE, words })
     })
   })
@@ -83,6 +100,9 @@ function clashAt({ drafts }: BranchWork, path: Path): Clashing {
   if (clash) return clash
   throw new Failure(`${visiblePath(path)} is in no conflict.`)
 }
+
+/** The name of the side that conflicts with a file's draft. */
+const theirsOf = ({ drafts, name }: BranchWork, path: Path): string => (drafts.files.has(path) ? OTHER_DRAFT : name)
 
 async function entriesOf({ room, drafts }: BranchWork, path: Path, { mode, base, draft }: Clashing) {
   const theirs: Entry = await entryBeside(room.objects, drafts, path)
@@ -97,7 +117,7 @@ async function rowOf(work: BranchWork, path: Path, clash: Clashing): Promise<Mer
   const stages = ([base, ours, theirs] as const).flatMap((entry, at) =>
     entry ? [{ ...entry, path, stage: STAGES[at] ?? 1 }] : [],
   )
-  const words = wordsFor({ kind, stages }, { ours: DRAFT, theirs: work.name })
+  const words = wordsFor({ kind, stages }, { ours: DRAFT, theirs: theirsOf(work, path) })
   const left = working?.left ?? 1
   const all = working ? await marksIn(work.room.objects, working.marked, working.mark) : 1
   return { path, kind, all, left, words, state: isOpen(clash) ? 'open' : 'settled' }

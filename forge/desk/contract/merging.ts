@@ -99,6 +99,8 @@ export const ConflictFile = v.object({
   marked: v.optional(v.string()),
   /** The side that git's result is the same as, if there is one: keeping git's result takes that side. */
   leftAs: v.optional(v.picklist(['ours', 'theirs', 'base'])),
+  /** The name of their side, if it is not that of the merge: of a draft, the branch or another draft; a byte string. */
+  theirsName: v.optional(v.string()),
   /** The file's name on each side, if git has merged its text: `ours` and `theirs` both have that text then. */
   names: v.optional(v.object({ ours: Path, theirs: Path })),
   base: ConflictSide,

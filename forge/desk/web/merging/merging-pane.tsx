@@ -71,7 +71,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
       return
     }
     const { oursCommit, theirsCommit } = merging
-    const { ours, theirs } = isClash ? CLASHING : merging
+    const { ours, theirs } = isClash ? CLASHING : { ...merging, theirs: sides.theirsName ?? merging.theirs }
     const isOfDrafts = merging.kind === 'drafts'
     const marked = isOfDrafts ? sides.marked : shown.saved
     const key = JSON.stringify([mark, ours, theirs, oursCommit, theirsCommit, known.by, canAsk, marked])
@@ -305,7 +305,7 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
           <WholeSide
             look="theirs"
             title={names ? NAMES.theirs : 'Theirs'}
-            name={names?.theirs ?? merging?.theirs ?? ''}
+            name={names?.theirs ?? sides.theirsName ?? merging?.theirs ?? ''}
             side={sides.theirs}
             skipped={skipped}
           />
