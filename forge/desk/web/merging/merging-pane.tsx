@@ -2,8 +2,8 @@
 
 import { Text } from '@codemirror/state'
 import type { RefObject } from 'preact'
-import { useEffect, useLayoutEffect } from 'preact/hooks'
-import type { ConflictFile, MergingFile } from '../../contract/merging.ts'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import type { ConflictFile, MergingFile, WholeSide as Side } from '../../contract/merging.ts'
 import { AskButton } from '../editor/conflict-box.tsx'
 import { conflictExtension } from '../editor/conflict-editor.ts'
 import type { OpenFile } from '../editor/open-file.ts'
@@ -190,15 +190,13 @@ function WholeChoices({ tab, known, sides }: { tab: Tab; known: MergingFile; sid
   const page = usePage()
   const group = usePlace<HTMLFieldSetElement>('versions')
   const choices = offered(sides, isMerging(page, tab))
-  const choose = (side: (typeof choices)[number]['side']) => takeSide(page, tab, known.path, side)
+  const choose = useChoice(tab, known.path, group)
   useLayoutEffect(() => {
     if (tab.merging.choseAt !== known.path) return
     tab.merging.choseAt = undefined
     // Also if the text has the focus: the page gives it a lost focus before the versions are drawn.
     group.current?.focus()
   }, [tab, known.path, group])
-  // Of a file that is renamed by the choice, they are shown under the old name first.
-  usePassOn(tab, known.path, group)
   return (
     <fieldset
       class="whole-choices"
@@ -244,10 +242,10 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
   const merging = tab.merging.latest.value
   const { path, names } = sides
   const box = usePlace<HTMLElement>('home')
-  useWholeFocus(tab, path, box)
+  useWholeFocus(tab, path)
   const canAsk = canAskAi(page, tab)
   const choices = offered(sides, isMerging(page, tab))
-  const choose = (side: (typeof choices)[number]['side']) => takeSide(page, tab, path, side)
+  const choose = useChoice(tab, path, box)
   const skipped = linesToSkip(isTyped ? [sides.base, sides.theirs] : [sides.ours, sides.base, sides.theirs])
   return (
     // The section can have the focus, so that keys choose a side in it, as in a conflict of a text.
@@ -315,11 +313,8 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
   )
 }
 
-/**
- * Focuses the choice when the user has gone to its conflict, and, after it is made, the same choices above the file:
- * not the text, where a key pressed once too often would be typed.
- */
-function useWholeFocus(tab: Tab, path: string, box: RefObject<HTMLElement | null>): void {
+/** Focuses the choice when the user has gone to its conflict. */
+function useWholeFocus(tab: Tab, path: string): void {
   const page = usePage()
   useLayoutEffect(() => {
     if (tab.merging.goingTo?.path !== path) return
@@ -330,18 +325,30 @@ function useWholeFocus(tab: Tab, path: string, box: RefObject<HTMLElement | null
     page.dropFocusWishes()
     page.wantFocus()
   }, [page, tab, path])
-  usePassOn(tab, path, box)
 }
 
-/** Gives the versions of a file the focus that leaves the page together with a choice for the file. */
-function usePassOn(tab: Tab, path: string, box: RefObject<HTMLElement | null>): void {
+/**
+ * The function that chooses a version of a file. When the choice leaves the page with the focus, the versions get it:
+ * also those of a file that the choice renames, which are shown under the old name first. A choice in another window or
+ * by the AI gives it to the tab of the file: a key that was meant for the choice here would change that one.
+ */
+function useChoice(tab: Tab, path: string, box: RefObject<HTMLElement | null>): (side: Side) => void {
   const page = usePage()
+  const isChoosing = useRef(false)
   useLayoutEffect(() => {
     const { current: shown } = box
     return () => {
-      if (shown?.contains(document.activeElement)) passOn(page, tab, path)
+      if (!shown?.contains(document.activeElement)) return
+      if (isChoosing.current) passOn(page, tab, path)
+      else page.places.focus('file tab')
     }
   }, [page, tab, path, box])
+  return side => {
+    isChoosing.current = true
+    // What the choice changes is drawn by the next frame.
+    const end = () => requestAnimationFrame(() => (isChoosing.current = false))
+    takeSide(page, tab, path, side).finally(end)
+  }
 }
 
 function passOn(page: Page, tab: Tab, path: string): void {

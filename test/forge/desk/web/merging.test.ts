@@ -625,6 +625,29 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await whole.getByText('297 unchanged lines').first().waitFor()
   })
 
+  for (const [what, path] of [
+    ['an image', 'logo.png'],
+    ['a text', 'notes.txt'],
+  ] as const)
+    test(`takes no late key for another choice of ${what} that was chosen in another window, nor as text`, async () => {
+      await open(mergingTemplate({ ...LOGO, 'notes.txt': NOTES }))
+      await row(path).click()
+      const whole = page.getByRole('region', { name: 'Conflict', exact: true })
+      await until(() => whole.evaluate(box => box === document.activeElement))
+      await desk.ask({ ask: 'take side', branch: BRANCH, path, side: 'ours' })
+      await whole.waitFor({ state: 'detached' })
+      const tab = page.getByRole('tab', { name: path, exact: false, selected: true })
+      await until(() => tab.evaluate(it => it === document.activeElement))
+      const versions = page.getByRole('group', { name: 'Versions' })
+      const chosen = versions.getByRole('button', { pressed: true })
+      await until(async () => (await chosen.allTextContents()).join() === 'Ours')
+      await page.keyboard.type('12')
+      await rendered(page)
+      expect(await tab.evaluate(it => it === document.activeElement)).toBe(true)
+      expect(desk.proxy.count('take side')).toBe(0)
+      expect(desk.proxy.count('edit')).toBe(0)
+    })
+
   test('says of a file that the chosen side has deleted when it leaves the branch', async () => {
     await open(mergingTemplate({ 'notes.txt': { base: 'a\n', ours: 'b\n', theirs: null } }))
     await row('notes.txt').click()
