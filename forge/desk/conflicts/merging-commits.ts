@@ -90,6 +90,8 @@ const Body = v.object({
   base: v.optional(v.nullable(v.string())),
   /** The message of the resulting commit; undefined: that of the picked commit. */
   message: v.optional(v.string()),
+  /** What the user has typed as the message so far; if that is empty, the commit gets `message`. */
+  typedMessage: v.optional(v.string()),
   rows: v.array(ConflictRow),
   byGit: v.number(),
   /** The paths of conflicts resolved by keeping what git left. */

@@ -110,7 +110,7 @@ export class Mergings {
         ...(state.does === 'revert' && { reverts: await this.#revertedBy(state) }),
         ...(onto !== undefined && { onto }),
         ...(rewrite && { rewrites: rewrite.does }),
-        message: await this.#messageOf(state),
+        message: state.typedMessage ?? (await this.#messageOf(state)),
         odd: review ? wordsOfOdd(state, rows, review) : [],
         ...(notYet !== undefined && { notYet }),
         ...(isSkipped && { nothingLeft: whySkipped(state) }),
@@ -265,8 +265,32 @@ export class Mergings {
     await held.become({ merging: next.oid, drafts: { ...drafts, tip: next.oid } })
   }
 
-  /** Keeps the message that the user typed in what waits, so that an undo of its end restores it. */
-  async #keepMessage(held: HeldBranch, state: State, message: string | undefined): Promise<State> {
+  /**
+   * Keeps what the user types as the message of what waits, for all windows. Nothing is done if another commit than
+   * `theirs` is merged by now, for which it was not meant.
+   */
+  async writeMessage(branch: string, theirs: Oid, message: string): Promise<void> {
+    const work = await this.open(branch)
+    await work.locked(async held => {
+      work.verifyFree()
+      await held.collect()
+      await held.again(async () => {
+        const state = work.merging === undefined ? undefined : await this.#read(work.merging)
+        if (state?.theirsCommit !== theirs || state.typedMessage === message) return
+        await this.#replace(held, { ...state, typedMessage: message }, work.drafts)
+      })
+    })
+  }
+
+  /**
+   * Gives what waits the message that the user typed: `message`, or else what is kept of it. An undo of its end restores
+   * it.
+   */
+  async #keepMessage(
+    held: HeldBranch,
+    { typedMessage, ...state }: State,
+    message: string | undefined = typedMessage,
+  ): Promise<State> {
     const typed = message?.trim()
     if (!typed || typed === (await this.#messageOf(state)).trim()) return state
     const next = { ...state, message }
@@ -448,9 +472,9 @@ export class Mergings {
     const next = await conflictRows(objects, merge, ends)
     const after = { ...next, ours: { commit, words: state.ours } }
     const { result, marked, ...carried } = await carryOver(objects, { ...state, drafts }, after)
-    const { does, base, message, todo, number, of, subject, leftOut, keep } = state
+    const { does, base, message, typedMessage, todo, number, of, subject, leftOut, keep } = state
     await waitForPerson(held, {
-      stop: { merge, ...ends, state: { does, base, message, todo, number, of, subject, leftOut, keep } },
+      stop: { merge, ...ends, state: { does, base, message, typedMessage, todo, number, of, subject, leftOut, keep } },
       ours: commit,
       kind: 'update merging',
       does: `update the ${nounOf(state.does)} in ${visiblePath(work.name)}`,

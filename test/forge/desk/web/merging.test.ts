@@ -3,6 +3,7 @@
  * finished.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import type { Locator } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { commit, git } from '../../../support/git.ts'
 import { type PageDesk, type PageDeskOptions, tabOf } from '../../../support/page-desk.ts'
@@ -467,6 +468,35 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     for (const it of [page, other])
       await until(async () => (await it.getByLabel('Commit message').inputValue()) === 'Typed in one window')
     await other.close()
+  })
+
+  test('shows the message that was typed last in another browser, but not in place of what is being typed', async () => {
+    await openDesk()
+    for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+    page = await openPage(browser.context, desk)
+    await using second = await openBrowser()
+    const other = await openPage(second.context, desk)
+    const [here, there] = [page, other].map(it => it.getByLabel('Commit message')) as [Locator, Locator]
+    await here.fill('Typed here\n')
+    await until(async () => (await there.inputValue()) === 'Typed here')
+    await there.fill('Typed there')
+    await until(async () => (await here.inputValue()) === 'Typed there')
+    // What is on its way to the desk stays, and is the last one then.
+    const arrive = desk.proxy.hold('keep merging message')
+    await here.fill('Last')
+    await until(() => desk.proxy.asked.some(it => it.ask === 'keep merging message' && it.message === 'Last'))
+    const theirs = await desk.tip('upstream')
+    await desk.ask({ ask: 'keep merging message', branch: BRANCH, theirs, message: 'From elsewhere' })
+    await page.getByText('Finish', { exact: true }).waitFor()
+    await rendered(page)
+    expect(await here.inputValue()).toBe('Last')
+    arrive()
+    await until(async () => (await there.inputValue()) === 'Last')
+    // A new window has it, too, also where it is finished without a change of the message.
+    await other.reload()
+    await until(async () => (await there.inputValue()) === 'Last')
+    await other.getByRole('button', { name: 'Finish', exact: true }).click()
+    await desk.isMessage(BRANCH, 'Last')
   })
 
   test('has the typed message again after an undo of its abort, and after one of its end', async () => {
