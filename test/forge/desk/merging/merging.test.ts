@@ -415,7 +415,7 @@ test('while a merge waits the branch is not saved, renamed, deleted or merged in
     () => ask(work, 'delete branch', { branch: 'main' }),
     () => work.steps.do(merge(desk)),
   ])
-    expect(await refusedBy(refused())).toThrow('A merge waits in main')
+    expect(await refusedBy(refused())).toThrow('A merge, rebase or other step waits in main')
   expect(await work.steps.preview(merge(desk))).toMatchObject({
     is: 'impossible',
     words: expect.stringContaining('waits'),

@@ -8,6 +8,7 @@ import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/brow
 import { commit, git } from '../../../support/git.ts'
 import { type PageDesk, type PageDeskOptions, tabOf } from '../../../support/page-desk.ts'
 import { modelsOf, ScriptedModel } from '../../../support/scripted-model.ts'
+import { openTestDesk } from '../../../support/served.ts'
 import { findings } from './axe.ts'
 import { BRANCH, CLAIM, LOGO, mergingTemplate, POSTGRES, rebasingTemplate, settled, upstreamIn } from './merge-scene.ts'
 import { type DeskPage, openPage, openScene, settled as rendered, templateOf, until } from './page-scene.ts'
@@ -840,6 +841,28 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('status', { name: 'Status', exact: true }).getByText('rebasing').waitFor()
     await page.getByRole('button', { name: 'Finish this commit' }).waitFor()
   })
+
+  const LANDING = templateOf(async path => {
+    const { theirs } = await upstreamIn(path, BRANCH)
+    await using own = await openTestDesk(path)
+    await using window = await own.window()
+    const source = { branch: 'upstream', commit: theirs, words: 'upstream' }
+    await window.ask({ ask: 'do', step: { step: 'land', source, onto: BRANCH, message: 'Land it' } })
+  })
+  for (const [noun, of] of [
+    ['rebase', rebasingTemplate],
+    ['landing', LANDING],
+  ] as const)
+    test(`is named in the palette as what it is: a ${noun}`, async () => {
+      await open(of)
+      await commit(desk.path, BRANCH, { 'moved.txt': 'moved\n' })
+      await page.getByRole('button', { name: 'Update', exact: true }).waitFor()
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('>')
+      for (const words of [`Finish the ${noun}`, `Update the ${noun}`, `Abort the ${noun}…`])
+        await page.getByRole('dialog').getByRole('option', { name: words }).waitFor()
+      expect(await page.getByRole('dialog').getByText('the merge').count()).toBe(0)
+    })
 
   test('of a rebase whose branch was moved, has all buttons within the side bar', async () => {
     await open(rebasingTemplate)
