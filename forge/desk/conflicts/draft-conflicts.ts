@@ -14,13 +14,15 @@ import { type Clashing, type DraftFile, draftFileOf, entryInTip, isOpen } from '
 import { SETTLE } from '../branches/undo.ts'
 import type { ConflictFile, Merging, MergingFile, WholeSide } from '../contract/merging.ts'
 import { decodeText } from '../reading/text.ts'
-import { sideOf, wordsFor } from './conflicts.ts'
+import { byPath, sideOf, wordsFor } from './conflicts.ts'
 import type { MergingKind } from './merging-commits.ts'
 
 /** The name of the draft's side. */
 const DRAFT = 'your draft'
 /** The name of the other side where that is no file of the branch, but a draft: of another desk, or brought by an undo. */
 const OTHER_DRAFT = 'the other draft'
+/** The name of the other side while a merge waits: its file, as it is resolved so far. */
+const WAITING = 'what waits here'
 
 /** Lists the files of a branch whose drafts are in conflict with it; undefined if there are none. */
 export async function draftConflictsIn(work: BranchWork): Promise<Merging | undefined> {
@@ -43,6 +45,29 @@ export async function draftConflictsIn(work: BranchWork): Promise<Merging | unde
   })
 }
 
+/**
+ * The conflicts of a waiting merge, `rows`, with those of drafts with what waits. A file that has both counts both, and
+ * that of its draft is resolved first.
+ */
+export async function withDraftConflicts(work: BranchWork, rows: readonly MergingFile[]): Promise<MergingFile[]> {
+  const { clashes } = work.drafts
+  const all = new Map(rows.map(row => [row.path, row]))
+  for (const [path, clash] of clashes) {
+    const other = all.get(path)
+    if (!isOfDraft(work, path, other !== undefined)) continue
+    const row = await rowOf(work, path, clash)
+    const [left, sum] = [row.left + (other?.left ?? 0), row.all + (other?.all ?? 0)]
+    all.set(path, { ...row, left, all: sum, isOfDraft: true })
+  }
+  return [...all.values()].sort(byPath)
+}
+
+/** Whether the conflict that is to be resolved in a file is that of its draft. `isInMerge`: whether there is another. */
+export function isOfDraft({ drafts }: BranchWork, path: Path, isInMerge: boolean): boolean {
+  const clash = drafts.clashes.get(path)
+  return clash !== undefined && (!isInMerge || isOpen(clash))
+}
+
 /** Gives a file whose draft is in conflict with the branch, with its sides. */
 export async function draftConflict(work: BranchWork, path: Path): Promise<ConflictFile> {
   const { objects } = work.room
@@ -60,6 +85,7 @@ export async function draftConflict(work: BranchWork, path: Path): Promise<Confl
       path,
       kind,
       words: words ?? '',
+      oursName: DRAFT,
       theirsName: theirsOf(work, path),
       base: base ?? nothing,
       ours,
@@ -86,7 +112,8 @@ export async function takeDraftSide(work: BranchWork, path: Path, side: WholeSid
       else files.set(path, file)
       const clashes = new Map(work.drafts.clashes)
       clashes.delete(path)
-      const taken = side === 'theirs' && work.drafts.files.has(path) ? OTHER_DRAFT : WORDS[side]
+      const isOther = side === 'theirs' && theirsOf(work, path) !== work.name
+      const taken = isOther ? theirsOf(work, path) : WORDS[side]
       const words = `resolve ${visiblePath(path)} in ${visiblePath(work.name)} by ${taken}`
       await held.become({ drafts: { ...work.drafts, files, clashes } }, { kind: SETTLE, words })
     })
@@ -102,7 +129,10 @@ function clashAt({ drafts }: BranchWork, path: Path): Clashing {
 }
 
 /** The name of the side that conflicts with a file's draft. */
-const theirsOf = ({ drafts, name }: BranchWork, path: Path): string => (drafts.files.has(path) ? OTHER_DRAFT : name)
+function theirsOf({ drafts, merging, name }: BranchWork, path: Path): string {
+  if (merging !== undefined) return WAITING
+  return drafts.files.has(path) ? OTHER_DRAFT : name
+}
 
 async function entriesOf({ room, drafts }: BranchWork, path: Path, { mode, base, draft }: Clashing) {
   const theirs: Entry = await entryBeside(room.objects, drafts, path)
@@ -110,6 +140,7 @@ async function entriesOf({ room, drafts }: BranchWork, path: Path, { mode, base,
   return { base: entryOf(base), ours: entryOf(draft), theirs }
 }
 
+/** A file whose draft is in conflict, for the list of conflicts. */
 async function rowOf(work: BranchWork, path: Path, clash: Clashing): Promise<MergingFile> {
   const { working } = clash
   const { base, ours, theirs } = await entriesOf(work, path, clash)

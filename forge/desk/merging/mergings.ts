@@ -24,7 +24,13 @@ import {
 } from '../branches/drafts.ts'
 import type { CommitSignature } from '../branches/save.ts'
 import { conflictRows, sideOf, wordsFor } from '../conflicts/conflicts.ts'
-import { draftConflict, draftConflictsIn, takeDraftSide } from '../conflicts/draft-conflicts.ts'
+import {
+  draftConflict,
+  draftConflictsIn,
+  isOfDraft,
+  takeDraftSide,
+  withDraftConflicts,
+} from '../conflicts/draft-conflicts.ts'
 import {
   type ConflictRow,
   isSettledWith,
@@ -94,7 +100,7 @@ export class Mergings {
       const { merging } = work
       if (merging === undefined) return undefined
       const state = await this.#state(work)
-      const rows = await Promise.all(state.rows.map(row => fileOf(work, state, row)))
+      const rows = await filesOf(work, state)
       const isOpen = rows.some(row => row.state === 'open')
       const result = isOpen ? undefined : await this.#writeResult(work)
       const review = result === undefined ? undefined : await this.#reviews.of(state, result)
@@ -211,6 +217,7 @@ export class Mergings {
     const work = await this.open(branch)
     if (work.merging === undefined) return await draftConflict(work, path)
     const state = await this.#state(work)
+    if (isOfDraft(work, path, isRow(state, path))) return await draftConflict(work, path)
     const row = rowAt(state, path)
     const sides = ([1, 2, 3] as const).map(number => entryOfSide(objects, state, row, number))
     const [base, ours, theirs] = await Promise.all(sides.map(async entry => sideOf(objects, await entry)))
@@ -232,7 +239,8 @@ export class Mergings {
    */
   async takeSide(branch: string, path: Path, side: WholeSide): Promise<void> {
     const work = await this.open(branch)
-    if (work.merging === undefined) return await takeDraftSide(work, path, side)
+    const isDraft = work.merging === undefined || isOfDraft(work, path, isRow(await this.#state(work), path))
+    if (isDraft) return await takeDraftSide(work, path, side)
     await work.inOneGo(async held => this.#take(held, path, side), { isMerging: true })
   }
 
@@ -328,7 +336,7 @@ export class Mergings {
     const { work } = held
     const { objects } = this.room
     const found = await this.#state(work)
-    const rows = await Promise.all(found.rows.map(row => fileOf(work, found, row)))
+    const rows = await filesOf(work, found)
     const why = whyNotYet(work, found, rows, await this.#canUpdate(work, found))
     if (why !== undefined) throw new Failure(why)
     verifyNoClash(work.drafts, work.drafts.clashes.keys())
@@ -585,6 +593,19 @@ function rowAt({ rows }: State, path: Path): ConflictRow {
   const row = rows.find(it => it.path === path) ?? rows.find(it => it.paths.includes(path))
   if (row) return row
   throw new Failure(`${visiblePath(path)} is in no conflict.`)
+}
+
+const isRow = ({ rows }: State, path: Path): boolean => rows.some(row => row.path === path)
+
+/** The files in conflict: those of the merge, and those whose drafts are in conflict with it. */
+async function filesOf(work: BranchWork, state: State): Promise<MergingFile[]> {
+  const files = state.rows.map(async row => {
+    const file = await fileOf(work, state, row)
+    const mark = isOfDraft(work, row.path, true) ? work.drafts.clashes.get(row.path)?.working?.mark : undefined
+    // With markers of the same length, the conflicts of the draft are counted in the file already.
+    return mark !== undefined && mark === row.mark ? { ...file, left: 0, all: 0 } : file
+  })
+  return await withDraftConflicts(work, await Promise.all(files))
 }
 
 async function fileOf(work: BranchWork, state: State, row: ConflictRow): Promise<MergingFile> {

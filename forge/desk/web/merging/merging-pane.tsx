@@ -7,16 +7,7 @@ import type { ConflictFile, MergingFile, WholeSide as Side } from '../../contrac
 import { AskButton } from '../editor/conflict-box.tsx'
 import { conflictExtension } from '../editor/conflict-editor.ts'
 import type { OpenFile } from '../editor/open-file.ts'
-import {
-  BASES,
-  branchOf,
-  canAskAi,
-  conflictsIn,
-  isAtWork,
-  isInConflict,
-  isMerging,
-  mergingFile,
-} from '../page/branch-facts.ts'
+import { BASES, canAskAi, isAtWork, isInConflict, isMerging, mergingFile } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { ImageFigure } from '../ui/blob-image.tsx'
@@ -52,9 +43,6 @@ export function useMergingFile(tab: Tab, path: string): MergingFile | undefined 
 /** The kind of a file that changed without a conflict. */
 const NO_CONFLICT = 'no conflict'
 
-/** The sides of a file whose draft is in conflict with what waits in the branch. */
-const CLASHING = { ours: 'your draft', theirs: 'what waits here' }
-
 /** Shows the conflicts of a text in its editor. */
 export function useConflicts({ tab, file }: Props, known: MergingFile | undefined): void {
   const page = usePage()
@@ -62,18 +50,16 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   const merging = tab.merging.latest.value
   const shown = file.file.value
   const mark = sides?.mark
-  const canAsk = canAskAi(page, tab)
-  const branch = branchOf(tab)
-  const isClash = branch !== undefined && isMerging(page, tab) && conflictsIn(page, branch).includes(file.path)
+  const canAsk = canAskAi(page, tab) && !known?.isOfDraft
   useLayoutEffect(() => {
     if (!known || !sides || mark === undefined || !merging || shown?.kind !== 'text') {
       file.extend('', () => [])
       return
     }
     const { oursCommit, theirsCommit } = merging
-    const { ours, theirs } = isClash ? CLASHING : { ...merging, theirs: sides.theirsName ?? merging.theirs }
-    const isOfDrafts = merging.kind === 'drafts'
-    const marked = isOfDrafts ? sides.marked : shown.saved
+    const { oursName: ours = merging.ours, theirsName: theirs = merging.theirs } = sides
+    const isOfDrafts = sides.marked !== undefined
+    const marked = sides.marked ?? shown.saved
     const key = JSON.stringify([mark, ours, theirs, oursCommit, theirsCommit, known.by, canAsk, marked])
     file.extend(key, () =>
       conflictExtension({
@@ -88,7 +74,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
         onCount: () => tab.merging.touch(),
       }),
     )
-  }, [page, tab, file, known?.by, sides, mark, merging?.oursCommit, merging?.theirsCommit, canAsk, isClash, shown])
+  }, [page, tab, file, known?.by, sides, mark, merging?.oursCommit, merging?.theirsCommit, canAsk, shown])
   const { length: left } = file.conflicts.value.open
   const isKnown = known !== undefined
   useEffect(() => {
@@ -243,8 +229,8 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
   const { path, names } = sides
   const box = usePlace<HTMLElement>('home')
   useWholeFocus(tab, path)
-  const canAsk = canAskAi(page, tab)
-  const choices = offered(sides, isMerging(page, tab))
+  const canAsk = canAskAi(page, tab) && !known.isOfDraft
+  const choices = offered(sides, isMerging(page, tab) && !known.isOfDraft)
   const choose = useChoice(tab, path, box)
   const skipped = linesToSkip(isTyped ? [sides.base, sides.theirs] : [sides.ours, sides.base, sides.theirs])
   return (
@@ -288,7 +274,7 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
             <WholeSide
               look="ours"
               title={names ? NAMES.ours : 'Ours'}
-              name={names?.ours ?? merging?.ours ?? ''}
+              name={names?.ours ?? sides.oursName ?? merging?.ours ?? ''}
               side={sides.ours}
               skipped={skipped}
             />

@@ -38,7 +38,10 @@ export class MergingState extends ServerValue<Merging | null> {
 
   readonly #connection: Connection
   readonly #branch: string | undefined
-  /** The commit that the loaded sides of conflicts belong to: a merge at another commit has other sides. */
+  /**
+   * What the loaded sides of conflicts belong to: a merge at another commit has other sides, and so has a file while its
+   * draft is in conflict.
+   */
   #step = ''
   /** The commit that is merged. */
   #theirs = ''
@@ -124,7 +127,8 @@ export class MergingState extends ServerValue<Merging | null> {
   }
 
   protected override take(merging: Merging | null): void {
-    const step = merging ? `${merging.oursCommit} ${merging.theirsCommit}` : ''
+    const ofDrafts = merging?.files.flatMap(({ path, isOfDraft }) => (isOfDraft ? [path] : [])) ?? []
+    const step = merging ? JSON.stringify([merging.oursCommit, merging.theirsCommit, ...ofDrafts]) : ''
     if (step !== this.#step) {
       this.#step = step
       this.files.value = new Map()
