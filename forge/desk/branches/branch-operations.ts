@@ -217,12 +217,19 @@ export async function followRename(
   for (const branch of [from, to]) say({ say: 'branch', branch })
 }
 
-/** Whether a branch has its name by `git branch -m` from another one, which git writes into its reflog. */
-export async function isRenamedBy(repository: Repository, { from, to }: Renaming): Promise<boolean> {
-  const { stdout } = await run(repository, ['log', '-g', '-1', '--format=%gs', asText(headRef(to)), '--'], {
-    ok: 'any',
-  })
-  return stdout.toString('latin1').trimEnd() === `Branch: renamed ${headRef(from)} to ${headRef(to)}`
+/** Renames are looked for among this many of the newest entries of a reflog: the branch may have moved since. */
+const RECENT_MOVES = 20
+const RENAMED = `Branch: renamed ${HEADS}`
+
+/** The names from which `git branch -m` gave a branch its name, newest first: git writes them into its reflog. */
+export async function formerNames(repository: Repository, name: string): Promise<string[]> {
+  const log = ['log', '-g', `-${RECENT_MOVES}`, '--format=%gs', asText(headRef(name)), '--']
+  const { stdout } = await run(repository, log, { ok: 'any' })
+  const end = ` to ${headRef(name)}`
+  const renames = stdout.toString('latin1').split('\n')
+  return renames
+    .filter(line => line.startsWith(RENAMED) && line.endsWith(end))
+    .map(line => line.slice(RENAMED.length, -end.length))
 }
 
 /** Describes an operation: its kind, its sentence for the user, and the operation that it undoes or redoes (`of`). */

@@ -125,6 +125,32 @@ test('a branch that git branch -m has renamed keeps its drafts and what is typed
   expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/drafts')).toBe('refs/forge/drafts/main')
 })
 
+for (const [when, isFirst] of [
+  ['before', true],
+  ['after', false],
+] as const)
+  test(`a branch that is reset ${when} git branch -m renames it keeps its drafts and what is typed`, async () => {
+    await using desk = await makeDesk({ files: FILES })
+    await commit(desk.path, 'main', { 'b.txt': 'later\n' })
+    await desk.work.look()
+    const tip = await desk.git('rev-parse', 'main~1')
+    const editor = await edit(desk.work, 'main', 'a.txt')
+    await editor.type('draft\n')
+    await desk.work.flush()
+    if (isFirst) await desk.git('reset', '--hard', '-q', 'HEAD~1')
+    await desk.git('branch', '-m', 'trunk')
+    if (!isFirst) await desk.git('reset', '--hard', '-q', 'HEAD~1')
+    await desk.work.look()
+    await editor.type('more\n')
+    await desk.work.flush()
+    expect(await desk.work.vanished()).toEqual([])
+    expect(await textOf(desk.work, 'trunk', 'a.txt')).toBe('a\ndraft\nmore\n')
+    expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/drafts')).toBe('refs/forge/drafts/trunk')
+    await desk.work.undo(undefined, 'trunk')
+    expect(await desk.git('rev-parse', 'main')).toBe(tip)
+    expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\ndraft\nmore\n')
+  })
+
 test('a deleted branch is restored with its drafts, by undo or by name, even after a garbage collection', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   await ask(desk.work, 'new branch', { branch: 'topic', from: null })
