@@ -14,7 +14,7 @@ import { allOf } from '../../core/together.ts'
 import type { Launcher } from '../language/launch.ts'
 import { Operations, type Recorded, type RefFilter } from '../operations.ts'
 import { materializedIn, removeLeftBehind } from '../vfs.ts'
-import { followRename, isRenamedBy, renameBranch, restoreBranch } from './branches/branch-operations.ts'
+import { followRename, formerNames, renameBranch, restoreBranch } from './branches/branch-operations.ts'
 import { finishRenames } from './branches/branch-renames.ts'
 import type { BranchServices } from './branches/branch-work.ts'
 import {
@@ -218,19 +218,19 @@ export class Work implements AsyncDisposable {
    */
   async #followRenames(before: ReadonlyMap<string, Oid>, moved: readonly string[]): Promise<Set<string>> {
     const followed = new Set<string>()
-    const made = moved.filter(name => !before.has(name))
-    for (const from of moved.filter(name => !this.#tips.has(name))) {
-      const tip = before.get(from)
-      for (const to of made.filter(name => this.#tips.get(name) === tip)) {
-        if (tip === undefined || !(await isRenamedBy(this.#repository, { from, to }))) continue
-        try {
-          const { turns } = this.chat
-          await followRename(this.branches, { from, to }, { tip, hasWaitingTurn: turns.waitsIn(from) })
-          await turns.renamed(from)
-          followed.add(from)
-        } catch (error) {
-          if (!(error instanceof Failure)) this.#complain(error)
-        }
+    const gone = new Set(moved.filter(name => !this.#tips.has(name)))
+    for (const to of gone.size === 0 ? [] : moved.filter(name => !before.has(name))) {
+      // The branch may also have been moved meanwhile: this is its commit now.
+      const tip = this.#tips.get(to)
+      const from = (await formerNames(this.#repository, to)).find(name => gone.has(name))
+      if (tip === undefined || from === undefined) continue
+      try {
+        const { turns } = this.chat
+        await followRename(this.branches, { from, to }, { tip, hasWaitingTurn: turns.waitsIn(from) })
+        await turns.renamed(from)
+        followed.add(from)
+      } catch (error) {
+        if (!(error instanceof Failure)) this.#complain(error)
       }
     }
     return followed

@@ -2,10 +2,11 @@
 
 import { Failure } from '../../../core/failure.ts'
 import { listRefs, type Move, RefMoved, type RefName, readHead } from '../../../core/git/refs.ts'
-import { asText, isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
+import { asText, isOid, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
-import { visible, visiblePath } from '../../../core/text.ts'
+import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { NewOperation } from '../../operations.ts'
+import type { Answer } from '../contract/contract.ts'
 import { draftsRef, turnRef } from '../refs.ts'
 import { movesOfTurn, movesOfWork, renameTransition } from './branch-renames.ts'
 import { type BranchWork, carryOutTransitions, type HeldBranch } from './branch-work.ts'
@@ -82,23 +83,28 @@ async function verifyNoTurn(work: BranchWork): Promise<void> {
 }
 
 /**
- * The number of commits that only this branch has: no other one, no remote branch and no tag. `tip`: the branch's last
- * commit, for which they were counted.
+ * What the deletion of a branch would take: the number of commits that no other branch, remote branch or tag has, and
+ * all drafts, also those that another desk wrote. `tip`: the branch's last commit, for which these were found.
  */
-export async function countOwnCommits({ room }: OpenBranches, name: string): Promise<{ count: number; tip?: Oid }> {
-  const { repository } = room.objects
-  const tip = (await room.objects.info(headRef(name)))?.oid
-  if (tip === undefined) return { count: 0 }
+export async function deletionOf(branches: OpenBranches, name: string): Promise<Answer<'branch deletion'>> {
+  const { objects } = branches.room
+  const tip = (await objects.info(headRef(name)))?.oid
+  if (tip === undefined) return { commits: 0, drafts: [] }
+  const work = await branches.work(name)
+  await work.refresh()
   const others = [`--exclude=${asText(name)}`, '--branches', '--remotes', '--tags']
-  const { stdout } = await run(repository, ['rev-list', '--count', tip, '--not', ...others])
-  return { count: Number(stdout.toString()), tip }
+  const { stdout } = await run(objects.repository, ['rev-list', '--count', tip, '--not', ...others])
+  return { commits: Number(stdout.toString()), tip, drafts: [...work.draftPaths] }
 }
 
+/** What the user has seen of a branch before confirming its deletion: its last commit, and its drafts. */
+type SeenBranch = { before?: Oid | undefined; drafts?: readonly Path[] | undefined }
+
 /**
- * Deletes a branch with its drafts. The operation keeps both, and its undo restores them. `before`: the branch's last
- * commit when the user confirmed this; throws a {@link Failure} if it is at another one, whose loss was not shown.
+ * Deletes a branch with its drafts. The operation keeps both, and its undo restores them. Throws a {@link Failure} if
+ * the branch is at another commit than the user has seen, or has other drafts, whose loss was not shown.
  */
-export async function deleteBranch(branches: OpenBranches, name: string, before?: Oid): Promise<void> {
+export async function deleteBranch(branches: OpenBranches, name: string, seen: SeenBranch = {}): Promise<void> {
   const work = await branches.work(name)
   await verifyNotCheckedOut(branches, name)
   await work.write()
@@ -108,15 +114,21 @@ export async function deleteBranch(branches: OpenBranches, name: string, before?
     // Adds the newest edits to the drafts, so that the operation keeps them, too.
     await held.collect()
     await held.lookAgain()
-    if (before !== undefined && work.head !== before) {
-      const moved = `${visiblePath(name)} was moved since this was shown`
-      throw new Failure(`${moved}: nothing was deleted. Look at it again.`)
-    }
+    verifySeen(work, seen)
     await held.writeDrafts()
     const words = `delete the branch ${visiblePath(name)}`
     await orInWords(held.vanish({ kind: 'delete branch', words }))
   })
   await branches.leave(name)
+}
+
+function verifySeen({ name, head, draftPaths }: BranchWork, { before, drafts }: SeenBranch): void {
+  const since = (what: string) => new Failure(`${what} since this was shown: nothing was deleted. Look at it again.`)
+  if (before !== undefined && head !== before) throw since(`${visiblePath(name)} was moved`)
+  const others = draftPaths.filter(path => drafts?.includes(path) === false)
+  if (others.length === 0) return
+  const files = others.length <= 2 ? others.map(visiblePath).join(' and ') : many(others.length, 'file')
+  throw since(`${files} in ${visiblePath(name)} ${others.length === 1 ? 'was' : 'were'} edited`)
 }
 
 /** Restores a branch at its last commit, after the desk or another program has deleted it. */
@@ -236,12 +248,19 @@ export async function verifyNoDrafts(branches: OpenBranches, name: string): Prom
   throw new Failure(`There are drafts of a branch ${visiblePath(name)} that is gone: choose another name.`)
 }
 
-/** Whether a branch has its name by `git branch -m` from another one, which git writes into its reflog. */
-export async function isRenamedBy(repository: Repository, { from, to }: Renaming): Promise<boolean> {
-  const { stdout } = await run(repository, ['log', '-g', '-1', '--format=%gs', asText(headRef(to)), '--'], {
-    ok: 'any',
-  })
-  return stdout.toString('latin1').trimEnd() === `Branch: renamed ${headRef(from)} to ${headRef(to)}`
+/** Renames are looked for among this many of the newest entries of a reflog: the branch may have moved since. */
+const RECENT_MOVES = 20
+const RENAMED = `Branch: renamed ${HEADS}`
+
+/** The names from which `git branch -m` gave a branch its name, newest first: git writes them into its reflog. */
+export async function formerNames(repository: Repository, name: string): Promise<string[]> {
+  const log = ['log', '-g', `-${RECENT_MOVES}`, '--format=%gs', asText(headRef(name)), '--']
+  const { stdout } = await run(repository, log, { ok: 'any' })
+  const end = ` to ${headRef(name)}`
+  const renames = stdout.toString('latin1').split('\n')
+  return renames
+    .filter(line => line.startsWith(RENAMED) && line.endsWith(end))
+    .map(line => line.slice(RENAMED.length, -end.length))
 }
 
 /** Describes an operation: its kind, its sentence for the user, and the operation that it undoes or redoes (`of`). */

@@ -657,7 +657,9 @@ export class BranchWork {
   verifyNotMerging(): void {
     if (!this.#merging) return
     const name = visiblePath(this.name)
-    throw new Failure(`A merge waits in ${name}: finish it, which saves all of it, or abort it first.`)
+    throw new Failure(
+      `A merge, rebase or other step waits in ${name}: finish it, which saves all of it, or abort it first.`,
+    )
   }
 
   #verifyThere(): void {

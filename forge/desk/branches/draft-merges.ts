@@ -210,12 +210,18 @@ async function withMarks(objects: Objects, drafts: Drafts): Promise<Drafts> {
     const { working, ...plain } = clash
     const other = await entryBeside(objects, drafts, path)
     const isCurrent = working !== undefined && working.theirs === other?.oid
-    clashes.set(path, isCurrent ? clash : { ...plain, ...(await marked(objects, plain, other)) })
+    const theirs = drafts.files.has(path) ? 'other draft' : 'branch'
+    clashes.set(path, isCurrent ? clash : { ...plain, ...(await marked(objects, plain, other, theirs)) })
   }
   return { ...drafts, clashes }
 }
 
-async function marked(objects: Objects, clash: Clashing, other: Entry): Promise<Pick<Clashing, 'working'>> {
+async function marked(
+  objects: Objects,
+  clash: Clashing,
+  other: Entry,
+  label: string,
+): Promise<Pick<Clashing, 'working'>> {
   const { mode, base: from, draft, bytes } = clash
   if (draft === undefined) return {}
   const [base, theirs] = await Promise.all(
@@ -225,7 +231,7 @@ async function marked(objects: Objects, clash: Clashing, other: Entry): Promise<
   if (!other || !ours || !theirs || (from !== undefined && !base)) return {}
   const { repository } = objects
   const mark = markLength([base, ours, theirs])
-  const text = await mergeWithMarks(repository, { base, ours, theirs }, { ours: 'draft', theirs: 'branch' }, mark)
+  const text = await mergeWithMarks(repository, { base, ours, theirs }, { ours: 'draft', theirs: label }, mark)
   if (!editable(text)) return {}
   const [oid = ''] = await writeObjects(repository, [{ type: 'blob', bytes: text }])
   const left = marksLeft(text.toString('latin1'), mark)

@@ -4,7 +4,7 @@ import type { Handlers } from '../contract/question.ts'
 import type { At } from '../contract/values.ts'
 import type { Window } from '../server/window.ts'
 import { discard, messageForSave, save } from './branch-commits.ts'
-import { countOwnCommits, deleteBranch, newBranch } from './branch-operations.ts'
+import { deleteBranch, deletionOf, newBranch } from './branch-operations.ts'
 import { draftsElsewhere, draftsOnto, saveElsewhere } from './branch-split.ts'
 import { copyFiles } from './copies.ts'
 import { deletedFile, restoreFile } from './deleted-files.ts'
@@ -86,8 +86,8 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     'deleted file': async ({ branch, path }) => await deletedFile(await work(branch), path),
     delete: async ({ branch, paths }) => ({ operation: await deleteFiles(await work(branch), paths) }),
     'new branch': ({ branch, from, tracks }) => newBranch(branches, branch, from, tracks),
-    'own commits': async ({ branch }) => await countOwnCommits(branches, branch),
-    'delete branch': ({ branch, before }) => deleteBranch(branches, branch, before),
+    'branch deletion': async ({ branch }) => await deletionOf(branches, branch),
+    'delete branch': ({ branch, ...seen }) => deleteBranch(branches, branch, seen),
     'name now': async ({ branch }) => ({ branch: await branches.nameNow(branch) }),
     'paths now': async ({ branch, ...asked }) => await pathsNow(branches, branch, asked),
     operations: ({ from, count }) => shownOperations(branches, from, Math.min(count, MAX_OPERATIONS)),

@@ -32,7 +32,9 @@ export async function settleByTurn(
       const { merging, name } = work
       const state = merging === undefined ? undefined : await readMerging(objects, merging)
       if (!state)
-        throw new Failure(`The merge in ${visiblePath(name)} is over: what the AI did for it is kept until you choose.`)
+        throw new Failure(
+          `What waited in ${visiblePath(name)} is over: what the AI did for it is kept until you choose.`,
+        )
       // The operation's undo needs the drafts in the repository.
       await held.writeDrafts()
       const files = new Map(turn.files)

@@ -14,11 +14,15 @@ import { type Clashing, type DraftFile, draftFileOf, entryInTip, isOpen } from '
 import { SETTLE } from '../branches/undo.ts'
 import type { ConflictFile, Merging, MergingFile, WholeSide } from '../contract/merging.ts'
 import { decodeText } from '../reading/text.ts'
-import { sideOf, wordsFor } from './conflicts.ts'
+import { byPath, sideOf, wordsFor } from './conflicts.ts'
 import type { MergingKind } from './merging-commits.ts'
 
 /** The name of the draft's side. */
 const DRAFT = 'your draft'
+/** The name of the other side where that is no file of the branch, but a draft: of another desk, or brought by an undo. */
+const OTHER_DRAFT = 'the other draft'
+/** The name of the other side while a merge waits: its file, as it is resolved so far. */
+const WAITING = 'what waits here'
 
 /** Lists the files of a branch whose drafts are in conflict with it; undefined if there are none. */
 export async function draftConflictsIn(work: BranchWork): Promise<Merging | undefined> {
@@ -26,13 +30,42 @@ export async function draftConflictsIn(work: BranchWork): Promise<Merging | unde
     await held.collect()
     const { drafts, tip, name } = work
     if (drafts.clashes.size === 0 || tip === undefined) return undefined
+    const [theirs = name, ...others] = new Set([...drafts.clashes.keys()].map(path => theirsOf(work, path)))
     return {
       kind: 'drafts' as const,
-      ...{ ours: DRAFT, theirs: name, oursCommit: work.moved?.from ?? tip, theirsCommit: tip },
+      ...{
+        ours: DRAFT,
+        theirs: others.length > 0 ? name : theirs,
+        oursCommit: work.moved?.from ?? tip,
+        theirsCommit: tip,
+      },
       files: await Promise.all([...drafts.clashes].map(([path, clash]) => rowOf(work, path, clash))),
       ...{ byGit: 0, message: '', odd: [] },
     }
   })
+}
+
+/**
+ * The conflicts of a waiting merge, `rows`, with those of drafts with what waits. A file that has both counts both, and
+ * that of its draft is resolved first.
+ */
+export async function withDraftConflicts(work: BranchWork, rows: readonly MergingFile[]): Promise<MergingFile[]> {
+  const { clashes } = work.drafts
+  const all = new Map(rows.map(row => [row.path, row]))
+  for (const [path, clash] of clashes) {
+    const other = all.get(path)
+    if (!isOfDraft(work, path, other !== undefined)) continue
+    const row = await rowOf(work, path, clash)
+    const [left, sum] = [row.left + (other?.left ?? 0), row.all + (other?.all ?? 0)]
+    all.set(path, { ...row, left, all: sum, isOfDraft: true })
+  }
+  return [...all.values()].sort(byPath)
+}
+
+/** Whether the conflict that is to be resolved in a file is that of its draft. `isInMerge`: whether there is another. */
+export function isOfDraft({ drafts }: BranchWork, path: Path, isInMerge: boolean): boolean {
+  const clash = drafts.clashes.get(path)
+  return clash !== undefined && (!isInMerge || isOpen(clash))
 }
 
 /** Gives a file whose draft is in conflict with the branch, with its sides. */
@@ -48,7 +81,16 @@ export async function draftConflict(work: BranchWork, path: Path): Promise<Confl
   const nothing = { is: 'nothing' } as const
   const marked = working && decodeText((await objects.read(working.marked))?.bytes ?? Buffer.of())?.text
   return {
-    ...{ path, kind, words: words ?? '', base: base ?? nothing, ours, theirs: theirs ?? nothing },
+    ...{
+      path,
+      kind,
+      words: words ?? '',
+      oursName: DRAFT,
+      theirsName: theirsOf(work, path),
+      base: base ?? nothing,
+      ours,
+      theirs: theirs ?? nothing,
+    },
     ...(working && { mark: working.mark, marked }),
   }
 }
@@ -70,7 +112,9 @@ export async function takeDraftSide(work: BranchWork, path: Path, side: WholeSid
       else files.set(path, file)
       const clashes = new Map(work.drafts.clashes)
       clashes.delete(path)
-      const words = `resolve ${visiblePath(path)} in ${visiblePath(work.name)} by ${WORDS[side]}`
+      const isOther = side === 'theirs' && theirsOf(work, path) !== work.name
+      const taken = isOther ? theirsOf(work, path) : WORDS[side]
+      const words = `resolve ${visiblePath(path)} in ${visiblePath(work.name)} by ${taken}`
       await held.become({ drafts: { ...work.drafts, files, clashes } }, { kind: SETTLE, words })
     })
   })
@@ -84,12 +128,19 @@ function clashAt({ drafts }: BranchWork, path: Path): Clashing {
   throw new Failure(`${visiblePath(path)} is in no conflict.`)
 }
 
+/** The name of the side that conflicts with a file's draft. */
+function theirsOf({ drafts, merging, name }: BranchWork, path: Path): string {
+  if (merging !== undefined) return WAITING
+  return drafts.files.has(path) ? OTHER_DRAFT : name
+}
+
 async function entriesOf({ room, drafts }: BranchWork, path: Path, { mode, base, draft }: Clashing) {
   const theirs: Entry = await entryBeside(room.objects, drafts, path)
   const entryOf = (oid: Oid | undefined): Entry => (oid === undefined ? undefined : { mode, oid })
   return { base: entryOf(base), ours: entryOf(draft), theirs }
 }
 
+/** A file whose draft is in conflict, for the list of conflicts. */
 async function rowOf(work: BranchWork, path: Path, clash: Clashing): Promise<MergingFile> {
   const { working } = clash
   const { base, ours, theirs } = await entriesOf(work, path, clash)
@@ -97,7 +148,7 @@ async function rowOf(work: BranchWork, path: Path, clash: Clashing): Promise<Mer
   const stages = ([base, ours, theirs] as const).flatMap((entry, at) =>
     entry ? [{ ...entry, path, stage: STAGES[at] ?? 1 }] : [],
   )
-  const words = wordsFor({ kind, stages }, { ours: DRAFT, theirs: work.name })
+  const words = wordsFor({ kind, stages }, { ours: DRAFT, theirs: theirsOf(work, path) })
   const left = working?.left ?? 1
   const all = working ? await marksIn(work.room.objects, working.marked, working.mark) : 1
   return { path, kind, all, left, words, state: isOpen(clash) ? 'open' : 'settled' }

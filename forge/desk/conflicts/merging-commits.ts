@@ -6,7 +6,7 @@
 import * as v from 'valibot'
 import { bytesOf, identityLine, parseCommit, textOf } from '../../../core/git/commits.ts'
 import { type NewObject, type Objects, oidOf } from '../../../core/git/objects.ts'
-import { isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
+import { isOid, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
 import { treeBytes } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { FORGE_AUTHOR } from '../../operations.ts'
@@ -47,6 +47,12 @@ export const ConflictRow = v.object({
 })
 export type ConflictRow = v.InferOutput<typeof ConflictRow>
 
+/**
+ * Whether a path is resolved together with a conflict: one of its own, or the original path of a file that git renamed.
+ */
+export const isSettledWith = ({ paths, original }: ConflictRow, path: Path): boolean =>
+  paths.includes(path) || (original !== undefined && (path === original || path.startsWith(`${original}/`)))
+
 const RewriteItem = v.object({
   commits: v.tupleWithRest([v.string()], v.string()),
   message: v.optional(v.string()),
@@ -84,6 +90,8 @@ const Body = v.object({
   base: v.optional(v.nullable(v.string())),
   /** The message of the resulting commit; undefined: that of the picked commit. */
   message: v.optional(v.string()),
+  /** What the user has typed as the message so far; if that is empty, the commit gets `message`. */
+  typedMessage: v.optional(v.string()),
   rows: v.array(ConflictRow),
   byGit: v.number(),
   /** The paths of conflicts resolved by keeping what git left. */

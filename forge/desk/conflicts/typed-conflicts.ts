@@ -10,11 +10,11 @@ import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { type TreeChange, writeTree } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { entryBeside } from '../branches/draft-merges.ts'
-import type { Clashing, Drafts } from '../branches/drafts.ts'
+import type { Clashing, DraftFile, Drafts } from '../branches/drafts.ts'
 import { TYPED_IN_MERGE } from '../contract/merging.ts'
 import { textBytes } from '../reading/file-content.ts'
 import { byPath } from './conflicts.ts'
-import type { ConflictRow } from './merging-commits.ts'
+import { type ConflictRow, isSettledWith } from './merging-commits.ts'
 
 /** The conflicts of a merge, its tree with all markers, and the drafts on that tree. */
 type Waiting = { rows: ConflictRow[]; tree: Oid; drafts: Drafts }
@@ -43,6 +43,31 @@ export async function withTypedConflicts(objects: Objects, waiting: Waiting, our
   return { rows: rows.sort(byPath), tree, drafts: { ...drafts, files, clashes } }
 }
 
+/**
+ * Throws a {@link Failure} if a file of which a whole version is to be chosen was edited: its draft would count as that
+ * choice. `resolved`: the drafts that are such choices.
+ */
+export function verifyNotChosen(
+  rows: readonly ConflictRow[],
+  { files, clashes }: Drafts,
+  resolved: ReadonlyMap<Path, DraftFile>,
+  ours: string,
+): void {
+  const whole = rows.filter(({ kind }) => kind !== 'text')
+  const isResolved = (path: Path) => resolved.has(path) && resolved.get(path)?.oid === files.get(path)?.oid
+  for (const path of [...files.keys(), ...clashes.keys()])
+    if ((clashes.has(path) || !isResolved(path)) && whole.some(row => isSettledWith(row, path)))
+      throw notMerged(path, ours)
+}
+
+/** Says that what was typed in a file does not fit the merge that begins to wait. `ours`: the name of our side. */
+export function notMerged(path: Path, ours: string): Failure {
+  const [file, branch] = [visiblePath(path), visiblePath(ours)]
+  return new Failure(
+    `What was typed in ${file} can’t be merged with what ${branch} has there now: discard the changes to ${file}, then try again.`,
+  )
+}
+
 async function typedConflict(
   objects: Objects,
   drafts: Drafts,
@@ -56,12 +81,7 @@ async function typedConflict(
     [entryOf(from), other, entryOf(draft)].map(it => textBytes(objects, it)),
   )
   const theirs = bytes ?? typed
-  const file = visiblePath(path)
-  if (!working || !other || !ours || !theirs)
-    throw new Failure(
-      `What was typed in ${file} can’t be merged with what ${visiblePath(name)} has there now: discard the changes to \
-${file}, then try again.`,
-    )
+  if (!working || !other || !ours || !theirs) throw notMerged(path, name)
   const mark = markLength([base, ours, theirs])
   const labels = { ours: name, theirs: TYPED_IN_MERGE }
   const text = await mergeWithMarks(objects.repository, { base, ours, theirs }, labels, mark)

@@ -260,13 +260,22 @@ export const branchQuestions = {
   'restore file': question({ branch: Branch, path: Path }, Nothing),
   /** What is known of a file that a branch does not have any more. */
   'deleted file': repeatable({ branch: Branch, path: Path }, DeletedFile),
-  /** How many commits of a branch no other branch, remote branch or tag has. `tip`: its last commit. */
-  'own commits': repeatable({ branch: Branch }, v.object({ count: Count, tip: v.optional(Oid) })),
+  /**
+   * What the deletion of a branch would take: how many of its commits no other branch, remote branch or tag has
+   * (`commits`), and its drafts, also those of other windows and desks. `tip`: its last commit.
+   */
+  'branch deletion': repeatable(
+    { branch: Branch },
+    v.object({ commits: Count, tip: v.optional(Oid), drafts: v.array(Path) }),
+  ),
   /** `tracks`: the remote-tracking ref that becomes the branch's upstream. */
   'new branch': question({ branch: Branch, from: v.nullable(Oid), tracks: v.optional(RefName) }, Nothing),
   'rename branch': question({ branch: Branch, to: Branch }, Nothing),
-  /** Deletes a branch, unless it was moved since it was at the commit `before`, as the user has seen it. */
-  'delete branch': question({ branch: Branch, before: v.optional(Oid) }, Nothing),
+  /**
+   * Deletes a branch, unless it was moved since it was at the commit `before`, or has drafts that are not in `drafts`,
+   * as the user has seen it.
+   */
+  'delete branch': question({ branch: Branch, before: v.optional(Oid), drafts: v.optional(v.array(Path)) }, Nothing),
   /** The current name of a branch that may have been renamed. */
   'name now': repeatable({ branch: Branch }, v.object({ branch: Branch })),
   /**

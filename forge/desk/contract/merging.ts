@@ -15,7 +15,8 @@ export type WholeSide = v.InferOutput<typeof WholeSide>
  * A file of a waiting merge. `open`: it has open conflicts. `odd`: the result differs from what such a merge makes, in
  * words. `by`: the model that resolved it, unless it was resolved by hand. `result`: the path of the resolved file, if
  * the side that was taken has it under another name than `path`. `taken`: of a file that is resolved as a whole, the
- * version that it has now, if it is one of those to choose from.
+ * version that it has now, if it is one of those to choose from. `isOfDraft`: while a merge waits, its draft is in
+ * conflict with what waits.
  */
 export const MergingFile = v.object({
   path: Path,
@@ -27,6 +28,7 @@ export const MergingFile = v.object({
   by: v.optional(v.string()),
   result: v.optional(Path),
   taken: v.optional(WholeSide),
+  isOfDraft: v.optional(v.literal(true)),
 })
 export type MergingFile = v.InferOutput<typeof MergingFile>
 
@@ -99,6 +101,9 @@ export const ConflictFile = v.object({
   marked: v.optional(v.string()),
   /** The side that git's result is the same as, if there is one: keeping git's result takes that side. */
   leftAs: v.optional(v.picklist(['ours', 'theirs', 'base'])),
+  /** The names of the two sides, if they are not those of the merge: a draft, and what that meets; byte strings. */
+  oursName: v.optional(v.string()),
+  theirsName: v.optional(v.string()),
   /** The file's name on each side, if git has merged its text: `ours` and `theirs` both have that text then. */
   names: v.optional(v.object({ ours: Path, theirs: Path })),
   base: ConflictSide,
@@ -112,7 +117,12 @@ export const mergingQuestions = {
   conflict: repeatable({ branch: Branch, path: Path }, ConflictFile),
   /** Replaces a whole file by one side; text is resolved in the editor. */
   'take side': question({ branch: Branch, path: Path, side: WholeSide }, Nothing),
-  /** `message`: what the user typed; an undo restores it with the conflicts, as that of an abort does. */
+  /**
+   * Keeps what the user types as the message of what waits, for all windows. `theirs`: the merged commit for which it is
+   * meant.
+   */
+  'keep merging message': repeatable({ branch: Branch, theirs: Oid, message: v.string() }, Nothing),
+  /** `message`: what the user typed; by default, what is kept of that. An undo restores it with the conflicts, as that of an abort does. */
   'finish merging': question({ branch: Branch, message: v.optional(v.string()) }, Done),
   /** Makes what waits anew after its branch was moved; keeps the resolution of each conflict with the same sides. */
   'update merging': question({ branch: Branch }, Done),

@@ -21,7 +21,8 @@ import { entryAt, makeTree, type TreeChange } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { asChanges, contentIn, type Drafts, entryIn } from '../branches/drafts.ts'
 import { byPath } from '../conflicts/conflicts.ts'
-import { ConflictRow, type StoredMerging } from '../conflicts/merging-commits.ts'
+import { ConflictRow, isSettledWith, type StoredMerging } from '../conflicts/merging-commits.ts'
+import { notMerged } from '../conflicts/typed-conflicts.ts'
 import { TYPED_IN_MERGE } from '../contract/merging.ts'
 
 /** The conflicts of a merge, and its tree with all markers. */
@@ -37,12 +38,9 @@ type Next = Marked & { ours: { commit: Oid; words: string } }
 export type Carried = Pick<StoredMerging, 'kept' | 'by'> & { result: Oid; marked: { rows: ConflictRow[]; tree: Oid } }
 
 /**
- * Whether a path is resolved together with a conflict: one of its own, or the original path of a file that git renamed.
+ * The resolutions of a waiting merge that fit a new merge of the same two branches. Writes the resulting trees. Throws a
+ * {@link Failure} if an edited text is to be chosen as a whole now: it is none of the versions to choose from.
  */
-export const isSettledWith = ({ paths, original }: ConflictRow, path: Path): boolean =>
-  paths.includes(path) || (original !== undefined && (path === original || path.startsWith(`${original}/`)))
-
-/** The resolutions of a waiting merge that fit a new merge of the same two branches. Writes the resulting trees. */
 export async function carryOver(objects: Objects, before: Before, next: Next): Promise<Carried> {
   const changes = new Map<Path, TreeChange>()
   const marks = new Map<Path, TreeChange>()
@@ -64,7 +62,7 @@ export async function carryOver(objects: Objects, before: Before, next: Next): P
       if (!carried.marked) continue
       marks.set(old.path, carried.marked.file)
       rows.set(old.path, carried.marked.row)
-    }
+    } else if (old.kind === 'text' && isTyped(before.drafts, old)) throw notMerged(old.path, next.ours.words)
   }
   const [resolved, tree] = [await makeTree(objects, next.tree, changes), await makeTree(objects, next.tree, marks)]
   await writeObjects(objects.repository, [...resolved.made, ...tree.made])
@@ -74,6 +72,12 @@ export async function carryOver(objects: Objects, before: Before, next: Next): P
 /** Whether two rows are the same conflict. A row just made is parsed first, since one that was stored has no more. */
 const isSameConflict = (stored: ConflictRow, made: ConflictRow): boolean =>
   isDeepStrictEqual(stored, v.parse(ConflictRow, made))
+
+/** Whether a text in conflict was edited, and is not a whole side that was chosen. */
+function isTyped({ files }: Drafts, { path, stages }: ConflictRow): boolean {
+  const draft = files.get(path)
+  return draft !== undefined && !stages.some(({ oid }) => oid === draft.oid)
+}
 
 /** `row`: undefined if the new merge has no conflict in the file. */
 type TextPair = { before: Before; old: ConflictRow; next: Next; row: ConflictRow | undefined }

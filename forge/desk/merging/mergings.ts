@@ -24,9 +24,16 @@ import {
 } from '../branches/drafts.ts'
 import type { CommitSignature } from '../branches/save.ts'
 import { conflictRows, sideOf, wordsFor } from '../conflicts/conflicts.ts'
-import { draftConflict, draftConflictsIn, takeDraftSide } from '../conflicts/draft-conflicts.ts'
+import {
+  draftConflict,
+  draftConflictsIn,
+  isOfDraft,
+  takeDraftSide,
+  withDraftConflicts,
+} from '../conflicts/draft-conflicts.ts'
 import {
   type ConflictRow,
+  isSettledWith,
   makeMerging,
   readMerging,
   type StoredMerging,
@@ -43,7 +50,7 @@ import { planPicks, readCommit } from '../steps/picks.ts'
 import { type Planned, pastOf, type Stop, treeOfCommit } from '../steps/plan.ts'
 import type { Plannings } from '../steps/plannings.ts'
 import { applyItems } from '../steps/rewrite-items.ts'
-import { carryOver, isSettledWith } from './carry-over.ts'
+import { carryOver } from './carry-over.ts'
 import { MergingReviews, type Oddities } from './merging-review.ts'
 import { newCommits, onNewestCommit, type Renewed, withItems } from './renewed.ts'
 import { type ConflictPlace, requestOf } from './request.ts'
@@ -93,7 +100,7 @@ export class Mergings {
       const { merging } = work
       if (merging === undefined) return undefined
       const state = await this.#state(work)
-      const rows = await Promise.all(state.rows.map(row => fileOf(work, state, row)))
+      const rows = await filesOf(work, state)
       const isOpen = rows.some(row => row.state === 'open')
       const result = isOpen ? undefined : await this.#writeResult(work)
       const review = result === undefined ? undefined : await this.#reviews.of(state, result)
@@ -109,7 +116,7 @@ export class Mergings {
         ...(state.does === 'revert' && { reverts: await this.#revertedBy(state) }),
         ...(onto !== undefined && { onto }),
         ...(rewrite && { rewrites: rewrite.does }),
-        message: await this.#messageOf(state),
+        message: state.typedMessage ?? (await this.#messageOf(state)),
         odd: review ? wordsOfOdd(state, rows, review) : [],
         ...(notYet !== undefined && { notYet }),
         ...(isSkipped && { nothingLeft: whySkipped(state) }),
@@ -210,6 +217,7 @@ export class Mergings {
     const work = await this.open(branch)
     if (work.merging === undefined) return await draftConflict(work, path)
     const state = await this.#state(work)
+    if (isOfDraft(work, path, isRow(state, path))) return await draftConflict(work, path)
     const row = rowAt(state, path)
     const sides = ([1, 2, 3] as const).map(number => entryOfSide(objects, state, row, number))
     const [base, ours, theirs] = await Promise.all(sides.map(async entry => sideOf(objects, await entry)))
@@ -231,7 +239,8 @@ export class Mergings {
    */
   async takeSide(branch: string, path: Path, side: WholeSide): Promise<void> {
     const work = await this.open(branch)
-    if (work.merging === undefined) return await takeDraftSide(work, path, side)
+    const isDraft = work.merging === undefined || isOfDraft(work, path, isRow(await this.#state(work), path))
+    if (isDraft) return await takeDraftSide(work, path, side)
     await work.inOneGo(async held => this.#take(held, path, side), { isMerging: true })
   }
 
@@ -264,8 +273,32 @@ export class Mergings {
     await held.become({ merging: next.oid, drafts: { ...drafts, tip: next.oid } })
   }
 
-  /** Keeps the message that the user typed in what waits, so that an undo of its end restores it. */
-  async #keepMessage(held: HeldBranch, state: State, message: string | undefined): Promise<State> {
+  /**
+   * Keeps what the user types as the message of what waits, for all windows. Nothing is done if another commit than
+   * `theirs` is merged by now, for which it was not meant.
+   */
+  async writeMessage(branch: string, theirs: Oid, message: string): Promise<void> {
+    const work = await this.open(branch)
+    await work.locked(async held => {
+      work.verifyFree()
+      await held.collect()
+      await held.again(async () => {
+        const state = work.merging === undefined ? undefined : await this.#read(work.merging)
+        if (state?.theirsCommit !== theirs || state.typedMessage === message) return
+        await this.#replace(held, { ...state, typedMessage: message }, work.drafts)
+      })
+    })
+  }
+
+  /**
+   * Gives what waits the message that the user typed: `message`, or else what is kept of it. An undo of its end restores
+   * it.
+   */
+  async #keepMessage(
+    held: HeldBranch,
+    { typedMessage, ...state }: State,
+    message: string | undefined = typedMessage,
+  ): Promise<State> {
     const typed = message?.trim()
     if (!typed || typed === (await this.#messageOf(state)).trim()) return state
     const next = { ...state, message }
@@ -303,7 +336,7 @@ export class Mergings {
     const { work } = held
     const { objects } = this.room
     const found = await this.#state(work)
-    const rows = await Promise.all(found.rows.map(row => fileOf(work, found, row)))
+    const rows = await filesOf(work, found)
     const why = whyNotYet(work, found, rows, await this.#canUpdate(work, found))
     if (why !== undefined) throw new Failure(why)
     verifyNoClash(work.drafts, work.drafts.clashes.keys())
@@ -447,9 +480,9 @@ export class Mergings {
     const next = await conflictRows(objects, merge, ends)
     const after = { ...next, ours: { commit, words: state.ours } }
     const { result, marked, ...carried } = await carryOver(objects, { ...state, drafts }, after)
-    const { does, base, message, todo, number, of, subject, leftOut, keep } = state
+    const { does, base, message, typedMessage, todo, number, of, subject, leftOut, keep } = state
     await waitForPerson(held, {
-      stop: { merge, ...ends, state: { does, base, message, todo, number, of, subject, leftOut, keep } },
+      stop: { merge, ...ends, state: { does, base, message, typedMessage, todo, number, of, subject, leftOut, keep } },
       ours: commit,
       kind: 'update merging',
       does: `update the ${nounOf(state.does)} in ${visiblePath(work.name)}`,
@@ -560,6 +593,19 @@ function rowAt({ rows }: State, path: Path): ConflictRow {
   const row = rows.find(it => it.path === path) ?? rows.find(it => it.paths.includes(path))
   if (row) return row
   throw new Failure(`${visiblePath(path)} is in no conflict.`)
+}
+
+const isRow = ({ rows }: State, path: Path): boolean => rows.some(row => row.path === path)
+
+/** The files in conflict: those of the merge, and those whose drafts are in conflict with it. */
+async function filesOf(work: BranchWork, state: State): Promise<MergingFile[]> {
+  const files = state.rows.map(async row => {
+    const file = await fileOf(work, state, row)
+    const mark = isOfDraft(work, row.path, true) ? work.drafts.clashes.get(row.path)?.working?.mark : undefined
+    // With markers of the same length, the conflicts of the draft are counted in the file already.
+    return mark !== undefined && mark === row.mark ? { ...file, left: 0, all: 0 } : file
+  })
+  return await withDraftConflicts(work, await Promise.all(files))
 }
 
 async function fileOf(work: BranchWork, state: State, row: ConflictRow): Promise<MergingFile> {

@@ -10,6 +10,7 @@ import { visiblePath } from '../../../core/text.ts'
 import type { HeldBranch } from '../branches/branch-work.ts'
 import type { CommitSignature } from '../branches/save.ts'
 import type { StoredMerging, StoredRewrite } from '../conflicts/merging-commits.ts'
+import { nounOf } from '../contract/merging.ts'
 import type { Source } from '../contract/steps.ts'
 import { commonTo, mergeSourceInto } from '../steps/merge.ts'
 import { writeChain } from '../steps/perform.ts'
@@ -41,7 +42,9 @@ export async function onNewestCommit(
   const source: Source = { commit: state.theirsCommit, words: state.theirs }
   const target = { branch: name, tip: head }
   if ((await commonTo(objects.repository, source, target)).includes(source.commit))
-    throw new Failure(`${visiblePath(name)} has all of ${visiblePath(state.theirs)} already: abort the merge.`)
+    throw new Failure(
+      `${visiblePath(name)} has all of ${visiblePath(state.theirs)} already: abort the ${nounOf(state.does)}.`,
+    )
   return { merge: await mergeSourceInto(objects, source, target), ours: head, commit: head }
 }
 

@@ -15,7 +15,7 @@ import { isOfForge } from '../branches/forge-folder.ts'
 import type { CommitSignature } from '../branches/save.ts'
 import { conflictRows } from '../conflicts/conflicts.ts'
 import { makeMerging, type StoredMerging } from '../conflicts/merging-commits.ts'
-import { withTypedConflicts } from '../conflicts/typed-conflicts.ts'
+import { verifyNotChosen, withTypedConflicts } from '../conflicts/typed-conflicts.ts'
 import type { Planned, StepPlan, Stop } from './plan.ts'
 
 /** Writes the commits of a chain, each on the one before; returns the last one. Throws the signal's reason. */
@@ -144,6 +144,7 @@ export async function waitForPerson(
   for (const path of files.keys()) if (isOfForge(path)) files.delete(path)
   // Edits made while a commit waited for its signature are not in it.
   const merged = await mergeDrafts(objects, settled, work.drafts, { ...noDrafts(found.tree), files })
+  verifyNotChosen(found.rows, merged, files, words.ours)
   const { rows, tree, drafts } = await withTypedConflicts(objects, { ...found, drafts: merged }, words.ours)
   const inConflict = new Set(rows.flatMap(row => row.paths))
   const changed = await changedFiles(objects.repository, stop.ours, merge.tree)

@@ -42,7 +42,18 @@ export type Stop = {
   words: { ours: string; theirs: string }
   state: Pick<
     StoredMerging,
-    'does' | 'base' | 'message' | 'todo' | 'number' | 'of' | 'subject' | 'leftOut' | 'onto' | 'keep' | 'rewrite'
+    | 'does'
+    | 'base'
+    | 'message'
+    | 'typedMessage'
+    | 'todo'
+    | 'number'
+    | 'of'
+    | 'subject'
+    | 'leftOut'
+    | 'onto'
+    | 'keep'
+    | 'rewrite'
   >
 }
 

@@ -13,7 +13,9 @@ import { mergeDrafts } from '../branches/draft-merges.ts'
 import { asChanges, isOpen, noDrafts, verifyNoClash } from '../branches/drafts.ts'
 import type { OpenBranches } from '../branches/open-branches.ts'
 import { type Group, groupsOf, kindOf, wordsFor } from '../conflicts/conflicts.ts'
+import { readMerging } from '../conflicts/merging-commits.ts'
 import type { Reversed } from '../contract/branches.ts'
+import { nounOf } from '../contract/merging.ts'
 import type { BranchStep, Done, Outlook, Preview, RewriteStep, Source, Step } from '../contract/steps.ts'
 import { mergingRef } from '../refs.ts'
 import { broughtCommits, namedCommits } from './brought-commits.ts'
@@ -93,7 +95,9 @@ export class Steps {
 
   /** Why a branch can't be moved at the moment, in a few words. */
   async #whyNotNow(branch: string): Promise<string | undefined> {
-    if (await this.room.objects.info(mergingRef(branch))) return 'a merge waits there'
+    const merging = await this.room.objects.info(mergingRef(branch))
+    const waiting = merging && (await readMerging(this.room.objects, merging.oid))
+    if (merging) return `a ${nounOf(waiting?.does ?? 'merge')} waits there`
     const isHeld = this.branches.has(branch) && (await this.branches.work(branch)).isHeld
     return isHeld ? 'a turn of the AI is not over there' : undefined
   }

@@ -17,6 +17,7 @@ const handlers: Handlers<typeof mergingQuestions, undefined> = {
   merging: () => null,
   conflict: async () => conflict,
   'take side': async () => undefined,
+  'keep merging message': async () => undefined,
   'finish merging': async () => done,
   'update merging': () => done,
   'changes by hand': () => [],

@@ -125,13 +125,6 @@ function listenForKeys(page: Page): void {
   window.addEventListener('keydown', listen, { capture: true })
 }
 
-/** Keeps the commit message of a waiting merge the same in all windows of the browser: any of them may finish it. */
-function shareMergeMessages(page: Page): void {
-  window.addEventListener('storage', event => {
-    for (const tab of page.tabs.peek()) tab.merging.hearMessage(event)
-  })
-}
-
 /**
  * Whether the focused list handles the key itself (it names its keys in aria-keyshortcuts): F2 in the explorer renames
  * the row there, not the file that is shown.
@@ -172,7 +165,6 @@ function begin(): void {
   keepLayoutAtEnd(page)
   keepWayBack(page)
   listenForKeys(page)
-  shareMergeMessages(page)
   render(<Desk page={page} />, document.body)
 }
 

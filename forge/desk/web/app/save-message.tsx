@@ -62,8 +62,8 @@ interface FieldProps {
 export function MessageField({ tab, suggested, reason, hasDrafts, submit }: FieldProps) {
   const hasFocus = useSignal(false)
   const field = useRef<HTMLTextAreaElement>(null)
-  const isSuggested = tab.message.value === undefined
-  const value = tab.message.value ?? (reason === undefined ? suggested : '')
+  const isSuggested = tab.saveMessage.text.value === undefined
+  const value = tab.saveMessage.text.value ?? (reason === undefined ? suggested : '')
   const lines = Math.min(MAX_SHOWN_LINES, value.split('\n').length)
   const rows = hasFocus.value ? lines : 1
   useLayoutEffect(() => {
@@ -96,7 +96,7 @@ export function MessageField({ tab, suggested, reason, hasDrafts, submit }: Fiel
         onBlur={() => {
           hasFocus.value = false
           // An empty message is none: the suggestion comes back.
-          if (tab.message.peek() === '') tab.writeMessage(undefined)
+          if (tab.saveMessage.text.peek() === '') tab.saveMessage.write(undefined)
         }}
         onKeyDown={event => {
           if (event.key !== 'Enter' || event.shiftKey || event.isComposing) return
@@ -107,7 +107,7 @@ export function MessageField({ tab, suggested, reason, hasDrafts, submit }: Fiel
         onInput={event => {
           // After a save, the browser's undo brings back the message of that commit, which is not meant for the next.
           if (!hasDrafts && event.inputType.startsWith('history')) event.currentTarget.value = ''
-          else tab.writeMessage(event.currentTarget.value)
+          else tab.saveMessage.write(event.currentTarget.value)
         }}
       />
     </span>
@@ -130,10 +130,10 @@ export function SaveDialog({ tab, branch, close }: DialogProps) {
   const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   const [subjectId, bodyId] = [useId(), useId()]
-  const { subject, body } = partsOf(tab.message.value ?? suggested.value)
+  const { subject, body } = partsOf(tab.saveMessage.text.value ?? suggested.value)
   const drafts = draftsOf(page, branch)
   const write = (part: { subject?: string; body?: string }) =>
-    tab.writeMessage(messageOf({ subject, body, ...part }) || undefined)
+    tab.saveMessage.write(messageOf({ subject, body, ...part }) || undefined)
   const save = async () => {
     if (isBusy.peek() || drafts.length === 0) return
     isBusy.value = true
@@ -172,7 +172,7 @@ export function SaveDialog({ tab, branch, close }: DialogProps) {
           <Subject
             id={subjectId}
             value={subject}
-            isSuggested={tab.message.value === undefined}
+            isSuggested={tab.saveMessage.text.value === undefined}
             write={value => write({ subject: value })}
           />
           <label for={bodyId}>Body</label>

@@ -166,9 +166,9 @@ export function watchFailed(page: Page): () => void {
 function askAboutDrafts(page: Page, tab: Tab, branch: string, drafts: string[]): void {
   const save = async () => {
     await settle(page, branch, 'all')
-    const message = tab.message.peek()?.trim()
+    const message = tab.saveMessage.text.peek()?.trim()
     await page.connection.ask('save', { branch, paths: 'all', ...(message ? { message } : {}) })
-    tab.writeMessage(undefined)
+    tab.saveMessage.write(undefined)
     await sendNow(page, tab, branch, drafts)
   }
   const discard = async () => {

@@ -47,7 +47,8 @@ export function EditorPane({ tab, path, isActive }: EditorPaneProps) {
   const whole = merging?.state === 'open' && sides && sides.mark === undefined ? sides : undefined
   // The user can go on typing in a text draft, in the editor below the choice of a side. The editor stays the same
   // element.
-  const isTyped = tab.merging.latest.value?.kind === 'drafts' && shown?.kind === 'text'
+  const isDraft = merging?.isOfDraft || tab.merging.latest.value?.kind === 'drafts'
+  const isTyped = isDraft && shown?.kind === 'text'
   return (
     <>
       {merging ? (

@@ -32,12 +32,15 @@ export async function deleteBranch(page: Page, branch: string): Promise<void> {
   page.dialog.value = await deletionOf(page, branch)
 }
 
-/** The question whether to delete a branch at its present commit. If that is refused, it is asked for the new one. */
+/**
+ * The question whether to delete a branch with the commit and the drafts that it has now. If that is refused, it is
+ * asked anew.
+ */
 async function deletionOf(page: Page, branch: string): Promise<DialogContent> {
-  const { count, tip } = await page.connection
-    .ask('own commits', { branch })
-    .catch(() => ({ count: 0, tip: page.branch(branch)?.tip }))
-  const drafts = draftsOf(page, branch)
+  const { commits, tip, ...found } = await page.connection
+    .ask('branch deletion', { branch })
+    .catch(() => ({ commits: 0, tip: page.branch(branch)?.tip, drafts: [] }))
+  const drafts = [...new Set([...found.drafts, ...draftsOf(page, branch)])]
   const checkout = page.branch(branch)?.checkout
   const content: DialogContent = {
     kind: 'confirm',
@@ -46,9 +49,11 @@ async function deletionOf(page: Page, branch: string): Promise<DialogContent> {
       ...(checkout === undefined
         ? []
         : [`It is checked out in ${readable(checkout)}: first switch to another branch there.`]),
-      ...(count === 0
+      ...(commits === 0
         ? []
-        : [`${plural(count, 'commit')} of it ${count === 1 ? 'is' : 'are'} on no other branch, remote branch or tag.`]),
+        : [
+            `${plural(commits, 'commit')} of it ${commits === 1 ? 'is' : 'are'} on no other branch, remote branch or tag.`,
+          ]),
       'Undo restores it; its commits are kept for that.',
       ...(drafts.length > 0 ? [`It has ${plural(drafts.length, 'draft')}, restored by Undo too:`] : []),
     ],
@@ -60,7 +65,8 @@ async function deletionOf(page: Page, branch: string): Promise<DialogContent> {
     run: async () => {
       const lasts = untilMore(page)
       try {
-        await page.connection.ask('delete branch', { branch, ...(tip !== undefined && { before: tip }) })
+        await settle(page, branch, 'all')
+        await page.connection.ask('delete branch', { branch, drafts, ...(tip !== undefined && { before: tip }) })
       } catch (error) {
         const renewed = await deletionOf(page, branch)
         if (page.dialog.peek() === content) page.dialog.value = renewed

@@ -1,6 +1,7 @@
 /** The actions in a branch with a waiting merge, for keys and the palette. */
 
-import { canAskAi, isInConflict, isMerging, mergingFiles } from '../page/branch-facts.ts'
+import { nounOf } from '../../contract/merging.ts'
+import { branchOf, canAskAi, isInConflict, isMerging, mergingFiles } from '../page/branch-facts.ts'
 import type { Page, Tab } from '../page/state.ts'
 import type { Actions } from '../ui/action.ts'
 import { abort, askAi, FINISH_KEYS, finish, goToConflict, update } from './merging-actions.ts'
@@ -11,6 +12,9 @@ interface InTab {
 }
 
 const isOn = ({ page, tab }: InTab): boolean => isMerging(page, tab)
+
+/** What waits in the branch, as a noun: a merge, a landing, a rebase. */
+const whatWaits = ({ page, tab }: InTab): string => nounOf(page.branch(branchOf(tab) ?? '')?.merging ?? 'merge')
 
 /** Whether there are conflicts, or there were. */
 const isOfConflicts = ({ page, tab }: InTab): boolean => isInConflict(page, tab)
@@ -45,6 +49,7 @@ export const mergingActions = {
   },
   finish: {
     label: 'Finish the merge',
+    inPalette: about => `Finish the ${whatWaits(about)}`,
     keys: FINISH_KEYS,
     icon: 'check',
     isPossible: isOn,
@@ -52,6 +57,7 @@ export const mergingActions = {
   },
   update: {
     label: 'Update the merge',
+    inPalette: about => `Update the ${whatWaits(about)}`,
     keys: 'Alt+F8',
     icon: 'refresh',
     isPossible: about => isOn(about) && about.tab.merging.latest.value?.canUpdate === true,
@@ -59,6 +65,7 @@ export const mergingActions = {
   },
   abort: {
     label: 'Abort the merge…',
+    inPalette: about => `Abort the ${whatWaits(about)}…`,
     keys: 'Alt+Shift+Z',
     icon: 'x',
     isPossible: isOn,

@@ -2,21 +2,12 @@
 
 import { Text } from '@codemirror/state'
 import type { RefObject } from 'preact'
-import { useEffect, useLayoutEffect } from 'preact/hooks'
-import type { ConflictFile, MergingFile } from '../../contract/merging.ts'
+import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import type { ConflictFile, MergingFile, WholeSide as Side } from '../../contract/merging.ts'
 import { AskButton } from '../editor/conflict-box.tsx'
 import { conflictExtension } from '../editor/conflict-editor.ts'
 import type { OpenFile } from '../editor/open-file.ts'
-import {
-  BASES,
-  branchOf,
-  canAskAi,
-  conflictsIn,
-  isAtWork,
-  isInConflict,
-  isMerging,
-  mergingFile,
-} from '../page/branch-facts.ts'
+import { BASES, canAskAi, isAtWork, isInConflict, isMerging, mergingFile } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { ImageFigure } from '../ui/blob-image.tsx'
@@ -52,9 +43,6 @@ export function useMergingFile(tab: Tab, path: string): MergingFile | undefined 
 /** The kind of a file that changed without a conflict. */
 const NO_CONFLICT = 'no conflict'
 
-/** The sides of a file whose draft is in conflict with what waits in the branch. */
-const CLASHING = { ours: 'your draft', theirs: 'what waits here' }
-
 /** Shows the conflicts of a text in its editor. */
 export function useConflicts({ tab, file }: Props, known: MergingFile | undefined): void {
   const page = usePage()
@@ -62,18 +50,16 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   const merging = tab.merging.latest.value
   const shown = file.file.value
   const mark = sides?.mark
-  const canAsk = canAskAi(page, tab)
-  const branch = branchOf(tab)
-  const isClash = branch !== undefined && isMerging(page, tab) && conflictsIn(page, branch).includes(file.path)
+  const canAsk = canAskAi(page, tab) && !known?.isOfDraft
   useLayoutEffect(() => {
     if (!known || !sides || mark === undefined || !merging || shown?.kind !== 'text') {
       file.extend('', () => [])
       return
     }
     const { oursCommit, theirsCommit } = merging
-    const { ours, theirs } = isClash ? CLASHING : merging
-    const isOfDrafts = merging.kind === 'drafts'
-    const marked = isOfDrafts ? sides.marked : shown.saved
+    const { oursName: ours = merging.ours, theirsName: theirs = merging.theirs } = sides
+    const isOfDrafts = sides.marked !== undefined
+    const marked = sides.marked ?? shown.saved
     const key = JSON.stringify([mark, ours, theirs, oursCommit, theirsCommit, known.by, canAsk, marked])
     file.extend(key, () =>
       conflictExtension({
@@ -88,7 +74,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
         onCount: () => tab.merging.touch(),
       }),
     )
-  }, [page, tab, file, known?.by, sides, mark, merging?.oursCommit, merging?.theirsCommit, canAsk, isClash, shown])
+  }, [page, tab, file, known?.by, sides, mark, merging?.oursCommit, merging?.theirsCommit, canAsk, shown])
   const { length: left } = file.conflicts.value.open
   const isKnown = known !== undefined
   useEffect(() => {
@@ -190,15 +176,13 @@ function WholeChoices({ tab, known, sides }: { tab: Tab; known: MergingFile; sid
   const page = usePage()
   const group = usePlace<HTMLFieldSetElement>('versions')
   const choices = offered(sides, isMerging(page, tab))
-  const choose = (side: (typeof choices)[number]['side']) => takeSide(page, tab, known.path, side)
+  const choose = useChoice(tab, known.path, group)
   useLayoutEffect(() => {
     if (tab.merging.choseAt !== known.path) return
     tab.merging.choseAt = undefined
     // Also if the text has the focus: the page gives it a lost focus before the versions are drawn.
     group.current?.focus()
   }, [tab, known.path, group])
-  // Of a file that is renamed by the choice, they are shown under the old name first.
-  usePassOn(tab, known.path, group)
   return (
     <fieldset
       class="whole-choices"
@@ -244,10 +228,10 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
   const merging = tab.merging.latest.value
   const { path, names } = sides
   const box = usePlace<HTMLElement>('home')
-  useWholeFocus(tab, path, box)
-  const canAsk = canAskAi(page, tab)
-  const choices = offered(sides, isMerging(page, tab))
-  const choose = (side: (typeof choices)[number]['side']) => takeSide(page, tab, path, side)
+  useWholeFocus(tab, path)
+  const canAsk = canAskAi(page, tab) && !known.isOfDraft
+  const choices = offered(sides, isMerging(page, tab) && !known.isOfDraft)
+  const choose = useChoice(tab, path, box)
   const skipped = linesToSkip(isTyped ? [sides.base, sides.theirs] : [sides.ours, sides.base, sides.theirs])
   return (
     // The section can have the focus, so that keys choose a side in it, as in a conflict of a text.
@@ -290,7 +274,7 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
             <WholeSide
               look="ours"
               title={names ? NAMES.ours : 'Ours'}
-              name={names?.ours ?? merging?.ours ?? ''}
+              name={names?.ours ?? sides.oursName ?? merging?.ours ?? ''}
               side={sides.ours}
               skipped={skipped}
             />
@@ -305,7 +289,7 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
           <WholeSide
             look="theirs"
             title={names ? NAMES.theirs : 'Theirs'}
-            name={names?.theirs ?? merging?.theirs ?? ''}
+            name={names?.theirs ?? sides.theirsName ?? merging?.theirs ?? ''}
             side={sides.theirs}
             skipped={skipped}
           />
@@ -315,11 +299,8 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
   )
 }
 
-/**
- * Focuses the choice when the user has gone to its conflict, and, after it is made, the same choices above the file:
- * not the text, where a key pressed once too often would be typed.
- */
-function useWholeFocus(tab: Tab, path: string, box: RefObject<HTMLElement | null>): void {
+/** Focuses the choice when the user has gone to its conflict. */
+function useWholeFocus(tab: Tab, path: string): void {
   const page = usePage()
   useLayoutEffect(() => {
     if (tab.merging.goingTo?.path !== path) return
@@ -330,18 +311,30 @@ function useWholeFocus(tab: Tab, path: string, box: RefObject<HTMLElement | null
     page.dropFocusWishes()
     page.wantFocus()
   }, [page, tab, path])
-  usePassOn(tab, path, box)
 }
 
-/** Gives the versions of a file the focus that leaves the page together with a choice for the file. */
-function usePassOn(tab: Tab, path: string, box: RefObject<HTMLElement | null>): void {
+/**
+ * The function that chooses a version of a file. When the choice leaves the page with the focus, the versions get it:
+ * also those of a file that the choice renames, which are shown under the old name first. A choice in another window or
+ * by the AI gives it to the tab of the file: a key that was meant for the choice here would change that one.
+ */
+function useChoice(tab: Tab, path: string, box: RefObject<HTMLElement | null>): (side: Side) => void {
   const page = usePage()
+  const isChoosing = useRef(false)
   useLayoutEffect(() => {
     const { current: shown } = box
     return () => {
-      if (shown?.contains(document.activeElement)) passOn(page, tab, path)
+      if (!shown?.contains(document.activeElement)) return
+      if (isChoosing.current) passOn(page, tab, path)
+      else page.places.focus('file tab')
     }
   }, [page, tab, path, box])
+  return side => {
+    isChoosing.current = true
+    // What the choice changes is drawn by the next frame.
+    const end = () => requestAnimationFrame(() => (isChoosing.current = false))
+    takeSide(page, tab, path, side).finally(end)
+  }
 }
 
 function passOn(page: Page, tab: Tab, path: string): void {

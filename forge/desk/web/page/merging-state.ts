@@ -10,6 +10,8 @@ import { textKey } from './texts-of-places.ts'
 
 /** Delay after a change before the state is loaded again, in milliseconds. */
 const ASK_AFTER_MS = 120
+/** Delay after a key in the message before the message is sent, in milliseconds. */
+const SEND_AFTER_MS = 300
 
 /** The merge that waits in a tab's branch; the value is null if none does. */
 export class MergingState extends ServerValue<Merging | null> {
@@ -17,6 +19,9 @@ export class MergingState extends ServerValue<Merging | null> {
   readonly files = signal<ReadonlyMap<string, ConflictFile>>(new Map())
   readonly #message = signal<string | undefined>(undefined)
   readonly #messageKey: string
+  /** Whether the server may not have {@link message} yet: no other one replaces it here until then. */
+  #isUnsent = false
+  #sendTimer: ReturnType<typeof setTimeout> | undefined
   /** Whether the side bar shows the explorer (true) or the conflicts (false); undefined: the default. */
   readonly showsExplorer = signal<boolean | undefined>(undefined)
   /** Whether Finish or Abort is running. */
@@ -33,7 +38,10 @@ export class MergingState extends ServerValue<Merging | null> {
 
   readonly #connection: Connection
   readonly #branch: string | undefined
-  /** The commit that the loaded sides of conflicts belong to: a merge at another commit has other sides. */
+  /**
+   * What the loaded sides of conflicts belong to: a merge at another commit has other sides, and so has a file while its
+   * draft is in conflict.
+   */
   #step = ''
   /** The commit that is merged. */
   #theirs = ''
@@ -49,27 +57,37 @@ export class MergingState extends ServerValue<Merging | null> {
     this.#messageKey = textKey('message of a merge in', place)
   }
 
-  /** The edited commit message, kept in the browser until the merge ends; undefined: the server's. */
+  /** The commit message as it is edited here; undefined: the server's, which has what other windows typed. */
   get message(): ReadonlySignal<string | undefined> {
     return this.#message
   }
 
+  /** Changes the message, and sends it soon. Until the server has it, the browser keeps it. */
   writeMessage(message: string | undefined): void {
     this.#message.value = message
+    this.#isUnsent = message !== undefined
     keepText(this.#messageKey, message === undefined ? '' : `${this.#theirs}\n${message}`)
+    clearTimeout(this.#sendTimer)
+    if (message !== undefined) this.#sendTimer = setTimeout(() => this.#sendMessage(message), SEND_AFTER_MS)
+  }
+
+  async #sendMessage(message: string): Promise<void> {
+    if (this.#branch === undefined || this.#theirs === '') return
+    try {
+      await this.#connection.ask('keep merging message', { branch: this.#branch, theirs: this.#theirs, message })
+    } catch {
+      // It stays in the browser, and is sent again with the next key, after a reload and with Finish.
+      return
+    }
+    if (this.#message.peek() !== message) return
+    this.#isUnsent = false
+    keepText(this.#messageKey, '')
   }
 
   /** Goes to the first (1) or last (-1) conflict of a file once the editor shows it. A click elsewhere cancels this. */
   goTo(path: string, by: 1 | -1): void {
     this.goingTo = { path, by }
     this.focusWish.make()
-  }
-
-  /** Takes over the message of this merge that another window has written into, or removed from, the storage. */
-  hearMessage({ key, newValue: stored }: StorageEvent): void {
-    if (key !== this.#messageKey || this.#theirs === '') return
-    const message = stored === null ? undefined : this.#messageIn(stored)
-    if (stored === null || message !== undefined) this.writeMessage(message)
   }
 
   /** The message in a stored text; undefined where that is of the merge of another commit. */
@@ -109,7 +127,8 @@ export class MergingState extends ServerValue<Merging | null> {
   }
 
   protected override take(merging: Merging | null): void {
-    const step = merging ? `${merging.oursCommit} ${merging.theirsCommit}` : ''
+    const ofDrafts = merging?.files.flatMap(({ path, isOfDraft }) => (isOfDraft ? [path] : [])) ?? []
+    const step = merging ? JSON.stringify([merging.oursCommit, merging.theirsCommit, ...ofDrafts]) : ''
     if (step !== this.#step) {
       this.#step = step
       this.files.value = new Map()
@@ -117,8 +136,9 @@ export class MergingState extends ServerValue<Merging | null> {
     // A message is that of one merged commit, also when the merge is made anew.
     if (merging && merging.theirsCommit !== this.#theirs) {
       this.#theirs = merging.theirsCommit
-      this.#message.value = this.#messageIn(keptText(this.#messageKey))
-    }
+      this.writeMessage(this.#messageIn(keptText(this.#messageKey)))
+    } else if (merging && !this.#isUnsent && merging.message.trimEnd() !== this.#message.peek()?.trimEnd())
+      this.#message.value = undefined
     super.take(merging)
     if (merging) return
     this.next = undefined

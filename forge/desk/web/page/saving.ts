@@ -8,7 +8,9 @@ import { plural } from '../ui/times.ts'
 import { attempt } from './actions.ts'
 import { branchOf, conflictsIn, draftsOf } from './branch-facts.ts'
 import { branchWarning } from './case-twins.ts'
-import { CHECKOUT, type Page, Tab } from './state.ts'
+import { SaveMessage } from './save-message.ts'
+import { CHECKOUT, type Page, type Tab } from './state.ts'
+import { placeIn } from './texts-of-places.ts'
 import { undoButton, untilMore } from './undo.ts'
 
 export type Paths = string[] | 'all'
@@ -27,7 +29,7 @@ export async function save(page: Page, tab: Tab | undefined, which: 'this' | 'al
   // A refusal because of conflicts is outdated as soon as they are resolved.
   const lasts = hasConflicts() ? hasConflicts : undefined
   await page.saves.add(branch, JSON.stringify(paths), () =>
-    attempt(page, () => saveWhenSettled(page, tab, branch, paths), { branch, topic: 'save', lasts }),
+    attempt(page, () => saveWhenSettled(page, tab.saveMessage, branch, paths), { branch, topic: 'save', lasts }),
   )
 }
 
@@ -51,7 +53,7 @@ function sayNoFile(page: Page, tab: Tab, branch: string): void {
 export async function saveOrThrow(page: Page, tab: Tab, branch: string): Promise<void> {
   let failure: unknown
   await page.saves.add(branch, JSON.stringify('all'), async () => {
-    failure = await saveWhenSettled(page, tab, branch, 'all').then(
+    failure = await saveWhenSettled(page, tab.saveMessage, branch, 'all').then(
       () => undefined,
       error => error,
     )
@@ -60,8 +62,8 @@ export async function saveOrThrow(page: Page, tab: Tab, branch: string): Promise
   page.solved('save', branch)
 }
 
-async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Paths): Promise<void> {
-  const message = tab.message.peek()?.trim()
+async function saveWhenSettled(page: Page, typed: SaveMessage, branch: string, paths: Paths): Promise<void> {
+  const message = typed.text.peek()?.trim()
   for (;;) {
     await page.connection.up()
     await settle(page, branch, paths)
@@ -69,7 +71,7 @@ async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Path
       await restoreDeleted(page, branch, paths)
       const fields = { branch, paths, ...(message ? { message } : {}) }
       const { commit } = await page.connection.ask('save', fields)
-      tab.writeMessage(undefined)
+      typed.write(undefined)
       if (commit) page.saved(branch, commit)
       else page.spoken.value = 'Nothing to save'
       return
@@ -86,7 +88,8 @@ async function saveWhenSettled(page: Page, tab: Tab, branch: string, paths: Path
  */
 export async function saveAll(page: Page, branch: string): Promise<void> {
   const open = page.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
-  await saveWhenSettled(page, open ?? new Tab(page, { kind: 'branch', branch }), branch, 'all')
+  const place = placeIn(page.desk.peek()?.folder, { kind: 'branch', branch })
+  await saveWhenSettled(page, open?.saveMessage ?? new SaveMessage(place), branch, 'all')
 }
 
 /** Restores the files to save that are deleted, but whose text this window still shows. */

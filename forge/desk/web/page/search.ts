@@ -86,6 +86,8 @@ export class TextSearch {
   #timer: ReturnType<typeof setTimeout> | undefined
   /** Whether the matches that arrive first take the place of the shown ones, or of those before a reload. */
   #replacesShown = false
+  /** Whether the search is that of before a reload, and was not repeated yet. */
+  #isRestored = false
   /** The hits left out of the search before, which are left out of its repetition, too. */
   #kept: readonly LeftOut[]
   /** Matches that arrived before the id of their search was known. */
@@ -97,6 +99,7 @@ export class TextSearch {
     this.#at = at
     this.#kept = kept?.leftOut ?? []
     if (!kept) return
+    this.#isRestored = true
     this.#replacesShown = true
     this.words.value = kept.words
     this.files.value = kept.files
@@ -114,9 +117,7 @@ export class TextSearch {
 
   /** Searches again after files have changed. The shown matches stay until the new ones arrive. */
   async again(): Promise<void> {
-    const found = this.found.peek()
-    const isRestored = found === undefined && this.#replacesShown
-    if (isRestored || this.words.peek() === found) await this.#begin(this.#keptNow())
+    if (this.#isRestored || this.words.peek() === this.found.peek()) await this.#begin(this.#keptNow())
     else await this.start()
   }
 
@@ -137,6 +138,7 @@ export class TextSearch {
     const turn = ++this.#turn
     this.stop()
     this.#early = []
+    this.#isRestored = false
     this.#kept = kept ?? []
     this.#replacesShown = kept !== undefined
     if (!kept) {

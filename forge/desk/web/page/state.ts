@@ -1,5 +1,5 @@
 /** The state of the page: a copy of the server's state, and the state of this window. */
-import { batch, computed, effect, type ReadonlySignal, type Signal, signal, untracked } from '@preact/signals'
+import { batch, computed, effect, type Signal, signal, untracked } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
 import type { BranchInfo, Gone } from '../../contract/branches.ts'
@@ -18,16 +18,17 @@ import type { DialogContent } from './dialog-content.ts'
 import { DialogTexts } from './dialog-texts.ts'
 import { ForkliftState } from './forklift-state.ts'
 import { GraphState } from './graph-state.ts'
-import { keep, keepText, kept as keptInBrowser, keptText } from './kept.ts'
+import { keep, kept as keptInBrowser } from './kept.ts'
 import { MergingState } from './merging-state.ts'
 import { OpenFiles, placeOf } from './open-files.ts'
 import type { NamedPlace, PaletteMode } from './palette-mode.ts'
 import { ReviewState } from './review-state.ts'
+import { SaveMessage } from './save-message.ts'
 import { Saves } from './saves.ts'
 import { TextSearch } from './search.ts'
 import { Settings } from './settings.ts'
 import { TasksState } from './tasks-state.ts'
-import { branchesWithTexts, moveTexts, placeIn, textKey } from './texts-of-places.ts'
+import { branchesWithTexts, moveTexts, placeIn } from './texts-of-places.ts'
 import { Tree } from './tree.ts'
 import { UnsentTexts } from './unsent-texts.ts'
 import { keepInWindow, keptInWindow } from './window-layout.ts'
@@ -62,6 +63,7 @@ export class Tab {
   readonly conversation: ConversationState
   readonly composer: ComposerState
   readonly merging: MergingState
+  readonly saveMessage: SaveMessage
   readonly panes: Signal<Pane[]>
   /** If the editor is split: the pane in the half without the focus, and whether this is the right half. */
   readonly split: Signal<{ key: string; isRight: boolean } | undefined>
@@ -88,8 +90,6 @@ export class Tab {
   readonly #closed = new Map<string, ClosedPanes>()
   /** The keys of the panes that were shown, the last one at the end. */
   readonly #shown = new Set<string>()
-  readonly #message: Signal<string | undefined>
-  readonly #messageKey: string
 
   /** `old`: the tab of the branch under its former name, with what is being written and looked for there. */
   constructor(page: Page, at: At, kept?: Layout['tabs'][number], old?: Tab) {
@@ -103,8 +103,7 @@ export class Tab {
     this.review = old?.review ?? new ReviewState(page, at, place)
     this.merging = new MergingState(page.connection, at, place)
     this.composer = old?.composer ?? new ComposerState(place)
-    this.#messageKey = textKey('commit message in', place)
-    this.#message = signal(old ? old.message.peek() : keptText(this.#messageKey) || undefined)
+    this.saveMessage = new SaveMessage(place, old?.saveMessage)
     if (old) {
       this.search.moveTo(at)
       this.review.moveTo(at, place)
@@ -126,21 +125,11 @@ export class Tab {
     })
   }
 
-  /** The edited commit message, kept in the browser until it is used; undefined: the server's. */
-  get message(): ReadonlySignal<string | undefined> {
-    return this.#message
-  }
-
-  writeMessage(message: string | undefined): void {
-    this.#message.value = message
-    keepText(this.#messageKey, message ?? '')
-  }
-
   /** Goes on with the texts that the browser keeps for the branch, unless others are being written. */
   restoreTexts(): void {
     this.review.draft.restore()
     this.composer.restore()
-    this.#message.value ??= keptText(this.#messageKey) || undefined
+    this.saveMessage.restore()
   }
 
   get pane(): Pane {

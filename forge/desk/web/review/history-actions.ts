@@ -1,4 +1,5 @@
 /** Actions on commits in a branch's history: open, copy, and rewrite them. */
+import { nounOf } from '../../contract/merging.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { Rewriting } from '../../contract/steps.ts'
 import { STEP_TOPIC, showDone } from '../merging/after-step.ts'
@@ -197,7 +198,8 @@ export function whyNotRewritten(about: ChosenCommits, event: KeyboardEvent): str
   )
   if (branch === undefined || chosen.length === 0 || !actionFor(rewriting, about, event)) return undefined
   const name = named(branch)
-  if (page.branch(branch)?.merging) return `A merge waits in ${name}: finish or abort it before commits are rewritten.`
+  const waiting = page.branch(branch)?.merging
+  if (waiting) return `A ${nounOf(waiting)} waits in ${name}: finish or abort it before commits are rewritten.`
   if (line.length === 0) return `Commits are rewritten in the history of the whole branch (${shownKeys('Alt+H')}).`
   if (areOnLine(about)) return undefined
   return `${wordsOf(chosen)} came in by a merge: only commits that were made in ${name} itself can be rewritten.`

@@ -165,6 +165,32 @@ test('a branch that git branch -m has renamed keeps its drafts and what is typed
   expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/drafts')).toBe('refs/forge/drafts/main')
 })
 
+for (const [when, isFirst] of [
+  ['before', true],
+  ['after', false],
+] as const)
+  test(`a branch that is reset ${when} git branch -m renames it keeps its drafts and what is typed`, async () => {
+    await using desk = await makeDesk({ files: FILES })
+    await commit(desk.path, 'main', { 'b.txt': 'later\n' })
+    await desk.work.look()
+    const tip = await desk.git('rev-parse', 'main~1')
+    const editor = await edit(desk.work, 'main', 'a.txt')
+    await editor.type('draft\n')
+    await desk.work.flush()
+    if (isFirst) await desk.git('reset', '--hard', '-q', 'HEAD~1')
+    await desk.git('branch', '-m', 'trunk')
+    if (!isFirst) await desk.git('reset', '--hard', '-q', 'HEAD~1')
+    await desk.work.look()
+    await editor.type('more\n')
+    await desk.work.flush()
+    expect(await desk.work.vanished()).toEqual([])
+    expect(await textOf(desk.work, 'trunk', 'a.txt')).toBe('a\ndraft\nmore\n')
+    expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/drafts')).toBe('refs/forge/drafts/trunk')
+    await desk.work.undo(undefined, 'trunk')
+    expect(await desk.git('rev-parse', 'main')).toBe(tip)
+    expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\ndraft\nmore\n')
+  })
+
 test('a deleted branch is restored with its drafts, by undo or by name, even after a garbage collection', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   await ask(desk.work, 'new branch', { branch: 'topic', from: null })
@@ -179,6 +205,25 @@ test('a deleted branch is restored with its drafts, by undo or by name, even aft
     expect(await desk.git('rev-parse', 'topic')).toBe(tip)
     expect(await textOf(desk.work, 'topic', 'a.txt')).toBe('a\ndraft\n')
   }
+})
+
+test('a deletion takes only the drafts that were shown, also where another desk has written some', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  await ask(desk.work, 'new branch', { branch: 'topic', from: null })
+  const tip = await desk.git('rev-parse', 'topic')
+  expect(await ask(desk.work, 'branch deletion', { branch: 'topic' })).toEqual({ commits: 0, tip, drafts: [] })
+  const { work: other } = await desk.another()
+  await (await edit(other, 'topic', 'a.txt')).type('draft\n')
+  await other.flush()
+  const seen = { branch: 'topic', before: tip, drafts: [] }
+  expect(await refusedBy(ask(desk.work, 'delete branch', seen))).toThrow(
+    'a.txt in topic was edited since this was shown: nothing was deleted.',
+  )
+  const { drafts } = await ask(desk.work, 'branch deletion', { branch: 'topic' })
+  expect(drafts).toEqual(['a.txt'])
+  await ask(desk.work, 'delete branch', { ...seen, drafts })
+  await desk.work.undo()
+  expect(await textOf(desk.work, 'topic', 'a.txt')).toBe('a\ndraft\n')
 })
 
 test('a checked out branch is not deleted', async () => {

@@ -415,7 +415,7 @@ test('while a merge waits the branch is not saved, renamed, deleted or merged in
     () => ask(work, 'delete branch', { branch: 'main' }),
     () => work.steps.do(merge(desk)),
   ])
-    expect(await refusedBy(refused())).toThrow('A merge waits in main')
+    expect(await refusedBy(refused())).toThrow('A merge, rebase or other step waits in main')
   expect(await work.steps.preview(merge(desk))).toMatchObject({
     is: 'impossible',
     words: expect.stringContaining('waits'),
@@ -686,6 +686,40 @@ test('a rebase stops at each of three conflicts, and moves its branch once, at t
   await desk.git('gc', '-q', '--prune=now')
   await work.mergings.finish('topic')
   expect(await desk.git('log', '--reverse', '--format=%s', 'main..topic')).toBe('Change theirs\nTwo\nThree\nFour\nFive')
+})
+
+test('a message that is typed while a merge waits is kept through an update and a restart, and is used at its end', async () => {
+  await using desk = await makePair(TWO)
+  await begin(desk)
+  const keep = (message: string, theirs = desk.theirs) =>
+    ask(desk.work, 'keep merging message', { branch: 'main', theirs, message })
+  await keep('Mine')
+  // That of another merge is not meant for this one.
+  await keep('Another', desk.ours)
+  await desk.work.mergings.takeSide('main', 'a.txt', 'ours')
+  await commit(desk.path, 'main', { 'c.txt': 'c\n' })
+  await desk.work.look()
+  await desk.work.mergings.update('main')
+  const work = await desk.restart()
+  expect((await work.mergings.in('main'))?.message).toBe('Mine')
+  for (const { path, state } of (await work.mergings.in('main'))?.files ?? [])
+    if (state === 'open') await work.mergings.takeSide('main', path, 'ours')
+  await work.mergings.finish('main')
+  expect(await desk.git('log', '-1', '--format=%s', 'main')).toBe('Mine')
+  await work.undo()
+  expect((await work.mergings.in('main'))?.message).toBe('Mine')
+})
+
+test('a message that was emptied is that of git again at the end', async () => {
+  await using desk = await makePair({ base: { 'a.txt': 'a\n' }, ours: { 'a.txt': 'b\n' }, theirs: { 'a.txt': 'c\n' } })
+  await begin(desk)
+  for (const message of ['Mine', '']) {
+    await ask(desk.work, 'keep merging message', { branch: 'main', theirs: desk.theirs, message })
+    expect((await desk.work.mergings.in('main'))?.message).toBe(message)
+  }
+  await desk.work.mergings.takeSide('main', 'a.txt', 'ours')
+  await desk.work.mergings.finish('main')
+  expect(await desk.git('log', '-1', '--format=%s', 'main')).toBe("Merge branch 'topic'")
 })
 
 test('the message typed for a commit of a rebase comes back with its conflict by undo, and is used then', async () => {

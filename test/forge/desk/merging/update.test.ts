@@ -255,3 +255,49 @@ test('a merge whose branch has deleted a file in which something was typed is no
   await work.mergings.finish('main')
   expect(await desk.git('ls-tree', '--name-only', 'main')).toBe('a.txt\nb.txt\nc.txt')
 })
+
+for (const [what, path, conflicts] of [
+  ['a file with conflicts', 'a.txt', [['a.txt', 'modify/delete', 'open']]],
+  [
+    'a file that the other side changed',
+    'b.txt',
+    [
+      ['a.txt', 'text', 'open'],
+      ['b.txt', 'modify/delete', 'open'],
+    ],
+  ],
+] as const)
+  test(`a merge whose branch has deleted ${what} is not updated while that has typed text, which would be lost or count as the choice`, async () => {
+    await using desk = await makePair({
+      base: { 'a.txt': lines(), 'b.txt': lines() },
+      ours: { 'a.txt': lines({ 2: 'ours 2' }) },
+      theirs: { 'a.txt': lines({ 2: 'theirs 2' }), 'b.txt': lines({ 9: 'theirs 9' }) },
+    })
+    const { work, source } = desk
+    await work.steps.do({ step: 'merge', source, onto: 'main' })
+    await (await edit(work, 'main', path)).type('typed ', 0)
+    await commit(desk.path, 'main', { [path]: null }, MOVED)
+    await work.look()
+    expect(await refusedBy(work.mergings.update('main'))).toThrow(
+      `What was typed in ${path} can’t be merged with what main has there now: discard the changes to ${path}`,
+    )
+    expect(await textOf(work, 'main', path)).toStartWith('typed line 1\n')
+    await ask(work, 'discard', { branch: 'main', paths: [path] })
+    await work.mergings.update('main')
+    expect(await rowsIn(work)).toEqual(conflicts.map(row => [...row]))
+  })
+
+test('a version chosen for a conflict is dropped where the branch has deleted the file: nothing was typed', async () => {
+  await using desk = await makePair({
+    base: { 'a.txt': 'base\n' },
+    ours: { 'a.txt': 'ours\n' },
+    theirs: { 'a.txt': 'theirs\n' },
+  })
+  const { work, source } = desk
+  await work.steps.do({ step: 'merge', source, onto: 'main' })
+  await work.mergings.takeSide('main', 'a.txt', 'theirs')
+  await commit(desk.path, 'main', { 'a.txt': null }, MOVED)
+  await work.look()
+  expect((await work.mergings.update('main')).words).toContain('1 of 1 resolutions no longer fit')
+  expect(await rowsIn(work)).toEqual([['a.txt', 'modify/delete', 'open']])
+})

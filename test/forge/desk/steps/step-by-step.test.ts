@@ -3,7 +3,7 @@ import { expect, test } from 'bun:test'
 import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Step } from '../../../../forge/desk/contract/steps.ts'
-import { ask, edit, PERSON, textOf } from '../../../support/desk.ts'
+import { ask, conflictsIn, edit, PERSON, textOf } from '../../../support/desk.ts'
 import { commit, gitWith, show } from '../../../support/git.ts'
 import { lines, makePair, type Pair, type Sides } from '../../../support/merging.ts'
 import { refusedBy } from '../../../support/refusals.ts'
@@ -314,6 +314,28 @@ test('drafts move along, and checkouts follow', async () => {
   expect(await desk.git('status', '--porcelain')).toBe('')
   expect(await readFile(join(desk.path, 'theirs.txt'), 'utf8')).toBe('t\n')
 })
+
+test.each(['merge', 'rebase', 'move'] as const)(
+  'a file that a %s deletes is in conflict with what was typed in it, until a version is chosen',
+  async step => {
+    await using desk = await makePair({ base: { 'a.txt': 'a\n', 'b.txt': 'b\n' }, ours: {}, theirs: { 'a.txt': null } })
+    const { work } = desk
+    const editor = await edit(work, 'main', 'a.txt')
+    await editor.type('typed\n')
+    if (step === 'rebase') await work.steps.do({ step, branch: 'main', onto: desk.source })
+    else if (step === 'merge') await work.steps.do({ step, source: desk.source, onto: 'main' })
+    else await work.steps.do({ step, branch: 'main', to: desk.source })
+    await editor.type('on\n')
+    const open = { path: 'a.txt', base: 'a\n', draft: 'a\ntyped\non\n', tip: { what: 'nothing' } }
+    expect(await conflictsIn(work, 'main')).toMatchObject([open])
+    expect(await refusedBy(ask(work, 'save', { branch: 'main', paths: 'all' }))).toThrow('resolve them first')
+    const again = await desk.restart()
+    expect(await conflictsIn(again, 'main')).toMatchObject([open])
+    await ask(again, 'take side', { branch: 'main', path: 'a.txt', side: 'ours' })
+    await ask(again, 'save', { branch: 'main', paths: 'all' })
+    expect(await show(desk.path, 'main', 'a.txt')).toBe('a\ntyped\non')
+  },
+)
 
 test.each(['merge', 'rebase', 'move'] as const)(
   'open files follow the renames that a %s brings, with their drafts, and follow its undo and redo',

@@ -457,6 +457,27 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
         .waitFor({ state: 'detached' })
     })
 
+    test('names the sides truly where the deletion is undone after it was typed on: neither is the branch', async () => {
+      await openAndType()
+      await deleteElsewhere()
+      await notice().waitFor()
+      await type('Still ')
+      await desk.isText('main', 'README.md', text => text.startsWith('Still Mine # Tern'))
+      await desk.ask({ ask: 'undo', branch: 'main' })
+      const conflict = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
+      await conflict.waitFor()
+      const side = (name: string) => conflict.getByRole('region', { name })
+      await side('Ours').getByText('your draft').waitFor()
+      await side('Ours').getByText('Still Mine # Tern').waitFor()
+      await side('Theirs').getByText('the other draft').waitFor()
+      await side('Theirs').getByText('Mine # Tern').waitFor()
+      expect(await side('Theirs').getByText('main').count()).toBe(0)
+      await conflict.focus()
+      await page.keyboard.press('1')
+      await page.getByRole('region', { name: 'Conflict 1 of 1, resolved' }).waitFor()
+      await desk.isText('main', 'README.md', text => text.startsWith('Still Mine # Tern'))
+    })
+
     test('stays deleted where it is closed', async () => {
       await openAndType()
       await deleteElsewhere()

@@ -3,10 +3,12 @@
  * finished.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import type { Locator } from 'playwright-core'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { commit, git } from '../../../support/git.ts'
 import { type PageDesk, type PageDeskOptions, tabOf } from '../../../support/page-desk.ts'
 import { modelsOf, ScriptedModel } from '../../../support/scripted-model.ts'
+import { openTestDesk } from '../../../support/served.ts'
 import { findings } from './axe.ts'
 import { BRANCH, CLAIM, LOGO, mergingTemplate, POSTGRES, rebasingTemplate, settled, upstreamIn } from './merge-scene.ts'
 import { type DeskPage, openPage, openScene, settled as rendered, templateOf, until } from './page-scene.ts'
@@ -469,6 +471,35 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await other.close()
   })
 
+  test('shows the message that was typed last in another browser, but not in place of what is being typed', async () => {
+    await openDesk()
+    for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+    page = await openPage(browser.context, desk)
+    await using second = await openBrowser()
+    const other = await openPage(second.context, desk)
+    const [here, there] = [page, other].map(it => it.getByLabel('Commit message')) as [Locator, Locator]
+    await here.fill('Typed here\n')
+    await until(async () => (await there.inputValue()) === 'Typed here')
+    await there.fill('Typed there')
+    await until(async () => (await here.inputValue()) === 'Typed there')
+    // What is on its way to the desk stays, and is the last one then.
+    const arrive = desk.proxy.hold('keep merging message')
+    await here.fill('Last')
+    await until(() => desk.proxy.asked.some(it => it.ask === 'keep merging message' && it.message === 'Last'))
+    const theirs = await desk.tip('upstream')
+    await desk.ask({ ask: 'keep merging message', branch: BRANCH, theirs, message: 'From elsewhere' })
+    await page.getByText('Finish', { exact: true }).waitFor()
+    await rendered(page)
+    expect(await here.inputValue()).toBe('Last')
+    arrive()
+    await until(async () => (await there.inputValue()) === 'Last')
+    // A new window has it, too, also where it is finished without a change of the message.
+    await other.reload()
+    await until(async () => (await there.inputValue()) === 'Last')
+    await other.getByRole('button', { name: 'Finish', exact: true }).click()
+    await desk.isMessage(BRANCH, 'Last')
+  })
+
   test('has the typed message again after an undo of its abort, and after one of its end', async () => {
     await openDesk()
     for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
@@ -625,6 +656,29 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await whole.getByText('297 unchanged lines').first().waitFor()
   })
 
+  for (const [what, path] of [
+    ['an image', 'logo.png'],
+    ['a text', 'notes.txt'],
+  ] as const)
+    test(`takes no late key for another choice of ${what} that was chosen in another window, nor as text`, async () => {
+      await open(mergingTemplate({ ...LOGO, 'notes.txt': NOTES }))
+      await row(path).click()
+      const whole = page.getByRole('region', { name: 'Conflict', exact: true })
+      await until(() => whole.evaluate(box => box === document.activeElement))
+      await desk.ask({ ask: 'take side', branch: BRANCH, path, side: 'ours' })
+      await whole.waitFor({ state: 'detached' })
+      const tab = page.getByRole('tab', { name: path, exact: false, selected: true })
+      await until(() => tab.evaluate(it => it === document.activeElement))
+      const versions = page.getByRole('group', { name: 'Versions' })
+      const chosen = versions.getByRole('button', { pressed: true })
+      await until(async () => (await chosen.allTextContents()).join() === 'Ours')
+      await page.keyboard.type('12')
+      await rendered(page)
+      expect(await tab.evaluate(it => it === document.activeElement)).toBe(true)
+      expect(desk.proxy.count('take side')).toBe(0)
+      expect(desk.proxy.count('edit')).toBe(0)
+    })
+
   test('says of a file that the chosen side has deleted when it leaves the branch', async () => {
     await open(mergingTemplate({ 'notes.txt': { base: 'a\n', ours: 'b\n', theirs: null } }))
     await row('notes.txt').click()
@@ -710,6 +764,58 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('region', { name: 'Theirs, what waits here', exact: true }).waitFor()
   })
 
+  test('lists and counts the conflicts of drafts with what waits, which are resolved as its own', async () => {
+    await openDesk()
+    for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+    await settled(desk, 'README.md', '# Tern in the merge\n')
+    await using window = await desk.desk.window()
+    await window.ask({ ask: 'abort merging', branch: BRANCH })
+    await settled(desk, 'README.md', '# Tern on the branch\n')
+    await settled(desk, POSTGRES, 'typed meanwhile\n')
+    await window.ask({ ask: 'undo', branch: BRANCH })
+    page = await openPage(browser.context, desk)
+    const toDo = files().getByRole('region', { name: 'To do' })
+    await toDo.getByRole('button', { name: /README\.md.*1 left/ }).waitFor()
+    await toDo.getByRole('button', { name: /postgres\.ts.*1 left/ }).waitFor()
+    await page.getByText(/^2 conflicts are left in README.md and src\/store\/postgres.ts/).waitFor()
+    await row('README.md').click()
+    await page.getByRole('region', { name: 'Ours, your draft', exact: true }).getByText('on the branch').waitFor()
+    await page.getByRole('region', { name: 'Theirs, what waits here', exact: true }).getByText('in the merge').waitFor()
+    await until(() => conflict(1, 1).evaluate(box => box === document.activeElement))
+    await page.keyboard.press('1')
+    await page.getByText(/^1 conflict is left in src\/store\/postgres.ts/).waitFor()
+    await page.keyboard.press('F8')
+    await page.getByRole('tab', { name: 'postgres.ts', selected: true }).waitFor()
+    await until(() => conflict(1, 1).evaluate(box => box === document.activeElement))
+    await page.keyboard.press('2')
+    await page.getByRole('button', { name: 'Finish', exact: true, disabled: false }).click()
+    await files().waitFor({ state: 'detached' })
+    expect(await desk.git('show', `${BRANCH}:README.md`)).toBe('# Tern on the branch')
+    expect(await desk.git('show', `${BRANCH}:${POSTGRES}`)).toBe('x')
+  })
+
+  test('has the choice of a whole version for a draft that conflicts with what waits', async () => {
+    await openDesk()
+    await using window = await desk.desk.window()
+    for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+    await settled(desk, 'README.md', '# Tern in the merge\n')
+    await window.ask({ ask: 'abort merging', branch: BRANCH })
+    await window.ask({ ask: 'discard', branch: BRANCH, paths: ['README.md'] })
+    await window.ask({ ask: 'delete', branch: BRANCH, paths: ['README.md'] })
+    const operations = (await window.ask({ ask: 'operations', from: 0, count: 9 })) as { id: string; kind: string }[]
+    const operation = operations.find(({ kind }) => kind === 'abort merging')?.id
+    await window.ask({ ask: 'undo', operation })
+    page = await openPage(browser.context, desk)
+    await row('README.md').click()
+    const whole = page.getByRole('region', { name: 'Conflict', exact: true })
+    await whole.getByText('deleted in your draft, changed in what waits here').waitFor()
+    expect(await whole.getByRole('button').allTextContents()).toEqual(['Ours1', 'Theirs2', 'Base5'])
+    await whole.getByRole('button', { name: 'Theirs' }).click()
+    await page.getByRole('button', { name: 'Finish', exact: true, disabled: false }).click()
+    await files().waitFor({ state: 'detached' })
+    expect(await desk.git('show', `${BRANCH}:README.md`)).toBe('# Tern in the merge')
+  })
+
   test('asks the AI for one conflict or for all', async () => {
     await open()
     await row('postgres.ts').click()
@@ -787,6 +893,28 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('status', { name: 'Status', exact: true }).getByText('rebasing').waitFor()
     await page.getByRole('button', { name: 'Finish this commit' }).waitFor()
   })
+
+  const LANDING = templateOf(async path => {
+    const { theirs } = await upstreamIn(path, BRANCH)
+    await using own = await openTestDesk(path)
+    await using window = await own.window()
+    const source = { branch: 'upstream', commit: theirs, words: 'upstream' }
+    await window.ask({ ask: 'do', step: { step: 'land', source, onto: BRANCH, message: 'Land it' } })
+  })
+  for (const [noun, of] of [
+    ['rebase', rebasingTemplate],
+    ['landing', LANDING],
+  ] as const)
+    test(`is named in the palette as what it is: a ${noun}`, async () => {
+      await open(of)
+      await commit(desk.path, BRANCH, { 'moved.txt': 'moved\n' })
+      await page.getByRole('button', { name: 'Update', exact: true }).waitFor()
+      await page.keyboard.press('Control+k')
+      await page.keyboard.type('>')
+      for (const words of [`Finish the ${noun}`, `Update the ${noun}`, `Abort the ${noun}…`])
+        await page.getByRole('dialog').getByRole('option', { name: words }).waitFor()
+      expect(await page.getByRole('dialog').getByText('the merge').count()).toBe(0)
+    })
 
   test('of a rebase whose branch was moved, has all buttons within the side bar', async () => {
     await open(rebasingTemplate)

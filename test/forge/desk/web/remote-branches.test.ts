@@ -2,9 +2,10 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
+import { replacement } from '../../../support/desk.ts'
 import { commit, git } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
-import { type DeskPage, showBranch, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, SCENE_FILES, showBranch, until, withEachPage } from './page-scene.ts'
 
 setDefaultTimeout(60_000)
 
@@ -219,6 +220,31 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     await question.getByRole('button', { name: 'Delete' }).click()
     await question.waitFor({ state: 'detached' })
     expect(await desk.has('retry-jitter')).toBe(false)
+  })
+
+  test('with the drafts of other windows: all are named, none that came after the question is deleted, and Undo restores them', async () => {
+    await using other = await desk.desk.window()
+    const type = async (path: string, text: string) => {
+      await other.ask({ ask: 'open', at: { kind: 'branch', branch: 'retry-jitter' }, path })
+      const edits = [{ client: 'other', changes: replacement(text.length, 0, text.length, 'typed\n') }]
+      const edit = { ask: 'edit', branch: 'retry-jitter', path, version: 0, edits } as const
+      expect(await other.ask(edit)).toMatchObject({ accepted: true })
+    }
+    const question = page.getByRole('dialog', { name: 'Delete the branch retry-jitter?' })
+    await showBranch(page, 'retry-jitter')
+    await page.keyboard.press('Alt+Shift+Delete')
+    await question.getByText('Undo restores it').waitFor()
+    await type('README.md', SCENE_FILES['README.md'])
+    await question.getByRole('button', { name: 'Delete' }).click()
+    await question.getByText('README.md in retry-jitter was edited since this was shown: nothing was deleted').waitFor()
+    await question.getByText('It has 1 draft, restored by Undo too:').waitFor()
+    expect(await question.getByRole('listitem').allTextContents()).toEqual(['README.md'])
+    await question.getByRole('button', { name: 'Delete' }).click()
+    await question.waitFor({ state: 'detached' })
+    expect(await desk.has('retry-jitter')).toBe(false)
+    await page.keyboard.press('Control+Alt+z')
+    await until(() => desk.has('retry-jitter'))
+    await desk.isText('retry-jitter', 'README.md', 'typed\n')
   })
 
   test('not a branch that is checked out: Delete is off, with the reason', async () => {
