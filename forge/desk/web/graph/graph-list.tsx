@@ -64,7 +64,7 @@ export function GraphList() {
       aria-label="Commits"
       aria-busy={count === 0 && graph.total.value === undefined}
       tabIndex={0}
-      aria-activedescendant={count > 0 ? `row-${graph.selected.value.row}` : undefined}
+      aria-activedescendant={count > 0 && !graph.isSelectedHidden ? `row-${graph.selected.value.row}` : undefined}
       onMouseUp={keepFocusInList}
       onScroll={event => scrolledTo(event.currentTarget.scrollTop)}
       onClick={event => {

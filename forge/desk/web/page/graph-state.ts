@@ -56,6 +56,19 @@ interface Chunk {
   round: number
 }
 
+/** The row of a commit that the filter hides. */
+const HIDDEN = -1
+
+/**
+ * The selected row, with its commit once that is known. `chosen`: the commit, if the user has selected it. Such a
+ * commit stays selected, and its pane is shown, when the filter hides it; `row` is then {@link HIDDEN}.
+ */
+interface Selected {
+  row: number
+  oid: string | undefined
+  chosen?: GraphRow
+}
+
 /** The parts of the page that the graph uses. */
 interface Desk {
   readonly connection: Connection
@@ -71,8 +84,7 @@ export class GraphState {
   readonly total = signal<number | undefined>(undefined)
   readonly refs = signal<Refs | undefined>(undefined)
   readonly problem = signal<string | undefined>(undefined)
-  /** The selected row, with its commit once that is known. */
-  readonly selected = signal<{ row: number; oid: string | undefined }>({ row: 0, oid: undefined })
+  readonly selected = signal<Selected>({ row: 0, oid: undefined })
   readonly rowHeight = signal<number>(USUAL_HEIGHT)
   /**
    * The pointer's distance from the top of the view at the last zoom, in pixels; undefined for a zoom by the keyboard.
@@ -155,9 +167,14 @@ export class GraphState {
 
   get row(): GraphRow | undefined {
     this.version.value
-    const { row, oid } = this.selected.value
+    const { row, oid, chosen } = this.selected.value
     const there = this.rowAt(row)
-    return oid === undefined || there?.oid === oid ? there : undefined
+    return oid === undefined || there?.oid === oid ? there : chosen
+  }
+
+  /** Whether the filter hides the selected commit. */
+  get isSelectedHidden(): boolean {
+    return this.selected.value.row === HIDDEN
   }
 
   /** Loads the graph when it is shown. Resolves when the rows are there. {@link end} is called when it is hidden. */
@@ -203,8 +220,11 @@ export class GraphState {
     }
   }
 
-  /** Loads refs and visible rows again. The old ones stay until the answer arrives. */
-  async look(): Promise<void> {
+  /**
+   * Loads refs and visible rows again. The old ones stay until the answer arrives. `isFiltered`: since the filter has
+   * changed, not the refs.
+   */
+  async look({ isFiltered = false } = {}): Promise<void> {
     this.#round++
     const top = this.#top
     const anchor = top > 0 ? this.rowAt(top)?.oid : undefined
@@ -212,13 +232,13 @@ export class GraphState {
       const [refs] = await Promise.all([
         this.#page.connection.ask('refs', {}),
         this.#fill(),
-        this.#keepSelected(),
+        this.#keepSelected(isFiltered),
         this.#keepInPlace(anchor, top),
       ])
       this.refs.value = withoutHeads(refs)
       this.#neededWidth.value = Math.max(this.#neededWidth.peek(), this.#usualWidth())
       // A row that was selected while the rows were loaded is at its place in the old list.
-      if (!this.row) await this.#keepSelected()
+      if (!this.row) await this.#keepSelected(isFiltered)
     } catch (error) {
       this.#complain(error)
     }
@@ -258,13 +278,28 @@ export class GraphState {
     })
     this.#chunks.clear()
     this.#asked.clear()
-    this.look()
+    void this.#lookFiltered()
+  }
+
+  /** Loads the graph of a new filter, and scrolls to the selected commit; to the top if the filter hides it. */
+  async #lookFiltered(): Promise<void> {
+    const filter = this.filter.peek()
+    await this.look({ isFiltered: true })
+    const { row } = this.selected.peek()
+    if (row !== HIDDEN) await this.#need(row)
+    if (filter === this.filter.peek()) this.centreWanted.value++
+  }
+
+  /** Shows all refs, and unreachable commits too where the selected one is of these. */
+  showSelected(): void {
+    const isAbandoned = this.selected.peek().chosen?.abandoned !== undefined
+    this.setFilter({ withAbandoned: isAbandoned || this.filter.peek().withAbandoned })
   }
 
   select(row: number): void {
     const index = Math.max(0, Math.min(row, this.count - 1))
     const there = this.rowAt(index)
-    this.selected.value = { row: index, oid: there?.oid }
+    this.selected.value = { row: index, oid: there?.oid, ...(there && { chosen: there }) }
     this.revealWanted.value++
     if (there) this.showLane(there.lane)
   }
@@ -362,14 +397,18 @@ export class GraphState {
     if (!this.rowAt(row)) await this.#ask(Math.floor(row / CHUNK))
   }
 
-  /** Keeps the same commit selected, in whatever row it is now. */
-  async #keepSelected(): Promise<void> {
+  /** Keeps the same commit selected, in whatever row it is now. A commit that no ref has any more is not kept. */
+  async #keepSelected(isFiltered: boolean): Promise<void> {
     const { oid } = this.selected.peek()
     if (oid === undefined) return
-    const { row } = await this.#page.connection.ask('graph place', { filter: this.filter.peek(), name: oid })
-    if (this.selected.peek().oid !== oid) return
-    if (row === undefined || row === null) this.selected.value = { row: 0, oid: undefined }
-    else if (row !== this.selected.peek().row) this.selected.value = { row, oid }
+    const filter = this.filter.peek()
+    const { row } = await this.#page.connection.ask('graph place', { filter, name: oid })
+    const before = this.selected.peek()
+    if (before.oid !== oid || filter !== this.filter.peek()) return
+    const isKept = before.chosen !== undefined && (isFiltered || before.row === HIDDEN)
+    const next = row ?? (isKept ? HIDDEN : undefined)
+    if (next === undefined) this.selected.value = { row: 0, oid: undefined }
+    else if (next !== before.row) this.selected.value = { ...before, row: next }
   }
 
   async #keepInPlace(anchor: string | undefined, top: number): Promise<void> {

@@ -385,6 +385,41 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(await selected().textContent()).toBe(before)
   })
 
+  test('a filter keeps the selected commit, scrolls to it, and says so where it hides it', async () => {
+    await openOther(manyCommits(400, 24))
+    const commitPane = page.getByRole('complementary', { name: /^Commit/ })
+    const isInView = async () => {
+      const [row, box] = [await selected().boundingBox(), await list().boundingBox()]
+      return row !== null && box !== null && row.y >= box.y && row.y + row.height <= box.y + box.height
+    }
+    const choose = async (filter: string) => {
+      await page.getByTitle('Which branches, tags and remotes are shown').click()
+      await page.getByRole('menuitem', { name: filter }).click()
+    }
+    // The first commit of all is in each branch, and far below the first rows.
+    await page.keyboard.press('End')
+    await until(async () => (await selected().getAttribute('id')) === 'row-399')
+    await commitPane.getByRole('heading', { name: 'Change 399' }).waitFor()
+    await choose('main only')
+    await until(async () => (await selected().textContent())?.startsWith('Change 399') === true && (await isInView()))
+    await commitPane.getByRole('heading', { name: 'Change 399' }).waitFor()
+    await choose('All refs')
+    await until(async () => (await selected().getAttribute('id')) === 'row-399' && (await isInView()))
+    // The newest commit of line-1 is not in main.
+    const side = page.getByRole('navigation', { name: 'Branches and tags' })
+    await side.getByRole('button', { name: /^line-1,|^line-1$/ }).click()
+    await until(async () => /branch line-1(?!\d)/.test((await selected().textContent()) ?? ''))
+    const subject = (await commitPane.getByRole('heading').first().textContent()) ?? ''
+    await side.getByRole('button', { name: /^main/ }).click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Show only this' }).click()
+    await commitPane.getByText('Hidden by the filter of the graph').waitFor()
+    await commitPane.getByRole('heading', { name: subject }).waitFor()
+    expect(await selected().count()).toBe(0)
+    await commitPane.getByRole('button', { name: 'Show all refs' }).click()
+    await until(async () => (await selected().textContent())?.includes(subject) === true && (await isInView()))
+    await commitPane.getByText('Hidden by the filter of the graph').waitFor({ state: 'hidden' })
+  })
+
   test('a branch at the side leads to its commit', async () => {
     await open()
     await page.keyboard.press('End')
