@@ -44,6 +44,7 @@ export function ReviewSide({ tab }: { tab: Tab }) {
         aria-label="Changed files"
         count={changes.length}
         rowHeight={ROW_HEIGHT}
+        active={changes.findIndex(({ path }) => path === review.readPath.value)}
         row={index => {
           const change = changes[index]
           return change ? <ChangeRow key={change.path} review={review} change={change} /> : null
@@ -70,7 +71,7 @@ function ChangeRow({ review, change }: { review: ReviewState; change: Change }) 
     <button
       type="button"
       class="filerow"
-      aria-current={review.current.value?.path === change.path}
+      aria-current={review.readPath.value === change.path}
       title={titleOf(change)}
       onClick={() => {
         review.current.value = { path: change.path }
