@@ -123,7 +123,7 @@ export const Operation = v.object({
   of: v.optional(Oid),
   /** Whether a later operation has undone or redone this one. Then only that later one can be undone. */
   isPast: v.optional(v.boolean()),
-  /** Why the operation can't be undone now, as part of a sentence: main has moved since. */
+  /** Why the operation can't be undone now, and what to do first, in sentences. */
   inTheWay: v.optional(v.string()),
 })
 export type Operation = v.InferOutput<typeof Operation>
