@@ -157,6 +157,19 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     expect(await upstreamOf('retry-jitter')).toBe('main')
   })
 
+  test('is the upstream of a branch soon after git has set it in a terminal, and is none any more once it is unset', async () => {
+    await desk.commit('retry-jitter', { 'more.md': 'more\n' }, { message: 'More' })
+    await showBranch(page, 'retry-jitter')
+    await page.getByRole('button', { name: /^Publish/ }).waitFor()
+    await desk.git('branch', '--quiet', '-u', 'origin/retry-jitter', 'retry-jitter')
+    await page.getByRole('button', { name: 'Push 1 commit to origin/retry-jitter' }).waitFor()
+    await desk.git('branch', '--unset-upstream', 'retry-jitter')
+    await page.getByRole('button', { name: /^Publish/ }).waitFor()
+    await page.keyboard.press('Alt+0')
+    await desk.git('remote', 'add', 'mirror', 'https://example.com/mirror.git')
+    await page.getByRole('navigation', { name: 'Branches and tags' }).getByText('mirror').waitFor()
+  })
+
   test('is published again on the remote that its local branch is configured for, where it is gone there', async () => {
     const fork = join(desk.path, '../fork.git')
     await git('/', 'clone', '--quiet', '--bare', desk.path, fork)
