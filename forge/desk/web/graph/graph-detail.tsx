@@ -69,6 +69,11 @@ export function GraphDetail() {
         </div>
         {commit ? <Body message={commit.message} isLarge={isLarge} /> : null}
       </div>
+      {page.graph.chosen.length > 0 ? (
+        <p class="failed-line" role="status">
+          <span>{plural(page.graph.chosen.length, 'commit')} selected; this one was selected last</span>
+        </p>
+      ) : null}
       {page.graph.isSelectedHidden ? (
         <p class="failed-line" role="status">
           <span>Hidden by the filter of the graph</span>

@@ -56,6 +56,9 @@ interface Chunk {
   round: number
 }
 
+/** At most this many commits are selected at once. */
+const MAX_SELECTED = 1000
+
 /** The row of a commit that the filter hides. */
 const HIDDEN = -1
 
@@ -68,6 +71,12 @@ interface Selected {
   oid: string | undefined
   chosen?: GraphRow
 }
+
+interface SelectedCommit {
+  row: number
+  commit: GraphRow
+}
+type Selection = Map<string, SelectedCommit>
 
 /** The parts of the page that the graph uses. */
 interface Desk {
@@ -85,6 +94,8 @@ export class GraphState {
   readonly refs = signal<Refs | undefined>(undefined)
   readonly problem = signal<string | undefined>(undefined)
   readonly selected = signal<Selected>({ row: 0, oid: undefined })
+  /** The selected commits by their ids, with their rows, if several are selected; else empty. */
+  readonly several = signal<ReadonlyMap<string, SelectedCommit>>(new Map())
   readonly rowHeight = signal<number>(USUAL_HEIGHT)
   /**
    * The pointer's distance from the top of the view at the last zoom, in pixels; undefined for a zoom by the keyboard.
@@ -147,6 +158,8 @@ export class GraphState {
   /** The number of shown views outside the graph that show labels. */
   #refsViews = 0
   #search = 0
+  /** The row from which Shift extends the selection. */
+  #anchor: number | undefined
 
   constructor(page: Desk) {
     this.#page = page
@@ -276,6 +289,7 @@ export class GraphState {
       this.#neededWidth.value = NARROWEST
       this.found.value = undefined
     })
+    this.#selectOne()
     this.#chunks.clear()
     this.#asked.clear()
     void this.#lookFiltered()
@@ -296,7 +310,60 @@ export class GraphState {
     this.setFilter({ withAbandoned: isAbandoned || this.filter.peek().withAbandoned })
   }
 
+  /** Selects a row, and no other. */
   select(row: number): void {
+    this.#selectOne()
+    this.#activate(row)
+  }
+
+  /** Adds a commit to the selected ones, or removes it. */
+  toggle(row: number): void {
+    const several = new Map(this.several.peek())
+    const { row: before } = this.selected.peek()
+    if (several.size === 0) this.#addTo(several, before)
+    const oid = this.rowAt(row)?.oid
+    if (oid === undefined || !several.delete(oid)) this.#addTo(several, row)
+    this.#activate(row)
+    this.#anchor = row
+    this.several.value = several
+  }
+
+  /** Selects all rows from the one that was selected without Shift to this one. */
+  async extendTo(row: number): Promise<void> {
+    const { row: before } = this.selected.peek()
+    const anchor = this.#anchor ?? Math.max(0, before)
+    const to = Math.max(0, Math.min(row, this.count - 1))
+    const last = to < anchor ? Math.max(to, anchor - MAX_SELECTED + 1) : Math.min(to, anchor + MAX_SELECTED - 1)
+    this.#activate(last)
+    this.#anchor = anchor
+    const [first, end] = [Math.min(anchor, last), Math.max(anchor, last)]
+    for (let chunk = Math.floor(first / CHUNK); chunk * CHUNK <= end; chunk++) await this.#need(chunk * CHUNK)
+    // The selection was changed again while rows were loaded.
+    if (this.selected.peek().row !== last || this.#anchor !== anchor) return
+    const several: Selection = new Map()
+    for (let at = first; at <= end; at++) this.#addTo(several, at)
+    this.several.value = several
+  }
+
+  /** The selected commits, newest first, if several are selected; else none. */
+  get chosen(): GraphRow[] {
+    const several = [...this.several.value.values()]
+    if (several.length < 2) return []
+    return several.sort((one, other) => one.row - other.row).map(({ commit }) => commit)
+  }
+
+  /** Leaves only the row selected that was selected last. */
+  #selectOne(): void {
+    this.#anchor = undefined
+    if (this.several.peek().size > 0) this.several.value = new Map()
+  }
+
+  #addTo(several: Selection, row: number): void {
+    const commit = this.rowAt(row)
+    if (commit && several.size < MAX_SELECTED) several.set(commit.oid, { row, commit })
+  }
+
+  #activate(row: number): void {
     const index = Math.max(0, Math.min(row, this.count - 1))
     const there = this.rowAt(index)
     this.selected.value = { row: index, oid: there?.oid, ...(there && { chosen: there }) }

@@ -155,9 +155,10 @@ export const historyActions = {
   },
   copyHash: {
     label: 'Copy commit hash',
+    inMenu: ({ chosen }) => (chosen.length > 1 ? `Copy ${chosen.length} commit hashes` : 'Copy commit hash'),
     icon: 'copy',
-    isPossible: about => one(about) !== undefined,
-    run: ({ page, chosen: [commit] }) => commit && copy(page, commit.oid),
+    isPossible: ({ chosen }) => chosen.length > 0,
+    run: ({ page, chosen }) => copy(page, idsOf(chosen).join('\n')),
   },
 } satisfies Actions<ChosenCommits>
 

@@ -420,6 +420,47 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await commitPane.getByText('Hidden by the filter of the graph').waitFor({ state: 'hidden' })
   })
 
+  test('several commits are selected by Shift and Ctrl; their hashes are copied, and they are cherry-picked in one step', async () => {
+    await browser.context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    await open()
+    const option = (name: string) => page.getByRole('option', { name: new RegExp(`(^| )${name} ,`) })
+    await option('Begin same-docs').click()
+    await option('Change 28 of main').click({ modifiers: ['Control'] })
+    expect(await selected().count()).toBe(2)
+    await page.getByText('2 commits selected; this one was selected last').waitFor()
+    await option('Change 28 of main').click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Copy 2 commit hashes' }).click()
+    const ids = [await desk.tip('same-docs'), await desk.git('rev-parse', 'main~1')]
+    await until(async () => (await page.evaluate(() => navigator.clipboard.readText())) === ids.join('\n'))
+    // Ctrl takes one of them out again, and a click without it selects that one alone.
+    await option('Change 28 of main').click({ modifiers: ['Control'] })
+    expect(await selected().count()).toBe(1)
+    await option('Begin topic').click()
+    expect(await selected().count()).toBe(1)
+    for (let at = 0; at < 2; at++) await page.keyboard.press('Shift+ArrowDown')
+    await until(async () => (await selected().count()) === 3)
+    await page.keyboard.press('Shift+ArrowUp')
+    await until(async () => (await selected().count()) === 2)
+    await page.keyboard.press('Escape')
+    await until(async () => (await selected().count()) === 1)
+    // The oldest comes first, in whatever order they were selected.
+    await option('Begin same-docs').click()
+    await option('Begin topic').click({ modifiers: ['Control'] })
+    const before = await desk.tip('main')
+    await page.keyboard.press('c')
+    await dialog().getByRole('combobox').fill('main')
+    await page.keyboard.press('Enter')
+    await dialog().getByRole('heading', { name: '2 commits → main' }).waitFor()
+    await dialog().getByRole('button', { name: 'Cherry-pick', exact: true }).click()
+    await until(async () => (await desk.tip('main')) !== before)
+    expect((await desk.git('log', '--format=%s', `${before}..main`)).split('\n')).toEqual([
+      'Begin same-docs',
+      'Begin topic',
+    ])
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await until(async () => (await desk.tip('main')) === before)
+  })
+
   test('a branch at the side leads to its commit', async () => {
     await open()
     await page.keyboard.press('End')
