@@ -4,6 +4,7 @@ import type { Rewriting } from '../../contract/steps.ts'
 import { STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { attempt, copy } from '../page/actions.ts'
 import { draftsOf } from '../page/branch-facts.ts'
+import { showInGraph } from '../page/desk-actions.ts'
 import type { StepWay } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
@@ -83,6 +84,12 @@ export const historyActions = {
     icon: 'eye',
     isPossible: about => one(about) !== undefined,
     run: ({ page, chosen: [commit] }) => commit && page.open({ kind: 'commit', commit: commit.oid }),
+  },
+  showInGraph: {
+    label: 'Show in the graph',
+    icon: 'graph',
+    isPossible: about => one(about) !== undefined,
+    run: ({ page, chosen: [commit] }) => commit && showInGraph(page, commit.oid),
   },
   reword: {
     label: 'Reword…',
@@ -223,6 +230,7 @@ export const historyViewActions = {
 export function historyMenu(about: ChosenCommits): Offer {
   const {
     open,
+    showInGraph: showing,
     reword,
     squash,
     split,
@@ -241,7 +249,7 @@ export function historyMenu(about: ChosenCommits): Offer {
     title: commit ? `${shortId(commit.oid)} ${withoutTricks(commit.subject)}` : plural(about.chosen.length, 'commit'),
     groups: [
       [
-        ...itemsWith(about, [open], 'list'),
+        ...itemsWith(about, [open, showing], 'list'),
         ...(sources ? itemsWith(sources.making, [compare, branchFromHere, tag], 'list') : []),
       ],
       sources

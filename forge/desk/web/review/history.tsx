@@ -4,7 +4,6 @@ import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import { branchOf } from '../page/branch-facts.ts'
-import { foldLabels, isShortLabel, KINDS, LABEL_LOOKS, labelWords, shortName } from '../page/graph-labels.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { sourceActions } from '../steps/source-actions.ts'
@@ -17,9 +16,10 @@ import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { modelName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { age, fullTime, plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
-import { ActionButton, Button, Empty, RefName, Waiting } from '../ui/words.tsx'
+import { ActionButton, Button, Empty, Waiting } from '../ui/words.tsx'
 import { Authorship } from './authorship.tsx'
 import { ChangeSum, ChangesWithDiffs } from './change-list.tsx'
+import { CommitLabels } from './commit-labels.tsx'
 import {
   canReorder,
   HISTORY_KEYS,
@@ -399,7 +399,7 @@ function HistoryRow(props: HistoryRowProps) {
     >
       <span class="subject">
         <Icon name={model ? 'bot' : 'user'} tone={model ? 'by-ai' : ''} />
-        <Labels commit={oid} room={labelRoom} />
+        <CommitLabels commit={oid} room={labelRoom} />
         <bdi class="cut">{withoutTricks(subject)}</bdi>
       </span>
       <span class="who">
@@ -420,33 +420,6 @@ const LABEL_ROOM_STEP = 20
 
 function labelRoomIn(width: number): number {
   return Math.floor(Math.min(MAX_LABELS_WIDTH, width * MAX_LABELS_SHARE) / LABEL_ROOM_STEP) * LABEL_ROOM_STEP
-}
-
-/** The branches and tags at a commit, as many as fit into a width in pixels; the others are counted. */
-function Labels({ commit, room }: { commit: string; room: number }) {
-  const labels = usePage().graph.labels.value.get(commit)
-  if (!labels) return null
-  return (
-    <span class="labels">
-      {foldLabels(labels, room).map(shown =>
-        'label' in shown ? (
-          <span
-            key={shown.label.ref}
-            class={`label ${LABEL_LOOKS[shown.label.kind].look} ${isShortLabel(shown.label) ? 'short' : ''}`}
-            title={labelWords(shown.label)}
-          >
-            <Icon name={LABEL_LOOKS[shown.label.kind].icon} size="xs" />
-            <span class="vh">{KINDS[shown.label.kind]} </span>
-            <RefName of={shown.label.name} shown={shortName(shown.label.name)} />
-          </span>
-        ) : (
-          <span key={shown.words} class="label remote several" title={shown.folded.map(labelWords).join('\n')}>
-            {shown.words}
-          </span>
-        ),
-      )}
-    </span>
-  )
 }
 
 function Detail({ tab, row, path }: HistoryProps & { row: CommitRow }) {
