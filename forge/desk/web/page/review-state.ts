@@ -5,6 +5,7 @@ import type { Comment } from '../../contract/comments.ts'
 import type { DeskInfo } from '../../contract/desk.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { At, Change } from '../../contract/values.ts'
+import { readable } from '../ui/names.ts'
 import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
 import { CommentDraft } from './comment-draft.ts'
@@ -82,6 +83,8 @@ export class ReviewState extends ServerValue<Change[]> {
   readonly readPath = signal<string | undefined>(undefined)
   /** Where the diffs were scrolled to last. */
   place: ScrollPlace | undefined
+  /** What the list of changed files is filtered by; '' shows all of them. */
+  readonly filter = signal('')
   /** The number of files with a diff in the document; more on request. */
   readonly filesShown = signal(FILES_AT_ONCE)
   /** Which diffs the user has folded or unfolded, by the marks of their changes. */
@@ -245,6 +248,15 @@ export class ReviewState extends ServerValue<Change[]> {
       return base.at.kind === 'commit' ? await connection.ask('changes by hand', { commit: base.at.commit }) : []
     }
     return await connection.ask('changes', { from: base.at, to: this.#at, isFromMergeBase: !this.isStraight.peek() })
+  }
+
+  /** The changed files whose path, or old path, has each word of the filter. */
+  get filtered(): Change[] {
+    const words = this.filter.value.toLowerCase().split(/\s+/)
+    return (this.latest.value ?? []).filter(({ path, from = '' }) => {
+      const text = `${readable(from)} ${readable(path)}`.toLowerCase()
+      return words.every(word => text.includes(word))
+    })
   }
 
   /** Names what is compared, so that a place in one comparison is not applied to another one. */

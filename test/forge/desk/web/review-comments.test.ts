@@ -525,6 +525,31 @@ describe.skipIf(!hasBrowser)('a review', () => {
       })
   })
 
+  test('the list of files is filtered by a field, which has the key of the explorer’s', async () => {
+    await desk.commit('topic', { 'src/alpha.ts': 'a\n', 'src/beta.ts': 'b\n', 'docs/alpha.md': 'd\n' })
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    const files = page.getByRole('navigation', { name: 'Changed files' })
+    await files.getByRole('button', { name: 'beta.ts' }).waitFor()
+    await page.keyboard.press('Control+Alt+f')
+    await page.keyboard.type('SRC alpha')
+    await page.getByRole('heading', { name: '1 of 4 files' }).waitFor()
+    expect(await files.getByRole('button').count()).toBe(1)
+    // The diffs stay.
+    await diff('src/beta.ts').waitFor()
+    await page.keyboard.press('Enter')
+    await files.locator('[aria-current="true"]').filter({ hasText: 'alpha.ts' }).waitFor()
+    await page.keyboard.press('ArrowDown')
+    await files.getByRole('button').and(page.locator(':focus')).waitFor()
+    await page.keyboard.press('Control+Alt+f')
+    await page.keyboard.press('Control+a')
+    await page.keyboard.type('none such')
+    await page.getByText('No results').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('heading', { name: '4 files' }).waitFor()
+    await diff('src/alpha.ts').waitFor()
+  })
+
   test('a branch stays the base of a review when it is renamed', async () => {
     await showBranch(page, 'main')
     await page.keyboard.press('Control+Alt+r')
