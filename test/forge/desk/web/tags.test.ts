@@ -124,6 +124,29 @@ describe.skipIf(!hasBrowser)('a tag', () => {
     expect([await there(), await desk.git('rev-parse', 'v9')]).toEqual([object, object])
   })
 
+  test('is renamed by its menu, with its message, and gets its name back by undo', async () => {
+    const me = ['-c', 'user.name=Mira', '-c', 'user.email=mira@example.com']
+    await desk.git(...me, 'tag', '-a', '-m', 'Ninth', 'v9', 'main')
+    const object = await desk.git('rev-parse', 'v9')
+    await page.keyboard.press('Alt+0')
+    const label = (name: string) => page.locator('.graph-row .label').filter({ hasText: name }).first()
+    await label('v9').click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Rename the tag…' }).click()
+    await dialog().getByRole('textbox', { name: 'New name' }).fill('v10')
+    await page.keyboard.press('Enter')
+    await page.getByText('Renamed the tag v9 to v10.').first().waitFor()
+    await label('v10').waitFor()
+    expect(await desk.git('for-each-ref', '--format=%(refname:short) %(tag) %(contents:subject)', 'refs/tags')).toBe(
+      'v10 v10 Ninth',
+    )
+    await desk.git('fsck', '--strict')
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await label('v9').waitFor()
+    expect(await desk.git('for-each-ref', '--format=%(refname) %(objectname)', 'refs/tags')).toBe(
+      `refs/tags/v9 ${object}`,
+    )
+  })
+
   test('without one is a lightweight one', async () => {
     await askForTag()
     await page.keyboard.type('v1.0')
