@@ -11,6 +11,7 @@ import { DRAFTS, draftsRef, MERGING, mergingRef, turnRef } from '../refs.ts'
 import { type How, moveBranch, verifyNotCheckedOut } from './branch-operations.ts'
 import { DRAFTS_ELSEWHERE, reverseDraftsElsewhere, reverseSaveElsewhere, SAVE_ELSEWHERE } from './branch-split.ts'
 import { prepare } from './branch-undo.ts'
+import { reverseUpstream } from './branch-upstream.ts'
 import { becomeTogether, type HeldBranch, type Next } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef } from './branches.ts'
 import { COPY, DELETE, NEW_FILE, RESTORE } from './file-operations.ts'
@@ -43,6 +44,7 @@ export async function reverse(branches: OpenBranches, operation: Recorded): Prom
   const [made, gone] = [heads.filter(({ before }) => !before), heads.filter(({ after }) => !after)]
   if (original.kind === 'rename branch' && made.length === 1 && gone.length === 1)
     await moveBranch(branches, branchOfRef(made[0]?.ref ?? ''), branchOfRef(gone[0]?.ref ?? ''), how)
+  else if (operation.upstream) await reverseUpstream(branches, operation, how)
   else if (original.kind === SAVE_ELSEWHERE) await reverseSaveElsewhere(branches, operation, how)
   else if (original.kind === DRAFTS_ELSEWHERE) await reverseDraftsElsewhere(branches, original, how)
   else await moveBack(branches, operation, original, how)
@@ -187,7 +189,7 @@ function whyNot(
       if (after === undefined && isWaiting) return `Something waits in ${visiblePath(name)}. Finish or abort it first.`
     }
     if (!ref.startsWith(HEADS)) continue
-    const isMove = before !== undefined && after !== undefined
+    const isMove = before !== undefined && after !== undefined && before !== after
     if (isMove && isWaiting && !refs.some(it => it.ref === mergingRef(name)))
       return `Something waits in ${visiblePath(name)}. Finish or abort it first.`
     const folder = before === undefined && !isRename(operation) && !isFirst(operation) ? checkouts.get(ref) : undefined

@@ -262,6 +262,8 @@ export const branchQuestions = {
   'own commits': repeatable({ branch: Branch }, v.object({ count: Count, tip: v.optional(Oid) })),
   /** `tracks`: the remote-tracking ref that becomes the branch's upstream. */
   'new branch': question({ branch: Branch, from: v.nullable(Oid), tracks: v.optional(RefName) }, Nothing),
+  /** Sets the upstream of a branch to a remote-tracking ref; null unsets it. */
+  'set upstream': question({ branch: Branch, upstream: v.nullable(RefName) }, Nothing),
   'rename branch': question({ branch: Branch, to: Branch }, Nothing),
   /** Deletes a branch, unless it was moved since it was at the commit `before`, as the user has seen it. */
   'delete branch': question({ branch: Branch, before: v.optional(Oid) }, Nothing),
