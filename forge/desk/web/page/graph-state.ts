@@ -251,7 +251,8 @@ export class GraphState {
       this.refs.value = withoutHeads(refs)
       this.#neededWidth.value = Math.max(this.#neededWidth.peek(), this.#usualWidth())
       // A row that was selected while the rows were loaded is at its place in the old list.
-      if (!this.row) await this.#keepSelected(isFiltered)
+      const { row, oid } = this.selected.peek()
+      if (this.rowAt(row)?.oid !== oid) await this.#keepSelected(isFiltered)
     } catch (error) {
       this.#complain(error)
     }
