@@ -30,6 +30,10 @@ export const PUT_ASIDE = 'put aside'
 
 const RenamedRecord = v.object({ from: v.string(), to: v.string() })
 
+const UpstreamRecord = v.object({ remote: v.string(), merge: v.string() })
+/** The upstream of a branch as git's configuration has it. */
+export type Upstream = v.InferOutput<typeof UpstreamRecord>
+
 /** The record of an operation: JSON after the first line of its commit's message. */
 const Body = v.object({
   kind: v.string(),
@@ -39,6 +43,7 @@ const Body = v.object({
   remote: v.optional(v.string()),
   /** Earlier versions have recorded one rename, not a list. */
   renamed: v.optional(v.union([RenamedRecord, v.array(RenamedRecord)])),
+  upstream: v.optional(v.object({ before: v.optional(UpstreamRecord), after: v.optional(UpstreamRecord) })),
   refs: v.array(v.object({ ref: v.string(), before: v.optional(v.string()), after: v.optional(v.string()) })),
 })
 
@@ -63,7 +68,11 @@ export type Recorded = Operation & {
   renamed: readonly Renamed[]
   /** The remote where the operation deleted a tag. */
   remote?: string | undefined
+  /** The upstream of the branch, if the operation has changed that. */
+  upstream?: UpstreamChange | undefined
 }
+
+type UpstreamChange = { before?: Upstream | undefined; after?: Upstream | undefined }
 
 export type NewOperation = {
   kind: string
@@ -73,6 +82,8 @@ export type NewOperation = {
   of?: Oid
   /** The remote where the operation deletes a tag. */
   remote?: string | undefined
+  /** The upstream of the branch, if the operation changes that. */
+  upstream?: UpstreamChange
   moves: readonly Move[]
   /** The refs' changes to record, if some of the refs were moved before this call; by default those of `moves`. */
   refs?: Operation['refs']
@@ -141,12 +152,13 @@ export class Operations {
   }
 
   #commitFor(
-    { kind, words, of, remote, moves, renamed = [], refs = refsOf(moves) }: NewOperation,
+    { kind, words, of, remote, upstream, moves, renamed = [], refs = refsOf(moves) }: NewOperation,
     previous: Oid | undefined,
     lost: readonly Oid[],
   ): NewObject {
     const { format } = this.objects.repository
-    const body = { kind, words, previous: previous ?? null, of, remote, ...(renamed.length > 0 && { renamed }), refs }
+    const more = { of, remote, upstream, ...(renamed.length > 0 && { renamed }) }
+    const body = { kind, words, previous: previous ?? null, ...more, refs }
     const parents = [...new Set([...(previous ? [previous] : []), ...lost])]
     const who = identityLine(FORGE_AUTHOR)
     const message = `${words}\n\n${JSON.stringify(body)}\n`
@@ -173,11 +185,11 @@ export class Operations {
     const [, json = ''] = textOf(message, undefined).split(/\n\n(.*)/s)
     const body = v.safeParse(Body, parseJson(json))
     if (!body.success) return undefined
-    const { kind, words, of, remote, previous, renamed, refs } = body.output
+    const { kind, words, of, remote, upstream, previous, renamed, refs } = body.output
     const ids = [of, previous ?? undefined, ...refs.flatMap(({ before, after }) => [before, after])]
     if (!ids.every(it => it === undefined || isOid(this.objects.repository.format, it))) return undefined
     const time = committer.date?.seconds ?? 0
-    const known = { previous: previous ?? undefined, renamed: [renamed ?? []].flat(), remote }
+    const known = { previous: previous ?? undefined, renamed: [renamed ?? []].flat(), remote, upstream }
     return { id, kind, words, time, refs, ...(of && { of }), ...known }
   }
 
@@ -198,7 +210,7 @@ export class Operations {
     for await (const operation of this.newestFirst()) {
       if (at++ < from) continue
       if (found.length >= count) break
-      const { previous, renamed, remote, ...told } = operation
+      const { previous, renamed, remote, upstream, ...told } = operation
       found.push(told)
     }
     return found

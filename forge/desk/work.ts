@@ -23,6 +23,7 @@ import {
   HEADS,
   headRef,
   listBranches,
+  nameOfUpstream,
   tipsBelow,
   tipsBelowEach,
 } from './branches/branches.ts'
@@ -475,5 +476,3 @@ function asNothing(error: unknown): Reversed {
   if (error instanceof NothingToReverse) return { words: error.message, refs: [] }
   throw error
 }
-
-const nameOfUpstream = (ref: RefName): string => ref.replace(/^refs\/(remotes|heads)\//, '')

@@ -34,7 +34,7 @@ export async function newBranch(
   const words = `create the branch ${visiblePath(name)}`
   const moves = [{ ref: headRef(name), from: undefined, to: commit.oid }]
   await recordOperation(branches, { kind: 'new branch', words, moves })
-  const upstream = tracks === undefined ? undefined : setUpstream(branches.room.objects.repository, name, tracks)
+  const upstream = tracks === undefined ? undefined : trackRef(branches.room.objects.repository, name, tracks)
   // The branch is there, even if the configuration can't be written.
   const problem = await upstream?.then(
     () => undefined,
@@ -49,9 +49,9 @@ export async function newBranch(
     )
 }
 
-/** Makes a remote-tracking ref the upstream of a branch. */
-async function setUpstream(repository: Repository, name: string, tracks: RefName): Promise<void> {
-  await run(repository, ['branch', '--quiet', `--set-upstream-to=${asText(tracks)}`, asText(name)])
+/** Makes a remote-tracking ref the upstream of a branch, as git does. */
+export async function trackRef(repository: Repository, name: string, upstream: RefName): Promise<void> {
+  await run(repository, ['branch', '--quiet', `--set-upstream-to=${asText(upstream)}`, asText(name)])
 }
 
 /**

@@ -653,6 +653,11 @@ export class BranchWork {
     if (this.#atWork) throw new Failure(this.#atWork.why)
   }
 
+  /** Why the branch can't be changed now, as a turn of its AI is not over; undefined if it can be. */
+  get whyBusy(): string | undefined {
+    return this.#atWork?.why
+  }
+
   /** Throws a {@link Failure} if a merge waits in the branch. */
   verifyNotMerging(): void {
     if (!this.#merging) return

@@ -12,6 +12,9 @@ export const HEADS = 'refs/heads/'
 export const headRef = (branch: string): RefName => `${HEADS}${branch}`
 export const branchOfRef = (ref: RefName): string => ref.slice(HEADS.length)
 
+/** The name of an upstream, such as origin/main. */
+export const nameOfUpstream = (ref: RefName): string => ref.replace(/^refs\/(remotes|heads)\//, '')
+
 /** What git lists of a branch. `upstream`: the name of a ref. */
 type ListedBranch = { name: string; tip: Oid; committed: number; subject: string; upstream: RefName | undefined }
 

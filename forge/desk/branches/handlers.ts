@@ -6,6 +6,7 @@ import type { Window } from '../server/window.ts'
 import { discard, messageForSave, save } from './branch-commits.ts'
 import { deleteBranch, deletionOf, newBranch } from './branch-operations.ts'
 import { draftsElsewhere, draftsOnto, saveElsewhere } from './branch-split.ts'
+import { setUpstream } from './branch-upstream.ts'
 import { copyFiles } from './copies.ts'
 import { deletedFile, restoreFile } from './deleted-files.ts'
 import { addFiles, addOrReplaceFiles, deleteFiles, move } from './file-operations.ts'
@@ -86,6 +87,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     'deleted file': async ({ branch, path }) => await deletedFile(await work(branch), path),
     delete: async ({ branch, paths }) => ({ operation: await deleteFiles(await work(branch), paths) }),
     'new branch': ({ branch, from, tracks }) => newBranch(branches, branch, from, tracks),
+    'set upstream': ({ branch, upstream }) => setUpstream(branches, branch, upstream),
     'branch deletion': async ({ branch }) => await deletionOf(branches, branch),
     'delete branch': ({ branch, ...seen }) => deleteBranch(branches, branch, seen),
     'name now': async ({ branch }) => ({ branch: await branches.nameNow(branch) }),

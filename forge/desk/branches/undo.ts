@@ -4,7 +4,7 @@ import { Failure } from '../../../core/failure.ts'
 import { countOnRemotes } from '../../../core/git/commits.ts'
 import { RefMoved, type RefName } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
-import { many, visiblePath } from '../../../core/text.ts'
+import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { Recorded } from '../../operations.ts'
 import type { Operation, Reversed } from '../contract/branches.ts'
 import { DRAFTS, draftsRef, MERGING, mergingRef, turnRef } from '../refs.ts'
@@ -17,12 +17,13 @@ import {
   SAVE_ELSEWHERE,
 } from './branch-split.ts'
 import { prepare } from './branch-undo.ts'
+import { reverseUpstream } from './branch-upstream.ts'
 import { becomeTogether, type HeldBranch, type Next } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef } from './branches.ts'
 import { COPY, DELETE, NEW_FILE, RESTORE } from './file-operations.ts'
 import { LINE_ENDS } from './line-ends.ts'
 import { MODE } from './modes.ts'
-import { branchNameOf, heldIn, lockedAll, nameOfRef, type OpenBranches } from './open-branches.ts'
+import { branchNameOf, heldIn, lockedAll, nameOfRef, type OpenBranches, renamedBy } from './open-branches.ts'
 
 /** Whether an undo is refused if the ref has moved since. Drafts and waiting merges may have changed. */
 const isHeld = ({ ref }: { ref: RefName }): boolean => !ref.startsWith(DRAFTS) && !ref.startsWith(MERGING)
@@ -49,6 +50,7 @@ export async function reverse(branches: OpenBranches, operation: Recorded): Prom
   const [made, gone] = [heads.filter(({ before }) => !before), heads.filter(({ after }) => !after)]
   if (original.kind === 'rename branch' && made.length === 1 && gone.length === 1)
     await moveBranch(branches, branchOfRef(made[0]?.ref ?? ''), branchOfRef(gone[0]?.ref ?? ''), how)
+  else if (operation.upstream) await reverseUpstream(branches, operation, how)
   else if (original.kind === SAVE_ELSEWHERE) await reverseSaveElsewhere(branches, operation, how)
   else if (original.kind === DRAFTS_ELSEWHERE) await reverseDraftsElsewhere(branches, original, how)
   else await moveBack(branches, operation, original, how)
@@ -101,38 +103,125 @@ async function verifyUnmoved(branches: OpenBranches, all: Operation['refs']): Pr
   const infos = await Promise.all(refs.map(({ ref }) => objects.info(ref)))
   const moved = refs.flatMap(({ ref, after }, at) => (infos[at]?.oid === after ? [] : [{ ref, now: infos[at]?.oid }]))
   if (moved.length === 0) return
-  const words = whatMoved(moved.map(({ ref }) => ref))
   const recent = await operations.list(0, RECENT_OPERATIONS)
-  const lastOf = (name: RefName) => recent.flatMap(({ refs }) => refs).find(({ ref }) => ref === name)
-  const isByDesk = moved.every(({ ref, now }) => lastOf(ref)?.after === now)
-  const next = isByDesk
-    ? 'Undo what came later first.'
-    : 'What came later was done outside of the desk: take it back there first.'
+  const { words, next } = whatMoved(moved, recent)
   throw new Failure(`${words}: nothing was undone. ${next}`)
 }
 
 /**
- * Lists `count` of the newest operations after the first `from`, each with whether it can be undone. An operation can't
- * be undone if a later one has undone or redone it, or if its refs have moved since.
+ * Lists `count` of the newest operations after the first `from`, each with whether it can be undone, as far as the refs
+ * say. An operation can't be undone if a later one has undone or redone it; for the other reasons see {@link whyNot}.
  */
 export async function shownOperations(branches: OpenBranches, from: number, count: number): Promise<Operation[]> {
-  const { objects, operations } = branches.room
+  const { operations } = branches.room
   const all: Operation[] = await operations.list(0, from + count)
   const newest = new Map<Oid, Oid>()
   for (const { id, of } of all) if (!newest.has(of ?? id)) newest.set(of ?? id, id)
-  const names = [...new Set(all.flatMap(({ refs }) => refs.filter(isHeld).map(({ ref }) => ref)))]
-  const infos = await Promise.all(names.map(ref => objects.info(ref)))
-  const tips = new Map(names.map((ref, at) => [ref, infos[at]?.oid]))
-  return all.slice(from).map(operation => {
-    if (newest.get(operation.of ?? operation.id) !== operation.id) return { ...operation, isPast: true }
-    const moved = operation.refs.filter(ref => isHeld(ref) && tips.get(ref.ref) !== ref.after)
-    return moved.length === 0 ? operation : { ...operation, inTheWay: whatMoved(moved.map(({ ref }) => ref)) }
-  })
+  const isPast = ({ id, of }: Operation) => newest.get(of ?? id) !== id
+  const state = await stateFor(branches, all)
+  const endedMerges = new Set<RefName>()
+  const shown: Operation[] = []
+  for (const operation of all) {
+    if (isPast(operation)) {
+      shown.push({ ...operation, isPast: true })
+      continue
+    }
+    const inTheWay = whyNot(operation, state, endedMerges)
+    shown.push(inTheWay === undefined ? operation : { ...operation, inTheWay })
+    for (const { ref, after } of operation.refs) if (ref.startsWith(MERGING) && !after) endedMerges.add(ref)
+  }
+  return shown.slice(from)
 }
 
-/** The refs that prevent an undo, as part of a sentence. */
-const whatMoved = (refs: readonly RefName[]): string =>
-  `${refs.map(nameOfRef).join(' and ')} ${refs.length === 1 ? 'has' : 'have'} moved since`
+/** What decides whether operations can be undone. `all`: the newest operations, newest first. */
+type State = {
+  all: readonly Operation[]
+  /** The objects of the refs that the operations moved, and of their branches' waiting merges. */
+  tips: ReadonlyMap<RefName, Oid | undefined>
+  /** Why a branch can't be changed now, by its name: a turn of its AI is not over. */
+  busy: ReadonlyMap<string, string>
+  /** The folders in which branches are checked out. */
+  checkouts: ReadonlyMap<RefName, string>
+}
+
+async function stateFor(branches: OpenBranches, all: readonly Operation[]): Promise<State> {
+  const { objects, checkouts } = branches.room
+  const refs = all.flatMap(operation => operation.refs.map(({ ref }) => ref))
+  const names = [...new Set(refs.flatMap(ref => branchNameOf(ref) ?? []))]
+  const wanted = [...new Set([...refs, ...names.map(mergingRef)])]
+  const [infos, listed] = await Promise.all([Promise.all(wanted.map(ref => objects.info(ref))), checkouts.list()])
+  const busy = new Map<string, string>()
+  // A branch with a turn is open.
+  for (const name of names.filter(it => branches.has(it))) {
+    const why = (await branches.work(name)).whyBusy
+    if (why !== undefined) busy.set(name, why)
+  }
+  return {
+    all,
+    tips: new Map(wanted.map((ref, at) => [ref, infos[at]?.oid])),
+    busy,
+    checkouts: new Map(listed.flatMap(({ head, folder }) => (head === undefined ? [] : [[head, folder] as const]))),
+  }
+}
+
+/**
+ * Why an operation can't be undone now, and what to do first; undefined if nothing is known to be in the way.
+ * `endedMerges`: the merges that later operations have ended.
+ */
+function whyNot(
+  operation: Operation,
+  { all, tips, busy, checkouts }: State,
+  endedMerges: ReadonlySet<RefName>,
+): string | undefined {
+  const { refs } = operation
+  const moved = refs.filter(ref => isHeld(ref) && tips.get(ref.ref) !== ref.after)
+  if (moved.length > 0) {
+    const { words, next } = whatMoved(
+      moved.map(({ ref }) => ({ ref, now: tips.get(ref) })),
+      all,
+    )
+    return `${words}. ${next}`
+  }
+  for (const { ref, before, after } of refs) {
+    const name = branchNameOf(ref)
+    if (name === undefined) continue
+    const isAboutTurn = refs.some(it => it.ref === turnRef(name))
+    const why = isAboutTurn ? undefined : busy.get(name)
+    if (why !== undefined) return why
+    const isWaiting = tips.get(mergingRef(name)) !== undefined
+    if (ref.startsWith(MERGING)) {
+      const hasEnded = after !== undefined && (!isWaiting || endedMerges.has(ref))
+      if (hasEnded) return `What waited in ${visiblePath(name)} has ended. Undo what came later first.`
+      if (after === undefined && isWaiting) return `Something waits in ${visiblePath(name)}. Finish or abort it first.`
+    }
+    if (!ref.startsWith(HEADS)) continue
+    const isMove = before !== undefined && after !== undefined && before !== after
+    if (isMove && isWaiting && !refs.some(it => it.ref === mergingRef(name)))
+      return `Something waits in ${visiblePath(name)}. Finish or abort it first.`
+    const folder = before === undefined && !isRename(operation) && !isFirst(operation) ? checkouts.get(ref) : undefined
+    if (folder !== undefined)
+      return `${visiblePath(name)} is checked out in ${visible(folder)}. Switch to another branch there first.`
+  }
+  return undefined
+}
+
+/** The refs that prevent an undo, as part of a sentence, and what to do first. `recent`: the newest operations. */
+function whatMoved(
+  moved: readonly { ref: RefName; now: Oid | undefined }[],
+  recent: readonly Operation[],
+): { words: string; next: string } {
+  const lastOf = (name: RefName) => recent.flatMap(({ refs }) => refs).find(({ ref }) => ref === name)
+  const isByDesk = moved.every(({ ref, now }) => lastOf(ref)?.after === now)
+  return {
+    words: `${moved.map(({ ref }) => nameOfRef(ref)).join(' and ')} ${moved.length === 1 ? 'has' : 'have'} moved since`,
+    next: isByDesk
+      ? 'Undo what came later first.'
+      : 'What came later was done outside of the desk: take it back there first.',
+  }
+}
+
+/** Whether an operation renames a branch, which its checkouts follow. */
+const isRename = ({ refs }: Operation): boolean => renamedBy({ refs }) !== undefined
 
 async function moveBack(branches: OpenBranches, operation: Recorded, original: Operation, how: How): Promise<void> {
   const { refs } = operation

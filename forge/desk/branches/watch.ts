@@ -15,7 +15,8 @@ import { DRAFTS, MERGING, TURNS } from '../refs.ts'
 
 /**
  * The parts that may have changed: branches, drafts, the turns of AIs, checkouts (which branch is checked out, or what
- * is staged), or remote branches, tags and stashes.
+ * is staged), or remotes: their branches, their addresses and the upstreams of branches (git's configuration), tags and
+ * stashes.
  */
 export type WatchedPart = 'branches' | 'drafts' | 'turns' | 'checkouts' | 'remotes'
 
@@ -118,7 +119,7 @@ export class Watch implements AsyncDisposable {
     const files = [
       join(commonDir, 'packed-refs'),
       join(commonDir, TABLES),
-      ...(part === 'remotes' ? ['FETCH_HEAD', 'refs/stash', 'logs/refs/stash'].map(name => join(commonDir, name)) : []),
+      ...(part === 'remotes' ? REMOTES_FILES.map(name => join(commonDir, name)) : []),
     ]
     const looks = await Promise.all(ROOTS[part].map(root => lookBelow(join(commonDir, root), before, timeOf)))
     return new Map([...(await lookAt(files, timeOf)), ...looks.flatMap(seen => [...seen])])
@@ -127,6 +128,9 @@ export class Watch implements AsyncDisposable {
 
 /** The list of tables of a reftable, in a git folder. */
 const TABLES = 'reftable/tables.list'
+
+/** The files that are watched for the remotes, besides their refs. */
+const REMOTES_FILES = ['FETCH_HEAD', 'config', 'refs/stash', 'logs/refs/stash']
 
 const PARTS = ['branches', 'drafts', 'turns', 'checkouts', 'remotes'] as const
 

@@ -123,7 +123,7 @@ export const Operation = v.object({
   of: v.optional(Oid),
   /** Whether a later operation has undone or redone this one. Then only that later one can be undone. */
   isPast: v.optional(v.boolean()),
-  /** Why the operation can't be undone now, as part of a sentence: main has moved since. */
+  /** Why the operation can't be undone now, and what to do first, in sentences. */
   inTheWay: v.optional(v.string()),
 })
 export type Operation = v.InferOutput<typeof Operation>
@@ -270,6 +270,8 @@ export const branchQuestions = {
   ),
   /** `tracks`: the remote-tracking ref that becomes the branch's upstream. */
   'new branch': question({ branch: Branch, from: v.nullable(Oid), tracks: v.optional(RefName) }, Nothing),
+  /** Sets the upstream of a branch to a remote-tracking ref; null unsets it. */
+  'set upstream': question({ branch: Branch, upstream: v.nullable(RefName) }, Nothing),
   'rename branch': question({ branch: Branch, to: Branch }, Nothing),
   /**
    * Deletes a branch, unless it was moved since it was at the commit `before`, or has drafts that are not in `drafts`,

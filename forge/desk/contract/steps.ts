@@ -68,6 +68,8 @@ export const Step = v.variant('step', [
   ...BranchStep.options,
   RewriteStep,
   v.object({ step: v.literal('tag'), name: Branch, at: Oid, message: v.optional(v.string()) }),
+  /** Renames a tag of this repository; one on a remote keeps its name. */
+  v.object({ step: v.literal('rename tag'), name: Branch, to: Branch }),
   /** `remote`: where the tag is deleted, too, unless it is another one there. */
   v.object({ step: v.literal('delete tag'), name: Branch, remote: v.optional(v.string()) }),
   v.object({ step: v.literal('push tag'), name: Branch, remote: v.string() }),

@@ -131,6 +131,7 @@ const PAST: Record<string, string> = {
   move: 'Moved',
   pull: 'Pulled',
   rebase: 'Rebased',
+  rename: 'Renamed',
   reorder: 'Reordered',
   reword: 'Reworded',
   revert: 'Reverted',

@@ -42,7 +42,7 @@ import { planRebase } from './rebase.ts'
 import { readRemotes, remoteNamed } from './remotes.ts'
 import { planRevert } from './revert.ts'
 import { planRewrite } from './rewrite.ts'
-import { planTag, planTagDeletion, type TagPlan, writeAnnotatedTag } from './tag.ts'
+import { planTag, planTagDeletion, planTagRename, type TagPlan, writeAnnotatedTag } from './tag.ts'
 import { Stopped, Transfers } from './transfer.ts'
 import { rewrittenCommits, warningsFor } from './warnings.ts'
 
@@ -55,7 +55,7 @@ type PreviewedStep = {
 }
 /** A step whose result is computed (as a {@link StepPlan}) before the branch moves; a fetch or a push has none. */
 type PlannedStep = BranchStep | RewriteStep
-type TagStep = Extract<Step, { step: 'tag' | 'delete tag' }>
+type TagStep = Extract<Step, { step: 'tag' | 'rename tag' | 'delete tag' }>
 type FetchStep = Extract<Step, { step: 'fetch' }>
 
 export class Steps {
@@ -436,13 +436,15 @@ export class Steps {
   async #planTag(step: TagStep): Promise<TagPlan> {
     const { objects } = this.room
     if (step.step === 'tag') return await planTag(objects, step.name, await this.#commit(step.at), step.message)
+    if (step.step === 'rename tag') return await planTagRename(objects, step.name, step.to)
     return await planTagDeletion(objects, step.name, step.remote)
   }
 
-  async #doTag({ kind, does, move, message }: TagPlan): Promise<Done> {
+  async #doTag({ kind, does, move, message, renamed }: TagPlan): Promise<Done> {
     const { objects, operations } = this.room
     try {
-      if (message === undefined) await operations.record({ kind, words: does, moves: [move] })
+      const moves = renamed ? [renamed.move, move] : [move]
+      if (message === undefined) await operations.record({ kind, words: does, moves, made: renamed?.made ?? [] })
       else {
         const tag = await writeAnnotatedTag(objects.repository, move, message)
         await operations.record({ kind, words: does, moves: [], refs: refsOf([{ ...move, to: tag }]) })
@@ -476,7 +478,8 @@ function offerFor(error: Failure): Preview['offers'] {
   return error instanceof NoUpstream ? 'publish' : undefined
 }
 
-const isTagStep = (step: Step): step is TagStep => step.step === 'tag' || step.step === 'delete tag'
+const isTagStep = (step: Step): step is TagStep =>
+  step.step === 'tag' || step.step === 'rename tag' || step.step === 'delete tag'
 
 /** The branch that a step moves. */
 const targetOf = (step: PlannedStep | PullStep | PushStep): string => ('branch' in step ? step.branch : step.onto)

@@ -1,7 +1,7 @@
-/** Tags: creating lightweight and annotated ones, and deleting them. */
+/** Tags: creating lightweight and annotated ones, renaming and deleting them. */
 import { Failure } from '../../../core/failure.ts'
 import { whyNotSigned } from '../../../core/git/commits.ts'
-import type { Objects } from '../../../core/git/objects.ts'
+import { type NewObject, type Objects, oidOf } from '../../../core/git/objects.ts'
 import { listRefs, type Move, type RefName } from '../../../core/git/refs.ts'
 import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { GitError, read, run } from '../../../core/git/run.ts'
@@ -21,6 +21,8 @@ export type TagPlan = {
   words: string
   move: Move
   message?: string
+  /** Of a rename: the deletion of the old ref, and the tag object with the new name that an annotated tag needs. */
+  renamed?: { move: Move; made: NewObject[] }
   warnings: string[]
 }
 
@@ -31,13 +33,7 @@ export async function planTag(objects: Objects, name: string, at: Oid, message: 
   const ref = refOf(name)
   const commit = await objects.info(`${at}^{commit}`)
   if (!commit) throw new Failure(`There is no commit ${at.slice(0, 8)} in this repository.`)
-  if (await objects.info(ref)) throw isThereAlready(words)
-  const others = await listRefs(repository, [TAGS])
-  const inTheWay = others.find(other => other.name.startsWith(`${ref}/`) || ref.startsWith(`${other.name}/`))
-  if (inTheWay)
-    throw new Failure(
-      `Git keeps no tag ${words} beside ${visiblePath(inTheWay.name.slice(TAGS.length))}: choose another name.`,
-    )
+  await verifyFree(objects, ref)
   const text = message?.trim() ?? ''
   if (text.includes('\0')) throw new Failure('A message can have no NUL character in it: take it out.')
   if (text === '' && (await wantsSignedTags(repository)))
@@ -45,6 +41,50 @@ export async function planTag(objects: Objects, name: string, at: Oid, message: 
   const move: Move = { ref, from: undefined, to: commit.oid }
   const plan = { kind: 'tag', does: `tag ${commit.oid.slice(0, 8)} as ${words}`, words: `creates the tag ${words}` }
   return { ...plan, move, ...(text !== '' && { message: text }), warnings: [] }
+}
+
+/** Throws a {@link Failure} if there is a tag of this name, or one beside which git keeps none. */
+async function verifyFree(objects: Objects, ref: RefName): Promise<void> {
+  const words = visiblePath(ref.slice(TAGS.length))
+  if (await objects.info(ref)) throw isThereAlready(words)
+  const others = await listRefs(objects.repository, [TAGS])
+  const inTheWay = others.find(other => other.name.startsWith(`${ref}/`) || ref.startsWith(`${other.name}/`))
+  if (inTheWay)
+    throw new Failure(
+      `Git keeps no tag ${words} beside ${visiblePath(inTheWay.name.slice(TAGS.length))}: choose another name.`,
+    )
+}
+
+/**
+ * Plans the rename of a tag. An annotated tag has its name in it, too, so it becomes another object with the same
+ * message, tagger and date. Throws a {@link Failure} if there is none, if it is signed, or if the name is taken.
+ */
+export async function planTagRename(objects: Objects, name: string, to: string): Promise<TagPlan> {
+  const [ref, target] = [refOf(name), refOf(to)]
+  const words = visiblePath(name)
+  const there = await objects.info(ref)
+  if (!there) throw new Failure(`There is no tag ${words}.`)
+  await verifyFree(objects, target)
+  const made = there.type === 'tag' ? [await renamedTag(objects, there.oid, name, to)] : []
+  const oid = made[0] ? oidOf(objects.repository.format, made[0]) : there.oid
+  const does = `rename the tag ${words} to ${visiblePath(to)}`
+  return {
+    ...{ kind: 'rename tag', does, words: `renames the tag ${words}`, warnings: [] },
+    move: { ref: target, from: undefined, to: oid },
+    renamed: { move: { ref, from: there.oid, to: undefined }, made },
+  }
+}
+
+/** An annotated tag with another name. */
+async function renamedTag(objects: Objects, oid: Oid, name: string, to: string): Promise<NewObject> {
+  const text = Buffer.from((await objects.read(oid))?.bytes ?? []).toString('latin1')
+  if (/^-----BEGIN /m.test(text) || /^gpgsig/m.test(text))
+    throw new Failure(
+      `The tag ${visiblePath(name)} is signed with its name: create a new tag at its commit, and delete this one.`,
+    )
+  const end = text.indexOf('\n\n')
+  const head = text.slice(0, end).replace(/^tag .*$/m, () => `tag ${to}`)
+  return { type: 'tag', bytes: Buffer.from(head + text.slice(end), 'latin1') }
 }
 
 const isThereAlready = (words: string): Failure =>

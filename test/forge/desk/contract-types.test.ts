@@ -26,6 +26,7 @@ const handlers: Handlers<typeof mergingQuestions, undefined> = {
 `
 
 const RIGHT = {
+  'a field that may be null': "await ask('set upstream', { branch: 'main', upstream: null })\nexport {}",
   handlers: 'export const all = handlers',
   ask: "export const commit: string | undefined = (await ask('save', { branch: 'main', paths: 'all' })).commit",
 }
@@ -45,6 +46,7 @@ const WRONG = {
   'no such question': "await ask('nosuch', {})",
   'a question without its fields': "await ask('save', { branch: 'main' })",
   'a field of another type': "await ask('save', { branch: 7, paths: 'all' })",
+  'a field that is left out': "await ask('set upstream', { branch: 'main' })",
   'what a reply does not have': "export const { nosuch } = await ask('save', { branch: 'main', paths: 'all' })",
 }
 

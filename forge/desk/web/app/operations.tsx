@@ -25,6 +25,10 @@ export function OperationsDialog({ close }: { close: () => void }) {
     [page, desk?.canUndo, desk?.canRedo],
   )
   const list = operations.latest.value
+  // What the button below would undo: the newest operation that is not undone.
+  const isUndo = ({ of, words }: Operation) => of !== undefined && reversalOf(words).isUndo
+  const inTheWay = list?.find(it => !it.isPast && !isUndo(it))?.inTheWay
+  const undoTitle = inTheWay === undefined ? desk?.canUndo : readable(inTheWay)
   return (
     <DialogFrame title="Operations" close={close}>
       <div class="dialog-body">
@@ -45,8 +49,8 @@ export function OperationsDialog({ close }: { close: () => void }) {
           icon="undo"
           words="Undo"
           keys={shownKeys(deskActions.undo.keys)}
-          isOff={!desk?.canUndo}
-          {...(desk?.canUndo ? { title: desk.canUndo } : {})}
+          isOff={!desk?.canUndo || inTheWay !== undefined}
+          {...(undoTitle === undefined ? {} : { title: undoTitle })}
           onClick={() => {
             close()
             undo(page)
@@ -115,7 +119,7 @@ function OperationRow({ operation, close }: { operation: Operation; close: () =>
               look="quiet small"
               words={reversal?.isUndo ? 'Redo' : 'Undo'}
               isOff={inTheWay !== undefined}
-              {...(inTheWay !== undefined && { title: `${readable(inTheWay)}: undo what came later first` })}
+              {...(inTheWay !== undefined && { title: readable(inTheWay) })}
               onClick={() => {
                 close()
                 undo(page, operation)

@@ -6,6 +6,7 @@ import { STEP_TOPIC } from '../merging/after-step.ts'
 import { resolveDrafts } from '../merging/merging-actions.ts'
 import { attempt, restoreBranch } from '../page/actions.ts'
 import { conflictsIn, draftsOf } from '../page/branch-facts.ts'
+import { showInGraph } from '../page/desk-actions.ts'
 import { draftsElsewhere, save } from '../page/saving.ts'
 import type { Page, Pane, Tab } from '../page/state.ts'
 import { type InTab, paneActions, tabActions } from '../page/tab-actions.ts'
@@ -116,6 +117,12 @@ export const branchTabActions = {
 } satisfies Actions<OnBranch>
 
 export const commitTabActions = {
+  showInGraph: {
+    label: 'Show in the graph',
+    icon: 'graph',
+    isPossible: ({ tab: { at } }) => at.kind === 'commit',
+    run: ({ page, tab: { at } }) => at.kind === 'commit' && showInGraph(page, at.commit),
+  },
   revert: {
     label: 'Revert…',
     inPalette: ({ tab: { at } }) => `Revert ${at.kind === 'commit' ? shortId(at.commit) : ''} in a branch…`,
@@ -138,7 +145,10 @@ export function tabMenu(page: Page, tab: Tab): Offer {
   const closing = page.tabs.peek().length > 1 ? itemsWith(about, [close, closeOthers]) : []
   if (at.kind === 'commit') {
     const changing = [...itemsWith(about, [branchFromHere]), ...itemsWith(about, [commitTabActions.revert])]
-    const looking = itemsWith(about, [compareWith, history, copyName])
+    const looking = [
+      ...itemsWith(about, [commitTabActions.showInGraph]),
+      ...itemsWith(about, [compareWith, history, copyName]),
+    ]
     return { title: shortId(at.commit), groups: [changing, looking, closing] }
   }
   const title = readable(at.branch)

@@ -372,7 +372,11 @@ export const folderActions = {
     keys: 'Ctrl+Alt+F',
     listKeys: '/',
     icon: 'filter',
-    run: ({ page, tab }) => showExplorer(page, tab, () => runFilter(tab)),
+    // A review has its own list of files, if any has changed.
+    run: ({ page, tab }) => {
+      if (tab.pane.kind === 'review' && page.places.focus('changed files filter')) return
+      showExplorer(page, tab, () => runFilter(tab))
+    },
   },
   paste: {
     label: 'Paste files',

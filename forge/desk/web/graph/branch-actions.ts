@@ -5,7 +5,7 @@ import { chooseTarget } from '../steps/source-steps.ts'
 import { branchSource, type Way } from '../steps/step-ways.ts'
 import type { Action, Actions } from '../ui/action.ts'
 import { named, readable } from '../ui/names.ts'
-import { deleteBranch, renameBranch } from './branch-dialogs.ts'
+import { chooseUpstream, deleteBranch, renameBranch, setUpstream } from './branch-dialogs.ts'
 import { cherryPickOnto, fetchRemotes, mergeInto, pull, push, rebaseOnto } from './graph-steps.ts'
 
 /** A branch, by its name. */
@@ -116,6 +116,18 @@ export const branchActions = {
     isPossible: isThere,
     run: ({ page, branch }) => renameBranch(page, branch),
   },
+  setUpstream: {
+    label: 'Set upstream…',
+    icon: 'cloud',
+    isPossible: about => infoOf(about) !== undefined,
+    run: ({ page, branch }) => chooseUpstream(page, branch),
+  },
+  unsetUpstream: {
+    label: 'Unset upstream',
+    icon: 'x',
+    isPossible: about => (upstreamOf(about)?.name ?? infoOf(about)?.goneUpstream) !== undefined,
+    run: ({ page, branch }) => setUpstream(page, branch),
+  },
   delete: {
     label: 'Delete branch…',
     inMenu: 'Delete…',
@@ -127,9 +139,9 @@ export const branchActions = {
   },
 } satisfies Actions<OneBranch>
 
-const { pull: pulling, push: pushing, publish, fetch } = branchActions
-/** Pull, push and fetch; without an upstream only Publish. */
-export const REMOTE: readonly Action<OneBranch>[] = [publish, pulling, pushing, fetch]
+const { pull: pulling, push: pushing, publish, fetch, setUpstream: tracking, unsetUpstream } = branchActions
+/** Pull, push and fetch, without an upstream only Publish; and the choice of the upstream. */
+export const REMOTE: readonly Action<OneBranch>[] = [publish, pulling, pushing, fetch, tracking, unsetUpstream]
 
 const { mergeInto: merging, rebase, cherryPick, merge, land } = branchActions
 /**

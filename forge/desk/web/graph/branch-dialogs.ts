@@ -1,7 +1,9 @@
 /** The dialogs that rename and delete a branch. */
+import { attempt } from '../page/actions.ts'
 import { draftsOf } from '../page/branch-facts.ts'
 import { branchWarning } from '../page/case-twins.ts'
 import type { DialogContent } from '../page/dialog-content.ts'
+import { remoteBranches } from '../page/remote-branches.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
@@ -25,6 +27,43 @@ export function renameBranch(page: Page, branch: string): void {
       page.renamed(branch, to)
     },
   }
+}
+
+/** Asks which remote branch becomes the upstream of a branch. */
+export function chooseUpstream(page: Page, branch: string): void {
+  page.graph.needRefs()
+  page.dialog.value = {
+    kind: 'pick',
+    title: `Set the upstream of ${named(branch)}`,
+    label: 'Remote branch',
+    list: 'Remote branches',
+    none: 'No remote branch: fetch first',
+    choices: () => {
+      const upstream = page.branch(branch)?.upstream?.name
+      const others = remoteBranches(page).filter(({ words }) => words !== upstream)
+      // The branch of the same name is the most likely one.
+      return others
+        .toSorted((one, other) => Number(other.name === branch) - Number(one.name === branch))
+        .map(({ ref, words }) => ({
+          ...{ key: ref, kind: 'remote branch' as const, icon: 'cloud' as const, words },
+          run: () => void setUpstream(page, branch, { ref, words }),
+        }))
+    },
+  }
+}
+
+/** Sets the upstream of a branch, or unsets it. */
+export async function setUpstream(page: Page, branch: string, to?: { ref: string; words: string }): Promise<void> {
+  const lasts = untilMore(page)
+  await attempt(
+    page,
+    async () => {
+      await page.connection.ask('set upstream', { branch, upstream: to?.ref ?? null })
+      const title = to ? `${named(branch)} tracks ${named(to.words)}` : `${named(branch)} has no upstream now`
+      page.tell({ title, lasts, actions: [undoButton(page)] })
+    },
+    { branch, topic: 'upstream' },
+  )
 }
 
 /** Asks whether to delete a branch. */

@@ -15,7 +15,7 @@ import { placeOfMenu } from '../ui/menu-content.ts'
 import { modelName, readable, shortId, visible, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { ago, plural, timeTitle, whenWords } from '../ui/times.ts'
-import { ActionButton, IconButton } from '../ui/words.tsx'
+import { ActionButton, Button, IconButton } from '../ui/words.tsx'
 import { commitActions, commitMenu } from './graph-menus.ts'
 
 /** Delay before a selected commit is loaded, in milliseconds, so that a held key loads only the last one. */
@@ -69,6 +69,17 @@ export function GraphDetail() {
         </div>
         {commit ? <Body message={commit.message} isLarge={isLarge} /> : null}
       </div>
+      {page.graph.chosen.length > 0 ? (
+        <p class="failed-line" role="status">
+          <span>{plural(page.graph.chosen.length, 'commit')} selected; this one was selected last</span>
+        </p>
+      ) : null}
+      {page.graph.isSelectedHidden ? (
+        <p class="failed-line" role="status">
+          <span>Hidden by the filter of the graph</span>
+          <Button look="small" words="Show all refs" onClick={() => page.graph.showSelected()} />
+        </p>
+      ) : null}
       <TagMessages row={row} />
       <Facts row={row} isRead={commit !== undefined} authored={commit?.row.authored} />
       <Acts row={row} />

@@ -10,6 +10,7 @@ import type { Label } from '../page/graph-labels.ts'
 import { type GraphState, HEIGHTS } from '../page/graph-state.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, usePage } from '../page/state.ts'
+import { type ChosenCommits, historyActions, historyMenu } from '../review/history-actions.ts'
 import { sourceActions, sourceAt, stepActions } from '../steps/source-actions.ts'
 import { commitSource } from '../steps/step-ways.ts'
 import { actionFor } from '../ui/action.ts'
@@ -62,14 +63,18 @@ export function GraphList() {
       class="graph-list"
       role="listbox"
       aria-label="Commits"
+      aria-multiselectable={true}
       aria-busy={count === 0 && graph.total.value === undefined}
       tabIndex={0}
-      aria-activedescendant={count > 0 ? `row-${graph.selected.value.row}` : undefined}
+      aria-activedescendant={count > 0 && !graph.isSelectedHidden ? `row-${graph.selected.value.row}` : undefined}
       onMouseUp={keepFocusInList}
       onScroll={event => scrolledTo(event.currentTarget.scrollTop)}
       onClick={event => {
         const index = rowOf(event)
-        if (index !== undefined) graph.select(index)
+        if (index === undefined) return
+        if (event.shiftKey) void graph.extendTo(index)
+        else if (event.ctrlKey || event.metaKey) graph.toggle(index)
+        else graph.select(index)
       }}
       onDblClick={event => travel(page, rowOf(event))}
       onContextMenu={event => openMenu(page, event)}
@@ -129,6 +134,7 @@ function useRows(from: number, to: number, most: number): VNode[] {
   const base = Math.abs(from - before) > most / 2 ? known + from - before : known
   keys.current = { from, base }
   const { value: selected } = graph.selected
+  const { value: several } = graph.several
   const { value: labelsAt } = graph.labels
   const total = graph.total.value ?? -1
   const found = useMemo(() => new Set(graph.found.value?.rows.map(({ oid }) => oid)), [graph.found.value])
@@ -138,8 +144,9 @@ function useRows(from: number, to: number, most: number): VNode[] {
     const row = graph.rowAt(index)
     const labels = (row && labelsAt.get(row.oid)) ?? NO_LABELS
     const isFound = row !== undefined && found.has(row.oid)
-    const isSelected = index === selected.row
-    const state = `${isSelected} ${isFound} ${total}`
+    const isActive = index === selected.row
+    const isSelected = several.size > 0 ? row !== undefined && several.has(row.oid) : isActive
+    const state = `${isSelected} ${isActive} ${isFound} ${total}`
     const key = (((index - base) % most) + most) % most
     const known = made.current.get(index)
     const isSame = known?.key === key && known.row === row && known.labels === labels && known.state === state
@@ -154,6 +161,7 @@ function useRows(from: number, to: number, most: number): VNode[] {
           total={total}
           labels={labels}
           isSelected={isSelected}
+          isActive={isActive}
           isFound={isFound}
         />
       )
@@ -346,8 +354,13 @@ function openMenu(page: Page, event: MouseEvent | KeyboardEvent): void {
   const target = event.target instanceof Element ? event.target : undefined
   const ref = target?.closest<HTMLElement>('[data-ref]')?.dataset.ref
   const index = event instanceof MouseEvent ? (rowOf(event) ?? graph.selected.peek().row) : graph.selected.peek().row
-  if (index !== graph.selected.peek().row) graph.select(index)
   const row = graph.rowAt(index)
+  const { chosen } = graph
+  if (row && chosen.some(({ oid }) => oid === row.oid)) {
+    page.openMenu(historyMenu(severalIn(page)), placeOfMenu(event, list.querySelector(`#row-${index}`) ?? list), list)
+    return
+  }
+  if (index !== graph.selected.peek().row || chosen.length > 0) graph.select(index)
   if (!row) return
   const label = graph.labels
     .peek()
@@ -357,13 +370,16 @@ function openMenu(page: Page, event: MouseEvent | KeyboardEvent): void {
   page.openMenu(label ? labelMenu(page, label) : commitMenu(page, row), place, list)
 }
 
+/** The selected commits, if there are several: of no branch, so that they are not rewritten from here. */
+const severalIn = (page: Page): ChosenCommits => ({ page, branch: undefined, line: [], chosen: page.graph.chosen })
+
 function onKey(page: Page, event: KeyboardEvent, visible: number): void {
   if (asksForMenu(event)) {
     openMenu(page, event)
     return
   }
   if (event.altKey || event.ctrlKey || event.metaKey) return
-  if (moveBy(page, event.key, visible)) event.preventDefault()
+  if (moveBy(page, event, visible)) event.preventDefault()
   else {
     const run = actionOf(page, event)
     if (!run) return
@@ -374,7 +390,7 @@ function onKey(page: Page, event: KeyboardEvent, visible: number): void {
 }
 
 /** Moves through the list by a key. Returns whether the list has used the key. */
-function moveBy(page: Page, key: string, visible: number): boolean {
+function moveBy(page: Page, { key, shiftKey }: KeyboardEvent, visible: number): boolean {
   const { graph } = page
   const { row: index } = graph.selected.peek()
   const moves: Record<string, number> = {
@@ -386,7 +402,9 @@ function moveBy(page: Page, key: string, visible: number): boolean {
     End: graph.count - 1,
   }
   const next = moves[key]
-  if (next !== undefined) graph.select(next)
+  if (next !== undefined && shiftKey) void graph.extendTo(next)
+  else if (next !== undefined) graph.select(next)
+  else if (key === 'Escape' && graph.several.peek().size > 0) graph.select(index)
   else if (key === 'Escape' && graph.panes.isCommitLarge.peek()) graph.panes.isCommitLarge.value = false
   else return false
   return true
@@ -397,6 +415,7 @@ function actionOf(page: Page, event: KeyboardEvent): (() => void) | undefined {
   const ofList = actionFor({ ...graphActions, ...graphListActions }, page, event)
   const { row } = page.graph
   if (ofList || !row) return ofList
+  if (page.graph.chosen.length > 0) return actionFor(historyActions, severalIn(page), event)
   return (
     actionFor(commitActions, { page, row }, event) ??
     actionFor(sourceActions, { page, source: commitSource(row.oid) }, event) ??

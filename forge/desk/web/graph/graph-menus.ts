@@ -11,7 +11,7 @@ import { type Actions, itemsWith } from '../ui/action.ts'
 import type { MenuItem, Offer } from '../ui/menu-content.ts'
 import { readable, shortId } from '../ui/names.ts'
 import { branchActions, REMOTE } from './branch-actions.ts'
-import { deleteRemoteBranch, deleteTag, fetchRemotes, pushTag } from './graph-steps.ts'
+import { deleteRemoteBranch, deleteTag, fetchRemotes, pushTag, renameTag } from './graph-steps.ts'
 
 export interface OneCommit {
   page: Page
@@ -137,6 +137,12 @@ export const labelActions = {
     isPossible: ({ label }) => label.kind === 'tag',
     run: ({ page, label }) => pushTag(page, label.name),
   },
+  renameTag: {
+    label: 'Rename the tag…',
+    icon: 'pencil',
+    isPossible: ({ label }) => label.kind === 'tag',
+    run: ({ page, label }) => renameTag(page, label.name),
+  },
   deleteTag: {
     label: 'Delete the tag…',
     icon: 'trash',
@@ -158,14 +164,15 @@ export const labelActions = {
 export function labelMenu(page: Page, label: Label): Offer {
   const about = { page, label }
   const source = { page, source: sourceOf(label) }
-  const { open, switchTo: switching, fetch, showOnly, pushTag: sendTag, deleteTag: removeTag } = labelActions
+  const { open, switchTo: switching, fetch, showOnly } = labelActions
   const { branchFromHere, compare, tag } = sourceActions
   const steps = itemsWith(source, Object.values(stepActions), 'none')
   const only = itemsWith(about, [showOnly], 'none')
   const title = readable(label.name)
   if (label.kind === 'tag') {
     const making = itemsWith(source, [compare, branchFromHere], 'none')
-    return { title, groups: [making, steps, [...only, ...itemsWith(about, [sendTag, removeTag], 'none')]] }
+    const { pushTag: sending, renameTag: renaming, deleteTag: removing } = labelActions
+    return { title, groups: [making, steps, [...only, ...itemsWith(about, [sending, renaming, removing], 'none')]] }
   }
   const making = itemsWith(source, [compare, branchFromHere, tag], 'none')
   if (label.kind === 'stash') return { title, groups: [making, steps] }

@@ -24,15 +24,22 @@ interface Props {
   total: number
   labels: readonly Label[]
   isSelected: boolean
+  /** Whether the row was selected last: of several selected ones, it has the focus ring. */
+  isActive: boolean
   isFound: boolean
 }
 
-export function Row({ row, index, total, labels, isSelected, isFound }: Props) {
+export function Row({ row, index, total, labels, isSelected, isActive, isFound }: Props) {
   const { oid, parents, subject, author, committed, model, abandoned } = row
   const { graph } = usePage()
   const isDetached = graph.refs.value?.detached === oid
   const branch = labels.find(label => label.kind === 'branch')
-  const look = [parents.length > 1 ? 'merge' : '', abandoned === undefined ? '' : 'lost', isFound ? 'found' : '']
+  const look = [
+    parents.length > 1 ? 'merge' : '',
+    abandoned === undefined ? '' : 'lost',
+    isFound ? 'found' : '',
+    isActive ? 'active' : '',
+  ]
   return (
     <div
       role="option"

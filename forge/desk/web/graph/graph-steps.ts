@@ -4,12 +4,13 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { Source } from '../../contract/steps.ts'
 import { STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { sentence } from '../page/actions.ts'
+import { tagWarning } from '../page/case-twins.ts'
 import type { Choice, StepWay } from '../page/dialog-content.ts'
 import { type RemoteBranch, remoteBranches } from '../page/remote-branches.ts'
 import type { Page } from '../page/state.ts'
 import { branchesToPick, choiceOf, finish, openSteps } from '../steps/source-steps.ts'
 import { branchSource, commitSource } from '../steps/step-ways.ts'
-import { named, readable, shortId, toName, withoutTricks } from '../ui/names.ts'
+import { baseName, folderOf, named, readable, shortId, toName, typedName, withoutTricks } from '../ui/names.ts'
 import { byVersion } from '../ui/versions.ts'
 
 /** Everything that can be merged into a branch or be a rebase's new base: other branches, remote branches and tags. */
@@ -154,6 +155,24 @@ export async function pushTag(page: Page, name: string): Promise<void> {
     })),
     first,
     isDone: done => finish(page, { ...done, isUndoable: false }),
+  }
+}
+
+/** Asks for another name of a tag, which one on a remote does not get. */
+export function renameTag(page: Page, name: string): void {
+  page.dialog.value = {
+    kind: 'ask',
+    title: `Rename the tag ${readable(name)}`,
+    label: 'New name',
+    value: readable(name),
+    button: 'Rename',
+    hint: 'A tag that was pushed keeps its name on the remote.',
+    warn: typed => tagWarning(page, typedName(typed, folderOf(name), baseName(name)), name),
+    run: async typed => {
+      const to = typedName(typed, folderOf(name), baseName(name))
+      const { words } = await page.connection.ask('do', { step: { step: 'rename tag', name, to } })
+      finish(page, { words, isUndoable: true })
+    },
   }
 }
 

@@ -342,6 +342,7 @@ const MESSAGES: Record<Step['step'], object> = {
   revert: { message: true },
   move: {},
   tag: { message: true },
+  'rename tag': {},
   'delete tag': {},
   'push tag': {},
   'delete remote branch': {},

@@ -62,6 +62,8 @@ export function newBranch(page: Page, start: Start | undefined = startHere(page)
   const namesake = remote && !page.branch(remote.name) ? readable(remote.name) : ''
   // A branch of another name would be pushed to the remote branch that it tracks.
   const tracks = remote ? ` With the name ${named(remote.name)}, it tracks ${named(remote.words)}.` : ''
+  const isStash = start !== undefined && isStashed(page, start.commit)
+  const untracked = isStash ? ' Untracked files of the stash come along as drafts.' : ''
   page.dialog.value = {
     kind: 'ask',
     title: 'New branch',
@@ -70,15 +72,36 @@ export function newBranch(page: Page, start: Start | undefined = startHere(page)
     button: 'Create branch',
     whileTyping: branchWhileTyping,
     warn: typed => branchWarning(page, toName(typed)),
-    ...(start && { hint: `It starts at ${whereOf(start)}.${tracks}${whatOfDrafts(page, start)}` }),
+    ...(start && { hint: `It starts at ${whereOf(start)}.${tracks}${untracked}${whatOfDrafts(page, start)}` }),
     run: async typed => {
       const branch = toName(typed)
       const upstream = branch === remote?.name ? { tracks: remote.ref } : {}
       await page.connection.ask('new branch', { branch, from: start?.commit ?? null, ...upstream })
       page.open({ kind: 'branch', branch })
       page.wantFocus()
+      if (isStash) await attempt(page, () => addUntracked(page, branch, start.commit), { branch })
     },
   }
+}
+
+const isStashed = ({ graph }: Page, commit: string): boolean =>
+  graph.labels
+    .peek()
+    .get(commit)
+    ?.some(({ kind }) => kind === 'stash') === true
+
+/** At most this many files are copied at once. */
+const MAX_COPIES = 1_000
+
+/** Adds the untracked files of a stash, which its third parent has, to a branch as drafts. */
+async function addUntracked({ connection }: Page, branch: string, stash: string): Promise<void> {
+  const { row } = await connection.ask('commit', { commit: stash })
+  const untracked = row.parents[2]
+  if (untracked === undefined) return
+  const at = { kind: 'commit', commit: untracked } as const
+  const copies = (await connection.ask('changes', { to: at })).map(({ path }) => ({ from: path, to: path }))
+  for (let done = 0; done < copies.length; done += MAX_COPIES)
+    await connection.ask('copy', { at, branch, copies: copies.slice(done, done + MAX_COPIES), findsNames: false })
 }
 
 /** Says that the drafts of the branch that a new one starts from stay there, and how they are taken along. */

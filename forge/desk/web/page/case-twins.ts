@@ -55,12 +55,12 @@ export function branchWarning(page: Page, name: string, renamed?: string): strin
   return undefined
 }
 
-/** A warning about the name of a new tag. */
-export const tagWarning = ({ graph }: Page, name: string): string | undefined =>
+/** A warning about the name of a new tag, or about the new name of the tag `renamed`. */
+export const tagWarning = ({ graph }: Page, name: string, renamed?: string): string | undefined =>
   words(
     caseTwin(
       name,
-      (graph.refs.peek()?.tags ?? []).map(tag => tag.name),
+      (graph.refs.peek()?.tags ?? []).map(tag => tag.name).filter(other => other !== renamed),
     ),
   )
 

@@ -1,6 +1,6 @@
 /** Actions that are possible everywhere in the desk. */
 import type { Action, Actions } from '../ui/action.ts'
-import { named } from '../ui/names.ts'
+import { named, shortId } from '../ui/names.ts'
 import { goToCommit, newBranch } from './actions.ts'
 import type { PaletteMode } from './palette-mode.ts'
 import { type Page, REPOSITORY, TASKS, type Tab } from './state.ts'
@@ -122,3 +122,17 @@ export const deskActions = {
     },
   },
 } satisfies Actions<Page>
+
+/** Shows a commit in the graph: with all refs where the filter hides it, and then with unreachable commits. */
+export async function showInGraph(page: Page, commit: string): Promise<void> {
+  const { graph } = page
+  goTo(page, REPOSITORY)
+  await graph.begin()
+  graph.focusWish.make()
+  if (await graph.goTo(commit)) return
+  for (const withAbandoned of [graph.filter.peek().withAbandoned, true]) {
+    graph.setFilter({ withAbandoned })
+    if (await graph.goTo(commit)) return
+  }
+  page.tell({ topic: 'graph', title: `${shortId(commit)} is not in the graph` }, 'info')
+}

@@ -56,6 +56,28 @@ interface Chunk {
   round: number
 }
 
+/** At most this many commits are selected at once. */
+const MAX_SELECTED = 1000
+
+/** The row of a commit that the filter hides. */
+const HIDDEN = -1
+
+/**
+ * The selected row, with its commit once that is known. `chosen`: the commit, if the user has selected it. Such a
+ * commit stays selected, and its pane is shown, when the filter hides it; `row` is then {@link HIDDEN}.
+ */
+interface Selected {
+  row: number
+  oid: string | undefined
+  chosen?: GraphRow
+}
+
+interface SelectedCommit {
+  row: number
+  commit: GraphRow
+}
+type Selection = Map<string, SelectedCommit>
+
 /** The parts of the page that the graph uses. */
 interface Desk {
   readonly connection: Connection
@@ -71,8 +93,9 @@ export class GraphState {
   readonly total = signal<number | undefined>(undefined)
   readonly refs = signal<Refs | undefined>(undefined)
   readonly problem = signal<string | undefined>(undefined)
-  /** The selected row, with its commit once that is known. */
-  readonly selected = signal<{ row: number; oid: string | undefined }>({ row: 0, oid: undefined })
+  readonly selected = signal<Selected>({ row: 0, oid: undefined })
+  /** The selected commits by their ids, with their rows, if several are selected; else empty. */
+  readonly several = signal<ReadonlyMap<string, SelectedCommit>>(new Map())
   readonly rowHeight = signal<number>(USUAL_HEIGHT)
   /**
    * The pointer's distance from the top of the view at the last zoom, in pixels; undefined for a zoom by the keyboard.
@@ -135,6 +158,8 @@ export class GraphState {
   /** The number of shown views outside the graph that show labels. */
   #refsViews = 0
   #search = 0
+  /** The row from which Shift extends the selection. */
+  #anchor: number | undefined
 
   constructor(page: Desk) {
     this.#page = page
@@ -155,9 +180,14 @@ export class GraphState {
 
   get row(): GraphRow | undefined {
     this.version.value
-    const { row, oid } = this.selected.value
+    const { row, oid, chosen } = this.selected.value
     const there = this.rowAt(row)
-    return oid === undefined || there?.oid === oid ? there : undefined
+    return oid === undefined || there?.oid === oid ? there : chosen
+  }
+
+  /** Whether the filter hides the selected commit. */
+  get isSelectedHidden(): boolean {
+    return this.selected.value.row === HIDDEN
   }
 
   /** Loads the graph when it is shown. Resolves when the rows are there. {@link end} is called when it is hidden. */
@@ -203,8 +233,11 @@ export class GraphState {
     }
   }
 
-  /** Loads refs and visible rows again. The old ones stay until the answer arrives. */
-  async look(): Promise<void> {
+  /**
+   * Loads refs and visible rows again. The old ones stay until the answer arrives. `isFiltered`: since the filter has
+   * changed, not the refs.
+   */
+  async look({ isFiltered = false } = {}): Promise<void> {
     this.#round++
     const top = this.#top
     const anchor = top > 0 ? this.rowAt(top)?.oid : undefined
@@ -212,13 +245,14 @@ export class GraphState {
       const [refs] = await Promise.all([
         this.#page.connection.ask('refs', {}),
         this.#fill(),
-        this.#keepSelected(),
+        this.#keepSelected(isFiltered),
         this.#keepInPlace(anchor, top),
       ])
       this.refs.value = withoutHeads(refs)
       this.#neededWidth.value = Math.max(this.#neededWidth.peek(), this.#usualWidth())
       // A row that was selected while the rows were loaded is at its place in the old list.
-      if (!this.row) await this.#keepSelected()
+      const { row, oid } = this.selected.peek()
+      if (this.rowAt(row)?.oid !== oid) await this.#keepSelected(isFiltered)
     } catch (error) {
       this.#complain(error)
     }
@@ -256,15 +290,84 @@ export class GraphState {
       this.#neededWidth.value = NARROWEST
       this.found.value = undefined
     })
+    this.#selectOne()
     this.#chunks.clear()
     this.#asked.clear()
-    this.look()
+    void this.#lookFiltered()
   }
 
+  /** Loads the graph of a new filter, and scrolls to the selected commit; to the top if the filter hides it. */
+  async #lookFiltered(): Promise<void> {
+    const filter = this.filter.peek()
+    await this.look({ isFiltered: true })
+    const { row } = this.selected.peek()
+    if (row !== HIDDEN) await this.#need(row)
+    if (filter === this.filter.peek()) this.centreWanted.value++
+  }
+
+  /** Shows all refs, and unreachable commits too where the selected one is of these. */
+  showSelected(): void {
+    const isAbandoned = this.selected.peek().chosen?.abandoned !== undefined
+    this.setFilter({ withAbandoned: isAbandoned || this.filter.peek().withAbandoned })
+  }
+
+  /** Selects a row, and no other. */
   select(row: number): void {
+    this.#selectOne()
+    this.#activate(row)
+  }
+
+  /** Adds a commit to the selected ones, or removes it. */
+  toggle(row: number): void {
+    const several = new Map(this.several.peek())
+    const { row: before } = this.selected.peek()
+    if (several.size === 0) this.#addTo(several, before)
+    const oid = this.rowAt(row)?.oid
+    if (oid === undefined || !several.delete(oid)) this.#addTo(several, row)
+    this.#activate(row)
+    this.#anchor = row
+    this.several.value = several
+  }
+
+  /** Selects all rows from the one that was selected without Shift to this one. */
+  async extendTo(row: number): Promise<void> {
+    const { row: before } = this.selected.peek()
+    const anchor = this.#anchor ?? Math.max(0, before)
+    const to = Math.max(0, Math.min(row, this.count - 1))
+    const last = to < anchor ? Math.max(to, anchor - MAX_SELECTED + 1) : Math.min(to, anchor + MAX_SELECTED - 1)
+    this.#activate(last)
+    this.#anchor = anchor
+    const [first, end] = [Math.min(anchor, last), Math.max(anchor, last)]
+    for (let chunk = Math.floor(first / CHUNK); chunk * CHUNK <= end; chunk++) await this.#need(chunk * CHUNK)
+    // The selection was changed again while rows were loaded.
+    if (this.selected.peek().row !== last || this.#anchor !== anchor) return
+    const several: Selection = new Map()
+    for (let at = first; at <= end; at++) this.#addTo(several, at)
+    this.several.value = several
+  }
+
+  /** The selected commits, newest first, if several are selected; else none. */
+  get chosen(): GraphRow[] {
+    const several = [...this.several.value.values()]
+    if (several.length < 2) return []
+    return several.sort((one, other) => one.row - other.row).map(({ commit }) => commit)
+  }
+
+  /** Leaves only the row selected that was selected last. */
+  #selectOne(): void {
+    this.#anchor = undefined
+    if (this.several.peek().size > 0) this.several.value = new Map()
+  }
+
+  #addTo(several: Selection, row: number): void {
+    const commit = this.rowAt(row)
+    if (commit && several.size < MAX_SELECTED) several.set(commit.oid, { row, commit })
+  }
+
+  #activate(row: number): void {
     const index = Math.max(0, Math.min(row, this.count - 1))
     const there = this.rowAt(index)
-    this.selected.value = { row: index, oid: there?.oid }
+    this.selected.value = { row: index, oid: there?.oid, ...(there && { chosen: there }) }
     this.revealWanted.value++
     if (there) this.showLane(there.lane)
   }
@@ -362,14 +465,18 @@ export class GraphState {
     if (!this.rowAt(row)) await this.#ask(Math.floor(row / CHUNK))
   }
 
-  /** Keeps the same commit selected, in whatever row it is now. */
-  async #keepSelected(): Promise<void> {
+  /** Keeps the same commit selected, in whatever row it is now. A commit that no ref has any more is not kept. */
+  async #keepSelected(isFiltered: boolean): Promise<void> {
     const { oid } = this.selected.peek()
     if (oid === undefined) return
-    const { row } = await this.#page.connection.ask('graph place', { filter: this.filter.peek(), name: oid })
-    if (this.selected.peek().oid !== oid) return
-    if (row === undefined || row === null) this.selected.value = { row: 0, oid: undefined }
-    else if (row !== this.selected.peek().row) this.selected.value = { row, oid }
+    const filter = this.filter.peek()
+    const { row } = await this.#page.connection.ask('graph place', { filter, name: oid })
+    const before = this.selected.peek()
+    if (before.oid !== oid || filter !== this.filter.peek()) return
+    const isKept = before.chosen !== undefined && (isFiltered || before.row === HIDDEN)
+    const next = row ?? (isKept ? HIDDEN : undefined)
+    if (next === undefined) this.selected.value = { row: 0, oid: undefined }
+    else if (next !== before.row) this.selected.value = { ...before, row: next }
   }
 
   async #keepInPlace(anchor: string | undefined, top: number): Promise<void> {

@@ -5,6 +5,7 @@ import type { Comment } from '../../contract/comments.ts'
 import type { DeskInfo } from '../../contract/desk.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { At, Change } from '../../contract/values.ts'
+import { readable } from '../ui/names.ts'
 import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
 import { CommentDraft } from './comment-draft.ts'
@@ -21,6 +22,19 @@ export type Containment = { merge?: CommitRow | undefined }
  * a line whose line end has changed; one file has one count, which does not change when its diff is drawn.
  */
 export type LineCount = Pick<Change, 'added' | 'deleted'>
+
+/** At most this many diffs are in the document at first, and this many more on request. */
+export const FILES_AT_ONCE = 100
+
+/**
+ * Where the diffs of a comparison are scrolled to. `offset`: how far the top of the file is above the view's, in
+ * pixels.
+ */
+export interface ScrollPlace {
+  comparison: string
+  path: string
+  offset: number
+}
 
 /** At most this many commits, the newest, can be reviewed one by one. */
 export const MAX_COMMITS_ONE_BY_ONE = 100
@@ -63,6 +77,18 @@ export class ReviewState extends ServerValue<Change[]> {
   readonly draft: CommentDraft
   /** The file selected in the list; another object each time that it is selected, also of the same file. */
   readonly current = signal<{ path: string } | undefined>(undefined)
+  /** The value of {@link current} that the diffs were scrolled to last. */
+  scrolledTo: { path: string } | undefined
+  /** The file at the top of the diffs, or the one selected last: it is marked in the list. */
+  readonly readPath = signal<string | undefined>(undefined)
+  /** Where the diffs were scrolled to last. */
+  place: ScrollPlace | undefined
+  /** What the list of changed files is filtered by; '' shows all of them. */
+  readonly filter = signal('')
+  /** The number of files with a diff in the document; more on request. */
+  readonly filesShown = signal(FILES_AT_ONCE)
+  /** Which diffs the user has folded or unfolded, by the marks of their changes. */
+  readonly unfolded = new Map<string, boolean>()
 
   readonly #page: Desk
   #at: At
@@ -222,6 +248,25 @@ export class ReviewState extends ServerValue<Change[]> {
       return base.at.kind === 'commit' ? await connection.ask('changes by hand', { commit: base.at.commit }) : []
     }
     return await connection.ask('changes', { from: base.at, to: this.#at, isFromMergeBase: !this.isStraight.peek() })
+  }
+
+  /** The changed files whose path, or old path, has each word of the filter. */
+  get filtered(): Change[] {
+    const words = this.filter.value.toLowerCase().split(/\s+/)
+    return (this.latest.value ?? []).filter(({ path, from = '' }) => {
+      const text = `${readable(from)} ${readable(path)}`.toLowerCase()
+      return words.every(word => text.includes(word))
+    })
+  }
+
+  /** Names what is compared, so that a place in one comparison is not applied to another one. */
+  get comparison(): string {
+    return `${this.kind.peek()} ${this.commit.peek()}`
+  }
+
+  /** Where the diffs of this comparison were scrolled to last. */
+  get placeNow(): ScrollPlace | undefined {
+    return this.place?.comparison === this.comparison ? this.place : undefined
   }
 
   /** Identifies a change by path and content: a file that changed again has another mark and is not viewed any more. */

@@ -5,6 +5,7 @@ import type { Rewriting } from '../../contract/steps.ts'
 import { STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { attempt, copy } from '../page/actions.ts'
 import { draftsOf } from '../page/branch-facts.ts'
+import { showInGraph } from '../page/desk-actions.ts'
 import type { StepWay } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
@@ -85,6 +86,12 @@ export const historyActions = {
     isPossible: about => one(about) !== undefined,
     run: ({ page, chosen: [commit] }) => commit && page.open({ kind: 'commit', commit: commit.oid }),
   },
+  showInGraph: {
+    label: 'Show in the graph',
+    icon: 'graph',
+    isPossible: about => one(about) !== undefined,
+    run: ({ page, chosen: [commit] }) => commit && showInGraph(page, commit.oid),
+  },
   reword: {
     label: 'Reword…',
     listKeys: 'R',
@@ -156,9 +163,10 @@ export const historyActions = {
   },
   copyHash: {
     label: 'Copy commit hash',
+    inMenu: ({ chosen }) => (chosen.length > 1 ? `Copy ${chosen.length} commit hashes` : 'Copy commit hash'),
     icon: 'copy',
-    isPossible: about => one(about) !== undefined,
-    run: ({ page, chosen: [commit] }) => commit && copy(page, commit.oid),
+    isPossible: ({ chosen }) => chosen.length > 0,
+    run: ({ page, chosen }) => copy(page, idsOf(chosen).join('\n')),
   },
 } satisfies Actions<ChosenCommits>
 
@@ -224,6 +232,7 @@ export const historyViewActions = {
 export function historyMenu(about: ChosenCommits): Offer {
   const {
     open,
+    showInGraph: showing,
     reword,
     squash,
     split,
@@ -242,7 +251,7 @@ export function historyMenu(about: ChosenCommits): Offer {
     title: commit ? `${shortId(commit.oid)} ${withoutTricks(commit.subject)}` : plural(about.chosen.length, 'commit'),
     groups: [
       [
-        ...itemsWith(about, [open], 'list'),
+        ...itemsWith(about, [open, showing], 'list'),
         ...(sources ? itemsWith(sources.making, [compare, branchFromHere, tag], 'list') : []),
       ],
       sources

@@ -4,7 +4,6 @@ import { useEffect, useMemo, useRef } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import { branchOf } from '../page/branch-facts.ts'
-import { foldLabels, isShortLabel, KINDS, LABEL_LOOKS, labelWords, shortName } from '../page/graph-labels.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { sourceActions } from '../steps/source-actions.ts'
@@ -17,9 +16,10 @@ import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { modelName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { age, fullTime, plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
-import { ActionButton, Button, Empty, RefName, Waiting } from '../ui/words.tsx'
+import { ActionButton, Button, Empty, Waiting } from '../ui/words.tsx'
 import { Authorship } from './authorship.tsx'
 import { ChangeSum, ChangesWithDiffs } from './change-list.tsx'
+import { CommitLabels } from './commit-labels.tsx'
 import {
   canReorder,
   HISTORY_KEYS,
@@ -50,11 +50,15 @@ export function HistoryView({ tab, path }: HistoryProps) {
   const selected = useSignal(0)
   // The first row of a selection of several commits, which extends from here to the selected row.
   const anchor = useSignal(0)
+  // The ids of the selected commits, where Ctrl and a click have selected them one by one.
+  const picked = useSignal<ReadonlySet<string> | undefined>(undefined)
   // Whether the user has selected a row, or done something with it. Before, the newest commit is selected, also when
   // another one becomes the newest.
   const hasSelected = useRef(false)
   const follow = (before: readonly CommitRow[], after: readonly CommitRow[]) => {
     if (!hasSelected.current) return
+    const ids = new Set(after.map(({ oid }) => oid))
+    if (picked.peek()?.isSubsetOf(ids) === false) picked.value = undefined
     const [from, to] = [anchor.peek(), selected.peek()]
     const [nowFrom, nowTo] = [placeAfter(before, after, from), placeAfter(before, after, to)]
     const areSame = nowFrom !== undefined && nowTo !== undefined && nowTo - nowFrom === to - from
@@ -72,6 +76,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
   useEffect(() => {
     selected.value = 0
     anchor.value = 0
+    picked.value = undefined
     hasSelected.current = false
   }, [words.value, selected, anchor])
   const current = rows[selected.value]
@@ -79,15 +84,26 @@ export function HistoryView({ tab, path }: HistoryProps) {
   const isWhole = path === undefined && words.value === ''
   const branch = branchOf(tab)
   const line = useMemo(() => (isWhole ? lineOf(rows) : []), [rows, isWhole])
-  const about = { page, branch, line, chosen: rows.slice(first, last + 1) }
+  const isIn = (index: number) => picked.value?.has(rows[index]?.oid ?? '') ?? (index >= first && index <= last)
+  const about = { page, branch, line, chosen: rows.filter((_, index) => isIn(index)) }
   const select = (index: number, isExtended = false) => {
     hasSelected.current = true
     selected.value = Math.max(0, Math.min(index, rows.length - 1))
     if (!isExtended) anchor.value = selected.value
+    picked.value = undefined
+  }
+  const toggle = (index: number) => {
+    const ids = new Set(about.chosen.map(({ oid }) => oid))
+    const oid = rows[index]?.oid
+    if (oid === undefined) return
+    // One commit stays selected.
+    if (!ids.delete(oid) || ids.size === 0) ids.add(oid)
+    select(index)
+    picked.value = ids
   }
   const openMenu = (index: number, event: MouseEvent | KeyboardEvent, element: HTMLElement) => {
     event.preventDefault()
-    const isChosen = index >= first && index <= last
+    const isChosen = isIn(index)
     if (!isChosen) select(index)
     const chosen = isChosen ? about.chosen : rows.slice(index, index + 1)
     page.openMenu(historyMenu({ ...about, chosen }), placeOfMenu(event, element), list.current ?? undefined)
@@ -95,7 +111,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
   const drag: RowDrag = {
     isPossible: branch !== undefined && isWhole,
     begin: index => {
-      if (index < first || index > last) select(index)
+      if (!isIn(index)) select(index)
     },
     over: place => {
       dropAt.value = place
@@ -165,12 +181,15 @@ export function HistoryView({ tab, path }: HistoryProps) {
                 key={row.oid}
                 row={row}
                 index={index}
-                isSelected={index >= first && index <= last}
+                isSelected={isIn(index)}
                 isActive={index === selected.value}
                 labelRoom={labelRoom.value}
                 dropPlace={dropAt.value === index ? 'above' : dropAt.value === index + 1 ? 'below' : undefined}
                 drag={drag}
-                select={isExtended => select(index, isExtended)}
+                select={event => {
+                  if (event.ctrlKey || event.metaKey) toggle(index)
+                  else select(index, event.shiftKey)
+                }}
                 open={() => travel(page, row, path)}
                 openMenu={openMenu}
               />
@@ -337,8 +356,7 @@ interface HistoryRowProps {
   /** The side of the row at which a drop would insert the dragged commits. */
   dropPlace: 'above' | 'below' | undefined
   drag: RowDrag
-  /** `isExtended`: extends the selection to this commit. */
-  select: (isExtended: boolean) => void
+  select: (event: MouseEvent) => void
   open: () => void
   openMenu: (index: number, event: MouseEvent, element: HTMLElement) => void
 }
@@ -362,7 +380,7 @@ function HistoryRow(props: HistoryRowProps) {
       aria-selected={isSelected}
       class={`crow ${parents.length > 1 ? 'merge' : ''} ${isActive ? 'active' : ''} ${dropPlace === undefined ? '' : `drop-${dropPlace}`}`}
       draggable={drag.isPossible}
-      onClick={event => select(event.shiftKey)}
+      onClick={select}
       onDblClick={open}
       onContextMenu={event => openMenu(index, event, event.currentTarget)}
       onDragStart={event => {
@@ -381,7 +399,7 @@ function HistoryRow(props: HistoryRowProps) {
     >
       <span class="subject">
         <Icon name={model ? 'bot' : 'user'} tone={model ? 'by-ai' : ''} />
-        <Labels commit={oid} room={labelRoom} />
+        <CommitLabels commit={oid} room={labelRoom} />
         <bdi class="cut">{withoutTricks(subject)}</bdi>
       </span>
       <span class="who">
@@ -402,33 +420,6 @@ const LABEL_ROOM_STEP = 20
 
 function labelRoomIn(width: number): number {
   return Math.floor(Math.min(MAX_LABELS_WIDTH, width * MAX_LABELS_SHARE) / LABEL_ROOM_STEP) * LABEL_ROOM_STEP
-}
-
-/** The branches and tags at a commit, as many as fit into a width in pixels; the others are counted. */
-function Labels({ commit, room }: { commit: string; room: number }) {
-  const labels = usePage().graph.labels.value.get(commit)
-  if (!labels) return null
-  return (
-    <span class="labels">
-      {foldLabels(labels, room).map(shown =>
-        'label' in shown ? (
-          <span
-            key={shown.label.ref}
-            class={`label ${LABEL_LOOKS[shown.label.kind].look} ${isShortLabel(shown.label) ? 'short' : ''}`}
-            title={labelWords(shown.label)}
-          >
-            <Icon name={LABEL_LOOKS[shown.label.kind].icon} size="xs" />
-            <span class="vh">{KINDS[shown.label.kind]} </span>
-            <RefName of={shown.label.name} shown={shortName(shown.label.name)} />
-          </span>
-        ) : (
-          <span key={shown.words} class="label remote several" title={shown.folded.map(labelWords).join('\n')}>
-            {shown.words}
-          </span>
-        ),
-      )}
-    </span>
-  )
 }
 
 function Detail({ tab, row, path }: HistoryProps & { row: CommitRow }) {

@@ -29,10 +29,10 @@ function toggle(settingOf: (tab: Tab) => Signal<boolean>): Pick<Action<Tab>, 'is
   }
 }
 
-/** Asks for a line of the selected file, or of the first one, and begins a comment there. */
+/** Asks for a line of the file that is read, or of the first one, and begins a comment there. */
 function commentOnLine({ page, tab }: InTab): void {
   const { review } = tab
-  const path = review.current.peek()?.path ?? review.latest.peek()?.[0]?.path
+  const path = review.readPath.peek() ?? review.latest.peek()?.[0]?.path
   if (path === undefined) return
   page.dialog.value = {
     kind: 'ask',

@@ -1,5 +1,8 @@
 /** The side bar of a review: its files. */
+import type { RefObject } from 'preact'
+import { useRef } from 'preact/hooks'
 import type { Change } from '../../contract/values.ts'
+import { usePlace } from '../page/places.ts'
 import { MAX_COMMITS_ONE_BY_ONE, type ReviewState } from '../page/review-state.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -22,6 +25,8 @@ export function ReviewSide({ tab }: { tab: Tab }) {
   const { review } = tab
   const isKnown = review.latest.value !== undefined
   const changes = review.latest.value ?? []
+  const shown = review.filtered
+  const list = useRef<HTMLDivElement>(null)
   const added = changes.reduce((sum, change) => sum + (change.added ?? 0), 0)
   const deleted = changes.reduce((sum, change) => sum + (change.deleted ?? 0), 0)
   // Of a branch, one commit after the other is reviewed; between two commits, they are listed beside all changes.
@@ -30,7 +35,7 @@ export function ReviewSide({ tab }: { tab: Tab }) {
     <aside class="side" aria-label="Side bar">
       {hasCommits ? <Commits tab={tab} /> : null}
       <div class="side-head">
-        <h2 class="grow">{isKnown ? plural(changes.length, 'file') : 'Files'}</h2>
+        <h2 class="grow">{isKnown ? countWords(shown.length, changes.length) : 'Files'}</h2>
         {isKnown ? (
           <span class="meta">
             <span class="add-n">{added ? `+${added}` : ''}</span>{' '}
@@ -38,19 +43,64 @@ export function ReviewSide({ tab }: { tab: Tab }) {
           </span>
         ) : null}
       </div>
+      {changes.length > 0 ? <FilterField review={review} list={list} /> : null}
+      {changes.length > 0 && shown.length === 0 ? <p class="meta none">No results</p> : null}
       <VirtualList
         class="list"
+        box={list}
         role="navigation"
         aria-label="Changed files"
-        count={changes.length}
+        count={shown.length}
         rowHeight={ROW_HEIGHT}
+        active={shown.findIndex(({ path }) => path === review.readPath.value)}
         row={index => {
-          const change = changes[index]
+          const change = shown[index]
           return change ? <ChangeRow key={change.path} review={review} change={change} /> : null
         }}
       />
       <LookedAtCount review={review} changes={changes} />
     </aside>
+  )
+}
+
+const countWords = (shown: number, all: number): string =>
+  shown === all ? plural(all, 'file') : `${shown} of ${plural(all, 'file')}`
+
+interface FilterProps {
+  review: ReviewState
+  list: RefObject<HTMLElement | null>
+}
+
+/**
+ * The field that filters the list of files. Enter goes to the first file, the down arrow moves the focus to it, and
+ * Escape ends the filter.
+ */
+function FilterField({ review, list }: FilterProps) {
+  const field = usePlace<HTMLInputElement>('changed files filter')
+  return (
+    <div class="filter">
+      <input
+        ref={field}
+        class="field"
+        aria-label="Filter changed files"
+        placeholder="Filter changed files"
+        autocomplete="off"
+        spellcheck={false}
+        value={review.filter.value}
+        onInput={event => {
+          review.filter.value = event.currentTarget.value
+        }}
+        onKeyDown={event => {
+          const [first] = review.filtered
+          if (event.key === 'Escape' && review.filter.peek() !== '') review.filter.value = ''
+          else if (event.key === 'ArrowDown') list.current?.querySelector<HTMLElement>('.filerow')?.focus()
+          else if (event.key === 'Enter' && first) review.current.value = { path: first.path }
+          else return
+          event.preventDefault()
+          event.stopPropagation()
+        }}
+      />
+    </div>
   )
 }
 
@@ -70,7 +120,7 @@ function ChangeRow({ review, change }: { review: ReviewState; change: Change }) 
     <button
       type="button"
       class="filerow"
-      aria-current={review.current.value?.path === change.path}
+      aria-current={review.readPath.value === change.path}
       title={titleOf(change)}
       onClick={() => {
         review.current.value = { path: change.path }

@@ -9,7 +9,7 @@ import { branchOf } from '../page/branch-facts.ts'
 import { type CommentPlace, isSamePlace } from '../page/comment-draft.ts'
 import { compareWith } from '../page/comparing.ts'
 import { usePlace } from '../page/places.ts'
-import { type Kind, ReviewState } from '../page/review-state.ts'
+import { FILES_AT_ONCE, type Kind, ReviewState } from '../page/review-state.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { Failed } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -26,11 +26,10 @@ import { type DiffLine, lineIn } from './diff.ts'
 import type { DiffComments } from './diff-view.tsx'
 import { LineCounts } from './line-counts.tsx'
 import { reviewActions } from './review-actions.ts'
+import { useScrollPlace } from './scroll-place.ts'
 import { useCommit } from './use-commit.ts'
 
 const SESSION = '.forge/session.json'
-/** At most this many diffs are in the document at first; more on request. */
-const FILES_AT_ONCE = 100
 
 /** The review of a branch. `children`: shown above the changes. */
 export function ReviewPane({ tab, children }: { tab: Tab; children: ComponentChildren }) {
@@ -160,15 +159,16 @@ function KindTabs({ review }: { review: ReviewState }) {
 
 function Diffs({ tab }: { tab: Tab }) {
   const { review } = tab
-  const count = useSignal(FILES_AT_ONCE)
+  const count = review.filesShown
   const box = usePlace<HTMLElement>('diffs')
   const changes = review.latest.value
+  const onScroll = useScrollPlace(review, box, changes)
   const more = (changes?.length ?? 0) - count.value
   const isAsking = changes === undefined && review.problem.value === undefined
   return (
     // The section scrolls, and stays when the comparison changes, so the keyboard must be able to focus it.
     // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
-    <section ref={box} class="diffs" tabIndex={0} aria-label="Diff" aria-busy={isAsking}>
+    <section ref={box} class="diffs" tabIndex={0} aria-label="Diff" aria-busy={isAsking} onScroll={onScroll}>
       {review.problem.value === undefined ? null : (
         <Failed title="The changes could not be loaded" problem={review.problem.value} again={() => review.refresh()} />
       )}
@@ -252,15 +252,18 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
   const element = useRef<HTMLElement>(null)
   const isNear = useSignal(false)
   const isLookedAt = review.isLookedAt(change)
+  const version = ReviewState.mark(change)
   // The record of a conversation is folded at first: it is read in the chat.
-  const isOpen = useSignal(!isLookedAt && change.path !== SESSION)
-  const current = review.current.value?.path === change.path ? review.current.value : undefined
+  const isOpen = useSignal(review.unfolded.get(version) ?? (!isLookedAt && change.path !== SESSION))
+  const setOpen = (isUnfolded: boolean) => {
+    isOpen.value = isUnfolded
+    review.unfolded.set(version, isUnfolded)
+  }
   const isOfDrafts = review.kind.value === 'all' || review.kind.value === 'unsaved'
   const merging = useMergingFile(tab, change.path)
   const mark = isOfDrafts && merging?.state === 'open' ? tab.merging.files.value.get(change.path)?.mark : undefined
 
   // A file that changes after it was viewed is to be viewed again.
-  const version = ReviewState.mark(change)
   const shownVersion = useRef(version)
   useEffect(() => {
     if (shownVersion.current === version) return
@@ -274,9 +277,6 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
     isOpen.value = true
     isNear.value = true
   }, [isCommented])
-  useEffect(() => {
-    if (current) element.current?.scrollIntoView({ block: 'start' })
-  }, [current])
   useEffect(() => {
     const observer = new IntersectionObserver(
       entries => {
@@ -292,6 +292,7 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
     <article
       class="diff"
       ref={element}
+      data-path={change.path}
       aria-label={readable(change.path)}
       style={tabWidth === undefined ? undefined : { '--tab-size': tabWidth }}
     >
@@ -301,9 +302,7 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
           class="twister"
           aria-expanded={isOpen.value}
           aria-label={`Diff of ${readable(change.path)}`}
-          onClick={() => {
-            isOpen.value = !isOpen.value
-          }}
+          onClick={() => setOpen(!isOpen.value)}
         >
           <Icon name={isOpen.value ? 'chevron-down' : 'chevron-right'} />
         </button>
@@ -314,13 +313,7 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
           <Button look="quiet small" words="Open" onClick={() => tab.edit(change.path)} />
         ) : null}
         {/* Last, since all files have it: below each other, the boxes are in line. */}
-        <LookedAt
-          review={review}
-          change={change}
-          close={() => {
-            isOpen.value = false
-          }}
-        />
+        <LookedAt review={review} change={change} close={() => setOpen(false)} />
       </header>
       {isOpen.value && isNear.value ? (
         <Blobs

@@ -23,6 +23,8 @@ export type PlaceName =
   /** The field that searches a history. */
   | 'history search'
   | 'diffs'
+  /** The field that filters the changed files of a review. */
+  | 'changed files filter'
   | 'file tab'
   | 'branch tab'
   | 'explorer'

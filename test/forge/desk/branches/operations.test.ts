@@ -70,7 +70,7 @@ test('the list says which operations can be undone: not undone ones, nor those o
   await editAndSave(desk.work, 'main', 'b.txt')
   expect(await shown()).toEqual([
     ['save b.txt to main', 'can'],
-    ['save a.txt to main', 'main has moved since'],
+    ['save a.txt to main', 'main has moved since. Undo what came later first.'],
   ])
   await desk.work.undo()
   expect(await shown()).toEqual([
@@ -78,6 +78,28 @@ test('the list says which operations can be undone: not undone ones, nor those o
     ['save b.txt to main', true],
     ['save a.txt to main', 'can'],
   ])
+})
+
+test('the list says why an operation can not be undone: a checkout on a new branch, and what was done in a terminal', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const shown = async () => {
+    const [last] = await ask(desk.work, 'operations', { from: 0, count: 1 })
+    return [last?.words, last?.inTheWay]
+  }
+  const tip = await editAndSave(desk.work, 'main', 'a.txt')
+  await desk.git('update-ref', 'refs/heads/main', 'main^')
+  await desk.work.look()
+  const outside = 'main has moved since. What came later was done outside of the desk: take it back there first.'
+  expect(await shown()).toEqual(['save a.txt to main', outside])
+  expect(await refusedBy(desk.work.undo())).toThrow('What came later was done outside of the desk')
+  await desk.git('update-ref', 'refs/heads/main', tip)
+  await ask(desk.work, 'new branch', { branch: 'topic', from: null })
+  expect(await shown()).toEqual(['create the branch topic', undefined])
+  await desk.git('symbolic-ref', 'HEAD', 'refs/heads/topic')
+  const [words, why] = await shown()
+  expect(words).toBe('create the branch topic')
+  expect(why).toContain('topic is checked out in ')
+  expect(await refusedBy(desk.work.undo())).toThrow('topic is checked out in ')
 })
 
 test('every kind of operation is undone, in any order, without a trace', async () => {

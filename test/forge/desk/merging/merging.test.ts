@@ -252,6 +252,33 @@ for (const { name, sides, rows, ...ends } of CASES)
       await desk.git('fsck', '--strict')
     })
 
+test('the begin of a merge that is finished can not be undone alone, and the list of operations says so', async () => {
+  const sides = { base: { a: 'one\n' }, ours: { a: 'two\n' }, theirs: { a: 'three\n' } }
+  await using desk = await makePair(sides)
+  const { work } = desk
+  const shown = async () =>
+    (await ask(work, 'operations', { from: 0, count: 3 })).map(it => [it.words, it.isPast ?? it.inTheWay ?? 'can'])
+  await begin(desk)
+  const begun = 'begin to merge topic into main'
+  expect(await shown()).toEqual([[begun, 'can']])
+  await work.mergings.takeSide('main', 'a', 'ours')
+  await work.mergings.finish('main')
+  const ended = [begun, 'What waited in main has ended. Undo what came later first.']
+  expect((await shown()).at(-1)).toEqual(ended)
+  // Nor while another merge waits: it is not the one that was begun then.
+  await commit(desk.path, 'topic', { a: 'four\n' })
+  await work.look()
+  await work.steps.do({
+    step: 'merge',
+    source: { commit: await desk.git('rev-parse', 'topic'), words: 'topic' },
+    onto: 'main',
+  })
+  expect((await shown()).map(([, can]) => can).filter(can => can === 'can')).toHaveLength(1)
+  expect((await ask(work, 'operations', { from: 0, count: 9 })).findLast(it => it.words === begun)?.inTheWay).toBe(
+    ended[1],
+  )
+})
+
 test.each([
   ['all sides', '\ufeffone\n'],
   ['both sides, but not the base', 'one\n'],

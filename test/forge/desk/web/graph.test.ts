@@ -385,6 +385,82 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(await selected().textContent()).toBe(before)
   })
 
+  test('a filter keeps the selected commit, scrolls to it, and says so where it hides it', async () => {
+    await openOther(manyCommits(400, 24))
+    const commitPane = page.getByRole('complementary', { name: /^Commit/ })
+    const isInView = async () => {
+      const [row, box] = [await selected().boundingBox(), await list().boundingBox()]
+      return row !== null && box !== null && row.y >= box.y && row.y + row.height <= box.y + box.height
+    }
+    const choose = async (filter: string) => {
+      await page.getByTitle('Which branches, tags and remotes are shown').click()
+      await page.getByRole('menuitem', { name: filter }).click()
+    }
+    // The first commit of all is in each branch, and far below the first rows.
+    await page.keyboard.press('End')
+    await until(async () => (await selected().getAttribute('id')) === 'row-399')
+    await commitPane.getByRole('heading', { name: 'Change 399' }).waitFor()
+    await choose('main only')
+    await until(async () => (await selected().textContent())?.startsWith('Change 399') === true && (await isInView()))
+    await commitPane.getByRole('heading', { name: 'Change 399' }).waitFor()
+    await choose('All refs')
+    await until(async () => (await selected().getAttribute('id')) === 'row-399' && (await isInView()))
+    // The newest commit of line-1 is not in main.
+    const side = page.getByRole('navigation', { name: 'Branches and tags' })
+    await side.getByRole('button', { name: /^line-1,|^line-1$/ }).click()
+    await until(async () => /branch line-1(?!\d)/.test((await selected().textContent()) ?? ''))
+    const subject = (await commitPane.getByRole('heading').first().textContent()) ?? ''
+    await side.getByRole('button', { name: /^main/ }).click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Show only this' }).click()
+    await commitPane.getByText('Hidden by the filter of the graph').waitFor()
+    await commitPane.getByRole('heading', { name: subject }).waitFor()
+    expect(await selected().count()).toBe(0)
+    await commitPane.getByRole('button', { name: 'Show all refs' }).click()
+    await until(async () => (await selected().textContent())?.includes(subject) === true && (await isInView()))
+    await commitPane.getByText('Hidden by the filter of the graph').waitFor({ state: 'hidden' })
+  })
+
+  test('several commits are selected by Shift and Ctrl; their hashes are copied, and they are cherry-picked in one step', async () => {
+    await browser.context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    await open()
+    const option = (name: string) => page.getByRole('option', { name: new RegExp(`(^| )${name} ,`) })
+    await option('Begin same-docs').click()
+    await option('Change 28 of main').click({ modifiers: ['Control'] })
+    expect(await selected().count()).toBe(2)
+    await page.getByText('2 commits selected; this one was selected last').waitFor()
+    await option('Change 28 of main').click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Copy 2 commit hashes' }).click()
+    const ids = [await desk.tip('same-docs'), await desk.git('rev-parse', 'main~1')]
+    await until(async () => (await page.evaluate(() => navigator.clipboard.readText())) === ids.join('\n'))
+    // Ctrl takes one of them out again, and a click without it selects that one alone.
+    await option('Change 28 of main').click({ modifiers: ['Control'] })
+    expect(await selected().count()).toBe(1)
+    await option('Begin topic').click()
+    expect(await selected().count()).toBe(1)
+    for (let at = 0; at < 2; at++) await page.keyboard.press('Shift+ArrowDown')
+    await until(async () => (await selected().count()) === 3)
+    await page.keyboard.press('Shift+ArrowUp')
+    await until(async () => (await selected().count()) === 2)
+    await page.keyboard.press('Escape')
+    await until(async () => (await selected().count()) === 1)
+    // The oldest comes first, in whatever order they were selected.
+    await option('Begin same-docs').click()
+    await option('Begin topic').click({ modifiers: ['Control'] })
+    const before = await desk.tip('main')
+    await page.keyboard.press('c')
+    await dialog().getByRole('combobox').fill('main')
+    await page.keyboard.press('Enter')
+    await dialog().getByRole('heading', { name: '2 commits → main' }).waitFor()
+    await dialog().getByRole('button', { name: 'Cherry-pick', exact: true }).click()
+    await until(async () => (await desk.tip('main')) !== before)
+    expect((await desk.git('log', '--format=%s', `${before}..main`)).split('\n')).toEqual([
+      'Begin same-docs',
+      'Begin topic',
+    ])
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await until(async () => (await desk.tip('main')) === before)
+  })
+
   test('a branch at the side leads to its commit', async () => {
     await open()
     await page.keyboard.press('End')

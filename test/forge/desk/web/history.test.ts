@@ -201,6 +201,18 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await page.getByRole('complementary', { name: 'Commit' }).getByText('Why two.').waitFor()
   })
 
+  test('commits are selected one by one with Ctrl, and squashed though another one is between them', async () => {
+    await open()
+    await row('Add four').click()
+    await row('Add two').click({ modifiers: ['Control'] })
+    expect(await list().locator('[aria-selected="true"]').count()).toBe(2)
+    await row('Add two').click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Copy 2 commit hashes' }).waitFor()
+    await page.getByRole('menuitem', { name: 'Squash 2 commits…' }).click()
+    await message().fill('Add two and four')
+    await confirm('Squash', 'Add three', 'Add two and four', 'Add one', 'Begin')
+  })
+
   test('the last commit is amended with what is typed, and with another message', async () => {
     await page.getByRole('treeitem', { name: 'README.md' }).click()
     await page.getByRole('textbox', { name: 'Editor' }).click()

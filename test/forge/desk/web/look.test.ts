@@ -79,7 +79,7 @@ describe.skipIf(!hasBrowser)('a desk that shows what matters', () => {
     expect((await age.boundingBox())?.height).toBeLessThan(22)
   })
 
-  test('an undo that is not possible looks like no button', async () => {
+  test('an undo that is not possible looks like no button, and its title says why', async () => {
     await openFile(page, 'tabs', 'adapters.py')
     for (const key of ['a', 'b']) {
       const tip = await git(desk.path, 'rev-parse', 'tabs')
@@ -93,6 +93,11 @@ describe.skipIf(!hasBrowser)('a desk that shows what matters', () => {
     await off.waitFor()
     const borderOf = (button: typeof on) => button.evaluate(element => getComputedStyle(element).borderTopColor)
     expect(await borderOf(off)).toBe(await borderOf(on))
+    const lookOf = (button: typeof on) =>
+      button.evaluate(element => [getComputedStyle(element).opacity, getComputedStyle(element).cursor])
+    expect((await lookOf(off))[1]).toBe('not-allowed')
+    expect((await lookOf(off))[0]).not.toBe((await lookOf(on))[0])
+    expect(await off.getAttribute('title')).toBe('tabs has moved since. Undo what came later first.')
   })
 
   test('the tabs of the repository and of the tasks stay side by side, however many branches are open', async () => {

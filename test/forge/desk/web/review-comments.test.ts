@@ -486,6 +486,70 @@ describe.skipIf(!hasBrowser)('a review', () => {
     expect([scrollTop, scrollHeight]).toEqual([0, clientHeight])
   })
 
+  test('its place and its folded files are kept while another tab is shown, and the list marks the file that is read', async () => {
+    const long = (name: string) => Array.from({ length: 200 }, (_, at) => `${name} line ${at}\n`).join('')
+    const names = Array.from({ length: 12 }, (_, at) => `file-${at + 10}.txt`)
+    await desk.commit('topic', Object.fromEntries(names.map(name => [name, long(name)])))
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    const files = page.getByRole('navigation', { name: 'Changed files' })
+    const marked = files.locator('[aria-current="true"]')
+    const box = page.locator('.diffs')
+    const topOf = async (line: string) => {
+      const [view, shown] = [await box.boundingBox(), await page.getByText(line, { exact: true }).boundingBox()]
+      return Math.round((shown?.y ?? Number.NaN) - (view?.y ?? Number.NaN))
+    }
+    await diff('file-10.txt').getByRole('button', { name: 'Diff of file-10.txt' }).click()
+    await files.getByRole('button', { name: 'file-15.txt' }).click()
+    await page.getByText('file-15.txt line 9', { exact: true }).waitFor()
+    await until(async () => (await marked.textContent())?.includes('file-15.txt') === true)
+    // The wheel leads into the next file, which the list then marks.
+    await diff('file-15.txt').hover()
+    await page.mouse.wheel(0, 3600)
+    await page.getByText('file-16.txt line 9', { exact: true }).waitFor()
+    await page.mouse.wheel(0, 1100)
+    await until(async () => (await marked.textContent())?.includes('file-16.txt') === true)
+    await page.getByText('file-16.txt line 40', { exact: true }).waitFor()
+    const top = await topOf('file-16.txt line 40')
+
+    await showBranch(page, 'main')
+    await showBranch(page, 'topic')
+    await page.getByText('file-16.txt line 40', { exact: true }).waitFor()
+    await until(async () => Math.abs((await topOf('file-16.txt line 40')) - top) <= 1)
+    expect(await marked.textContent()).toContain('file-16.txt')
+    await page
+      .getByRole('button', { name: 'Diff of file-10.txt' })
+      .and(page.locator('[aria-expanded="false"]'))
+      .waitFor({
+        state: 'attached',
+      })
+  })
+
+  test('the list of files is filtered by a field, which has the key of the explorer’s', async () => {
+    await desk.commit('topic', { 'src/alpha.ts': 'a\n', 'src/beta.ts': 'b\n', 'docs/alpha.md': 'd\n' })
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    const files = page.getByRole('navigation', { name: 'Changed files' })
+    await files.getByRole('button', { name: 'beta.ts' }).waitFor()
+    await page.keyboard.press('Control+Alt+f')
+    await page.keyboard.type('SRC alpha')
+    await page.getByRole('heading', { name: '1 of 4 files' }).waitFor()
+    expect(await files.getByRole('button').count()).toBe(1)
+    // The diffs stay.
+    await diff('src/beta.ts').waitFor()
+    await page.keyboard.press('Enter')
+    await files.locator('[aria-current="true"]').filter({ hasText: 'alpha.ts' }).waitFor()
+    await page.keyboard.press('ArrowDown')
+    await files.getByRole('button').and(page.locator(':focus')).waitFor()
+    await page.keyboard.press('Control+Alt+f')
+    await page.keyboard.press('Control+a')
+    await page.keyboard.type('none such')
+    await page.getByText('No results').waitFor()
+    await page.keyboard.press('Escape')
+    await page.getByRole('heading', { name: '4 files' }).waitFor()
+    await diff('src/alpha.ts').waitFor()
+  })
+
   test('a branch stays the base of a review when it is renamed', async () => {
     await showBranch(page, 'main')
     await page.keyboard.press('Control+Alt+r')

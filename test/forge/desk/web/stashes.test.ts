@@ -66,6 +66,18 @@ describe.skipIf(!hasBrowser)('a stash', () => {
     expect(await dialog.getByRole('tab').count()).toBe(0)
     await dialog.getByRole('button', { name: 'Cherry-pick', exact: true }).click()
     await until(async () => (await desk.textOf('lease-renewal', 'docs/new.md')) === 'Untracked\n')
+    // A new branch from it has them as drafts.
+    await label.click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'New branch from here…' }).click()
+    await dialog.getByText('Untracked files of the stash come along as drafts.').waitFor()
+    await dialog.getByRole('textbox').fill('from-stash')
+    await page.keyboard.press('Enter')
+    await page.getByRole('treeitem', { name: 'docs' }).click()
+    await page.getByRole('treeitem', { name: /^new\.md/ }).waitFor()
+    await until(async () => (await desk.git('ls-tree', '-r', 'refs/forge/drafts/from-stash')).includes('docs/new.md'))
+    expect(await desk.git('ls-tree', '-r', 'from-stash')).not.toContain('docs/new.md')
+    expect(await desk.textOf('from-stash', 'README.md')).toBe('Put away\n')
+    await page.keyboard.press('Alt+0')
     // The files as they were have it, too.
     await label.dblclick()
     await page.getByRole('treeitem', { name: 'docs' }).click()

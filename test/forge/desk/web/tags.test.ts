@@ -4,7 +4,7 @@ import { join } from 'node:path'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
 import { git } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
-import { type DeskPage, withEachPage } from './page-scene.ts'
+import { type DeskPage, showBranch, withEachPage } from './page-scene.ts'
 
 setDefaultTimeout(60_000)
 
@@ -62,6 +62,34 @@ describe.skipIf(!hasBrowser)('a tag', () => {
     expect(await desk.git('rev-parse', 'v1.0')).toBe(object)
   })
 
+  test('stands above the files of its commit, which is shown in the graph from there and from a history', async () => {
+    await desk.git('tag', 'v1.0', 'retry-jitter~0')
+    await page.keyboard.press('Alt+0')
+    await page.getByRole('option', { name: /Begin retry-jitter/ }).dblclick()
+    const bar = page.locator('.then')
+    await bar.getByText('v1.0').waitFor()
+    await page.keyboard.press('Alt+0')
+    const option = page.getByRole('option', { name: /Begin retry-jitter/ })
+    const isSelected = () => page.locator('.graph-row[aria-selected="true"]').filter({ hasText: 'Begin retry-jitter' })
+    await page.getByRole('option', { name: /Begin main/ }).click()
+    await page.locator('.graph-row .label[data-branch="main"]').click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Show only this' }).click()
+    await option.waitFor({ state: 'detached' })
+    await page.getByRole('tab', { name: (await desk.tip('retry-jitter')).slice(0, 8) }).click()
+    await bar.getByRole('button', { name: 'Show in the graph' }).click()
+    // The filter hid it, so all refs are shown.
+    await isSelected().waitFor()
+    await page.getByRole('option', { name: /Begin main/ }).click()
+    await showBranch(page, 'retry-jitter')
+    await page.keyboard.press('Alt+h')
+    await page
+      .getByRole('listbox', { name: 'History' })
+      .getByRole('option', { name: /Begin retry-jitter/ })
+      .click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Show in the graph' }).click()
+    await isSelected().waitFor()
+  })
+
   test('is deleted on its remote, too, where that is chosen, and pushed again by Undo', async () => {
     const origin = join(desk.path, '../origin.git')
     await git('/', 'clone', '--quiet', '--bare', desk.path, origin)
@@ -94,6 +122,29 @@ describe.skipIf(!hasBrowser)('a tag', () => {
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
     await page.getByText('Undone: delete the tag v9 here and on origin').first().waitFor()
     expect([await there(), await desk.git('rev-parse', 'v9')]).toEqual([object, object])
+  })
+
+  test('is renamed by its menu, with its message, and gets its name back by undo', async () => {
+    const me = ['-c', 'user.name=Mira', '-c', 'user.email=mira@example.com']
+    await desk.git(...me, 'tag', '-a', '-m', 'Ninth', 'v9', 'main')
+    const object = await desk.git('rev-parse', 'v9')
+    await page.keyboard.press('Alt+0')
+    const label = (name: string) => page.locator('.graph-row .label').filter({ hasText: name }).first()
+    await label('v9').click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Rename the tag…' }).click()
+    await dialog().getByRole('textbox', { name: 'New name' }).fill('v10')
+    await page.keyboard.press('Enter')
+    await page.getByText('Renamed the tag v9 to v10.').first().waitFor()
+    await label('v10').waitFor()
+    expect(await desk.git('for-each-ref', '--format=%(refname:short) %(tag) %(contents:subject)', 'refs/tags')).toBe(
+      'v10 v10 Ninth',
+    )
+    await desk.git('fsck', '--strict')
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await label('v9').waitFor()
+    expect(await desk.git('for-each-ref', '--format=%(refname) %(objectname)', 'refs/tags')).toBe(
+      `refs/tags/v9 ${object}`,
+    )
   })
 
   test('without one is a lightweight one', async () => {

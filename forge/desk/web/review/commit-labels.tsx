@@ -1,0 +1,49 @@
+/** The branches and tags at a commit, beside its subject. */
+import {
+  foldLabels,
+  isShortLabel,
+  KINDS,
+  LABEL_LOOKS,
+  type Label,
+  labelWords,
+  shortName,
+} from '../page/graph-labels.ts'
+import { usePage } from '../page/state.ts'
+import { Icon } from '../ui/icons.tsx'
+import { RefName } from '../ui/words.tsx'
+
+interface Props {
+  commit: string
+  /** The width for the labels, in pixels. */
+  room: number
+  /** Shows labels of this kind only. */
+  kind?: Label['kind']
+}
+
+/** The labels at a commit, as many as fit into a width; the others are counted. */
+export function CommitLabels({ commit, room, kind }: Props) {
+  const all = usePage().graph.labels.value.get(commit) ?? []
+  const labels = kind === undefined ? all : all.filter(label => label.kind === kind)
+  if (labels.length === 0) return null
+  return (
+    <span class="labels">
+      {foldLabels(labels, room).map(shown =>
+        'label' in shown ? (
+          <span
+            key={shown.label.ref}
+            class={`label ${LABEL_LOOKS[shown.label.kind].look} ${isShortLabel(shown.label) ? 'short' : ''}`}
+            title={labelWords(shown.label)}
+          >
+            <Icon name={LABEL_LOOKS[shown.label.kind].icon} size="xs" />
+            <span class="vh">{KINDS[shown.label.kind]} </span>
+            <RefName of={shown.label.name} shown={shortName(shown.label.name)} />
+          </span>
+        ) : (
+          <span key={shown.words} class="label remote several" title={shown.folded.map(labelWords).join('\n')}>
+            {shown.words}
+          </span>
+        ),
+      )}
+    </span>
+  )
+}
