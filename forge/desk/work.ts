@@ -4,6 +4,7 @@
  */
 
 import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Failure } from '../../core/failure.ts'
 import { Maintenance } from '../../core/git/maintenance.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
@@ -32,6 +33,7 @@ import { MovedBranches } from './branches/moved-branches.ts'
 import { branchNameOf, OpenBranches, renamedBy } from './branches/open-branches.ts'
 import { reverse } from './branches/undo.ts'
 import { Watch, type WatchedPart } from './branches/watch.ts'
+import { WrittenHere } from './branches/written-here.ts'
 import { Chat } from './chat/chat.ts'
 import { chatHandlers } from './chat/handlers.ts'
 import { type Models, NO_MODELS } from './chat/models.ts'
@@ -79,7 +81,9 @@ export async function openWork(repository: Repository, options: WorkOptions): Pr
     const filters = new Filters(objects)
     const maintenance = new Maintenance(repository)
     const moved = await MovedBranches.open(options.state, repository)
-    const work = new Work({ objects, operations, checkouts, filters, maintenance, moved, say: options.onNews })
+    const writtenHere = await WrittenHere.open(join(options.state, 'conversations'))
+    const services = { objects, operations, checkouts, filters, maintenance, moved, writtenHere }
+    const work = new Work({ ...services, say: options.onNews })
     await work.begin(options)
     return work
   } catch (error) {

@@ -9,7 +9,6 @@ import { type DraftFile, draftsOf, entryIn, entryInTip, isEmpty, noDrafts } from
 import { makeMerging, readMerging } from '../conflicts/merging-commits.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
 import { sessionChanges } from './turn-ends.ts'
-import type { WrittenHere } from './written-here.ts'
 
 /** Whether a turn began in a waiting merge: it can then be kept only while that merge waits. */
 export async function isInMerging(objects: Objects, { base }: Checkpoint): Promise<boolean> {
@@ -20,12 +19,7 @@ export async function isInMerging(objects: Objects, { base }: Checkpoint): Promi
  * Adds the changes of a turn and its conversation to the drafts of the waiting merge: they are committed when the merge
  * is finished.
  */
-export async function settleByTurn(
-  work: BranchWork,
-  turn: Checkpoint,
-  { end }: Checkpoints,
-  own: WrittenHere,
-): Promise<void> {
+export async function settleByTurn(work: BranchWork, turn: Checkpoint, { end }: Checkpoints): Promise<void> {
   await work.inOneGo(
     async held => {
       const { objects } = work.room
@@ -36,7 +30,7 @@ export async function settleByTurn(
       // The operation's undo needs the drafts in the repository.
       await held.writeDrafts()
       const files = new Map(turn.files)
-      for (const [path, change] of await sessionChanges(work, turn, own)) {
+      for (const [path, change] of await sessionChanges(work, turn)) {
         if (!change || 'oid' in change) files.set(path, change)
         else files.set(path, draftOf(work, change))
       }
