@@ -2,7 +2,7 @@
 import { effect } from '@preact/signals'
 import type { Approval } from '../../contract/chat.ts'
 import { attempt, sentence } from '../page/actions.ts'
-import { branchOf, conflictsIn, draftsOf } from '../page/branch-facts.ts'
+import { branchOf, conflictsIn, draftsOf, isMerging } from '../page/branch-facts.ts'
 import type { Refusal } from '../page/composer-state.ts'
 import { filesOf } from '../page/conversation-state.ts'
 import { settle } from '../page/saving.ts'
@@ -42,9 +42,14 @@ export async function send(page: Page, tab: Tab): Promise<void> {
   }
   if (offReason(page, tab) !== undefined) return
   if (conversation.isUnfinished.peek()) return await endUnfinished(page, tab, branch)
-  const drafts = draftsOf(page, branch)
+  const drafts = unsavedFor(page, tab)
   if (drafts.length > 0) askAboutDrafts(page, tab, branch, drafts)
   else await sendNow(page, tab, branch)
+}
+
+/** The drafts to save or discard before a message. Those of a waiting merge are resolutions: the AI works on top of them. */
+function unsavedFor(page: Page, tab: Tab): string[] {
+  return isMerging(page, tab) ? [] : draftsOf(page, branchOf(tab) ?? '')
 }
 
 /** Sends the message now. `settled`: the drafts that were saved or discarded for it. */
@@ -112,7 +117,7 @@ async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void
     await page.connection.ask('end turn', { branch, keep })
     await conversation.refresh()
     if (offReason(page, tab) !== undefined) return
-    if (keep && paths.length > 0) askAboutDrafts(page, tab, branch, paths)
+    if (keep && paths.length > 0 && !isMerging(page, tab)) askAboutDrafts(page, tab, branch, paths)
     else await send(page, tab)
   }
   if (files.length === 0) {
@@ -210,7 +215,7 @@ async function sendQueued(page: Page, tab: Tab): Promise<void> {
   if (branch === undefined || !composer.isQueued.peek() || conversation.isBusy.peek()) return
   composer.queue(false)
   const hasEndedWell = conversation.sections.peek().at(-1)?.end?.how === 'done' && !conversation.isUnfinished.peek()
-  if (hasEndedWell && draftsOf(page, branch).length === 0) await send(page, tab)
+  if (hasEndedWell && unsavedFor(page, tab).length === 0) await send(page, tab)
 }
 
 export function stop(page: Page, tab: Tab): Promise<void> {

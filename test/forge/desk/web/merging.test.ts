@@ -8,6 +8,7 @@ import { commit, git } from '../../../support/git.ts'
 import { type PageDesk, type PageDeskOptions, tabOf } from '../../../support/page-desk.ts'
 import { modelsOf, ScriptedModel } from '../../../support/scripted-model.ts'
 import { findings } from './axe.ts'
+import { ask } from './conversation-scene.ts'
 import { BRANCH, CLAIM, LOGO, mergingTemplate, POSTGRES, rebasingTemplate, settled, upstreamIn } from './merge-scene.ts'
 import { type DeskPage, openPage, openScene, settled as rendered, templateOf, until } from './page-scene.ts'
 
@@ -490,6 +491,15 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     // It is used, even if nothing more is typed.
     await page.getByRole('button', { name: 'Finish' }).click()
     await desk.isMessage(BRANCH, 'Bring in 2.14, at last')
+  })
+
+  test('a message to the AI is sent without a question about the resolved files, which can’t be saved yet', async () => {
+    model.play([{ text: 'claim.ts has two conflicts.' }])
+    await open()
+    await page.keyboard.press('Alt+j')
+    await ask(page, 'What is left?')
+    await page.getByRole('log', { name: 'Conversation' }).getByText('claim.ts has two conflicts.').waitFor()
+    expect(await page.getByRole('dialog').count()).toBe(0)
   })
 
   test('goes with its branch where git branch -m renames it, with the message', async () => {
