@@ -3,12 +3,12 @@
 import { Failure } from '../../../core/failure.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
-import type { BranchWork } from '../branches/branch-work.ts'
+import type { BranchWork, Deed } from '../branches/branch-work.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
 import { type DraftFile, draftsOf, entryIn, entryInTip, isEmpty, noDrafts } from '../branches/drafts.ts'
 import { makeMerging, readMerging } from '../conflicts/merging-commits.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
-import { sessionChanges } from './turn-ends.ts'
+import { keepWords, sessionChanges } from './turn-ends.ts'
 
 /** Whether a turn began in a waiting merge: it can then be kept only while that merge waits. */
 export async function isInMerging(objects: Objects, { base }: Checkpoint): Promise<boolean> {
@@ -17,9 +17,14 @@ export async function isInMerging(objects: Objects, { base }: Checkpoint): Promi
 
 /**
  * Adds the changes of a turn and its conversation to the drafts of the waiting merge: they are committed when the merge
- * is finished.
+ * is finished. `isKept`: whether the turn was unfinished, and the user keeps it; an undo then lets it wait again.
  */
-export async function settleByTurn(work: BranchWork, turn: Checkpoint, { end }: Checkpoints): Promise<void> {
+export async function settleByTurn(
+  work: BranchWork,
+  turn: Checkpoint,
+  { end }: Checkpoints,
+  isKept: boolean,
+): Promise<void> {
   await work.inOneGo(
     async held => {
       const { objects } = work.room
@@ -49,9 +54,15 @@ export async function settleByTurn(work: BranchWork, turn: Checkpoint, { end }: 
       const { tree, ...rest } = state
       const next = makeMerging(objects.repository, { ...rest, by }, tree)
       await writeObjects(objects.repository, next.made)
-      const words = `${visible(turn.model)} settles conflicts in ${visiblePath(name)}`
       const settled = { merging: next.oid, drafts: { ...drafts, tip: next.oid } }
-      await held.become(settled, { kind: 'settle', words, unrecorded: [end] })
+      const deed: Deed = isKept
+        ? { kind: 'keep turn', words: keepWords(work, turn), also: [end] }
+        : {
+            kind: 'settle',
+            words: `${visible(turn.model)} settles conflicts in ${visiblePath(name)}`,
+            unrecorded: [end],
+          }
+      await held.become(settled, deed)
     },
     { isTurn: true, isMerging: true },
   )

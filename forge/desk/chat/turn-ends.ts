@@ -148,12 +148,16 @@ export async function keepTurn(work: BranchWork, turn: Checkpoint, { end }: Chec
       const changes = new Map([...(await ownChanges(work, turn)), ...(await sessionChanges(work, turn))])
       // The turn's files become drafts and are not in this commit, so the model's commit message does not describe it.
       const message = `${talkMessage(turn)}\n\n${trailersOf(turn)}\n`
-      const words = `keep what ${nameOf(turn.model)} did in ${visiblePath(work.name)}`
+      const words = keepWords(work, turn)
       await commitTo(held, { kind: 'keep turn', words, message, changes, after, also: [end] }, signature)
     },
     { isTurn: true },
   )
 }
+
+/** The operation of keeping an unfinished turn, in words. */
+export const keepWords = ({ name }: BranchWork, { model }: Checkpoint): string =>
+  `keep what ${nameOf(model)} did in ${visiblePath(name)}`
 
 const filesOf = ({ files }: Checkpoint, isWanted: (path: Path) => boolean): Map<Path, DraftFile> =>
   new Map([...files].filter(([path]) => isWanted(path)))

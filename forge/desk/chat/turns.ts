@@ -318,7 +318,7 @@ export class Turns implements AsyncDisposable {
   async #commit({ work, now, checkpoints }: BranchTurn): Promise<string | undefined> {
     try {
       if (await isInMerging(this.room.objects, now)) {
-        await settleByTurn(work, now, checkpoints)
+        await settleByTurn(work, now, checkpoints, false)
         return undefined
       }
       const committed = await commitTurn(work, now, checkpoints)
@@ -388,7 +388,7 @@ export class Turns implements AsyncDisposable {
     if (this.#turns.get(work.name) !== turn)
       throw new Failure(`In ${visiblePath(work.name)} it was kept or discarded already.`)
     try {
-      if (keep && (await isInMerging(this.room.objects, now))) await settleByTurn(work, now, checkpoints)
+      if (keep && (await isInMerging(this.room.objects, now))) await settleByTurn(work, now, checkpoints, true)
       else if (keep) await keepTurn(work, now, checkpoints)
       else await discardTurn(work, now, checkpoints)
     } catch (error) {

@@ -3,10 +3,11 @@
  * finished.
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { ModelError } from '../../../../forge/ai/request.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { commit, git } from '../../../support/git.ts'
 import { type PageDesk, type PageDeskOptions, tabOf } from '../../../support/page-desk.ts'
-import { modelsOf, ScriptedModel } from '../../../support/scripted-model.ts'
+import { modelsOf, ScriptedModel, write } from '../../../support/scripted-model.ts'
 import { findings } from './axe.ts'
 import { ask } from './conversation-scene.ts'
 import { BRANCH, CLAIM, LOGO, mergingTemplate, POSTGRES, rebasingTemplate, settled, upstreamIn } from './merge-scene.ts'
@@ -500,6 +501,31 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await ask(page, 'What is left?')
     await page.getByRole('log', { name: 'Conversation' }).getByText('claim.ts has two conflicts.').waitFor()
     expect(await page.getByRole('dialog').count()).toBe(0)
+  })
+
+  test('a turn of the AI that is kept in it becomes drafts of the merge, and waits again after an undo', async () => {
+    model.play([{ calls: [write(CLAIM, 'the AI\n')] }, { error: new ModelError('key', 'The key was refused.') }])
+    await open()
+    await page.keyboard.press('Alt+j')
+    await ask(page, 'Resolve claim.ts, please.')
+    const strip = page.getByRole('region', { name: 'The last turn was not completed' })
+    const keep = strip.getByRole('button', { name: 'Keep' })
+    for (const isAgain of [false, true]) {
+      await strip.getByText('to be committed when it is finished; Discard removes both').waitFor()
+      // The button goes away last, when nothing else changes any more.
+      const release = desk.proxy.hold('conversation')
+      if (isAgain) await keep.press('Enter')
+      else await keep.click()
+      await files().getByRole('region', { name: 'Resolved' }).getByRole('button', { name: 'claim.ts' }).waitFor()
+      await page.getByText('9 of 10 conflicts resolved').waitFor()
+      release()
+      await strip.waitFor({ state: 'detached' })
+      await page.locator('textarea:focus').waitFor()
+      await desk.isText(BRANCH, CLAIM, 'the AI\n')
+      await page.keyboard.press('Control+Alt+z')
+      await strip.waitFor()
+    }
+    await page.getByRole('log', { name: 'Conversation' }).getByText('Resolve claim.ts, please.').waitFor()
   })
 
   test('goes with its branch where git branch -m renames it, with the message', async () => {
