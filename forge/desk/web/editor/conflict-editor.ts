@@ -26,7 +26,7 @@ import {
   WidgetType,
 } from '@codemirror/view'
 import { type ComponentChild, h, render } from 'preact'
-import { TYPED_IN_MERGE } from '../../contract/merging.ts'
+import { CHANGED_IN_MERGE, ENDS_CHANGED_IN_MERGE } from '../../contract/merging.ts'
 import { abortedByInput, isFocusLost } from '../ui/focus.ts'
 import { setSaved } from './change-marks.ts'
 import { ConflictBox, SettledBox } from './conflict-box.tsx'
@@ -560,13 +560,13 @@ class OpenWidget extends Block {
   protected override content(view: EditorView): ComponentChild {
     const { settings, region, number, all, cursor } = this
     const { askAi, names } = settings
-    const isTyped = view.state.doc.sliceString(region.from, region.to).endsWith(`> ${TYPED_IN_MERGE}`)
+    const isOfMerge = ENDS_CHANGED_IN_MERGE.test(view.state.doc.sliceString(region.from, region.to))
     return h(ConflictBox, {
       path: settings.path,
       region,
       number,
       of: all,
-      names: isTyped ? { ...names, theirs: TYPED_IN_MERGE } : names,
+      names: isOfMerge ? { ...names, theirs: CHANGED_IN_MERGE } : names,
       cursor: view.state.readOnly ? undefined : cursor,
       choose: choice => choose(view, number, choice),
       askAi: askAi && (() => askAi(conflictsOf(view.state).open.findIndex(open => open.number === number))),

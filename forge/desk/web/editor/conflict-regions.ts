@@ -154,7 +154,7 @@ export function wordsOfSettled(region: ConflictRegion, now: string): string {
   if (is(region.theirs)) return 'Theirs'
   if (is(chosen(region, 'both'))) return 'Both'
   if (region.base !== undefined && is(region.base)) return 'Base'
-  return now.trim() === '' ? 'Neither' : 'Edited by hand'
+  return now.trim() === '' ? 'Neither' : 'Edited'
 }
 
 // Limits of one comparison (lines to scan, milliseconds); beyond them the ranges are coarser.

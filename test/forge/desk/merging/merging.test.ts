@@ -558,7 +558,7 @@ test('what was typed beside the conflicts of a merge becomes a conflict where it
   const { words } = await work.mergings.update('main')
   expect(words).toContain('2 conflicts are left')
   const block = (ours: string, base: string, typed: string) =>
-    `<<<<<<< main\n${ours}\n||||||| base\n${base}\n=======\n${typed}\n>>>>>>> typed in this merge\n`
+    `<<<<<<< main\n${ours}\n||||||| base\n${base}\n=======\n${typed}\n>>>>>>> changed in this merge\n`
   expect(await textOf(work, 'main', 'a.txt')).toContain(block('moved 10', 'line 10', 'typed line 10'))
   expect(await textOf(work, 'main', 'a.txt')).toContain('theirs 2')
   expect(await textOf(work, 'main', 'b.txt')).toContain(block('moved', 'line 15', 'typed line 15'))

@@ -140,7 +140,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     const ours = await git(desk.path, 'show', `${BRANCH}:${CLAIM}`)
     await commit(desk.path, BRANCH, { [CLAIM]: `${ours.replace('#seen = 0;', seen('moved'))}\n` })
     await page.getByRole('button', { name: 'Update', exact: true }).click()
-    const typed = conflict(1, 3).getByRole('region', { name: 'Theirs, typed in this merge' })
+    const typed = conflict(1, 3).getByRole('region', { name: 'Theirs, changed in this merge' })
     await typed.getByText('a sentence of mine').waitFor()
     await conflict(1, 3)
       .getByRole('region', { name: `Ours, ${BRANCH}` })
@@ -174,7 +174,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await until(() => page.evaluate(() => document.activeElement !== document.body))
     // The end of the notice would give the page its focus back, too.
     expect(await notice.count()).toBe(1)
-    await conflict(1, 1).getByRole('region', { name: 'Theirs, typed in this merge' }).getByText('mine').waitFor()
+    await conflict(1, 1).getByRole('region', { name: 'Theirs, changed in this merge' }).getByText('mine').waitFor()
     await status().getByText('10 of 11 conflicts resolved').waitFor()
     expect(await page.getByText(/is in conflict: resolve it/).count()).toBe(0)
     expect(await text.getByText('<<<<<<<').count()).toBe(0)
@@ -501,6 +501,21 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await ask(page, 'What is left?')
     await page.getByRole('log', { name: 'Conversation' }).getByText('claim.ts has two conflicts.').waitFor()
     expect(await page.getByRole('dialog').count()).toBe(0)
+  })
+
+  test('a conflict that the AI has resolved in its own way is not called edited by hand', async () => {
+    await openDesk()
+    const text = await textIn(CLAIM)
+    model.play([{ calls: [write(CLAIM, text.replace(/<{7}.*?>{7}[^\n]*/s, '  // by the AI'))] }, { text: 'Done.' }])
+    page = await openPage(browser.context, desk)
+    await page.keyboard.press('Alt+j')
+    await ask(page, 'Resolve the first conflict, please.')
+    await row('claim.ts').getByText('1 left').waitFor()
+    await row('claim.ts').click()
+    const resolved = page.getByRole('region', { name: 'Conflict 1 of 2, resolved' })
+    await resolved.getByText('Edited, by openai/scripted').waitFor()
+    await conflict(2).getByRole('button', { name: 'Ours' }).click()
+    await resolved.getByText('Edited', { exact: true }).waitFor()
   })
 
   test('a turn of the AI that is kept in it becomes drafts of the merge, and waits again after an undo', async () => {
@@ -878,7 +893,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await row('claim.ts').click()
     await page
       .getByRole('region', { name: 'Conflict 1 of 2, resolved' })
-      .getByText(/Both|Edited by hand/)
+      .getByText(/^(Both|Edited)$/)
       .waitFor()
     await conflict(2).waitFor()
   })
