@@ -632,6 +632,26 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('button', { name: 'a conflict marker is left in line 2' }).waitFor()
   })
 
+  for (const sign of ['<', '=', '>'])
+    test(`counts a conflict as left of which only the marker ${sign} was removed`, async () => {
+      await openDesk()
+      await settled(desk, CLAIM, 'x\n')
+      const text = await textIn(POSTGRES)
+      await settled(desk, POSTGRES, text.replace(new RegExp(`^${sign}{7}.*\\n`, 'm'), ''))
+      page = await openPage(browser.context, desk)
+      await row('postgres.ts').click()
+      await page.getByRole('button', { name: /a conflict marker is left in line/ }).waitFor()
+      await page.getByText('1 of 1 left', { exact: true }).waitFor()
+      await row('postgres.ts').getByText('1 left').waitFor()
+      await status().getByText('9 of 10 conflicts resolved').waitFor()
+      await page.getByText('1 conflict is left in src/store/postgres.ts.').waitFor()
+      expect(await page.getByRole('region', { name: /^Conflict 1 of 1/ }).count()).toBe(0)
+      // Without its other markers, it is resolved.
+      await settled(desk, POSTGRES, text.replace(/^[<|=>]{7}.*\n/gm, ''))
+      await status().getByText('10 of 10 conflicts resolved').waitFor()
+      await page.getByRole('region', { name: 'Conflict 1 of 1, resolved' }).waitFor()
+    })
+
   test('has the choice of a whole file where it is no text, by button and by key', async () => {
     await open(mergingTemplate({ ...LOGO, 'notes.txt': NOTES }))
     // Of a long text the lines that differ are shown, wherever they are.
