@@ -6,7 +6,8 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import type { State } from '../../ai/opening.ts'
-import { lastTurn, SESSION, type Session, usageOf, usageOfTurn, withoutOpening } from '../../ai/session.ts'
+import type { Usage } from '../../ai/request.ts'
+import { addUsage, lastTurn, SESSION, type Session, usageOf, usageOfTurn, withoutOpening } from '../../ai/session.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import type { BranchServices, BranchWork } from '../branches/branch-work.ts'
 import { asChanges } from '../branches/drafts.ts'
@@ -100,11 +101,18 @@ export class Conversations {
       ...(missing !== undefined && { missing }),
       ...(turn && { turn: about(turn, renamed) }),
       approvals: turn?.questions.list ?? [],
-      usage: usageOf(session),
+      usage: at.kind === 'branch' ? this.#usageIn(at.branch, session) : usageOf(session),
       context,
       commands,
       isPublicNew: !this.choices.isPublicTold,
     }
+  }
+
+  /** The usage of a branch's conversation, and of its turns that were discarded or undone. */
+  #usageIn(branch: string, session: Session): Usage {
+    const turns = new Set(session.messages.flatMap(entry => ('turn' in entry ? [entry.turn] : [])))
+    const gone = this.choices.spentIn(branch).filter(({ turn }) => !turns.has(turn))
+    return gone.reduce((sum, { usage }) => addUsage(sum, usage), usageOf(session))
   }
 
   /**

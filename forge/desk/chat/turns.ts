@@ -352,7 +352,11 @@ export class Turns implements AsyncDisposable {
     } finally {
       this.#turns.delete(work.name)
     }
-    this.#say(turn, { is: 'changed', turn: turn.now.turn })
+    const { turn: id, session } = turn.now
+    // Counted from here on; a disk that refuses to keep it must not hide that the turn is over.
+    const spent = this.choices.spend(work.name, id, usageOfTurn(session, id))
+    this.#say(turn, { is: 'changed', turn: id })
+    await spent
     await this.choices.fulfilled(work.name, turn.wishes)
   }
 
