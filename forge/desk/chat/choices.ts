@@ -92,12 +92,16 @@ export class Choices {
     await this.#wish(branch, { ...wishes, whole: { ...wishes.whole, [path]: isWhole } })
   }
 
-  /** Removes choices that a turn has applied, except those made since. */
-  async fulfilled(branch: string, taken: Wishes): Promise<void> {
+  /** The choices made since a turn began, which has applied those that it found. */
+  wishesSince(branch: string, taken: Wishes): Wishes {
     const { model, whole } = this.wishesIn(branch)
     const left = Object.entries(whole).filter(([path, isWhole]) => taken.whole[path] !== isWhole)
-    const rest = { ...(model !== undefined && model !== taken.model && { model }), whole: Object.fromEntries(left) }
-    await this.#wish(branch, rest)
+    return { ...(model !== undefined && model !== taken.model && { model }), whole: Object.fromEntries(left) }
+  }
+
+  /** Removes choices that a turn has applied, except those made since. */
+  async fulfilled(branch: string, taken: Wishes): Promise<void> {
+    await this.#wish(branch, this.wishesSince(branch, taken))
   }
 
   async renamed(branch: string, to: string): Promise<void> {

@@ -81,7 +81,7 @@ export class Conversations {
     const commands = await tools.commands(new AbortController().signal)
     const renamed = turn?.state === 'unfinished' ? await this.#renamedBy(turn) : new Set<Path>()
     // No await from here on: news of a turn in between would be in neither this answer nor the news that follow.
-    const session = turn?.now.session ?? looked.session
+    const session = turn ? this.#sessionIn(turn) : looked.session
     const model = this.ai.modelOf(session, this.choices)
     const missing = models.missing(model)
     const items = itemsOf({
@@ -147,11 +147,16 @@ export class Conversations {
     return new Set((await renamedFiles(this.#objects.repository, base, written)).keys())
   }
 
+  /** The conversation of a turn, with the choices made since it began, which the next one applies. */
+  #sessionIn({ now, work, wishes }: BranchTurn): Session {
+    return withWishes(now.session, this.choices.wishesSince(work.name, wishes))
+  }
+
   async #sessionAt(at: At): Promise<Looked> {
     if (at.kind === 'commit')
       return { ...(await this.#sessions.in(new WorkInProgressVfs(this.#objects, at.commit))), commit: at.commit }
     const turn = this.turns.in(at.branch)
-    if (turn) return { session: turn.now.session, commit: turn.now.base, turn }
+    if (turn) return { session: this.#sessionIn(turn), commit: turn.now.base, turn }
     const { tip: commit, merging, drafts } = await this.open(at.branch)
     // In a waiting merge, turns are drafts and not committed yet.
     const turns = merging === undefined ? undefined : asChanges(drafts.files)

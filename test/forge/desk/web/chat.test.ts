@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import type { Locator } from 'playwright-core'
 import { ModelError } from '../../../../forge/ai/request.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { commit } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { type Script, ScriptedModel, write } from '../../../support/scripted-model.ts'
 import {
@@ -362,7 +363,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     // The tree is shown before what the server says of the context.
     await until(async () => (await row.getAttribute('aria-description')) === 'its summary is in the AI’s context')
     await row.locator('.ctx').click()
-    await until(async () => (await row.getAttribute('aria-description')) === 'whole in the AI’s context')
+    await until(async () => (await row.getAttribute('aria-description')) === 'in the AI’s context')
     await page.getByText('5 files in full', { exact: true }).waitFor()
     // The sign of a whole file covers nothing of its row.
     const sign = await row.locator('.ctx').boundingBox()
@@ -378,6 +379,28 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     const rail = page.getByRole('complementary', { name: 'This conversation' })
     await rail.getByRole('button', { name: 'Remove AGENTS.md from the context' }).click()
     await page.getByText('3 files in full', { exact: true }).waitFor()
+  })
+
+  test('a file is in the context at once while a turn waits for Keep or Discard, and says if only a part is sent', async () => {
+    desk = await openConversation({
+      model,
+      prepare: path => commit(path, BRANCH, { 'long.txt': 'a long line\n'.repeat(20_000) }),
+    })
+    await openOn(HALF_A_TURN)
+    await ask(page, QUESTION)
+    await log().getByText('keeper.inDoubt').waitFor()
+    const row = page.getByRole('treeitem', { name: 'long.txt', exact: true })
+    await row.locator('.ctx').click()
+    const words = '5 files, 1 of them in part'
+    await until(async () => (await row.getAttribute('aria-description')) === 'in the AI’s context')
+    await page.getByText(words, { exact: true }).waitFor()
+    await button('Stop').click()
+    await button('Keep').waitFor()
+    const rail = page.getByRole('complementary', { name: 'This conversation' })
+    await rail.getByRole('list', { name: words }).getByText('first 36k').waitFor()
+    await button('Keep').click()
+    await button('Keep').waitFor({ state: 'detached' })
+    await page.getByText(words, { exact: true }).waitFor()
   })
 
   test('a model is chosen for this branch alone', async () => {
