@@ -5,7 +5,7 @@ import { type Tab, usePage } from '../page/state.ts'
 import { tokens } from '../ui/figures.ts'
 import { readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
-import { IconButton, Path } from '../ui/words.tsx'
+import { IconButton, NarrowPath } from '../ui/words.tsx'
 import { setContext } from './chat-actions.ts'
 
 type ContextFile = Conversation['context']['files'][number]
@@ -27,7 +27,7 @@ export function ContextFiles({ tab }: { tab: Tab }) {
     <ul class="context-files" aria-label={filesInContext(files)}>
       {files.map(file => (
         <li key={file.path}>
-          <Path of={file.path} />
+          <NarrowPath of={file.path} />
           {isFixed ? (
             <span />
           ) : (

@@ -403,6 +403,49 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.getByText(words, { exact: true }).waitFor()
   })
 
+  test('in a narrow window, the files of the context show the end of their names and of their folders', async () => {
+    const FOLDER = 'packages/service/src/main/java/org/example'
+    const name = 'LeaseRenewalCoordinatorService'
+    const paths = [`queue/${name}.java`, `queue/${name}Test.java`, 'store/Index.java', 'queue/Index.java']
+    const files = paths.map(path => `${FOLDER}/${path}`)
+    desk = await openConversation({
+      model,
+      hasTurns: false,
+      prepare: path => commit(path, BRANCH, Object.fromEntries(files.map(file => [file, 'x\n']))),
+    })
+    for (const path of files) await desk.ask({ ask: 'set context', branch: BRANCH, path, isWhole: true })
+    await openOn()
+    await page.setViewportSize({ width: 800, height: 700 })
+    await page.getByText('5 files in full', { exact: true }).click()
+    const list = page.getByRole('list', { name: '5 files in full' })
+    await list.getByRole('listitem').nth(4).waitFor()
+    // The letters at the right end of each file's name and folder, as far as they are inside of the list's row.
+    const ends = await list.locator('li').evaluateAll(rows =>
+      rows.map(row =>
+        ['.base-name', '.dir'].map(selector => {
+          const box = row.querySelector(selector)
+          const texts = document.createTreeWalker(box ?? row, NodeFilter.SHOW_TEXT)
+          let last: Node | null = null
+          while (texts.nextNode()) last = texts.currentNode
+          const range = document.createRange()
+          if (!last || !box) return ''
+          const { length } = last.textContent ?? ''
+          range.setStart(last, Math.max(0, length - 6))
+          range.setEnd(last, length)
+          const [end, room] = [range.getBoundingClientRect(), box.getBoundingClientRect()]
+          return end.left >= room.left - 1 && end.right <= room.right + 1 ? range.toString() : 'cut'
+        }),
+      ),
+    )
+    expect(ends).toEqual([
+      ['NTS.md', ''],
+      ['e.java', 'queue/'],
+      ['t.java', 'queue/'],
+      ['x.java', 'store/'],
+      ['x.java', 'queue/'],
+    ])
+  })
+
   test('a model is chosen for this branch alone', async () => {
     await open()
     const choice = page.getByRole('combobox', { name: 'Model' })
