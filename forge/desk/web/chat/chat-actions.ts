@@ -3,7 +3,6 @@ import { effect } from '@preact/signals'
 import type { Approval } from '../../contract/chat.ts'
 import { attempt, sentence } from '../page/actions.ts'
 import { branchOf, conflictsIn, draftsOf, isMerging } from '../page/branch-facts.ts'
-import type { Refusal } from '../page/composer-state.ts'
 import { filesOf } from '../page/conversation-state.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
@@ -41,6 +40,7 @@ export async function send(page: Page, tab: Tab): Promise<void> {
     return
   }
   if (offReason(page, tab) !== undefined) return
+  composer.refusal.value = undefined
   if (conversation.isUnfinished.peek()) return await endUnfinished(page, tab, branch)
   const drafts = unsavedFor(page, tab)
   if (drafts.length > 0) askAboutDrafts(page, tab, branch, drafts)
@@ -52,8 +52,7 @@ function unsavedFor(page: Page, tab: Tab): string[] {
   return isMerging(page, tab) ? [] : draftsOf(page, branchOf(tab) ?? '')
 }
 
-/** Sends the message now. `settled`: the drafts that were saved or discarded for it. */
-async function sendNow(page: Page, tab: Tab, branch: string, settled: readonly string[] = []): Promise<void> {
+async function sendNow(page: Page, tab: Tab, branch: string): Promise<void> {
   const { composer, conversation } = tab
   const text = composer.text.peek()
   composer.isSending.value = true
@@ -67,41 +66,9 @@ async function sendNow(page: Page, tab: Tab, branch: string, settled: readonly s
     // Another window's message was first.
     else if (composer.text.peek() === text) composer.queue(true)
   } catch (error) {
-    composer.refusal.value = { words: (error as Error).message, settled }
+    composer.refusal.value = (error as Error).message
     composer.isSending.value = false
   }
-}
-
-/** Removes the reason why a message was refused as soon as something is over that may be its cause. */
-export function watchRefusals(page: Page): () => void {
-  const seen = new WeakMap<Refusal, readonly string[]>()
-  return effect(() => {
-    for (const tab of page.tabs.value) {
-      const refusal = tab.composer.refusal.value
-      if (!refusal) continue
-      const now = obstaclesOf(page, tab, refusal)
-      const isOver = seen.get(refusal)?.some(obstacle => !now.includes(obstacle))
-      seen.set(refusal, now)
-      if (isOver) tab.composer.refusal.value = undefined
-    }
-  })
-}
-
-/**
- * What may be in the way of a message, as far as the page knows. The drafts that were settled for it are left out,
- * since the page may learn only later that they are gone.
- */
-function obstaclesOf(page: Page, tab: Tab, { settled }: Refusal): string[] {
-  const { model, missing, turn } = tab.conversation.head.value ?? {}
-  const drafts = draftsOf(page, branchOf(tab) ?? '').filter(path => !settled.includes(path))
-  return [
-    ...(page.connection.isUp.value ? [] : ['no connection']),
-    ...(page.isGone(tab.at) ? ['deleted'] : []),
-    ...(turn ? ['turn'] : []),
-    ...(missing === undefined ? [] : ['no model']),
-    `model ${model}`,
-    ...drafts.map(path => `draft ${path}`),
-  ]
 }
 
 /**
@@ -124,7 +91,7 @@ async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void
     try {
       await end(hasAnswer(tab))
     } catch (error) {
-      composer.refusal.value = { words: (error as Error).message, settled: [] }
+      composer.refusal.value = (error as Error).message
     }
     return
   }
@@ -174,12 +141,12 @@ function askAboutDrafts(page: Page, tab: Tab, branch: string, drafts: string[]):
     const message = tab.message.peek()?.trim()
     await page.connection.ask('save', { branch, paths: 'all', ...(message ? { message } : {}) })
     tab.writeMessage(undefined)
-    await sendNow(page, tab, branch, drafts)
+    await sendNow(page, tab, branch)
   }
   const discard = async () => {
     await settle(page, branch, 'all')
     page.closeFiles(branch, await page.connection.ask('discard', { branch, paths: drafts }))
-    await sendNow(page, tab, branch, drafts)
+    await sendNow(page, tab, branch)
   }
   page.dialog.value = {
     kind: 'choose',
