@@ -124,14 +124,28 @@ export function watchFailed(page: Page): () => void {
       const section = conversation.sections.value.at(-1)
       if (!section || seen.has(section.turn)) continue
       seen.add(section.turn)
-      const asked = section.items.peek().find(item => item.kind === 'user')
-      // A request to resolve a merge was written by the desk rather than the user.
-      const isOwn = page.branch(at.branch)?.merging === undefined
       const how = section.end?.how
       const hasFailed = how === 'failed' || (how !== 'done' && how !== 'limit' && !hasAnswer(tab))
-      if (asked?.kind === 'user' && isOwn && hasFailed && composer.text.peek() === '') composer.write(asked.text)
+      if (hasFailed) writeAgain(tab, requestOf(page, tab))
     }
   })
+}
+
+/** What the user has asked for in the last turn. */
+function requestOf(page: Page, tab: Tab): string | undefined {
+  // A request to resolve a merge was written by the desk rather than the user.
+  if (isMerging(page, tab)) return undefined
+  const asked = tab.conversation.sections
+    .peek()
+    .at(-1)
+    ?.items.peek()
+    .find(item => item.kind === 'user')
+  return asked?.kind === 'user' ? asked.text : undefined
+}
+
+/** Puts a request back into the message field, unless that contains another text. */
+function writeAgain({ composer }: Tab, text: string | undefined): void {
+  if (text !== undefined && composer.text.peek() === '') composer.write(text)
 }
 
 /** Asks whether to save or discard the drafts before sending, since the AI sees only what is saved. */
@@ -209,7 +223,7 @@ export function keepTurn(page: Page, tab: Tab): Promise<void> {
   return endTurn(page, tab, true)
 }
 
-/** Discards an unfinished turn; asks first if files would be lost. */
+/** Discards an unfinished turn; asks first if files would be lost. Its message is then to be sent in other words. */
 export async function discardTurn(page: Page, tab: Tab): Promise<void> {
   const turn = tab.conversation.head.peek()?.turn
   const files = turn ? filesOf(turn) : []
@@ -217,15 +231,15 @@ export async function discardTurn(page: Page, tab: Tab): Promise<void> {
   page.dialog.value = {
     kind: 'confirm',
     title: `Discard the changes of the turn to ${plural(files.length, 'file')}?`,
-    words: ['The files are then as in the last commit, and the messages of this turn are removed. Undo restores both.'],
+    words: [
+      'The files are then as in the last commit, and the messages of this turn are removed. Undo restores both. Your message is in the message field again, if that is empty.',
+    ],
     list: files,
     button: 'Discard',
     isDangerous: true,
     run: async () => {
       const branch = branchOf(tab)
-      if (branch === undefined) return
-      await page.connection.ask('end turn', { branch, keep: false })
-      await tab.conversation.refresh()
+      if (branch !== undefined) await endTurnIn(page, tab, branch, false)
     },
   }
 }
@@ -233,14 +247,14 @@ export async function discardTurn(page: Page, tab: Tab): Promise<void> {
 function endTurn(page: Page, tab: Tab, keep: boolean): Promise<void> {
   const branch = branchOf(tab)
   if (branch === undefined) return Promise.resolve()
-  return attempt(
-    page,
-    async () => {
-      await page.connection.ask('end turn', { branch, keep })
-      await tab.conversation.refresh()
-    },
-    { branch },
-  )
+  return attempt(page, () => endTurnIn(page, tab, branch, keep), { branch })
+}
+
+async function endTurnIn(page: Page, tab: Tab, branch: string, keep: boolean): Promise<void> {
+  const request = requestOf(page, tab)
+  await page.connection.ask('end turn', { branch, keep })
+  if (!keep) writeAgain(tab, request)
+  await tab.conversation.refresh()
 }
 
 export async function undoTurn(page: Page, tab: Tab, turn: string): Promise<void> {

@@ -143,6 +143,21 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await button('Keep').waitFor({ state: 'detached' })
     expect(asked('end turn')).toMatchObject([{ keep: false }])
     expect(await log().getByText('running', { exact: true }).count()).toBe(0)
+    // What was written meanwhile is still in the message.
+    expect(await field().inputValue()).toBe('And now?')
+  })
+
+  test('the message of a discarded turn is in the empty field again', async () => {
+    await open(HALF_A_TURN)
+    await ask(page, QUESTION)
+    await log().getByText('keeper.inDoubt').waitFor()
+    await button('Stop').click()
+    await button('Discard').click()
+    expect(await field().inputValue()).toBe('')
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    await button('Keep').waitFor({ state: 'detached' })
+    expect(await field().inputValue()).toBe(QUESTION)
+    await page.locator('textarea:focus').waitFor()
   })
 
   test('a turn that failed names a renamed file once, and files of the same name with their folders', async () => {
