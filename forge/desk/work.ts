@@ -231,6 +231,7 @@ export class Work implements AsyncDisposable {
           const { turns } = this.chat
           await followRename(this.branches, { from, to }, { tip, hasWaitingTurn: turns.waitsIn(from) })
           await turns.renamed(from)
+          await this.chat.renamed(from, to)
           followed.add(from)
         } catch (error) {
           if (!(error instanceof Failure)) this.#complain(error)
@@ -366,7 +367,7 @@ export class Work implements AsyncDisposable {
   /** Renames a branch, as `git branch -m` does. */
   async renameBranch(name: string, to: string): Promise<void> {
     await renameBranch(this.branches, name, to)
-    await this.chat.choices.renamed(name, to)
+    await this.chat.renamed(name, to)
   }
 
   /** Restores a deleted branch. Reads the refs first, since the page may know of the deletion earlier than the desk. */
@@ -420,7 +421,7 @@ export class Work implements AsyncDisposable {
         ? await this.steps.reverseRemoteDeletion(operation, original)
         : await reverse(this.branches, operation)
     const renamed = renamedBy(operation)
-    if (renamed) await this.chat.choices.renamed(renamed.to, renamed.from)
+    if (renamed) await this.chat.renamed(renamed.to, renamed.from)
     // An undo or a redo may have brought back an unfinished turn of an AI, or removed it.
     if (operation.refs.some(({ ref }) => ref.startsWith(TURNS))) await this.chat.turns.look()
     return reversed

@@ -59,6 +59,13 @@ export class Chat implements AsyncDisposable {
     return undefined
   }
 
+  /** Takes what was chosen in a branch along to its new name. */
+  async renamed(from: string, to: string): Promise<void> {
+    await this.choices.renamed(from, to)
+    // The page has learned of the rename before, and may have asked for the conversation since.
+    this.#sayBranch(to)
+  }
+
   async chooseModel(branch: string, model: string): Promise<void> {
     await this.branches.work(branch)
     await this.ai.verifyModel(model)

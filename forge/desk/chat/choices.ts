@@ -104,13 +104,11 @@ export class Choices {
     await this.#wish(branch, this.wishesSince(branch, taken))
   }
 
+  /** Moves all of a branch to its new name. What an earlier branch of that name has left is removed. */
   async renamed(branch: string, to: string): Promise<void> {
-    const wishes = this.wishesIn(branch)
-    const spent = this.spentIn(branch)
-    await this.#wish(branch, { whole: {} })
-    await this.#spent(branch, [])
-    await this.#wish(to, wishes)
-    await this.#spent(to, spent)
+    const { branches, spent } = this.#file
+    if (![branches, spent].some(it => Object.hasOwn(it, branch) || Object.hasOwn(it, to))) return
+    await this.#keep({ ...this.#file, branches: moved(branches, branch, to), spent: moved(spent, branch, to) })
   }
 
   async tellPublic(): Promise<void> {
@@ -143,6 +141,10 @@ export class Choices {
 function withEntry<Value>(record: Record<string, Value>, name: string, value: Value | undefined) {
   const others = Object.entries(record).filter(([it]) => it !== name)
   return Object.fromEntries(value === undefined ? others : [...others, [name, value] as const])
+}
+
+function moved<Value>(record: Record<string, Value>, from: string, to: string) {
+  return withEntry(withEntry(record, from, undefined), to, Object.hasOwn(record, from) ? record[from] : undefined)
 }
 
 /** A conversation with the user's choices applied. */

@@ -599,6 +599,20 @@ test('choices in a branch stay with it when it is renamed, also when that is und
   expect(work.chat.choices.wishesIn('old').whole).toEqual({})
 })
 
+test('choices in a branch go with it where git branch -m renames it', async () => {
+  await using chat = await makeChat([])
+  const { work, git } = chat.desk
+  await git('branch', 'old')
+  await work.look()
+  await work.chat.setContext('old', 'a.txt', true)
+  await work.chat.choices.chooseModel('old', 'openai/other')
+  await git('branch', '-m', 'old', 'new')
+  await work.look()
+  expect((await ask(work, 'conversation', { at: onBranch('new') })).model).toBe('openai/other')
+  expect(work.chat.choices.wishesIn('new')).toEqual({ model: 'openai/other', whole: { 'a.txt': true } })
+  expect(work.chat.choices.wishesIn('old')).toEqual({ whole: {} })
+})
+
 test('in an empty repository, a turn makes the first commit', async () => {
   const model = new ScriptedModel([{ calls: [write('a.txt', 'one\n')] }, { text: 'Done.' }])
   await using desk = await makeDesk({ models: modelsOf(model) })

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import type { Locator } from 'playwright-core'
 import { ModelError } from '../../../../forge/ai/request.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
-import { commit } from '../../../support/git.ts'
+import { commit, git } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { type Script, ScriptedModel, write } from '../../../support/scripted-model.ts'
 import {
@@ -562,6 +562,22 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     // The failed turn has changed nothing: it is discarded, so that no commit contains it.
     expect(asked('end turn')).toEqual([expect.objectContaining({ keep: false })])
   })
+
+  for (const how of ['on the desk', 'by git branch -m'])
+    test(`the model and the context go along when the branch is renamed ${how}`, async () => {
+      await open()
+      await page.getByRole('combobox', { name: 'Model' }).selectOption(OTHER_MODEL)
+      await desk.ask({ ask: 'set context', branch: BRANCH, path: 'src/worker.ts', isWhole: true })
+      await page.getByText('5 files in full', { exact: true }).waitFor()
+      if (how === 'on the desk') await desk.ask({ ask: 'rename branch', branch: BRANCH, to: 'renamed' })
+      else {
+        await git(desk.path, 'config', 'core.logAllRefUpdates', 'true')
+        await git(desk.path, 'branch', '-m', BRANCH, 'renamed')
+      }
+      await page.getByRole('tab', { name: /^renamed/ }).waitFor()
+      await page.getByText('5 files in full', { exact: true }).waitFor()
+      await until(async () => (await page.getByRole('combobox', { name: 'Model' }).inputValue()) === OTHER_MODEL)
+    })
 
   test('what is written goes along when its branch is renamed', async () => {
     await open()
