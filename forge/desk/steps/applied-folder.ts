@@ -17,8 +17,8 @@ import type { WrittenHere } from '../branches/written-here.ts'
 const MAX_SESSION_BYTES = 32 << 20
 
 /**
- * The trees or commits of an applied change: the differences from `from` to `to`, applied to `tree`. A conversation that
- * is put together from ones written on this desk is recorded in `writtenHere`.
+ * The trees or commits of an applied change: the differences from `from` to `to`, applied to `tree`. A conversation
+ * that is put together from ones written on this desk is recorded in `writtenHere`.
  */
 export type FolderChange = { tree: Oid; from: Oid; to: Oid; writtenHere: WrittenHere }
 

@@ -126,8 +126,8 @@ async function baseOf(objects: Objects, { parents: [parent] }: Commit): Promise<
 
 /**
  * `owner`: the commit whose .forge folder (the AI's conversation) is kept: the target branch's commit in a cherry-pick,
- * the rebased branch's in a rebase. With `writtenHere` instead, the folder changes, too. `theirs`: the name of the other
- * side, in the names of files that git puts aside.
+ * the rebased branch's in a rebase. With `writtenHere` instead, the folder changes, too. `theirs`: the name of the
+ * other side, in the names of files that git puts aside.
  */
 type AppliedChange = { tree: Oid; from: Oid; to: Oid; theirs: string; signal: AbortSignal } & (
   | { owner: Oid }

@@ -47,7 +47,7 @@ export async function send(page: Page, tab: Tab): Promise<void> {
   else await sendNow(page, tab, branch)
 }
 
-/** The drafts to save or discard before a message. Those of a waiting merge are resolutions: the AI works on top of them. */
+/** The drafts to save or discard before a message. The AI works on top of those of a waiting merge, its resolutions. */
 function unsavedFor(page: Page, tab: Tab): string[] {
   return isMerging(page, tab) ? [] : draftsOf(page, branchOf(tab) ?? '')
 }

@@ -11,7 +11,7 @@ export class ComposerState {
   readonly isSending = signal(false)
   /** Increases with each message sent from here: the list then scrolls to the answer. */
   readonly sent = signal(0)
-  /** Why the message could not be sent, as a sentence, until it is changed or sent again, or the reason is dismissed. */
+  /** Why the message could not be sent, as a sentence, until it is changed or sent again, or this is dismissed. */
   readonly refusal = signal<string | undefined>(undefined)
   /** Escape was pressed once: pressing it again stops the turn. */
   readonly isStopNear = signal(false)

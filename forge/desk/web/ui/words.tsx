@@ -31,7 +31,7 @@ const TAIL_CHARS = 12
 /** The same for the names of files in narrow lists. */
 const NARROW_TAIL_CHARS = 8
 
-/** A name in two parts: when there is too little room, the first one is cut. The second one is empty for a short name. */
+/** A name in two parts, of which the first is cut when there is too little room; a short name has no second one. */
 function headAndTail(name: string, kept: number): [string, string] {
   const letters = [...name]
   const at = letters.length > 2 * kept ? letters.length - kept : letters.length
