@@ -14,7 +14,7 @@ import {
   PERSON_SAYS,
   SYSTEM,
 } from './desk-words.ts'
-import { bytesIn, fenced, fileInWords, isWhole, quoted, tokensIn } from './fence.ts'
+import { bytesIn, fenced, fileInWords, MAX_SENT_BYTES, quoted, tokensIn } from './fence.ts'
 import { cacheOf, contentOf, nearFiles, type Sources } from './opening.ts'
 import type { CallBlock, Mark, ReasoningBlock, Request, RequestMessage, ResultBlock, TextBlock } from './request.ts'
 import { type EntryOf, NOT_RUN, type Opening, type Session } from './session.ts'
@@ -34,6 +34,8 @@ const DEFAULT_OUTPUT = 32_000
 const ALL_FILES = 0.5
 /** The share of a model's window that one file alone may fill. */
 const ONE_FILE = 0.25
+/** The most bytes of one file that are sent to a model with this window. */
+export const mostOfFile = (window: number): number => Math.min(bytesIn(window * ONE_FILE), MAX_SENT_BYTES)
 /** Larger files, in bytes, are not read at all. */
 const MAX_READ_BYTES = 8 << 20
 
@@ -143,7 +145,7 @@ type Opened = { path: Path; text: string; isWhole: boolean }
 function openedFiles({ files }: Opening, contents: Contents, window: number): Opened[] {
   const first = new Map<Oid, Path>()
   let room = bytesIn(window * ALL_FILES)
-  const most = bytesIn(window * ONE_FILE)
+  const most = mostOfFile(window)
   return files.map(({ path, oid }) => {
     const name = `The file ${quoted(path)} is active`
     const same = first.get(oid)
@@ -158,7 +160,7 @@ function openedFiles({ files }: Opening, contents: Contents, window: number): Op
         isWhole: false,
       }
     first.set(oid, path)
-    return { path, text, isWhole: bytes !== undefined && isWhole(bytes, most) }
+    return { path, text, isWhole: bytes !== undefined && bytes.length <= most }
   })
 }
 
@@ -330,7 +332,7 @@ class Transcript {
   /** Whether the content is sent in full, not cut. */
   #isWhole(oid: Oid): boolean {
     const bytes = this.contents.get(oid)
-    return bytes !== undefined && isWhole(bytes, bytesIn(this.window * ONE_FILE))
+    return bytes !== undefined && bytes.length <= mostOfFile(this.window)
   }
 
   #wordsOnFile({ path, oid, why }: EntryOf<'file'>): string | undefined {
@@ -348,7 +350,7 @@ class Transcript {
       return `${name} is active from here on. Its content is that of ${quoted(same)}, as you had it.`
     const said =
       why === 'active' ? 'is active from here on' : 'has changed, not by your edits: this replaces what you had'
-    return fileInWords(path, said, this.contents.get(oid), bytesIn(this.window * ONE_FILE))
+    return fileInWords(path, said, this.contents.get(oid), mostOfFile(this.window))
   }
 
   /** Failed checks are sent as a message of the user after an answer, so that the model reacts to them. */

@@ -6,7 +6,7 @@ import type { Path } from '../../core/git/repository.ts'
 import { many, visiblePath } from '../../core/text.ts'
 
 /** Of a longer file, only this many bytes at its beginning are sent. */
-const MAX_SENT_BYTES = 128 << 10
+export const MAX_SENT_BYTES = 128 << 10
 
 /**
  * The assumed size of a token when a request is packed. It never follows a provider's counts, since the same session
@@ -52,9 +52,6 @@ export function fileInWords(path: Path, said: string, bytes: Buffer | undefined,
   ]
   return `${name} (${notes.filter(Boolean).join(', ')}):\n${fenced(text.replaceAll('\r\n', '\n'))}`
 }
-
-/** Whether {@link fileInWords} shows the whole content. */
-export const isWhole = (bytes: Buffer, most: number): boolean => bytes.length <= Math.min(most, MAX_SENT_BYTES)
 
 function cutAtLine(bytes: Buffer, limit: number): Buffer {
   const end = bytes.lastIndexOf(0x0a, limit)

@@ -1,8 +1,8 @@
 /** Shows which files a model knows and how full its window is, before and during a turn. */
 import type { Oid, Path } from '../../core/git/repository.ts'
-import { requestFor } from './context.ts'
-import { tokensIn, tokensSent } from './fence.ts'
-import { contentSince, filesIn, nearFiles, prepareSession, type State } from './opening.ts'
+import { mostOfFile, requestFor } from './context.ts'
+import { tokensIn, tokensOf } from './fence.ts'
+import { catchUp, contentSince, filesIn, nearFiles, prepareSession, type State } from './opening.ts'
 import type { Session } from './session.ts'
 
 /** How a file is in the context: not at all, by its summary, or whole. */
@@ -25,18 +25,28 @@ export async function warm(session: Session, state: State, now: number): Promise
   await outlineOf({ ...session, ...(opening && { opening }) }, state)
 }
 
-/** Counts in tokens. `words`: where the list of files is too long for the window, a sentence that says so. */
-type Meter = { used: number; of: number; files: { path: Path; tokens: number }[]; words?: string }
+/**
+ * Counts in tokens. `isCut`: only the first part of the file is sent. `words`: where the list of files is too long for
+ * the window, a sentence that says so.
+ */
+type Meter = { used: number; of: number; files: { path: Path; tokens: number; isCut: boolean }[]; words?: string }
 
-/** How full the window is: as counted by the provider for the last request; an estimate before the first one. */
+/**
+ * How full the window is: as counted by the provider for the last request, with what the next one adds; an estimate
+ * before the first one.
+ */
 export async function meterOf(session: Session, state: State): Promise<Meter> {
   const { files } = await filesIn(session, state)
-  const sizes = await sizesOf(state, [...files.values()])
+  const infos = await Promise.all([...files.values()].map(oid => state.objects.info(oid)))
+  const most = mostOfFile(state.model.window)
   const { words } = await outlineOf(session, state)
   return {
-    used: await tokensUsed(session, state),
+    used: await tokensUsed(session.opening ? await catchUp(session, state, new Set()) : session, state),
     of: state.model.window,
-    files: [...files].map(([path, oid]) => ({ path, tokens: sizes.get(oid) ?? 0 })),
+    files: [...files.keys()].map((path, at) => {
+      const { size = 0 } = infos[at] ?? {}
+      return { path, tokens: tokensOf(Math.min(size, most)), isCut: size > most }
+    }),
     words,
   }
 }
@@ -77,8 +87,9 @@ const outlineOf = async ({ opening, ...session }: Session, state: State) => {
   return await summaries.of({ tree: state.tree, active: [...files.keys()], window: model.window })
 }
 
-/** The tokens of blobs, estimated from their sizes. */
-async function sizesOf({ objects }: State, oids: readonly Oid[]): Promise<Map<Oid, number>> {
+/** The tokens of blobs, estimated from the sizes of the parts that are sent. */
+async function sizesOf({ objects, model }: State, oids: readonly Oid[]): Promise<Map<Oid, number>> {
   const infos = await Promise.all(oids.map(oid => objects.info(oid)))
-  return new Map(oids.map((oid, at) => [oid, tokensSent(infos[at]?.size ?? 0)]))
+  const most = mostOfFile(model.window)
+  return new Map(oids.map((oid, at) => [oid, tokensOf(Math.min(infos[at]?.size ?? 0, most))]))
 }

@@ -240,7 +240,7 @@ function toldFiles({ opening, messages }: Session): ToldFile[] {
  * Appends entries for the differences between what the model knows and the files now. `own`: files changed by its own
  * tools.
  */
-async function catchUp(session: Session, state: State, own: ReadonlySet<Path>): Promise<Session> {
+export async function catchUp(session: Session, state: State, own: ReadonlySet<Path>): Promise<Session> {
   const { files, active_files } = await filesIn(session, state)
   const { known, active } = knownFiles(session)
   const others = [...new Set([...known.keys(), ...own])].filter(path => !files.has(path))

@@ -4,6 +4,7 @@
  */
 
 import { mkdir } from 'node:fs/promises'
+import { join } from 'node:path'
 import { Failure } from '../../core/failure.ts'
 import { Maintenance } from '../../core/git/maintenance.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
@@ -33,6 +34,7 @@ import { MovedBranches } from './branches/moved-branches.ts'
 import { branchNameOf, OpenBranches, renamedBy } from './branches/open-branches.ts'
 import { reverse } from './branches/undo.ts'
 import { Watch, type WatchedPart } from './branches/watch.ts'
+import { WrittenHere } from './branches/written-here.ts'
 import { Chat } from './chat/chat.ts'
 import { chatHandlers } from './chat/handlers.ts'
 import { type Models, NO_MODELS } from './chat/models.ts'
@@ -80,7 +82,9 @@ export async function openWork(repository: Repository, options: WorkOptions): Pr
     const filters = new Filters(objects)
     const maintenance = new Maintenance(repository)
     const moved = await MovedBranches.open(options.state, repository)
-    const work = new Work({ objects, operations, checkouts, filters, maintenance, moved, say: options.onNews })
+    const writtenHere = await WrittenHere.open(join(options.state, 'conversations'))
+    const services = { objects, operations, checkouts, filters, maintenance, moved, writtenHere }
+    const work = new Work({ ...services, say: options.onNews })
     await work.begin(options)
     return work
   } catch (error) {
@@ -229,6 +233,7 @@ export class Work implements AsyncDisposable {
         const { turns } = this.chat
         await followRename(this.branches, { from, to }, { tip, hasWaitingTurn: turns.waitsIn(from) })
         await turns.renamed(from)
+        await this.chat.renamed(from, to)
         followed.add(from)
       } catch (error) {
         if (!(error instanceof Failure)) this.#complain(error)
@@ -363,7 +368,7 @@ export class Work implements AsyncDisposable {
   /** Renames a branch, as `git branch -m` does. */
   async renameBranch(name: string, to: string): Promise<void> {
     await renameBranch(this.branches, name, to)
-    await this.chat.choices.renamed(name, to)
+    await this.chat.renamed(name, to)
   }
 
   /** Restores a deleted branch. Reads the refs first, since the page may know of the deletion earlier than the desk. */
@@ -417,7 +422,7 @@ export class Work implements AsyncDisposable {
         ? await this.steps.reverseRemoteDeletion(operation, original)
         : await reverse(this.branches, operation)
     const renamed = renamedBy(operation)
-    if (renamed) await this.chat.choices.renamed(renamed.to, renamed.from)
+    if (renamed) await this.chat.renamed(renamed.to, renamed.from)
     // An undo or a redo may have brought back an unfinished turn of an AI, or removed it.
     if (operation.refs.some(({ ref }) => ref.startsWith(TURNS))) await this.chat.turns.look()
     return reversed

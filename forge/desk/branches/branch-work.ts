@@ -48,6 +48,7 @@ import { isInTheWay, moveOwnRefs, putAside } from './moving-refs.ts'
 import { OpenFiles } from './open-files.ts'
 import { type CommitSignature, readSignature, whyNotWritten } from './save.ts'
 import { Writing } from './writing.ts'
+import type { WrittenHere } from './written-here.ts'
 
 /** The services that all branches share. */
 export type BranchServices = {
@@ -57,6 +58,7 @@ export type BranchServices = {
   filters: Filters
   maintenance: Maintenance
   moved: MovedBranches
+  writtenHere: WrittenHere
   say: (news: News) => void
 }
 

@@ -15,7 +15,6 @@ import { Choices } from './choices.ts'
 import { Conversations } from './conversations.ts'
 import { reverseTurn } from './turn-ends.ts'
 import { Turns } from './turns.ts'
-import { WrittenHere } from './written-here.ts'
 
 export class Chat implements AsyncDisposable {
   readonly turns: Turns
@@ -25,18 +24,16 @@ export class Chat implements AsyncDisposable {
     readonly branches: OpenBranches,
     readonly ai: Ai,
     readonly choices: Choices,
-    own: WrittenHere,
   ) {
     const open = (branch: string) => branches.work(branch)
     const { room } = branches
-    this.turns = new Turns(room, ai, choices, own, open)
-    this.conversations = new Conversations(room.objects, ai, choices, this.turns, own, open, room.say)
+    this.turns = new Turns(room, ai, choices, open)
+    this.conversations = new Conversations(room, ai, choices, this.turns, open)
   }
 
   static async open(branches: OpenBranches, options: AiOptions): Promise<Chat> {
     const choices = await Choices.open(join(options.state, 'chat.json'))
-    const own = await WrittenHere.open(join(options.state, 'conversations'))
-    return new Chat(branches, new Ai(branches.room.objects, options), choices, own)
+    return new Chat(branches, new Ai(branches.room.objects, options), choices)
   }
 
   /**
@@ -60,6 +57,13 @@ export class Chat implements AsyncDisposable {
       if (head) return ['turn', 'keep turn'].includes(operation.kind) && head.after === commit ? operation : undefined
     }
     return undefined
+  }
+
+  /** Takes what was chosen in a branch along to its new name. */
+  async renamed(from: string, to: string): Promise<void> {
+    await this.choices.renamed(from, to)
+    // The page has learned of the rename before, and may have asked for the conversation since.
+    this.#sayBranch(to)
   }
 
   async chooseModel(branch: string, model: string): Promise<void> {

@@ -1,10 +1,11 @@
 /**
- * Choices made in a chat that no conversation contains yet: the next turn applies them. Stored in the desk's state
- * folder.
+ * What belongs to the chat of a branch, and no conversation contains: choices that the next turn applies, and the usage
+ * of turns that were discarded or undone. Stored in the desk's state folder.
  */
 import * as v from 'valibot'
 import type { Path } from '../../../core/git/repository.ts'
 import { readJson, writeJson } from '../../../core/state.ts'
+import type { Usage } from '../../ai/request.ts'
 import { type Session, withActive, withInactive, withModel } from '../../ai/session.ts'
 
 const Wishes = v.object({
@@ -14,8 +15,25 @@ const Wishes = v.object({
 })
 export type Wishes = v.InferOutput<typeof Wishes>
 
+/** The usage of a turn that is over. */
+const Spent = v.object({
+  turn: v.string(),
+  usage: v.object({
+    input: v.number(),
+    output: v.number(),
+    cacheRead: v.number(),
+    cacheWrite: v.number(),
+    cost: v.exactOptional(v.number()),
+  }),
+})
+type Spent = v.InferOutput<typeof Spent>
+
+/** At most this many turns of a branch are recorded with their usage, the newest. */
+const MAX_SPENT_TURNS = 200
+
 const File = v.object({
   branches: v.optional(v.record(v.string(), Wishes), {}),
+  spent: v.optional(v.record(v.string(), v.array(Spent)), {}),
   /** The models that were ever chosen here. */
   models: v.optional(v.array(v.string()), []),
   /** Whether the user has confirmed that conversations are committed. */
@@ -35,7 +53,10 @@ export class Choices {
   }
 
   static async open(path: string): Promise<Choices> {
-    return new Choices(path, (await readJson(path, File)) ?? { branches: {}, models: [], isPublicTold: false })
+    return new Choices(
+      path,
+      (await readJson(path, File)) ?? { branches: {}, spent: {}, models: [], isPublicTold: false },
+    )
   }
 
   get isPublicTold(): boolean {
@@ -50,6 +71,17 @@ export class Choices {
     return (Object.hasOwn(this.#file.branches, branch) && this.#file.branches[branch]) || { whole: {} }
   }
 
+  /** The usage of the turns of a branch, also of those that were discarded or undone. */
+  spentIn(branch: string): readonly Spent[] {
+    return (Object.hasOwn(this.#file.spent, branch) && this.#file.spent[branch]) || []
+  }
+
+  /** Records the usage of a turn that is over. */
+  async spend(branch: string, turn: string, usage: Usage): Promise<void> {
+    const others = this.spentIn(branch).filter(it => it.turn !== turn)
+    await this.#spent(branch, [...others, { turn, usage }].slice(-MAX_SPENT_TURNS))
+  }
+
   async chooseModel(branch: string, model: string): Promise<void> {
     if (!this.models.includes(model)) this.#file = { ...this.#file, models: [...this.models, model] }
     await this.#wish(branch, { ...this.wishesIn(branch), model })
@@ -60,18 +92,23 @@ export class Choices {
     await this.#wish(branch, { ...wishes, whole: { ...wishes.whole, [path]: isWhole } })
   }
 
-  /** Removes choices that a turn has applied, except those made since. */
-  async fulfilled(branch: string, taken: Wishes): Promise<void> {
+  /** The choices made since a turn began, which has applied those that it found. */
+  wishesSince(branch: string, taken: Wishes): Wishes {
     const { model, whole } = this.wishesIn(branch)
     const left = Object.entries(whole).filter(([path, isWhole]) => taken.whole[path] !== isWhole)
-    const rest = { ...(model !== undefined && model !== taken.model && { model }), whole: Object.fromEntries(left) }
-    await this.#wish(branch, rest)
+    return { ...(model !== undefined && model !== taken.model && { model }), whole: Object.fromEntries(left) }
   }
 
+  /** Removes choices that a turn has applied, except those made since. */
+  async fulfilled(branch: string, taken: Wishes): Promise<void> {
+    await this.#wish(branch, this.wishesSince(branch, taken))
+  }
+
+  /** Moves all of a branch to its new name. What an earlier branch of that name has left is removed. */
   async renamed(branch: string, to: string): Promise<void> {
-    const wishes = this.wishesIn(branch)
-    await this.#wish(branch, { whole: {} })
-    await this.#wish(to, wishes)
+    const { branches, spent } = this.#file
+    if (![branches, spent].some(it => Object.hasOwn(it, branch) || Object.hasOwn(it, to))) return
+    await this.#keep({ ...this.#file, branches: moved(branches, branch, to), spent: moved(spent, branch, to) })
   }
 
   async tellPublic(): Promise<void> {
@@ -81,9 +118,14 @@ export class Choices {
   async #wish(branch: string, wishes: Wishes): Promise<void> {
     const isNothing = wishes.model === undefined && Object.keys(wishes.whole).length === 0
     if (isNothing && !Object.hasOwn(this.#file.branches, branch)) return
-    const others = Object.entries(this.#file.branches).filter(([name]) => name !== branch)
-    const branches = Object.fromEntries(isNothing ? others : [...others, [branch, wishes]])
+    const branches = withEntry(this.#file.branches, branch, isNothing ? undefined : wishes)
     await this.#keep({ ...this.#file, branches })
+  }
+
+  async #spent(branch: string, turns: readonly Spent[]): Promise<void> {
+    if (turns.length === 0 && !Object.hasOwn(this.#file.spent, branch)) return
+    const spent = withEntry(this.#file.spent, branch, turns.length === 0 ? undefined : [...turns])
+    await this.#keep({ ...this.#file, spent })
   }
 
   /** Writes the file after any earlier write has ended, so that the newest content is the last one written. */
@@ -93,6 +135,16 @@ export class Choices {
     this.#last = written.catch(() => undefined)
     await written
   }
+}
+
+/** A record with another value at a name, or without it. */
+function withEntry<Value>(record: Record<string, Value>, name: string, value: Value | undefined) {
+  const others = Object.entries(record).filter(([it]) => it !== name)
+  return Object.fromEntries(value === undefined ? others : [...others, [name, value] as const])
+}
+
+function moved<Value>(record: Record<string, Value>, from: string, to: string) {
+  return withEntry(withEntry(record, from, undefined), to, Object.hasOwn(record, from) ? record[from] : undefined)
 }
 
 /** A conversation with the user's choices applied. */

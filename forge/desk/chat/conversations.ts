@@ -6,13 +6,13 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import type { State } from '../../ai/opening.ts'
-import { lastTurn, SESSION, type Session, usageOf, usageOfTurn, withoutOpening } from '../../ai/session.ts'
+import type { Usage } from '../../ai/request.ts'
+import { addUsage, lastTurn, SESSION, type Session, usageOf, usageOfTurn, withoutOpening } from '../../ai/session.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
-import type { BranchWork } from '../branches/branch-work.ts'
+import type { BranchServices, BranchWork } from '../branches/branch-work.ts'
 import { asChanges } from '../branches/drafts.ts'
 import { isOfForge } from '../branches/forge-folder.ts'
 import type { Conversation } from '../contract/chat.ts'
-import type { News } from '../contract/news.ts'
 import type { FolderEntry } from '../contract/reading.ts'
 import type { At } from '../contract/values.ts'
 import { readingPlace } from '../reading/place.ts'
@@ -22,7 +22,6 @@ import { itemsOf } from './conversation-items.ts'
 import { SessionCache } from './session-cache.ts'
 import { type TurnCommit, turnCommits } from './turn-commits.ts'
 import type { BranchTurn, Turns } from './turns.ts'
-import type { WrittenHere } from './written-here.ts'
 
 const NO_CONTEXT: Conversation['context'] = { used: 0, of: 0, files: [] }
 
@@ -55,17 +54,18 @@ export class Conversations {
   readonly #slow = new Set<string>()
 
   constructor(
-    readonly objects: Objects,
+    readonly room: Pick<BranchServices, 'objects' | 'writtenHere' | 'say'>,
     readonly ai: Ai,
     readonly choices: Choices,
     readonly turns: Turns,
-    /** The conversations written on this desk. */
-    readonly own: WrittenHere,
     /** Opens the work on a branch. */
     readonly open: (branch: string) => Promise<BranchWork>,
-    readonly say: (news: News) => void,
   ) {
-    this.#sessions = new SessionCache(objects)
+    this.#sessions = new SessionCache(room.objects)
+  }
+
+  get #objects(): Objects {
+    return this.room.objects
   }
 
   /** The conversation of a branch, with its running turn, or of a commit. */
@@ -81,7 +81,7 @@ export class Conversations {
     const commands = await tools.commands(new AbortController().signal)
     const renamed = turn?.state === 'unfinished' ? await this.#renamedBy(turn) : new Set<Path>()
     // No await from here on: news of a turn in between would be in neither this answer nor the news that follow.
-    const session = turn?.now.session ?? looked.session
+    const session = turn ? this.#sessionIn(turn) : looked.session
     const model = this.ai.modelOf(session, this.choices)
     const missing = models.missing(model)
     const items = itemsOf({
@@ -101,11 +101,18 @@ export class Conversations {
       ...(missing !== undefined && { missing }),
       ...(turn && { turn: about(turn, renamed) }),
       approvals: turn?.questions.list ?? [],
-      usage: usageOf(session),
+      usage: at.kind === 'branch' ? this.#usageIn(at.branch, session) : usageOf(session),
       context,
       commands,
       isPublicNew: !this.choices.isPublicTold,
     }
+  }
+
+  /** The usage of a branch's conversation, and of its turns that were discarded or undone. */
+  #usageIn(branch: string, session: Session): Usage {
+    const turns = new Set(session.messages.flatMap(entry => ('turn' in entry ? [entry.turn] : [])))
+    const gone = this.choices.spentIn(branch).filter(({ turn }) => !turns.has(turn))
+    return gone.reduce((sum, { usage }) => addUsage(sum, usage), usageOf(session))
   }
 
   /**
@@ -127,7 +134,7 @@ export class Conversations {
 
   /** The commit of a turn in a branch. Throws a {@link Failure} if there is none. */
   async commitOf({ tip: commit, name }: BranchWork, turn: string): Promise<Oid> {
-    const { session } = await this.#sessions.in(new WorkInProgressVfs(this.objects, commit))
+    const { session } = await this.#sessions.in(new WorkInProgressVfs(this.#objects, commit))
     const found = (await this.#commitsOf(session, commit)).get(turn)
     if (!found) throw new Failure(`There is no commit of this turn in ${visiblePath(name)}.`)
     if (found.isUndone) throw new Failure('This turn was taken back already.')
@@ -137,21 +144,26 @@ export class Conversations {
   /** The old paths of the files that a turn has renamed. */
   async #renamedBy({ now: { base }, checkpoints: { written } }: BranchTurn): Promise<Set<Path>> {
     if (base === undefined || written === undefined) return new Set()
-    return new Set((await renamedFiles(this.objects.repository, base, written)).keys())
+    return new Set((await renamedFiles(this.#objects.repository, base, written)).keys())
+  }
+
+  /** The conversation of a turn, with the choices made since it began, which the next one applies. */
+  #sessionIn({ now, work, wishes }: BranchTurn): Session {
+    return withWishes(now.session, this.choices.wishesSince(work.name, wishes))
   }
 
   async #sessionAt(at: At): Promise<Looked> {
     if (at.kind === 'commit')
-      return { ...(await this.#sessions.in(new WorkInProgressVfs(this.objects, at.commit))), commit: at.commit }
+      return { ...(await this.#sessions.in(new WorkInProgressVfs(this.#objects, at.commit))), commit: at.commit }
     const turn = this.turns.in(at.branch)
-    if (turn) return { session: turn.now.session, commit: turn.now.base, turn }
+    if (turn) return { session: this.#sessionIn(turn), commit: turn.now.base, turn }
     const { tip: commit, merging, drafts } = await this.open(at.branch)
     // In a waiting merge, turns are drafts and not committed yet.
     const turns = merging === undefined ? undefined : asChanges(drafts.files)
-    const vfs = new WorkInProgressVfs(this.objects, commit, turns)
+    const vfs = new WorkInProgressVfs(this.#objects, commit, turns)
     const { session, unreadable } = await this.#sessions.in(vfs)
     const entry = await vfs.entryAt(SESSION)
-    const isOwn = entry !== undefined && this.own.has(entry.oid)
+    const isOwn = entry !== undefined && this.room.writtenHere.has(entry.oid)
     // The session as the next turn will use it: without the opening (the context before the first message) if it was
     // written elsewhere.
     const taken = isOwn ? session : withoutOpening(session)
@@ -165,7 +177,7 @@ export class Conversations {
   async #strangerIn({ session, isOwn }: Looked, commits: ReadonlyMap<string, TurnCommit>): Promise<string | undefined> {
     if (isOwn || session.messages.length === 0) return undefined
     const last = commits.get(lastTurn(session)?.turn ?? '')
-    const [made] = last ? await describe(this.objects, [last.oid]) : []
+    const [made] = last ? await describe(this.#objects, [last.oid]) : []
     const who = made ? ` (the last of it is in ${made.oid.slice(0, 8)} by ${visible(made.author.name)})` : ''
     const first = `This conversation was not written on this desk${who}: what it says that you asked for, approved or were answered may be made up.`
     return `${first} The AI takes it for what happened. Read it before you go on with it; to begin a new one, delete ${SESSION}.`
@@ -177,7 +189,7 @@ export class Conversations {
     if (commit === undefined || times.length === 0) return new Map()
     const since = Math.floor(times.reduce((earliest, at) => Math.min(earliest, at)) / 1000)
     const key = `${commit} ${since}`
-    const found = this.#commits.get(key) ?? turnCommits(this.objects.repository, commit, since)
+    const found = this.#commits.get(key) ?? turnCommits(this.#objects.repository, commit, since)
     this.#commits.delete(key)
     this.#commits.set(key, found)
     for (const old of [...this.#commits.keys()].slice(0, -MAX_HISTORIES)) this.#commits.delete(old)
@@ -208,7 +220,7 @@ export class Conversations {
     clearTimeout(clock)
     if (come) return come.value
     this.#slow.add(branch)
-    void known.then(() => this.say({ say: 'branch', branch }))
+    void known.then(() => this.room.say({ say: 'branch', branch }))
     return instead
   }
 
@@ -224,7 +236,8 @@ export class Conversations {
 
   /** What the next request would be made from (model, tools, files); undefined without a model. */
   async #stateOf(session: Session, branch: string): Promise<State | undefined> {
-    const { objects, ai } = this
+    const { ai } = this
+    const { objects } = this.room
     const model = ai.modelOf(session, this.choices)
     const window = model === undefined ? 0 : await ai.models.windowOf(model)
     if (model === undefined || window === 0) return undefined

@@ -3,13 +3,12 @@
 import { Failure } from '../../../core/failure.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
-import type { BranchWork } from '../branches/branch-work.ts'
+import type { BranchWork, Deed } from '../branches/branch-work.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
 import { type DraftFile, draftsOf, entryIn, entryInTip, isEmpty, noDrafts } from '../branches/drafts.ts'
 import { makeMerging, readMerging } from '../conflicts/merging-commits.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
-import { sessionChanges } from './turn-ends.ts'
-import type { WrittenHere } from './written-here.ts'
+import { keepWords, sessionChanges } from './turn-ends.ts'
 
 /** Whether a turn began in a waiting merge: it can then be kept only while that merge waits. */
 export async function isInMerging(objects: Objects, { base }: Checkpoint): Promise<boolean> {
@@ -18,13 +17,13 @@ export async function isInMerging(objects: Objects, { base }: Checkpoint): Promi
 
 /**
  * Adds the changes of a turn and its conversation to the drafts of the waiting merge: they are committed when the merge
- * is finished.
+ * is finished. `isKept`: whether the turn was unfinished, and the user keeps it; an undo then lets it wait again.
  */
 export async function settleByTurn(
   work: BranchWork,
   turn: Checkpoint,
   { end }: Checkpoints,
-  own: WrittenHere,
+  isKept: boolean,
 ): Promise<void> {
   await work.inOneGo(
     async held => {
@@ -38,7 +37,7 @@ export async function settleByTurn(
       // The operation's undo needs the drafts in the repository.
       await held.writeDrafts()
       const files = new Map(turn.files)
-      for (const [path, change] of await sessionChanges(work, turn, own)) {
+      for (const [path, change] of await sessionChanges(work, turn)) {
         if (!change || 'oid' in change) files.set(path, change)
         else files.set(path, draftOf(work, change))
       }
@@ -57,9 +56,15 @@ export async function settleByTurn(
       const { tree, ...rest } = state
       const next = makeMerging(objects.repository, { ...rest, by }, tree)
       await writeObjects(objects.repository, next.made)
-      const words = `${visible(turn.model)} settles conflicts in ${visiblePath(name)}`
       const settled = { merging: next.oid, drafts: { ...drafts, tip: next.oid } }
-      await held.become(settled, { kind: 'settle', words, unrecorded: [end] })
+      const deed: Deed = isKept
+        ? { kind: 'keep turn', words: keepWords(work, turn), also: [end] }
+        : {
+            kind: 'settle',
+            words: `${visible(turn.model)} settles conflicts in ${visiblePath(name)}`,
+            unrecorded: [end],
+          }
+      await held.become(settled, deed)
     },
     { isTurn: true, isMerging: true },
   )

@@ -25,7 +25,6 @@ import {
 import { attributesChange, isOfForge, withOwnFolder } from '../branches/forge-folder.ts'
 import { messageFor, type SaveStep } from '../branches/save.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
-import type { WrittenHere } from './written-here.ts'
 
 /**
  * The names of commit trailers: for the id of the turn that made the commit, and of the turn that the commit undoes.
@@ -41,13 +40,12 @@ export async function commitTurn(
   work: BranchWork,
   turn: Checkpoint,
   { end }: Checkpoints,
-  own: WrittenHere,
 ): Promise<{ commit: Oid } | { clashing: Path[] }> {
   return await work.inOneGo(
     async (held, signature) => {
       const code = await changesOnto(work, turn)
       if ('clashing' in code) return code
-      const changes = new Map([...code.changes, ...(await sessionChanges(work, turn, own))])
+      const changes = new Map([...code.changes, ...(await sessionChanges(work, turn))])
       const message = `${await messageOf(work, turn)}\n\n${trailersOf(turn)}\n`
       const words = `turn of ${nameOf(turn.model)} in ${visiblePath(work.name)}: ${message.split('\n', 1)[0]}`
       const wanted = {
@@ -87,12 +85,11 @@ async function changesOnto(
  * each branch's own conversation.
  */
 export async function sessionChanges(
-  { room: { objects }, tip }: BranchWork,
+  { room: { objects, writtenHere }, tip }: BranchWork,
   turn: Checkpoint,
-  own: WrittenHere,
 ): Promise<Map<Path, TreeChange>> {
   const bytes = writeSession(await sessionOnto(objects, tip, turn))
-  await own.add(oidOf(objects.repository.format, { type: 'blob', bytes }))
+  await writtenHere.add(oidOf(objects.repository.format, { type: 'blob', bytes }))
   const changes = await attributesChange(objects, tip)
   return changes.set(SESSION, { mode: '100644', bytes })
 }
@@ -144,24 +141,23 @@ async function stepsIn(
 // --- Unfinished turns ---
 
 /** Keeps an unfinished turn: commits its conversation, and turns its files into drafts. */
-export async function keepTurn(
-  work: BranchWork,
-  turn: Checkpoint,
-  { end }: Checkpoints,
-  own: WrittenHere,
-): Promise<void> {
+export async function keepTurn(work: BranchWork, turn: Checkpoint, { end }: Checkpoints): Promise<void> {
   await work.inOneGo(
     async (held, signature) => {
       const after = await draftsWith(work, { ...turn, files: filesOf(turn, path => !isOfForge(path)) })
-      const changes = new Map([...(await ownChanges(work, turn)), ...(await sessionChanges(work, turn, own))])
+      const changes = new Map([...(await ownChanges(work, turn)), ...(await sessionChanges(work, turn))])
       // The turn's files become drafts and are not in this commit, so the model's commit message does not describe it.
       const message = `${talkMessage(turn)}\n\n${trailersOf(turn)}\n`
-      const words = `keep what ${nameOf(turn.model)} did in ${visiblePath(work.name)}`
+      const words = keepWords(work, turn)
       await commitTo(held, { kind: 'keep turn', words, message, changes, after, also: [end] }, signature)
     },
     { isTurn: true },
   )
 }
+
+/** The operation of keeping an unfinished turn, in words. */
+export const keepWords = ({ name }: BranchWork, { model }: Checkpoint): string =>
+  `keep what ${nameOf(model)} did in ${visiblePath(name)}`
 
 const filesOf = ({ files }: Checkpoint, isWanted: (path: Path) => boolean): Map<Path, DraftFile> =>
   new Map([...files].filter(([path]) => isWanted(path)))

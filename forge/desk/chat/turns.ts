@@ -37,7 +37,6 @@ import { isInMerging, settleByTurn } from './merging-turns.ts'
 import { type Checkpoint, Checkpoints, readCheckpoint, whereItRuns } from './turn-checkpoints.ts'
 import { commitTurn, discardTurn, keepTurn } from './turn-ends.ts'
 import { ToolQuestions } from './turn-tools.ts'
-import type { WrittenHere } from './written-here.ts'
 
 /** A turn that runs, or waits to be kept or discarded. */
 export type BranchTurn = {
@@ -76,8 +75,6 @@ export class Turns implements AsyncDisposable {
     readonly ai: Ai,
     /** Choices that the user made between turns (such as the model), which the next turn applies. */
     readonly choices: Choices,
-    /** The conversations written on this desk. */
-    readonly own: WrittenHere,
     /** Opens the work on a branch. */
     readonly open: (branch: string) => Promise<BranchWork>,
   ) {}
@@ -236,7 +233,7 @@ export class Turns implements AsyncDisposable {
   /** Whether the conversation in a commit was written on this desk. */
   async #isOwn(commit: Oid | undefined): Promise<boolean> {
     const entry = await entryInTip(this.room.objects, commit, SESSION)
-    return entry !== undefined && this.own.has(entry.oid)
+    return entry !== undefined && this.room.writtenHere.has(entry.oid)
   }
 
   async #openModel(session: Session): Promise<Model> {
@@ -321,10 +318,10 @@ export class Turns implements AsyncDisposable {
   async #commit({ work, now, checkpoints }: BranchTurn): Promise<string | undefined> {
     try {
       if (await isInMerging(this.room.objects, now)) {
-        await settleByTurn(work, now, checkpoints, this.own)
+        await settleByTurn(work, now, checkpoints, false)
         return undefined
       }
-      const committed = await commitTurn(work, now, checkpoints, this.own)
+      const committed = await commitTurn(work, now, checkpoints)
       if ('commit' in committed) return undefined
       const moved = `${visiblePath(work.name)} was moved meanwhile, and ${nameSome(committed.clashing)}`
       return `${moved} can't be merged with it: nothing was overwritten. Keep what was done, and choose file by file.`
@@ -355,7 +352,11 @@ export class Turns implements AsyncDisposable {
     } finally {
       this.#turns.delete(work.name)
     }
-    this.#say(turn, { is: 'changed', turn: turn.now.turn })
+    const { turn: id, session } = turn.now
+    // Counted from here on; a disk that refuses to keep it must not hide that the turn is over.
+    const spent = this.choices.spend(work.name, id, usageOfTurn(session, id))
+    this.#say(turn, { is: 'changed', turn: id })
+    await spent
     await this.choices.fulfilled(work.name, turn.wishes)
   }
 
@@ -391,8 +392,8 @@ export class Turns implements AsyncDisposable {
     if (this.#turns.get(work.name) !== turn)
       throw new Failure(`In ${visiblePath(work.name)} it was kept or discarded already.`)
     try {
-      if (keep && (await isInMerging(this.room.objects, now))) await settleByTurn(work, now, checkpoints, this.own)
-      else if (keep) await keepTurn(work, now, checkpoints, this.own)
+      if (keep && (await isInMerging(this.room.objects, now))) await settleByTurn(work, now, checkpoints, true)
+      else if (keep) await keepTurn(work, now, checkpoints)
       else await discardTurn(work, now, checkpoints)
     } catch (error) {
       // Another desk has ended the turn meanwhile.

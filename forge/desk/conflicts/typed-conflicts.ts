@@ -11,7 +11,7 @@ import { type TreeChange, writeTree } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { entryBeside } from '../branches/draft-merges.ts'
 import type { Clashing, DraftFile, Drafts } from '../branches/drafts.ts'
-import { TYPED_IN_MERGE } from '../contract/merging.ts'
+import { CHANGED_IN_MERGE } from '../contract/merging.ts'
 import { textBytes } from '../reading/file-content.ts'
 import { byPath } from './conflicts.ts'
 import { type ConflictRow, isSettledWith } from './merging-commits.ts'
@@ -83,7 +83,7 @@ async function typedConflict(
   const theirs = bytes ?? typed
   if (!working || !other || !ours || !theirs) throw notMerged(path, name)
   const mark = markLength([base, ours, theirs])
-  const labels = { ours: name, theirs: TYPED_IN_MERGE }
+  const labels = { ours: name, theirs: CHANGED_IN_MERGE }
   const text = await mergeWithMarks(objects.repository, { base, ours, theirs }, labels, mark)
   const [oid, own] = await Promise.all([text, theirs].map(it => writeBlob(objects.repository, it)))
   const stage = (number: Stage['stage'], entry: Entry) => (entry ? [{ ...entry, stage: number, path }] : [])

@@ -109,13 +109,14 @@ export const Conversation = v.object({
   /** The usage of all turns together. */
   usage: TurnUsage,
   /**
-   * How full the model's context window is, in tokens, by the last request or an estimate; `of`: its size. `words`: set
-   * if the summaries of files are incomplete.
+   * How full the model's context window is, in tokens, by the last request and what the next one adds, or an estimate;
+   * `of`: its size. `isCut`: only the first part of the file is sent. `words`: set if the summaries of files are
+   * incomplete.
    */
   context: v.object({
     used: Count,
     of: Count,
-    files: v.array(v.object({ path: Path, tokens: Count })),
+    files: v.array(v.object({ path: Path, tokens: Count, isCut: v.boolean() })),
     words: v.optional(v.string()),
   }),
   /** Whether commands may run in the container here, and why they can't. */

@@ -4,8 +4,10 @@ import { Nothing, question, repeatable } from './question.ts'
 import { Done } from './steps.ts'
 import { Branch, Change, Count, Image, Oid, Path } from './values.ts'
 
-/** The label of the side with what was typed, in a conflict that the update of a merge has added. */
-export const TYPED_IN_MERGE = 'typed in this merge'
+/** The label of the side with what the user or the AI changed, in a conflict that the update of a merge has added. */
+export const CHANGED_IN_MERGE = 'changed in this merge'
+/** Matches the last marker line of such a conflict, also of one that an earlier version of the desk has added. */
+export const ENDS_CHANGED_IN_MERGE = /> (?:changed|typed) in this merge\s*$/
 
 /** The choices for a whole file: `both` keeps what can be kept of either. */
 const WholeSide = v.picklist(['ours', 'theirs', 'base', 'both'])

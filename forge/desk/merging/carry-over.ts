@@ -23,7 +23,7 @@ import { asChanges, contentIn, type Drafts, entryIn } from '../branches/drafts.t
 import { byPath } from '../conflicts/conflicts.ts'
 import { ConflictRow, isSettledWith, type StoredMerging } from '../conflicts/merging-commits.ts'
 import { notMerged } from '../conflicts/typed-conflicts.ts'
-import { TYPED_IN_MERGE } from '../contract/merging.ts'
+import { CHANGED_IN_MERGE, ENDS_CHANGED_IN_MERGE } from '../contract/merging.ts'
 
 /** The conflicts of a merge, and its tree with all markers. */
 type Marked = { rows: readonly ConflictRow[]; tree: Oid }
@@ -154,7 +154,7 @@ async function uniteTexts(
     const line = foldedLine(sides)
     conflicts.set(line, {
       ...sides,
-      lines: withMarks(sides, { ours: visiblePath(name), theirs: TYPED_IN_MERGE }, mark),
+      lines: withMarks(sides, { ours: visiblePath(name), theirs: CHANGED_IN_MERGE }, mark),
     })
     added.push(line)
     return { result: `${line}\n`, merge: part.theirs }
@@ -218,5 +218,5 @@ const withSides = (text: string, { conflicts }: Folded, sideOf: (conflict: Confl
 /** Puts one side of each conflict that an earlier update has added in place of its line. */
 const withoutAdded = (text: Folded, sideOf: (conflict: Conflict) => string): Folded => ({
   ...text,
-  text: withSides(text.text, text, it => (it.lines.trimEnd().endsWith(`> ${TYPED_IN_MERGE}`) ? sideOf(it) : undefined)),
+  text: withSides(text.text, text, it => (ENDS_CHANGED_IN_MERGE.test(it.lines) ? sideOf(it) : undefined)),
 })

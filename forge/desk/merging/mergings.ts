@@ -390,7 +390,7 @@ export class Mergings {
   /** Goes on with a rewriting after a conflict, to its end or the next conflict. */
   async #goOn(held: HeldBranch, signature: Promise<CommitSignature>, end: RewriteEnd): Promise<Done> {
     const { work } = held
-    const { objects } = this.room
+    const { objects, writtenHere } = this.room
     const { state, rewrite, tree, settled } = end
     const { applied, amends, does } = rewrite
     const onto = amends ? (await readCommit(objects, state.oursCommit)).parents[0] : state.oursCommit
@@ -402,7 +402,10 @@ export class Mergings {
     const isKept = isSame || (await this.#isEmpty(state, tree))
     const items = [isKept ? first : { ...first, message }, ...later]
     const { of = items.length, onto: ontoWords = '', leftOut: before = [] } = state
-    const course = { onto, items, begun: { tree, applied }, of, ontoWords, ours: state.ours, does, leftOut: before }
+    const course = {
+      ...{ onto, items, begun: { tree, applied }, of, ontoWords, ours: state.ours, does, leftOut: before },
+      writtenHere,
+    }
     const { picks, tip } = await this.plannings.run(async pace => {
       const picks = await applyItems(objects, course, pace)
       return { picks, tip: await held.unlocked(() => writeChain(objects, onto, picks.chain, signature, pace.signal)) }

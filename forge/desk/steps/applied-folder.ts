@@ -4,24 +4,28 @@
  * commit adds are added, and those that it removes are removed.
  */
 import type { MergedTree } from '../../../core/git/merges.ts'
-import type { Objects } from '../../../core/git/objects.ts'
+import { type Objects, oidOf } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { emptyTree, entryAt, isFolder, type TreeChange, writeTree } from '../../../core/git/trees.ts'
 import { SESSION, type Session, withoutOpening } from '../../ai/session.ts'
 import { readSession, writeSession } from '../../ai/session-file.ts'
 import { filesBetween } from '../branches/drafts.ts'
 import { FORGE_FOLDER, withOwnFolder } from '../branches/forge-folder.ts'
+import type { WrittenHere } from '../branches/written-here.ts'
 
 /** A larger conversation, in bytes, is taken as the commit has it. */
 const MAX_SESSION_BYTES = 32 << 20
 
-/** The trees or commits of an applied change: the differences from `from` to `to`, applied to `tree`. */
-export type FolderChange = { tree: Oid; from: Oid; to: Oid }
+/**
+ * The trees or commits of an applied change: the differences from `from` to `to`, applied to `tree`. A conversation
+ * that is put together from ones written on this desk is recorded in `writtenHere`.
+ */
+export type FolderChange = { tree: Oid; from: Oid; to: Oid; writtenHere: WrittenHere }
 
 /** A merge in which the folder .forge has the changes between two commits, and no conflicts. */
 export async function withAppliedFolder(
   objects: Objects,
-  { tree, from, to }: FolderChange,
+  { tree, from, to, writtenHere }: FolderChange,
   merge: MergedTree,
 ): Promise<MergedTree> {
   const folders = await Promise.all([tree, from, to].map(it => entryAt(objects, it, FORGE_FOLDER)))
@@ -32,7 +36,7 @@ export async function withAppliedFolder(
   const changes = new Map<Path, TreeChange>()
   for (const path of (await filesBetween(objects, base, theirs)).keys()) {
     const sides = await Promise.all([mine, base, theirs].map(it => entryAt(objects, it, path)))
-    changes.set(path, `${FORGE_FOLDER}/${path}` === SESSION ? await sessionOf(objects, sides) : sides[2])
+    changes.set(path, `${FORGE_FOLDER}/${path}` === SESSION ? await sessionOf(objects, sides, writtenHere) : sides[2])
   }
   const folder = await writeTree(objects, mine, changes)
   const isEmpty = folder === emptyTree(objects.repository.format)
@@ -47,7 +51,7 @@ export async function withAppliedFolder(
 const isSame = (one: Entry, other: Entry): boolean => one?.oid === other?.oid && one?.mode === other?.mode
 
 /** A conversation with the entries that a commit adds, and without those that it removes. */
-async function sessionOf(objects: Objects, sides: readonly Entry[]): Promise<TreeChange> {
+async function sessionOf(objects: Objects, sides: readonly Entry[], writtenHere: WrittenHere): Promise<TreeChange> {
   const [own, , after] = sides
   if (!after) return undefined
   const [mine, base, theirs] = await Promise.all(sides.map(side => readSide(objects, side)))
@@ -56,7 +60,10 @@ async function sessionOf(objects: Objects, sides: readonly Entry[]): Promise<Tre
   const removed = without(base.messages, theirs.messages)
   const messages = [...without(mine.messages, removed), ...added]
   // The opening counts the entries of its own conversation.
-  return { mode: own?.mode ?? after.mode, bytes: writeSession({ ...withoutOpening(theirs), messages }) }
+  const bytes = writeSession({ ...withoutOpening(theirs), messages })
+  if (writtenHere.has(after.oid) && (!own || writtenHere.has(own.oid)))
+    await writtenHere.add(oidOf(objects.repository.format, { type: 'blob', bytes }))
+  return { mode: own?.mode ?? after.mode, bytes }
 }
 
 /** Reads one side's conversation: an empty one where there is none; undefined for one that can't be read. */

@@ -8,6 +8,7 @@ import { treeWithUntracked } from '../../../core/git/stash.ts'
 import { emptyTree } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
 import { withOwnFolder } from '../branches/forge-folder.ts'
+import type { WrittenHere } from '../branches/written-here.ts'
 import { isClean, withPlainNames } from '../conflicts/conflicts.ts'
 import { withAppliedFolder } from './applied-folder.ts'
 import { hasSameFolder } from './merge.ts'
@@ -125,23 +126,24 @@ async function baseOf(objects: Objects, { parents: [parent] }: Commit): Promise<
 
 /**
  * `owner`: the commit whose .forge folder (the AI's conversation) is kept: the target branch's commit in a cherry-pick,
- * the rebased branch's in a rebase; undefined: the folder changes, too. `theirs`: the name of the other side, in the
- * names of files that git puts aside.
+ * the rebased branch's in a rebase. With `writtenHere` instead, the folder changes, too. `theirs`: the name of the
+ * other side, in the names of files that git puts aside.
  */
-type AppliedChange = { tree: Oid; from: Oid; to: Oid; owner?: Oid | undefined; theirs: string; signal: AbortSignal }
+type AppliedChange = { tree: Oid; from: Oid; to: Oid; theirs: string; signal: AbortSignal } & (
+  | { owner: Oid }
+  | { writtenHere: WrittenHere }
+)
 
 /** Applies the differences between two commits or trees (`from` and `to`) to a third tree. */
-export async function applyChange(
-  objects: Objects,
-  { tree, from, to, owner, theirs, signal }: AppliedChange,
-): Promise<MergedTree> {
+export async function applyChange(objects: Objects, change: AppliedChange): Promise<MergedTree> {
+  const { tree, from, to, theirs, signal } = change
   const isTheSame = from === tree
   const merge = isTheSame
     ? { tree: await treeOfCommit(objects, to), stages: [], conflicts: [] }
     : await mergeTrees(endedBy(objects.repository, signal), tree, to, { base: from, objects })
   const applied =
-    owner === undefined
-      ? await withAppliedFolder(objects, { tree, from, to }, merge)
-      : await withOwnFolder(objects, owner, merge)
+    'owner' in change
+      ? await withOwnFolder(objects, change.owner, merge)
+      : await withAppliedFolder(objects, change, merge)
   return await withPlainNames(objects, applied, theirs)
 }

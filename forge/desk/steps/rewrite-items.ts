@@ -5,6 +5,7 @@ import type { Objects } from '../../../core/git/objects.ts'
 import { asBytes, type Oid } from '../../../core/git/repository.ts'
 import { emptyTree } from '../../../core/git/trees.ts'
 import { visible } from '../../../core/text.ts'
+import type { WrittenHere } from '../branches/written-here.ts'
 import { isClean } from '../conflicts/conflicts.ts'
 import type { StoredRewrite } from '../conflicts/merging-commits.ts'
 import { applyChange, type Outcome, type Pace, type Picks, readCommit } from './picks.ts'
@@ -38,12 +39,14 @@ export type Course = {
   does: string
   /** The files that the branch's newest commit, `of`, gets from the drafts. */
   drafts?: { of: Oid; tree: Oid } | undefined
+  /** The conversations written on this desk, to which those of new commits are added. */
+  writtenHere: WrittenHere
   /** The subjects of the commits that were left out before. */
   leftOut?: readonly string[]
 }
 
 export async function applyItems(objects: Objects, course: Course, { signal, tell }: Pace): Promise<Picks> {
-  const { onto, items, begun, of, ontoWords, does, drafts, leftOut = [] } = course
+  const { onto, items, begun, of, ontoWords, does, drafts, writtenHere, leftOut = [] } = course
   const read = commitReader(objects)
   const nothing = emptyTree(objects.repository.format)
   const treeOf = async (oid: Oid | undefined) => (oid === undefined ? nothing : (await read(oid)).tree)
@@ -82,7 +85,7 @@ export async function applyItems(objects: Objects, course: Course, { signal, tel
       const picked = await read(oid)
       const short = oid.slice(0, 8)
       const change = (index === 0 && part) || { from: await treeOf(picked.parents[0]), to: oid }
-      const merge = await applyChange(objects, { tree, ...change, theirs: short, signal })
+      const merge = await applyChange(objects, { tree, ...change, writtenHere, theirs: short, signal })
       if (isClean(merge)) {
         tree = merge.tree
         continue

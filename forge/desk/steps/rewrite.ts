@@ -10,6 +10,7 @@ import type { Oid } from '../../../core/git/repository.ts'
 import { read } from '../../../core/git/run.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import { AMEND } from '../branches/undo.ts'
+import type { WrittenHere } from '../branches/written-here.ts'
 import { groupsOf } from '../conflicts/conflicts.ts'
 import type { RewriteStep, Rewriting } from '../contract/steps.ts'
 import { type Outcome, readCommit } from './picks.ts'
@@ -23,8 +24,9 @@ const MAX_COMMITS = 5000
 
 /**
  * A branch whose commits are rewritten. `treeWithDrafts`: its files with all drafts, if its newest commit takes these.
+ * `writtenHere`: the conversations written on this desk, to which rewritten ones are added.
  */
-export type RewriteTarget = StepTarget & { treeWithDrafts: Oid | undefined }
+export type RewriteTarget = StepTarget & { treeWithDrafts: Oid | undefined; writtenHere: WrittenHere }
 
 /** A commit in the branch's first-parent history. */
 type OnLine = Commit & { oid: Oid }
@@ -70,6 +72,7 @@ export async function planRewrite(
     ...{ onto: rewrite.onto, items: rewrite.items, of: rewrite.items.length },
     ontoWords: rewrite.onto === undefined ? 'the beginning' : rewrite.onto.slice(0, 8),
     does: plan.does,
+    writtenHere: target.writtenHere,
     ...(target.treeWithDrafts !== undefined && { drafts: { of: tip, tree: target.treeWithDrafts } }),
   }
   if (rewrite.onto !== undefined && !(await objects.info(rewrite.onto)))

@@ -402,7 +402,9 @@ export class Steps {
         const drafts = isWithDrafts(step)
           ? await this.#treeWithDrafts(await this.branches.work(target.branch))
           : undefined
-        return await planRewrite(objects, { ...target, treeWithDrafts: drafts }, { rewriting, message }, once)
+        const { writtenHere } = this.room
+        const rewritten = { ...target, treeWithDrafts: drafts, writtenHere }
+        return await planRewrite(objects, rewritten, { rewriting, message }, once)
       }
     }
   }

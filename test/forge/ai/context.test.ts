@@ -447,8 +447,8 @@ test('circles and the meter show what the next request has', async () => {
   expect([...(await circlesOf(session, state, paths)).values()]).toEqual(expected as never)
   const { used, of, files } = await meterOf(session, state)
   expect(files).toEqual([
-    { path: 'AGENTS.md', tokens: 1 },
-    { path: 'a.ts', tokens: 1000 },
+    { path: 'AGENTS.md', tokens: 1, isCut: false },
+    { path: 'a.ts', tokens: 1000, isCut: false },
   ])
   expect(of).toBe(200_000)
   expect(used).toBeGreaterThan(1500)
@@ -464,6 +464,18 @@ test('circles and the meter show what the next request has', async () => {
   expect(await needsShortening(say(session, 'x'.repeat(3600)), state)).toBe(true)
   const out = withInactive(withInactive(session, 'a.ts'), 'AGENTS.md')
   expect([...(await circlesOf(out, state, paths)).values()]).toEqual(['summary', 'summary', 'summary', 'none', 'none'])
+})
+
+test('the meter counts a file that was just added, and of a long one only what is sent', async () => {
+  await using desk = await makeDesk({ 'a.ts': 'a\n', 'long.ts': 'long\n'.repeat(30_000) }, { window: 80_000 })
+  const state = await desk.state()
+  const session = finish(answer(say(await prepareSession(newSession(), state, NOW), 'Hello'), words('Done')))
+  const before = await meterOf(session, state)
+  const { files, used } = await meterOf(withActive(session, 'long.ts'), state)
+  expect(files).toEqual([{ path: 'long.ts', tokens: 20_000, isCut: true }])
+  expect(used - before.used).toBe(20_000)
+  const text = textOf(await requestFor(await prepareSession(withActive(newSession(), 'long.ts'), state, NOW), state))
+  expect(text).toContain('30,000 lines, of which the first 14,400 follow')
 })
 
 test('the meter does not count a changed file that is not in the context, as only its name is sent', async () => {

@@ -2,7 +2,7 @@
 import { batch } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { watchFailed, watchQueued, watchRefusals } from '../chat/chat-actions.ts'
+import { watchFailed, watchQueued } from '../chat/chat-actions.ts'
 import { RepositoryView } from '../graph/graph.tsx'
 import { sayLeftBehind } from '../page/saving.ts'
 import { Page, PageProvider, TASKS } from '../page/state.ts'
@@ -161,7 +161,6 @@ function begin(): void {
   guardTyping(page)
   watchQueued(page)
   watchFailed(page)
-  watchRefusals(page)
   keepLayoutAtEnd(page)
   keepWayBack(page)
   listenForKeys(page)

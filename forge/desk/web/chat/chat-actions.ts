@@ -2,8 +2,7 @@
 import { effect } from '@preact/signals'
 import type { Approval } from '../../contract/chat.ts'
 import { attempt, sentence } from '../page/actions.ts'
-import { branchOf, conflictsIn, draftsOf } from '../page/branch-facts.ts'
-import type { Refusal } from '../page/composer-state.ts'
+import { branchOf, conflictsIn, draftsOf, isMerging } from '../page/branch-facts.ts'
 import { filesOf } from '../page/conversation-state.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
@@ -41,14 +40,19 @@ export async function send(page: Page, tab: Tab): Promise<void> {
     return
   }
   if (offReason(page, tab) !== undefined) return
+  composer.refusal.value = undefined
   if (conversation.isUnfinished.peek()) return await endUnfinished(page, tab, branch)
-  const drafts = draftsOf(page, branch)
+  const drafts = unsavedFor(page, tab)
   if (drafts.length > 0) askAboutDrafts(page, tab, branch, drafts)
   else await sendNow(page, tab, branch)
 }
 
-/** Sends the message now. `settled`: the drafts that were saved or discarded for it. */
-async function sendNow(page: Page, tab: Tab, branch: string, settled: readonly string[] = []): Promise<void> {
+/** The drafts to save or discard before a message. The AI works on top of those of a waiting merge, its resolutions. */
+function unsavedFor(page: Page, tab: Tab): string[] {
+  return isMerging(page, tab) ? [] : draftsOf(page, branchOf(tab) ?? '')
+}
+
+async function sendNow(page: Page, tab: Tab, branch: string): Promise<void> {
   const { composer, conversation } = tab
   const text = composer.text.peek()
   composer.isSending.value = true
@@ -62,41 +66,9 @@ async function sendNow(page: Page, tab: Tab, branch: string, settled: readonly s
     // Another window's message was first.
     else if (composer.text.peek() === text) composer.queue(true)
   } catch (error) {
-    composer.refusal.value = { words: (error as Error).message, settled }
+    composer.refusal.value = (error as Error).message
     composer.isSending.value = false
   }
-}
-
-/** Removes the reason why a message was refused as soon as something is over that may be its cause. */
-export function watchRefusals(page: Page): () => void {
-  const seen = new WeakMap<Refusal, readonly string[]>()
-  return effect(() => {
-    for (const tab of page.tabs.value) {
-      const refusal = tab.composer.refusal.value
-      if (!refusal) continue
-      const now = obstaclesOf(page, tab, refusal)
-      const isOver = seen.get(refusal)?.some(obstacle => !now.includes(obstacle))
-      seen.set(refusal, now)
-      if (isOver) tab.composer.refusal.value = undefined
-    }
-  })
-}
-
-/**
- * What may be in the way of a message, as far as the page knows. The drafts that were settled for it are left out,
- * since the page may learn only later that they are gone.
- */
-function obstaclesOf(page: Page, tab: Tab, { settled }: Refusal): string[] {
-  const { model, missing, turn } = tab.conversation.head.value ?? {}
-  const drafts = draftsOf(page, branchOf(tab) ?? '').filter(path => !settled.includes(path))
-  return [
-    ...(page.connection.isUp.value ? [] : ['no connection']),
-    ...(page.isGone(tab.at) ? ['deleted'] : []),
-    ...(turn ? ['turn'] : []),
-    ...(missing === undefined ? [] : ['no model']),
-    `model ${model}`,
-    ...drafts.map(path => `draft ${path}`),
-  ]
 }
 
 /**
@@ -112,14 +84,14 @@ async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void
     await page.connection.ask('end turn', { branch, keep })
     await conversation.refresh()
     if (offReason(page, tab) !== undefined) return
-    if (keep && paths.length > 0) askAboutDrafts(page, tab, branch, paths)
+    if (keep && paths.length > 0 && !isMerging(page, tab)) askAboutDrafts(page, tab, branch, paths)
     else await send(page, tab)
   }
   if (files.length === 0) {
     try {
       await end(hasAnswer(tab))
     } catch (error) {
-      composer.refusal.value = { words: (error as Error).message, settled: [] }
+      composer.refusal.value = (error as Error).message
     }
     return
   }
@@ -152,14 +124,28 @@ export function watchFailed(page: Page): () => void {
       const section = conversation.sections.value.at(-1)
       if (!section || seen.has(section.turn)) continue
       seen.add(section.turn)
-      const asked = section.items.peek().find(item => item.kind === 'user')
-      // A request to resolve a merge was written by the desk rather than the user.
-      const isOwn = page.branch(at.branch)?.merging === undefined
       const how = section.end?.how
       const hasFailed = how === 'failed' || (how !== 'done' && how !== 'limit' && !hasAnswer(tab))
-      if (asked?.kind === 'user' && isOwn && hasFailed && composer.text.peek() === '') composer.write(asked.text)
+      if (hasFailed) writeAgain(tab, requestOf(page, tab))
     }
   })
+}
+
+/** What the user has asked for in the last turn. */
+function requestOf(page: Page, tab: Tab): string | undefined {
+  // A request to resolve a merge was written by the desk rather than the user.
+  if (isMerging(page, tab)) return undefined
+  const asked = tab.conversation.sections
+    .peek()
+    .at(-1)
+    ?.items.peek()
+    .find(item => item.kind === 'user')
+  return asked?.kind === 'user' ? asked.text : undefined
+}
+
+/** Puts a request back into the message field, unless that contains another text. */
+function writeAgain({ composer }: Tab, text: string | undefined): void {
+  if (text !== undefined && composer.text.peek() === '') composer.write(text)
 }
 
 /** Asks whether to save or discard the drafts before sending, since the AI sees only what is saved. */
@@ -169,12 +155,12 @@ function askAboutDrafts(page: Page, tab: Tab, branch: string, drafts: string[]):
     const message = tab.saveMessage.text.peek()?.trim()
     await page.connection.ask('save', { branch, paths: 'all', ...(message ? { message } : {}) })
     tab.saveMessage.write(undefined)
-    await sendNow(page, tab, branch, drafts)
+    await sendNow(page, tab, branch)
   }
   const discard = async () => {
     await settle(page, branch, 'all')
     page.closeFiles(branch, await page.connection.ask('discard', { branch, paths: drafts }))
-    await sendNow(page, tab, branch, drafts)
+    await sendNow(page, tab, branch)
   }
   page.dialog.value = {
     kind: 'choose',
@@ -210,7 +196,7 @@ async function sendQueued(page: Page, tab: Tab): Promise<void> {
   if (branch === undefined || !composer.isQueued.peek() || conversation.isBusy.peek()) return
   composer.queue(false)
   const hasEndedWell = conversation.sections.peek().at(-1)?.end?.how === 'done' && !conversation.isUnfinished.peek()
-  if (hasEndedWell && draftsOf(page, branch).length === 0) await send(page, tab)
+  if (hasEndedWell && unsavedFor(page, tab).length === 0) await send(page, tab)
 }
 
 export function stop(page: Page, tab: Tab): Promise<void> {
@@ -237,7 +223,7 @@ export function keepTurn(page: Page, tab: Tab): Promise<void> {
   return endTurn(page, tab, true)
 }
 
-/** Discards an unfinished turn; asks first if files would be lost. */
+/** Discards an unfinished turn; asks first if files would be lost. Its message is then to be sent in other words. */
 export async function discardTurn(page: Page, tab: Tab): Promise<void> {
   const turn = tab.conversation.head.peek()?.turn
   const files = turn ? filesOf(turn) : []
@@ -245,15 +231,15 @@ export async function discardTurn(page: Page, tab: Tab): Promise<void> {
   page.dialog.value = {
     kind: 'confirm',
     title: `Discard the changes of the turn to ${plural(files.length, 'file')}?`,
-    words: ['The files are then as in the last commit, and the messages of this turn are removed. Undo restores both.'],
+    words: [
+      'The files are then as in the last commit, and the messages of this turn are removed. Undo restores both. Your message is in the message field again, if that is empty.',
+    ],
     list: files,
     button: 'Discard',
     isDangerous: true,
     run: async () => {
       const branch = branchOf(tab)
-      if (branch === undefined) return
-      await page.connection.ask('end turn', { branch, keep: false })
-      await tab.conversation.refresh()
+      if (branch !== undefined) await endTurnIn(page, tab, branch, false)
     },
   }
 }
@@ -261,14 +247,14 @@ export async function discardTurn(page: Page, tab: Tab): Promise<void> {
 function endTurn(page: Page, tab: Tab, keep: boolean): Promise<void> {
   const branch = branchOf(tab)
   if (branch === undefined) return Promise.resolve()
-  return attempt(
-    page,
-    async () => {
-      await page.connection.ask('end turn', { branch, keep })
-      await tab.conversation.refresh()
-    },
-    { branch },
-  )
+  return attempt(page, () => endTurnIn(page, tab, branch, keep), { branch })
+}
+
+async function endTurnIn(page: Page, tab: Tab, branch: string, keep: boolean): Promise<void> {
+  const request = requestOf(page, tab)
+  await page.connection.ask('end turn', { branch, keep })
+  if (!keep) writeAgain(tab, request)
+  await tab.conversation.refresh()
 }
 
 export async function undoTurn(page: Page, tab: Tab, turn: string): Promise<void> {

@@ -8,7 +8,7 @@ import { Icon } from '../ui/icons.tsx'
 import { modelName, readable, withoutTricks } from '../ui/names.ts'
 import { useClock } from '../ui/use-clock.ts'
 import { useShown } from '../ui/use-shown.ts'
-import { Button, SilentKeys } from '../ui/words.tsx'
+import { Button, IconButton, SilentKeys } from '../ui/words.tsx'
 import { chooseModel, offReason, send, stop } from './chat-actions.ts'
 
 const TALLEST = 220
@@ -36,7 +36,15 @@ export function Composer({ tab, branch }: { tab: Tab; branch: string }) {
       {refusal === undefined ? null : (
         <p class="compose-problem" role="alert">
           <Icon name="alert" tone="is-bad" />
-          <span class="grow">{withoutTricks(refusal.words)} What you wrote is still here.</span>
+          <span class="grow">{withoutTricks(refusal)} What you wrote is still here.</span>
+          <IconButton
+            icon="x"
+            words="Dismiss"
+            onClick={() => {
+              composer.refusal.value = undefined
+              composer.focus()
+            }}
+          />
         </p>
       )}
       <div class={`compose-box ${composer.isQueued.value ? 'queued' : ''} ${hasNoText ? 'no-text' : ''}`}>

@@ -1,6 +1,8 @@
 /** The conversation of a branch or a commit, with its actions. */
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
+import { nounOf, type WaitingKind } from '../../contract/merging.ts'
 import { newBranch } from '../page/actions.ts'
+import { branchOf } from '../page/branch-facts.ts'
 import { filesOf } from '../page/conversation-state.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { isFocusLost } from '../ui/focus.ts'
@@ -100,11 +102,14 @@ function Unfinished({ tab }: { tab: Tab }) {
   const { head, isUnfinished, sections } = tab.conversation
   const turn = head.value?.turn
   const isThere = isUnfinished.value
+  const shownIn = useRef<Tab | undefined>(undefined)
   useEffect(() => {
-    // The message field is focused only if the focus was in its form, or nowhere.
+    const wasThere = shownIn.current === tab
+    shownIn.current = isThere ? tab : undefined
+    // The message field is focused only if the focus was in its form, or nowhere, as after Keep.
     const composer = page.places.find('message')?.closest('form')
     const isAtComposer = composer?.contains(document.activeElement) === true
-    if (isThere && (isAtComposer || isFocusLost())) tab.composer.focus()
+    if ((isThere && isAtComposer) || (isThere !== wasThere && isFocusLost())) tab.composer.focus()
   }, [tab, isThere])
   if (!turn || !isThere) return null
   const files = filesOf(turn)
@@ -119,10 +124,8 @@ function Unfinished({ tab }: { tab: Tab }) {
       <div class="grow">
         <p class="strong">{isSaid ? 'The last turn was not completed.' : withoutTricks(turn.words)}</p>
         <p>
-          {count === 0
-            ? 'No file changed. Keep saves the conversation up to here in a commit; Discard removes this turn from it.'
-            : `${plural(count, 'file')} changed: ${named.join(', ')}${more}. Keep turns the changes into drafts and saves the conversation up to here in a commit; Discard removes both.`}{' '}
-          Undo restores either.
+          {count === 0 ? 'No file changed.' : `${plural(count, 'file')} changed: ${named.join(', ')}${more}.`}{' '}
+          {whatKeepDoes(count > 0, page.branch(branchOf(tab) ?? '')?.merging)} Undo restores either.
         </p>
       </div>
       <div class="row">
@@ -131,6 +134,18 @@ function Unfinished({ tab }: { tab: Tab }) {
       </div>
     </section>
   )
+}
+
+/** What Keep and Discard do, as a sentence. `waiting`: the step that waits in the branch. */
+function whatKeepDoes(hasFiles: boolean, waiting: WaitingKind | undefined): string {
+  const discard = hasFiles ? 'Discard removes both.' : 'Discard removes this turn from it.'
+  if (waiting === undefined) {
+    const drafts = hasFiles ? 'turns the changes into drafts and ' : ''
+    return `Keep ${drafts}saves the conversation up to here in a commit; ${discard}`
+  }
+  const noun = nounOf(waiting)
+  const changes = hasFiles ? 'the changes and ' : ''
+  return `Keep adds ${changes}the conversation up to here to the ${noun}, to be committed when it is finished; ${discard}`
 }
 
 /** The tools of the repository that wait for approval, except those of a tool call in the log. */

@@ -4,15 +4,14 @@ import { type Tab, usePage } from '../page/state.ts'
 import type { TreeRow } from '../page/tree.ts'
 import { tokens } from '../ui/figures.ts'
 import { shownKeys } from '../ui/keys.ts'
-import { plural } from '../ui/times.ts'
 import { setContext } from './chat-actions.ts'
 import { chatActions } from './chat-commands.ts'
-import { ContextFiles } from './context-files.tsx'
+import { ContextFiles, filesInContext } from './context-files.tsx'
 
 const WORDS = {
   none: 'not in the AI’s context',
   summary: 'its summary is in the AI’s context',
-  whole: 'whole in the AI’s context',
+  whole: 'in the AI’s context',
 }
 
 /** The words for a file's circle (how the AI's context contains the file), for assistive technology. */
@@ -63,7 +62,7 @@ export function ContextMeter({ tab }: { tab: Tab }) {
             {tokens(used)} of {tokens(of)}
           </span>
         </span>
-        <span class="meta">{plural(files.length, 'file')} in full</span>
+        <span class="meta">{filesInContext(files)}</span>
         <svg class="bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">
           <rect class="b0" width="100" height="4" />
           <rect class={share > 80 ? 'bw' : 'bai'} width={share} height="4" />

@@ -26,7 +26,7 @@ import {
   WidgetType,
 } from '@codemirror/view'
 import { type ComponentChild, h, render } from 'preact'
-import { TYPED_IN_MERGE } from '../../contract/merging.ts'
+import { CHANGED_IN_MERGE, ENDS_CHANGED_IN_MERGE } from '../../contract/merging.ts'
 import { abortedByInput, isFocusLost } from '../ui/focus.ts'
 import { setSaved } from './change-marks.ts'
 import { ConflictBox, SettledBox } from './conflict-box.tsx'
@@ -61,7 +61,7 @@ export interface ConflictSettings {
   by: string | undefined
   /** Asks the AI to resolve one of the open conflicts, by its index from 0. */
   askAi: ((only: number) => void) | undefined
-  /** Called when the number of open conflicts changes. */
+  /** Called when the number of conflicts left changes. */
   onCount: () => void
 }
 
@@ -88,6 +88,8 @@ export interface ConflictsOfFile {
   open: OpenConflict[]
   settled: SettledConflict[]
   strays: StrayMark[]
+  /** The number of conflicts left, as the server counts them: also those of which some marker lines are left. */
+  left: number
   all: number
 }
 
@@ -108,7 +110,7 @@ interface PlaceInOurs {
   at: number
 }
 
-const NONE: ConflictsOfFile = { open: [], settled: [], strays: [], all: 0 }
+const NONE: ConflictsOfFile = { open: [], settled: [], strays: [], left: 0, all: 0 }
 
 const shown = StateField.define<Shown | undefined>({
   create: () => undefined,
@@ -124,7 +126,7 @@ const shown = StateField.define<Shown | undefined>({
     }
     const lastOpen = marked === value.marked ? value.lastOpen : undefined
     const next = show(value.settings, marked, newDoc, newSelection, lastOpen)
-    if (next.open.length !== value.open.length) value.settings.onCount()
+    if (next.left !== value.left) value.settings.onCount()
     return next
   },
   provide: field => [
@@ -232,7 +234,7 @@ function read(
   const original = parseConflicts(marked, mark).regions
   const places = placesAfter(marked, original, text)
   const isOpenIn = (place: { from: number; to: number }) =>
-    regions.some(({ from, to }) => from < place.to && to > place.from)
+    [...regions, ...strays].some(({ from, to }) => from < place.to && to > place.from)
   const settled = places.flatMap((place, index): SettledConflict[] => {
     const region = original[index]
     if (!region || isOpenIn(place)) return []
@@ -245,7 +247,13 @@ function read(
     const place = places.findIndex(({ from, to }) => region.from < to && region.to > from)
     return { region, number: place >= 0 && regions.length <= original.length ? place + 1 : index + 1 }
   })
-  return { open, settled, strays, all }
+  return { open, settled, strays, left: regions.length + unfinishedIn(strays), all }
+}
+
+/** The number of conflicts of which some marker lines are left: the most marker lines of one kind. */
+function unfinishedIn(strays: readonly StrayMark[]): number {
+  const counts = ['<', '|', '=', '>'].map(sign => strays.filter(stray => stray.sign === sign).length)
+  return Math.max(...counts)
 }
 
 function decorationsFor(
@@ -560,13 +568,13 @@ class OpenWidget extends Block {
   protected override content(view: EditorView): ComponentChild {
     const { settings, region, number, all, cursor } = this
     const { askAi, names } = settings
-    const isTyped = view.state.doc.sliceString(region.from, region.to).endsWith(`> ${TYPED_IN_MERGE}`)
+    const isOfMerge = ENDS_CHANGED_IN_MERGE.test(view.state.doc.sliceString(region.from, region.to))
     return h(ConflictBox, {
       path: settings.path,
       region,
       number,
       of: all,
-      names: isTyped ? { ...names, theirs: TYPED_IN_MERGE } : names,
+      names: isOfMerge ? { ...names, theirs: CHANGED_IN_MERGE } : names,
       cursor: view.state.readOnly ? undefined : cursor,
       choose: choice => choose(view, number, choice),
       askAi: askAi && (() => askAi(conflictsOf(view.state).open.findIndex(open => open.number === number))),

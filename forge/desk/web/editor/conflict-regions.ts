@@ -18,6 +18,8 @@ export interface ConflictRegion {
 export interface StrayMark {
   from: number
   to: number
+  /** The character that the marker consists of. */
+  sign: string
   /** The line number, from 1. */
   line: number
 }
@@ -101,12 +103,12 @@ function regionOf(text: string, lines: MarkLine[]): ConflictRegion {
 
 function numbered(text: string, strays: MarkLine[]): StrayMark[] {
   let [line, at] = [1, 0]
-  return strays.map(({ from, to }) => {
+  return strays.map(({ sign, from, to }) => {
     for (let end = text.indexOf('\n', at); end >= 0 && end < from; end = text.indexOf('\n', at)) {
       line++
       at = end + 1
     }
-    return { from, to, line }
+    return { sign, from, to, line }
   })
 }
 
@@ -154,7 +156,7 @@ export function wordsOfSettled(region: ConflictRegion, now: string): string {
   if (is(region.theirs)) return 'Theirs'
   if (is(chosen(region, 'both'))) return 'Both'
   if (region.base !== undefined && is(region.base)) return 'Base'
-  return now.trim() === '' ? 'Neither' : 'Edited by hand'
+  return now.trim() === '' ? 'Neither' : 'Edited'
 }
 
 // Limits of one comparison (lines to scan, milliseconds); beyond them the ranges are coarser.

@@ -171,7 +171,7 @@ export class OpenFile {
   /** The commit of the cursor's line in a blame; undefined for an unsaved line, null without a blame. */
   readonly blamed = signal<BlamedCommit | undefined | null>(null)
   /** In a branch with a waiting merge: the file's open and resolved conflicts. */
-  readonly conflicts = signal<ConflictsOfFile>({ open: [], settled: [], strays: [], all: 0 })
+  readonly conflicts = signal<ConflictsOfFile>({ open: [], settled: [], strays: [], left: 0, all: 0 })
   /** The state of the file's language server; undefined where there is none for such files, or not asked yet. */
   readonly language = signal<LanguageState | undefined>(undefined)
   /** How many problems the language server has found, of errors and warnings. */

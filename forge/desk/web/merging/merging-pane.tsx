@@ -75,7 +75,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
       }),
     )
   }, [page, tab, file, known?.by, sides, mark, merging?.oursCommit, merging?.theirsCommit, canAsk, shown])
-  const { length: left } = file.conflicts.value.open
+  const { open, left } = file.conflicts.value
   const isKnown = known !== undefined
   useEffect(() => {
     // The server counts the conflicts in its own copy of the file, so the counts are loaded again once it has all
@@ -84,13 +84,13 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   }, [tab, file, isKnown, left])
   useEffect(() => {
     const { goingTo } = tab.merging
-    if (goingTo?.path !== file.path || left === 0) return undefined
+    if (goingTo?.path !== file.path || open.length === 0) return undefined
     const frame = requestAnimationFrame(() => {
       tab.merging.goingTo = undefined
       file.enterConflicts(goingTo.by, tab.merging.focusWish)
     })
     return () => cancelAnimationFrame(frame)
-  }, [tab, file, left])
+  }, [tab, file, open.length])
 }
 
 const endsWithLine = (side: ConflictFile['ours']): boolean => side.is !== 'text' || /(^|\n)$/.test(side.text)
@@ -98,13 +98,13 @@ const endsWithLine = (side: ConflictFile['ours']): boolean => side.is !== 'text'
 /** The bar above the file: its name, its open conflicts, and the buttons to go from one to the next. */
 export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }) {
   const page = usePage()
-  const { open, strays, all } = file.conflicts.value
+  const { left, strays, all } = file.conflicts.value
   const { kind } = known
   const sides = tab.merging.files.value.get(known.path)
   const isText = sides?.mark !== undefined
   const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
   const isLocked = isAtWork(page, branch)
-  const words = isText && all > 0 ? `${open.length} of ${all} left` : `${known.left} of ${known.all} left`
+  const words = isText && all > 0 ? `${left} of ${all} left` : `${known.left} of ${known.all} left`
   const [stray] = strays
   return (
     <div class="conf-bar">

@@ -30,8 +30,8 @@ export function draftsOnServer(page: Page, branch: string): string[] {
 export function conflictsIn(page: Page, branch: string): string[] {
   // Conflicts resolved in the editor count at once, before the server reports it.
   const isSettled = (path: string) => {
-    const { all = 0, open = [] } = page.files.find({ kind: 'branch', branch }, path)?.conflicts.value ?? {}
-    return all > 0 && open.length === 0
+    const { all = 0, left = 0 } = page.files.find({ kind: 'branch', branch }, path)?.conflicts.value ?? {}
+    return all > 0 && left === 0
   }
   return (page.branch(branch)?.conflicts ?? []).filter(path => !isSettled(path))
 }
@@ -97,8 +97,7 @@ export function isInConflict(page: Page, tab: Tab | undefined): boolean {
 export function mergingFiles(page: Page, tab: Tab): MergingFile[] {
   const opened = new Map(page.files.of(branchOf(tab) ?? '').map(file => [file.path, file]))
   return (tab.merging.latest.value?.files ?? []).map(file => {
-    const { all = 0, open = [] } = opened.get(file.path)?.conflicts.value ?? {}
-    const { length: left } = open
+    const { all = 0, left = 0 } = opened.get(file.path)?.conflicts.value ?? {}
     if (file.kind !== 'text' || all === 0 || left === file.left) return file
     return { ...file, left, state: left > 0 ? 'open' : 'settled' }
   })

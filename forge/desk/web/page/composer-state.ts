@@ -4,12 +4,6 @@ import { FocusWish } from '../ui/focus.ts'
 import { keep, keepText, kept, keptText } from './kept.ts'
 import { textKey } from './texts-of-places.ts'
 
-/** Why a message could not be sent, as a sentence. `settled`: drafts that were saved or discarded for the message. */
-export interface Refusal {
-  words: string
-  settled: readonly string[]
-}
-
 export class ComposerState {
   readonly text = signal('')
   /** Whether the message was written while a turn runs: it is sent when the turn has ended well. */
@@ -17,8 +11,8 @@ export class ComposerState {
   readonly isSending = signal(false)
   /** Increases with each message sent from here: the list then scrolls to the answer. */
   readonly sent = signal(0)
-  /** Why the message could not be sent, until its cause is over or the message is changed. */
-  readonly refusal = signal<Refusal | undefined>(undefined)
+  /** Why the message could not be sent, as a sentence, until it is changed or sent again, or this is dismissed. */
+  readonly refusal = signal<string | undefined>(undefined)
   /** Escape was pressed once: pressing it again stops the turn. */
   readonly isStopNear = signal(false)
   /** Whether the chat was opened on request. It then shows the settings to make if there is no model. */

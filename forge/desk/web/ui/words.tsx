@@ -28,6 +28,36 @@ export function Path({ of: path, title = readable(path) }: { of: string; title?:
 
 /** Longer names of branches and tags keep this many characters at their end, where similar names differ. */
 const TAIL_CHARS = 12
+/** The same for the names of files in narrow lists. */
+const NARROW_TAIL_CHARS = 8
+
+/** A name in two parts, of which the first is cut when there is too little room; a short name has no second one. */
+function headAndTail(name: string, kept: number): [string, string] {
+  const letters = [...name]
+  const at = letters.length > 2 * kept ? letters.length - kept : letters.length
+  return [letters.slice(0, at).join(''), letters.slice(at).join('')]
+}
+
+/** A path for a narrow list: the file's name, cut in its middle, and of the folder after it the end. */
+export function NarrowPath({ of: path }: { of: string }) {
+  const name = readable(baseName(path))
+  const [head, tail] = headAndTail(name, NARROW_TAIL_CHARS)
+  const isSplit = tail !== ''
+  return (
+    <bdi class="path narrow" title={readable(path)}>
+      <span class="dir">
+        <bdi>{readable(folderOf(path))}</bdi>
+      </span>
+      <span class="base-name">
+        {isSplit ? <span class="vh">{name}</span> : null}
+        <span class="cut" aria-hidden={isSplit}>
+          {head}
+        </span>
+        {isSplit ? <span aria-hidden="true">{tail}</span> : null}
+      </span>
+    </bdi>
+  )
+}
 
 /**
  * The name of a branch or a tag. When there is too little room, its folders, which other names share, are cut first,
@@ -35,9 +65,7 @@ const TAIL_CHARS = 12
  */
 export function RefName({ of: name, shown = name }: { of: string; shown?: string }) {
   const folder = folderOf(shown)
-  const own = [...readable(baseName(shown))]
-  const head = own.length > 2 * TAIL_CHARS ? own.slice(0, -TAIL_CHARS) : own
-  const tail = own.slice(head.length).join('')
+  const [head, tail] = headAndTail(readable(baseName(shown)), TAIL_CHARS)
   // Several elements would be read as several words, so the whole name is the label.
   const isSplit = folder !== '' || tail !== ''
   return (
@@ -49,7 +77,7 @@ export function RefName({ of: name, shown = name }: { of: string; shown?: string
         </span>
       )}
       <span class="cut" aria-hidden={isSplit}>
-        {head.join('')}
+        {head}
       </span>
       {tail === '' ? null : (
         <span class="tail" aria-hidden="true">

@@ -1,10 +1,12 @@
 /** Work on several branches at the same time. */
 import { expect, test } from 'bun:test'
+import { join } from 'node:path'
 import { Maintenance } from '../../../../core/git/maintenance.ts'
 import { BranchWork } from '../../../../forge/desk/branches/branch-work.ts'
 import { Checkouts } from '../../../../forge/desk/branches/checkouts.ts'
 import { MovedBranches } from '../../../../forge/desk/branches/moved-branches.ts'
 import { lockedAll } from '../../../../forge/desk/branches/open-branches.ts'
+import { WrittenHere } from '../../../../forge/desk/branches/written-here.ts'
 import { Filters } from '../../../../forge/desk/reading/filters.ts'
 import { Operations } from '../../../../forge/operations.ts'
 import { commit } from '../../../support/git.ts'
@@ -23,6 +25,7 @@ test('two tasks that lock the same branches do not deadlock', async () => {
     filters: new Filters(objects),
     maintenance: new Maintenance(objects.repository),
     moved: await MovedBranches.open(place.folder, objects.repository),
+    writtenHere: await WrittenHere.open(join(place.folder, 'conversations')),
     say,
   }
   const one = await BranchWork.open(room, 'one')

@@ -3,8 +3,8 @@ import { expect, test } from 'bun:test'
 import { existsSync } from 'node:fs'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
-import { SESSION } from '../../../../forge/ai/session.ts'
-import { writeSession } from '../../../../forge/ai/session-file.ts'
+import { SESSION, type SessionEntry } from '../../../../forge/ai/session.ts'
+import { readSession, writeSession } from '../../../../forge/ai/session-file.ts'
 import { readCheckpoint } from '../../../../forge/desk/chat/turn-checkpoints.ts'
 import { makeChat, onBranch, refusal, run, untilEnded } from '../../../support/chat.ts'
 import { ask, type Desk, textOf } from '../../../support/desk.ts'
@@ -90,6 +90,37 @@ test('a stranger’s conversation is marked until a turn here continues it, and 
   expect(JSON.stringify(model.requests)).not.toContain('private.txt')
   await desk.restart()
   expect((await ask(desk.work, 'conversation', { at: onBranch() })).items.map(({ kind }) => kind)).not.toContain('note')
+})
+
+/** Drops a commit of main, and returns the notes that the conversation then has. */
+async function notesAfterDrop({ work, git }: Desk, revision: string): Promise<string[]> {
+  const commits = [await git('rev-parse', revision)]
+  await ask(work, 'do', { step: { step: 'rewrite', branch: 'main', rewriting: { do: 'drop', commits } } })
+  const { items } = await ask(work, 'conversation', { at: onBranch() })
+  expect(items.flatMap(item => (item.kind === 'user' ? [item.text] : []))).toEqual(['Second.'])
+  return items.flatMap(item => (item.kind === 'note' ? [item.words] : []))
+}
+
+test('a conversation without the turn of a dropped commit is still one that was written here', async () => {
+  await using chat = await makeChat([{ text: 'Yes.' }, { text: 'Yes, too.' }])
+  const { desk } = chat
+  await run(desk, 'First.')
+  await run(desk, 'Second.')
+  expect(await notesAfterDrop(desk, 'main~')).toEqual([])
+  await desk.restart()
+  expect((await ask(desk.work, 'conversation', { at: onBranch() })).items.map(({ kind }) => kind)).not.toContain('note')
+})
+
+test('a conversation of which the last part is a stranger’s is still marked after a commit was dropped', async () => {
+  await using chat = await makeChat([{ text: 'Yes.' }])
+  const { desk } = chat
+  await run(desk, 'First.')
+  const { messages, ...session } = readSession(Buffer.from(await desk.git('show', `main:${SESSION}`))).session
+  const added: SessionEntry = { kind: 'user', turn: 'aaaa', at: Date.now(), text: 'Second.' }
+  const theirs = writeSession({ ...session, messages: [...messages, added] }).toString()
+  await commit(desk.path, 'main', { [SESSION]: theirs })
+  await desk.work.look()
+  expect(await notesAfterDrop(desk, 'main~')).toEqual([expect.stringMatching(/^This conversation was not written on/)])
 })
 
 test('a garbage collection during a turn removes nothing that its requests contain', async () => {

@@ -455,6 +455,29 @@ test('undo of a turn that was kept takes its changes out of the drafts, and the 
   expect(await desk.work.draftsIn('main')).toEqual([])
 })
 
+test('what a turn has cost stays in the sum when the turn is discarded or undone', async () => {
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { error: new Error('It broke') }])
+  const { desk, model } = chat
+  const usage = async () => (await ask(desk.work, 'conversation', { at: onBranch() })).usage
+  const { usage: first } = await run(desk)
+  expect(first.input).toBeGreaterThan(0)
+  await desk.work.chat.turns.end('main', false)
+  expect(await usage()).toEqual(first)
+  await desk.work.undo()
+  await until(async () => (await turnIn(desk.work)) !== undefined)
+  expect(await usage()).toEqual(first)
+  await desk.work.chat.turns.end('main', false)
+  model.play([{ text: 'Done.' }])
+  const both = await run(desk)
+  expect(both.usage.input).toBeGreaterThan(first.input)
+  await desk.work.chat.undoTurn('main', endIn(both)?.turn ?? '')
+  expect(await usage()).toEqual(both.usage)
+  await desk.restart()
+  expect(await usage()).toEqual(both.usage)
+  await desk.work.renameBranch('main', 'renamed')
+  expect((await ask(desk.work, 'conversation', { at: onBranch('renamed') })).usage).toEqual(both.usage)
+})
+
 test('of a kept turn whose commit was moved outside the desk, undo says that the commit has no file', async () => {
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { error: new Error('It broke') }])
   const { desk } = chat
@@ -574,6 +597,20 @@ test('choices in a branch stay with it when it is renamed, also when that is und
   await work.redo()
   expect(work.chat.choices.wishesIn('new').whole).toEqual({ 'a.txt': true })
   expect(work.chat.choices.wishesIn('old').whole).toEqual({})
+})
+
+test('choices in a branch go with it where git branch -m renames it', async () => {
+  await using chat = await makeChat([])
+  const { work, git } = chat.desk
+  await git('branch', 'old')
+  await work.look()
+  await work.chat.setContext('old', 'a.txt', true)
+  await work.chat.choices.chooseModel('old', 'openai/other')
+  await git('branch', '-m', 'old', 'new')
+  await work.look()
+  expect((await ask(work, 'conversation', { at: onBranch('new') })).model).toBe('openai/other')
+  expect(work.chat.choices.wishesIn('new')).toEqual({ model: 'openai/other', whole: { 'a.txt': true } })
+  expect(work.chat.choices.wishesIn('old')).toEqual({ whole: {} })
 })
 
 test('in an empty repository, a turn makes the first commit', async () => {

@@ -585,7 +585,7 @@ test('what was typed beside the conflicts of a merge becomes a conflict where it
   const { words } = await work.mergings.update('main')
   expect(words).toContain('2 conflicts are left')
   const block = (ours: string, base: string, typed: string) =>
-    `<<<<<<< main\n${ours}\n||||||| base\n${base}\n=======\n${typed}\n>>>>>>> typed in this merge\n`
+    `<<<<<<< main\n${ours}\n||||||| base\n${base}\n=======\n${typed}\n>>>>>>> changed in this merge\n`
   expect(await textOf(work, 'main', 'a.txt')).toContain(block('moved 10', 'line 10', 'typed line 10'))
   expect(await textOf(work, 'main', 'a.txt')).toContain('theirs 2')
   expect(await textOf(work, 'main', 'b.txt')).toContain(block('moved', 'line 15', 'typed line 15'))
@@ -1101,6 +1101,30 @@ test('a turn continues with the resolutions, and its work before a stop can be k
   expect((await work.mergings.in('main'))?.files[0]).toMatchObject({ left: 1 })
   await work.mergings.abort('main')
   expect(await textOf(work, 'main', 'c.txt')).toBeUndefined()
+})
+
+test('an undo of a turn that was kept in a waiting merge lets the turn wait again, with its changes', async () => {
+  const model = new ScriptedModel([{ calls: [write('c.txt', 'c\n')] }, { text: 'And', error: new Error('It broke.') }])
+  await using desk = await makePair(TWO, { bare: true, models: modelsOf(model) })
+  const { work } = desk
+  await begin(desk)
+  await settleFirst(work, 'a.txt', 'settled 2\n')
+  await askForAll(work)
+  const turn = async () => (await ask(work, 'conversation', { at: { kind: 'branch', branch: 'main' } })).turn
+  for (const isRedone of [false, true]) {
+    if (isRedone) await work.redo()
+    else await work.chat.turns.end('main', true)
+    await until(async () => (await turn()) === undefined)
+    expect(await textOf(work, 'main', 'c.txt')).toBe('c\n')
+    expect(await work.draftsIn('main')).toContain('c.txt')
+    expect((await work.undo()).words).toBe('undo: keep what scripted did in main')
+    await until(async () => (await turn())?.state === 'unfinished')
+    expect(await turn()).toMatchObject({ files: ['a.txt', 'c.txt'] })
+    expect(await work.draftsIn('main')).toEqual(['a.txt'])
+  }
+  await work.chat.turns.end('main', false)
+  expect(await textOf(work, 'main', 'c.txt')).toBeUndefined()
+  expect(await textOf(work, 'main', 'a.txt')).toContain('settled 2')
 })
 
 // --- Kill -9 ---

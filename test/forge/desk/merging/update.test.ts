@@ -158,7 +158,7 @@ async function typedBeside(does: 'merge' | 'cherry-pick') {
 }
 
 const MAIN = { kind: 'branch', branch: 'main' } as const
-const ADDED = '<<<<<<< main\nmoved 3\n||||||| base\nline 3\n=======\ntyped line 3\n>>>>>>> typed in this merge\n'
+const ADDED = '<<<<<<< main\nmoved 3\n||||||| base\nline 3\n=======\ntyped line 3\n>>>>>>> changed in this merge\n'
 const CLEAN = lines({ 1: 'moved 1', 3: 'typed line 3', 9: 'theirs 9' })
 
 test('what was typed in a file without conflicts of a merge is a conflict like others after the update, where the branch has changed that line', async () => {

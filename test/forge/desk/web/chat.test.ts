@@ -3,6 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test
 import type { Locator } from 'playwright-core'
 import { ModelError } from '../../../../forge/ai/request.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
+import { commit, git } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { type Script, ScriptedModel, write } from '../../../support/scripted-model.ts'
 import {
@@ -142,6 +143,21 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await button('Keep').waitFor({ state: 'detached' })
     expect(asked('end turn')).toMatchObject([{ keep: false }])
     expect(await log().getByText('running', { exact: true }).count()).toBe(0)
+    // What was written meanwhile is still in the message.
+    expect(await field().inputValue()).toBe('And now?')
+  })
+
+  test('the message of a discarded turn is in the empty field again', async () => {
+    await open(HALF_A_TURN)
+    await ask(page, QUESTION)
+    await log().getByText('keeper.inDoubt').waitFor()
+    await button('Stop').click()
+    await button('Discard').click()
+    expect(await field().inputValue()).toBe('')
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    await button('Keep').waitFor({ state: 'detached' })
+    expect(await field().inputValue()).toBe(QUESTION)
+    await page.locator('textarea:focus').waitFor()
   })
 
   test('a turn that failed names a renamed file once, and files of the same name with their folders', async () => {
@@ -265,29 +281,8 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await field().inputValue()).toBe(QUESTION)
   })
 
-  test('the reason of a refusal goes when the drafts that it names are saved', async () => {
-    await open()
-    await page.getByRole('tab', { name: /^worker.ts/ }).click()
-    await page.getByRole('textbox', { name: 'Editor' }).click()
-    await page.keyboard.type('// typed\r')
-    await page.getByRole('tab', { name: 'worker.ts , draft' }).waitFor()
-    await page.keyboard.press('Alt+j')
-    await ask(page, QUESTION)
-    await button('Discard and send').waitFor()
-    await desk.ask({ ask: 'new file', branch: BRANCH, path: 'elsewhere.txt' })
-    await button('Discard and send').click()
-    const reason = page.getByText(`What was typed in elsewhere.txt in ${BRANCH} is not saved`)
-    await reason.waitFor()
-    await page.getByRole('treeitem', { name: /elsewhere.txt/ }).waitFor()
-    await settled(page)
-    await reason.waitFor()
-    await page.keyboard.press('Control+Shift+S')
-    await reason.waitFor({ state: 'detached' })
-    expect(await field().inputValue()).toBe(QUESTION)
-  })
-
-  test('the reason of a refusal stays when drafts are gone that were discarded for the message', async () => {
-    await open()
+  test('the reason of a refusal stays until the message is sent again or changed, or the reason is dismissed', async () => {
+    await open([{ text: 'Yes.' }])
     await page.getByRole('tab', { name: /^worker.ts/ }).click()
     await page.getByRole('textbox', { name: 'Editor' }).click()
     await page.keyboard.type('// typed\r')
@@ -296,10 +291,29 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await ask(page, QUESTION)
     desk.proxy.refused.set('send', 'The key has no credit left.')
     await button('Discard and send').click()
-    await page.getByText('The key has no credit left.').waitFor()
+    const reason = page.getByText('The key has no credit left.')
+    const form = page.getByRole('form', { name: 'Message to the AI' })
+    await reason.waitFor()
+    // It stays when the drafts are gone that were discarded for the message.
     await page.getByRole('tab', { name: 'worker.ts', exact: true }).waitFor()
     await settled(page)
-    expect(await page.getByText('The key has no credit left.').count()).toBe(1)
+    await form.getByRole('button', { name: 'Dismiss' }).click()
+    await reason.waitFor({ state: 'detached' })
+    await page.locator('textarea:focus').waitFor()
+    expect(await field().inputValue()).toBe(QUESTION)
+    await button('Send').click()
+    await reason.waitFor()
+    await page.keyboard.press('Alt+m')
+    await page.keyboard.type('!')
+    await reason.waitFor({ state: 'detached' })
+    await button('Send').click()
+    await reason.waitFor()
+    desk.proxy.refused.delete('send')
+    const release = desk.proxy.hold('send')
+    await button('Send').click()
+    await reason.waitFor({ state: 'detached' })
+    release()
+    await log().getByText('Yes.').waitFor()
   })
 
   test('a wait for another try counts down, and nothing moves', async () => {
@@ -362,7 +376,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     // The tree is shown before what the server says of the context.
     await until(async () => (await row.getAttribute('aria-description')) === 'its summary is in the AI’s context')
     await row.locator('.ctx').click()
-    await until(async () => (await row.getAttribute('aria-description')) === 'whole in the AI’s context')
+    await until(async () => (await row.getAttribute('aria-description')) === 'in the AI’s context')
     await page.getByText('5 files in full', { exact: true }).waitFor()
     // The sign of a whole file covers nothing of its row.
     const sign = await row.locator('.ctx').boundingBox()
@@ -378,6 +392,71 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     const rail = page.getByRole('complementary', { name: 'This conversation' })
     await rail.getByRole('button', { name: 'Remove AGENTS.md from the context' }).click()
     await page.getByText('3 files in full', { exact: true }).waitFor()
+  })
+
+  test('a file is in the context at once while a turn waits for Keep or Discard, and says if only a part is sent', async () => {
+    desk = await openConversation({
+      model,
+      prepare: path => commit(path, BRANCH, { 'long.txt': 'a long line\n'.repeat(20_000) }),
+    })
+    await openOn(HALF_A_TURN)
+    await ask(page, QUESTION)
+    await log().getByText('keeper.inDoubt').waitFor()
+    const row = page.getByRole('treeitem', { name: 'long.txt', exact: true })
+    await row.locator('.ctx').click()
+    const words = '5 files, 1 of them in part'
+    await until(async () => (await row.getAttribute('aria-description')) === 'in the AI’s context')
+    await page.getByText(words, { exact: true }).waitFor()
+    await button('Stop').click()
+    await button('Keep').waitFor()
+    const rail = page.getByRole('complementary', { name: 'This conversation' })
+    await rail.getByRole('list', { name: words }).getByText('first 36k').waitFor()
+    await button('Keep').click()
+    await button('Keep').waitFor({ state: 'detached' })
+    await page.getByText(words, { exact: true }).waitFor()
+  })
+
+  test('in a narrow window, the files of the context show the end of their names and of their folders', async () => {
+    const FOLDER = 'packages/service/src/main/java/org/example'
+    const name = 'LeaseRenewalCoordinatorService'
+    const paths = [`queue/${name}.java`, `queue/${name}Test.java`, 'store/Index.java', 'queue/Index.java']
+    const files = paths.map(path => `${FOLDER}/${path}`)
+    desk = await openConversation({
+      model,
+      hasTurns: false,
+      prepare: path => commit(path, BRANCH, Object.fromEntries(files.map(file => [file, 'x\n']))),
+    })
+    for (const path of files) await desk.ask({ ask: 'set context', branch: BRANCH, path, isWhole: true })
+    await openOn()
+    await page.setViewportSize({ width: 800, height: 700 })
+    await page.getByText('5 files in full', { exact: true }).click()
+    const list = page.getByRole('list', { name: '5 files in full' })
+    await list.getByRole('listitem').nth(4).waitFor()
+    // The letters at the right end of each file's name and folder, as far as they are inside of the list's row.
+    const ends = await list.locator('li').evaluateAll(rows =>
+      rows.map(row =>
+        ['.base-name', '.dir'].map(selector => {
+          const box = row.querySelector(selector)
+          const texts = document.createTreeWalker(box ?? row, NodeFilter.SHOW_TEXT)
+          let last: Node | null = null
+          while (texts.nextNode()) last = texts.currentNode
+          const range = document.createRange()
+          if (!last || !box) return ''
+          const { length } = last.textContent ?? ''
+          range.setStart(last, Math.max(0, length - 6))
+          range.setEnd(last, length)
+          const [end, room] = [range.getBoundingClientRect(), box.getBoundingClientRect()]
+          return end.left >= room.left - 1 && end.right <= room.right + 1 ? range.toString() : 'cut'
+        }),
+      ),
+    )
+    expect(ends).toEqual([
+      ['NTS.md', ''],
+      ['e.java', 'queue/'],
+      ['t.java', 'queue/'],
+      ['x.java', 'store/'],
+      ['x.java', 'queue/'],
+    ])
   })
 
   test('a model is chosen for this branch alone', async () => {
@@ -483,6 +562,22 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     // The failed turn has changed nothing: it is discarded, so that no commit contains it.
     expect(asked('end turn')).toEqual([expect.objectContaining({ keep: false })])
   })
+
+  for (const how of ['on the desk', 'by git branch -m'])
+    test(`the model and the context go along when the branch is renamed ${how}`, async () => {
+      await open()
+      await page.getByRole('combobox', { name: 'Model' }).selectOption(OTHER_MODEL)
+      await desk.ask({ ask: 'set context', branch: BRANCH, path: 'src/worker.ts', isWhole: true })
+      await page.getByText('5 files in full', { exact: true }).waitFor()
+      if (how === 'on the desk') await desk.ask({ ask: 'rename branch', branch: BRANCH, to: 'renamed' })
+      else {
+        await git(desk.path, 'config', 'core.logAllRefUpdates', 'true')
+        await git(desk.path, 'branch', '-m', BRANCH, 'renamed')
+      }
+      await page.getByRole('tab', { name: /^renamed/ }).waitFor()
+      await page.getByText('5 files in full', { exact: true }).waitFor()
+      await until(async () => (await page.getByRole('combobox', { name: 'Model' }).inputValue()) === OTHER_MODEL)
+    })
 
   test('what is written goes along when its branch is renamed', async () => {
     await open()

@@ -128,7 +128,7 @@ describe('settling a conflict', () => {
   test('is told afterwards by what stands there', () => {
     const region = only(marked('a\n', 'x\n', 'b\n'))
     const words = ['a\n', 'b\n', 'a\nb\n', 'x\n', 'c\n', ''].map(now => wordsOfSettled(region, now))
-    expect(words).toEqual(['Ours', 'Theirs', 'Both', 'Base', 'Edited by hand', 'Neither'])
+    expect(words).toEqual(['Ours', 'Theirs', 'Both', 'Base', 'Edited', 'Neither'])
     expect(chosen(region, 'both')).toBe('a\nb\n')
   })
 })

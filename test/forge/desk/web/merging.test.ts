@@ -4,12 +4,14 @@
  */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
 import type { Locator } from 'playwright-core'
+import { ModelError } from '../../../../forge/ai/request.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { commit, git } from '../../../support/git.ts'
 import { type PageDesk, type PageDeskOptions, tabOf } from '../../../support/page-desk.ts'
-import { modelsOf, ScriptedModel } from '../../../support/scripted-model.ts'
+import { modelsOf, ScriptedModel, write } from '../../../support/scripted-model.ts'
 import { openTestDesk } from '../../../support/served.ts'
 import { findings } from './axe.ts'
+import { ask } from './conversation-scene.ts'
 import { BRANCH, CLAIM, LOGO, mergingTemplate, POSTGRES, rebasingTemplate, settled, upstreamIn } from './merge-scene.ts'
 import { type DeskPage, openPage, openScene, settled as rendered, templateOf, until } from './page-scene.ts'
 
@@ -140,7 +142,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     const ours = await git(desk.path, 'show', `${BRANCH}:${CLAIM}`)
     await commit(desk.path, BRANCH, { [CLAIM]: `${ours.replace('#seen = 0;', seen('moved'))}\n` })
     await page.getByRole('button', { name: 'Update', exact: true }).click()
-    const typed = conflict(1, 3).getByRole('region', { name: 'Theirs, typed in this merge' })
+    const typed = conflict(1, 3).getByRole('region', { name: 'Theirs, changed in this merge' })
     await typed.getByText('a sentence of mine').waitFor()
     await conflict(1, 3)
       .getByRole('region', { name: `Ours, ${BRANCH}` })
@@ -174,7 +176,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await until(() => page.evaluate(() => document.activeElement !== document.body))
     // The end of the notice would give the page its focus back, too.
     expect(await notice.count()).toBe(1)
-    await conflict(1, 1).getByRole('region', { name: 'Theirs, typed in this merge' }).getByText('mine').waitFor()
+    await conflict(1, 1).getByRole('region', { name: 'Theirs, changed in this merge' }).getByText('mine').waitFor()
     await status().getByText('10 of 11 conflicts resolved').waitFor()
     expect(await page.getByText(/is in conflict: resolve it/).count()).toBe(0)
     expect(await text.getByText('<<<<<<<').count()).toBe(0)
@@ -523,6 +525,55 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await desk.isMessage(BRANCH, 'Bring in 2.14, at last')
   })
 
+  test('a message to the AI is sent without a question about the resolved files, which can’t be saved yet', async () => {
+    model.play([{ text: 'claim.ts has two conflicts.' }])
+    await open()
+    await page.keyboard.press('Alt+j')
+    await ask(page, 'What is left?')
+    await page.getByRole('log', { name: 'Conversation' }).getByText('claim.ts has two conflicts.').waitFor()
+    expect(await page.getByRole('dialog').count()).toBe(0)
+  })
+
+  test('a conflict that the AI has resolved in its own way is not called edited by hand', async () => {
+    await openDesk()
+    const text = await textIn(CLAIM)
+    model.play([{ calls: [write(CLAIM, text.replace(/<{7}.*?>{7}[^\n]*/s, '  // by the AI'))] }, { text: 'Done.' }])
+    page = await openPage(browser.context, desk)
+    await page.keyboard.press('Alt+j')
+    await ask(page, 'Resolve the first conflict, please.')
+    await row('claim.ts').getByText('1 left').waitFor()
+    await row('claim.ts').click()
+    const resolved = page.getByRole('region', { name: 'Conflict 1 of 2, resolved' })
+    await resolved.getByText('Edited, by openai/scripted').waitFor()
+    await conflict(2).getByRole('button', { name: 'Ours' }).click()
+    await resolved.getByText('Edited', { exact: true }).waitFor()
+  })
+
+  test('a turn of the AI that is kept in it becomes drafts of the merge, and waits again after an undo', async () => {
+    model.play([{ calls: [write(CLAIM, 'the AI\n')] }, { error: new ModelError('key', 'The key was refused.') }])
+    await open()
+    await page.keyboard.press('Alt+j')
+    await ask(page, 'Resolve claim.ts, please.')
+    const strip = page.getByRole('region', { name: 'The last turn was not completed' })
+    const keep = strip.getByRole('button', { name: 'Keep' })
+    for (const isAgain of [false, true]) {
+      await strip.getByText('to be committed when it is finished; Discard removes both').waitFor()
+      // The button goes away last, when nothing else changes any more.
+      const release = desk.proxy.hold('conversation')
+      if (isAgain) await keep.press('Enter')
+      else await keep.click()
+      await files().getByRole('region', { name: 'Resolved' }).getByRole('button', { name: 'claim.ts' }).waitFor()
+      await page.getByText('9 of 10 conflicts resolved').waitFor()
+      release()
+      await strip.waitFor({ state: 'detached' })
+      await page.locator('textarea:focus').waitFor()
+      await desk.isText(BRANCH, CLAIM, 'the AI\n')
+      await page.keyboard.press('Control+Alt+z')
+      await strip.waitFor()
+    }
+    await page.getByRole('log', { name: 'Conversation' }).getByText('Resolve claim.ts, please.').waitFor()
+  })
+
   test('goes with its branch where git branch -m renames it, with the message', async () => {
     await open(rebasingTemplate)
     await row('claim.ts').click()
@@ -611,6 +662,26 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await row('postgres.ts').click()
     await page.getByRole('button', { name: 'a conflict marker is left in line 2' }).waitFor()
   })
+
+  for (const sign of ['<', '=', '>'])
+    test(`counts a conflict as left of which only the marker ${sign} was removed`, async () => {
+      await openDesk()
+      await settled(desk, CLAIM, 'x\n')
+      const text = await textIn(POSTGRES)
+      await settled(desk, POSTGRES, text.replace(new RegExp(`^${sign}{7}.*\\n`, 'm'), ''))
+      page = await openPage(browser.context, desk)
+      await row('postgres.ts').click()
+      await page.getByRole('button', { name: /a conflict marker is left in line/ }).waitFor()
+      await page.getByText('1 of 1 left', { exact: true }).waitFor()
+      await row('postgres.ts').getByText('1 left').waitFor()
+      await status().getByText('9 of 10 conflicts resolved').waitFor()
+      await page.getByText('1 conflict is left in src/store/postgres.ts.').waitFor()
+      expect(await page.getByRole('region', { name: /^Conflict 1 of 1/ }).count()).toBe(0)
+      // Without its other markers, it is resolved.
+      await settled(desk, POSTGRES, text.replace(/^[<|=>]{7}.*\n/gm, ''))
+      await status().getByText('10 of 10 conflicts resolved').waitFor()
+      await page.getByRole('region', { name: 'Conflict 1 of 1, resolved' }).waitFor()
+    })
 
   test('has the choice of a whole file where it is no text, by button and by key', async () => {
     await open(mergingTemplate({ ...LOGO, 'notes.txt': NOTES }))
@@ -970,7 +1041,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await row('claim.ts').click()
     await page
       .getByRole('region', { name: 'Conflict 1 of 2, resolved' })
-      .getByText(/Both|Edited by hand/)
+      .getByText(/^(Both|Edited)$/)
       .waitFor()
     await conflict(2).waitFor()
   })

@@ -68,7 +68,7 @@ describe.skipIf(!hasBrowser)('what the page says', () => {
     await page.keyboard.press('3')
     await page.getByText('Both', { exact: true }).first().waitFor()
     await picture('both')
-    expect(await page.getByText('Edited by hand').count()).toBe(0)
+    expect(await page.getByText('Edited', { exact: true }).count()).toBe(0)
     await page.getByRole('textbox', { name: 'Editor' }).click()
     await page.keyboard.press('Control+s')
     await until(async () => (await desk.show('main', 'b.txt')).includes('mine more one\nTHEIRS\n'))
