@@ -49,7 +49,7 @@ export function Row({ row, index, total, labels, isSelected, isFound }: Props) {
         {labels.length > 0 || abandoned || isDetached ? (
           <span class="labels">
             {isDetached ? (
-              <span class="label" title="HEAD is detached: it is on no branch">
+              <span class="label short head" title="HEAD is detached: it is on no branch">
                 <Icon name="commit" size="xs" />
                 HEAD
               </span>
