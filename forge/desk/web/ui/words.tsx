@@ -21,13 +21,38 @@ export function Path({ of: path, title = readable(path) }: { of: string; title?:
       <span class="dir">
         <bdi>{readable(folderOf(path))}</bdi>
       </span>
-      <span class="base-name">{readable(baseName(path))}</span>
+      <BaseName of={readable(baseName(path))} />
     </bdi>
   )
 }
 
-/** Longer names of branches and tags keep this many characters at their end, where similar names differ. */
+/** The name of a file. When there is too little room, the middle of a long one is cut: its end stays. */
+function BaseName({ of: name }: { of: string }) {
+  const [head, tail] = splitName(name)
+  if (tail === '') return <span class="base-name">{name}</span>
+  // Several elements would be read as several words, so the whole name is the label.
+  return (
+    <span class="base-name split">
+      <span class="vh">{name}</span>
+      <span class="cut" aria-hidden="true">
+        {head}
+      </span>
+      <span class="tail" aria-hidden="true">
+        {tail}
+      </span>
+    </span>
+  )
+}
+
+/** Longer names keep this many characters at their end, where similar names differ. */
 const TAIL_CHARS = 12
+
+/** What may be cut of a name, and its end, which stays; no end for a short name. */
+function splitName(name: string): [head: string, tail: string] {
+  const letters = [...name]
+  const count = letters.length > 2 * TAIL_CHARS ? letters.length - TAIL_CHARS : letters.length
+  return [letters.slice(0, count).join(''), letters.slice(count).join('')]
+}
 
 /**
  * The name of a branch or a tag. When there is too little room, its folders, which other names share, are cut first,
@@ -35,9 +60,7 @@ const TAIL_CHARS = 12
  */
 export function RefName({ of: name, shown = name }: { of: string; shown?: string }) {
   const folder = folderOf(shown)
-  const own = [...readable(baseName(shown))]
-  const head = own.length > 2 * TAIL_CHARS ? own.slice(0, -TAIL_CHARS) : own
-  const tail = own.slice(head.length).join('')
+  const [head, tail] = splitName(readable(baseName(shown)))
   // Several elements would be read as several words, so the whole name is the label.
   const isSplit = folder !== '' || tail !== ''
   return (
@@ -49,7 +72,7 @@ export function RefName({ of: name, shown = name }: { of: string; shown?: string
         </span>
       )}
       <span class="cut" aria-hidden={isSplit}>
-        {head.join('')}
+        {head}
       </span>
       {tail === '' ? null : (
         <span class="tail" aria-hidden="true">

@@ -324,6 +324,30 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       },
     ))
 
+  test('the ends of long file names that begin alike are seen in the list of a review', () =>
+    withPage(
+      openScene({
+        template,
+        layout,
+        prepare: path => {
+          const files = ['eot', 'svg', 'woff'].map(end => [`fonts/glyphicons-halflings-regular.${end}`, 'x\n'])
+          return commit(path, TOPIC, Object.fromEntries(files), { message: 'Add fonts' })
+        },
+      }),
+      async page => {
+        await page.setViewportSize({ width: 1280, height: 800 })
+        await page.keyboard.press('Alt+r')
+        const rows = page.locator('.side .filerow')
+        await until(async () => (await rows.count()) === 4)
+        for (const end of ['eot', 'svg', 'woff']) {
+          const row = page.locator('.side').getByRole('button', { name: `glyphicons-halflings-regular.${end}` })
+          const [frame] = (await boxesOf(row.locator('.path'))) as [Box]
+          const [tail] = (await boxesOf(row.getByText(`-regular.${end}`.slice(-12), { exact: true }))) as [Box]
+          expect(isWithin(tail, frame)).toBe(true)
+        }
+      },
+    ))
+
   test('the fields of a search in files begin at one place, and those of a search in a file have one width', () => {
     const shown = { tabs: [{ ...tabOf(TOPIC, ['a.txt']), active: 'a.txt' }], active: 0 }
     return withPage(openScene({ template, layout: shown }), async page => {
