@@ -9,7 +9,7 @@ import { commandsOf, keysOfView, TABLES } from './commands.ts'
 
 interface KeyGroup {
   title: string
-  rows: [keys: string, label: string][]
+  rows: [keys: readonly string[], label: string][]
 }
 
 export function KeyList({ close }: { close: () => void }) {
@@ -44,9 +44,11 @@ export function KeyList({ close }: { close: () => void }) {
             <h3>{title}</h3>
             <dl class="key-list">
               {rows.map(([keys, label]) => (
-                <div key={`${keys} ${label}`}>
+                <div key={`${keys.join(' ')} ${label}`}>
                   <dt>
-                    <kbd>{shownKeys(keys)}</kbd>
+                    {keys.map(one => (
+                      <kbd key={one}>{shownKeys(one)}</kbd>
+                    ))}
                   </dt>
                   <dd>{label}</dd>
                 </div>
@@ -72,16 +74,19 @@ function keyGroups(page: Page): KeyGroup[] {
       .flatMap(table => Object.values(table))
       .flatMap(({ label, keys, otherKeys, listKeys }) => rowsOf(label, [keys, otherKeys, listKeys])),
   }))
-  return [{ title: 'Here, now', rows: [...now, ...keysOfView(page)] }, ...all]
+  const ofView = keysOfView(page).flatMap(([keys, label]) => rowsOf(label, [keys]))
+  return [{ title: 'Here, now', rows: [...now, ...ofView] }, ...all]
 }
 
+/** The row of an action with all of its keys; none for an action without keys. */
 function rowsOf(label: string, keys: readonly (string | undefined)[]): KeyGroup['rows'] {
-  return keys.flatMap((one): KeyGroup['rows'] => (one === undefined ? [] : [[one, label]]))
+  const known = keys.filter(one => one !== undefined)
+  return known.length === 0 ? [] : [[known, label]]
 }
 
 /** Whether all words occur in the row's name or in its keys, in our notation (Ctrl+S) or as shown (⌘S). */
-function isFound([keys, label]: [string, string], words: string): boolean {
-  const text = `${label} ${keys} ${shownKeys(keys)}`.toLowerCase()
+function isFound([keys, label]: KeyGroup['rows'][number], words: string): boolean {
+  const text = [label, ...keys, ...keys.map(shownKeys)].join(' ').toLowerCase()
   return words
     .toLowerCase()
     .split(/\s+/)

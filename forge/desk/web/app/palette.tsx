@@ -202,8 +202,19 @@ function noneWords(mode: PaletteMode, words: string): string {
 
 function Prefixes() {
   return (
-    <span class="micro opt-wide">
-      <kbd>&gt;</kbd> commands <kbd>@</kbd> branches <kbd>#</kbd> commits <kbd>:</kbd> line
+    <span class="prefixes micro opt-wide">
+      <span>
+        <kbd>&gt;</kbd> commands
+      </span>
+      <span>
+        <kbd>@</kbd> branches
+      </span>
+      <span>
+        <kbd>#</kbd> commits
+      </span>
+      <span>
+        <kbd>:</kbd> line
+      </span>
     </span>
   )
 }

@@ -47,6 +47,7 @@ export function StatusBar() {
         <span class="vh">{page.spoken.value}</span>
       </div>
       {tab?.at.kind === 'branch' && canSave(page, tab.at) ? <SaveForm tab={tab} branch={tab.at.branch} /> : null}
+      <span class="grow" />
       {page.active.value === REPOSITORY ? <UndoSegment /> : null}
       <AiFigures tab={tab} />
       {tab && file ? <FilePlace tab={tab} file={file} /> : null}
@@ -92,7 +93,7 @@ function UndoSegment() {
   const words = page.desk.value?.canUndo
   if (words === undefined) return null
   return (
-    <span class="seg push opt-wide">
+    <span class="seg opt-wide">
       <Button look="quiet undo" icon="undo" words={`Undo: ${words}`} onClick={() => undo(page)} />
     </span>
   )

@@ -28,7 +28,7 @@ export function AiFigures({ tab }: { tab: Tab | undefined }) {
   const head = tab?.conversation.head.value
   if (!head || head.missing !== undefined) {
     return (
-      <span class="seg push opt-wide">
+      <span class="seg opt-wide">
         <Icon name="bot" />
         {head ? 'no model' : 'AI'}
       </span>
@@ -39,7 +39,7 @@ export function AiFigures({ tab }: { tab: Tab | undefined }) {
   const price = money(usage.cost)
   return (
     <>
-      <span class="seg push opt-far">
+      <span class="seg opt-far">
         {context.of > 0 ? `${tokens(context.used)} of ${tokens(context.of)} in context` : null}
       </span>
       {usage.input + usage.output > 0 ? (

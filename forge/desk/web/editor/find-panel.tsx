@@ -223,37 +223,39 @@ function FindPanel({ view, found }: { view: EditorView; found: Found }) {
             ;(event.shiftKey ? findPrevious : findNext)(view)
           }}
         />
-        <Toggle
-          words="Match case"
-          short="Aa"
-          isOn={shown.caseSensitive}
-          toggle={() => change({ caseSensitive: !shown.caseSensitive })}
-        />
-        <IconButton
-          icon="whole-word"
-          words="Match whole word"
-          isPressed={shown.wholeWord}
-          onClick={() => change({ wholeWord: !shown.wholeWord })}
-        />
-        <Toggle
-          words="Regular expression"
-          short=".*"
-          isOn={shown.regexp}
-          toggle={() => change({ regexp: !shown.regexp })}
-        />
-        <Toggle
-          words="Find in selection"
-          short="[ ]"
-          isOn={shown.test !== undefined}
-          toggle={() => (shown.test ? findEverywhere : findInSelection)(view)}
-        />
-        <span class={`meta count ${isBad ? 'is-bad' : ''}`} role="status">
-          {words}
-        </span>
-        <IconButton icon="arrow-up" words="Previous match" keys="Shift+F3" onClick={() => findPrevious(view)} />
-        <IconButton icon="arrow-down" words="Next match" keys="F3" onClick={() => findNext(view)} />
-        <span class="grow" />
-        <IconButton icon="x" words="Close" keys="Escape" onClick={() => closeSearchPanel(view)} />
+        <div class="find-rest">
+          <Toggle
+            words="Match case"
+            short="Aa"
+            isOn={shown.caseSensitive}
+            toggle={() => change({ caseSensitive: !shown.caseSensitive })}
+          />
+          <IconButton
+            icon="whole-word"
+            words="Match whole word"
+            isPressed={shown.wholeWord}
+            onClick={() => change({ wholeWord: !shown.wholeWord })}
+          />
+          <Toggle
+            words="Regular expression"
+            short=".*"
+            isOn={shown.regexp}
+            toggle={() => change({ regexp: !shown.regexp })}
+          />
+          <Toggle
+            words="Find in selection"
+            short="[ ]"
+            isOn={shown.test !== undefined}
+            toggle={() => (shown.test ? findEverywhere : findInSelection)(view)}
+          />
+          <span class={`meta count ${isBad ? 'is-bad' : ''}`} role="status">
+            {words}
+          </span>
+          <IconButton icon="arrow-up" words="Previous match" keys="Shift+F3" onClick={() => findPrevious(view)} />
+          <IconButton icon="arrow-down" words="Next match" keys="F3" onClick={() => findNext(view)} />
+          <span class="grow" />
+          <IconButton icon="x" words="Close" keys="Escape" onClick={() => closeSearchPanel(view)} />
+        </div>
       </div>
       {isReadOnly.value ? null : (
         <div class="find-row">
@@ -272,8 +274,10 @@ function FindPanel({ view, found }: { view: EditorView; found: Found }) {
               replaceNext(view)
             }}
           />
-          <Button look="small" words="Replace" onClick={() => replaceNext(view)} />
-          <Button look="small" words="Replace all" onClick={() => replaceEach(view, found)} />
+          <div class="find-rest">
+            <Button look="small" words="Replace" onClick={() => replaceNext(view)} />
+            <Button look="small" words="Replace all" onClick={() => replaceEach(view, found)} />
+          </div>
         </div>
       )}
     </search>

@@ -56,7 +56,7 @@ export function Row({ row, index, total, labels, isSelected, isActive, isFound }
         {labels.length > 0 || abandoned || isDetached ? (
           <span class="labels">
             {isDetached ? (
-              <span class="label" title="HEAD is detached: it is on no branch">
+              <span class="label short head" title="HEAD is detached: it is on no branch">
                 <Icon name="commit" size="xs" />
                 HEAD
               </span>

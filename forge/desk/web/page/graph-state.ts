@@ -40,7 +40,7 @@ const ROWS_WITH_LANES_SHARE = 0.75
 /** The width of the other columns of a list at least this wide, in pixels: see graph.css. */
 const COLUMNS = [
   [980, 324],
-  [560, 172],
+  [560, 200],
   [0, 70],
 ] as const
 /** The labels of a row take at most this width, and half of the subject's, in pixels: see graph.css. */

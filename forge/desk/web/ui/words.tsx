@@ -21,40 +21,49 @@ export function Path({ of: path, title = readable(path) }: { of: string; title?:
       <span class="dir">
         <bdi>{readable(folderOf(path))}</bdi>
       </span>
-      <span class="base-name">{readable(baseName(path))}</span>
+      <BaseName kept={TAIL_CHARS} of={readable(baseName(path))} />
     </bdi>
   )
 }
 
-/** Longer names of branches and tags keep this many characters at their end, where similar names differ. */
+/** Longer names keep this many characters at their end, where similar names differ. */
 const TAIL_CHARS = 12
 /** The same for the names of files in narrow lists. */
 const NARROW_TAIL_CHARS = 8
 
 /** A name in two parts, of which the first is cut when there is too little room; a short name has no second one. */
-function headAndTail(name: string, kept: number): [string, string] {
+function splitName(name: string, kept: number): [head: string, tail: string] {
   const letters = [...name]
-  const at = letters.length > 2 * kept ? letters.length - kept : letters.length
-  return [letters.slice(0, at).join(''), letters.slice(at).join('')]
+  const count = letters.length > 2 * kept ? letters.length - kept : letters.length
+  return [letters.slice(0, count).join(''), letters.slice(count).join('')]
 }
 
-/** A path for a narrow list: the file's name, cut in its middle, and of the folder after it the end. */
+/** The name of a file. When there is too little room, the middle of a long one is cut: `kept` characters stay. */
+function BaseName({ of: name, kept }: { of: string; kept: number }) {
+  const [head, tail] = splitName(name, kept)
+  if (tail === '') return <span class="base-name">{name}</span>
+  // Several elements would be read as several words, so the whole name is the label.
+  return (
+    <span class="base-name split">
+      <span class="vh">{name}</span>
+      <span class="cut" aria-hidden="true">
+        {head}
+      </span>
+      <span class="tail" aria-hidden="true">
+        {tail}
+      </span>
+    </span>
+  )
+}
+
+/** A path for a narrow list: the file's name, and after it the end of its folder. */
 export function NarrowPath({ of: path }: { of: string }) {
-  const name = readable(baseName(path))
-  const [head, tail] = headAndTail(name, NARROW_TAIL_CHARS)
-  const isSplit = tail !== ''
   return (
     <bdi class="path narrow" title={readable(path)}>
       <span class="dir">
         <bdi>{readable(folderOf(path))}</bdi>
       </span>
-      <span class="base-name">
-        {isSplit ? <span class="vh">{name}</span> : null}
-        <span class="cut" aria-hidden={isSplit}>
-          {head}
-        </span>
-        {isSplit ? <span aria-hidden="true">{tail}</span> : null}
-      </span>
+      <BaseName of={readable(baseName(path))} kept={NARROW_TAIL_CHARS} />
     </bdi>
   )
 }
@@ -65,7 +74,7 @@ export function NarrowPath({ of: path }: { of: string }) {
  */
 export function RefName({ of: name, shown = name }: { of: string; shown?: string }) {
   const folder = folderOf(shown)
-  const [head, tail] = headAndTail(readable(baseName(shown)), TAIL_CHARS)
+  const [head, tail] = splitName(readable(baseName(shown)), TAIL_CHARS)
   // Several elements would be read as several words, so the whole name is the label.
   const isSplit = folder !== '' || tail !== ''
   return (

@@ -79,6 +79,17 @@ describe.skipIf(!hasBrowser)('a desk that shows what matters', () => {
     expect((await age.boundingBox())?.height).toBeLessThan(22)
   })
 
+  test('a selected file looks selected under the mouse, too', async () => {
+    await openBranch(page, 'tabs')
+    const file = page.getByRole('treeitem', { name: 'cookies.py' })
+    await file.click()
+    await page.getByRole('treeitem', { name: 'cookies.py', selected: true }).waitFor()
+    const colour = () => file.evaluate(it => getComputedStyle(it).backgroundColor)
+    const underMouse = await colour()
+    await page.mouse.move(900, 500)
+    expect(await colour()).toBe(underMouse)
+  })
+
   test('an undo that is not possible looks like no button, and its title says why', async () => {
     await openFile(page, 'tabs', 'adapters.py')
     for (const key of ['a', 'b']) {

@@ -8,7 +8,7 @@ import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/brow
 import { commit, git } from '../../../support/git.ts'
 import { type PageDesk, tabOf } from '../../../support/page-desk.ts'
 import { ScriptedModel } from '../../../support/scripted-model.ts'
-import { ask, openConversation, QUESTION } from './conversation-scene.ts'
+import { ask, HALF_A_TURN, openConversation, QUESTION } from './conversation-scene.ts'
 import { openPage, openScene, settled, templateOf, until } from './page-scene.ts'
 import { APPROVING, DONE, openTasksScene } from './tasks-scene.ts'
 
@@ -233,6 +233,137 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       expect(await name.evaluate(it => it.scrollWidth - it.clientWidth)).toBe(0)
     }))
 
+  test('the label of a detached HEAD is whole beside those of the branches', () => {
+    const detached = templateOf(async path => {
+      const first = await commit(path, 'main', { 'a.txt': 'a\n' }, { message: 'Begin' })
+      await git(path, 'branch', 'big-branch', first)
+      await git(path, 'update-ref', '--no-deref', 'HEAD', first)
+    })
+    return withPage(openScene({ template: detached }), async page => {
+      await page.setViewportSize({ width: 800, height: 800 })
+      await page.keyboard.press('Alt+0')
+      const labels = page.getByRole('option', { name: /Begin/ }).locator('.labels > .label')
+      await labels.filter({ hasText: 'HEAD' }).waitFor()
+      expect(await labels.evaluateAll(all => all.filter(it => it.scrollWidth > it.clientWidth).length)).toBe(0)
+      const boxes = [...(await boxesOf(labels)), ...(await boxesOf(page.locator('.graph-row .subject > .cut')))]
+      for (const [index, box] of boxes.entries()) {
+        expect(boxes.slice(index + 1).filter(other => isOver(box, other))).toEqual([])
+      }
+    })
+  })
+
+  test('the place of the cursor is at the right end of the status bar', () => {
+    const shown = { tabs: [{ ...tabOf(TOPIC, ['a.txt']), active: 'a.txt' }], active: 0 }
+    return withPage(openScene({ template, layout: shown }), async page => {
+      await page.locator('.cm-line').first().waitFor()
+      const place = page.locator('.status .line-column')
+      for (const width of [640, 800]) {
+        await page.setViewportSize({ width, height: 600 })
+        await until(async () => {
+          const box = await place.boundingBox()
+          return box !== null && box.x + box.width > width - 8 && box.x + box.width <= width
+        })
+      }
+    })
+  })
+
+  test('with a blame in a split editor, the name of the file and the folders are not cut together', () => {
+    const path = 'engine/source/an-entry.ts'
+    const shown = { tabs: [{ ...tabOf('folders', [path]), active: path }], active: 0 }
+    return withPage(openScene({ template, layout: shown, prepare }), async page => {
+      await page.locator('.cm-line').first().click()
+      await page.keyboard.press('Control+\\')
+      await page.getByRole('region', { name: 'Right half' }).locator('.cm-focused').waitFor()
+      await page.keyboard.press('Control+Alt+b')
+      await page
+        .getByRole('button', { name: /^This line/ })
+        .first()
+        .waitFor()
+      for (const width of [800, 1280]) {
+        await page.setViewportSize({ width, height: 600 })
+        // A cut by less than a pixel shows an ellipsis, too.
+        const isWhole = (name: Element) => {
+          const range = document.createRange()
+          range.selectNodeContents(name)
+          return range.getBoundingClientRect().width <= name.getBoundingClientRect().width + 0.05
+        }
+        await until(async () => {
+          const names = await page.locator('.crumb-path .here').all()
+          return names.length === 2 && (await Promise.all(names.map(it => it.evaluate(isWhole)))).every(Boolean)
+        })
+        for (const bar of await page.locator('.crumbs').all()) {
+          const [frame] = (await boxesOf(bar)) as [Box]
+          const shownParts = (await bar.locator('> :not(.grow)').all()).map(it => it.boundingBox())
+          const boxes = (await Promise.all(shownParts)).filter(box => box !== null)
+          expect(boxes.filter(box => !isWithin(box, frame))).toEqual([])
+        }
+      }
+    })
+  })
+
+  test('the counts of changed lines are in line, also where one has four digits', () =>
+    withPage(
+      openScene({
+        template,
+        layout,
+        prepare: path => commit(path, TOPIC, { 'a.txt': 'A\n', 'b.txt': 'b\n'.repeat(1234) }, { message: 'Add b' }),
+      }),
+      async page => {
+        await page.setViewportSize({ width: 1280, height: 800 })
+        await page.keyboard.press('Alt+r')
+        const counts = page.locator('.side .filerow .add-n')
+        await until(async () => (await counts.count()) === 2)
+        const ends = await counts.evaluateAll(all =>
+          all.map(it => {
+            const range = document.createRange()
+            range.selectNodeContents(it)
+            return Math.round(range.getBoundingClientRect().right)
+          }),
+        )
+        expect(new Set(ends).size).toBe(1)
+      },
+    ))
+
+  test('the ends of long file names that begin alike are seen in the list of a review', () =>
+    withPage(
+      openScene({
+        template,
+        layout,
+        prepare: path => {
+          const files = ['eot', 'svg', 'woff'].map(end => [`fonts/glyphicons-halflings-regular.${end}`, 'x\n'])
+          return commit(path, TOPIC, Object.fromEntries(files), { message: 'Add fonts' })
+        },
+      }),
+      async page => {
+        await page.setViewportSize({ width: 1280, height: 800 })
+        await page.keyboard.press('Alt+r')
+        const rows = page.locator('.side .filerow')
+        await until(async () => (await rows.count()) === 4)
+        for (const end of ['eot', 'svg', 'woff']) {
+          const row = page.locator('.side').getByRole('button', { name: `glyphicons-halflings-regular.${end}` })
+          const [frame] = (await boxesOf(row.locator('.path'))) as [Box]
+          const [tail] = (await boxesOf(row.getByText(`-regular.${end}`.slice(-12), { exact: true }))) as [Box]
+          expect(isWithin(tail, frame)).toBe(true)
+        }
+      },
+    ))
+
+  test('the fields of a search in files begin at one place, and those of a search in a file have one width', () => {
+    const shown = { tabs: [{ ...tabOf(TOPIC, ['a.txt']), active: 'a.txt' }], active: 0 }
+    return withPage(openScene({ template, layout: shown }), async page => {
+      await page.setViewportSize(SMALL)
+      await page.locator('.cm-line').first().click()
+      await page.keyboard.press('Control+f')
+      const inFile = page.getByRole('search', { name: 'Find in the file' }).getByRole('textbox')
+      await inFile.nth(1).waitFor()
+      expect(new Set((await boxesOf(inFile)).map(({ width }) => width)).size).toBe(1)
+      await page.keyboard.press('Control+Shift+h')
+      const inFiles = page.locator('.finding').getByRole('textbox')
+      await inFiles.nth(2).waitFor()
+      expect(new Set((await boxesOf(inFiles)).map(({ x }) => x)).size).toBe(1)
+    })
+  })
+
   test('the plan of a run can be read to its end and approved, and the status bar is not covered', () =>
     withPage(
       openTasksScene([APPROVING]).then(({ desk }) => desk),
@@ -407,6 +538,30 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       await page.getByText('No files yet').waitFor()
       expect(await startOf('No files yet')).toBe(await startOf('Explorer'))
     }))
+
+  test('while the AI works, its file is grey in the gutter, too, and it is said why the last turn can’t be undone', async () => {
+    const model = new ScriptedModel([])
+    await withPage(
+      openConversation({ model }).then(desk => {
+        model.play(HALF_A_TURN)
+        return desk
+      }),
+      async page => {
+        await page.setViewportSize({ width: 800, height: 800 })
+        await ask(page, QUESTION)
+        const reason = page.getByText('A turn is running.').last()
+        await reason.waitFor()
+        expect(await reason.evaluate(it => it.scrollWidth - it.clientWidth)).toBe(0)
+        await page.getByRole('tab', { name: /lease\.ts/ }).click()
+        const editor = page.locator('.editor.locked')
+        await editor.locator('.cm-line').first().waitFor()
+        const colours = await editor.evaluate(it =>
+          ['.cm-editor', '.cm-gutters'].map(part => getComputedStyle(it.querySelector(part) ?? it).backgroundColor),
+        )
+        expect(new Set(colours).size).toBe(1)
+      },
+    )
+  })
 
   test('a call that failed is in line with the others', async () => {
     const change = (search: string, replace: string) => ({

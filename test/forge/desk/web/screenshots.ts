@@ -478,23 +478,24 @@ const SCENES: Record<string, Scene> = {
 }
 
 await mkdir(folder, { recursive: true })
-for (const colorScheme of ['light', 'dark'] as const) {
-  await using browser = await openBrowser({ colorScheme })
-  for (const [name, { open = openScene, act, actAtSize }] of Object.entries(SCENES)) {
-    if (wanted.length > 0 && !wanted.includes(name)) continue
-    const desk = await open()
-    const page = await openPage(browser.context, desk)
-    await page.setViewportSize({ width: 1280, height: 800 })
-    await act(page, desk)
-    for (const { width, height } of SIZES) {
-      await page.setViewportSize({ width, height })
-      await Bun.sleep(120)
-      await actAtSize?.(page)
+await using browser = await openBrowser()
+for (const [name, { open = openScene, act, actAtSize }] of Object.entries(SCENES)) {
+  if (wanted.length > 0 && !wanted.includes(name)) continue
+  const desk = await open()
+  const page = await openPage(browser.context, desk)
+  await page.setViewportSize({ width: 1280, height: 800 })
+  await act(page, desk)
+  for (const { width, height } of SIZES) {
+    await page.setViewportSize({ width, height })
+    await Bun.sleep(120)
+    await actAtSize?.(page)
+    for (const colorScheme of ['light', 'dark'] as const) {
+      await page.emulateMedia({ colorScheme })
       await page.screenshot({ path: join(folder, `${name}-${width}-${colorScheme}.png`) })
     }
-    if (page.troubles.length > 0) console.log(name, page.troubles)
-    await page.close()
-    await desk[Symbol.asyncDispose]()
   }
+  if (page.troubles.length > 0) console.log(name, page.troubles)
+  await page.close()
+  await desk[Symbol.asyncDispose]()
 }
 process.exit(0)
