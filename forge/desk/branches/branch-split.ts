@@ -1,8 +1,8 @@
 /**
  * Moves what belongs to one branch to another one, in one operation:
  *
- * - Commits and drafts to a new branch, after a save that a checkout could not follow. The saved branch goes back to the commit whose
- *   files the checkout has, so that a commit made there does not revert the save.
+ * - Commits and drafts to a new branch, after a save that a checkout could not follow. The saved branch goes back to
+ *   the commit whose files the checkout has, so that a commit made there does not revert the save.
  *
  * - Drafts to a new branch: it begins at the branch's commit, or at that where it was before another program moved it.
  *
