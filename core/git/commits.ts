@@ -260,17 +260,16 @@ export async function independentOf(where: Where, commits: readonly Oid[]): Prom
 export type RemoteCounts = { anywhere: number; pushed: number }
 
 /**
- * Counts the commits that `tip` has and `old` lacks (undefined: all of `tip`'s), and that are on a remote. `head`: the
- * ref of their branch.
+ * Counts the commits that `tip` has and none of `olds` has, and that are on a remote. `head`: the ref of their branch.
  */
 export async function countOnRemotes(
   where: Where,
   head: RefName,
-  old: Oid | undefined,
+  olds: readonly Oid[],
   tip: Oid,
 ): Promise<RemoteCounts> {
   const count = async (...more: string[]) =>
-    Number(await read(where, ['rev-list', '--count', tip, '--not', ...(old === undefined ? [] : [old]), ...more, '--']))
+    Number(await read(where, ['rev-list', '--count', tip, '--not', ...olds, ...more, '--']))
   const [all, missing] = await Promise.all([count(), count('--remotes')])
   if (all === missing) return { anywhere: 0, pushed: 0 }
   const own = (await trackingRefs(where, head)).map(({ oid }) => oid)

@@ -83,7 +83,7 @@ async function whatStays(
   const { repository } = room.objects
   for (const { ref, before, after } of heads) {
     if (before === undefined || after === undefined) continue
-    const { pushed: count } = await countOnRemotes(repository, ref, before, after)
+    const { pushed: count } = await countOnRemotes(repository, ref, [before], after)
     const [are, stay] = count === 1 ? ['is', 'stays'] : ['are', 'stay']
     if (count === 0) continue
     const name = nameOfRef(ref)

@@ -123,9 +123,14 @@ export async function rewrittenCommits(
 }
 
 /** Counts the commits that leave the branch and are on a remote. */
-async function onRemotes(repository: Repository, { branch, before, onto, chain }: StepPlan): Promise<RemoteCounts> {
+async function onRemotes(
+  repository: Repository,
+  { branch, before, onto, chain, merged = [] }: StepPlan,
+): Promise<RemoteCounts> {
   const kept = chain.findLast(({ is }) => is === 'there')
-  return await countOnRemotes(repository, headRef(branch), kept?.is === 'there' ? kept.commit : onto, before)
+  const base = kept?.is === 'there' ? kept.commit : onto
+  const stay = base === undefined ? merged : [base, ...merged]
+  return await countOnRemotes(repository, headRef(branch), stay, before)
 }
 
 /**
