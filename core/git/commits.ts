@@ -3,7 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { Failure } from '../failure.ts'
 import { type NewObject, type Objects, writeObjects } from './objects.ts'
 import type { RefName } from './refs.ts'
-import { isOid, type Oid, type Path, type Repository } from './repository.ts'
+import { asText, isOid, type Oid, type Path, type Repository } from './repository.ts'
 import { GitError, holds, read, run, type Where } from './run.ts'
 import { makeTree, type TreeChange } from './trees.ts'
 
@@ -260,25 +260,49 @@ export async function independentOf(where: Where, commits: readonly Oid[]): Prom
 export type RemoteCounts = { anywhere: number; pushed: number }
 
 /**
- * Counts the commits that `tip` has and `old` lacks (undefined: all of `tip`'s), and that are on a remote. `head`: the
- * ref of their branch.
+ * Counts the commits that `tip` has and none of `olds` has, and that are on a remote. `head`: the ref of their branch.
  */
 export async function countOnRemotes(
   where: Where,
   head: RefName,
-  old: Oid | undefined,
+  olds: readonly Oid[],
   tip: Oid,
 ): Promise<RemoteCounts> {
   const count = async (...more: string[]) =>
-    Number(await read(where, ['rev-list', '--count', tip, '--not', ...(old === undefined ? [] : [old]), ...more, '--']))
+    Number(await read(where, ['rev-list', '--count', tip, '--not', ...olds, ...more, '--']))
   const [all, missing] = await Promise.all([count(), count('--remotes')])
   if (all === missing) return { anywhere: 0, pushed: 0 }
-  const own = await trackingTips(where, head)
+  const own = (await trackingRefs(where, head)).map(({ oid }) => oid)
   return { anywhere: all - missing, pushed: own.length === 0 ? 0 : all - (await count(...own)) }
 }
 
-/** The commits of a branch's upstream and of the branches of that name on all remotes, as fetched last. */
-async function trackingTips(where: Where, head: RefName): Promise<Oid[]> {
+/**
+ * Whether a push brought a commit to a remote branch that a push of its branch updates, and it is still there. A commit
+ * that came from there by a fetch was not pushed. Without a reflog, each commit that is there counts as pushed.
+ */
+export async function isPushed(where: Where, head: RefName, commit: Oid): Promise<boolean> {
+  for (const { ref, oid } of await trackingRefs(where, head))
+    if ((await isAncestor(where, commit, oid)) && (await isByPush(where, ref, commit))) return true
+  return false
+}
+
+/** At most this many entries of a reflog are looked at. */
+const MAX_REFLOG_ENTRIES = 100
+
+/** Whether the entry of the reflog since which a tracking ref has a commit is a push. */
+async function isByPush(where: Where, ref: RefName, commit: Oid): Promise<boolean> {
+  const args = ['log', '--walk-reflogs', `--max-count=${MAX_REFLOG_ENTRIES}`, '--format=%H %gs', asText(ref), '--']
+  let isPush = true
+  for (const entry of (await read(where, args)).split('\n').filter(Boolean)) {
+    const [oid = '', words] = entry.split(/ (.*)/s)
+    if (!(await isAncestor(where, commit, oid))) break
+    isPush = words === 'update by push'
+  }
+  return isPush
+}
+
+/** A branch's upstream and the branches of that name on all remotes, as fetched last. */
+async function trackingRefs(where: Where, head: RefName): Promise<{ ref: RefName; oid: Oid }[]> {
   const format = '--format=%(refname)%00%(objectname)%00%(upstream)'
   const { stdout } = await run(where, ['for-each-ref', format, 'refs/heads', 'refs/remotes'])
   const lines = stdout.toString('latin1').trimEnd().split('\n')
@@ -286,7 +310,7 @@ async function trackingTips(where: Where, head: RefName): Promise<Oid[]> {
   const upstream = refs.find(([ref]) => ref === head)?.[2]
   const name = head.slice('refs/heads/'.length)
   const isOwn = (ref: string) => ref === upstream || /^refs\/remotes\/[^/]+\/(.*)$/s.exec(ref)?.[1] === name
-  return refs.flatMap(([ref = '', oid = '']) => (oid !== '' && isOwn(ref) ? [oid] : []))
+  return refs.flatMap(([ref = '', oid = '']) => (oid !== '' && isOwn(ref) ? [{ ref, oid }] : []))
 }
 
 /** How many commits one commit has and another lacks, and the newest of them. */

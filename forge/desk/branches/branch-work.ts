@@ -35,6 +35,7 @@ import {
   entryIn,
   entryInTip,
   isOpen,
+  isSameClash,
   isSameDrafts,
   makeDrafts,
   type NewDrafts,
@@ -717,8 +718,7 @@ export class BranchWork {
 
   async #moveTo(tip: Oid): Promise<void> {
     const { objects } = this.room
-    this.#moved = this.tip === undefined || this.draftPaths.length === 0 ? undefined : await this.#movedTo(tip)
-    this.room.moved.keep(this.name, this.#moved)
+    this.#keepMoved(this.tip === undefined || this.draftPaths.length === 0 ? undefined : await this.#movedTo(tip))
     let renamed: Renamed[] = []
     const merged = await this.#merged(async drafts => {
       const next = await mergeDrafts(objects, noDrafts(this.tip), drafts, noDrafts(tip))
@@ -782,11 +782,13 @@ export class BranchWork {
   async #show(drafts: Drafts): Promise<void> {
     this.#drafts = drafts
     await this.#files.follow(this.#shown)
-    if (this.draftPaths.length === 0) {
-      this.#moved = undefined
-      this.room.moved.keep(this.name, undefined)
-    }
+    if (this.draftPaths.length === 0) this.#keepMoved(undefined)
     this.#sayBranch()
+  }
+
+  #keepMoved(moved: Moved | undefined): void {
+    this.#moved = moved
+    this.room.moved.keep(this.name, moved)
   }
 
   /** Sets the state before the first await, so that no edit comes between the caller's check and this. */
@@ -826,6 +828,8 @@ export class BranchWork {
       if (head !== undefined) {
         if (before !== after) checkouts.follow(name, before, after)
         this.#isGone = false
+        // What came in from outside before is not what these drafts are in conflict with.
+        if (bringsConflicts(this.#drafts, drafts)) this.#keepMoved(undefined)
       }
       this.#merging = waiting === undefined ? undefined : { commit: waiting, head: after }
       this.#reopen(followed)
@@ -868,3 +872,7 @@ export class BranchWork {
     if (this.#files.typed.size > 0) this.#writing.begin()
   }
 }
+
+/** Whether a move of the branch brings conflicts to its drafts that they did not have before. */
+const bringsConflicts = (before: Drafts, after: Drafts): boolean =>
+  [...after.clashes].some(([path, clash]) => isOpen(clash) && !isSameClash(before.clashes.get(path), clash))

@@ -1,7 +1,7 @@
 /** Undo and redo: all refs of an operation move back together, with the drafts of their branches. */
 
 import { Failure } from '../../../core/failure.ts'
-import { countOnRemotes } from '../../../core/git/commits.ts'
+import { countOnRemotes, isPushed } from '../../../core/git/commits.ts'
 import { RefMoved, type RefName } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
@@ -54,7 +54,7 @@ export async function reverse(branches: OpenBranches, operation: Recorded): Prom
   else if (original.kind === SAVE_ELSEWHERE) await reverseSaveElsewhere(branches, operation, how)
   else if (original.kind === DRAFTS_ELSEWHERE) await reverseDraftsElsewhere(branches, original, how)
   else await moveBack(branches, operation, original, how)
-  const stays = await whatStays(branches, heads, original)
+  const stays = await whatStays(branches, heads, original, kind)
   return {
     words: [how.words, ...whatWaits(operation), ...stays].join('; '),
     refs: operation.refs.map(({ ref }) => ref),
@@ -71,26 +71,30 @@ const whatWaits = ({ refs }: Recorded): string[] =>
   )
 
 /**
- * A sentence about undone commits that a push of the branch has brought to a remote, which stay there. Commits that a
- * pull brought were there before: the branch is behind again, and no force push is needed.
+ * A sentence about undone commits that a push of the branch has brought to a remote, which stay there. If the branch
+ * was not pushed since the operation, its commits there are those of others that a pull, merge or rebase brought: the
+ * branch is behind again, and a forced push would drop them.
  */
 async function whatStays(
   { room }: OpenBranches,
   heads: Operation['refs'],
-  { kind }: Pick<Operation, 'kind'>,
+  original: Pick<Operation, 'kind'>,
+  kind: 'undo' | 'redo',
 ): Promise<string[]> {
   const said: string[] = []
+  const { repository } = room.objects
   for (const { ref, before, after } of heads) {
     if (before === undefined || after === undefined) continue
-    const { pushed: count } = await countOnRemotes(room.objects.repository, ref, before, after)
+    const { pushed: count } = await countOnRemotes(repository, ref, [before], after)
     const [are, stay] = count === 1 ? ['is', 'stays'] : ['are', 'stay']
     if (count === 0) continue
     const name = nameOfRef(ref)
     const there = `${many(count, 'commit')} of it ${are} on a remote already and ${stay} there`
+    const isForced = kind === 'redo' || (original.kind !== 'pull' && (await isPushed(repository, ref, after)))
     said.push(
-      kind === 'pull'
-        ? `${name} is ${many(count, 'commit')} behind the remote again`
-        : `${there}: a push of ${name} has to be forced now`,
+      isForced
+        ? `${there}: a push of ${name} has to be forced now`
+        : `${name} is ${many(count, 'commit')} behind the remote again`,
     )
   }
   return said

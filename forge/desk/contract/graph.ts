@@ -58,8 +58,19 @@ export const Refs = v.object({
       ),
     }),
   ),
-  /** `annotated`: the tag object of an annotated tag. */
-  tags: v.array(v.object({ ref: RefName, name: v.string(), tip: Oid, annotated: v.optional(Oid) })),
+  /**
+   * `annotated`: the tag object of an annotated tag. `committed`: the time of its commit; undefined if the commit is
+   * missing, or if there are very many tags.
+   */
+  tags: v.array(
+    v.object({
+      ref: RefName,
+      name: v.string(),
+      tip: Oid,
+      annotated: v.optional(Oid),
+      committed: v.optional(Count),
+    }),
+  ),
   /** The entries of `git stash list`, such as stash@{0}; undefined for none. */
   stashes: v.optional(v.array(v.object({ name: v.string(), tip: Oid }))),
   /** The commit of HEAD, if it is on no branch (a detached HEAD). */

@@ -18,6 +18,9 @@ import { type Lanes, layLanes } from './lanes.ts'
 import { describeRefs } from './remotes.ts'
 import { listStashes, type Stash } from './stashes.ts'
 
+/** Of more tags than these, the times are not read, as that would take too long. */
+const MAX_DATED_TAGS = 2000
+
 /** The refs in the graph: branches, remote branches and tags; the stashes are listed apart. */
 const SHOWN = [HEADS, 'refs/remotes/', 'refs/tags/']
 /** At most this many filters have their graphs cached. */
@@ -84,7 +87,9 @@ export class GraphView implements AsyncDisposable {
         branches: await Promise.all(remote.branches.map(this.#dated)),
       })),
     )
-    return { ...described, remotes, ...(stashes.length > 0 && { stashes }) }
+    const hasFew = described.tags.length <= MAX_DATED_TAGS
+    const tags = hasFew ? await Promise.all(described.tags.map(this.#dated)) : described.tags
+    return { ...described, remotes, tags, ...(stashes.length > 0 && { stashes }) }
   }
 
   /** A ref with the time of its tip. Commits never change, so each is read once. */

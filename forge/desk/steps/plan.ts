@@ -93,6 +93,8 @@ export type StepPlan = {
    */
   replaced?: Oid | undefined
   rewritten?: readonly Rewritten[] | undefined
+  /** Of a rewriting: the commits that were merged into the branch, and that stay in it with their history. */
+  merged?: readonly Oid[]
   /** Other refs that move with the branch. */
   also: readonly Move[]
   /** Warnings for the preview. */

@@ -42,7 +42,7 @@ type PushPlan = {
   isForced: boolean
   is: 'clean' | 'drops' | 'nothing'
   says: string
-  /** The number of commits that are pushed. */
+  /** The number of commits that the remote branch gets. */
   commits: number
   /** The number of commits that leave the remote branch. */
   replaced: number
@@ -75,7 +75,7 @@ export async function planPush(
   const kept = trackingRef(remote, ref)
   const fetched = kept === undefined || !isRefName(kept) ? undefined : (await objects.info(`${kept}^{commit}`))?.oid
   const [commits, replaced] = await Promise.all([
-    outgoing(repository, tip, remote, fetched, ['--count']).then(Number),
+    read(repository, ['rev-list', '--count', ...outgoing(tip, remote, fetched), '--']).then(Number),
     fetched === undefined ? 0 : read(repository, ['rev-list', '--count', fetched, `^${tip}`, '--']).then(Number),
   ])
   const isRewritten = fetched !== undefined && replaced > 0 && (await areRewrittenHere(room, target, fetched))
@@ -100,34 +100,37 @@ export async function planPush(
 }
 
 /**
- * Gives the output of `git rev-list`, with the options `how`, for the commits of `tip` that no known branch of the
- * remote contains; with `paths`, only for those that change one of these.
+ * The commits that the remote branch gets, as arguments of `git rev-list`: also those that another branch of the remote
+ * has, as a merged one does. Of a new branch, only those that the remote does not have.
  */
-async function outgoing(
+const outgoing = (tip: Oid, remote: RemoteSettings, fetched: Oid | undefined): string[] =>
+  fetched === undefined ? unknownTo(remote, tip, undefined) : [tip, `^${fetched}`]
+
+/** The commits of `tip` that no known branch of a remote has, as arguments of `git rev-list`. */
+const unknownTo = ({ name }: RemoteSettings, tip: Oid, fetched: Oid | undefined): string[] => [
+  ...[tip, '--not', ...(fetched === undefined ? [] : [fetched])],
+  `--remotes=${asText(name)}`,
+]
+
+/** Whether a push makes files of .forge/ public: a commit that the remote does not have yet changes some. */
+async function publishesForge(
   repository: Repository,
   tip: Oid,
   remote: RemoteSettings,
   fetched: Oid | undefined,
-  how: readonly string[],
-  paths: readonly string[] = [],
-): Promise<string> {
-  return await read(repository, ['rev-list', ...how, tip, '--not', ...knownTo(remote, fetched), '--', ...paths])
+): Promise<boolean> {
+  const args = ['rev-list', '--max-count=1', '--full-history', ...unknownTo(remote, tip, fetched), '--', FORGE_FOLDER]
+  return (await read(repository, args)) !== ''
 }
-
-/** The known commits of a remote, as arguments of `git rev-list`. */
-const knownTo = ({ name }: RemoteSettings, fetched: Oid | undefined): string[] => [
-  ...(fetched === undefined ? [] : [fetched]),
-  `--remotes=${asText(name)}`,
-]
 
 /** The preview of a push. */
 export async function previewPush(room: BranchServices, plan: PushPlan, drafts: number): Promise<Preview> {
   const { repository } = room.objects
   const { target, remote, fetched, words, isForced, replaced, isRewritten, setsUpstream, is, says, commits } = plan
-  const [own, hooks, brings, loses] = await Promise.all([
-    outgoing(repository, target.tip, remote, fetched, ['--max-count=1', '--full-history'], [FORGE_FOLDER]),
+  const [hasForge, hooks, brings, loses] = await Promise.all([
+    publishesForge(repository, target.tip, remote, fetched),
     hooksFor(repository, 'push'),
-    broughtCommits(repository, [target.tip, '--not', ...knownTo(remote, fetched)]),
+    broughtCommits(repository, outgoing(target.tip, remote, fetched)),
     replaced > 0 && fetched !== undefined ? lostCommits(repository, [fetched, `^${target.tip}`]) : undefined,
   ])
   const name = visiblePath(target.branch)
@@ -135,9 +138,9 @@ export async function previewPush(room: BranchServices, plan: PushPlan, drafts: 
   const lost = `${words} loses ${many(replaced, 'commit')}${isRewritten ? ',' : ''} ${which}. Others may have built on ${replaced === 1 ? 'it' : 'them'}.`
   const warnings = [
     ...(replaced > 0 ? [lost] : []),
-    ...(own === ''
-      ? []
-      : [`${FORGE_FOLDER}/ goes out too: the conversation with the AI is then public to all who can read ${words}.`]),
+    ...(hasForge
+      ? [`${FORGE_FOLDER}/ goes out too: the conversation with the AI is then public to all who can read ${words}.`]
+      : []),
     ...(drafts > 0 ? [`Drafts in ${many(drafts, 'file')} of ${name} are not saved, so they are not pushed.`] : []),
     ...(hooks.length > 0 ? [`Hooks of this repository do not run: ${hooks.join(', ')}.`] : []),
   ]

@@ -87,7 +87,8 @@ export async function planRewrite(
   const { message } = rewrite
   const rewritten = rewrittenIn(line, rewrite, rewriting, outcomes)
   const left = { leftOut: dropped.map(({ subject }) => subject), notes: notesOn(stop) }
-  const shared = { ...plan, ...left, chain, tree, commits: made, warnings: lost, replaced, rewritten, message }
+  const merged = mergedInto(line, rewriting)
+  const shared = { ...plan, ...left, chain, tree, commits: made, warnings: lost, replaced, rewritten, merged, message }
   if (isSame) return { ...shared, is: 'nothing', words: 'nothing to do' }
   if (stop) {
     const where = `${filesInConflict(groupsOf(stop.merge).length)}, at commit ${stop.state.number} of ${stop.state.of}`
@@ -221,6 +222,12 @@ function textMessage(line: readonly OnLine[], oid: Oid): string {
 function oldestReplaced(line: readonly OnLine[], { items }: Rewrite, rewriting: Rewriting): Oid | undefined {
   const changed = line.find(({ oid }, at) => !isKept(items[at], oid))
   return (changed ?? (isAmendedWithDrafts(rewriting) ? line.at(-1) : undefined))?.oid
+}
+
+/** The commits that were merged on the way, and that the rewriting leaves merged. */
+function mergedInto(line: readonly OnLine[], rewriting: Rewriting): Oid[] {
+  const dropped = rewriting.do === 'drop' ? rewriting.commits : []
+  return line.flatMap(({ oid, parents }) => (dropped.includes(oid) ? [] : parents.slice(1)))
 }
 
 /** Throws if a branch that was merged later begins at the oldest replaced commit or after it. */

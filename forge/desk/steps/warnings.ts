@@ -8,6 +8,7 @@ import { firstOf, many, visible, visiblePath } from '../../../core/text.ts'
 import type { BranchServices } from '../branches/branch-work.ts'
 import { branchesWith, headRef } from '../branches/branches.ts'
 import type { RewrittenCommit, Step } from '../contract/steps.ts'
+import { mergesLeftOut } from './left-out-merges.ts'
 import type { StepPlan } from './plan.ts'
 
 /** The hooks that git would run, by step. */
@@ -46,17 +47,19 @@ export async function warningsFor(
   const { repository } = objects
   const { branch, before } = plan
   const isForward = step === 'merge' && plan.chain.every(({ is }) => is === 'there') && !plan.stop
-  const [hooks, checkout, remotes, keepers] = await Promise.all([
+  const [hooks, checkout, remotes, keepers, merges] = await Promise.all([
     isForward ? [] : hooksFor(repository, step),
     checkouts.whyNotFollowing(branch, before, plan.tree),
     step === 'rebase' || step === 'move' || step === 'rewrite' ? onRemotes(repository, plan) : undefined,
     plan.replaced === undefined ? [] : keepersInWords(repository, { branch, before, replaced: plan.replaced }),
+    step === 'rebase' ? mergesLeftOut(objects, plan) : [],
   ])
   const skipped = `Hooks of this repository do not run: ${hooks.join(', ')}.`
   const name = visiblePath(branch)
   const behind = checkout && `The checkout in ${visible(checkout.folder)} stays behind: ${visible(checkout.why)}`
   return [
     ...plan.warnings,
+    ...merges,
     ...(hooks.length > 0 ? [skipped] : []),
     ...(behind === undefined ? [] : [behind]),
     ...(remotes ? remoteWords(remotes, step, name) : []),
@@ -123,9 +126,14 @@ export async function rewrittenCommits(
 }
 
 /** Counts the commits that leave the branch and are on a remote. */
-async function onRemotes(repository: Repository, { branch, before, onto, chain }: StepPlan): Promise<RemoteCounts> {
+async function onRemotes(
+  repository: Repository,
+  { branch, before, onto, chain, merged = [] }: StepPlan,
+): Promise<RemoteCounts> {
   const kept = chain.findLast(({ is }) => is === 'there')
-  return await countOnRemotes(repository, headRef(branch), kept?.is === 'there' ? kept.commit : onto, before)
+  const base = kept?.is === 'there' ? kept.commit : onto
+  const stay = base === undefined ? merged : [base, ...merged]
+  return await countOnRemotes(repository, headRef(branch), stay, before)
 }
 
 /**

@@ -5,10 +5,11 @@ import { type Page, usePage } from '../page/state.ts'
 import type { DragWay } from '../page/step-drag.ts'
 import { ChangeList } from '../review/change-list.tsx'
 import { openSteps, waysFor } from '../steps/source-steps.ts'
-import { commitSource, sourceOf } from '../steps/step-ways.ts'
+import { commitSource, sourceOf, type Way } from '../steps/step-ways.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
+import { Path } from '../ui/words.tsx'
 import { outlookLook } from './step-words.tsx'
 
 /** A press that moves less than this is a click. */
@@ -227,13 +228,19 @@ export function DragLayer() {
           <footer>
             <span>{previewed && previewed.preview.commits > 0 ? plural(previewed.preview.commits, 'commit') : ''}</span>
             <span class="grow" />
-            <span>Drop to merge, land, rebase or pick</span>
+            <span>{dropWords(waysFor(page, dragged.source))}</span>
             <kbd>Esc</kbd>
           </footer>
         </div>
       )}
     </>
   )
+}
+
+/** The card has no room for all ways that the dialog offers: a move of the branch is left out. */
+function dropWords(ways: readonly Way[]): string {
+  if (ways.includes('rebase')) return 'Drop to merge, land, rebase or pick'
+  return ways.includes('merge') ? 'Drop to merge, land or pick' : 'Drop to pick'
 }
 
 function iconOf(page: Page, { branch }: Source): IconName {
@@ -251,7 +258,7 @@ function PreviewFiles() {
         {preview.conflictsIn.slice(0, MAX_FILES).map(({ path, words }) => (
           <div class="conflict-row" key={path}>
             <Icon name="warning" size="xs" tone="is-warn" />
-            <bdi class="mono cut">{readable(path)}</bdi>
+            <Path of={path} />
             <span class="meta cut">{withoutTricks(words)}</span>
           </div>
         ))}

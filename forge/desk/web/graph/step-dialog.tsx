@@ -60,6 +60,10 @@ export function StepDialog({ content, close }: Props) {
   useLayoutEffect(() => {
     if (isCareful && document.activeElement === submit.current) cancel.current?.focus()
   }, [isCareful])
+  // A refused push has moved the focus to its preview. The pull that it offers is previewed before anything is done.
+  useLayoutEffect(() => {
+    if (canPull && document.activeElement === body.current) submit.current?.focus()
+  }, [canPull])
   const isOff =
     isBusy.value ||
     (!canTryAgain && !canPull && !hasToForce && (!preview || preview.is === 'nothing' || preview.is === 'impossible'))

@@ -233,9 +233,9 @@ function Odd({ tab, merging: { files, odd } }: { tab: Tab; merging: Merging }) {
       {some.map(({ path, words }) => (
         <li key={path}>
           <button type="button" class="link-words" onClick={() => tab.edit(path)}>
-            {readable(path)}
+            <Path of={path} />
           </button>
-          {words === undefined ? '' : `: ${withoutTricks(words)}`}
+          {words === undefined ? null : <div>{withoutTricks(words)}</div>}
         </li>
       ))}
     </ul>

@@ -16,21 +16,32 @@ function versionOf(name: string): Version | undefined {
   return { prefix, numbers: numbers.split('.').map(Number), rest }
 }
 
+/** A tag. `committed`: the time of its commit, where known. */
+interface Dated {
+  name: string
+  committed?: number | undefined
+}
+
 /**
- * Sorts tags: those that are only a version first, then those of each prefix, then those without a version. A release
- * comes before its own pre-releases.
+ * Sorts tags: together those whose versions have the same prefix, first the prefix with the newest commit, or, where
+ * the times are not known, no prefix; last those without a version. A release comes before its own pre-releases.
  */
-export function byVersion<Tag extends { name: string }>(tags: readonly Tag[]): Tag[] {
+export function byVersion<Tag extends Dated>(tags: readonly Tag[]): Tag[] {
   // Creating a collator takes long, so it is avoided if there is nothing to sort.
   if (tags.length < 2) return [...tags]
   const words = new Intl.Collator('en', { numeric: true })
   const known = tags.map(tag => ({ tag, version: versionOf(tag.name) }))
+  const newest = new Map<string, number>()
+  for (const { tag, version } of known)
+    if (version) newest.set(version.prefix, Math.max(newest.get(version.prefix) ?? 0, tag.committed ?? 0))
+  const timeOf = ({ prefix }: Version) => newest.get(prefix) ?? 0
   known.sort((one, other) => {
     if (!one.version || !other.version) {
       if (one.version || other.version) return one.version ? -1 : 1
       return words.compare(other.tag.name, one.tag.name)
     }
-    return compare(one.version, other.version, words) || words.compare(other.tag.name, one.tag.name)
+    const byTime = timeOf(other.version) - timeOf(one.version)
+    return byTime || compare(one.version, other.version, words) || words.compare(other.tag.name, one.tag.name)
   })
   return known.map(({ tag }) => tag)
 }

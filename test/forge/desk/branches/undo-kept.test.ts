@@ -330,6 +330,54 @@ test('undoing a pull says that the branch is behind again, not that a push must 
   )
 })
 
+/** Two commits of a colleague on published/main, of which main, with a commit of its own, is the upstream's. */
+async function publishOthers({ path, git, base }: Pair): Promise<void> {
+  const first = await commit(path, 'others', { 'first.txt': 'first\n' }, { parents: [base] })
+  await commit(path, 'others', { 'second.txt': 'second\n' }, { parents: [first] })
+  const place = join(path, '..', 'published.git')
+  await bare(place)
+  await git('remote', 'add', 'published', place)
+  await git('push', '-q', 'published', 'others:main')
+  // The branch is there by a fetch of what a colleague has pushed.
+  await git('update-ref', '-d', 'refs/remotes/published/main')
+  await git('fetch', '-q', 'published')
+  await git('branch', '-q', '-u', 'published/main', 'main')
+}
+
+for (const how of ['merge', 'rebase'] as const)
+  test(`undoing a pull by ${how} asks for no forced push: the commits of others stay on the remote`, async () => {
+    await using desk = await makePair(CLEAN, {})
+    const { work, git } = desk
+    await publishOthers(desk)
+    await work.steps.do({ step: 'pull', branch: 'main', how })
+    const named = how === 'merge' ? 'merge published/main into main' : 'rebase main onto published/main'
+    const behind = `undo: ${named}; main is 2 commits behind the remote again`
+    expect((await work.undo()).words).toBe(behind)
+    await work.redo()
+    await git('push', '-q', 'published', 'main')
+    expect((await work.undo()).words).toEndWith(
+      'on a remote already and stay there: a push of main has to be forced now',
+    )
+  })
+
+test('undoing a fast-forward to the upstream asks for a forced push only if a push has moved it there', async () => {
+  await using desk = await makePair(CLEAN, {})
+  const { work, git, source } = desk
+  await publishOthers(desk)
+  await git('update-ref', 'refs/heads/behind', desk.base)
+  await git('branch', '-q', '-u', 'published/main', 'behind')
+  await work.look()
+  const upstream = { commit: await git('rev-parse', 'published/main'), words: 'published/main' }
+  await work.steps.do({ step: 'merge', source: upstream, onto: 'behind' })
+  expect((await work.undo()).words).toEndWith('; behind is 2 commits behind the remote again')
+  await git('update-ref', 'refs/heads/pushed', desk.base)
+  await git('push', '-q', '-u', 'published', 'pushed')
+  await work.look()
+  await work.steps.do({ step: 'merge', source, onto: 'pushed' })
+  await git('push', '-q', 'published', 'pushed')
+  expect((await work.undo()).words).toEndWith('stays there: a push of pushed has to be forced now')
+})
+
 test('several operations are undone one by one after a garbage collection', async () => {
   await using desk = await makePair(CLEAN)
   const { work } = desk

@@ -209,7 +209,8 @@ describe('windows', () => {
     expect(await view.place(ALL, base)).toBe(3)
     expect(await view.place(ALL, 'f'.repeat(40))).toBeUndefined()
     const annotated = await gitWith(place.path, ['rev-parse', 'refs/tags/v1'])
-    expect((await view.refs()).tags).toEqual([{ ref: 'refs/tags/v1', name: 'v1', tip: tagged, annotated }])
+    const committed = Number(await gitWith(place.path, ['log', '-1', '--format=%ct', tagged]))
+    expect((await view.refs()).tags).toEqual([{ ref: 'refs/tags/v1', name: 'v1', tip: tagged, annotated, committed }])
   })
 
   test('commits are in git’s order by date, and after a move in the same order as if newly read', async () => {

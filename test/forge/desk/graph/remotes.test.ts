@@ -202,6 +202,20 @@ test('a push sends the previewed commits, and sets the upstream of a new branch'
   expect(await desk.git('rev-parse', '--abbrev-ref', 'topic@{upstream}')).toBe('origin/other')
 })
 
+test('a push names all commits that the remote branch gets, also those of a merged branch that is pushed, too', async () => {
+  await using desk = await makeFar()
+  const one = await commit(desk.path, 'feature', { 'b.txt': 'one\n' }, { message: 'One', parents: [await desk.tip()] })
+  const two = await commit(desk.path, 'feature', { 'b.txt': 'two\n' }, { message: 'Two' })
+  await desk.git('push', '-q', 'origin', 'feature')
+  const files = { 'b.txt': 'two\n' }
+  const merged = await commit(desk.path, 'main', files, { message: 'Merge', parents: [await desk.tip(), two] })
+  await desk.work.look()
+  const preview = await desk.work.steps.preview(push())
+  expect(preview).toMatchObject({ words: '3 commits to origin/main', commits: 3, brings: { count: 3 } })
+  expect(new Set(preview.brings?.newest.map(({ oid }) => oid))).toEqual(new Set([merged, two, one]))
+  expect((await desk.work.steps.do(push(), preview)).words).toBe('Pushed main to origin/main: 3 commits.')
+})
+
 test('after a push was rejected, the branch is shown as behind, with a pull offered', async () => {
   await using desk = await makeFar()
   const far = await commit(desk.origin, 'main', { 'b.txt': 'two\n' }, { message: 'Two' })

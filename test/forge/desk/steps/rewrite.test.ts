@@ -217,3 +217,26 @@ test('the preview warns of commits on a remote, and of other branches that keep 
   expect(preview.warnings).toContain('2 commits that go are on a remote already: a push of main has to be forced.')
   expect(preview.warnings).toContain('stacked keeps the commits as they are now.')
 })
+
+test('commits of a branch that stays merged are not counted as commits that go; those of a dropped merge are', async () => {
+  const { desk, ids } = await openLine()
+  await using _ = desk
+  await desk.git('checkout', '-q', '-b', 'side', ids.d ?? '')
+  for (const text of ['one', 'two']) {
+    await writeFile(join(desk.path, 'side.txt'), text)
+    await desk.git('add', '.')
+    await desk.git('commit', '-q', '-m', `Side ${text}`)
+  }
+  await desk.git('checkout', '-q', 'main')
+  await desk.git('merge', '-q', '--no-ff', '-m', 'Merge side', 'side')
+  const merge = await desk.git('rev-parse', 'main')
+  await desk.git('update-ref', 'refs/remotes/origin/main', merge)
+  const warnings = async (...of: Parameters<typeof rewrite>) =>
+    (await ask(desk.work, 'preview', rewrite(...of))).warnings.filter(words => words.includes('on a remote'))
+  const amended = await warnings({ do: 'amend', isWithDrafts: false }, 'Merge the side branch')
+  expect(amended).toEqual(['1 commit that goes is on a remote already: a push of main has to be forced.'])
+  const reworded = await warnings({ do: 'reword', commit: ids.e ?? '' }, 'Other')
+  expect(reworded).toEqual(['2 commits that go are on a remote already: a push of main has to be forced.'])
+  const dropped = await warnings({ do: 'drop', commits: [merge] })
+  expect(dropped).toEqual(['3 commits that go are on a remote already: a push of main has to be forced.'])
+})

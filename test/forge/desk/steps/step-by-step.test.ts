@@ -4,7 +4,7 @@ import { chmod, mkdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Step } from '../../../../forge/desk/contract/steps.ts'
 import { ask, conflictsIn, edit, PERSON, textOf } from '../../../support/desk.ts'
-import { commit, gitWith, show } from '../../../support/git.ts'
+import { commit, type Files, gitWith, show } from '../../../support/git.ts'
 import { lines, makePair, type Pair, type Sides } from '../../../support/merging.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { makeFolder } from '../../../support/repository.ts'
@@ -101,6 +101,35 @@ test('a rebase keeps author, date and every byte of the message', async () => {
   expect(made.subarray(-latin.length)).toEqual(latin)
   expect(made.toString('latin1')).toContain('author B\xf6rk <b@example.org> 1700000000 +0545\ncommitter Ada')
   expect(made.toString('latin1')).toContain('\nencoding ISO-8859-1\n')
+})
+
+test('the preview of a rebase names the merges whose own changes it leaves out, as git rebase does', async () => {
+  await using desk = await makePair({ ...CLEAN, theirs: { 'c.txt': 'topic\n' } })
+  const { path, work, base } = desk
+  const tip = () => desk.git('rev-parse', 'topic')
+  const merge = async (message: string, side: string, files: Files) =>
+    await commit(path, 'topic', files, { message, parents: [await tip(), side] })
+  const clean = await commit(path, 'clean', { 'clean.txt': '1\n' }, { parents: [base] })
+  await merge('Merge clean', clean, { 'clean.txt': '1\n' })
+  const onto = { commit: desk.ours, branch: 'main', words: 'main' }
+  const step: Step = { step: 'rebase', branch: 'topic', onto }
+  await work.look()
+  expect((await work.steps.preview(step)).warnings).toEqual([])
+  const side = await commit(path, 'side', { 'side.txt': '1\n' }, { parents: [base] })
+  const amended = await merge('Merge side', side, { 'side.txt': '1\n', 'more.txt': 'amended\n' })
+  const where = (words: string) =>
+    `left out, and with ${words} what was changed in the merge itself, such as resolved conflicts.`
+  const clash = await commit(path, 'clash', { 'c.txt': 'clash\n' }, { parents: [base] })
+  await merge('Merge clash', clash, { 'c.txt': 'both\n' })
+  await work.look()
+  expect((await work.steps.preview(step)).warnings).toEqual([
+    `The merges “Merge clash”, “Merge side” are ${where('them')}`,
+  ])
+  await desk.git('update-ref', 'refs/heads/topic', amended)
+  await work.look()
+  const { preview } = await doAsPreviewed(desk, step, 'topic')
+  expect(preview.warnings).toEqual([`The merge “Merge side” is ${where('it')}`])
+  expect(await desk.git('ls-tree', '--name-only', 'topic')).toBe('a.txt\nc.txt\nclean.txt\nours.txt\nside.txt')
 })
 
 test('a rebased branch keeps its own conversation, and a cherry-pick brings none', async () => {

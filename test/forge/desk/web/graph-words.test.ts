@@ -52,6 +52,25 @@ test('tags are by version, the newest first, whether they begin with a v or not'
   ])
 })
 
+test('tags of the prefix that was used last come first', () => {
+  const tags = [
+    { name: '1.6', committed: 100 },
+    { name: '1.7', committed: 200 },
+    { name: 'gson-2.2', committed: 300 },
+    { name: 'gson-parent-2.9.1', committed: 600 },
+    { name: 'gson-parent-2.14.0', committed: 500 },
+    { name: 'nightly', committed: 900 },
+  ]
+  expect(byVersion(tags).map(({ name }) => name)).toEqual([
+    'gson-parent-2.14.0',
+    'gson-parent-2.9.1',
+    'gson-2.2',
+    '1.7',
+    '1.6',
+    'nightly',
+  ])
+})
+
 describe('labels at one commit', () => {
   const branch = (name: string, isHead = false): Label => {
     const info: BranchInfo = { name, tip: 'a', committed: 0, session: false, merging: false, drafts: [] } as never

@@ -504,6 +504,27 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await page.mouse.up()
   })
 
+  test('a drag shows the names of files in conflict also where their paths are long', async () => {
+    const folder = 'gson/src/main/java/com/google/gson/stream'
+    const [reader, writer] = [`${folder}/JsonReader.java`, `${folder}/JsonWriter.java`]
+    for (const branch of ['main', 'topic'])
+      await desk.commit(branch, { [reader]: `${branch}\n`, [writer]: `${branch}\n` }, MIRA)
+    await open()
+    // The labels are at their places only when both new commits are shown.
+    await page.locator('.graph-row .subject').filter({ hasText: 'JsonReader.java' }).nth(1).waitFor()
+    await dragTo('topic', 'main')
+    const rows = page.getByRole('status', { name: 'Preview of the drop' }).locator('.conflict-row')
+    for (const [at, name] of ['JsonReader.java', 'JsonWriter.java'].entries()) {
+      const shown = rows.nth(at).getByText(name, { exact: true })
+      await shown.waitFor()
+      const [box, row] = [await shown.boundingBox(), await rows.nth(at).boundingBox()]
+      expect(box && row && box.x + box.width <= row.x + row.width && box.y < row.y + row.height).toBe(true)
+      expect(await shown.evaluate(it => it.clientWidth > 0 && it.scrollWidth <= it.clientWidth)).toBe(true)
+    }
+    await page.keyboard.press('Escape')
+    await page.mouse.up()
+  })
+
   describe('by touch', () => {
     const touch = async () => {
       const session = await browser.context.newCDPSession(page)

@@ -17,6 +17,12 @@ import { type DeskPage, openPage, openScene, settled as rendered, templateOf, un
 
 const template = mergingTemplate()
 const LINES = Array.from({ length: 300 }, (_, at) => `line ${at}\n`).join('')
+/** A path that is longer than the side column is wide, with a conflict. */
+const DEEP = 'gson/src/main/java/com/google/gson/stream/JsonReader.java'
+const between = (words: string) => `first\n\n\n\n${words}\n\n\n\nlast\n`
+const deepTemplate = mergingTemplate({
+  [DEEP]: { base: between('base'), ours: between('ours'), theirs: between('theirs') },
+})
 /** A long text that our side changed at its end, and theirs deleted. */
 const NOTES = { base: `${LINES}the end\n`, ours: `${LINES}the end, changed\n`, theirs: null }
 const model = new ScriptedModel([])
@@ -433,6 +439,27 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await desk.isText(BRANCH, CLAIM, text => !text.includes('<<<<<<<'))
     const all = (await textIn(CLAIM)).split('\n').map((_, at) => at + 1)
     await until(async () => (await shown()).join() === all.join())
+  })
+
+  test('lists what to review with each file on one line, whose name is whole, and the reason below it', async () => {
+    await openDesk(deepTemplate)
+    for (const path of [CLAIM, POSTGRES, DEEP]) await settled(desk, path, 'x\n')
+    page = await openPage(browser.context, desk)
+    const item = page.getByRole('list', { name: 'To review' }).getByRole('listitem').filter({ hasText: 'JsonReader' })
+    const button = item.getByRole('button')
+    await button.waitFor()
+    const name = button.getByText('JsonReader.java', { exact: true })
+    expect(await name.evaluate(it => it.clientWidth > 0 && it.scrollWidth <= it.clientWidth)).toBe(true)
+    const words = await item.getByText('changed beside its conflicts, too', { exact: true }).boundingBox()
+    const [file, whole] = [await button.boundingBox(), await item.boundingBox()]
+    if (!words || !file || !whole) throw new Error('The list is not shown.')
+    const lineHeight = await item.evaluate(it => Number.parseFloat(getComputedStyle(it).lineHeight))
+    expect(file.height).toBeLessThan(1.5 * lineHeight)
+    expect(file.x).toBe(whole.x)
+    expect(words.x).toBe(whole.x)
+    expect(words.y).toBeGreaterThanOrEqual(file.y + file.height)
+    await button.click()
+    await page.getByRole('tab', { name: /^JsonReader\.java/, selected: true }).waitFor()
   })
 
   test('finishes with the edited message, which is kept when the page is loaded again and the merge is updated', async () => {

@@ -295,6 +295,24 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await notice('1 new commit by Mira, 2 old commits gone', saved, amended.slice(0, 8)).waitFor()
   })
 
+  test('of a conflict that a merge on the desk brings does not blame what came in from outside before', async () => {
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('mine ')
+    await desk.isText('main', 'README.md', text => text.includes('mine'))
+    const begin = await desk.tip('main')
+    const readme = await desk.git('show', 'main:README.md')
+    await desk.commit('main', { 'new.ts': 'new\n' }, { author: 'Mara <mara@example.com>' })
+    await page.getByText('main moved outside the desk: 1 new commit by Mara').waitFor()
+    const files = { 'README.md': `theirs ${readme}` }
+    const commit = await desk.commit('theirs', files, { author: 'Carl <carl@example.com>', parents: [begin] })
+    await desk.ask({ ask: 'do', step: { step: 'merge', source: { commit, words: 'theirs' }, onto: 'main' } })
+    await page.getByText('Drafts of main are in conflict with what was brought in').waitFor()
+    await page.getByText('README.md is in conflict: resolve it').waitFor()
+    expect(await page.getByText('moved outside the desk').count()).toBe(0)
+    expect(await page.getByRole('button', { name: 'Incoming changes' }).count()).toBe(0)
+  })
+
   test('of a branch that moved offers drafts a branch of their own that has what was saved since', async () => {
     for (const name of ['README.md', 'FORK.md']) {
       await page.getByRole('treeitem', { name }).click()

@@ -2,7 +2,8 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { join } from 'node:path'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
-import { git } from '../../../support/git.ts'
+import { PERSON } from '../../../support/desk.ts'
+import { git, gitWith } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { type DeskPage, showBranch, withEachPage } from './page-scene.ts'
 
@@ -26,6 +27,24 @@ describe.skipIf(!hasBrowser)('a tag', () => {
     await page.keyboard.press('t')
     await dialog().getByRole('textbox', { name: 'Tag name' }).waitFor()
   }
+
+  test('of the newest release is the first one beside the graph, whatever the names were before', async () => {
+    for (const [name, date] of [
+      ['1.7', '2011-04-13T12:00:00Z'],
+      ['tern-parent-2.9.1', '2022-07-31T12:00:00Z'],
+      ['tern-parent-2.14.0', '2026-03-01T12:00:00Z'],
+    ] as const) {
+      const env = { ...PERSON, GIT_COMMITTER_DATE: date }
+      const made = await gitWith(desk.path, ['commit-tree', '-m', name, 'main^{tree}'], undefined, env)
+      await desk.git('tag', name, made)
+    }
+    await page.keyboard.press('Alt+0')
+    const shown = page
+      .getByRole('navigation', { name: 'Branches and tags' })
+      .getByRole('button', { name: /^(1|tern-)/ })
+    await shown.nth(2).waitFor()
+    expect(await shown.allTextContents()).toEqual(['tern-parent-2.14.0', 'tern-parent-2.9.1', '1.7'])
+  })
 
   test('keeps a message that was typed before Escape', async () => {
     await askForTag()
