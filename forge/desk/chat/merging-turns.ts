@@ -6,7 +6,7 @@ import { visible, visiblePath } from '../../../core/text.ts'
 import type { BranchWork, Deed } from '../branches/branch-work.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
 import { type DraftFile, draftsOf, entryIn, entryInTip, isEmpty, noDrafts } from '../branches/drafts.ts'
-import { makeMerging, readMerging } from '../conflicts/merging-commits.ts'
+import { makeMerging, readMerging } from '../branches/merging-commits.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
 import { keepWords, sessionChanges } from './turn-ends.ts'
 

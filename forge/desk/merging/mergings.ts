@@ -22,6 +22,14 @@ import {
   noDrafts,
   verifyNoClash,
 } from '../branches/drafts.ts'
+import {
+  type ConflictRow,
+  isSettledWith,
+  makeMerging,
+  readMerging,
+  type StoredMerging,
+  type StoredRewrite,
+} from '../branches/merging-commits.ts'
 import type { CommitSignature } from '../branches/save.ts'
 import { conflictRows, sideOf, wordsFor } from '../conflicts/conflicts.ts'
 import {
@@ -31,14 +39,6 @@ import {
   takeDraftSide,
   withDraftConflicts,
 } from '../conflicts/draft-conflicts.ts'
-import {
-  type ConflictRow,
-  isSettledWith,
-  makeMerging,
-  readMerging,
-  type StoredMerging,
-  type StoredRewrite,
-} from '../conflicts/merging-commits.ts'
 import type { BranchInfo } from '../contract/branches.ts'
 import { type ConflictFile, type Merging, type MergingFile, nounOf, type WholeSide } from '../contract/merging.ts'
 import type { Done, Source } from '../contract/steps.ts'
