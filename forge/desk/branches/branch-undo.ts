@@ -39,7 +39,7 @@ type UndoTarget = {
    * those before it.
    */
   drafts: { from: Oid | undefined; to: Oid | undefined } | undefined
-  /** For the redo of a move of the branch: its drafts, by their commits, after the undo (`from`) and before it (`to`). */
+  /** For a redo that moves the branch: the drafts, by their commits, after the undo (`from`) and before it (`to`). */
   redone: { from: Oid | undefined; to: Oid | undefined } | undefined
   /** The renames of files and folders, in this order. */
   renamed: readonly Renamed[]
@@ -62,7 +62,8 @@ export async function prepare(held: HeldBranch, target: UndoTarget): Promise<Pre
   await held.collect()
   // Another desk may have moved the branch or written drafts since its refs were read.
   await held.lookAgain()
-  // What an undo takes away, and a redo restores, has to be in the repository. Of a deleted branch it may not fit there.
+  // What an undo takes away, and a redo restores, has to be in the repository. For the drafts of a deleted branch,
+  // another ref may be in the way.
   if (target.isAdded || target.merging || !work.isGone) await held.writeDrafts()
   const { head, merging, renamed } = target
   const there = work.isGone ? undefined : work.head

@@ -114,8 +114,7 @@ function lostFiles({ start, typed, end, merged }: Merged, waiting: Waiting): Pat
     if (clash && !isSameClash(clash, end.clashes.get(path)) && !isShownIn(waiting.next, path, clash)) return true
     if (waiting.next === undefined && isOfForge(path)) return true
     const row = rowOf(gone, path)
-    const isChosen = row?.mark === undefined && typed.files.has(path) && !start.files.has(path)
-    return row !== undefined && isChosen
+    return row !== undefined && row.mark === undefined && typed.files.has(path) && !start.files.has(path)
   }
   const lost = changed.filter(isLost)
   const rows = gone.filter(row => lost.some(path => isSettledWith(row, path)))

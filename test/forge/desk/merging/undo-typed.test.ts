@@ -1,4 +1,4 @@
-/** What is typed or resolved between a step of a waiting merge and its undo or redo stays, or is named and comes back. */
+/** What is typed or resolved between a step of a waiting merge and its undo or redo stays, or it is named. */
 
 import { expect, setDefaultTimeout, test } from 'bun:test'
 import { closeFile } from '../../../../forge/desk/branches/places.ts'
@@ -12,7 +12,7 @@ import { modelsOf, ScriptedModel, write } from '../../../support/scripted-model.
 
 setDefaultTimeout(120_000)
 
-/** Two conflicts in a.txt, one in b.txt, and one of two binary files. Git merges d.txt, and c.txt is nobody's change. */
+/** Two conflicts in a.txt, one in b.txt, and one of two binary files. Only topic changes d.txt, and no side c.txt. */
 const SIDES = {
   base: { 'a.txt': lines(), 'b.txt': 'base\n', 'c.txt': lines(), 'd.txt': lines(), p: 'base\0' },
   ours: { 'a.txt': lines({ 2: 'ours 2', 8: 'ours 8' }), 'b.txt': 'ours\n', p: 'ours\0' },
