@@ -8,9 +8,10 @@ import type { Renamed } from '../../operations.ts'
 import type { BranchWork, HeldBranch, Next } from './branch-work.ts'
 import { headRef } from './branches.ts'
 import { verifyMovable, withMoved } from './draft-files.ts'
-import { mergeDrafts } from './draft-merges.ts'
+import { mergeDrafts, readDraftsAt } from './draft-merges.ts'
 import { withoutUnused } from './draft-renames.ts'
 import { type DraftFile, type Drafts, entryInTip, filesBetween, noDrafts, readDrafts, renamedFiles } from './drafts.ts'
+import { type MergingTarget, mergingAgain } from './merging-undo.ts'
 
 /** Where an undo or a redo moves a branch. */
 type UndoTarget = {
@@ -33,56 +34,36 @@ type UndoTarget = {
   renamed: readonly Renamed[]
   /** Whether the operation concerns an AI's turn, during which the branch's files are read-only. */
   isTurn: boolean
-  /**
-   * The merge that waited in the branch before and after the operation. `drafts`: the commit of the drafts on `before`.
-   */
-  merging?: { before: Oid | undefined; after: Oid | undefined; drafts: Oid | undefined } | undefined
+  /** The merge that waits in the branch, if the operation concerns one. */
+  merging: MergingTarget | undefined
 }
+
+/** The next state of a branch. `lost`: the files of which what was typed since goes with a merge that waited. */
+type Prepared = { next: Next; lost: Path[] }
 
 /**
  * Prepares the undo or redo of an operation for one branch. Throws {@link RefMoved} if the branch is not where that
  * operation left it.
  */
-export async function prepare(held: HeldBranch, target: UndoTarget): Promise<Next> {
+export async function prepare(held: HeldBranch, target: UndoTarget): Promise<Prepared> {
   const { work } = held
   if (!target.isTurn) work.verifyFree()
   await held.collect()
   // Another desk may have moved the branch or written drafts since its refs were read.
   await held.lookAgain()
-  // The undo of an added file removes it with the edits typed in it: these are written first, so that a redo can
-  // restore them.
-  if (target.isAdded) await held.writeDrafts()
+  // What an undo takes away, and a redo restores, has to be in the repository. Of a deleted branch it may not fit there.
+  if (target.isAdded || target.merging || !work.isGone) await held.writeDrafts()
   const { head, merging, renamed } = target
   const there = work.isGone ? undefined : work.head
   if (head && there !== head.after) throw new RefMoved(headRef(work.name), head.after, there)
   const to = head && { head: head.before ?? null }
-  if (merging) return { ...to, ...(await mergingAgain(held, target, merging)) }
+  if (merging) {
+    const { next, lost } = await mergingAgain(held, head, merging)
+    return { next: { ...to, ...next, renamed }, lost }
+  }
   // While a merge waits, the branch moves only when that merge ends: an undo that would move it is refused.
   if (head) work.verifyNotMerging()
-  return { ...to, drafts: await draftsFor(work, target), renamed }
-}
-
-/**
- * Undoes or redoes the begin or the end of a merge that waits for its conflicts to be resolved: restores, removes or
- * replaces it. The drafts of a removed merge stay in the operation log; those of a restored one are merged with what
- * was edited since it was removed.
- */
-async function mergingAgain(
-  held: HeldBranch,
-  { head, renamed }: UndoTarget,
-  { before, after, drafts: commit }: NonNullable<UndoTarget['merging']>,
-): Promise<Next> {
-  const { work } = held
-  const { objects } = work.room
-  const name = visiblePath(work.name)
-  if ((work.merging === undefined) !== (after === undefined))
-    throw new Failure(`What waits in ${name} is not what did then: nothing was undone. Undo what came later first.`)
-  await held.writeDrafts()
-  const tip = before ?? (head ? head.before : work.head)
-  const restored = (commit === undefined ? undefined : await readDrafts(objects, commit)) ?? noDrafts(tip)
-  const isFromBranch = work.merging === undefined
-  const drafts = isFromBranch ? await mergeDrafts(objects, noDrafts(work.tip), work.drafts, restored) : restored
-  return { merging: before ?? null, drafts, renamed }
+  return { next: { ...to, drafts: await draftsFor(work, target), renamed }, lost: [] }
 }
 
 async function draftsFor(
@@ -179,20 +160,7 @@ async function changed(
   now: Drafts,
   { from, to }: NonNullable<UndoTarget['drafts']>,
 ): Promise<Drafts> {
-  const [start, end] = await Promise.all([from, to].map(commit => draftsIn(work, commit, now.tip)))
-  return start && end ? await mergeDrafts(work.room.objects, start, now, end) : now
-}
-
-/**
- * Gives the drafts stored in `commit` (without one: no drafts), merged onto `tip`; undefined if `commit` holds no
- * readable drafts.
- */
-async function draftsIn(
-  { room: { objects } }: BranchWork,
-  commit: Oid | undefined,
-  tip: Oid | undefined,
-): Promise<Drafts | undefined> {
-  const drafts = commit === undefined ? noDrafts(tip) : await readDrafts(objects, commit)
-  if (!drafts || drafts.tip === tip) return drafts
-  return await mergeDrafts(objects, noDrafts(drafts.tip), drafts, noDrafts(tip))
+  const { objects } = work.room
+  const [start, end] = await Promise.all([from, to].map(commit => readDraftsAt(objects, commit, now.tip)))
+  return start && end ? await mergeDrafts(objects, start, now, end) : now
 }

@@ -39,6 +39,8 @@ import {
   filesBetween,
   isSameClash,
   isSameDrafts,
+  noDrafts,
+  readDrafts,
 } from './drafts.ts'
 import { withSameLineEnds } from './merged-line-ends.ts'
 
@@ -57,6 +59,20 @@ async function writeDraftTree(objects: Objects, drafts: Drafts): Promise<Oid> {
 export async function mergeDrafts(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {
   const same = await withSameLineEnds(objects, { start, ours, theirs })
   return await withMarks(objects, await bringTogether(objects, same.start, same.ours, same.theirs))
+}
+
+/**
+ * Reads the drafts in a commit (without one: no drafts), merged onto `tip`; undefined if the commit holds no readable
+ * drafts.
+ */
+export async function readDraftsAt(
+  objects: Objects,
+  commit: Oid | undefined,
+  tip: Oid | undefined,
+): Promise<Drafts | undefined> {
+  const drafts = commit === undefined ? noDrafts(tip) : await readDrafts(objects, commit)
+  if (!drafts || drafts.tip === tip) return drafts
+  return await mergeDrafts(objects, noDrafts(drafts.tip), drafts, noDrafts(tip))
 }
 
 async function bringTogether(objects: Objects, start: Drafts, ours: Drafts, theirs: Drafts): Promise<Drafts> {

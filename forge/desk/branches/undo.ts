@@ -3,8 +3,8 @@
 import { Failure } from '../../../core/failure.ts'
 import { countOnRemotes } from '../../../core/git/commits.ts'
 import { RefMoved, type RefName } from '../../../core/git/refs.ts'
-import type { Oid } from '../../../core/git/repository.ts'
-import { many, visiblePath } from '../../../core/text.ts'
+import type { Oid, Path } from '../../../core/git/repository.ts'
+import { firstOf, many, visiblePath } from '../../../core/text.ts'
 import type { Recorded } from '../../operations.ts'
 import type { Operation, Reversed } from '../contract/branches.ts'
 import { DRAFTS, draftsRef, MERGING, mergingRef, turnRef } from '../refs.ts'
@@ -47,14 +47,15 @@ export async function reverse(branches: OpenBranches, operation: Recorded): Prom
   const heads = operation.refs.filter(({ ref }) => ref.startsWith(HEADS))
   await verifyUnmoved(branches, operation.refs)
   const [made, gone] = [heads.filter(({ before }) => !before), heads.filter(({ after }) => !after)]
+  let lost: Path[] = []
   if (original.kind === 'rename branch' && made.length === 1 && gone.length === 1)
     await moveBranch(branches, branchOfRef(made[0]?.ref ?? ''), branchOfRef(gone[0]?.ref ?? ''), how)
   else if (original.kind === SAVE_ELSEWHERE) await reverseSaveElsewhere(branches, operation, how)
   else if (original.kind === DRAFTS_ELSEWHERE) await reverseDraftsElsewhere(branches, original, how)
-  else await moveBack(branches, operation, original, how)
+  else lost = await moveBack(branches, operation, original, how)
   const stays = await whatStays(branches, heads, original)
   return {
-    words: [how.words, ...whatWaits(operation), ...stays].join('; '),
+    words: [how.words, ...whatWaits(operation), ...whatGoes(lost), ...stays].join('; '),
     refs: operation.refs.map(({ ref }) => ref),
     of: original.id,
   }
@@ -67,6 +68,16 @@ const whatWaits = ({ refs }: Recorded): string[] =>
       ? [`its conflicts wait in ${visiblePath(ref.slice(MERGING.length))} again`]
       : [],
   )
+
+/** At most this many files are named in a notice. */
+const MAX_NAMED_FILES = 5
+
+/** A sentence about files of which something that was typed or resolved is not there after an undo. */
+function whatGoes(lost: readonly Path[]): string[] {
+  if (lost.length === 0) return []
+  const files = firstOf(lost.map(visiblePath), MAX_NAMED_FILES)
+  return [`what was resolved or typed in ${files} goes with it, and comes back by Redo`]
+}
 
 /**
  * A sentence about undone commits that a push of the branch has brought to a remote, which stay there. Commits that a
@@ -134,22 +145,23 @@ export async function shownOperations(branches: OpenBranches, from: number, coun
 const whatMoved = (refs: readonly RefName[]): string =>
   `${refs.map(nameOfRef).join(' and ')} ${refs.length === 1 ? 'has' : 'have'} moved since`
 
-async function moveBack(branches: OpenBranches, operation: Recorded, original: Operation, how: How): Promise<void> {
+async function moveBack(branches: OpenBranches, operation: Recorded, original: Operation, how: How): Promise<Path[]> {
   const { refs } = operation
   const names = [...new Set(refs.map(({ ref }) => branchNameOf(ref)).filter(name => name !== undefined))].sort()
   for (const { ref, before } of refs)
     if (ref.startsWith(HEADS) && !before && !isFirst(original)) await verifyNotCheckedOut(branches, branchOfRef(ref))
   const works = await Promise.all(names.map(name => branches.work(name)))
-  await lockedAll(works, async all => {
+  const lost = await lockedAll(works, async all => {
     for (let tries = 1; ; tries++) {
-      const error = await tryToMoveBack(branches, [...all.values()], operation, original, how)
-      if (!error) return
+      const { error, lost } = await tryToMoveBack(branches, [...all.values()], operation, original, how)
+      if (!error) return lost
       // Throws if a branch has moved. Otherwise another desk wrote drafts, and the next try merges these.
       await verifyUnmoved(branches, refs)
       if (tries >= MAX_TRIES) throw error
     }
   })
   for (const { ref, before } of refs) if (ref.startsWith(HEADS) && !before) await branches.leave(branchOfRef(ref))
+  return lost
 }
 
 /**
@@ -171,16 +183,20 @@ const ABOUT_DRAFTS = [
   ...[TAKE_BACK, SETTLE, DRAFTS_ONTO, DELETE, RESTORE, NEW_FILE, COPY, LINE_ENDS, MODE],
 ]
 
-/** Moves all refs of an operation back, with the drafts of their branches. Returns the error if one has moved. */
+/**
+ * Moves all refs of an operation back, with the drafts of their branches. Returns the error if one has moved, and the
+ * files of which something that was typed goes with a merge.
+ */
 async function tryToMoveBack(
   branches: OpenBranches,
   all: readonly HeldBranch[],
   { refs, renamed }: Recorded,
   original: Operation,
   how: How,
-): Promise<RefMoved | undefined> {
+): Promise<{ error?: RefMoved; lost: Path[] }> {
   const back = renamed.map(({ from, to }) => ({ from: to, to: from })).reverse()
   const prepared: [HeldBranch, Next][] = []
+  const lost: Path[] = []
   try {
     for (const held of all) {
       const { name } = held.work
@@ -194,18 +210,23 @@ async function tryToMoveBack(
       const isAdded = [NEW_FILE, COPY].includes(original.kind) && how.kind === 'undo'
       const isTurn = refs.some(({ ref }) => ref === turnRef(name))
       const waits = refs.find(({ ref }) => ref === mergingRef(name))
-      const merging = waits && { before: waits.before, after: waits.after, drafts: drafts?.before }
+      const merging = waits && {
+        ...{ before: waits.before, after: waits.after, isRedo: how.kind === 'redo' },
+        drafts: { before: drafts?.before, after: drafts?.after },
+      }
       const unsaved = isUnsaved ? { drafts: drafts?.before } : undefined
       const target = { head, unsaved, isAdded, drafts: change, renamed: back, isTurn, merging }
-      prepared.push([held, await prepare(held, target)])
+      const { next, lost: some } = await prepare(held, target)
+      prepared.push([held, next])
+      lost.push(...some)
     }
     const own = new Set(prepared.flatMap(([{ work }, { head }]) => (head === undefined ? [] : [headRef(work.name)])))
     const others = refs.filter(isHeld).filter(({ ref }) => !own.has(ref))
     const also = others.map(({ ref, before, after }) => ({ ref, from: after, to: before }))
     await becomeTogether(branches.room, prepared, { ...how, also })
-    return undefined
+    return { lost }
   } catch (error) {
-    if (error instanceof RefMoved) return error
+    if (error instanceof RefMoved) return { error, lost }
     throw error
   }
 }

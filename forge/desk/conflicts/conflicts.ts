@@ -10,12 +10,12 @@ import { writeBlob } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { entryAt, type TreeChange, writeTree } from '../../../core/git/trees.ts'
 import { many, sizeInWords, visiblePath } from '../../../core/text.ts'
+import type { ConflictRow, MergingKind, StoredMerging } from '../branches/merging-commits.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
 import type { ConflictFile } from '../contract/merging.ts'
 import { textBytes } from '../reading/file-content.ts'
 import { decodeText, guess, isPointer, isUtf16 } from '../reading/text.ts'
 import { readImage } from '../server/images.ts'
-import type { ConflictRow, MergingKind, StoredMerging } from './merging-commits.ts'
 
 /** Conflicting paths that are resolved together, and git's names for the conflict. */
 export type Group = { path: Path; paths: Path[]; original: Path | undefined; stages: Stage[]; git: Set<string> }

@@ -11,11 +11,11 @@ import { visiblePath } from '../../../core/text.ts'
 import type { BranchWork } from '../branches/branch-work.ts'
 import { entryBeside } from '../branches/draft-merges.ts'
 import { type Clashing, type DraftFile, draftFileOf, entryInTip, isOpen } from '../branches/drafts.ts'
+import type { MergingKind } from '../branches/merging-commits.ts'
 import { SETTLE } from '../branches/undo.ts'
 import type { ConflictFile, Merging, MergingFile, WholeSide } from '../contract/merging.ts'
 import { decodeText } from '../reading/text.ts'
 import { sideOf, wordsFor } from './conflicts.ts'
-import type { MergingKind } from './merging-commits.ts'
 
 /** The name of the draft's side. */
 const DRAFT = 'your draft'

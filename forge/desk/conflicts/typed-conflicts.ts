@@ -11,10 +11,10 @@ import { type TreeChange, writeTree } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { entryBeside } from '../branches/draft-merges.ts'
 import type { Clashing, Drafts } from '../branches/drafts.ts'
+import type { ConflictRow } from '../branches/merging-commits.ts'
 import { TYPED_IN_MERGE } from '../contract/merging.ts'
 import { textBytes } from '../reading/file-content.ts'
 import { byPath } from './conflicts.ts'
-import type { ConflictRow } from './merging-commits.ts'
 
 /** The conflicts of a merge, its tree with all markers, and the drafts on that tree. */
 type Waiting = { rows: ConflictRow[]; tree: Oid; drafts: Drafts }

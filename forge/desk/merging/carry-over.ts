@@ -20,8 +20,8 @@ import { GitError } from '../../../core/git/run.ts'
 import { entryAt, makeTree, type TreeChange } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { asChanges, contentIn, type Drafts, entryIn } from '../branches/drafts.ts'
+import { ConflictRow, isSettledWith, type StoredMerging } from '../branches/merging-commits.ts'
 import { byPath } from '../conflicts/conflicts.ts'
-import { ConflictRow, type StoredMerging } from '../conflicts/merging-commits.ts'
 import { TYPED_IN_MERGE } from '../contract/merging.ts'
 
 /** The conflicts of a merge, and its tree with all markers. */
@@ -35,12 +35,6 @@ type Next = Marked & { ours: { commit: Oid; words: string } }
  * was typed outside of a conflict into lines that the branch has changed, `marked` has one more conflict.
  */
 export type Carried = Pick<StoredMerging, 'kept' | 'by'> & { result: Oid; marked: { rows: ConflictRow[]; tree: Oid } }
-
-/**
- * Whether a path is resolved together with a conflict: one of its own, or the original path of a file that git renamed.
- */
-export const isSettledWith = ({ paths, original }: ConflictRow, path: Path): boolean =>
-  paths.includes(path) || (original !== undefined && (path === original || path.startsWith(`${original}/`)))
 
 /** The resolutions of a waiting merge that fit a new merge of the same two branches. Writes the resulting trees. */
 export async function carryOver(objects: Objects, before: Before, next: Next): Promise<Carried> {

@@ -11,7 +11,7 @@ import { emptyTree, entryAt, writeTree } from '../../../core/git/trees.ts'
 import { type Commits, type MergeReview, review } from '../../../core/review.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import { FORGE_FOLDER, isOfForge } from '../branches/forge-folder.ts'
-import type { StoredMerging } from '../conflicts/merging-commits.ts'
+import type { StoredMerging } from '../branches/merging-commits.ts'
 
 /** Oddities of a merge's result, as sentences: points that the user should look at before committing. */
 export interface Oddities {

@@ -22,16 +22,17 @@ import {
   noDrafts,
   verifyNoClash,
 } from '../branches/drafts.ts'
-import type { CommitSignature } from '../branches/save.ts'
-import { conflictRows, sideOf, wordsFor } from '../conflicts/conflicts.ts'
-import { draftConflict, draftConflictsIn, takeDraftSide } from '../conflicts/draft-conflicts.ts'
 import {
   type ConflictRow,
+  isSettledWith,
   makeMerging,
   readMerging,
   type StoredMerging,
   type StoredRewrite,
-} from '../conflicts/merging-commits.ts'
+} from '../branches/merging-commits.ts'
+import type { CommitSignature } from '../branches/save.ts'
+import { conflictRows, sideOf, wordsFor } from '../conflicts/conflicts.ts'
+import { draftConflict, draftConflictsIn, takeDraftSide } from '../conflicts/draft-conflicts.ts'
 import type { BranchInfo } from '../contract/branches.ts'
 import { type ConflictFile, type Merging, type MergingFile, nounOf, type WholeSide } from '../contract/merging.ts'
 import type { Done, Source } from '../contract/steps.ts'
@@ -43,7 +44,7 @@ import { planPicks, readCommit } from '../steps/picks.ts'
 import { type Planned, pastOf, type Stop, treeOfCommit } from '../steps/plan.ts'
 import type { Plannings } from '../steps/plannings.ts'
 import { applyItems } from '../steps/rewrite-items.ts'
-import { carryOver, isSettledWith } from './carry-over.ts'
+import { carryOver } from './carry-over.ts'
 import { MergingReviews, type Oddities } from './merging-review.ts'
 import { newCommits, onNewestCommit, type Renewed, withItems } from './renewed.ts'
 import { type ConflictPlace, requestOf } from './request.ts'

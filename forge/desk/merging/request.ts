@@ -1,6 +1,6 @@
 /** The request to an AI to resolve the conflicts of a waiting merge. */
 import { many, visiblePath } from '../../../core/text.ts'
-import type { ConflictRow, StoredMerging } from '../conflicts/merging-commits.ts'
+import type { ConflictRow, StoredMerging } from '../branches/merging-commits.ts'
 import type { MergingFile } from '../contract/merging.ts'
 
 /** The number of an open conflict in a file, and the line of its first marker. */

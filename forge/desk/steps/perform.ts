@@ -12,9 +12,9 @@ import { headRef } from '../branches/branches.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
 import { type DraftFile, type Drafts, filesBetween, noDrafts } from '../branches/drafts.ts'
 import { isOfForge } from '../branches/forge-folder.ts'
+import { makeMerging, type StoredMerging } from '../branches/merging-commits.ts'
 import type { CommitSignature } from '../branches/save.ts'
 import { conflictRows } from '../conflicts/conflicts.ts'
-import { makeMerging, type StoredMerging } from '../conflicts/merging-commits.ts'
 import { withTypedConflicts } from '../conflicts/typed-conflicts.ts'
 import type { Planned, StepPlan, Stop } from './plan.ts'
 
@@ -92,6 +92,8 @@ export type Arrival = { kind: string; does: string; to: Oid; also?: readonly Mov
 export async function arrive(held: HeldBranch, { kind, does, to, also = [], settled }: Arrival): Promise<void> {
   const { work } = held
   const { objects, say } = work.room
+  // The undo of the end of a merge needs the newest edits in the repository: it merges what is typed later with these.
+  if (settled) await held.writeDrafts()
   // Drafts whose edits the new commit contains are dropped; the others stay drafts.
   const drafts = await mergeDrafts(objects, settled ?? noDrafts(work.tip), work.drafts, noDrafts(to))
   await held.become({ head: to, merging: null, drafts }, { kind, words: does, also })
@@ -138,6 +140,8 @@ export async function waitForPerson(
   const head = isNew ? ours : work.head
   if (head === undefined) throw new Error('A branch without a commit has nothing to merge into')
   verifyNothingTyped(work)
+  // As in `arrive`.
+  await held.writeDrafts()
   const { merge, words, theirs, state } = stop
   const found = marked ?? (await conflictRows(objects, merge, { ours: stop.ours, theirs, words }))
   const files = result === undefined ? new Map<Path, DraftFile>() : await filesBetween(objects, found.tree, result)

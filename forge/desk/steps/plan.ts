@@ -8,7 +8,7 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { many } from '../../../core/text.ts'
-import type { StoredMerging } from '../conflicts/merging-commits.ts'
+import type { StoredMerging } from '../branches/merging-commits.ts'
 import type { RewrittenCommit } from '../contract/steps.ts'
 
 /** The branch that a step moves, and its commit. */

@@ -6,7 +6,7 @@
 import * as v from 'valibot'
 import { bytesOf, identityLine, parseCommit, textOf } from '../../../core/git/commits.ts'
 import { type NewObject, type Objects, oidOf } from '../../../core/git/objects.ts'
-import { isOid, type Oid, type Repository } from '../../../core/git/repository.ts'
+import { isOid, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
 import { treeBytes } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { FORGE_AUTHOR } from '../../operations.ts'
@@ -46,6 +46,12 @@ export const ConflictRow = v.object({
   all: v.number(),
 })
 export type ConflictRow = v.InferOutput<typeof ConflictRow>
+
+/**
+ * Whether a path is resolved together with a conflict: one of its own, or the original path of a file that git renamed.
+ */
+export const isSettledWith = ({ paths, original }: ConflictRow, path: Path): boolean =>
+  paths.includes(path) || (original !== undefined && (path === original || path.startsWith(`${original}/`)))
 
 const RewriteItem = v.object({
   commits: v.tupleWithRest([v.string()], v.string()),
