@@ -10,7 +10,16 @@ import { headRef } from './branches.ts'
 import { verifyMovable, withMoved } from './draft-files.ts'
 import { mergeDrafts, readDraftsAt } from './draft-merges.ts'
 import { withoutUnused } from './draft-renames.ts'
-import { type DraftFile, type Drafts, entryInTip, filesBetween, noDrafts, readDrafts, renamedFiles } from './drafts.ts'
+import {
+  type DraftFile,
+  type Drafts,
+  entryInTip,
+  filesBetween,
+  noDrafts,
+  readDrafts,
+  renamedFiles,
+  withSettled,
+} from './drafts.ts'
 import { type MergingTarget, mergingAgain } from './merging-undo.ts'
 
 /** Where an undo or a redo moves a branch. */
@@ -30,6 +39,8 @@ type UndoTarget = {
    * those before it.
    */
   drafts: { from: Oid | undefined; to: Oid | undefined } | undefined
+  /** For a redo that moves the branch: the drafts, by their commits, after the undo (`from`) and before it (`to`). */
+  redone: { from: Oid | undefined; to: Oid | undefined } | undefined
   /** The renames of files and folders, in this order. */
   renamed: readonly Renamed[]
   /** Whether the operation concerns an AI's turn, during which the branch's files are read-only. */
@@ -51,7 +62,8 @@ export async function prepare(held: HeldBranch, target: UndoTarget): Promise<Pre
   await held.collect()
   // Another desk may have moved the branch or written drafts since its refs were read.
   await held.lookAgain()
-  // What an undo takes away, and a redo restores, has to be in the repository. Of a deleted branch it may not fit there.
+  // What an undo takes away, and a redo restores, has to be in the repository. For the drafts of a deleted branch,
+  // another ref may be in the way.
   if (target.isAdded || target.merging || !work.isGone) await held.writeDrafts()
   const { head, merging, renamed } = target
   const there = work.isGone ? undefined : work.head
@@ -68,11 +80,12 @@ export async function prepare(held: HeldBranch, target: UndoTarget): Promise<Pre
 
 async function draftsFor(
   work: BranchWork,
-  { head, unsaved: saved, isAdded, renamed, drafts }: UndoTarget,
+  { head, unsaved: saved, isAdded, renamed, drafts, redone }: UndoTarget,
 ): Promise<Drafts> {
   const tip = head ? head.before : work.tip
   if (saved) return await unsaved(work, tip, saved.drafts)
   if (renamed.length > 0) return await renamedAgain(work, tip, head !== undefined, renamed)
+  if (redone) return await draftsRedone(work, tip, redone)
   const there = await draftsOn(work, tip)
   if (isAdded && drafts) return await withoutAdded(work, there, drafts)
   return drafts ? await changed(work, there, drafts) : there
@@ -81,6 +94,22 @@ async function draftsFor(
 async function draftsOn({ tip: now, drafts, room }: BranchWork, tip: Oid | undefined): Promise<Drafts> {
   if (tip === now) return drafts
   return await mergeDrafts(room.objects, noDrafts(now), drafts, noDrafts(tip))
+}
+
+/**
+ * The drafts as they were before an undo, with the edits since. The undo has put what it took from the branch into the
+ * drafts, or has kept how their conflicts were resolved: merged onto the branch, these would conflict with themselves.
+ */
+async function draftsRedone(
+  { tip: now, drafts, room: { objects } }: BranchWork,
+  tip: Oid | undefined,
+  { from, to }: NonNullable<UndoTarget['redone']>,
+): Promise<Drafts> {
+  // A conflict that was resolved is an ordinary draft, which can be merged with the edits since.
+  const settled = async (commit: Oid | undefined, on: Oid | undefined) =>
+    await withSettled(objects, (await readDraftsAt(objects, commit, on)) ?? noDrafts(on))
+  const [start, end] = await Promise.all([settled(from, now), settled(to, tip)])
+  return await mergeDrafts(objects, start, await withSettled(objects, drafts), end)
 }
 
 /**

@@ -214,8 +214,10 @@ async function tryToMoveBack(
         ...{ before: waits.before, after: waits.after, isRedo: how.kind === 'redo' },
         drafts: { before: drafts?.before, after: drafts?.after },
       }
+      const isMovedAgain = how.kind === 'redo' && head !== undefined && !isAboutDrafts
+      const redone = isMovedAgain ? { from: drafts?.after, to: drafts?.before } : undefined
       const unsaved = isUnsaved ? { drafts: drafts?.before } : undefined
-      const target = { head, unsaved, isAdded, drafts: change, renamed: back, isTurn, merging }
+      const target = { head, unsaved, isAdded, drafts: change, redone, renamed: back, isTurn, merging }
       const { next, lost: some } = await prepare(held, target)
       prepared.push([held, next])
       lost.push(...some)

@@ -1,8 +1,9 @@
 /** Undo and redo of all operations on refs. */
 import { expect, test } from 'bun:test'
 import type { Work } from '../../../../forge/desk/work.ts'
-import { addFile, ask, conflictsIn, edit, makeDesk, saveIn, textOf } from '../../../support/desk.ts'
-import { commit } from '../../../support/git.ts'
+import { addFile, ask, conflictsIn, edit, makeDesk, saveIn, settleIn, textOf } from '../../../support/desk.ts'
+import { commit, show } from '../../../support/git.ts'
+import { makePair } from '../../../support/merging.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 
 const FILES = { 'a.txt': 'a\n', 'b.txt': 'b\n', 'folder/c.txt': 'c\n' }
@@ -176,6 +177,39 @@ test('edits after a save are kept when the save is undone', async () => {
   expect((await desk.work.describeBranches())[0]?.drafts).toEqual(['a.txt', 'b.txt'])
   await editor.type('on\n')
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe('a\nsaved\ntyped\non\n')
+})
+
+test('the redo of a save has no conflict with an edit beside what was saved', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: true })
+  const { work } = desk
+  const editor = await edit(work, 'main', 'a.txt')
+  await editor.type('saved\n')
+  await saveIn(work, 'main')
+  await work.undo()
+  await (await edit(work, 'main', 'a.txt')).type('typed\n')
+  await work.redo()
+  expect(await conflictsIn(work, 'main')).toEqual([])
+  expect(await show(desk.path, 'main', 'a.txt')).toEndWith('saved')
+  expect(await textOf(work, 'main', 'a.txt')).toEndWith('saved\ntyped\n')
+  await work.undo()
+  expect(await textOf(work, 'main', 'a.txt')).toEndWith('saved\ntyped\n')
+})
+
+test('the redo of a merge has the conflict of a draft as it was resolved', async () => {
+  const sides = { base: { 'a.txt': 'a\n', 'b.txt': 'b\n' }, ours: {}, theirs: { 'a.txt': 'theirs\n' } }
+  await using desk = await makePair(sides)
+  const { work, source } = desk
+  await settleIn(work, 'main', 'a.txt', 'draft\n')
+  await work.steps.do({ step: 'merge', source, onto: 'main' })
+  expect((await conflictsIn(work, 'main')).map(({ path }) => path)).toEqual(['a.txt'])
+  await settleIn(work, 'main', 'a.txt', 'theirs\ndraft\n')
+  await work.undo()
+  await (await edit(work, 'main', 'a.txt')).type('typed\n')
+  await settleIn(work, 'main', 'b.txt', 'typed\n')
+  await work.redo()
+  expect(await conflictsIn(work, 'main')).toEqual([])
+  expect(await textOf(work, 'main', 'a.txt')).toBe('theirs\ndraft\ntyped\n')
+  expect(await textOf(work, 'main', 'b.txt')).toBe('typed\n')
 })
 
 test('discarded drafts are restored by undo', async () => {
