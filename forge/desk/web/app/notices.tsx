@@ -8,7 +8,7 @@ import type { Moved } from '../../contract/branches.ts'
 import { turnNotice } from '../chat/turn-state.tsx'
 import { resolveDrafts } from '../merging/merging-actions.ts'
 import { restoreBranch, showWhatCameIn } from '../page/actions.ts'
-import { conflictsIn, draftsOf } from '../page/branch-facts.ts'
+import { conflictsIn, draftsOf, showsTurn } from '../page/branch-facts.ts'
 import { draftsElsewhere } from '../page/saving.ts'
 import { type Notice, type NoticeAction, type Page, type Tab, usePage } from '../page/state.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
@@ -310,7 +310,7 @@ function moved(page: Page, tab: Tab): Notice | undefined {
       ? `${name} moved outside the desk: ${whatMoved(move)}`
       : `Drafts of ${name} are in conflict with what was brought in`,
     words: whatOfDrafts(page, at.branch, paths),
-    actions: [...offers, ...(paths.length === 0 || isThere ? [] : [resolve])],
+    actions: [...offers, ...(paths.length === 0 || isThere || showsTurn(page, at.branch) ? [] : [resolve])],
   }
 }
 
@@ -334,7 +334,9 @@ function whatConflicts(page: Page, branch: string, paths: string[]): string {
   const first = paths.slice(0, MAX_NAMED_FILES).map(path => named(baseName(path)))
   const more = paths.length > MAX_NAMED_FILES ? ` and ${paths.length - MAX_NAMED_FILES} more` : ''
   const rest = others > 0 ? ` ${plural(others, 'other draft merges cleanly', 'other drafts merge cleanly')}.` : ''
-  const are = paths.length === 1 ? 'is in conflict: resolve it' : 'are in conflict: resolve them'
+  const [are, them] = paths.length === 1 ? ['is', 'it'] : ['are', 'them']
+  if (showsTurn(page, branch))
+    return `${first.join(', ')}${more} ${are} in conflict: keep or discard what the AI did, then resolve ${them}.${rest}`
   const end = page.branch(branch)?.merging ? 'finish' : 'save'
-  return `${first.join(', ')}${more} ${are}, then ${end}. Nothing is overwritten until then.${rest}`
+  return `${first.join(', ')}${more} ${are} in conflict: resolve ${them}, then ${end}. Nothing is overwritten until then.${rest}`
 }

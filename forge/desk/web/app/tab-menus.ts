@@ -5,7 +5,7 @@ import { branchActions, REMOTE, STEPS } from '../graph/branch-actions.ts'
 import { STEP_TOPIC } from '../merging/after-step.ts'
 import { resolveDrafts } from '../merging/merging-actions.ts'
 import { attempt, restoreBranch } from '../page/actions.ts'
-import { conflictsIn, draftsOf } from '../page/branch-facts.ts'
+import { conflictsIn, draftsOf, showsTurn } from '../page/branch-facts.ts'
 import { draftsElsewhere, save } from '../page/saving.ts'
 import type { Page, Pane, Tab } from '../page/state.ts'
 import { type InTab, paneActions, tabActions } from '../page/tab-actions.ts'
@@ -44,7 +44,8 @@ export const branchTabActions = {
     label: 'Resolve the conflicts',
     keys: 'Alt+Shift+K',
     icon: 'clash',
-    isPossible: about => isThere(about) && conflictsIn(about.page, about.branch).length > 0,
+    isPossible: about =>
+      isThere(about) && conflictsIn(about.page, about.branch).length > 0 && !showsTurn(about.page, about.branch),
     run: ({ page, tab }) => resolveDrafts(page, tab),
   },
   save: {

@@ -85,6 +85,7 @@ export function isMerging(page: Page, tab: Tab | undefined): boolean {
 export function isInConflict(page: Page, tab: Tab | undefined): boolean {
   const branch = branchOf(tab)
   if (!tab || branch === undefined) return false
+  if (showsTurn(page, branch)) return isMerging(page, tab)
   // A branch whose conflicts of drafts are all resolved still counts as in conflict, until the drafts are saved.
   const isSettled = tab.merging.latest.value?.kind === 'drafts'
   return isMerging(page, tab) || conflictsIn(page, branch).length > 0 || isSettled
@@ -133,6 +134,14 @@ export function canAskAi(page: Page, tab: Tab): boolean {
 export function showsConflicts(page: Page, tab: Tab): boolean {
   const showsExplorer = tab.merging.showsExplorer.value ?? !isMerging(page, tab)
   return isInConflict(page, tab) && !showsExplorer
+}
+
+/**
+ * Whether a branch shows the files of an AI's turn that is not kept or discarded yet. A draft in conflict can't be
+ * resolved then: it is not shown.
+ */
+export function showsTurn(page: Page, branch: string): boolean {
+  return page.branch(branch)?.changedByAi !== undefined
 }
 
 /** Whether the AI works in a branch, so that its files are read-only. */
