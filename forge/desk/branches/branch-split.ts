@@ -13,7 +13,7 @@ import { Failure } from '../../../core/failure.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
-import type { Recorded } from '../../operations.ts'
+import type { Operation, Recorded } from '../../operations.ts'
 import type { Gone } from '../contract/branches.ts'
 import { branchOfDrafts, DRAFTS, draftsRef } from '../refs.ts'
 import { branchNames, type How, orInWords, verifyNoDrafts, verifyNotCheckedOut } from './branch-operations.ts'
@@ -30,13 +30,24 @@ import {
   verifyNoClash,
   withSettled,
 } from './drafts.ts'
-import { heldIn, lockedAll, type OpenBranches } from './open-branches.ts'
+import { branchNameOf, heldIn, lockedAll, type OpenBranches } from './open-branches.ts'
 
 /** The kinds of the operations that move commits, and drafts, to a new branch. */
 export const SAVE_ELSEWHERE = 'save elsewhere'
 export const DRAFTS_ELSEWHERE = 'drafts elsewhere'
 /** The kind of operation that moves drafts to a branch that exists. */
 export const DRAFTS_ONTO = 'drafts onto'
+
+/** The branches between which an operation moved all drafts; undefined if it moved none. */
+export function draftsMovedBy({ kind, refs }: Operation): { from: string; to: string } | undefined {
+  if (![SAVE_ELSEWHERE, DRAFTS_ELSEWHERE, DRAFTS_ONTO].includes(kind)) return undefined
+  const names = new Set(refs.map(({ ref }) => branchNameOf(ref)).filter(name => name !== undefined))
+  // The branch that got the drafts is new, or has some afterwards.
+  const got = refs.find(({ ref, before, after }) => (ref.startsWith(HEADS) ? !before : after))
+  const to = got && branchNameOf(got.ref)
+  const from = [...names].find(name => name !== to)
+  return to === undefined || from === undefined ? undefined : { from, to }
+}
 
 /** A branch, the new one that gets its commits, and the range of these: `base` is undefined before the first commit. */
 type Split = { name: string; to: string; tip: Oid; base: Oid | undefined }

@@ -12,6 +12,7 @@ import { type How, moveBranch, verifyNotCheckedOut } from './branch-operations.t
 import {
   DRAFTS_ELSEWHERE,
   DRAFTS_ONTO,
+  draftsMovedBy,
   reverseDraftsElsewhere,
   reverseSaveElsewhere,
   SAVE_ELSEWHERE,
@@ -54,10 +55,12 @@ export async function reverse(branches: OpenBranches, operation: Recorded): Prom
   else if (original.kind === DRAFTS_ELSEWHERE) await reverseDraftsElsewhere(branches, original, how)
   else lost = await moveBack(branches, operation, original, how)
   const stays = await whatStays(branches, heads, original)
+  const moved = draftsMovedBy(original)
   return {
     words: [how.words, ...whatWaits(operation), ...whatGoes(lost), ...stays].join('; '),
     refs: operation.refs.map(({ ref }) => ref),
     of: original.id,
+    ...(moved && { moved: kind === 'redo' ? moved : { from: moved.to, to: moved.from } }),
   }
 }
 

@@ -1,13 +1,13 @@
 /** Saves drafts as commits, and moves drafts to another branch. */
 import type { Gone } from '../../contract/branches.ts'
 import type { LeftBehind } from '../../contract/desk.ts'
-import type { At } from '../../contract/values.ts'
 import { baseName, branchWhileTyping, folderOf, named, readable, shortId, typedName } from '../ui/names.ts'
 import { Disconnected } from '../ui/socket.ts'
 import { plural } from '../ui/times.ts'
 import { attempt } from './actions.ts'
 import { branchOf, conflictsIn, draftsOf } from './branch-facts.ts'
 import { branchWarning } from './case-twins.ts'
+import { shownDraft, showWithDraft } from './draft-tabs.ts'
 import { CHECKOUT, type Page, Tab } from './state.ts'
 import { undoButton, untilMore } from './undo.ts'
 
@@ -187,16 +187,8 @@ export function draftsElsewhere(page: Page, branch: string): void {
 export async function moveDrafts(page: Page, branch: string, to: string, move: () => Promise<Gone>): Promise<void> {
   await settle(page, branch, 'all')
   const lasts = untilMore(page)
-  const at: At = { kind: 'branch', branch }
-  const path = page.tabs.peek().find(tab => tab.at.kind === 'branch' && tab.at.branch === branch)?.path
-  const isDraft = path !== undefined && draftsOf(page, branch).includes(path)
-  // The file in the other branch may lack what another program has changed in it.
-  const left = path === undefined ? undefined : page.files.find(at, path)?.leftPosition
+  const draft = shownDraft(page, branch)
   page.closeFiles(branch, await move())
-  const tab = page.open({ kind: 'branch', branch: to })
-  if (isDraft) {
-    page.files.open(tab.at, path, left)
-    tab.edit(path)
-  }
+  showWithDraft(page, to, draft)
   page.tell({ title: `Moved the drafts of ${named(branch)} to ${named(to)}`, lasts, actions: [undoButton(page)] })
 }

@@ -2,6 +2,7 @@
 import { untracked } from '@preact/signals'
 import type { Operation, Reversed } from '../../contract/branches.ts'
 import { branchOf } from './branch-facts.ts'
+import { shownDraft, showWithDraft } from './draft-tabs.ts'
 import type { NoticeAction, Page } from './state.ts'
 
 /**
@@ -87,8 +88,10 @@ async function reverse(page: Page, branch: string | undefined, ask: () => Promis
   // What can be reverted changes by the desk's news, which may come before the answer.
   const untilOtherRedo = untilOther(page, valueHere(branch, 'canRedo'))
   const untilOtherUndo = untilOther(page, valueHere(branch, 'canUndo'))
+  const shown = branchOf(page.tab.peek())
+  const draft = shown === undefined ? undefined : shownDraft(page, shown)
   try {
-    const { words, refs, of } = await ask()
+    const { words, refs, of, moved } = await ask()
     if (of === undefined) {
       page.tell({ title: words }, 'info')
       return
@@ -96,6 +99,7 @@ async function reverse(page: Page, branch: string | undefined, ask: () => Promis
     for (const ref of refs) if (ref.startsWith(HEADS)) page.reopen(ref.slice(HEADS.length))
     const { isUndo, title } = reversalOf(words)
     if (isUndo) page.reopenFiles(of)
+    if (moved && moved.from === branchOf(page.tab.peek())) showWithDraft(page, moved.to, draft)
     page.notices.value = page.notices.peek().filter(({ topic }) => topic !== UNDO)
     const key = isUndo ? 'redo' : 'undo'
     const again: NoticeAction = {

@@ -277,7 +277,9 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
     await desk.isText('main', 'README.md', text => text.startsWith('Typed '))
     expect(await desk.has('idea')).toBe(false)
-    await page.getByRole('tab', { name: /^main/ }).click()
+    await page.getByRole('tab', { name: /^main/, selected: true }).waitFor()
+    await files().getByRole('tab', { name: 'README.md , draft', selected: true }).waitFor()
+    await page.locator('.toast').getByRole('button', { name: 'Redo' }).waitFor()
     await row('new.md , added').waitFor()
     // The tab of the new file was closed, as the branch had that file no more, and was opened again by the undo.
     const shown = async () => (await files().getByRole('tab').allTextContents()).join()
@@ -306,8 +308,15 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await page.locator('.toast').getByText('Moved the drafts of main to right').waitFor()
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
     await desk.isText('main', 'README.md', text => text.startsWith('Typed '))
-    await page.getByRole('tab', { name: /^main/ }).click()
+    await page.getByRole('tab', { name: /^main/, selected: true }).waitFor()
     await row('README.md , draft').waitFor()
+    await page.locator('.cm-content:focus').waitFor()
+    await page.keyboard.press('Control+Alt+Shift+Z')
+    await page.getByRole('tab', { name: /^right/, selected: true }).waitFor()
+    await files().getByRole('tab', { name: 'README.md , draft', selected: true }).waitFor()
+    await desk.isText('right', 'README.md', text => text.startsWith('Typed on '))
+    await page.keyboard.press('Control+Alt+z')
+    await page.getByRole('tab', { name: /^main/, selected: true }).waitFor()
   })
 
   test('the folder that was typed for a refused move is there when the dialog is opened again', async () => {

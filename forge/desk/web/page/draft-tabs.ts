@@ -1,0 +1,25 @@
+/** Shows the branch that has the drafts after they were moved there. */
+import type { At } from '../../contract/values.ts'
+import type { Position } from '../editor/open-file.ts'
+import { draftsOf } from './branch-facts.ts'
+import type { Page } from './state.ts'
+
+/** A file with a draft, and the cursor in it. */
+type ShownDraft = { path: string; position: Position | undefined }
+
+/** The file that the tab of a branch shows, if it has a draft. */
+export function shownDraft(page: Page, branch: string): ShownDraft | undefined {
+  const at: At = { kind: 'branch', branch }
+  const path = page.tabs.peek().find(tab => tab.at.kind === 'branch' && tab.at.branch === branch)?.path
+  if (path === undefined || !draftsOf(page, branch).includes(path)) return undefined
+  // The file in the other branch may lack what another program has changed in it.
+  return { path, position: page.files.find(at, path)?.leftPosition }
+}
+
+/** Shows a branch, with a file that was shown in another one. */
+export function showWithDraft(page: Page, branch: string, draft: ShownDraft | undefined): void {
+  const tab = page.open({ kind: 'branch', branch })
+  if (!draft) return
+  page.files.open(tab.at, draft.path, draft.position)
+  tab.edit(draft.path)
+}
