@@ -159,12 +159,13 @@ export const branchQuestions = {
   open: repeatable({ at: At, path: Path }, File),
   close: repeatable({ at: At, path: Path }, Nothing),
   /**
-   * Sends edits. Not accepted if other edits came first, which arrive as news, or if the resulting text is not allowed
-   * (`refused`: why).
+   * Sends edits. Not accepted if other edits came first, which arrive as news; if the resulting text is not allowed
+   * (`refused`: why); or if they do not fit the text of this version (`isOfOtherText`): the page has another one, and
+   * has to open the file again.
    */
   edit: question(
     { branch: Branch, path: Path, version: Count, edits: v.array(Edit) },
-    v.object({ accepted: v.boolean(), refused: v.optional(v.string()) }),
+    v.object({ accepted: v.boolean(), refused: v.optional(v.string()), isOfOtherText: v.optional(v.boolean()) }),
   ),
   /**
    * Adds text to a draft that was typed while the desk could not be reached. `since`: the commit of the branch at that
