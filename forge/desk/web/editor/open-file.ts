@@ -58,7 +58,15 @@ import {
   moveToConflict,
   shownCursor,
 } from './conflict-editor.ts'
-import { Adjustable, CLOSING, editorExtensions, NOT_CLOSING, NOT_WRAPPED, WORD_COMPLETION } from './editor.ts'
+import {
+  Adjustable,
+  CLOSING,
+  editorExtensions,
+  emptyHistory,
+  NOT_CLOSING,
+  NOT_WRAPPED,
+  WORD_COMPLETION,
+} from './editor.ts'
 import { indentationOf } from './indentation.ts'
 import {
   changesOf,
@@ -97,6 +105,8 @@ const STRUCTURE_DELAY_MS = 300
 const MAX_NAME_CHARS = 400
 /** Files of Ruby, where the name of a method may end in a question or an exclamation mark. */
 const RUBY = /\.(?:rb|rake|gemspec)$|(?:^|\/)(?:Rake|Gem)file$/
+
+const NOTHING_MORE = { key: '', extension: [], merge: '' }
 
 /** Typed text did not reach the server; the message says why. */
 export class NotSent extends Error {}
@@ -250,8 +260,8 @@ export class OpenFile {
   readonly #held = new Map<'text' | 'extension' | 'refusal' | 'server', () => void>()
   #isLocked = false
   #hasServer = false
-  /** Additional extensions, with the key that identifies them. */
-  #more: { key: string; extension: Extension } = { key: '', extension: [] }
+  /** Additional extensions, with the key that identifies them, and that of the merge that they are about. */
+  #more: { key: string; extension: Extension; merge: string } = NOTHING_MORE
 
   constructor(connection: Connection, choices: EditorChoices, at: At, path: string, position: LeftPosition) {
     const { other, indentation, text, ...here } = position
@@ -772,11 +782,17 @@ export class OpenFile {
     return /^[\p{L}\p{N}_$]+[?!]?$/u.test(name) ? name + mark : undefined
   }
 
-  /** Adds extensions to the editor, such as a merge's conflicts. Does nothing if those of the same key are there. */
-  extend(key: string, make: () => Extension): void {
+  /**
+   * Adds extensions to the editor, such as a merge's conflicts. Does nothing if those of the same key are there.
+   * `merge`: a key of the merge or of the drafts' conflict that they are about; empty for none.
+   */
+  extend(key: string, merge: string, make: () => Extension): void {
     if (!this.state || key === this.#more.key) return
-    if (this.#isHeldBack('extension', () => this.extend(key, make))) return
-    this.#more = { key, extension: make() }
+    if (this.#isHeldBack('extension', () => this.extend(key, merge, make))) return
+    // Undo stops where conflicts began to be shown, and where they ended: markers that it brought back would be text.
+    const isOther = merge !== this.#more.merge
+    if (isOther) this.dispatch({ effects: this.#adjustable.history.reconfigure(emptyHistory()) })
+    this.#more = { key, extension: make(), merge }
     const { more } = this.#adjustable
     withSteadyCursor(this.#views, () => this.#reconfigure(more.reconfigure(this.#more.extension)))
     this.#say()
@@ -890,7 +906,7 @@ export class OpenFile {
     this.#written = file.written === undefined ? undefined : textOf(file.written)
     this.#awaited = file.version
     this.#hasServer = false
-    this.#more = { key: '', extension: [] }
+    this.#more = NOTHING_MORE
     const isReadOnly = this.#isReadOnly(file)
     this.state = EditorState.create({
       doc: this.#confirmed,

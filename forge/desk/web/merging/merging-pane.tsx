@@ -67,7 +67,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   const isClash = branch !== undefined && isMerging(page, tab) && conflictsIn(page, branch).includes(file.path)
   useLayoutEffect(() => {
     if (!known || !sides || mark === undefined || !merging || shown?.kind !== 'text') {
-      file.extend('', () => [])
+      file.extend('', '', () => [])
       return
     }
     const { oursCommit, theirsCommit } = merging
@@ -75,7 +75,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
     const isOfDrafts = merging.kind === 'drafts'
     const marked = isOfDrafts ? sides.marked : shown.saved
     const key = JSON.stringify([mark, ours, theirs, oursCommit, theirsCommit, known.by, canAsk, marked])
-    file.extend(key, () =>
+    file.extend(key, `${oursCommit} ${theirsCommit}`, () =>
       conflictExtension({
         path: file.path,
         mark,

@@ -573,6 +573,69 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await conflict(1, 1).waitFor()
   })
 
+  /** Opens claim.ts in a branch that has another last line than main, and types `x ` before its first line. */
+  const typeBeforeMerge = async () => {
+    const template = templateOf(async path => {
+      const base = await commit(path, 'main', { [CLAIM]: 'top\n\none\n' }, { message: 'Begin main' })
+      await commit(path, 'main', { [CLAIM]: 'top\n\ntheirs\n' }, { message: 'Go on' })
+      await commit(path, BRANCH, { [CLAIM]: 'top\n\nours\n' }, { message: 'What the fork has', parents: [base] })
+    })
+    await open(template)
+    await page.getByRole('tablist', { name: 'Branches' }).getByRole('tab', { name: BRANCH, selected: true }).waitFor()
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('claim')
+    await page.getByRole('option', { name: 'claim.ts' }).first().waitFor()
+    await page.keyboard.press('Enter')
+    await page.locator('.cm-line').getByText('ours').waitFor()
+    await typeFirst('x ')
+    await textIs(CLAIM, 'x top\n\nours\n')
+  }
+  const mergeMain = async () => {
+    const source = { branch: 'main', commit: await desk.tip('main'), words: 'main' }
+    await desk.ask({ ask: 'do', step: { step: 'merge', source, onto: BRANCH } })
+    await conflict(1, 1).waitFor()
+  }
+  const isSaved = async (text: string) =>
+    await until(async () => (await desk.git('show', `${BRANCH}:${CLAIM}`)) === text.trimEnd())
+
+  test('keeps the undo of the editor to what was typed since it began, and after its end to what was typed since that', async () => {
+    await typeBeforeMerge()
+    await page.keyboard.press('Control+s')
+    await isSaved('x top\n\nours\n')
+    await mergeMain()
+    await page.keyboard.press('Control+z')
+    await page.keyboard.press('F8')
+    await until(() => page.evaluate(() => document.activeElement?.matches('section.conflict-box') ?? false))
+    await page.keyboard.press('3')
+    await textIs(CLAIM, 'x top\n\nours\ntheirs\n')
+    await page.getByRole('button', { name: 'Finish', exact: true }).click()
+    await isSaved('x top\n\nours\ntheirs\n')
+    await files().waitFor({ state: 'detached' })
+    await typeFirst('y ')
+    await textIs(CLAIM, 'y x top\n\nours\ntheirs\n')
+    await page.keyboard.press('Control+z')
+    await textIs(CLAIM, 'x top\n\nours\ntheirs\n')
+    const text = () => page.locator('.cm-line').allTextContents()
+    await page.keyboard.press('Control+z')
+    expect(await text()).toEqual(['x top', '', 'ours', 'theirs', ''])
+  })
+
+  test('leaves nothing to undo in the editor when it is aborted', async () => {
+    await open()
+    await row('postgres.ts').click()
+    await conflict(1, 1).getByRole('button', { name: 'Theirs' }).click()
+    await textIs(POSTGRES, OURS.replace('1', '2'))
+    await page.getByRole('button', { name: 'Abort' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Abort' }).click()
+    await files().waitFor({ state: 'detached' })
+    await page.locator('.cm-line').getByText('claim = 1').waitFor()
+    await typeFirst('y ')
+    await textIs(POSTGRES, `y ${OURS}`)
+    for (const _ of 'yz') await page.keyboard.press('Control+z')
+    await textIs(POSTGRES, OURS)
+    expect(await page.locator('.cm-content').textContent()).not.toContain('claim = 2')
+  })
+
   test('says where a mark is left that belongs to no conflict', async () => {
     await openDesk()
     await settled(desk, POSTGRES, 'a\n=======\nb\n')
