@@ -51,7 +51,7 @@ export class Document {
     return this.#version
   }
 
-  /** Applies edits to this version of the text, all or none. Throws a {@link Failure} if one does not fit the text. */
+  /** Applies edits to this version of the text, all or none. Throws {@link NotAnEdit} if one does not fit the text. */
   take(version: number, edits: readonly Edit[]): Taken {
     if (version !== this.#version) return { accepted: false }
     let [text, size] = [this.#text, this.#size]
@@ -107,14 +107,14 @@ export class Document {
  * and the lines instead of them.
  */
 export function changeFrom(json: unknown, length: number): ChangeSet {
-  if (!Array.isArray(json) || !json.every(isSection)) throw notAnEdit()
+  if (!Array.isArray(json) || !json.every(isSection)) throw new NotAnEdit()
   const kept = json.reduce<number>((sum, section) => sum + (typeof section === 'number' ? section : section[0]), 0)
-  if (kept !== length) throw notAnEdit()
+  if (kept !== length) throw new NotAnEdit()
   for (const section of json) {
     if (typeof section === 'number') continue
     const lines = section.slice(1) as string[]
     // A line end inside an inserted line would make two lines of what CodeMirror counts as one.
-    if (lines.some(line => line.includes('\n'))) throw notAnEdit()
+    if (lines.some(line => line.includes('\n'))) throw new NotAnEdit()
   }
   return ChangeSet.fromJSON(json)
 }
@@ -127,8 +127,12 @@ function isSection(section: unknown): section is Section {
   return isLength(length) && lines.every(line => typeof line === 'string')
 }
 
-const notAnEdit = (): Failure =>
-  new Failure('What the page sent is no edit of this text: nothing was changed. Load the page again.')
+/** A change does not fit the text. */
+export class NotAnEdit extends Failure {
+  constructor() {
+    super('What the page sent is no edit of this text: nothing was changed. Load the page again.')
+  }
+}
 
 /** Texts that differ in more lines get one replacement, since comparing them by line takes long. */
 const MAX_EDITED_LINES = 2_000

@@ -9,6 +9,7 @@ import { draftsElsewhere, draftsOnto, saveElsewhere } from './branch-split.ts'
 import { setUpstream } from './branch-upstream.ts'
 import { copyFiles } from './copies.ts'
 import { deletedFile, restoreFile } from './deleted-files.ts'
+import { NotAnEdit } from './documents.ts'
 import { addFiles, addOrReplaceFiles, deleteFiles, move } from './file-operations.ts'
 import { changeLineEnds } from './line-ends.ts'
 import { setExecutable } from './modes.ts'
@@ -47,9 +48,15 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
       await closeFile(branches, now, path)
     },
     async edit({ branch, path, version, edits }) {
-      const taken = (await work(branch)).edit(path, version, edits)
-      // The edits reach all windows as news.
-      return taken.accepted ? { accepted: true } : taken
+      const there = await work(branch)
+      try {
+        const taken = there.edit(path, version, edits)
+        // The edits reach all windows as news.
+        return taken.accepted ? { accepted: true } : taken
+      } catch (error) {
+        if (!(error instanceof NotAnEdit)) throw error
+        return { accepted: false, refused: error.message, isOfOtherText: true }
+      }
     },
     async 'add unsent text'({ branch: before, since, ...typed }) {
       const branch = await branches.nameNow(before)

@@ -1,6 +1,6 @@
 /**
- * Adds text to a draft that was typed while the desk could not be reached, and that the browser kept while its page was
- * closed or loaded again.
+ * Adds text to a draft that was typed and had not reached the desk, and that the browser kept while its page was closed
+ * or loaded again.
  */
 import { Text } from '@codemirror/state'
 import { Failure } from '../../../core/failure.ts'
@@ -12,7 +12,7 @@ import type { Form } from '../contract/editable-text.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
 import { encode } from '../reading/text.ts'
 import type { BranchWork } from './branch-work.ts'
-import { changeBetween, changeFrom } from './documents.ts'
+import { changeBetween, changeFrom, NotAnEdit } from './documents.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import { type Drafts, draftsOf, entryIn, entryInTip } from './drafts.ts'
 
@@ -59,9 +59,18 @@ function textsOf({ start, steps }: UnsentText): Texts {
   const texts = [Text.of(start.split('\n'))]
   for (const step of steps) {
     const before = texts.at(-1) as Text
-    texts.push(changeFrom(step, before.length).apply(before))
+    texts.push(appliedTo(before, step))
   }
   return { before: texts.slice(0, -1), typed: texts.at(-1) as Text }
+}
+
+function appliedTo(text: Text, step: unknown): Text {
+  try {
+    return changeFrom(step, text.length).apply(text)
+  } catch (error) {
+    if (!(error instanceof NotAnEdit)) throw error
+    throw new Failure('The browser has kept it as an edit of another text: copy it, and insert it where it belongs.')
+  }
 }
 
 /**

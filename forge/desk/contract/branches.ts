@@ -164,17 +164,18 @@ export const branchQuestions = {
   open: repeatable({ at: At, path: Path }, File),
   close: repeatable({ at: At, path: Path }, Nothing),
   /**
-   * Sends edits. Not accepted if other edits came first, which arrive as news, or if the resulting text is not allowed
-   * (`refused`: why).
+   * Sends edits. Not accepted if other edits came first, which arrive as news; if the resulting text is not allowed
+   * (`refused`: why); or if they do not fit the text of this version (`isOfOtherText`): the page has another one, and
+   * has to open the file again.
    */
   edit: question(
     { branch: Branch, path: Path, version: Count, edits: v.array(Edit) },
-    v.object({ accepted: v.boolean(), refused: v.optional(v.string()) }),
+    v.object({ accepted: v.boolean(), refused: v.optional(v.string()), isOfOtherText: v.optional(v.boolean()) }),
   ),
   /**
-   * Adds text to a draft that was typed while the desk could not be reached. `since`: the commit of the branch at that
-   * time; `start`: a text that the desk had; `steps`: changes (ChangeSets as JSON) that lead from each text to the next
-   * one, the last of them to all that was typed. A file that has changed otherwise is merged with it, or gets a
+   * Adds text to a draft that had not reached the desk when its page was closed. `since`: the commit of the branch at
+   * that time; `start`: a text that the desk had; `steps`: changes (ChangeSets as JSON) that lead from each text to the
+   * next one, the last of them to all that was typed. A file that has changed otherwise is merged with it, or gets a
    * conflict. The reply has the present names of the branch and the file.
    */
   'add unsent text': repeatable(

@@ -13,13 +13,16 @@ import { draftsElsewhere } from '../page/saving.ts'
 import { type Notice, type NoticeAction, type Page, type Tab, usePage } from '../page/state.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
-import { baseName, named, shortId, withoutTricks } from '../ui/names.ts'
+import { baseName, named, shortId, visible, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { Button, IconButton } from '../ui/words.tsx'
 import { useToastPlace } from './toast-place.ts'
 
 /** At most this many file names in a sentence; above that, their number. */
 const MAX_NAMED_FILES = 3
+
+/** At most this many characters of a text are shown in a notice. */
+const MAX_TEXT_CHARS = 20_000
 
 /** Milliseconds after which a notice of success disappears. */
 const GOOD_NEWS_MS = 8_000
@@ -49,7 +52,7 @@ export function Notices({ tab, hasChat = true }: { tab: Tab | undefined; hasChat
   }
   return (
     <Line
-      key={shown.notice.title}
+      key={`${shown.notice.topic} ${shown.notice.title}`}
       shown={shown}
       {...(all.length > 1 && { others: { words: `${index + 1} of ${all.length}`, next } })}
     />
@@ -156,7 +159,7 @@ interface LineProps {
  */
 function Line({ shown: { notice, dismiss }, others }: LineProps) {
   const page = usePage()
-  const { tone, title, words, actions = [] } = notice
+  const { tone, title, words, text: about, actions = [] } = notice
   const main = actions.find(({ isMain }) => isMain) ?? actions[0]
   const rest = actions.filter(action => action !== main)
   const choose = (action: NoticeAction) => {
@@ -185,8 +188,9 @@ function Line({ shown: { notice, dismiss }, others }: LineProps) {
       <div class={`text grow ${words ? '' : 'alone'}`} ref={text}>
         <p class={isQuiet ? '' : 'strong'}>{title}</p>
         {words ? <p>{words}</p> : null}
+        {isOpen.value && about !== undefined ? <TextOf text={about} /> : null}
       </div>
-      {isCut.value ? (
+      {isCut.value || about !== undefined ? (
         <IconButton
           icon={isOpen.value ? 'chevron-down' : 'chevron-right'}
           words={isOpen.value ? 'Show less' : 'Show more'}
@@ -232,6 +236,15 @@ function Line({ shown: { notice, dismiss }, others }: LineProps) {
       ) : null}
       {dismiss ? <IconButton icon="x" words="Dismiss" onClick={dismiss} /> : null}
     </div>
+  )
+}
+
+/** The text that a notice is about, which can be selected and scrolled. */
+function TextOf({ text }: { text: string }) {
+  const shown = text.slice(0, MAX_TEXT_CHARS).split('\n').map(visible).join('\n')
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: so that a long text can be scrolled by keys
+    <pre tabIndex={0}>{text.length > MAX_TEXT_CHARS ? `${shown}…` : shown}</pre>
   )
 }
 

@@ -6,6 +6,7 @@ import {
   cursorSyntaxRight,
   defaultKeymap,
   history,
+  historyField,
   historyKeymap,
   indentWithTab,
   toggleBlockComment,
@@ -147,6 +148,10 @@ const ran = (act: (view: EditorView) => void) => (view: EditorView) => {
   act(view)
   return true
 }
+
+/** A history of undo that is empty, also in place of another one. */
+export const emptyHistory = (): Extension => [history(), historyField.init(() => NO_HISTORY.field(historyField))]
+const NO_HISTORY = EditorState.create({ extensions: history() })
 
 export function editorExtensions(settings: EditorSettings): Extension {
   const { adjustable } = settings

@@ -58,7 +58,15 @@ import {
   moveToConflict,
   shownCursor,
 } from './conflict-editor.ts'
-import { Adjustable, CLOSING, editorExtensions, NOT_CLOSING, NOT_WRAPPED, WORD_COMPLETION } from './editor.ts'
+import {
+  Adjustable,
+  CLOSING,
+  editorExtensions,
+  emptyHistory,
+  NOT_CLOSING,
+  NOT_WRAPPED,
+  WORD_COMPLETION,
+} from './editor.ts'
 import { indentationOf } from './indentation.ts'
 import {
   changesOf,
@@ -97,6 +105,8 @@ const STRUCTURE_DELAY_MS = 300
 const MAX_NAME_CHARS = 400
 /** Files of Ruby, where the name of a method may end in a question or an exclamation mark. */
 const RUBY = /\.(?:rb|rake|gemspec)$|(?:^|\/)(?:Rake|Gem)file$/
+
+const NOTHING_MORE = { key: '', extension: [], merge: '' }
 
 /** Typed text did not reach the server; the message says why. */
 export class NotSent extends Error {}
@@ -224,6 +234,8 @@ export class OpenFile {
   #isSending = false
   /** The server refused the edits: nothing is sent until something changes. */
   #isRefused = false
+  /** The file was loaded again since the server has another text than the edits are for, and has taken none since. */
+  #isLoadedAgain = false
   /** The server refused one of the edits in a message: the edits are then sent one by one, to find out which. */
   #isOneByOne = false
   /** Whether the collaboration extension is being replaced: then no edits are sent. */
@@ -248,8 +260,8 @@ export class OpenFile {
   readonly #held = new Map<'text' | 'extension' | 'refusal' | 'server', () => void>()
   #isLocked = false
   #hasServer = false
-  /** Additional extensions, with the key that identifies them. */
-  #more: { key: string; extension: Extension } = { key: '', extension: [] }
+  /** Additional extensions, with the key that identifies them, and that of the merge that they are about. */
+  #more: { key: string; extension: Extension; merge: string } = NOTHING_MORE
 
   constructor(connection: Connection, choices: EditorChoices, at: At, path: string, position: LeftPosition) {
     const { other, indentation, text, ...here } = position
@@ -390,8 +402,24 @@ export class OpenFile {
 
   /** What was typed on top of the server's text, as one change. */
   get #unconfirmed(): ChangeSet {
+    return this.#typedOn.typed
+  }
+
+  /**
+   * What was typed and not confirmed, and the text that it was typed into: the server's, unless the shown text has come
+   * apart from that (`isApart`).
+   */
+  get #typedOn(): { before: Text; typed: ChangeSet; isApart: boolean } {
+    const { doc } = this.state as EditorState
     const pending = sendableUpdates(this.state as EditorState)
-    return pending.reduce((all, { changes }) => all.compose(changes), ChangeSet.empty(this.#confirmed.length))
+    const nothing = ChangeSet.empty(pending[0]?.changes.length ?? doc.length)
+    const typed = pending.reduce((all, { changes }) => all.compose(changes), nothing)
+    const leadsToShown = (text: Text) => text.length === typed.length && typed.apply(text).eq(doc)
+    if (leadsToShown(this.#confirmed)) return { before: this.#confirmed, typed, isApart: false }
+    const before = pending[0]?.origin.startState.doc ?? doc
+    if (leadsToShown(before)) return { before, typed, isApart: true }
+    // How it came apart is not known: all that differs counts as typed, so that nothing of it is lost.
+    return { before: this.#confirmed, typed: changesBetween(this.#confirmed, doc), isApart: true }
   }
 
   /**
@@ -446,9 +474,10 @@ export class OpenFile {
     if (!this.isUnsettled || !this.#form) return undefined
     // After a crash the server has one of the texts of the last moments before it.
     const last = this.#earlier.at(-1)?.until ?? 0
-    const earlier = this.#earlier.filter(({ until }) => until > last - WRITTEN_MS)
-    const start = earlier[0]?.text ?? this.#confirmed
-    const steps = [...earlier.map(({ next }) => next), this.#unconfirmed]
+    const { before, typed, isApart } = this.#typedOn
+    const earlier = isApart ? [] : this.#earlier.filter(({ until }) => until > last - WRITTEN_MS)
+    const start = earlier[0]?.text ?? before
+    const steps = [...earlier.map(({ next }) => next), typed]
     return { form: this.#form, start: start.toString(), steps: steps.map(step => step.toJSON()) }
   }
 
@@ -459,7 +488,9 @@ export class OpenFile {
     }
     if (!this.state) return
     const { doc } = this.state
-    this.state = this.state.update(spec).state
+    // As a view does: a transaction is applied as it is. Made anew of its parts, an edit from the server would be
+    // filtered as if it were typed, and conflict markers would stay that the server has removed.
+    this.state = (spec instanceof Transaction ? spec : this.state.update(spec)).state
     if (this.state.doc !== doc) this.edits.value++
     this.#say()
   }
@@ -751,11 +782,17 @@ export class OpenFile {
     return /^[\p{L}\p{N}_$]+[?!]?$/u.test(name) ? name + mark : undefined
   }
 
-  /** Adds extensions to the editor, such as a merge's conflicts. Does nothing if those of the same key are there. */
-  extend(key: string, make: () => Extension): void {
+  /**
+   * Adds extensions to the editor, such as a merge's conflicts. Does nothing if those of the same key are there.
+   * `merge`: a key of the merge or of the drafts' conflict that they are about; empty for none.
+   */
+  extend(key: string, merge: string, make: () => Extension): void {
     if (!this.state || key === this.#more.key) return
-    if (this.#isHeldBack('extension', () => this.extend(key, make))) return
-    this.#more = { key, extension: make() }
+    if (this.#isHeldBack('extension', () => this.extend(key, merge, make))) return
+    // Undo stops where conflicts began to be shown, and where they ended: markers that it brought back would be text.
+    const isOther = merge !== this.#more.merge
+    if (isOther) this.dispatch({ effects: this.#adjustable.history.reconfigure(emptyHistory()) })
+    this.#more = { key, extension: make(), merge }
     const { more } = this.#adjustable
     withSteadyCursor(this.#views, () => this.#reconfigure(more.reconfigure(this.#more.extension)))
     this.#say()
@@ -869,7 +906,7 @@ export class OpenFile {
     this.#written = file.written === undefined ? undefined : textOf(file.written)
     this.#awaited = file.version
     this.#hasServer = false
-    this.#more = { key: '', extension: [] }
+    this.#more = NOTHING_MORE
     const isReadOnly = this.#isReadOnly(file)
     this.state = EditorState.create({
       doc: this.#confirmed,
@@ -1036,7 +1073,8 @@ export class OpenFile {
     this.#reconfigure(effects)
     if (this.at.kind === 'commit') return
     const theirs = textOf(file.text)
-    const isAsKnown = file.version === getSyncedVersion(state) && theirs.eq(this.#confirmed)
+    const isKnown = file.version === getSyncedVersion(state) && theirs.eq(this.#confirmed)
+    const isAsKnown = isKnown && !this.#typedOn.isApart
     if (isAsKnown) this.#awaited = file.version
     else this.#adopt(theirs, file.version, isAfterBreak)
     this.#written = file.written === undefined ? undefined : textOf(file.written)
@@ -1079,12 +1117,12 @@ export class OpenFile {
   /** The change that adds to the server's text the edits of this window that the server does not have. */
   #lackingIn(theirs: Text, isAfterBreak: boolean): ChangeSet {
     const { doc } = this.state as EditorState
-    const pending = sendableUpdates(this.state as EditorState)
     if (theirs.eq(doc)) return ChangeSet.empty(doc.length)
-    const isBehind = isAfterBreak && this.#hadBefore(theirs)
-    if (isBehind || this.#isOnTheWay(theirs)) return changesBetween(theirs, doc)
-    if (pending.length === 0) return ChangeSet.empty(theirs.length)
-    return typedAfter(changesBetween(this.#confirmed, theirs), this.#unconfirmed)
+    const { before, typed, isApart } = this.#typedOn
+    const isBehind = () => (isAfterBreak && this.#hadBefore(theirs)) || this.#isOnTheWay(theirs)
+    if (!isApart && isBehind()) return changesBetween(theirs, doc)
+    if (typed.empty) return ChangeSet.empty(theirs.length)
+    return typedAfter(changesBetween(before, theirs), typed)
   }
 
   /** Whether the server already had the text `theirs` before: then it has lost the edits made after that. */
@@ -1126,7 +1164,7 @@ export class OpenFile {
     const edits = this.#isOneByOne ? pending.slice(0, 1) : fitting(pending)
     this.#isSending = true
     try {
-      const { accepted, refused } = await this.#connection.ask('edit', {
+      const { accepted, refused, isOfOtherText } = await this.#connection.ask('edit', {
         branch: at.branch,
         path,
         version,
@@ -1134,6 +1172,11 @@ export class OpenFile {
       })
       this.problem.value = undefined
       this.#isSending = false
+      if (isOfOtherText) {
+        await this.#loadAgain(refused ?? '')
+        return
+      }
+      this.#isLoadedAgain = false
       if (refused === undefined) {
         // The server will send these edits back as news; if it has not accepted them yet, first those of other windows.
         this.#awaited = Math.max(this.#awaited, version + (accepted ? edits.length : 1))
@@ -1147,6 +1190,19 @@ export class OpenFile {
       if (!(error instanceof Disconnected || isUnderOldName)) this.#refused((error as Error).message)
     }
     this.#push()
+  }
+
+  /**
+   * Loads the file since the server has another text than this window: what was typed is moved onto that, and sent.
+   * If that was of no use, the edits count as refused.
+   */
+  async #loadAgain(why: string): Promise<void> {
+    if (this.#isLoadedAgain) {
+      this.#refused(why)
+      return
+    }
+    this.#isLoadedAgain = true
+    await this.ask()
   }
 
   /** Records that edits are refused now, for example because an AI works in the branch. */

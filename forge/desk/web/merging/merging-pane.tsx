@@ -53,7 +53,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   const canAsk = canAskAi(page, tab) && !known?.isOfDraft
   useLayoutEffect(() => {
     if (!known || !sides || mark === undefined || !merging || shown?.kind !== 'text') {
-      file.extend('', () => [])
+      file.extend('', '', () => [])
       return
     }
     const { oursCommit, theirsCommit } = merging
@@ -61,7 +61,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
     const isOfDrafts = sides.marked !== undefined
     const marked = sides.marked ?? shown.saved
     const key = JSON.stringify([mark, ours, theirs, oursCommit, theirsCommit, known.by, canAsk, marked])
-    file.extend(key, () =>
+    file.extend(key, `${oursCommit} ${theirsCommit}`, () =>
       conflictExtension({
         path: file.path,
         mark,

@@ -462,6 +462,8 @@ export interface Notice {
   tone: 'good' | 'info' | 'plain' | 'warn' | 'bad'
   title: string
   words?: string
+  /** A text of the user that the notice is about, such as one that could not be added to its file. */
+  text?: string
   actions?: NoticeAction[]
 }
 

@@ -12,6 +12,7 @@ import type { OpenFile } from '../editor/open-file.ts'
 import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { keep, keptAs } from './kept.ts'
+import { typedLines } from './typed-lines.ts'
 
 /** Keys in the browser's storage: this, the page that wrote it, and a number. */
 const KEY = 'unsent text of '
@@ -37,6 +38,7 @@ interface NoticeOf {
   tone: 'warn'
   title: string
   words: string
+  text?: string
   actions: { words: string; isMain?: boolean; stays?: boolean; run: () => void }[]
 }
 
@@ -153,7 +155,9 @@ export class UnsentTexts {
       const name = named(baseName(path))
       // A conflict has a notice of its own.
       if (!isConflict)
-        this.#page.tell({ title: `Added to ${name} in ${named(branch)}: what was typed without the desk` })
+        this.#page.tell({
+          title: `Added to ${name} in ${named(branch)}: what you typed before its page was closed or loaded again`,
+        })
     } catch (error) {
       this.#refused.set(key, kept)
       this.#page.notify(this.#refusal(key, kept, topic, (error as Error).message))
@@ -165,15 +169,27 @@ export class UnsentTexts {
       removeKept(key)
       this.#refused.delete(key)
     }
+    const text = typedLines(kept.start, kept.steps)
     return {
       topic,
       tone: 'warn',
-      title: `What was typed in ${named(baseName(kept.path))} without the desk is not in its draft yet`,
+      title: `What you typed in ${named(baseName(kept.path))} in ${named(kept.branch)} is not in its draft yet`,
       words: `${why} It stays in this browser.`,
+      ...(text !== '' && { text }),
       actions: [
         { words: 'Discard it', run: discard },
+        ...(text === '' ? [] : [{ words: 'Copy', stays: true, run: () => void this.#copy(text) }]),
         { words: 'Try again', isMain: true, stays: true, run: () => this.takeOver() },
       ],
+    }
+  }
+
+  async #copy(text: string): Promise<void> {
+    try {
+      await navigator.clipboard.writeText(text)
+      this.#page.tell({ title: 'Copied' })
+    } catch (error) {
+      this.#page.complain(error)
     }
   }
 }

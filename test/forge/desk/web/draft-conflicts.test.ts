@@ -92,6 +92,11 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     const saved = LINES.replace('two', 'MY TWO\nTHEIR TWO').replace('six', 'THEIR SIX')
     await until(async () => (await desk.show('main', 'a.txt')) === saved)
     await page.getByRole('navigation', { name: 'Conflicted files' }).waitFor({ state: 'detached' })
+    // The undo of the editor does not bring the conflict back.
+    const lines = () => page.locator('.cm-line').allTextContents()
+    const before = await lines()
+    await page.keyboard.press('Control+z')
+    expect(await lines()).toEqual(before)
     await page.close()
   })
 

@@ -13,7 +13,7 @@ import { openTestDesk } from '../../../support/served.ts'
 import { findings } from './axe.ts'
 import { ask } from './conversation-scene.ts'
 import { BRANCH, CLAIM, LOGO, mergingTemplate, POSTGRES, rebasingTemplate, settled, upstreamIn } from './merge-scene.ts'
-import { type DeskPage, openPage, openScene, settled as rendered, templateOf, until } from './page-scene.ts'
+import { type DeskPage, openPage, openScene, settled as rendered, showBranch, templateOf, until } from './page-scene.ts'
 
 const template = mergingTemplate()
 const LINES = Array.from({ length: 300 }, (_, at) => `line ${at}\n`).join('')
@@ -721,6 +721,69 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await conflict(1, 1).waitFor()
   })
 
+  /** Opens claim.ts in a branch that has another last line than main, and types `x ` before its first line. */
+  const typeBeforeMerge = async () => {
+    const template = templateOf(async path => {
+      const base = await commit(path, 'main', { [CLAIM]: 'top\n\none\n' }, { message: 'Begin main' })
+      await commit(path, 'main', { [CLAIM]: 'top\n\ntheirs\n' }, { message: 'Go on' })
+      await commit(path, BRANCH, { [CLAIM]: 'top\n\nours\n' }, { message: 'What the fork has', parents: [base] })
+    })
+    await open(template)
+    await page.getByRole('tablist', { name: 'Branches' }).getByRole('tab', { name: BRANCH, selected: true }).waitFor()
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('claim')
+    await page.getByRole('option', { name: 'claim.ts' }).first().waitFor()
+    await page.keyboard.press('Enter')
+    await page.locator('.cm-line').getByText('ours').waitFor()
+    await typeFirst('x ')
+    await textIs(CLAIM, 'x top\n\nours\n')
+  }
+  const mergeMain = async () => {
+    const source = { branch: 'main', commit: await desk.tip('main'), words: 'main' }
+    await desk.ask({ ask: 'do', step: { step: 'merge', source, onto: BRANCH } })
+    await conflict(1, 1).waitFor()
+  }
+  const isSaved = async (text: string) =>
+    await until(async () => (await desk.git('show', `${BRANCH}:${CLAIM}`)) === text.trimEnd())
+
+  test('keeps the undo of the editor to what was typed since it began, and after its end to what was typed since that', async () => {
+    await typeBeforeMerge()
+    await page.keyboard.press('Control+s')
+    await isSaved('x top\n\nours\n')
+    await mergeMain()
+    await page.keyboard.press('Control+z')
+    await page.keyboard.press('F8')
+    await until(() => page.evaluate(() => document.activeElement?.matches('section.conflict-box') ?? false))
+    await page.keyboard.press('3')
+    await textIs(CLAIM, 'x top\n\nours\ntheirs\n')
+    await page.getByRole('button', { name: 'Finish', exact: true }).click()
+    await isSaved('x top\n\nours\ntheirs\n')
+    await files().waitFor({ state: 'detached' })
+    await typeFirst('y ')
+    await textIs(CLAIM, 'y x top\n\nours\ntheirs\n')
+    await page.keyboard.press('Control+z')
+    await textIs(CLAIM, 'x top\n\nours\ntheirs\n')
+    const text = () => page.locator('.cm-line').allTextContents()
+    await page.keyboard.press('Control+z')
+    expect(await text()).toEqual(['x top', '', 'ours', 'theirs', ''])
+  })
+
+  test('leaves nothing to undo in the editor when it is aborted', async () => {
+    await open()
+    await row('postgres.ts').click()
+    await conflict(1, 1).getByRole('button', { name: 'Theirs' }).click()
+    await textIs(POSTGRES, OURS.replace('1', '2'))
+    await page.getByRole('button', { name: 'Abort' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Abort' }).click()
+    await files().waitFor({ state: 'detached' })
+    await page.locator('.cm-line').getByText('claim = 1').waitFor()
+    await typeFirst('y ')
+    await textIs(POSTGRES, `y ${OURS}`)
+    for (const _ of 'yz') await page.keyboard.press('Control+z')
+    await textIs(POSTGRES, OURS)
+    expect(await page.locator('.cm-content').textContent()).not.toContain('claim = 2')
+  })
+
   test('says where a mark is left that belongs to no conflict', async () => {
     await openDesk()
     await settled(desk, POSTGRES, 'a\n=======\nb\n')
@@ -1010,6 +1073,115 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await toast.getByRole('button', { name: 'Undo' }).click()
     await files().waitFor()
     await status().getByText('7 of 10 conflicts resolved').waitFor()
+  })
+
+  /** Shows something else than a file with one conflict, does something, and shows the file again. */
+  const whileHidden = async (
+    by: 'a file' | 'the chat' | 'a branch',
+    act: () => Promise<unknown>,
+    name = 'postgres.ts',
+  ) => {
+    if (by === 'a file') {
+      await page.keyboard.press('Control+p')
+      await page.keyboard.type('README')
+      await page.getByRole('option', { name: 'README.md' }).first().waitFor()
+      await page.keyboard.press('Enter')
+      await page.getByRole('tab', { name: 'README.md', selected: true }).waitFor()
+    } else if (by === 'the chat') await page.getByRole('tab', { name: 'Chat' }).click()
+    else await showBranch(page, 'main')
+    await page.getByRole('region', { name: /^Conflict 1 of 1/ }).waitFor({ state: 'detached' })
+    await act()
+    if (by === 'a branch') await page.getByRole('tab', { name: BRANCH }).click()
+    await page.getByRole('tab', { name }).click()
+  }
+  const OURS = 'export class PostgresStore {\n  claim = 1\n}\n'
+  /** Types at the start of the shown file. */
+  const typeFirst = async (words: string) => {
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.type(words)
+  }
+  const isMerging = async () => (await desk.git('for-each-ref', 'refs/forge/merging')) !== ''
+
+  test('ends and comes back in a file that is not shown, by Abort, undo and redo', async () => {
+    await open()
+    await row('postgres.ts').click()
+    await conflict(1, 1).waitFor()
+    await whileHidden('a file', async () => {
+      await page.getByRole('button', { name: 'Abort' }).click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Abort' }).click()
+      await until(async () => !(await isMerging()))
+    })
+    await page.locator('.cm-line').getByText('claim = 1').waitFor()
+    expect(await page.locator('.cm-content').textContent()).not.toContain('<<<<<<<')
+    await whileHidden('the chat', async () => {
+      await page.keyboard.press('Control+Alt+z')
+      await until(isMerging)
+    })
+    await conflict(1, 1).waitFor()
+    await whileHidden('a branch', async () => {
+      await desk.ask({ ask: 'redo', branch: BRANCH })
+    })
+    await conflict(1, 1).waitFor({ state: 'detached' })
+    await page.locator('.cm-line').getByText('claim = 1').waitFor()
+    await typeFirst('// mine\n')
+    await textIs(POSTGRES, `// mine\n${OURS}`)
+  })
+
+  test('is resolved in a file that this window does not show, by another window', async () => {
+    await open()
+    await row('postgres.ts').click()
+    await conflict(1, 1).waitFor()
+    await whileHidden('the chat', async () => {
+      await settled(desk, POSTGRES, OURS)
+    })
+    await page.getByRole('region', { name: 'Conflict 1 of 1, resolved' }).getByText('Ours').waitFor()
+    await typeFirst('// mine\n')
+    await textIs(POSTGRES, `// mine\n${OURS}`)
+  })
+
+  test('of a rebase is resolved in a file that this window does not show, and goes on from there', async () => {
+    await open(rebasingTemplate)
+    await row('claim.ts').click()
+    await conflict(1, 1).waitFor()
+    await whileHidden('the chat', () => settled(desk, CLAIM, 'main\nshard\n'), 'claim.ts')
+    await page.getByRole('region', { name: 'Conflict 1 of 1, resolved' }).getByText('Both').waitFor()
+    await typeFirst('mine ')
+    await textIs(CLAIM, 'mine main\nshard\n')
+    await page.getByRole('button', { name: 'Finish this commit' }).click()
+    await until(async () => !(await isMerging()))
+    expect(await desk.git('show', `${BRANCH}:${CLAIM}`)).toBe('mine main\nshard')
+  })
+
+  test('a draft’s conflict ends in a file that is not shown, by the undo of the step that has brought it', async () => {
+    const template = templateOf(async path => {
+      const base = await commit(path, 'main', { [CLAIM]: 'one\n' }, { message: 'Begin main' })
+      await git(path, 'branch', BRANCH, base)
+      await commit(path, 'main', { [CLAIM]: 'theirs\n' }, { message: 'Go on' })
+    })
+    await open(template)
+    await page.getByRole('tablist', { name: 'Branches' }).getByRole('tab', { name: BRANCH, selected: true }).waitFor()
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('claim')
+    await page.getByRole('option', { name: 'claim.ts' }).first().waitFor()
+    await page.keyboard.press('Enter')
+    await page.locator('.cm-line').getByText('one').waitFor()
+    await typeFirst('mine ')
+    await textIs(CLAIM, 'mine one\n')
+    const source = { branch: 'main', commit: await desk.tip('main'), words: 'main' }
+    await desk.ask({ ask: 'do', step: { step: 'merge', source, onto: BRANCH } })
+    await conflict(1, 1).waitFor()
+    await whileHidden(
+      'the chat',
+      async () => {
+        await desk.ask({ ask: 'undo', branch: BRANCH })
+        await textIs(CLAIM, 'mine one\n')
+      },
+      'claim.ts',
+    )
+    await page.locator('.cm-line').getByText('mine one').waitFor()
+    await typeFirst('more ')
+    await textIs(CLAIM, 'more mine one\n')
   })
 
   test('has all files within reach, and the way back to the conflicts', async () => {

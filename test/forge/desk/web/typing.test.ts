@@ -226,6 +226,29 @@ describe.skipIf(!hasBrowser)('typing', () => {
     await until(async () => (await page.getByText('The disk is full').count()) === 0)
   })
 
+  test('is moved onto the text of the server where the page has come to have another one', async () => {
+    const file = { branch: 'main', path: 'README.md' }
+    const { version } = await desk.ask<{ version: number }>({
+      ask: 'open',
+      at: { kind: 'branch', branch: 'main' },
+      path: file.path,
+    })
+    // The page takes an edit that the server does not have for the one that it has.
+    const edit = (changes: unknown) => ({ ...file, version, edits: [{ client: 'another window', changes }] })
+    desk.proxy.say({ say: 'edited', ...edit([REST.length, [0, 'only here']]) })
+    await until(async () => (await inEditor()) === `${REST}only here`)
+    await desk.ask({ ask: 'edit', ...edit([[0, 'theirs '], REST.length]) })
+    await isOnServer(`theirs ${REST}`)
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.type('mine ')
+    await isOnServer(`theirs # Tern\n\nmine A queue.\n`)
+    await page.keyboard.type('and more ')
+    await isOnServer(`theirs # Tern\n\nmine and more A queue.\n`)
+    expect(await inEditor()).toBe(`theirs # Tern\n\nmine and more A queue.\n`)
+    expect(await page.getByText('no edit of this text').count()).toBe(0)
+  })
+
   test('goes on being sent when its tab is closed at once', async () => {
     desk.proxy.delay = 100
     await page.keyboard.type('late ')
