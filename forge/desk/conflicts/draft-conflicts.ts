@@ -19,7 +19,9 @@ import { byPath, sideOf, wordsFor } from './conflicts.ts'
 
 /** The name of the draft's side. */
 const DRAFT = 'your draft'
-/** The name of the other side where that is no file of the branch, but a draft: of another desk, or brought by an undo. */
+/**
+ * The name of the other side where that is no file of the branch, but a draft: of another desk, or brought by an undo.
+ */
 const OTHER_DRAFT = 'the other draft'
 /** The name of the other side while a merge waits: its file, as it is resolved so far. */
 const WAITING = 'what waits here'
@@ -62,7 +64,9 @@ export async function withDraftConflicts(work: BranchWork, rows: readonly Mergin
   return [...all.values()].sort(byPath)
 }
 
-/** Whether the conflict that is to be resolved in a file is that of its draft. `isInMerge`: whether there is another. */
+/**
+ * Whether the conflict that is to be resolved in a file is that of its draft. `isInMerge`: whether there is another.
+ */
 export function isOfDraft({ drafts }: BranchWork, path: Path, isInMerge: boolean): boolean {
   const clash = drafts.clashes.get(path)
   return clash !== undefined && (!isInMerge || isOpen(clash))

@@ -120,11 +120,14 @@ export const mergingQuestions = {
   /** Replaces a whole file by one side; text is resolved in the editor. */
   'take side': question({ branch: Branch, path: Path, side: WholeSide }, Nothing),
   /**
-   * Keeps what the user types as the message of what waits, for all windows. `theirs`: the merged commit for which it is
-   * meant.
+   * Keeps what the user types as the message of what waits, for all windows. `theirs`: the merged commit for which it
+   * is meant.
    */
   'keep merging message': repeatable({ branch: Branch, theirs: Oid, message: v.string() }, Nothing),
-  /** `message`: what the user typed; by default, what is kept of that. An undo restores it with the conflicts, as that of an abort does. */
+  /**
+   * `message`: what the user typed; by default, what is kept of that. An undo restores it with the conflicts, as that
+   * of an abort does.
+   */
   'finish merging': question({ branch: Branch, message: v.optional(v.string()) }, Done),
   /** Makes what waits anew after its branch was moved; keeps the resolution of each conflict with the same sides. */
   'update merging': question({ branch: Branch }, Done),

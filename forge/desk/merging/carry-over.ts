@@ -38,8 +38,8 @@ type Next = Marked & { ours: { commit: Oid; words: string } }
 export type Carried = Pick<StoredMerging, 'kept' | 'by'> & { result: Oid; marked: { rows: ConflictRow[]; tree: Oid } }
 
 /**
- * The resolutions of a waiting merge that fit a new merge of the same two branches. Writes the resulting trees. Throws a
- * {@link Failure} if an edited text is to be chosen as a whole now: it is none of the versions to choose from.
+ * The resolutions of a waiting merge that fit a new merge of the same two branches. Writes the resulting trees. Throws
+ * a {@link Failure} if an edited text is to be chosen as a whole now: it is none of the versions to choose from.
  */
 export async function carryOver(objects: Objects, before: Before, next: Next): Promise<Carried> {
   const changes = new Map<Path, TreeChange>()

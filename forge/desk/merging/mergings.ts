@@ -291,8 +291,8 @@ export class Mergings {
   }
 
   /**
-   * Gives what waits the message that the user typed: `message`, or else what is kept of it. An undo of its end restores
-   * it.
+   * Gives what waits the message that the user typed: `message`, or else what is kept of it. An undo of its end
+   * restores it.
    */
   async #keepMessage(
     held: HeldBranch,

@@ -39,8 +39,8 @@ export class MergingState extends ServerValue<Merging | null> {
   readonly #connection: Connection
   readonly #branch: string | undefined
   /**
-   * What the loaded sides of conflicts belong to: a merge at another commit has other sides, and so has a file while its
-   * draft is in conflict.
+   * What the loaded sides of conflicts belong to: a merge at another commit has other sides, and so has a file while
+   * its draft is in conflict.
    */
   #step = ''
   /** The commit that is merged. */

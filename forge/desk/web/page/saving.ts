@@ -186,7 +186,9 @@ export function draftsElsewhere(page: Page, branch: string): void {
   }
 }
 
-/** Moves the drafts of a branch by `move`, and shows the branch `to`, which has them now, with the same file and place. */
+/**
+ * Moves the drafts of a branch by `move`, and shows the branch `to`, which has them now, with the same file and place.
+ */
 export async function moveDrafts(page: Page, branch: string, to: string, move: () => Promise<Gone>): Promise<void> {
   await settle(page, branch, 'all')
   const lasts = untilMore(page)

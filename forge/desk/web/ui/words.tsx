@@ -97,7 +97,9 @@ export function RefName({ of: name, shown = name }: { of: string; shown?: string
   )
 }
 
-/** Keys beside a name, hidden from assistive technology: the accessible name of an item or a button is its words alone. */
+/**
+ * Keys beside a name, hidden from assistive technology: the accessible name of an item or a button is its words alone.
+ */
 export function SilentKeys({ of: keys }: { of: string }) {
   // biome-ignore lint/a11y/noAriaHiddenOnFocusable: it can not have the focus
   return <kbd aria-hidden="true">{shownKeys(keys)}</kbd>
