@@ -73,7 +73,8 @@ async function sendNow(page: Page, tab: Tab, branch: string): Promise<void> {
 
 /**
  * Ends an unfinished turn before the next message: if it changed files, asks whether to keep or discard them. Without
- * changes, an answer is kept; a failure without an answer is discarded, so that it is in no commit.
+ * changes it is kept, so that the AI gets its message, too. It is discarded if it has no answer and its message is in
+ * the field again: that is then the next one.
  */
 async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void> {
   const { composer, conversation } = tab
@@ -89,7 +90,7 @@ async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void
   }
   if (files.length === 0) {
     try {
-      await end(hasAnswer(tab))
+      await end(hasAnswer(tab) || turn?.id !== composer.returned)
     } catch (error) {
       composer.refusal.value = (error as Error).message
     }
@@ -126,7 +127,11 @@ export function watchFailed(page: Page): () => void {
       seen.add(section.turn)
       const how = section.end?.how
       const hasFailed = how === 'failed' || (how !== 'done' && how !== 'limit' && !hasAnswer(tab))
-      if (hasFailed) writeAgain(tab, requestOf(page, tab))
+      if (!hasFailed) continue
+      const request = requestOf(page, tab)
+      writeAgain(tab, request)
+      // After a reload, the field has the message already.
+      if (composer.text.peek() === request) composer.returned = section.turn
     }
   })
 }

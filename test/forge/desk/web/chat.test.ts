@@ -160,6 +160,37 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.locator('textarea:focus').waitFor()
   })
 
+  test('a message without an answer, whose turn was stopped, stays in the conversation when the next one is sent', async () => {
+    await open([{ until: FOREVER }])
+    await ask(page, 'a long request')
+    await page.getByText('Turn 4 · Thinks').waitFor()
+    await field().fill('and use strict types')
+    await button('Stop').click()
+    await button('Keep').waitFor()
+    model.play([{ text: 'Both are done.' }])
+    await button('Send').click()
+    await log().getByText('Both are done.').waitFor()
+    await log().getByText('a long request').waitFor()
+    const sent = JSON.stringify(model.requests.at(-1))
+    for (const message of ['a long request', 'and use strict types']) expect(sent).toContain(message)
+  })
+
+  test('a message without an answer is sent once where it is in the field again after its turn was stopped', async () => {
+    await open([{ until: FOREVER }])
+    await ask(page, 'a long request')
+    await page.getByText('Turn 4 · Thinks').waitFor()
+    await button('Stop').click()
+    await until(async () => (await field().inputValue()) === 'a long request')
+    await page.reload()
+    await button('Keep').waitFor()
+    await until(async () => (await field().inputValue()) === 'a long request')
+    await field().fill('a shorter request')
+    model.play([{ text: 'It is done.' }])
+    await button('Send').click()
+    await log().getByText('It is done.').waitFor()
+    expect(JSON.stringify(model.requests.at(-1))).not.toContain('a long request')
+  })
+
   test('a turn that failed names a renamed file once, and files of the same name with their folders', async () => {
     const rename = { name: 'rename_file', arguments: { from: 'src/queue/retry.ts', to: 'src/store/retry.ts' } }
     const calls = [rename, write('src/queue/mod.ts', 'one\n'), write('src/store/mod.ts', 'two\n')]
