@@ -204,7 +204,8 @@ async function sendQueued(page: Page, tab: Tab): Promise<void> {
   const { composer, conversation } = tab
   const branch = branchOf(tab)
   if (branch === undefined) return
-  const hasEndedWell = conversation.sections.peek().at(-1)?.end?.how === 'done' && !conversation.isUnfinished.peek()
+  const isDone = conversation.sections.peek().at(-1)?.end?.how === 'done'
+  const hasEndedWell = isDone && hasAnswer(tab) && !conversation.isUnfinished.peek()
   const canSend = hasEndedWell && offReason(page, tab) === undefined && unsavedFor(page, tab).length === 0
   if (canSend) await sendNow(page, tab, branch)
   else composer.takeBack()

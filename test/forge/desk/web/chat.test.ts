@@ -242,6 +242,16 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.getByRole('dialog').getByText("can't be merged with it").waitFor()
   })
 
+  test('a queued message is in the field again where the model answered nothing', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    await open([{ until: promise }])
+    await askAndQueue('first', 'second')
+    resolve()
+    await until(async () => (await field().inputValue()) === 'second')
+    await log().getByText('The model answered nothing.').waitFor()
+    expect(asked('send')).toHaveLength(1)
+  })
+
   test('what is to be sent when the turn has ended is so after a reload, too', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     await open([
@@ -375,7 +385,8 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
 
   test('a wait for another try counts down, and nothing moves', async () => {
     const again = { words: 'The provider is overloaded', seconds: 12 }
-    await open([{ text: 'cut in the mid', again, until: FOREVER }])
+    const { promise: resent, resolve } = Promise.withResolvers<void>()
+    await open([{ text: 'cut in the mid', again, resent, until: FOREVER }])
     await ask(page, QUESTION)
     const row = page.locator('.doing')
     await row.getByText('tries again in').waitFor()
@@ -385,6 +396,10 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await until(async () => (await row.textContent()) !== words)
     places.push(JSON.stringify(await row.boundingBox()))
     expect(new Set(places).size).toBe(1)
+    // The wait is over when the request is sent, which may be long before its answer begins.
+    resolve()
+    await row.getByText('Thinks').waitFor()
+    expect(await row.getByText('tries again').count()).toBe(0)
   })
 
   test('a tool of the repository is looked at before it runs: the safe button has the focus', async () => {
