@@ -160,6 +160,20 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.locator('textarea:focus').waitFor()
   })
 
+  test('what a running turn has cost so far is in the sums, too', async () => {
+    const second = Promise.withResolvers<void>()
+    const calls = [{ name: 'get_lines', arguments: { path: 'src/worker.ts' } }]
+    await open([{ calls, cost: 0.02 }, { calls, cost: 0.02, until: second.promise }, { until: FOREVER }])
+    await ask(page, QUESTION)
+    const rail = page.getByRole('complementary', { name: 'This conversation' })
+    for (const cost of ['$0.02', '$0.04']) {
+      await rail.locator('[aria-current=true]').getByText(cost).waitFor()
+      await rail.getByRole('definition').filter({ hasText: cost }).waitFor()
+      await page.getByRole('contentinfo').getByText(cost).waitFor()
+      second.resolve()
+    }
+  })
+
   test('a message without an answer, whose turn was stopped, stays in the conversation when the next one is sent', async () => {
     await open([{ until: FOREVER }])
     await ask(page, 'a long request')
