@@ -590,6 +590,25 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(asked('end turn')).toMatchObject([{ keep: true }])
   })
 
+  test('the notice of an undo covers neither Keep and Discard nor the message', async () => {
+    await open(HALF_A_TURN)
+    await ask(page, QUESTION)
+    await log().getByText('keeper.inDoubt').waitFor()
+    await button('Stop').click()
+    await button('Keep').click()
+    await button('Keep').waitFor({ state: 'detached' })
+    await page.keyboard.press('Control+Alt+z')
+    const notice = page.locator('.toast').getByText(/^Undone: /)
+    await notice.waitFor()
+    await button('Keep').waitFor()
+    await settled(page)
+    const below = (await page.locator('.toast').boundingBox()) ?? { y: 0, height: 0 }
+    const strip = await page.getByRole('region', { name: 'The last turn was not completed' }).boundingBox()
+    expect(below.y + below.height).toBeLessThanOrEqual(strip?.y ?? 0)
+    await button('Keep').click({ timeout: 1_000 })
+    await button('Keep').waitFor({ state: 'detached' })
+  })
+
   test('a commit shows the conversation up to it, to be read and gone on with', async () => {
     await open()
     await page.keyboard.press('Alt+h')
