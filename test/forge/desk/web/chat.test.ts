@@ -110,6 +110,21 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(asked('stop turn').length).toBe(1)
   })
 
+  test('what was typed just before a turn is kept, and that the AI is at work is said once', async () => {
+    await open([{ until: FOREVER }])
+    await page.getByRole('tab', { name: 'worker.ts' }).click()
+    const arrive = desk.proxy.hold('edit')
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('x')
+    await until(() => asked('edit').length > 0)
+    await desk.ask({ ask: 'send', branch: BRANCH, text: QUESTION })
+    const reason = page.getByText('The AI is at work in').filter({ visible: true })
+    await reason.waitFor()
+    arrive()
+    await page.getByText('What you typed last is kept in this window').waitFor()
+    expect(await reason.count()).toBe(1)
+  })
+
   test('an editor follows what the AI writes', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const text = 'export class Worker { inDoubt = true }\n'
