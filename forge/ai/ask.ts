@@ -101,6 +101,7 @@ export class AskedModel implements BatchableModel {
       if (seconds === undefined) throw trouble
       onProgress({ type: 'again', words: againWords(trouble, this.#asked), seconds: Math.ceil(seconds) })
       await pause(seconds, signal)
+      onProgress({ type: 'resent' })
     }
   }
 

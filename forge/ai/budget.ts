@@ -61,8 +61,10 @@ export class Budget implements Disposable {
     const { steps, cost } = this.limits
     if (this.#steps >= steps)
       throw new LimitReached(`It has made ${many(steps, 'step')}, which is the limit of a turn.`)
-    if ((this.#usage.cost ?? 0) + this.#dearest > cost)
-      throw new LimitReached(`The next step could cost more than $${cost.toFixed(2)}, which is the limit of a turn.`)
+    const spent = this.#usage.cost ?? 0
+    const limit = `$${cost.toFixed(2)}, which is the limit of a turn.`
+    if (spent > cost) throw new LimitReached(`It has cost $${spent.toFixed(2)}, more than ${limit}`)
+    if (spent + this.#dearest > cost) throw new LimitReached(`With the next step, it could cost more than ${limit}`)
     this.#steps++
   }
 

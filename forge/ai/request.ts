@@ -73,6 +73,8 @@ export type Progress =
   | { type: 'arguments'; id: string; delta: string }
   /** The request is sent again after `seconds`, because of `words`: the answer so far is void. */
   | { type: 'again'; words: string; seconds: number }
+  /** The pause of `again` is over: the request is sent. */
+  | { type: 'resent' }
 
 /** A model that can be asked. */
 export interface Model {

@@ -195,6 +195,7 @@ class Turn {
       if (progress.type === 'text') text += progress.delta
       if (progress.type === 'again') text = ''
       onEvent({ type: 'progress', progress })
+      if (progress.type === 'resent') this.#say('Thinks')
       if (text.trim() !== '') keeper.keep()
     }
     this.#signal.throwIfAborted()

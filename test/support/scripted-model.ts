@@ -11,6 +11,8 @@ export type Step = {
   pieces?: () => AsyncGenerator<string>
   /** Reports that the request is sent again after `seconds`, and that the text sent so far does not count. */
   again?: { words: string; seconds: number }
+  /** When this promise settles, reports that the request was sent again. */
+  resent?: Promise<unknown>
   calls?: { name: string; arguments?: unknown }[]
   end?: ModelAnswer['end']
   cost?: number
@@ -56,6 +58,10 @@ export class ScriptedModel implements Model {
       onProgress({ type: 'text', delta })
     }
     if (step.again) onProgress({ type: 'again', ...step.again })
+    if (step.resent) {
+      await Promise.race([step.resent, aborted(signal)])
+      onProgress({ type: 'resent' })
+    }
     if (step.until) await Promise.race([step.until, aborted(signal)])
     signal.throwIfAborted()
     if (step.error) throw step.error

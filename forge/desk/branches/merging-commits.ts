@@ -96,8 +96,14 @@ const Body = v.object({
   byGit: v.number(),
   /** The paths of conflicts resolved by keeping what git left. */
   kept: v.array(v.string()),
-  /** By path, the model that resolved the file, and the resulting blob; without `oid` the file was deleted. */
-  by: v.record(v.string(), v.object({ model: v.string(), oid: v.optional(v.string()) })),
+  /**
+   * By path, the model that resolved the file, and the resulting blob; without `oid` the file was deleted. `isUnasked`:
+   * whether it has resolved more conflicts of the file than it was asked to.
+   */
+  by: v.record(
+    v.string(),
+    v.object({ model: v.string(), oid: v.optional(v.string()), isUnasked: v.optional(v.boolean()) }),
+  ),
   /** The commits to pick after this one. */
   todo: v.array(v.string()),
   /** For a rewriting of commits: the resulting commits that are left to make; `todo` then only lists the old ones. */

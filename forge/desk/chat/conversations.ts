@@ -101,18 +101,19 @@ export class Conversations {
       ...(missing !== undefined && { missing }),
       ...(turn && { turn: about(turn, renamed) }),
       approvals: turn?.questions.list ?? [],
-      usage: at.kind === 'branch' ? this.#usageIn(at.branch, session) : usageOf(session),
+      usage: at.kind === 'branch' ? this.#usageIn(at.branch, session, turn?.now.turn) : usageOf(session),
       context,
       commands,
       isPublicNew: !this.choices.isPublicTold,
     }
   }
 
-  /** The usage of a branch's conversation, and of its turns that were discarded or undone. */
-  #usageIn(branch: string, session: Session): Usage {
+  /** The usage of a branch's conversation without its current turn, and of its turns that were discarded or undone. */
+  #usageIn(branch: string, session: Session, current: string | undefined): Usage {
     const turns = new Set(session.messages.flatMap(entry => ('turn' in entry ? [entry.turn] : [])))
     const gone = this.choices.spentIn(branch).filter(({ turn }) => !turns.has(turn))
-    return gone.reduce((sum, { usage }) => addUsage(sum, usage), usageOf(session))
+    const messages = session.messages.filter(entry => !('turn' in entry) || entry.turn !== current)
+    return gone.reduce((sum, { usage }) => addUsage(sum, usage), usageOf({ ...session, messages }))
   }
 
   /**

@@ -23,9 +23,10 @@ export function chatHandlers(chat: Chat, mergings: Mergings): Handlers<typeof ch
     'allow commands': ({ isAllowed }) => chat.allowCommands(isAllowed),
     formatters: ({ branch }) => chat.formatters(branch),
     'format file': async ({ branch, path }) => ({ text: await chat.format(branch, path) }),
-    'ask for conflicts': async ({ branch, paths, only }) => ({
-      turn: await turns.send(branch, await mergings.requestFor(branch, paths, only)),
-    }),
+    'ask for conflicts': async ({ branch, paths, only }) => {
+      const { text, asked } = await mergings.requestFor(branch, paths, only)
+      return { turn: await turns.send(branch, text, asked) }
+    },
   }
 }
 

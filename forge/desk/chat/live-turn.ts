@@ -119,6 +119,7 @@ export class LiveTurn {
         this.say({ is: 'again', turn, words: this.words, seconds: progress.seconds })
         break
       case 'arguments':
+      case 'resent':
         break
     }
   }

@@ -5,8 +5,9 @@ import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import type { BranchWork, Deed } from '../branches/branch-work.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
-import { type DraftFile, draftsOf, entryIn, entryInTip, isEmpty, noDrafts } from '../branches/drafts.ts'
-import { makeMerging, readMerging } from '../branches/merging-commits.ts'
+import { type DraftFile, type Drafts, draftsOf, entryIn, entryInTip, isEmpty, noDrafts } from '../branches/drafts.ts'
+import { type ConflictRow, makeMerging, readMerging } from '../branches/merging-commits.ts'
+import { marksIn } from '../merging/mergings.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
 import { keepWords, sessionChanges } from './turn-ends.ts'
 
@@ -49,9 +50,12 @@ export async function settleByTurn(
       const isSame = work.tip === turn.base
       const drafts = isSame || isEmpty(done) ? done : await mergeDrafts(objects, noDrafts(turn.base), done, work.drafts)
       const by = { ...state.by }
-      for (const { path } of state.rows) {
+      for (const row of state.rows) {
+        const { path } = row
         const [was, is] = [await entryIn(objects, work.drafts, path), await entryIn(objects, drafts, path)]
-        if (was?.oid !== is?.oid) by[path] = { model: turn.model, ...(is && { oid: is.oid }) }
+        if (was?.oid === is?.oid) continue
+        const isUnasked = by[path]?.isUnasked || (await hasSettledMore(turn, row, work, drafts))
+        by[path] = { model: turn.model, ...(is && { oid: is.oid }), ...(isUnasked && { isUnasked }) }
       }
       const { tree, ...rest } = state
       const next = makeMerging(objects.repository, { ...rest, by }, tree)
@@ -68,6 +72,15 @@ export async function settleByTurn(
     },
     { isTurn: true, isMerging: true },
   )
+}
+
+/** Whether a turn has resolved more of the conflicts of a file, which it has changed, than it was asked to. */
+async function hasSettledMore({ asked }: Checkpoint, row: ConflictRow, work: BranchWork, drafts: Drafts) {
+  const isAsked = asked?.paths.includes(row.path)
+  if (!asked || (isAsked && !asked.isOne)) return false
+  if (row.mark === undefined) return !isAsked
+  const [before, after] = [await marksIn(work, row), await marksIn({ room: work.room, drafts }, row)]
+  return before.left - after.left > (isAsked ? 1 : 0)
 }
 
 function draftOf({ room: { objects } }: BranchWork, { mode, bytes }: { mode: string; bytes: Uint8Array }): DraftFile {

@@ -40,6 +40,8 @@ const Body = v.object({
   model: v.string(),
   /** `asks`: a request to the model is under way, and may be charged. */
   does: v.picklist(['asks', 'works', 'ended']),
+  /** The conflicts of a waiting merge that the AI is asked to resolve, if the message asks only for that. */
+  asked: v.optional(v.object({ paths: v.array(v.string()), isOne: v.boolean() })),
   /** Why the turn ended without a commit. */
   words: v.optional(v.string()),
   /** The process that runs the turn, and its machine. */

@@ -29,6 +29,7 @@ import { setUpMergeDriver } from '../branches/forge-folder.ts'
 import { readSignature } from '../branches/save.ts'
 import type { BranchInfo } from '../contract/branches.ts'
 import type { TurnNews } from '../contract/chat.ts'
+import type { Asked } from '../merging/request.ts'
 import { TURNS, turnRef } from '../refs.ts'
 import type { Ai } from './ai.ts'
 import { type Choices, type Wishes, withWishes } from './choices.ts'
@@ -131,23 +132,23 @@ export class Turns implements AsyncDisposable {
 
   /**
    * Begins a turn, which continues in the background. Returns its id once the request is written. Throws a {@link
-   * TurnRuns} while another one runs.
+   * TurnRuns} while another one runs. `asked`: the conflicts that the message asks to resolve, if it asks only for that.
    */
-  async send(branch: string, text: string): Promise<string> {
+  async send(branch: string, text: string, asked?: Asked): Promise<string> {
     const work = await this.open(branch)
-    const { turn, run } = await work.locked(held => this.#beginIn(held, text))
+    const { turn, run } = await work.locked(held => this.#beginIn(held, text, asked))
     this.#say(turn, { is: 'begun', turn: turn.now.turn })
     turn.done = run().catch(error => this.#complain(error))
     this.choices.tellPublic().catch(error => this.#complain(error))
     return turn.now.turn
   }
 
-  async #beginIn(held: HeldBranch, text: string): Promise<Begun> {
+  async #beginIn(held: HeldBranch, text: string, asked: Asked | undefined): Promise<Begun> {
     const { work } = held
     this.#verifyNone(work)
     this.#beginning.add(work)
     try {
-      const begun = await this.#begin(held, text)
+      const begun = await this.#begin(held, text, asked)
       this.#turns.set(work.name, begun.turn)
       return begun
     } finally {
@@ -163,7 +164,7 @@ export class Turns implements AsyncDisposable {
     if (turn) throw new TurnRuns(`The AI is at work in ${name}: wait until it is done, or stop it.`)
   }
 
-  async #begin(held: HeldBranch, text: string): Promise<Begun> {
+  async #begin(held: HeldBranch, text: string, asked: Asked | undefined): Promise<Begun> {
     const { work } = held
     await held.collect()
     await held.lookAgain()
@@ -174,14 +175,14 @@ export class Turns implements AsyncDisposable {
     const shown = held.showAtWork({ files, why: whyAtWork(work.name) })
     try {
       await shown
-      return await this.#start(work, text)
+      return await this.#start(work, text, asked)
     } catch (error) {
       await held.showAtWork(undefined)
       throw error
     }
   }
 
-  async #start(work: BranchWork, text: string): Promise<Begun> {
+  async #start(work: BranchWork, text: string, asked: Asked | undefined): Promise<Begun> {
     const { objects } = this.room
     const { models } = this.ai
     // Resolutions of a merge's conflicts are not committed yet: the AI works on top of them.
@@ -214,6 +215,7 @@ export class Turns implements AsyncDisposable {
       does: 'works',
       session: withUser(session, { turn: id, at: since, text }, models.clean),
       files: filesIn(vfs),
+      ...(asked && { asked }),
     }
     const turn: BranchTurn = {
       work,

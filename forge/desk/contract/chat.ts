@@ -106,7 +106,7 @@ export const Conversation = v.object({
     }),
   ),
   approvals: v.array(Approval),
-  /** The usage of all turns together. */
+  /** The usage of all turns together, without that of `turn`. */
   usage: TurnUsage,
   /**
    * How full the model's context window is, in tokens, by the last request and what the next one adds, or an estimate;

@@ -53,7 +53,7 @@ import { applyItems } from '../steps/rewrite-items.ts'
 import { carryOver } from './carry-over.ts'
 import { MergingReviews, type Oddities } from './merging-review.ts'
 import { newCommits, onNewestCommit, type Renewed, withItems } from './renewed.ts'
-import { type ConflictPlace, requestOf } from './request.ts'
+import { type Asked, type ConflictPlace, requestOf } from './request.ts'
 
 type State = StoredMerging & { tree: Oid }
 /** Additional content of a merge that is not begun by a step. */
@@ -310,7 +310,11 @@ export class Mergings {
    * The request to an AI to resolve the open conflicts of some files. The files contain both sides and the base.
    * `only`: the index of one open conflict in the first file.
    */
-  async requestFor(branch: string, paths: readonly Path[] | 'all', only?: number): Promise<string> {
+  async requestFor(
+    branch: string,
+    paths: readonly Path[] | 'all',
+    only?: number,
+  ): Promise<{ text: string; asked: Asked }> {
     const work = await this.open(branch)
     return await work.locked(async held => {
       await held.collect()
@@ -320,7 +324,9 @@ export class Mergings {
       const open = files.filter(({ file }) => file.state === 'open')
       if (open.length === 0) throw new Failure(`No conflict is left there in ${visiblePath(branch)}.`)
       const [first] = open
-      return requestOf(state, open, only === undefined || !first ? undefined : await placeOf(work, first.row, only))
+      const place = only === undefined || !first ? undefined : await placeOf(work, first.row, only)
+      const asked = (place ? open.slice(0, 1) : open).map(({ row }) => row.path)
+      return { text: requestOf(state, open, place), asked: { paths: asked, isOne: place !== undefined } }
     })
   }
 
@@ -611,18 +617,25 @@ async function filesOf(work: BranchWork, state: State): Promise<MergingFile[]> {
   return await withDraftConflicts(work, await Promise.all(files))
 }
 
+const UNASKED = 'the AI has resolved more of its conflicts than it was asked to'
+
 async function fileOf(work: BranchWork, state: State, row: ConflictRow): Promise<MergingFile> {
   const marks = await marksIn(work, row)
   const isChosen = row.kind === 'text' || state.kept.includes(row.path) || isTouched(work, row)
   const left = marks.left + (isChosen ? 0 : 1)
   const by = await modelBehind(work, state, row)
+  const isUnasked = left === 0 && state.by[row.path]?.isUnasked === true
   const words =
-    left > 0 && marks.line !== undefined && marks.left > row.all ? `a mark in line ${marks.line}` : wordsFor(row, state)
+    left > 0 && marks.line !== undefined && marks.left > row.all
+      ? `a mark in line ${marks.line}`
+      : isUnasked
+        ? UNASKED
+        : wordsFor(row, state)
   const { path, kind, all } = row
   const result = await resultOf(work, row)
   const taken = left > 0 || kind === 'text' ? undefined : await takenIn(work, state, row)
   return {
-    ...{ path, kind, all, left, state: left > 0 ? 'open' : 'settled', words },
+    ...{ path, kind, all, left, state: left > 0 ? 'open' : isUnasked ? 'odd' : 'settled', words },
     ...(by !== undefined && { by }),
     ...(result !== undefined && { result }),
     ...(taken !== undefined && { taken }),
@@ -652,7 +665,8 @@ async function modelBehind({ room: { objects }, drafts }: BranchWork, state: Sta
 const isTouched = ({ drafts }: BranchWork, row: ConflictRow): boolean =>
   [...drafts.files.keys()].some(path => isSettledWith(row, path))
 
-async function marksIn({ room: { objects }, drafts }: BranchWork, row: ConflictRow) {
+/** The number of open conflicts in the text of a row, and the line of the first marker. */
+export async function marksIn({ room: { objects }, drafts }: Pick<BranchWork, 'room' | 'drafts'>, row: ConflictRow) {
   if (row.mark === undefined) return { left: 0, line: undefined }
   const counts = await Promise.all(
     row.paths.map(async path => {

@@ -1,10 +1,15 @@
 /** The request to an AI to resolve the conflicts of a waiting merge. */
+
+import type { Path } from '../../../core/git/repository.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import type { ConflictRow, StoredMerging } from '../branches/merging-commits.ts'
 import type { MergingFile } from '../contract/merging.ts'
 
 /** The number of an open conflict in a file, and the line of its first marker. */
 export type ConflictPlace = { line: number; number: number; of: number }
+
+/** The conflicts that an AI is asked to resolve: those of some files, or only one of them. */
+export type Asked = { paths: Path[]; isOne: boolean }
 
 /**
  * The text of the request. It contains no content of files, which the AI reads itself and which is untrusted. `only`:

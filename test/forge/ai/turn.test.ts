@@ -179,7 +179,18 @@ const ENDLESS: { name: string; script: Script; limits?: Partial<TurnMeans['limit
       words: 'limit of a turn',
       asked: 1,
     },
-    { name: 'is too dear', script: () => ({ calls: [write('b.txt', 'b')], cost: 3 }), words: '$5.00', asked: 1 },
+    {
+      name: 'is too dear',
+      script: () => ({ calls: [write('b.txt', 'b')], cost: 3 }),
+      words: 'could cost more than $5.00',
+      asked: 1,
+    },
+    {
+      name: 'was too dear',
+      script: () => ({ calls: [write('b.txt', 'b')], cost: 6 }),
+      words: 'It has cost $6.00, more than $5.00',
+      asked: 1,
+    },
     { name: 'is cut each time', script: () => ({ text: 'and', end: 'length' }), words: 'was cut', asked: 1 },
   ]
 

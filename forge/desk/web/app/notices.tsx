@@ -99,7 +99,9 @@ export function Toast() {
   }
   const isHeld = useSignal(false)
   const box = useRef<HTMLDivElement>(null)
-  useToastPlace(box, [notice, page.tab.value?.active.value, page.isDocked.value])
+  const tab = page.tab.value
+  const isUnfinished = tab?.conversation.isUnfinished.value
+  useToastPlace(box, [notice, tab?.active.value, page.isDocked.value, isUnfinished])
   useEffect(() => {
     if (isStale) dismiss()
   }, [isStale, notice])

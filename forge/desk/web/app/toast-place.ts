@@ -1,9 +1,12 @@
-/** Where the toast stands: above a field of the page in which the user may be typing, which it must not cover. */
+/** Where the toast stands: above what it must not cover, a field in which the user may be typing, or Keep and Discard. */
 import type { RefObject } from 'preact'
 import { useLayoutEffect } from 'preact/hooks'
 
-/** The forms of the view, such as that of the message to the AI. Forms of dialogs are above the toast. */
-const FORMS = 'main form'
+/**
+ * The forms of the view, such as that of the message to the AI, and the strips with questions above it. Forms of
+ * dialogs are above the toast.
+ */
+const FORMS = 'main :is(form, .strip)'
 /** Pixels between the toast and what is below it. */
 const GAP = 8
 
@@ -33,11 +36,17 @@ export function useToastPlace(toast: RefObject<HTMLElement | null>, shown: reado
 
 function placeAboveForms(toast: HTMLElement): void {
   toast.style.removeProperty('bottom')
-  const { left, right, top, bottom, height } = toast.getBoundingClientRect()
-  const covered = [...document.querySelectorAll(FORMS)]
+  const { left, right, bottom, height } = toast.getBoundingClientRect()
+  const beside = [...document.querySelectorAll(FORMS)]
     .map(form => form.getBoundingClientRect())
-    .filter(form => form.left < right && form.right > left && form.top < bottom + GAP && form.bottom > top)
-  const highest = Math.min(...covered.map(form => form.top))
-  // A form as high as the window leaves no room above it.
-  if (covered.length > 0 && highest > height + GAP) toast.style.bottom = `${window.innerHeight - highest + GAP}px`
+    .filter(form => form.left < right && form.right > left)
+    // From the lowest one up: above it, the toast may cover the next one.
+    .sort((one, other) => other.top - one.top)
+  let end = bottom
+  for (const { top, bottom: below } of beside) {
+    const isCovered = top < end + GAP && below > end - height
+    // A form as high as the window leaves no room above it.
+    if (isCovered && top > height + GAP) end = top - GAP
+  }
+  if (end < bottom) toast.style.bottom = `${window.innerHeight - end}px`
 }

@@ -29,14 +29,15 @@ export function offReason(page: Page, tab: Tab): string | undefined {
   return conflictsIn(page, branchOf(tab) ?? '').length > 0 ? 'Resolve the conflicts first.' : undefined
 }
 
-/** Sends the message; while a turn runs, it is sent when that has ended. */
+/** Sends the message; while a turn runs, it is queued, and sent when that has ended. */
 export async function send(page: Page, tab: Tab): Promise<void> {
   const branch = branchOf(tab)
   const { composer, conversation } = tab
   const isEmpty = composer.text.peek().trim() === ''
   if (branch === undefined || isEmpty || composer.isSending.peek()) return
   if (conversation.isBusy.peek()) {
-    composer.queue(true)
+    composer.queue()
+    page.spoken.value = 'Message queued'
     return
   }
   if (offReason(page, tab) !== undefined) return
@@ -52,28 +53,31 @@ function unsavedFor(page: Page, tab: Tab): string[] {
   return isMerging(page, tab) ? [] : draftsOf(page, branchOf(tab) ?? '')
 }
 
+/** Sends the queued message, or that in the field if none is queued. */
 async function sendNow(page: Page, tab: Tab, branch: string): Promise<void> {
   const { composer, conversation } = tab
-  const text = composer.text.peek()
-  composer.isSending.value = true
-  composer.queue(false)
+  const queued = composer.queued.peek()
+  const text = queued || composer.text.peek()
+  composer.beginSending()
   try {
     const { turn } = await page.connection.ask('send', { branch, text })
-    if (turn !== undefined) composer.write('')
-    await conversation.refresh()
-    composer.isSending.value = false
-    if (turn !== undefined) composer.sent.value++
+    if (turn !== undefined) composer.removeSent(text)
     // Another window's message was first.
-    else if (composer.text.peek() === text) composer.queue(true)
+    else if (queued === '' && composer.text.peek() === text) composer.queue()
+    await conversation.refresh()
+    composer.endSending()
+    if (turn !== undefined) composer.sent.value++
   } catch (error) {
+    composer.takeBack()
     composer.refusal.value = (error as Error).message
-    composer.isSending.value = false
+    composer.endSending()
   }
 }
 
 /**
  * Ends an unfinished turn before the next message: if it changed files, asks whether to keep or discard them. Without
- * changes, an answer is kept; a failure without an answer is discarded, so that it is in no commit.
+ * changes it is kept, so that the AI gets its message, too. It is discarded if it has no answer and its message is in
+ * the field again: that is then the next one.
  */
 async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void> {
   const { composer, conversation } = tab
@@ -89,7 +93,7 @@ async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void
   }
   if (files.length === 0) {
     try {
-      await end(hasAnswer(tab))
+      await end(hasAnswer(tab) || turn?.id !== composer.returned)
     } catch (error) {
       composer.refusal.value = (error as Error).message
     }
@@ -113,7 +117,7 @@ function hasAnswer({ conversation }: Tab): boolean {
   return items.some(({ kind }) => kind === 'text' || kind === 'call')
 }
 
-/** Puts the request of a failed turn back into the message field, unless it contains another text. */
+/** Puts the request of a failed turn back into the message field, unless another message is in it or queued. */
 export function watchFailed(page: Page): () => void {
   const seen = new Set<string>()
   return effect(() => {
@@ -126,7 +130,11 @@ export function watchFailed(page: Page): () => void {
       seen.add(section.turn)
       const how = section.end?.how
       const hasFailed = how === 'failed' || (how !== 'done' && how !== 'limit' && !hasAnswer(tab))
-      if (hasFailed) writeAgain(tab, requestOf(page, tab))
+      if (!hasFailed) continue
+      const request = requestOf(page, tab)
+      writeAgain(tab, request)
+      // After a reload, the field has the message already.
+      if (composer.text.peek() === request) composer.returned = section.turn
     }
   })
 }
@@ -143,9 +151,10 @@ function requestOf(page: Page, tab: Tab): string | undefined {
   return asked?.kind === 'user' ? asked.text : undefined
 }
 
-/** Puts a request back into the message field, unless that contains another text. */
+/** Puts a request back into the message field, unless another message is in it or queued. */
 function writeAgain({ composer }: Tab, text: string | undefined): void {
-  if (text !== undefined && composer.text.peek() === '') composer.write(text)
+  const isFree = composer.text.peek() === '' && composer.queued.peek() === ''
+  if (text !== undefined && isFree) composer.write(text)
 }
 
 /** Asks whether to save or discard the drafts before sending, since the AI sees only what is saved. */
@@ -181,22 +190,25 @@ export function watchQueued(page: Page): () => void {
       const { composer, conversation } = tab
       // After a reload, it is not known at once whether the turn still runs.
       const isKnown = conversation.head.value !== undefined
-      if (composer.isQueued.value && isKnown && !conversation.isBusy.value) sendQueued(page, tab)
+      const canBeSent = isKnown && !conversation.isBusy.value && !composer.isSending.value
+      if (composer.queued.value !== '' && canBeSent) sendQueued(page, tab)
     }
   })
 }
 
 /**
  * Sends the queued message if the turn ended well and nothing has to be asked before: a question would come over
- * whatever the user does by then, perhaps in another branch.
+ * whatever the user does by then, perhaps in another branch. Otherwise, puts it back into the field.
  */
 async function sendQueued(page: Page, tab: Tab): Promise<void> {
   const { composer, conversation } = tab
   const branch = branchOf(tab)
-  if (branch === undefined || !composer.isQueued.peek() || conversation.isBusy.peek()) return
-  composer.queue(false)
-  const hasEndedWell = conversation.sections.peek().at(-1)?.end?.how === 'done' && !conversation.isUnfinished.peek()
-  if (hasEndedWell && unsavedFor(page, tab).length === 0) await send(page, tab)
+  if (branch === undefined) return
+  const isDone = conversation.sections.peek().at(-1)?.end?.how === 'done'
+  const hasEndedWell = isDone && hasAnswer(tab) && !conversation.isUnfinished.peek()
+  const canSend = hasEndedWell && offReason(page, tab) === undefined && unsavedFor(page, tab).length === 0
+  if (canSend) await sendNow(page, tab, branch)
+  else composer.takeBack()
 }
 
 export function stop(page: Page, tab: Tab): Promise<void> {

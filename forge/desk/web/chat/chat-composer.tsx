@@ -6,6 +6,7 @@ import { type Tab, usePage } from '../page/state.ts'
 import { clock, money } from '../ui/figures.ts'
 import { Icon } from '../ui/icons.tsx'
 import { modelName, readable, withoutTricks } from '../ui/names.ts'
+import { readableProse } from '../ui/prose.ts'
 import { useClock } from '../ui/use-clock.ts'
 import { useShown } from '../ui/use-shown.ts'
 import { Button, IconButton, SilentKeys } from '../ui/words.tsx'
@@ -47,7 +48,8 @@ export function Composer({ tab, branch }: { tab: Tab; branch: string }) {
           />
         </p>
       )}
-      <div class={`compose-box ${composer.isQueued.value ? 'queued' : ''} ${hasNoText ? 'no-text' : ''}`}>
+      <Queued tab={tab} />
+      <div class={`compose-box ${hasNoText ? 'no-text' : ''}`}>
         <Field tab={tab} branch={branch} describedBy={why} />
         <div class="compose-bar">
           <ModelChoice tab={tab} />
@@ -55,15 +57,6 @@ export function Composer({ tab, branch }: { tab: Tab; branch: string }) {
             {isBusy ? <Progress tab={tab} /> : reason}
           </span>
           <span class="grow" />
-          {composer.isQueued.value ? (
-            <Button
-              look="quiet small"
-              words="Cancel sending"
-              onClick={() => {
-                composer.queue(false)
-              }}
-            />
-          ) : null}
           {isBusy ? (
             <>
               <span class="meta nowrap" role="status">
@@ -82,6 +75,33 @@ export function Composer({ tab, branch }: { tab: Tab; branch: string }) {
         </div>
       </div>
     </form>
+  )
+}
+
+/** The queued message, which can be taken back into the field. */
+function Queued({ tab }: { tab: Tab }) {
+  const { composer } = tab
+  const text = composer.queued.value
+  if (text === '') return null
+  return (
+    <section class="compose-queued" aria-label="Queued message">
+      <Icon name="clock" />
+      <div class="grow">
+        <p class="meta">Sent when this turn has ended well</p>
+        <p class="as-typed" dir="auto">
+          {readableProse(text)}
+        </p>
+      </div>
+      <Button
+        look="quiet small"
+        words="Cancel and edit"
+        isOff={composer.isSending.value}
+        onClick={() => {
+          composer.takeBack()
+          composer.focus()
+        }}
+      />
+    </section>
   )
 }
 
@@ -120,7 +140,6 @@ function Field({ tab, branch, describedBy }: FieldProps) {
       value={text}
       maxLength={200_000}
       onInput={event => {
-        composer.queue(false)
         composer.write(event.currentTarget.value)
       }}
       onKeyDown={event => {
@@ -134,7 +153,7 @@ function Field({ tab, branch, describedBy }: FieldProps) {
 }
 
 function placeholderOf(isBusy: boolean, branch: string): string {
-  if (isBusy) return 'Write the next message; it is sent when this turn has ended'
+  if (isBusy) return 'Write the next message; Enter queues it until this turn has ended'
   return `What should change on ${readable(branch)}?`
 }
 
@@ -143,7 +162,6 @@ function Progress({ tab }: { tab: Tab }) {
   const turn = tab.conversation.head.value?.turn
   const now = useClock(turn !== undefined)
   if (!turn) return null
-  if (tab.composer.isQueued.value) return <>Sent when this turn has ended well</>
   const parts = [clock(now / 1_000 - turn.since), money(turn.usage.cost)]
   return <>{parts.filter(part => part !== undefined).join(' · ')}</>
 }

@@ -13,8 +13,9 @@ const MAX_TITLE_LENGTH = 80
 
 export function ChatRail({ tab, allow }: { tab: Tab; allow: () => void }) {
   const { head, sections } = tab.conversation
-  if (!head.value) return null
-  const { usage, context, commands } = head.value
+  const usage = tab.conversation.usage.value
+  if (!head.value || !usage) return null
+  const { context, commands } = head.value
   const all = sections.value
   const from = Math.max(0, all.length - MAX_TURNS)
   return (

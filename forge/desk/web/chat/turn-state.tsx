@@ -26,7 +26,8 @@ export function AiDoing({ tab }: { tab: Tab }) {
 /** In the status bar: how full the context is, tokens, and cost. */
 export function AiFigures({ tab }: { tab: Tab | undefined }) {
   const head = tab?.conversation.head.value
-  if (!head || head.missing !== undefined) {
+  const usage = tab?.conversation.usage.value
+  if (!head || !usage || head.missing !== undefined) {
     return (
       <span class="seg opt-wide">
         <Icon name="bot" />
@@ -34,7 +35,7 @@ export function AiFigures({ tab }: { tab: Tab | undefined }) {
       </span>
     )
   }
-  const { usage, context } = head
+  const { context } = head
   const share = usage.cacheRead > 0 ? ` · cache ${cacheShare(usage)}` : ''
   const price = money(usage.cost)
   return (

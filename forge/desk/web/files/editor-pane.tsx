@@ -247,11 +247,11 @@ function SymbolCrumbs({ file }: { file: OpenFile }) {
   )
 }
 
-/** Why a file that looks editable is read-only. */
+/** Why a file that looks editable is read-only, unless its problem says so already. */
 function ReadOnlyReason({ tab, file }: { tab: Tab; file: OpenFile }) {
   const shown = file.file.value
   const reason = shown?.kind === 'text' ? shown.readOnly : undefined
-  if (tab.at.kind === 'commit' || reason === undefined) return null
+  if (tab.at.kind === 'commit' || reason === undefined || reason === file.problem.value) return null
   return (
     <div class="notice" role="status">
       <Icon name="alert" />

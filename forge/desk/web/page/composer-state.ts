@@ -1,18 +1,20 @@
 /** The message being written to the AI of a branch. The browser keeps it until it is sent. */
-import { signal } from '@preact/signals'
+import { batch, signal } from '@preact/signals'
 import { FocusWish } from '../ui/focus.ts'
 import { keep, keepText, kept, keptText } from './kept.ts'
 import { textKey } from './texts-of-places.ts'
 
 export class ComposerState {
   readonly text = signal('')
-  /** Whether the message was written while a turn runs: it is sent when the turn has ended well. */
-  readonly isQueued = signal(false)
+  /** The message that is sent when the running turn has ended well; '' if there is none. */
+  readonly queued = signal('')
   readonly isSending = signal(false)
   /** Increases with each message sent from here: the list then scrolls to the answer. */
   readonly sent = signal(0)
   /** Why the message could not be sent, as a sentence, until it is changed or sent again, or this is dismissed. */
   readonly refusal = signal<string | undefined>(undefined)
+  /** The turn that failed or was stopped and whose message is in the field again. */
+  returned: string | undefined
   /** Escape was pressed once: pressing it again stops the turn. */
   readonly isStopNear = signal(false)
   /** Whether the chat was opened on request. It then shows the settings to make if there is no model. */
@@ -28,22 +30,23 @@ export class ComposerState {
     this.restore()
   }
 
-  /** Goes on with the message that the browser keeps, unless one is being written. */
+  /** Goes on with the messages that the browser keeps, unless others are being written. */
   restore(): void {
-    const text = keptText(this.#key)
-    if (text === '' || this.text.peek() !== '') return
-    this.text.value = text
-    // Only the window that has queued the message sends it.
-    this.isQueued.value = kept(this.#queuedKey, () => sessionStorage) !== ''
+    const all = keptText(this.#key)
+    if (all === '' || this.text.peek() !== '' || this.queued.peek() !== '') return
+    // Only the window that has queued a message sends it; other windows get it into the field.
+    const queued = kept(this.#queuedKey, () => sessionStorage)
+    const isFirst = queued !== '' && (all === queued || all.startsWith(`${queued}\n\n`))
+    this.queued.value = isFirst ? queued : ''
+    this.text.value = isFirst ? all.slice(queued.length + 2) : all
     this.isWanted.value = true
   }
 
-  /** Follows the branch to its new name; what the browser keeps has moved already. */
+  /** Follows the branch to its new name; the browser has moved the text to it already. */
   moveTo(place: string): void {
-    const isQueued = this.isQueued.peek()
-    this.queue(false)
+    keep(this.#queuedKey, '', () => sessionStorage)
     this.#key = textKey('message to', place)
-    this.queue(isQueued)
+    this.#keepQueue()
   }
 
   get #queuedKey(): string {
@@ -53,13 +56,54 @@ export class ComposerState {
   write(text: string): void {
     this.text.value = text
     this.refusal.value = undefined
-    keepText(this.#key, text)
+    this.#keep()
   }
 
-  /** Queues the message, or takes it out of the queue; the queue outlasts a reload. */
-  queue(isQueued: boolean): void {
-    this.isQueued.value = isQueued
-    keep(this.#queuedKey, isQueued ? 'yes' : '', () => sessionStorage)
+  /** Queues the message in the field, behind one that is queued already. */
+  queue(): void {
+    this.#set(inParagraphs(this.queued.peek(), this.text.peek()), '')
+  }
+
+  /** Takes the queued message back into the field, before what is being written there. */
+  takeBack(): void {
+    this.#set('', inParagraphs(this.queued.peek(), this.text.peek()))
+  }
+
+  beginSending(): void {
+    this.isSending.value = true
+    this.refusal.value = undefined
+    this.#keepQueue()
+  }
+
+  /** Removes a message that was sent. What was typed behind it meanwhile stays in the field. */
+  removeSent(text: string): void {
+    const now = this.text.peek()
+    if (this.queued.peek() !== '') this.#set('', now)
+    else if (now.startsWith(text)) this.#set('', now.slice(text.length))
+  }
+
+  endSending(): void {
+    this.isSending.value = false
+    this.#keepQueue()
+  }
+
+  #set(queued: string, text: string): void {
+    batch(() => {
+      this.queued.value = queued
+      this.text.value = text
+    })
+    this.#keep()
+  }
+
+  /** Keeps both messages as one text, so that neither is lost with the window. */
+  #keep(): void {
+    keepText(this.#key, inParagraphs(this.queued.peek(), this.text.peek()))
+    this.#keepQueue()
+  }
+
+  /** Keeps the queue over a reload, but not while its message is being sent: a reload would send it again. */
+  #keepQueue(): void {
+    keep(this.#queuedKey, this.isSending.peek() ? '' : this.queued.peek(), () => sessionStorage)
   }
 
   focus(): void {
@@ -67,3 +111,5 @@ export class ComposerState {
     this.focusWish.make()
   }
 }
+
+const inParagraphs = (...texts: string[]): string => texts.filter(text => text !== '').join('\n\n')

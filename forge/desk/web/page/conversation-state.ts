@@ -3,8 +3,9 @@
  * at once, and replaced when the conversation is loaded again.
  */
 import { batch, computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
-import type { Approval, Call, Conversation, Item, TurnNews } from '../../contract/chat.ts'
+import type { Approval, Call, Conversation, Item, TurnNews, TurnUsage } from '../../contract/chat.ts'
 import type { At } from '../../contract/values.ts'
+import { sumOf } from '../ui/figures.ts'
 import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
 
@@ -47,6 +48,8 @@ export class ConversationState extends ServerValue<Conversation> {
   /** Whether a turn runs or waits for an answer from the user. */
   readonly isBusy: ReadonlySignal<boolean>
   readonly isUnfinished: ReadonlySignal<boolean>
+  /** The usage of all turns together, that of the running one as far as it is known. */
+  readonly usage: ReadonlySignal<TurnUsage | undefined>
 
   #waiting: TurnNews[] = []
   /** How long the page took to show the last pieces, in milliseconds. */
@@ -57,6 +60,10 @@ export class ConversationState extends ServerValue<Conversation> {
     super(() => connection.ask('conversation', { at }))
     this.isBusy = computed(() => this.head.value?.turn !== undefined && !this.isUnfinished.value)
     this.isUnfinished = computed(() => this.head.value?.turn?.state === 'unfinished')
+    this.usage = computed(() => {
+      const { usage, turn } = this.head.value ?? {}
+      return usage && turn ? sumOf(usage, turn.usage) : usage
+    })
   }
 
   /** The tools of the repository that wait for approval. */

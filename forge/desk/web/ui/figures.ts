@@ -16,6 +16,18 @@ export function money(cost: number | undefined): string | undefined {
   return `$${cost.toFixed(2)}`
 }
 
+/** The sum of two usages; it has a cost if one of them has. */
+export function sumOf(one: TurnUsage, other: TurnUsage): TurnUsage {
+  const hasCost = one.cost !== undefined || other.cost !== undefined
+  return {
+    input: one.input + other.input,
+    output: one.output + other.output,
+    cacheRead: one.cacheRead + other.cacheRead,
+    cacheWrite: one.cacheWrite + other.cacheWrite,
+    ...(hasCost && { cost: (one.cost ?? 0) + (other.cost ?? 0) }),
+  }
+}
+
 /** The share of the input that the provider read from its cache, in percent. */
 export function cacheShare({ input, cacheRead }: TurnUsage): string | undefined {
   if (input === 0) return undefined

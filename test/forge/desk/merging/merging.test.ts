@@ -1037,16 +1037,38 @@ test('an AI is asked for one conflict, by its line, and for no other', async () 
   const text = (await textOf(work, 'main', 'a.txt')) ?? ''
   const marks = [...text.matchAll(/^<<<<<<< /gm)].map(({ index }) => text.slice(0, index).split('\n').length)
   expect(marks).toHaveLength(2)
-  const request = await work.mergings.requestFor('main', ['a.txt'], 1)
+  const { text: request } = await work.mergings.requestFor('main', ['a.txt'], 1)
   expect(request).toContain(`the one that begins in line ${marks[1]}, number 2 of the 2 that are left`)
   expect(request).toContain('could not settle this file:\n\n- `a.txt` (text, 2 conflicts left)')
-  expect(await work.mergings.requestFor('main', ['a.txt'])).not.toContain('begins in line')
+  expect((await work.mergings.requestFor('main', ['a.txt'])).text).not.toContain('begins in line')
   expect(await refusedBy(work.mergings.requestFor('main', ['a.txt'], 2))).toThrow('no such conflict left in a.txt')
   await ask(work, 'ask for conflicts', { branch: 'main', paths: ['a.txt'], only: 0 })
   await until(
     async () => (await ask(work, 'conversation', { at: { kind: 'branch', branch: 'main' } })).turn?.state !== 'running',
   )
   expect(JSON.stringify(model.requests[0])).toContain(`begins in line ${marks[0]}, number 1 of the 2`)
+})
+
+test('a file in which the AI has resolved more conflicts than it was asked to is to be reviewed', async () => {
+  const model = new ScriptedModel([])
+  await using desk = await makePair(TWO, { bare: true, models: modelsOf(model) })
+  const { work } = desk
+  await begin(desk)
+  const marked = (await textOf(work, 'main', 'a.txt')) ?? ''
+  const askFor = async (only: number | undefined, text: string) => {
+    model.play([{ calls: [write('a.txt', text)] }, { text: 'Settled.' }])
+    await ask(work, 'ask for conflicts', { branch: 'main', paths: ['a.txt'], ...(only !== undefined && { only }) })
+    const at = { kind: 'branch', branch: 'main' } as const
+    await until(async () => (await ask(work, 'conversation', { at })).turn === undefined)
+    return (await work.mergings.in('main'))?.files[0]
+  }
+  // Asked for one of two, it settles both.
+  const odd = { state: 'odd', left: 0, words: 'the AI has resolved more of its conflicts than it was asked to' }
+  expect(await askFor(0, FILES_OF_TWO['a.txt'])).toMatchObject(odd)
+  await work.undo()
+  // Asked for one of two, and then for the other one, it does just that.
+  expect(await askFor(0, marked.replace(/^<{7}.*?^>{7}.*?\n/ms, 'both 2\n'))).toMatchObject({ state: 'open', left: 1 })
+  expect(await askFor(0, FILES_OF_TWO['a.txt'])).toMatchObject({ state: 'settled', left: 0 })
 })
 
 test('the conversation during a waiting rebase is in the branch at its end', async () => {

@@ -110,6 +110,21 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(asked('stop turn').length).toBe(1)
   })
 
+  test('what was typed just before a turn is kept, and that the AI is at work is said once', async () => {
+    await open([{ until: FOREVER }])
+    await page.getByRole('tab', { name: 'worker.ts' }).click()
+    const arrive = desk.proxy.hold('edit')
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('x')
+    await until(() => asked('edit').length > 0)
+    await desk.ask({ ask: 'send', branch: BRANCH, text: QUESTION })
+    const reason = page.getByText('The AI is at work in').filter({ visible: true })
+    await reason.waitFor()
+    arrive()
+    await page.getByText('What you typed last is kept in this window').waitFor()
+    expect(await reason.count()).toBe(1)
+  })
+
   test('an editor follows what the AI writes', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     const text = 'export class Worker { inDoubt = true }\n'
@@ -158,6 +173,51 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await button('Keep').waitFor({ state: 'detached' })
     expect(await field().inputValue()).toBe(QUESTION)
     await page.locator('textarea:focus').waitFor()
+  })
+
+  test('what a running turn has cost so far is in the sums, too', async () => {
+    const second = Promise.withResolvers<void>()
+    const calls = [{ name: 'get_lines', arguments: { path: 'src/worker.ts' } }]
+    await open([{ calls, cost: 0.02 }, { calls, cost: 0.02, until: second.promise }, { until: FOREVER }])
+    await ask(page, QUESTION)
+    const rail = page.getByRole('complementary', { name: 'This conversation' })
+    for (const cost of ['$0.02', '$0.04']) {
+      await rail.locator('[aria-current=true]').getByText(cost).waitFor()
+      await rail.getByRole('definition').filter({ hasText: cost }).waitFor()
+      await page.getByRole('contentinfo').getByText(cost).waitFor()
+      second.resolve()
+    }
+  })
+
+  test('a message without an answer, whose turn was stopped, stays in the conversation when the next one is sent', async () => {
+    await open([{ until: FOREVER }])
+    await ask(page, 'a long request')
+    await page.getByText('Turn 4 · Thinks').waitFor()
+    await field().fill('and use strict types')
+    await button('Stop').click()
+    await button('Keep').waitFor()
+    model.play([{ text: 'Both are done.' }])
+    await button('Send').click()
+    await log().getByText('Both are done.').waitFor()
+    await log().getByText('a long request').waitFor()
+    const sent = JSON.stringify(model.requests.at(-1))
+    for (const message of ['a long request', 'and use strict types']) expect(sent).toContain(message)
+  })
+
+  test('a message without an answer is sent once where it is in the field again after its turn was stopped', async () => {
+    await open([{ until: FOREVER }])
+    await ask(page, 'a long request')
+    await page.getByText('Turn 4 · Thinks').waitFor()
+    await button('Stop').click()
+    await until(async () => (await field().inputValue()) === 'a long request')
+    await page.reload()
+    await button('Keep').waitFor()
+    await until(async () => (await field().inputValue()) === 'a long request')
+    await field().fill('a shorter request')
+    model.play([{ text: 'It is done.' }])
+    await button('Send').click()
+    await log().getByText('It is done.').waitFor()
+    expect(JSON.stringify(model.requests.at(-1))).not.toContain('a long request')
   })
 
   test('a turn that failed names a renamed file once, and files of the same name with their folders', async () => {
@@ -211,6 +271,16 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.getByRole('dialog').getByText("can't be merged with it").waitFor()
   })
 
+  test('a queued message is in the field again where the model answered nothing', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    await open([{ until: promise }])
+    await askAndQueue('first', 'second')
+    resolve()
+    await until(async () => (await field().inputValue()) === 'second')
+    await log().getByText('The model answered nothing.').waitFor()
+    expect(asked('send')).toHaveLength(1)
+  })
+
   test('what is to be sent when the turn has ended is so after a reload, too', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     await open([
@@ -221,11 +291,37 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     ])
     await askAndQueue('first', 'second')
     await page.reload()
-    await page.getByText('Sent when this turn has ended well').waitFor()
-    await button('Cancel sending').waitFor()
+    await page.getByRole('region', { name: 'Queued message' }).getByText('second').waitFor()
+    expect(await field().inputValue()).toBe('')
+    await field().fill('third')
+    await page.reload()
+    await page.getByRole('region', { name: 'Queued message' }).getByText('second').waitFor()
+    expect(await field().inputValue()).toBe('third')
     resolve()
     await log().getByText('The second is done.').waitFor()
-    expect(await field().inputValue()).toBe('')
+    expect(await field().inputValue()).toBe('third')
+  })
+
+  test('what is typed after a message was queued is another message; the queued one can be taken back', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    await open([{ until: promise, text: 'The first is done.' }, { text: 'The second is done.' }])
+    await askAndQueue('first', 'second')
+    const queued = page.getByRole('region', { name: 'Queued message' })
+    await page.keyboard.type('third')
+    expect(await field().inputValue()).toBe('third')
+    await button('Cancel and edit').click()
+    await queued.waitFor({ state: 'detached' })
+    await page.locator('textarea:focus').waitFor()
+    expect(await field().inputValue()).toBe('second\n\nthird')
+    await field().fill('second')
+    await page.keyboard.press('Control+Enter')
+    await queued.getByText('second').waitFor()
+    await page.keyboard.type('third')
+    resolve()
+    await log().getByText('The second is done.').waitFor()
+    await queued.waitFor({ state: 'detached' })
+    expect(asked('send').map(question => 'text' in question && question.text)).toEqual(['first', 'second'])
+    expect(await field().inputValue()).toBe('third')
   })
 
   test('Shift and Enter make a line; what is written stays over tabs, branches and a reload', async () => {
@@ -318,7 +414,8 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
 
   test('a wait for another try counts down, and nothing moves', async () => {
     const again = { words: 'The provider is overloaded', seconds: 12 }
-    await open([{ text: 'cut in the mid', again, until: FOREVER }])
+    const { promise: resent, resolve } = Promise.withResolvers<void>()
+    await open([{ text: 'cut in the mid', again, resent, until: FOREVER }])
     await ask(page, QUESTION)
     const row = page.locator('.doing')
     await row.getByText('tries again in').waitFor()
@@ -328,6 +425,10 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await until(async () => (await row.textContent()) !== words)
     places.push(JSON.stringify(await row.boundingBox()))
     expect(new Set(places).size).toBe(1)
+    // The wait is over when the request is sent, which may be long before its answer begins.
+    resolve()
+    await row.getByText('Thinks').waitFor()
+    expect(await row.getByText('tries again').count()).toBe(0)
   })
 
   test('a tool of the repository is looked at before it runs: the safe button has the focus', async () => {
@@ -502,6 +603,25 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.keyboard.press('Alt+Shift+Y')
     await until(() => asked('end turn').length === 1)
     expect(asked('end turn')).toMatchObject([{ keep: true }])
+  })
+
+  test('the notice of an undo covers neither Keep and Discard nor the message', async () => {
+    await open(HALF_A_TURN)
+    await ask(page, QUESTION)
+    await log().getByText('keeper.inDoubt').waitFor()
+    await button('Stop').click()
+    await button('Keep').click()
+    await button('Keep').waitFor({ state: 'detached' })
+    await page.keyboard.press('Control+Alt+z')
+    const notice = page.locator('.toast').getByText(/^Undone: /)
+    await notice.waitFor()
+    await button('Keep').waitFor()
+    await settled(page)
+    const below = (await page.locator('.toast').boundingBox()) ?? { y: 0, height: 0 }
+    const strip = await page.getByRole('region', { name: 'The last turn was not completed' }).boundingBox()
+    expect(below.y + below.height).toBeLessThanOrEqual(strip?.y ?? 0)
+    await button('Keep').click({ timeout: 1_000 })
+    await button('Keep').waitFor({ state: 'detached' })
   })
 
   test('a commit shows the conversation up to it, to be read and gone on with', async () => {
