@@ -132,7 +132,7 @@ export class Turns implements AsyncDisposable {
 
   /**
    * Begins a turn, which continues in the background. Returns its id once the request is written. Throws a {@link
-   * TurnRuns} while another one runs. `asked`: the conflicts that the message asks to resolve, if it asks only for that.
+   * TurnRuns} while another one runs. `asked`: the conflicts to resolve, if the message asks only for that.
    */
   async send(branch: string, text: string, asked?: Asked): Promise<string> {
     const work = await this.open(branch)

@@ -1,4 +1,4 @@
-/** Where the toast stands: above what it must not cover, a field in which the user may be typing, or Keep and Discard. */
+/** Where the toast stands: it must not cover fields in which the user may be typing, nor Keep and Discard. */
 import type { RefObject } from 'preact'
 import { useLayoutEffect } from 'preact/hooks'
 

@@ -3,6 +3,7 @@
 import { expect, test } from 'bun:test'
 import * as v from 'valibot'
 import { ModelError } from '../../../../forge/ai/request.ts'
+import { addUsage, NO_USAGE } from '../../../../forge/ai/session.ts'
 import { openFile } from '../../../../forge/desk/branches/places.ts'
 import { Conversation } from '../../../../forge/desk/contract/chat.ts'
 import { News } from '../../../../forge/desk/contract/news.ts'
@@ -458,8 +459,10 @@ test('undo of a turn that was kept takes its changes out of the drafts, and the 
 test('what a turn has cost stays in the sum when the turn is discarded or undone', async () => {
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { error: new Error('It broke') }])
   const { desk, model } = chat
-  const usage = async () => (await ask(desk.work, 'conversation', { at: onBranch() })).usage
-  const { usage: first } = await run(desk)
+  // The usage of all turns is without that of a waiting one.
+  const usageIn = ({ usage, turn }: Conversation) => addUsage(usage, turn?.usage ?? NO_USAGE)
+  const usage = async () => usageIn(await ask(desk.work, 'conversation', { at: onBranch() }))
+  const first = usageIn(await run(desk))
   expect(first.input).toBeGreaterThan(0)
   await desk.work.chat.turns.end('main', false)
   expect(await usage()).toEqual(first)
