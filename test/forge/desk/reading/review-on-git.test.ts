@@ -112,8 +112,8 @@ describe.skipIf(!hasBrowser)('review and history on git', () => {
     await commits.getByText('Topic, second').waitFor()
     const [list, files] = [await commits.boundingBox(), await changed().boundingBox()]
     expect(list?.y ?? 0).toBeLessThan(files?.y ?? 0)
-    // Between the commits and the changed files there is no gap but for a heading.
-    expect((files?.y ?? 0) - (list?.y ?? 0) - (list?.height ?? 0)).toBeLessThan(48)
+    // Between the commits and the changed files there is no gap but for a heading and the field that filters them.
+    expect((files?.y ?? 0) - (list?.y ?? 0) - (list?.height ?? 0)).toBeLessThan(76)
     await page.getByRole('tab', { name: 'All changes' }).click()
   })
 
