@@ -121,10 +121,15 @@ function lostFiles({ start, typed, end, merged }: Merged, waiting: Waiting): Pat
   return changed.filter(path => lost.includes(path) || rowOf(rows, path))
 }
 
-/** Whether a conflict of a draft is shown in place of the merge's own: both have markers of the same length. */
-const isShownIn = (next: State | undefined, path: Path, { working }: Clashing): boolean =>
-  working !== undefined &&
-  (next?.rows.some(({ paths, mark }) => paths.includes(path) && mark === working.mark) ?? false)
+/**
+ * Whether a conflict of a draft is shown beside the merge's own: the file is in none of these, or has markers of the
+ * same length, so that the draft's take the place of the merge's.
+ */
+function isShownIn(next: State | undefined, path: Path, { working }: Clashing): boolean {
+  if (!next) return false
+  const row = next.rows.find(({ paths }) => paths.includes(path))
+  return row === undefined || (working !== undefined && row.mark === working.mark)
+}
 
 /** The drafts with some files as other drafts on the same commit have them. */
 function withVersionsOf(drafts: Drafts, other: Drafts, paths: readonly Path[]): Drafts {
