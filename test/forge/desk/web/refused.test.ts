@@ -10,7 +10,7 @@ setDefaultTimeout(120_000)
 
 const LINES = 'one\ntwo\nthree\nfour\nfive\n'
 const MB = 1 << 20
-const until = (isSo: () => boolean | Promise<boolean>) => untilWithin(isSo, 30_000)
+const until = (isSo: () => boolean | Promise<boolean>) => untilWithin(isSo, 60_000)
 
 describe.skipIf(!hasBrowser)('what can’t be taken', () => {
   let browser: OpenBrowser
