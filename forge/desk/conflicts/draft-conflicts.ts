@@ -23,7 +23,7 @@ const DRAFT = 'your draft'
  * The name of the other side where that is no file of the branch, but a draft: of another desk, or brought by an undo.
  */
 const OTHER_DRAFT = 'the other draft'
-/** The name of the other side while a merge waits: its file, as it is resolved so far. */
+/** The name of the other side while a merge waits: the file of the merge, with the resolutions so far. */
 const WAITING = 'what waits here'
 
 /** Lists the files of a branch whose drafts are in conflict with it; undefined if there are none. */

@@ -19,7 +19,7 @@ export const insertLineAbove: StateCommand = ({ state, dispatch }) => {
 }
 
 /**
- * Enter in front of the first letter of a line: moves the line down as it is. CodeMirror's own Enter would indent it
+ * Enter in front of the first letter of a line: moves the line down unchanged. CodeMirror's own Enter would indent it
  * anew by its language, and so drop an indentation that the language does not expect.
  */
 export const moveLineDownByEnter: StateCommand = ({ state, dispatch }) => {

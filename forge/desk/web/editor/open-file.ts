@@ -488,8 +488,8 @@ export class OpenFile {
     }
     if (!this.state) return
     const { doc } = this.state
-    // As a view does: a transaction is applied as it is. Made anew of its parts, an edit from the server would be
-    // filtered as if it were typed, and conflict markers would stay that the server has removed.
+    // A transaction is applied unchanged, as a view applies it. A new one with the same changes would pass the filter
+    // for typed text, which keeps conflict markers that the server has removed.
     this.state = (spec instanceof Transaction ? spec : this.state.update(spec)).state
     if (this.state.doc !== doc) this.edits.value++
     this.#say()

@@ -48,7 +48,7 @@ export class ConversationState extends ServerValue<Conversation> {
   /** Whether a turn runs or waits for an answer from the user. */
   readonly isBusy: ReadonlySignal<boolean>
   readonly isUnfinished: ReadonlySignal<boolean>
-  /** The usage of all turns together, that of the running one as far as it is known. */
+  /** The sum of the usage of all turns; of a running turn, the part that is known. */
   readonly usage: ReadonlySignal<TurnUsage | undefined>
 
   #waiting: TurnNews[] = []

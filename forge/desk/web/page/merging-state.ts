@@ -57,7 +57,7 @@ export class MergingState extends ServerValue<Merging | null> {
     this.#messageKey = textKey('message of a merge in', place)
   }
 
-  /** The commit message as it is edited here; undefined: the server's, which has what other windows typed. */
+  /** The commit message that was typed in this window; undefined: that of the server is shown. */
   get message(): ReadonlySignal<string | undefined> {
     return this.#message
   }
