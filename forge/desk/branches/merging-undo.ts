@@ -111,9 +111,11 @@ function lostFiles({ start, typed, end, merged }: Merged, waiting: Waiting): Pat
   const changed = [...merged.files.keys(), ...merged.clashes.keys()]
   const isLost = (path: Path): boolean => {
     const clash = merged.clashes.get(path)
-    if (clash && !isSameClash(clash, end.clashes.get(path)) && !isShownIn(waiting.next, path, clash)) return true
-    if (waiting.next === undefined && isOfForge(path)) return true
     const row = rowOf(gone, path)
+    // A conflict with the version chosen in one that the undo removes would have that one's markers in its base.
+    const isShown = clash && row?.mark === undefined && isShownIn(waiting.next, path, clash)
+    if (clash && !isSameClash(clash, end.clashes.get(path)) && !isShown) return true
+    if (waiting.next === undefined && isOfForge(path)) return true
     return row !== undefined && row.mark === undefined && typed.files.has(path) && !start.files.has(path)
   }
   const lost = changed.filter(isLost)
