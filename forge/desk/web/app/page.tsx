@@ -74,6 +74,8 @@ function useFocus(page: Page): void {
       if (!isTasksComing) focusWish.end()
       // If the focus has moved meanwhile, it stays where it is.
       const isStill = document.activeElement === before
+      // The place of a loading file may have left the page with the focus that a conflict in it gets next.
+      if (tab?.merging.isGoingTo(tab.path)) return
       if ((isWanted && isStill) || isFocusLost()) page.places.focusContent()
     })
     return () => cancelAnimationFrame(frame)

@@ -137,11 +137,13 @@ function NotYet({ tab, file, isActive }: ShownFileProps) {
     if (!canType) return undefined
     const listen = (event: KeyboardEvent) => {
       const isHere = event.target === document.body || event.target === box.current
+      // A key that chooses a side in the conflict that is coming is no text.
+      if (tab.merging.isGoingTo(file.path)) return
       if (isHere && isTypingKey(event) && file.typeEarly(event.key)) event.preventDefault()
     }
     window.addEventListener('keydown', listen)
     return () => window.removeEventListener('keydown', listen)
-  }, [file, canType])
+  }, [tab, file, canType])
   const { focusWish } = tab
   const wanted = focusWish.made.value
   const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined
@@ -464,13 +466,6 @@ function selectClicked(view: EditorView, { clientY }: MouseEvent): void {
   if (!isSelected) view.dispatch({ selection: { anchor: from }, userEvent: 'select.pointer' })
 }
 
-/**
- * Whether the focus is requested for a conflict of the file that is not drawn yet. The text is not focused meanwhile,
- * since it would take the key that chooses a side as typed.
- */
-const awaitsConflict = ({ merging }: Tab, { path }: OpenFile): boolean =>
-  merging.goingTo?.path === path && merging.focusWish.isOpen
-
 function TextEditor({ tab, file, isActive }: ShownFileProps) {
   const page = usePage()
   const isLocked = tab.at.kind === 'branch' && isAtWork(page, tab.at.branch)
@@ -484,7 +479,7 @@ function TextEditor({ tab, file, isActive }: ShownFileProps) {
     const view = file.makeView(box.current, isFocused.current)
     shown.current = view
     const isFree = document.activeElement === document.body || document.activeElement === null
-    if (isFree && isFocused.current && !awaitsConflict(tab, file)) view.focus()
+    if (isFree && isFocused.current && !tab.merging.isGoingTo(file.path)) view.focus()
     const keep = () => {
       file.scrolled(view)
       page.keepLayout()
@@ -521,7 +516,7 @@ function TextEditor({ tab, file, isActive }: ShownFileProps) {
   useLayoutEffect(() => {
     if (isCovered || !isActive || !focusWish.isOpen) return
     focusWish.end()
-    if (awaitsConflict(tab, file)) return
+    if (tab.merging.isGoingTo(file.path)) return
     shown.current?.focus()
     // A dialog that closes returns the focus to the element that had it before: ask for the focus again after that.
     page.wantFocus()

@@ -90,6 +90,14 @@ export class MergingState extends ServerValue<Merging | null> {
     this.focusWish.make()
   }
 
+  /**
+   * Whether the focus is requested for a conflict of a file that is not drawn yet. The text is not focused meanwhile,
+   * since it would take the key that chooses a side as typed.
+   */
+  isGoingTo(path: string | undefined): boolean {
+    return path !== undefined && this.goingTo?.path === path && this.focusWish.isOpen
+  }
+
   /** The message in a stored text; undefined where that is of the merge of another commit. */
   #messageIn(stored: string): string | undefined {
     const [theirs, message] = stored.split(/\n(.*)/s)
