@@ -678,6 +678,8 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.keyboard.type(' // mine')
     await desk.isText(BRANCH, 'src/worker.ts', it => it.includes('mine'))
     await page.keyboard.press('Control+Alt+z')
+    await page.getByText('The last turn of the AI was not completed').waitFor()
+    await button('1 of 2').click()
     await page.getByText(/^worker.ts is in conflict: keep or discard what the AI did, then resolve it/).waitFor()
     await text.getByText('mine').waitFor({ state: 'detached' })
     for (const shown of [button('Resolve'), page.getByText('resolved', { exact: true })])
