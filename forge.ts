@@ -157,6 +157,7 @@ async function startServer(repository: Repository, desk: Desk, state: string, { 
     name: visible(repositoryName(repository).name),
     image: (oid: string) => desk.image(oid),
     enter: (line: WindowSocket) => desk.enter(line),
+    theme: () => desk.theme,
     beginning: () => desk.beginning(),
   }
   // The port and key are those of the last time, so that windows that are still open reconnect.

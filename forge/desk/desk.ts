@@ -23,6 +23,7 @@ import { type DeskInfo, type deskQuestions, Layout } from './contract/desk.ts'
 import { GRAPH_CHUNK } from './contract/graph.ts'
 import type { News } from './contract/news.ts'
 import { type Handlers, handle } from './contract/question.ts'
+import type { Theme } from './contract/settings.ts'
 import type { At } from './contract/values.ts'
 import { ForkliftOnDesk, type ForkliftOptions } from './forklift/forklift-on-desk.ts'
 import { forkliftHandlers } from './forklift/handlers.ts'
@@ -185,6 +186,10 @@ export class Desk implements AsyncDisposable {
         { ask: 'refs', fields: {}, value: await refs },
       ],
     }
+  }
+
+  get theme(): Theme {
+    return this.#userSettings.values.theme ?? 'system'
   }
 
   image(oid: Oid): Promise<Response | undefined> {

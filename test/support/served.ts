@@ -60,6 +60,7 @@ export async function openTestDesk(path: string, options: TestDeskOptions = {}):
     image: (oid: string) => desk.image(oid),
     name: 'repo',
     enter: desk.enter.bind(desk),
+    theme: () => desk.theme,
     beginning: () => desk.beginning(),
   }
   const { key, stop } = serve(served, { last })

@@ -25,6 +25,7 @@ export const SETTINGS = {
   'editor.previewTab': v.boolean(),
 } as const
 export type SettingKey = keyof typeof SETTINGS
+export type Theme = v.InferOutput<typeof SETTINGS.theme>
 
 export const SettingValues = v.partial(v.object(SETTINGS))
 export type SettingValues = v.InferOutput<typeof SettingValues>

@@ -4,15 +4,18 @@ import { extname, join, resolve } from 'node:path'
 import { promisify } from 'node:util'
 import { Failure } from '../../../core/failure.ts'
 import { visible } from '../../../core/text.ts'
+import type { Theme } from '../contract/settings.ts'
 
 /** The placeholders in the page for values of each visit: see {@link Visit}. */
-const [NONCE_MARK, SECRET_MARK] = ['STYLE_NONCE', 'PAGE_SECRET']
+const [NONCE_MARK, SECRET_MARK, THEME_MARK] = ['STYLE_NONCE', 'PAGE_SECRET', 'PAGE_THEME']
 /** The placeholder for the answers to the page's first questions, which are embedded in it. */
 const BEGINNING_MARK = 'PAGE_BEGINNING'
 
 export type Visit = {
   /** The value that the content security policy requires of style elements added by scripts. */
   nonce: string
+  /** The user's color theme, so that the page is not shown in another one until its script has the settings. */
+  theme: Theme
   /** The secret for a new page to store. It has no characters with a meaning in HTML. */
   secret?: string
   /** The answers to the page's first questions, as a part of HTML; '' if the page has to ask. */
@@ -70,8 +73,8 @@ export class Pages {
   }
 
   /** The page's HTML for one visit. */
-  html({ nonce, secret = '', beginning = '' }: Visit): string {
-    const html = this.#html.replaceAll(NONCE_MARK, nonce).replaceAll(SECRET_MARK, secret)
+  html({ nonce, theme, secret = '', beginning = '' }: Visit): string {
+    const html = this.#html.replaceAll(NONCE_MARK, nonce).replaceAll(SECRET_MARK, secret).replaceAll(THEME_MARK, theme)
     // The replacement is a function, since a $ in a replacement string has a special meaning.
     return html.replace(BEGINNING_MARK, () => beginning)
   }

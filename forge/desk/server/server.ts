@@ -4,6 +4,7 @@
  */
 import type { Server as BunServer, ServerWebSocket } from 'bun'
 import { EXIT, Failure } from '../../../core/failure.ts'
+import type { Theme } from '../contract/settings.ts'
 import {
   type AccessRefusal,
   accessRefusalOf,
@@ -38,6 +39,8 @@ type Served = {
   /** The repository's name, also shown without access. */
   name: string
   enter(line: WindowSocket): Listener
+  /** The user's color theme, also shown without access. */
+  theme(): Theme
   /** The answers embedded in a page with access. */
   beginning(): Promise<unknown>
 }
@@ -202,7 +205,7 @@ async function answer(request: Request, server: Bun127, house: House): Promise<R
     }
     case 'page': {
       const [token, ticket] = [searchParams.get('token'), searchParams.get('ticket')]
-      if (token === null && ticket === null) return page(served.pages)
+      if (token === null && ticket === null) return page(served)
       const isAdmitted = token === null ? tickets.take(ticket ?? '') : isToken(token, key)
       return isAdmitted ? await enter(served, key) : refuse(notAdmitted(served.name))
     }
@@ -239,7 +242,7 @@ const nothing = (): Response => new Response('There is nothing here.', { status:
  * The response to a visit with a token: the page with the cookie, the secret, and the answers to its first questions.
  */
 async function enter(served: Served, key: Key): Promise<Response> {
-  const entered = page(served.pages, { secret: secretFor(key), beginning: await beginningOf(served) })
+  const entered = page(served, { secret: secretFor(key), beginning: await beginningOf(served) })
   entered.headers.set('set-cookie', cookieFor(key))
   return entered
 }
@@ -263,9 +266,9 @@ function urlOf({ url }: Request): Pick<URL, 'pathname' | 'searchParams'> {
 
 const newNonce = (): string => Buffer.from(crypto.getRandomValues(new Uint8Array(16))).toString('base64')
 
-function page(pages: Pages, visit: Omit<Visit, 'nonce'> = {}): Response {
+function page({ pages, theme }: Served, visit: Omit<Visit, 'nonce' | 'theme'> = {}): Response {
   const nonce = newNonce()
-  return new Response(pages.html({ ...visit, nonce }), {
+  return new Response(pages.html({ ...visit, nonce, theme: theme() }), {
     headers: { 'content-type': 'text/html; charset=utf-8', 'content-security-policy': policyOf(nonce) },
   })
 }

@@ -33,15 +33,21 @@ export class SettingsFile implements Disposable {
     this.#onChange = onChange
   }
 
-  /** Starts watching the file. */
+  /** Reads the file, and starts watching it. */
   async begin(): Promise<void> {
     this.#seen = await this.#look()
+    await this.read()
     this.#clock = setInterval(() => this.#check(), LOOK_INTERVAL_MS)
     this.#clock.unref()
   }
 
   [Symbol.dispose](): void {
     clearInterval(this.#clock)
+  }
+
+  /** The values as they were read last. */
+  get values(): SettingValues {
+    return this.#values
   }
 
   async read(): Promise<UserSettings> {

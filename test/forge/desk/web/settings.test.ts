@@ -106,6 +106,15 @@ describe.skipIf(!hasBrowser)('the settings', () => {
     await desk.isText('main', 'a.go', text => text.includes('(') && !text.includes(')'))
   })
 
+  test('show the page in the chosen theme before its script runs', async () => {
+    await writeFile(file(), '{ "theme": "dark" }')
+    await until(async () => (await css('html', 'color-scheme')) === 'dark')
+    await page.route('**/*.js', route => route.abort())
+    await page.reload()
+    expect(await css('html', 'color-scheme')).toBe('dark')
+    page.troubles.length = 0
+  })
+
   test('follow the file, which keeps other keys, and say what is wrong with it', async () => {
     await writeFile(file(), '{ "theme": "dark", "other.key": 1, "editor.tabSize": "wide" }')
     await until(async () => (await css('html', 'color-scheme')) === 'dark')
