@@ -726,6 +726,49 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
       await until(async () => (await page.getByRole('combobox', { name: 'Model' }).inputValue()) === OTHER_MODEL)
     })
 
+  test('a turn goes on where git branch -m renames its branch, with its queued message and what is typed', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    await open([
+      { calls: [write('src/metrics.ts', 'first\n')] },
+      { text: 'The first is half done.', until: promise },
+      { text: 'Do the first' },
+      { text: 'The second breaks.', error: new Error('It broke') },
+    ])
+    await askAndQueue('first', 'second')
+    await page.keyboard.type('third, ')
+    await git(desk.path, 'config', 'core.logAllRefUpdates', 'true')
+    await git(desk.path, 'branch', '-m', BRANCH, 'renamed')
+    await page.getByRole('tab', { name: 'renamed , the AI is working' }).waitFor()
+    await log().getByText('The first is half').waitFor()
+    await page.getByRole('region', { name: 'Queued message' }).getByText('second').waitFor()
+    expect(await button('Stop').count()).toBe(1)
+    // The cursor is where it was.
+    await page.keyboard.type('typed on')
+    await until(async () => (await field().inputValue()) === 'third, typed on')
+    resolve()
+    await page.getByRole('article').getByText('Do the first').waitFor()
+    await log().getByText('The second breaks.').waitFor()
+    await button('Keep').click()
+    await button('Keep').waitFor({ state: 'detached' })
+    expect(await field().inputValue()).toBe('third, typed on')
+    expect(await desk.git('show', 'renamed:src/metrics.ts')).toBe('first')
+  })
+
+  test('a message queued in a branch that git branch -m renames is sent, also while another tab is shown', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    await open([{ text: 'The first is done.', until: promise }, { text: 'The second is done.' }])
+    await askAndQueue('first', 'second')
+    await page.getByRole('tab', { name: 'retry-jitter' }).click()
+    await git(desk.path, 'config', 'core.logAllRefUpdates', 'true')
+    await git(desk.path, 'branch', '-m', BRANCH, 'renamed')
+    await page.getByRole('tab', { name: 'renamed , the AI is working' }).waitFor()
+    resolve()
+    await until(() => model.requests.length === 2)
+    await page.getByRole('tab', { name: /^renamed/ }).click()
+    await log().getByText('The second is done.').waitFor()
+    expect(await field().inputValue()).toBe('')
+  })
+
   test('what is written goes along when its branch is renamed', async () => {
     await open()
     await field().fill('not sent yet')
