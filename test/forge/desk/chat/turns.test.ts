@@ -281,9 +281,25 @@ test('a stopped turn keeps the answer so far', async () => {
 
 const never = new Promise<void>(() => undefined)
 
-test('an empty answer of the model ends its turn', async () => {
-  await using chat = await makeChat([{}])
-  expect(endIn(await run(chat.desk))).toMatchObject({ how: 'done', words: 'The model answered nothing.' })
+const SILENT: Record<string, Script> = {
+  'an empty answer': [{}],
+  'an answer that is only thought': [{ reasoning: 'I wonder' }],
+  'an empty answer after a look at a file': [{ calls: [{ name: 'get_lines', arguments: { path: 'a.txt' } }] }, {}],
+}
+for (const [what, script] of Object.entries(SILENT))
+  test(`a turn with ${what} has failed, and is not asked again`, async () => {
+    await using chat = await makeChat(script)
+    const said = await run(chat.desk)
+    const words = 'The model’s answer was empty: send the message again, or choose another model.'
+    expect(endIn(said)).toMatchObject({ how: 'failed', words })
+    expect(said.turn).toMatchObject({ state: 'unfinished', words })
+    expect(chat.model.requests).toHaveLength(script.length)
+    expect(await chat.desk.git('log', '--format=%s')).toBe('Begin')
+  })
+
+test('a turn that has changed files is committed, also where the model’s last answer is empty', async () => {
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, {}])
+  expect(endIn(await run(chat.desk))).toMatchObject({ how: 'done', commit: { subject: 'Do what was asked' } })
 })
 
 test('without a message from the model, the commit is named after its changes', async () => {

@@ -277,7 +277,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await askAndQueue('first', 'second')
     resolve()
     await until(async () => (await field().inputValue()) === 'second')
-    await log().getByText('The model answered nothing.').waitFor()
+    await log().getByText('The model’s answer was empty').waitFor()
     expect(asked('send')).toHaveLength(1)
   })
 
@@ -708,6 +708,21 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await until(() => asked('send').length === 2)
     // The failed turn has changed nothing: it is discarded, so that no commit contains it.
     expect(asked('end turn')).toEqual([expect.objectContaining({ keep: false })])
+  })
+
+  test('an empty answer says what to do next, and the message is in the field again, to be sent at once', async () => {
+    await open([{}])
+    await ask(page, QUESTION)
+    const words = 'The model’s answer was empty: send the message again, or choose another model.'
+    await log().getByText(words).waitFor()
+    await page.getByText('The last turn was not completed.').waitFor()
+    await until(async () => (await field().inputValue()) === QUESTION)
+    await page.locator('textarea:focus').waitFor()
+    model.play([{ text: 'Now it is answered.' }])
+    await page.keyboard.press('Enter')
+    await log().getByText('Now it is answered.').waitFor()
+    expect(asked('end turn')).toEqual([expect.objectContaining({ keep: false })])
+    expect(await log().getByText(words).count()).toBe(0)
   })
 
   for (const how of ['on the desk', 'by git branch -m'])
