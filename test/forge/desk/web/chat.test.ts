@@ -1,10 +1,14 @@
 /** The conversation with an AI in a real browser. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Locator } from 'playwright-core'
 import { ModelError } from '../../../../forge/ai/request.ts'
+import { SetModels } from '../../../../forge/desk/chat/models.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { commit, git } from '../../../support/git.ts'
-import type { PageDesk } from '../../../support/page-desk.ts'
+import { type PageDesk, tabOf } from '../../../support/page-desk.ts'
+import { makeFolder } from '../../../support/repository.ts'
 import { type Script, ScriptedModel, write } from '../../../support/scripted-model.ts'
 import {
   ask,
@@ -20,7 +24,7 @@ import {
   TOOL,
   TOOL_SOURCE,
 } from './conversation-scene.ts'
-import { type DeskPage, openPage, settled, until } from './page-scene.ts'
+import { type DeskPage, openPage, openScene, settled, until } from './page-scene.ts'
 
 const STORE_STATS = { name: 'store_stats', arguments: { store: 'postgres' } }
 
@@ -975,6 +979,28 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     missing = undefined
     await page.getByText('The chat needs a model').waitFor({ state: 'detached' })
     await field().waitFor()
+  })
+
+  test('a setting that is not valid is named instead of a model to set up', async () => {
+    await using folder = await makeFolder()
+    const settings = join(folder.path, 'forge', 'forge.env')
+    const setPrices = async (prices: string) => {
+      const lines = ['FORGE_MODEL=openai/local', 'OPENAI_BASE_URL=http://localhost:9/v1', `FORGE_PRICES=${prices}`]
+      await writeFile(settings, lines.join('\n'), { mode: 0o600 })
+    }
+    await mkdir(join(folder.path, 'forge'))
+    await setPrices('{"openai/local": secret')
+    const models = new SetModels({ XDG_CONFIG_HOME: folder.path })
+    desk = await openScene({ models, layout: { tabs: [tabOf(BRANCH)], active: 0 } })
+    page = await openPage(browser.context, desk)
+    await page.getByRole('button', { name: 'Set up the AI chat… One of its settings is not valid' }).click()
+    await page.getByRole('heading', { name: 'A setting of the AI is not valid' }).waitFor()
+    await page.getByText(`FORGE_PRICES in ${settings} must be prices such as anthropic/NAME=4/20/0.2/5`).waitFor()
+    expect(await page.getByText('The chat needs a model').count()).toBe(0)
+    expect(await page.getByText('ANTHROPIC_API_KEY').count()).toBe(0)
+    await setPrices('openai/local=1/2')
+    await page.getByText('A setting of the AI is not valid').waitFor({ state: 'detached' })
+    await page.getByRole('combobox', { name: 'Model' }).waitFor()
   })
 
   test('that a conversation is public is said once', async () => {
