@@ -73,6 +73,7 @@ const KEPT_SHARE = 0.05
 const MAX_CUT_WORD_CHARS = 7
 /** At most this many characters of an answer that broke off are kept, so that they fit into the session. */
 const MAX_PARTIAL_ANSWER_CHARS = 1 << 20
+const NO_ANSWER = 'The model’s answer was empty: send the message again, or choose another model.'
 
 /** Runs a turn on a session. Gives the session with all new entries and the turn's end. Never throws. */
 export async function runTurn(session: Session, means: TurnMeans): Promise<Session> {
@@ -280,12 +281,13 @@ class Turn {
 
   // --- Ends ----------------------------------------------------------------------------------------------------------
 
+  /** The end of a turn whose model makes no more calls. Where it has neither said nor changed anything, it has failed. */
   #done(): Ending {
-    const { turn } = this.means
-    const isSilent = this.session.messages.every(
-      entry => entry.kind !== 'answer' || entry.turn !== turn || entry.blocks.length === 0,
+    const { turn, vfs } = this.means
+    const hasText = this.session.messages.some(
+      entry => entry.kind === 'answer' && entry.turn === turn && entry.blocks.some(({ type }) => type === 'text'),
     )
-    return isSilent ? { how: 'done', words: 'The model answered nothing.' } : { how: 'done' }
+    return hasText || vfs.changes.size > 0 ? { how: 'done' } : { how: 'failed', words: NO_ANSWER }
   }
 
   #endedBy(error: unknown): Ending {

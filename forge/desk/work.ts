@@ -160,7 +160,7 @@ export class Work implements AsyncDisposable {
       work: branch => this.branches.work(branch),
     })
     this.#languages = languages
-    this.#chat = await Chat.open(this.branches, { state, config, models, languages })
+    this.#chat = await Chat.open(this.branches, { state, config, models, languages }, () => this.look())
     await this.#watch.begin()
     const [refs, heads] = await Promise.all([
       tipsBelowEach(this.#repository, [HEADS, DRAFTS, MERGING, TURNS, RENAMING]),
@@ -218,8 +218,8 @@ export class Work implements AsyncDisposable {
   }
 
   /**
-   * Follows the branches that another program has renamed, and gives their old names. A branch in which a turn runs
-   * counts as deleted.
+   * Follows the branches that another program has renamed, and gives their old names. A branch in which another desk's
+   * turn runs counts as deleted.
    */
   async #followRenames(before: ReadonlyMap<string, Oid>, moved: readonly string[]): Promise<Set<string>> {
     const followed = new Set<string>()
@@ -231,8 +231,8 @@ export class Work implements AsyncDisposable {
       if (tip === undefined || from === undefined) continue
       try {
         const { turns } = this.chat
-        await followRename(this.branches, { from, to }, { tip, hasWaitingTurn: turns.waitsIn(from) })
-        await turns.renamed(from)
+        await followRename(this.branches, { from, to }, { tip, isTurnOurs: () => turns.isOwnIn(from) })
+        await turns.renamed(to)
         await this.chat.renamed(from, to)
         followed.add(from)
       } catch (error) {

@@ -109,6 +109,7 @@ export const modelsOf = (model: Model, more: Partial<Models> = {}): Models => ({
   usual: model.name,
   limits: { steps: 12, seconds: 60, cost: 5 },
   checksAfterTurn: true,
+  wrong: undefined,
   missing: () => undefined,
   look: async () => undefined,
   windowOf: async () => model.window,

@@ -185,13 +185,13 @@ export async function moveBranch(branches: OpenBranches, name: string, to: strin
 /**
  * Follows a rename by another program, which has moved the ref, the configuration and the checkouts: the drafts, the
  * waiting merge and the open files of the branch come along. It is an operation, as if it had been done here. `tip`:
- * the branch's commit. `hasWaitingTurn`: whether a turn of its AI waits to be kept or discarded, which comes along,
- * too; any other turn is refused.
+ * the branch's commit. `isTurnOurs`: whether the turn of its AI is this desk's, which comes along, too, while it runs
+ * and while it waits; asked while the branch is locked. The turn of another desk is refused.
  */
 export async function followRename(
   branches: OpenBranches,
   { from, to }: Renaming,
-  { tip, hasWaitingTurn }: { tip: Oid; hasWaitingTurn: boolean },
+  { tip, isTurnOurs }: { tip: Oid; isTurnOurs: () => boolean },
 ): Promise<void> {
   const { checkouts, say } = branches.room
   const operation = { kind: 'rename branch', words: `rename the branch ${visiblePath(from)} to ${visiblePath(to)}` }
@@ -204,7 +204,7 @@ export async function followRename(
     const early = (await hasWork(branches, to)) ? [await branches.work(to)] : []
     await lockedAll([work, ...early], async all => {
       const held = heldIn(all, work)
-      if (!hasWaitingTurn) await verifyNoTurn(work)
+      if (!isTurnOurs()) await verifyNoTurn(work)
       await held.collect()
       await held.writeDrafts()
       for (const other of early) await takeDrafts(held, heldIn(all, other))

@@ -57,7 +57,7 @@ export async function movesOfWork({ objects }: BranchServices, { from, to }: Ren
   return (await Promise.all(moves)).flat()
 }
 
-/** The moves of a branch's turn that waits to be kept or discarded to the branch's new name. */
+/** The moves of a branch's turn, which runs or waits to be kept or discarded, to the branch's new name. */
 export async function movesOfTurn({ objects }: BranchServices, renaming: Renaming): Promise<Move[]> {
   return await movesOf(objects, turnRef, renaming)
 }

@@ -24,16 +24,18 @@ export class Chat implements AsyncDisposable {
     readonly branches: OpenBranches,
     readonly ai: Ai,
     readonly choices: Choices,
+    lookAtBranches: () => Promise<void>,
   ) {
     const open = (branch: string) => branches.work(branch)
     const { room } = branches
-    this.turns = new Turns(room, ai, choices, open)
+    this.turns = new Turns(room, ai, choices, open, lookAtBranches)
     this.conversations = new Conversations(room, ai, choices, this.turns, open)
   }
 
-  static async open(branches: OpenBranches, options: AiOptions): Promise<Chat> {
+  /** `lookAtBranches`: checks now whether another program has moved or renamed a branch. */
+  static async open(branches: OpenBranches, options: AiOptions, lookAtBranches: () => Promise<void>): Promise<Chat> {
     const choices = await Choices.open(join(options.state, 'chat.json'))
-    return new Chat(branches, new Ai(branches.room.objects, options), choices)
+    return new Chat(branches, new Ai(branches.room.objects, options), choices, lookAtBranches)
   }
 
   /**

@@ -99,6 +99,7 @@ export class Conversations {
       ...(model !== undefined && { model }),
       models: [...new Set([...models.names, ...this.choices.models])],
       ...(missing !== undefined && { missing }),
+      ...(models.wrong !== undefined && { areSettingsWrong: true as const }),
       ...(turn && { turn: about(turn, renamed) }),
       approvals: turn?.questions.list ?? [],
       usage: at.kind === 'branch' ? this.#usageIn(at.branch, session, turn?.now.turn) : usageOf(session),

@@ -23,7 +23,7 @@ export async function isInMerging(objects: Objects, { base }: Checkpoint): Promi
 export async function settleByTurn(
   work: BranchWork,
   turn: Checkpoint,
-  { end }: Checkpoints,
+  checkpoints: Checkpoints,
   isKept: boolean,
 ): Promise<void> {
   await work.inOneGo(
@@ -62,11 +62,11 @@ export async function settleByTurn(
       await writeObjects(objects.repository, next.made)
       const settled = { merging: next.oid, drafts: { ...drafts, tip: next.oid } }
       const deed: Deed = isKept
-        ? { kind: 'keep turn', words: keepWords(work, turn), also: [end] }
+        ? { kind: 'keep turn', words: keepWords(work, turn), also: [checkpoints.end] }
         : {
             kind: 'settle',
             words: `${visible(turn.model)} settles conflicts in ${visiblePath(name)}`,
-            unrecorded: [end],
+            unrecorded: [checkpoints.end],
           }
       await held.become(settled, deed)
     },

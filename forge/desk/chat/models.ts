@@ -14,6 +14,8 @@ export interface Models {
   readonly limits: TurnLimits
   /** Whether the checks of FORGE.md run after a turn, if commands are allowed. */
   readonly checksAfterTurn: boolean
+  /** Why the settings can't be used, as a sentence; undefined if all are valid. */
+  readonly wrong: string | undefined
   /** Reads the settings again if they have changed. */
   look(): Promise<void>
   /** Why a model (the default if none is named) can't be used: what to set, in one line; undefined if it can. */
@@ -32,6 +34,7 @@ export const NO_MODELS: Models = {
   usual: undefined,
   limits: { steps: 0, seconds: 0, cost: 0 },
   checksAfterTurn: false,
+  wrong: undefined,
   look: async () => undefined,
   missing: () => NOT_THERE,
   windowOf: async () => 0,
@@ -48,8 +51,7 @@ type Environment = Record<string, string | undefined>
 /** The models of the environment and of forge.env, which may change while the desk runs. */
 export class SetModels implements Models {
   #settings: Settings | undefined
-  /** Why the settings can't be read, as a sentence. */
-  #wrong: string | undefined
+  wrong: string | undefined
 
   constructor(readonly env: Environment) {}
 
@@ -57,10 +59,10 @@ export class SetModels implements Models {
     try {
       const { readSettings } = await import('../../ai/settings.ts')
       this.#settings = await readSettings(this.env)
-      this.#wrong = undefined
+      this.wrong = undefined
     } catch (error) {
       if (!(error instanceof Failure)) throw error
-      this.#wrong = error.message
+      this.wrong = error.message
     }
   }
 
@@ -81,7 +83,7 @@ export class SetModels implements Models {
   }
 
   missing(name = this.usual): string | undefined {
-    return this.#wrong ?? (this.#settings ? this.#settings.missing(name) : NOT_THERE)
+    return this.wrong ?? (this.#settings ? this.#settings.missing(name) : NOT_THERE)
   }
 
   async windowOf(name: string): Promise<number> {

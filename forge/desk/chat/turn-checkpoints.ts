@@ -17,6 +17,7 @@ import { visible, visiblePath } from '../../../core/text.ts'
 import { SESSION, type Session } from '../../ai/session.ts'
 import { readSession, writeSession } from '../../ai/session-file.ts'
 import { FORGE_AUTHOR } from '../../operations.ts'
+import type { BranchWork } from '../branches/branch-work.ts'
 import { asChanges, type DraftFile, filesBetween } from '../branches/drafts.ts'
 import { isInTheWay, moveOwnRefs } from '../branches/moving-refs.ts'
 import { whyNotWritten } from '../branches/save.ts'
@@ -65,17 +66,21 @@ export function whereItRuns({ by }: Checkpoint): string | undefined {
   return by.pid !== OWN.pid && isRunning(by.pid) ? `on this machine (process ${by.pid})` : undefined
 }
 
-/** The checkpoints of one branch's turn. */
+/** The checkpoints of one branch's turn. Their ref moves only while the branch is locked, so that no rename comes in. */
 export class Checkpoints {
   #written: Oid | undefined
 
   constructor(
-    readonly objects: Objects,
-    readonly branch: string,
+    readonly work: BranchWork,
     /** The last checkpoint, if the turn is from an earlier process. */
     written?: Oid,
   ) {
     this.#written = written
+  }
+
+  /** Writes the first checkpoint of a turn, whose branch is locked. Throws as {@link write} does. */
+  async begin(checkpoint: Checkpoint): Promise<void> {
+    await this.#inWords(async () => this.#move(await this.#make(checkpoint)))
   }
 
   /**
@@ -83,19 +88,29 @@ export class Checkpoints {
    * the disk refuses.
    */
   async write(checkpoint: Checkpoint): Promise<void> {
+    await this.#inWords(async () => {
+      const commit = await this.#make(checkpoint)
+      await this.work.brieflyLocked(() => this.#move(commit))
+    })
+  }
+
+  /** Converts an error of git or the disk to a sentence for the user. */
+  async #inWords(write: () => Promise<void>): Promise<void> {
     try {
-      await this.#write(checkpoint)
+      await write()
     } catch (error) {
       if (error instanceof Failure) throw error
-      const why = await whyNotWritten(this.objects.repository, error)
+      const { name, room } = this.work
+      const why = await whyNotWritten(room.objects.repository, error)
       const kept =
         'What was done so far is there until the desk ends: make it possible to write, then keep or discard it.'
-      throw new Failure(`What the AI does in ${visiblePath(this.branch)} can't be written down (${why}). ${kept}`)
+      throw new Failure(`What the AI does in ${visiblePath(name)} can't be written down (${why}). ${kept}`)
     }
   }
 
-  async #write(checkpoint: Checkpoint): Promise<void> {
-    const { objects } = this
+  /** Writes the commit of a checkpoint. */
+  async #make(checkpoint: Checkpoint): Promise<Oid> {
+    const { objects } = this.work.room
     const { session, files, base, ...body } = checkpoint
     const changes = asChanges(files).set(SESSION, { mode: '100644', bytes: writeSession(session) })
     for (const oid of await this.#sentBy(session)) changes.set(SENT + oid, { mode: '100644', oid })
@@ -106,24 +121,24 @@ export class Checkpoints {
     const commit: NewObject = { type: 'commit', bytes: bytesOf({ tree: tree.oid, parents, message }, who, who) }
     const oid = oidOf(objects.repository.format, commit)
     await writeObjects(objects.repository, [...tree.made, commit])
-    await this.#move(oid)
-    this.#written = oid
+    return oid
   }
 
   async #sentBy(session: Session): Promise<Oid[]> {
     const { contentOf } = await import('../../ai/opening.ts')
     const oids = contentOf(session)
-    const found = await Promise.all(oids.map(oid => this.objects.info(oid)))
+    const found = await Promise.all(oids.map(oid => this.work.room.objects.info(oid)))
     // Git would refuse a tree with missing objects.
     return oids.filter((_, at) => found[at]?.type === 'blob')
   }
 
   async #move(to: Oid): Promise<void> {
-    const ref = turnRef(this.branch)
+    const { work } = this
     try {
-      await moveOwnRefs(this.objects, [{ ref, from: this.#written, to }], '')
+      await moveOwnRefs(work.room.objects, [{ ref: turnRef(work.name), from: this.#written, to }], '')
+      this.#written = to
     } catch (error) {
-      const name = visiblePath(this.branch)
+      const name = visiblePath(work.name)
       if (error instanceof RefMoved)
         throw new Failure(`Another desk has ended this turn in ${name}, or has begun one: this one is over.`)
       if (isInTheWay(error))
@@ -139,9 +154,9 @@ export class Checkpoints {
     return this.#written
   }
 
-  /** The move that deletes the ref. */
+  /** The move that deletes the ref. It holds only while the branch is locked. */
   get end(): Move {
-    return { ref: turnRef(this.branch), from: this.#written, to: undefined }
+    return { ref: turnRef(this.work.name), from: this.#written, to: undefined }
   }
 }
 

@@ -39,7 +39,7 @@ export const UNDOES = 'Forge-Undoes'
 export async function commitTurn(
   work: BranchWork,
   turn: Checkpoint,
-  { end }: Checkpoints,
+  checkpoints: Checkpoints,
 ): Promise<{ commit: Oid } | { clashing: Path[] }> {
   return await work.inOneGo(
     async (held, signature) => {
@@ -55,7 +55,7 @@ export async function commitTurn(
         changes,
         after: work.drafts,
         mayMeetDrafts: true,
-        unrecorded: [end],
+        unrecorded: [checkpoints.end],
       }
       const commit = await commitTo(held, wanted, signature)
       // A turn's commit is never empty, since the conversation has grown.
@@ -141,7 +141,7 @@ async function stepsIn(
 // --- Unfinished turns ---
 
 /** Keeps an unfinished turn: commits its conversation, and turns its files into drafts. */
-export async function keepTurn(work: BranchWork, turn: Checkpoint, { end }: Checkpoints): Promise<void> {
+export async function keepTurn(work: BranchWork, turn: Checkpoint, checkpoints: Checkpoints): Promise<void> {
   await work.inOneGo(
     async (held, signature) => {
       const after = await draftsWith(work, { ...turn, files: filesOf(turn, path => !isOfForge(path)) })
@@ -149,7 +149,8 @@ export async function keepTurn(work: BranchWork, turn: Checkpoint, { end }: Chec
       // The turn's files become drafts and are not in this commit, so the model's commit message does not describe it.
       const message = `${talkMessage(turn)}\n\n${trailersOf(turn)}\n`
       const words = keepWords(work, turn)
-      await commitTo(held, { kind: 'keep turn', words, message, changes, after, also: [end] }, signature)
+      const also = [checkpoints.end]
+      await commitTo(held, { kind: 'keep turn', words, message, changes, after, also }, signature)
     },
     { isTurn: true },
   )
@@ -181,9 +182,11 @@ async function draftsWith({ room: { objects }, tip, drafts }: BranchWork, turn: 
 }
 
 /** Discards an unfinished turn. The operation can be undone: the turn then waits to be kept or discarded again. */
-export async function discardTurn({ room, name }: BranchWork, turn: Checkpoint, { end }: Checkpoints): Promise<void> {
-  const words = `discard what ${nameOf(turn.model)} did in ${visiblePath(name)}`
-  await room.operations.record({ kind: 'discard turn', words, moves: [end] })
+export async function discardTurn(work: BranchWork, turn: Checkpoint, checkpoints: Checkpoints): Promise<void> {
+  await work.locked(async () => {
+    const words = `discard what ${nameOf(turn.model)} did in ${visiblePath(work.name)}`
+    await work.room.operations.record({ kind: 'discard turn', words, moves: [checkpoints.end] })
+  })
 }
 
 // --- Undo ---

@@ -23,7 +23,7 @@ import {
 import { loadSession, setAside } from '../../ai/session-file.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import type { AtWork, BranchServices, BranchWork, HeldBranch } from '../branches/branch-work.ts'
-import { tipsBelow } from '../branches/branches.ts'
+import { headRef, tipsBelow } from '../branches/branches.ts'
 import { asChanges, type DraftFile, draftsOf, entryInTip, noDrafts, verifyNoClash } from '../branches/drafts.ts'
 import { setUpMergeDriver } from '../branches/forge-folder.ts'
 import { readSignature } from '../branches/save.ts'
@@ -62,7 +62,8 @@ export class TurnRuns extends Failure {}
 const NO_WISHES: Wishes = { whole: {} }
 
 export class Turns implements AsyncDisposable {
-  readonly #turns = new Map<string, BranchTurn>()
+  /** By the work on their branches, whose names may change while a turn runs. */
+  readonly #turns = new Map<BranchWork, BranchTurn>()
   /** The branches in which a turn is just beginning. */
   readonly #beginning = new Set<BranchWork>()
   /**
@@ -78,6 +79,8 @@ export class Turns implements AsyncDisposable {
     readonly choices: Choices,
     /** Opens the work on a branch. */
     readonly open: (branch: string) => Promise<BranchWork>,
+    /** Checks now whether another program has moved or renamed a branch. */
+    readonly lookAtBranches: () => Promise<void>,
   ) {}
 
   /**
@@ -86,10 +89,10 @@ export class Turns implements AsyncDisposable {
    */
   async look(known?: ReadonlyMap<string, Oid>): Promise<void> {
     const refs = known ?? (await tipsBelow(this.room.objects.repository, TURNS))
-    for (const [branch, turn] of this.#turns)
-      if (turn.state === 'unfinished' && refs.get(branch) !== turn.checkpoints.written) await this.#over(turn)
+    for (const turn of this.#turns.values())
+      if (turn.state === 'unfinished' && refs.get(turn.work.name) !== turn.checkpoints.written) await this.#over(turn)
     for (const [branch, commit] of refs) {
-      if (this.#turns.has(branch) || this.#isBeginningIn(branch)) continue
+      if (this.in(branch) || this.#isBeginningIn(branch)) continue
       // An unreadable turn must not hide the others.
       await this.#findAgain(branch, commit).catch(error => this.#complain(error))
     }
@@ -103,29 +106,26 @@ export class Turns implements AsyncDisposable {
 
   /** The turn of a branch that runs or waits. */
   in(branch: string): BranchTurn | undefined {
-    return this.#turns.get(branch)
+    return this.#turns.values().find(({ work }) => work.name === branch)
   }
 
   stateIn(branch: string): BranchInfo['turn'] {
-    const turn = this.#turns.get(branch)
+    const turn = this.in(branch)
     if (turn?.state !== 'running') return turn?.state
     return turn.live.waits ? 'waits' : 'running'
   }
 
-  /** Whether a branch has a turn that waits to be kept or discarded, and that no other desk may still run. */
-  waitsIn(branch: string): boolean {
-    const turn = this.#turns.get(branch)
-    return turn?.state === 'unfinished' && whereItRuns(turn.now) === undefined
+  /** Whether a branch has a turn that runs here, or that waits to be kept or discarded and no other desk may run. */
+  isOwnIn(branch: string): boolean {
+    const turn = this.in(branch)
+    return turn !== undefined && (turn.state === 'running' || whereItRuns(turn.now) === undefined)
   }
 
-  /** Finds the waiting turn of a branch under the branch's new name. */
-  async renamed(branch: string): Promise<void> {
-    if (this.#turns.delete(branch)) await this.look()
-  }
-
-  /** The commit that a branch's turn began with. */
-  baseIn(branch: string): Oid | undefined {
-    return this.#turns.get(branch)?.now.base
+  /** Shows the turn of a branch that has got a new name under that. */
+  async renamed(to: string): Promise<void> {
+    const turn = this.in(to)
+    // The turn may be over when the branch is locked.
+    if (turn) await turn.work.locked(async held => this.#turns.has(turn.work) && held.showAtWork(shownOf(turn)))
   }
 
   // --- From the message to the commit ---
@@ -149,7 +149,7 @@ export class Turns implements AsyncDisposable {
     this.#beginning.add(work)
     try {
       const begun = await this.#begin(held, text, asked)
-      this.#turns.set(work.name, begun.turn)
+      this.#turns.set(work, begun.turn)
       return begun
     } finally {
       this.#beginning.delete(work)
@@ -158,7 +158,7 @@ export class Turns implements AsyncDisposable {
 
   #verifyNone(work: BranchWork): void {
     const name = visiblePath(work.name)
-    const turn = this.#turns.get(work.name)
+    const turn = this.#turns.get(work)
     if (turn?.state === 'unfinished')
       throw new Failure(`The last turn in ${name} did not end well: keep or discard what it did first.`)
     if (turn) throw new TurnRuns(`The AI is at work in ${name}: wait until it is done, or stop it.`)
@@ -219,7 +219,7 @@ export class Turns implements AsyncDisposable {
     }
     const turn: BranchTurn = {
       work,
-      checkpoints: new Checkpoints(objects, work.name),
+      checkpoints: new Checkpoints(work),
       now: checkpoint,
       state: 'running',
       words: '',
@@ -228,7 +228,7 @@ export class Turns implements AsyncDisposable {
       control: new AbortController(),
       done: Promise.resolve(),
     }
-    await turn.checkpoints.write(checkpoint)
+    await turn.checkpoints.begin(checkpoint)
     return { turn, run: () => this.#run(turn, { session, text, model, vfs }) }
   }
 
@@ -303,7 +303,7 @@ export class Turns implements AsyncDisposable {
     const { work } = turn
     const isSame = isSameFiles(turn.now.files, news.files)
     turn.now = { ...turn.now, ...news }
-    if (!isSame) await work.locked(held => held.showAtWork(heldBy(turn, whyAtWork(work.name))))
+    if (!isSame) await work.locked(held => held.showAtWork(shownOf(turn)))
     await turn.checkpoints.write(turn.now)
   }
 
@@ -318,8 +318,11 @@ export class Turns implements AsyncDisposable {
 
   /** Why a turn could not be committed, as a sentence; undefined if it was. */
   async #commit({ work, now, checkpoints }: BranchTurn): Promise<string | undefined> {
+    const { objects } = this.room
     try {
-      if (await isInMerging(this.room.objects, now)) {
+      // A branch that is gone may have another name since a moment ago.
+      if (!(await objects.info(headRef(work.name)))) await this.lookAtBranches()
+      if (await isInMerging(objects, now)) {
         await settleByTurn(work, now, checkpoints, false)
         return undefined
       }
@@ -341,7 +344,7 @@ export class Turns implements AsyncDisposable {
     } finally {
       turn.state = 'unfinished'
       turn.words = words
-      await work.locked(held => held.showAtWork(unfinishedIn(turn)))
+      await work.locked(held => held.showAtWork(shownOf(turn)))
       this.#say(turn, { is: 'changed', turn: turn.now.turn })
     }
   }
@@ -349,11 +352,10 @@ export class Turns implements AsyncDisposable {
   /** Removes a turn: the branch's files can be edited again. */
   async #over(turn: BranchTurn): Promise<void> {
     const { work } = turn
-    try {
-      await work.locked(held => held.showAtWork(undefined))
-    } finally {
-      this.#turns.delete(work.name)
-    }
+    await work.locked(async held => {
+      this.#turns.delete(work)
+      await held.showAtWork(undefined)
+    })
     const { turn: id, session } = turn.now
     // Counted from here on; a disk that refuses to keep it must not hide that the turn is over.
     const spent = this.choices.spend(work.name, id, usageOfTurn(session, id))
@@ -366,20 +368,20 @@ export class Turns implements AsyncDisposable {
 
   /** Ends a turn as soon as possible. */
   stop(branch: string): void {
-    const turn = this.#turns.get(branch)
+    const turn = this.in(branch)
     if (turn?.state === 'running') turn.control.abort(new Failure('You stopped it.'))
   }
 
   /** Answers a tool's question for approval. */
   approve(branch: string, path: Path, oid: Oid, isApproved: boolean): void {
-    const turn = this.#turns.get(branch)
+    const turn = this.in(branch)
     if (turn?.state !== 'running') throw new Failure(`No turn in ${visiblePath(branch)} waits for an approval.`)
     turn.questions.decide(path, oid, isApproved)
   }
 
   /** Keeps an unfinished turn, with its files as drafts, or discards it. */
   async end(branch: string, keep: boolean): Promise<void> {
-    const turn = this.#turns.get(branch)
+    const turn = this.in(branch)
     if (turn?.state === 'running')
       throw new Failure(`The AI is at work in ${visiblePath(branch)}: stop it first, and choose then.`)
     if (!turn) throw new Failure(`There is nothing to keep or discard in ${visiblePath(branch)}.`)
@@ -391,7 +393,7 @@ export class Turns implements AsyncDisposable {
 
   async #choose(turn: BranchTurn, keep: boolean): Promise<void> {
     const { work, checkpoints, now } = turn
-    if (this.#turns.get(work.name) !== turn)
+    if (this.#turns.get(work) !== turn)
       throw new Failure(`In ${visiblePath(work.name)} it was kept or discarded already.`)
     try {
       if (keep && (await isInMerging(this.room.objects, now))) await settleByTurn(work, now, checkpoints, true)
@@ -413,11 +415,11 @@ export class Turns implements AsyncDisposable {
     const work = await this.open(branch)
     // The turn may have ended, or another one have begun, while its checkpoint was read.
     const now = (await this.room.objects.info(turnRef(branch)))?.oid
-    if (now !== commit || this.#turns.has(branch) || this.#beginning.has(work)) return
+    if (now !== commit || this.#turns.has(work) || this.#beginning.has(work)) return
     const words = found.words ?? whyBroken(found)
     const turn: BranchTurn = {
       work,
-      checkpoints: new Checkpoints(this.room.objects, branch, commit),
+      checkpoints: new Checkpoints(work, commit),
       now: { ...found, session: this.#ended(found, words) },
       state: 'unfinished',
       words,
@@ -426,8 +428,8 @@ export class Turns implements AsyncDisposable {
       control: new AbortController(),
       done: Promise.resolve(),
     }
-    this.#turns.set(branch, turn)
-    await work.locked(held => held.showAtWork(unfinishedIn(turn)))
+    this.#turns.set(work, turn)
+    await work.locked(held => held.showAtWork(shownOf(turn)))
     this.#say(turn, { is: 'changed', turn: found.turn })
   }
 
@@ -488,17 +490,15 @@ function verifySaved({ name, draftPaths, drafts, merging }: BranchWork): void {
 const nameSome = (paths: readonly Path[]): string =>
   paths.length <= 2 ? paths.map(visiblePath).join(' and ') : many(paths.length, 'file')
 
-const heldBy = ({ now: { base, files } }: BranchTurn, why: string): AtWork => ({
-  files: draftsOf(base, files),
-  why,
-})
-
 /**
- * What an unfinished turn shows in its branch until it is kept or discarded. One that changed no file, outside of a
- * waiting merge, is only a conversation: it holds no file back.
+ * What a turn shows in its branch until it is over. An unfinished one that changed no file, outside of a waiting merge,
+ * is only a conversation: it holds no file back.
  */
-const unfinishedIn = (turn: BranchTurn): AtWork | undefined =>
-  turn.now.files.size === 0 && turn.work.merging === undefined ? undefined : heldBy(turn, whyUnfinished(turn.work.name))
+function shownOf({ state, work: { name, merging }, now: { base, files } }: BranchTurn): AtWork | undefined {
+  if (state === 'running') return { files: draftsOf(base, files), why: whyAtWork(name) }
+  if (files.size === 0 && merging === undefined) return undefined
+  return { files: draftsOf(base, files), why: whyUnfinished(name) }
+}
 
 const endOf = ({ session, turn }: Checkpoint): EntryOf<'end'> | undefined =>
   session.messages.findLast((entry): entry is EntryOf<'end'> => entry.kind === 'end' && entry.turn === turn)

@@ -91,6 +91,8 @@ export const Conversation = v.object({
   models: v.array(v.string()),
   /** Why no model can be used: what to set, in one line. */
   missing: v.optional(v.string()),
+  /** Set if `missing` is about a setting that is not valid, rather than about one to make. */
+  areSettingsWrong: v.optional(v.literal(true)),
   /** The running or unfinished turn: `unfinished` waits for Keep or Discard. Its items are the last of `items`. */
   turn: v.optional(
     v.object({

@@ -46,7 +46,8 @@ export function ChatView({ tab }: { tab: Tab }) {
     head.value.missing !== undefined && sections.value.length === 0 && tab.at.kind === 'branch' && !hasStuck
   if (!isFirst) return <ChatPane tab={tab} isDocked={false} />
   if (!tab.composer.isWanted.value) return <Start tab={tab} />
-  return <NoModel tab={tab} branch={branchOf(tab) ?? ''} words={head.value.missing ?? ''} />
+  const { missing: words = '', areSettingsWrong: isWrong = false } = head.value
+  return <NoModel tab={tab} branch={branchOf(tab) ?? ''} words={words} isWrong={isWrong} />
 }
 
 /** The chat beside the editor. */
@@ -111,6 +112,7 @@ function Start({ tab }: { tab: Tab }) {
 
 function SetUp({ tab }: { tab: Tab }) {
   const page = usePage()
+  const isWrong = tab.conversation.head.value?.areSettingsWrong
   const setUp = () => {
     tab.composer.isWanted.value = true
     page.wantFocus()
@@ -120,7 +122,9 @@ function SetUp({ tab }: { tab: Tab }) {
       <Icon name="bot" size="m" />
       <span>
         <span class="strong">Set up the AI chat…</span>
-        <span class="meta">It needs a model; everything else works without</span>
+        <span class="meta">
+          {isWrong ? 'One of its settings is not valid' : 'It needs a model; everything else works without'}
+        </span>
       </span>
       <span />
     </button>
@@ -130,7 +134,15 @@ function SetUp({ tab }: { tab: Tab }) {
 /** Time between two checks whether a model has been set up, in milliseconds. */
 const LOOK_AGAIN_MS = 3_000
 
-function NoModel({ tab, branch, words }: { tab: Tab; branch: string; words: string }) {
+interface NoModelProps {
+  tab: Tab
+  branch: string
+  words: string
+  /** Whether a setting is not valid. Otherwise, one is to be made. */
+  isWrong: boolean
+}
+
+function NoModel({ tab, branch, words, isWrong }: NoModelProps) {
   // The server reads forge.env again for each answer; no news tells that it has changed.
   useEffect(() => {
     const look = () => {
@@ -141,20 +153,28 @@ function NoModel({ tab, branch, words }: { tab: Tab; branch: string; words: stri
   }, [tab])
   return (
     <>
-      <Empty title="The chat needs a model">
+      <Empty title={isWrong ? 'A setting of the AI is not valid' : 'The chat needs a model'}>
         <p class="lede">
           {withoutTricks(words)} A change of that file is noticed within seconds, one of the environment at the next
-          start of the desk. Everything but the chat works without.
+          start of the desk. Everything but the chat works until then.
         </p>
-        <p class="meta after">The file needs the mode 600 (chmod 600) and the two lines of one of these:</p>
-        <div class="ways">
-          {WAYS.map(way => (
-            <Way key={way.setting} {...way} />
-          ))}
-        </div>
+        {isWrong ? null : <Ways />}
         <p class="meta after">Keys stay in the desk’s process: never in the browser, a commit or a log.</p>
       </Empty>
       <NoComposer tab={tab} branch={branch} />
+    </>
+  )
+}
+
+function Ways() {
+  return (
+    <>
+      <p class="meta after">The file needs the mode 600 (chmod 600) and the two lines of one of these:</p>
+      <div class="ways">
+        {WAYS.map(way => (
+          <Way key={way.setting} {...way} />
+        ))}
+      </div>
     </>
   )
 }
@@ -193,7 +213,7 @@ function NoComposer({ tab: { composer }, branch }: { tab: Tab; branch: string })
         />
         <div class="compose-bar">
           <span class="meta grow" id="no-model">
-            What you type is kept until there is a model.
+            What you type is kept until it can be sent.
           </span>
           <button type="submit" class="button main send" aria-disabled="true">
             Send

@@ -776,6 +776,8 @@ export class Page {
     tab.merging.takeFrom(old.merging)
     tab.recentlyClosed.value = old.recentlyClosed.peek()
     this.tabs.value = tabs.with(index, tab)
+    // A queued message is sent at the end of the turn, also while the tab is not shown.
+    if (old.conversation.isAsked) tab.conversation.load()
   }
 
   /** Keeps a renamed branch the base of the reviews that compare with it. */

@@ -281,9 +281,25 @@ test('a stopped turn keeps the answer so far', async () => {
 
 const never = new Promise<void>(() => undefined)
 
-test('an empty answer of the model ends its turn', async () => {
-  await using chat = await makeChat([{}])
-  expect(endIn(await run(chat.desk))).toMatchObject({ how: 'done', words: 'The model answered nothing.' })
+const SILENT: Record<string, Script> = {
+  'an empty answer': [{}],
+  'an answer that is only thought': [{ reasoning: 'I wonder' }],
+  'an empty answer after a look at a file': [{ calls: [{ name: 'get_lines', arguments: { path: 'a.txt' } }] }, {}],
+}
+for (const [what, script] of Object.entries(SILENT))
+  test(`a turn with ${what} has failed, and is not asked again`, async () => {
+    await using chat = await makeChat(script)
+    const said = await run(chat.desk)
+    const words = 'The model’s answer was empty: send the message again, or choose another model.'
+    expect(endIn(said)).toMatchObject({ how: 'failed', words })
+    expect(said.turn).toMatchObject({ state: 'unfinished', words })
+    expect(chat.model.requests).toHaveLength(script.length)
+    expect(await chat.desk.git('log', '--format=%s')).toBe('Begin')
+  })
+
+test('a turn that has changed files is committed, also where the model’s last answer is empty', async () => {
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, {}])
+  expect(endIn(await run(chat.desk))).toMatchObject({ how: 'done', commit: { subject: 'Do what was asked' } })
 })
 
 test('without a message from the model, the commit is named after its changes', async () => {
@@ -403,6 +419,92 @@ test('a turn that waits goes with its branch where git branch -m renames it, and
   await desk.work.chat.turns.end('trunk', false)
   await desk.work.renameBranch('trunk', 'main')
   expect(await desk.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main')
+})
+
+const turnRefs = ({ git }: Desk) => git('for-each-ref', '--format=%(refname)', 'refs/forge/turns')
+
+test('a turn that runs goes on under the new name where git branch -m renames its branch, and ends there', async () => {
+  const gate = Promise.withResolvers<void>()
+  await using chat = await makeChat([
+    { calls: [write('a.txt', 'two\n')] },
+    { text: 'Now I think', until: gate.promise, calls: [write('b.txt', 'new\n')] },
+    { text: 'Done.' },
+    { text: 'Count further' },
+  ])
+  const { desk } = chat
+  const { work, git } = desk
+  await work.chat.turns.send('main', 'Please.')
+  await until(async () => (await textOf(work, 'main', 'a.txt')) === 'two\n')
+  await git('branch', '-m', 'main', 'trunk')
+  await work.look()
+  expect(desk.news).toContainEqual({ say: 'renamed', branch: 'main', to: 'trunk' })
+  expect(await turnRefs(desk)).toBe('refs/forge/turns/trunk')
+  expect((await work.describeBranches()).map(({ name, turn }) => [name, turn])).toEqual([['trunk', 'running']])
+  expect(await openFile(work.branches, onBranch('trunk'), 'a.txt')).toMatchObject({
+    text: 'two\n',
+    readOnly: expect.stringContaining('The AI is at work in trunk'),
+  })
+  expect(await refusal(work.undo(undefined, 'trunk'))).toContain('The AI is at work in trunk')
+  gate.resolve()
+  const said = await untilEnded(desk, 'trunk')
+  expect(said.turn).toBeUndefined()
+  expect(await git('log', '--format=%s', '-1', 'trunk')).toBe('Count further')
+  expect(await git('show', 'trunk:b.txt')).toBe('new')
+  expect(await turnRefs(desk)).toBe('')
+  await (await edit(work, 'trunk', 'a.txt')).type('typed\n')
+  await ask(work, 'discard', { branch: 'trunk', paths: ['a.txt'] })
+  await work.chat.undoTurn('trunk', endIn(said)?.turn ?? '')
+  expect(await git('show', 'trunk:a.txt')).toBe('one')
+})
+
+test('a turn whose branch git branch -m renames while it runs can be stopped there, and kept', async () => {
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { until: new Promise(() => undefined) }])
+  const { desk } = chat
+  const { work, git } = desk
+  await work.chat.turns.send('main', 'Please.')
+  await until(async () => (await textOf(work, 'main', 'a.txt')) === 'two\n')
+  await git('branch', '-m', 'main', 'trunk')
+  await work.look()
+  work.chat.turns.stop('trunk')
+  expect((await untilEnded(desk, 'trunk')).turn).toMatchObject({ state: 'unfinished', files: ['a.txt'] })
+  await work.chat.turns.end('trunk', true)
+  expect(await work.draftsIn('trunk')).toEqual(['a.txt'])
+  expect(await turnRefs(desk)).toBe('')
+})
+
+test('a turn that ends just when git branch -m renames its branch is committed under the new name', async () => {
+  const gate = Promise.withResolvers<void>()
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.', until: gate.promise }])
+  const { desk } = chat
+  await desk.work.chat.turns.send('main', 'Please.')
+  await until(() => chat.model.requests.length === 2)
+  await desk.git('branch', '-m', 'main', 'trunk')
+  gate.resolve()
+  await until(() => desk.news.some(({ say }) => say === 'renamed'))
+  expect((await untilEnded(desk, 'trunk')).turn).toBeUndefined()
+  expect(await desk.git('show', 'trunk:a.txt')).toBe('two')
+})
+
+test('a turn writes its steps while git branch -m renames its branch again and again', async () => {
+  const renames = 12
+  let isRenamed = false
+  const model = new ScriptedModel((_, count) =>
+    isRenamed ? { text: 'Done.' } : { calls: [write('a.txt', `${count}\n`)] },
+  )
+  const models = modelsOf(model, { limits: { steps: 1000, seconds: 300, cost: 5 } })
+  await using desk = await makeDesk({ files: { 'a.txt': 'one\n' }, models })
+  await desk.work.chat.turns.send('main', 'Please.')
+  for (let at = 0; at < renames; at++) {
+    const before = model.requests.length
+    await desk.git('branch', '-m', `name-${at}`)
+    await desk.work.look()
+    await until(() => model.requests.length > before)
+    expect(await turnRefs(desk)).toBe(`refs/forge/turns/name-${at}`)
+  }
+  isRenamed = true
+  expect((await untilEnded(desk, `name-${renames - 1}`)).turn).toBeUndefined()
+  expect(await turnRefs(desk)).toBe('')
+  expect(desk.news.filter(({ say }) => say === 'notice')).toEqual([])
 })
 
 test('a branch whose turn another desk has ended can be edited again', async () => {

@@ -1,10 +1,14 @@
 /** The conversation with an AI in a real browser. */
 import { afterAll, afterEach, beforeAll, describe, expect, test } from 'bun:test'
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
 import type { Locator } from 'playwright-core'
 import { ModelError } from '../../../../forge/ai/request.ts'
+import { SetModels } from '../../../../forge/desk/chat/models.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { commit, git } from '../../../support/git.ts'
-import type { PageDesk } from '../../../support/page-desk.ts'
+import { type PageDesk, tabOf } from '../../../support/page-desk.ts'
+import { makeFolder } from '../../../support/repository.ts'
 import { type Script, ScriptedModel, write } from '../../../support/scripted-model.ts'
 import {
   ask,
@@ -20,7 +24,7 @@ import {
   TOOL,
   TOOL_SOURCE,
 } from './conversation-scene.ts'
-import { type DeskPage, openPage, settled, until } from './page-scene.ts'
+import { type DeskPage, openPage, openScene, settled, until } from './page-scene.ts'
 
 const STORE_STATS = { name: 'store_stats', arguments: { store: 'postgres' } }
 
@@ -277,7 +281,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await askAndQueue('first', 'second')
     resolve()
     await until(async () => (await field().inputValue()) === 'second')
-    await log().getByText('The model answered nothing.').waitFor()
+    await log().getByText('The model’s answer was empty').waitFor()
     expect(asked('send')).toHaveLength(1)
   })
 
@@ -712,6 +716,21 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(asked('end turn')).toEqual([expect.objectContaining({ keep: false })])
   })
 
+  test('an empty answer says what to do next, and the message is in the field again, to be sent at once', async () => {
+    await open([{}])
+    await ask(page, QUESTION)
+    const words = 'The model’s answer was empty: send the message again, or choose another model.'
+    await log().getByText(words).waitFor()
+    await page.getByText('The last turn was not completed.').waitFor()
+    await until(async () => (await field().inputValue()) === QUESTION)
+    await page.locator('textarea:focus').waitFor()
+    model.play([{ text: 'Now it is answered.' }])
+    await page.keyboard.press('Enter')
+    await log().getByText('Now it is answered.').waitFor()
+    expect(asked('end turn')).toEqual([expect.objectContaining({ keep: false })])
+    expect(await log().getByText(words).count()).toBe(0)
+  })
+
   for (const how of ['on the desk', 'by git branch -m'])
     test(`the model and the context go along when the branch is renamed ${how}`, async () => {
       await open()
@@ -727,6 +746,49 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
       await page.getByText('5 files in full', { exact: true }).waitFor()
       await until(async () => (await page.getByRole('combobox', { name: 'Model' }).inputValue()) === OTHER_MODEL)
     })
+
+  test('a turn goes on where git branch -m renames its branch, with its queued message and what is typed', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    await open([
+      { calls: [write('src/metrics.ts', 'first\n')] },
+      { text: 'The first is half done.', until: promise },
+      { text: 'Do the first' },
+      { text: 'The second breaks.', error: new Error('It broke') },
+    ])
+    await askAndQueue('first', 'second')
+    await page.keyboard.type('third, ')
+    await git(desk.path, 'config', 'core.logAllRefUpdates', 'true')
+    await git(desk.path, 'branch', '-m', BRANCH, 'renamed')
+    await page.getByRole('tab', { name: 'renamed , the AI is working' }).waitFor()
+    await log().getByText('The first is half').waitFor()
+    await page.getByRole('region', { name: 'Queued message' }).getByText('second').waitFor()
+    expect(await button('Stop').count()).toBe(1)
+    // The cursor is where it was.
+    await page.keyboard.type('typed on')
+    await until(async () => (await field().inputValue()) === 'third, typed on')
+    resolve()
+    await page.getByRole('article').getByText('Do the first').waitFor()
+    await log().getByText('The second breaks.').waitFor()
+    await button('Keep').click()
+    await button('Keep').waitFor({ state: 'detached' })
+    expect(await field().inputValue()).toBe('third, typed on')
+    expect(await desk.git('show', 'renamed:src/metrics.ts')).toBe('first')
+  })
+
+  test('a message queued in a branch that git branch -m renames is sent, also while another tab is shown', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    await open([{ text: 'The first is done.', until: promise }, { text: 'The second is done.' }])
+    await askAndQueue('first', 'second')
+    await page.getByRole('tab', { name: 'retry-jitter' }).click()
+    await git(desk.path, 'config', 'core.logAllRefUpdates', 'true')
+    await git(desk.path, 'branch', '-m', BRANCH, 'renamed')
+    await page.getByRole('tab', { name: 'renamed , the AI is working' }).waitFor()
+    resolve()
+    await until(() => model.requests.length === 2)
+    await page.getByRole('tab', { name: /^renamed/ }).click()
+    await log().getByText('The second is done.').waitFor()
+    expect(await field().inputValue()).toBe('')
+  })
 
   test('what is written goes along when its branch is renamed', async () => {
     await open()
@@ -919,6 +981,28 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     missing = undefined
     await page.getByText('The chat needs a model').waitFor({ state: 'detached' })
     await field().waitFor()
+  })
+
+  test('a setting that is not valid is named instead of a model to set up', async () => {
+    await using folder = await makeFolder()
+    const settings = join(folder.path, 'forge', 'forge.env')
+    const setPrices = async (prices: string) => {
+      const lines = ['FORGE_MODEL=openai/local', 'OPENAI_BASE_URL=http://localhost:9/v1', `FORGE_PRICES=${prices}`]
+      await writeFile(settings, lines.join('\n'), { mode: 0o600 })
+    }
+    await mkdir(join(folder.path, 'forge'))
+    await setPrices('{"openai/local": secret')
+    const models = new SetModels({ XDG_CONFIG_HOME: folder.path })
+    desk = await openScene({ models, layout: { tabs: [tabOf(BRANCH)], active: 0 } })
+    page = await openPage(browser.context, desk)
+    await page.getByRole('button', { name: 'Set up the AI chat… One of its settings is not valid' }).click()
+    await page.getByRole('heading', { name: 'A setting of the AI is not valid' }).waitFor()
+    await page.getByText(`FORGE_PRICES in ${settings} must be prices such as anthropic/NAME=4/20/0.2/5`).waitFor()
+    expect(await page.getByText('The chat needs a model').count()).toBe(0)
+    expect(await page.getByText('ANTHROPIC_API_KEY').count()).toBe(0)
+    await setPrices('openai/local=1/2')
+    await page.getByText('A setting of the AI is not valid').waitFor({ state: 'detached' })
+    await page.getByRole('combobox', { name: 'Model' }).waitFor()
   })
 
   test('that a conversation is public is said once', async () => {
