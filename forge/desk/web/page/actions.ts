@@ -79,7 +79,6 @@ export function newBranch(page: Page, start: Start | undefined = startHere(page)
       await page.connection.ask('new branch', { branch, from: start?.commit ?? null, ...upstream })
       page.open({ kind: 'branch', branch })
       page.wantFocus()
-      if (isStash) await attempt(page, () => addUntracked(page, branch, start.commit), { branch })
     },
   }
 }
@@ -89,20 +88,6 @@ const isStashed = ({ graph }: Page, commit: string): boolean =>
     .peek()
     .get(commit)
     ?.some(({ kind }) => kind === 'stash') === true
-
-/** At most this many files are copied at once. */
-const MAX_COPIES = 1_000
-
-/** Adds the untracked files of a stash, which its third parent has, to a branch as drafts. */
-async function addUntracked({ connection }: Page, branch: string, stash: string): Promise<void> {
-  const { row } = await connection.ask('commit', { commit: stash })
-  const untracked = row.parents[2]
-  if (untracked === undefined) return
-  const at = { kind: 'commit', commit: untracked } as const
-  const copies = (await connection.ask('changes', { to: at })).map(({ path }) => ({ from: path, to: path }))
-  for (let done = 0; done < copies.length; done += MAX_COPIES)
-    await connection.ask('copy', { at, branch, copies: copies.slice(done, done + MAX_COPIES), findsNames: false })
-}
 
 /** Says that the drafts of the branch that a new one starts from stay there, and how they are taken along. */
 function whatOfDrafts(page: Page, { words: branch }: Start): string {
