@@ -319,6 +319,22 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await page.getByRole('tab', { name: /^main/, selected: true }).waitFor()
   })
 
+  test('drafts are moved to another branch by the palette, where this comes before a merge into one', async () => {
+    await desk.git('branch', 'right', 'main')
+    await page.keyboard.press('Alt+n')
+    await answer('New file', 'new.md')
+    await row('new.md , added').waitFor()
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('>to another branch')
+    await page.getByRole('option', { name: /^Move the drafts of main to another branch…/, selected: true }).waitFor()
+    await page.getByRole('option', { name: /^Merge main into another branch…/ }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog', { name: 'Move the drafts of main to…' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Control+Alt+Shift+O')
+    await page.getByRole('dialog', { name: 'Move the drafts of main to…' }).waitFor()
+  })
+
   test('the folder that was typed for a refused move is there when the dialog is opened again', async () => {
     const openDialog = async (name: string) => {
       await row(name).click({ button: 'right' })
