@@ -20,6 +20,7 @@ import { isTypingKey, shownKeys } from '../ui/keys.ts'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
+import { digits } from '../ui/times.ts'
 import { ActionIcon, Button, Empty, Waiting } from '../ui/words.tsx'
 import { codeActions } from './code-actions.ts'
 import { fileActions, linesMenu } from './file-actions.ts'
@@ -104,7 +105,8 @@ function Crumbs({ tab, file, blame }: CrumbsProps) {
       {branch && isAtWork(page, branch.name) ? <span class="meta">read-only while the AI works</span> : null}
       {branch && isText && added + deleted > 0 ? (
         <span class="opt-wide">
-          <span class="add-n">+{added}</span> <span class="del-n">−{deleted}</span> since {shortId(branch.tip)}
+          <span class="add-n">+{digits(added)}</span> <span class="del-n">−{digits(deleted)}</span> since{' '}
+          {shortId(branch.tip)}
         </span>
       ) : null}
       {isText ? (

@@ -1,5 +1,6 @@
 /** Functions that run an action in the page, with their dialogs, notices and errors. */
 import { branchWhileTyping, named, readable, shortId, toName } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
 import { branchOf, draftsOf } from './branch-facts.ts'
 import { branchWarning } from './case-twins.ts'
 import type { RemoteBranch } from './remote-branches.ts'
@@ -94,7 +95,7 @@ function whatOfDrafts(page: Page, { words: branch }: Start): string {
   const { length: count } = draftsOf(page, branch)
   if (count === 0) return ''
   const along = `“Move drafts to a new branch…” takes ${count === 1 ? 'it' : 'them'} along.`
-  return ` ${count === 1 ? 'Its draft stays' : `Its ${count} drafts stay`} there: ${along}`
+  return ` ${count === 1 ? 'Its draft stays' : `Its ${plural(count, 'draft')} stay`} there: ${along}`
 }
 
 /** The start of a new branch in words: the name of the branch that it starts from, and the short commit id. */
