@@ -4,6 +4,7 @@ import { Failure } from '../../../core/failure.ts'
 import { listRefs, type Move, RefMoved, type RefName, readHead } from '../../../core/git/refs.ts'
 import { asText, isOid, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
+import { treeWithUntracked } from '../../../core/git/stash.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { NewOperation } from '../../operations.ts'
 import type { Answer } from '../contract/contract.ts'
@@ -12,11 +13,17 @@ import { movesOfTurn, movesOfWork, renameTransition } from './branch-renames.ts'
 import { type BranchWork, carryOutTransitions, type HeldBranch } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef, verifyBranchName } from './branches.ts'
 import { mergeDrafts } from './draft-merges.ts'
-import { noDrafts } from './drafts.ts'
+import { draftsOf, filesBetween, makeDrafts, type NewDrafts, noDrafts } from './drafts.ts'
 import { putAside } from './moving-refs.ts'
 import { heldIn, lockedAll, nameOfRef, type OpenBranches, type Renaming } from './open-branches.ts'
 
-/** Creates a branch at a commit; without one, at the checked out commit. `tracks`: the ref of its upstream. */
+/** The kind of operation that creates a branch. */
+export const NEW_BRANCH = 'new branch'
+
+/**
+ * Creates a branch at a commit; without one, at the checked out commit. `tracks`: the ref of its upstream. The untracked
+ * files of a stash become drafts of the branch, in the same operation.
+ */
 export async function newBranch(
   branches: OpenBranches,
   name: string,
@@ -32,8 +39,14 @@ export async function newBranch(
     : undefined
   if (!commit) throw new Failure(`There is no commit ${visiblePath(at)}.`)
   const words = `create the branch ${visiblePath(name)}`
-  const moves = [{ ref: headRef(name), from: undefined, to: commit.oid }]
-  await recordOperation(branches, { kind: 'new branch', words, moves })
+  const moves: Move[] = [{ ref: headRef(name), from: undefined, to: commit.oid }]
+  const drafts = await untrackedAsDrafts(branches, commit.oid)
+  if (drafts) {
+    await verifyNoDrafts(branches, name)
+    await putAside(branches.room.operations, name)
+    moves.push({ ref: draftsRef(name), from: undefined, to: drafts.oid })
+  }
+  await recordOperation(branches, { kind: NEW_BRANCH, words, moves, made: drafts?.made ?? [] })
   const upstream = tracks === undefined ? undefined : trackRef(branches.room.objects.repository, name, tracks)
   // The branch is there, even if the configuration can't be written.
   const problem = await upstream?.then(
@@ -47,6 +60,15 @@ export async function newBranch(
     throw new Failure(
       `${visiblePath(name)} was created, but does not track ${visiblePath(tracks)}: ${problem.message} Set it by git branch --set-upstream-to.`,
     )
+}
+
+/** The drafts of a branch that begins at a stash: its untracked files. Undefined for any other commit. */
+async function untrackedAsDrafts({ room }: OpenBranches, stash: Oid): Promise<NewDrafts | undefined> {
+  const { objects, filters } = room
+  const files = await filesBetween(objects, stash, await treeWithUntracked(objects, stash))
+  // With any other content, the drafts could not be saved.
+  await filters.verifyContents(stash, files)
+  return await makeDrafts(objects, draftsOf(stash, files))
 }
 
 /** Makes a remote-tracking ref the upstream of a branch, as git does. */

@@ -7,11 +7,11 @@ import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { emptyTree, makeTree, type TreeChange, writeTree } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import type { Change, Part } from '../contract/values.ts'
-import { changesBetween } from '../reading/changes.ts'
+import { changesBetween, changesOfDrafts } from '../reading/changes.ts'
 import { treeBefore } from '../reading/history.ts'
 import { commitTo, stepsOf, withoutOrigins } from './branch-commits.ts'
 import type { BranchWork } from './branch-work.ts'
-import { withoutUnused, withWhatBelongs } from './draft-renames.ts'
+import { originsIn, withoutUnused, withWhatBelongs } from './draft-renames.ts'
 import { asChanges, filesBetween, isSameDrafts, verifyNoClash } from './drafts.ts'
 import { withOwnFolder } from './forge-folder.ts'
 import { messageFor } from './save.ts'
@@ -20,13 +20,17 @@ import { TAKE_BACK } from './undo.ts'
 /** Of a larger file, in bytes, single lines can't be chosen: its change is taken as a whole. */
 const MAX_TEXT_BYTES = 2 << 20
 
-/**
- * Writes a tree with some of the changes between it and another one. Throws a {@link Failure} for a file without
- * changes, or with others than those that were shown.
- */
+/** Writes a tree with some of the changes between it and another one, as {@link treeWithSome} does. */
 export async function treeWithParts(objects: Objects, from: Oid, to: Oid, parts: readonly Part[]): Promise<Oid> {
-  if (parts.length === 0) return from
-  const changes = new Map((await changesBetween(objects, from, to)).map(change => [change.path, change]))
+  return parts.length === 0 ? from : await treeWithSome(objects, from, await changesBetween(objects, from, to), parts)
+}
+
+/**
+ * Writes a tree with some of the changes to it. Throws a {@link Failure} for a file without changes, or with others
+ * than those that were shown.
+ */
+async function treeWithSome(objects: Objects, from: Oid, all: readonly Change[], parts: readonly Part[]): Promise<Oid> {
+  const changes = new Map(all.map(change => [change.path, change]))
   const wanted = new Map<Path, TreeChange>()
   for (const part of parts) {
     const change = changes.get(part.path)
@@ -82,7 +86,8 @@ export async function saveParts(work: BranchWork, parts: readonly Part[], messag
     const wanted = parts.map(({ path }) => path)
     verifyNoClash(work.drafts, withWhatBelongs(work.drafts, wanted))
     const { saved, typed } = await draftTrees(work)
-    const chosen = await treeWithParts(objects, saved, typed, parts)
+    const changes = await changesOfDrafts(objects, saved, typed, originsIn(work.drafts))
+    const chosen = await treeWithSome(objects, saved, changes, parts)
     const files = await filesBetween(objects, saved, chosen)
     const paths = [...files.keys()].sort()
     await filters.verifyContents(work.tip, new Map([...files].filter(([, file]) => file)))

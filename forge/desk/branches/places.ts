@@ -23,9 +23,10 @@ export async function vfsAt(branches: OpenBranches, at: At): Promise<Vfs> {
   return new CommitVfs(objects, commit, await treeWithUntracked(objects, commit))
 }
 
-/** The renames that the drafts of a branch include. */
-export async function renamesIn(branches: OpenBranches, branch: string): Promise<DraftRenames> {
-  const { drafts } = await branches.work(branch)
+/** The renames that the drafts of a branch include; undefined while the files of an AI's turn are shown. */
+export async function renamesIn(branches: OpenBranches, branch: string): Promise<DraftRenames | undefined> {
+  const { drafts, changedByAi } = await branches.work(branch)
+  if (changedByAi) return undefined
   const origins = originsIn(drafts)
   const records = [...renamesFor(drafts, origins).values()]
   return { origins, folders: new Map(records.map(({ from, to }) => [to, from])) }

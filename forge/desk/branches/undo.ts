@@ -8,7 +8,7 @@ import { firstOf, many, visible, visiblePath } from '../../../core/text.ts'
 import type { Recorded } from '../../operations.ts'
 import type { Operation, Reversed } from '../contract/branches.ts'
 import { DRAFTS, draftsRef, MERGING, mergingRef, turnRef } from '../refs.ts'
-import { type How, moveBranch, verifyNotCheckedOut } from './branch-operations.ts'
+import { type How, moveBranch, NEW_BRANCH, verifyNotCheckedOut } from './branch-operations.ts'
 import {
   DRAFTS_ELSEWHERE,
   DRAFTS_ONTO,
@@ -278,7 +278,7 @@ export const TAKE_BACK = 'take back'
 /** The kinds of operations that discard or move drafts, or restore or add some. */
 const ABOUT_DRAFTS = [
   ...['discard', 'replace', 'delete branch', 'keep turn'],
-  ...[TAKE_BACK, SETTLE, DRAFTS_ONTO, DELETE, RESTORE, NEW_FILE, COPY, LINE_ENDS, MODE],
+  ...[TAKE_BACK, SETTLE, DRAFTS_ONTO, DELETE, RESTORE, NEW_FILE, COPY, NEW_BRANCH, LINE_ENDS, MODE],
 ]
 
 /**
@@ -304,7 +304,7 @@ async function tryToMoveBack(
       const isAboutDrafts = drafts && ABOUT_DRAFTS.includes(original.kind)
       const change = isAboutDrafts ? { from: drafts.after, to: drafts.before } : undefined
       const isUnsaved = ['save', AMEND].includes(original.kind) && how.kind === 'undo'
-      const isAdded = [NEW_FILE, COPY].includes(original.kind) && how.kind === 'undo'
+      const isAdded = [NEW_FILE, COPY, NEW_BRANCH].includes(original.kind) && how.kind === 'undo'
       const isTurn = refs.some(({ ref }) => ref === turnRef(name))
       const waits = refs.find(({ ref }) => ref === mergingRef(name))
       const merging = waits && {

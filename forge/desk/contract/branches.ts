@@ -274,7 +274,10 @@ export const branchQuestions = {
     { branch: Branch },
     v.object({ commits: Count, tip: v.optional(Oid), drafts: v.array(Path) }),
   ),
-  /** `tracks`: the remote-tracking ref that becomes the branch's upstream. */
+  /**
+   * Creates a branch at a commit; the untracked files of a stash become its drafts. `tracks`: the remote-tracking ref that
+   * becomes the branch's upstream.
+   */
   'new branch': question({ branch: Branch, from: v.nullable(Oid), tracks: v.optional(RefName) }, Nothing),
   /** Sets the upstream of a branch to a remote-tracking ref; null unsets it. */
   'set upstream': question({ branch: Branch, upstream: v.nullable(RefName) }, Nothing),

@@ -16,7 +16,7 @@ import type { FolderEntry, Match, readingQuestions } from '../contract/reading.t
 import type { At } from '../contract/values.ts'
 import { imageTypeOf, readImage } from '../server/images.ts'
 import { errorInWords, type Window } from '../server/window.ts'
-import { changesBetween } from './changes.ts'
+import { changesBetween, changesOfDrafts } from './changes.ts'
 import { editorConfigOf } from './editor-config.ts'
 import { FileFinder } from './find.ts'
 import { findEditable, type ReadOnlyFile } from './find-editable.ts'
@@ -49,8 +49,8 @@ const MAX_FILES_FOUND = 1000
 export interface Branches {
   /** The files of a branch with its drafts, or those of a commit. */
   vfsAt: (at: At) => Promise<Vfs>
-  /** The renames that the drafts of a branch include. */
-  renamesIn: (branch: string) => Promise<DraftRenames>
+  /** The renames that the drafts of a branch include; undefined while the files of an AI's turn are shown. */
+  renamesIn: (branch: string) => Promise<DraftRenames | undefined>
   /** The commit of a branch, also while a merge waits in it; undefined before its first one. */
   headOf: (branch: string) => Promise<Oid | undefined>
   /** The path of a file of a branch in its last commit, before renames that are drafts. */
@@ -156,6 +156,9 @@ export class Reading implements AsyncDisposable {
   async #changes({ from, to, isFromMergeBase = from?.kind === 'branch' }: Fields<'changes'>) {
     const place = await this.#placeOf(to)
     const before = from ? await this.#treeSince(from, to, place, isFromMergeBase) : await this.#treeBefore(to, place)
+    const isOfDrafts = to.kind === 'branch' && before === (await this.#treeBefore(to, place))
+    const renames = isOfDrafts ? await this.branches.renamesIn(to.branch) : undefined
+    if (renames) return await changesOfDrafts(this.objects, before, place.tree, renames.origins)
     return await changesBetween(this.objects, before, place.tree)
   }
 

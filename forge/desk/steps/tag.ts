@@ -75,14 +75,21 @@ export async function planTagRename(objects: Objects, name: string, to: string):
   }
 }
 
+/**
+ * The first line of a signature at the end of a tag, as git finds it: of OpenPGP (also of old versions), X.509 or SSH.
+ */
+const SIGNATURE = /^-----BEGIN (?:PGP SIGNATURE|PGP MESSAGE|SIGNED MESSAGE|SSH SIGNATURE)-----/m
+/** The field of a signature for the other hash algorithm, in the head of a tag. */
+const SIGNATURE_FIELD = /^gpgsig/m
+
 /** An annotated tag with another name. */
 async function renamedTag(objects: Objects, oid: Oid, name: string, to: string): Promise<NewObject> {
   const text = Buffer.from((await objects.read(oid))?.bytes ?? []).toString('latin1')
-  if (/^-----BEGIN /m.test(text) || /^gpgsig/m.test(text))
+  const end = text.indexOf('\n\n')
+  if (SIGNATURE.test(text.slice(end)) || SIGNATURE_FIELD.test(text.slice(0, end)))
     throw new Failure(
       `The tag ${visiblePath(name)} is signed with its name: create a new tag at its commit, and delete this one.`,
     )
-  const end = text.indexOf('\n\n')
   const head = text.slice(0, end).replace(/^tag .*$/m, () => `tag ${to}`)
   return { type: 'tag', bytes: Buffer.from(head + text.slice(end), 'latin1') }
 }

@@ -24,7 +24,7 @@ import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { named, readable, shortId } from '../ui/names.ts'
-import { ago, plural, timeTitle } from '../ui/times.ts'
+import { ago, digits, plural, timeTitle } from '../ui/times.ts'
 import { Button } from '../ui/words.tsx'
 import { MessageField, useSuggestion } from './save-message.tsx'
 import { branchTabActions } from './tab-menus.ts'
@@ -211,7 +211,7 @@ function Distance({ branch }: { branch: BranchInfo }) {
     <span class="seg distance">
       {ahead > 0 ? (
         <button type="button" class="button quiet small" title={`${pushing}…`} onClick={() => void push(page, name)}>
-          <span aria-hidden="true">↑{ahead}</span>
+          <span aria-hidden="true">↑{digits(ahead)}</span>
           <span class="vh">{pushing}</span>
         </button>
       ) : null}
@@ -222,7 +222,7 @@ function Distance({ branch }: { branch: BranchInfo }) {
           title={`Pull ${plural(behind, 'commit')} from ${other}…`}
           onClick={() => void pull(page, name)}
         >
-          <span aria-hidden="true">↓{behind}</span>
+          <span aria-hidden="true">↓{digits(behind)}</span>
           <span class="vh">
             Pull {plural(behind, 'commit')} from {other}
           </span>
@@ -328,7 +328,7 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
           title={`Save all drafts in one commit  ${shownKeys(saveAll.keys)}`}
           onClick={() => save(page, tab, 'all')}
         >
-          All {drafts.length}
+          All {digits(drafts.length)}
         </button>
       ) : null}
     </form>

@@ -103,6 +103,7 @@ export const branchTabActions = {
   moveDraftsOnto: {
     label: 'Move drafts to another branch…',
     inPalette: ({ branch }) => `Move the drafts of ${named(branch)} to another branch…`,
+    keys: 'Ctrl+Alt+Shift+O',
     icon: 'branch',
     isPossible: canMoveDrafts,
     run: ({ page, branch }) => draftsOnto(page, branch),

@@ -173,7 +173,7 @@ function askAboutDrafts(page: Page, tab: Tab, branch: string, drafts: string[]):
   }
   page.dialog.value = {
     kind: 'choose',
-    title: drafts.length === 1 ? 'Save the draft first?' : `Save the ${drafts.length} drafts first?`,
+    title: drafts.length === 1 ? 'Save the draft first?' : `Save the ${plural(drafts.length, 'draft')} first?`,
     words: ['The AI works on what is saved. Undo restores discarded drafts.'],
     list: drafts,
     buttons: [

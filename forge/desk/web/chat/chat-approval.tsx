@@ -10,6 +10,7 @@ import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { baseName, readable } from '../ui/names.ts'
 import { onTabKeys } from '../ui/tab-keys.ts'
+import { digits } from '../ui/times.ts'
 import { Button, Path } from '../ui/words.tsx'
 import { decideOnTool } from './chat-actions.ts'
 import { CodeBlock } from './code-block.tsx'
@@ -78,7 +79,8 @@ function Looking({ tab, approval, problem, close }: LookingProps) {
         <Path of={path} />
         {showsChange.value ? (
           <span>
-            <span class="add-n">+{count.value.added}</span> <span class="del-n">−{count.value.deleted}</span>
+            <span class="add-n">+{digits(count.value.added)}</span>{' '}
+            <span class="del-n">−{digits(count.value.deleted)}</span>
           </span>
         ) : null}
         <span class="grow" />

@@ -6,7 +6,7 @@ import { ChangeLetter } from '../review/review-side.tsx'
 import { usageWords } from '../ui/figures.ts'
 import { Icon } from '../ui/icons.tsx'
 import { modelName, readable, shortId, withoutTricks } from '../ui/names.ts'
-import { plural } from '../ui/times.ts'
+import { digits, plural } from '../ui/times.ts'
 import { useShown } from '../ui/use-shown.ts'
 import { Button, Path } from '../ui/words.tsx'
 import { showCommit, undoTurn } from './chat-actions.ts'
@@ -103,8 +103,8 @@ function FileRow({ file, open }: { file: File; open: () => void }) {
     <button type="button" class="filerow" title={readable(file.path)} onClick={open}>
       <ChangeLetter status={file.status} />
       <Path of={file.path} />
-      <span class="num add-n">{added > 0 ? `+${added}` : ''}</span>
-      <span class="num del-n">{deleted > 0 ? `−${deleted}` : ''}</span>
+      <span class="num add-n">{added > 0 ? `+${digits(added)}` : ''}</span>
+      <span class="num del-n">{deleted > 0 ? `−${digits(deleted)}` : ''}</span>
       <svg class="bars" viewBox={`0 0 ${MAX_BARS_WIDTH_PX} 4`} aria-hidden="true">
         <rect class="ba" width={more} height="4" />
         <rect class="bd" x={more} width={less} height="4" />

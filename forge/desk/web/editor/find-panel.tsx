@@ -27,7 +27,7 @@ import {
 } from '@codemirror/view'
 import { batch, type Signal, signal } from '@preact/signals'
 import { render } from 'preact'
-import { plural } from '../ui/times.ts'
+import { digits, plural } from '../ui/times.ts'
 import { Button, IconButton, Toggle } from '../ui/words.tsx'
 
 /** More matches than these are not counted. */
@@ -166,6 +166,9 @@ function makePanel(view: EditorView): Panel {
   }
 }
 
+/** The number of the selected match. */
+const shownAt = (at: number): string => (at === 0 ? '?' : digits(at))
+
 /** Which of the matches is selected, and how many there are. */
 function countWords(state: EditorState): string {
   const query = getSearchQuery(state)
@@ -175,11 +178,11 @@ function countWords(state: EditorState): string {
   const cursor = query.getCursor(state)
   let [count, at] = [0, 0]
   for (let next = cursor.next(); !next.done; next = cursor.next()) {
-    if (count === MAX_COUNTED_MATCHES) return `${at || '?'} of ${MAX_COUNTED_MATCHES}+`
+    if (count === MAX_COUNTED_MATCHES) return `${shownAt(at)} of ${digits(MAX_COUNTED_MATCHES)}+`
     count++
     if (next.value.from === from && next.value.to === to) at = count
   }
-  return count === 0 ? 'No results' : `${at || '?'} of ${count}`
+  return count === 0 ? 'No results' : `${shownAt(at)} of ${digits(count)}`
 }
 
 /** Replaces all matches. The panel then says how many there were, and not that none is left. */

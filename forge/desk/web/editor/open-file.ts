@@ -140,6 +140,12 @@ export interface LeftPosition extends Position {
   text?: Text | undefined
 }
 
+/** The place in a text of a cursor in another version of it (`text`; undefined: in the same one). */
+function placeIn(doc: Text, cursor: number, text: Text | undefined): number {
+  const place = text ? changesBetween(text, doc).mapPos(cursor) : cursor
+  return Math.min(place, doc.length)
+}
+
 export interface EditorChoices {
   nonce: string
   isWrapped: Signal<boolean>
@@ -207,7 +213,7 @@ export class OpenFile {
   readonly #connection: Connection
   readonly #choices: EditorChoices
   readonly #adjustable = new Adjustable()
-  readonly #first: { cursor: number; text: Text | undefined }
+  #first: { cursor: number; text: Text | undefined }
   /** What .editorconfig says about the indentation of the file; empty until it has been loaded. */
   #editorConfig: EditorConfig = {}
   /** The indentation that the user has chosen for the file. */
@@ -653,6 +659,13 @@ export class OpenFile {
     return { ...here, text: this.state?.doc }
   }
 
+  /** Goes to the position that another branch's version of the file was left at. */
+  goToLeft({ top, cursor, text }: LeftPosition): void {
+    if (!this.#view) this.top = top
+    if (this.state) this.goToPlace(placeIn(this.state.doc, cursor, text))
+    else this.#first = { cursor, text }
+  }
+
   /** Shows the commits beside the lines (`open`: shows one of them); undefined hides them. */
   showBlame(blame: Blame | undefined, open: OpenBlamed): void {
     this.#blame = blame && lineCommits(blame)
@@ -958,9 +971,7 @@ export class OpenFile {
   }
 
   get #firstCursor(): number {
-    const { cursor, text } = this.#first
-    const place = text ? changesBetween(text, this.#confirmed).mapPos(cursor) : cursor
-    return Math.min(place, this.#confirmed.length)
+    return placeIn(this.#confirmed, this.#first.cursor, this.#first.text)
   }
 
   #indentation(text: string): Extension {

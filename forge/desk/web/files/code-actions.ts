@@ -5,6 +5,7 @@ import type { NamedPlace } from '../page/palette-mode.ts'
 import type { Page, Tab } from '../page/state.ts'
 import type { Actions } from '../ui/action.ts'
 import { FocusWish } from '../ui/focus.ts'
+import { digits } from '../ui/times.ts'
 import { placesByServer } from './language.ts'
 import { openLine } from './open-line.ts'
 
@@ -117,7 +118,7 @@ async function find({ page, tab, path }: ShownFile, wanted: Wanted): Promise<voi
           await openLine(page, tab, first.path, first.line, first.ranges[0])
           return
         }
-        page.named.value = { tab, title: isCut ? `${title}: the first ${places.length}` : title, places }
+        page.named.value = { tab, title: isCut ? `${title}: the first ${digits(places.length)}` : title, places }
         page.palette.value = 'named'
       }
       if (wish.isOpen) await show()

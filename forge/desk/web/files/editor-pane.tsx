@@ -20,6 +20,7 @@ import { isTypingKey, shownKeys } from '../ui/keys.ts'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
+import { digits } from '../ui/times.ts'
 import { ActionIcon, Button, Empty, Waiting } from '../ui/words.tsx'
 import { codeActions } from './code-actions.ts'
 import { fileActions, linesMenu } from './file-actions.ts'
@@ -41,7 +42,7 @@ export function EditorPane({ tab, path, isActive }: EditorPaneProps) {
   const shown = file.file.value
   const merging = useMergingFile(tab, path)
   useConflicts({ tab, file }, merging)
-  const blameProblem = useBlame(tab, file)
+  const blame = useBlame(tab, file)
   useLanguage(page, file)
   const sides = merging && tab.merging.files.value.get(merging.path)
   const whole = merging?.state === 'open' && sides && sides.mark === undefined ? sides : undefined
@@ -51,11 +52,7 @@ export function EditorPane({ tab, path, isActive }: EditorPaneProps) {
   const isTyped = isDraft && shown?.kind === 'text'
   return (
     <>
-      {merging ? (
-        <ConflictBar tab={tab} file={file} known={merging} />
-      ) : (
-        <Crumbs tab={tab} file={file} blameProblem={blameProblem} />
-      )}
+      {merging ? <ConflictBar tab={tab} file={file} known={merging} /> : <Crumbs tab={tab} file={file} blame={blame} />}
       {whole ? null : <ReadOnlyReason tab={tab} file={file} />}
       <WasDeleted tab={tab} file={file} />
       {whole && !isTyped ? null : <Problem file={file} />}
@@ -72,11 +69,16 @@ export function EditorPane({ tab, path, isActive }: EditorPaneProps) {
 interface CrumbsProps {
   tab: Tab
   file: OpenFile
-  /** Why the blame could not be loaded. */
-  blameProblem: string | undefined
+  blame: BlameState
 }
 
-function Crumbs({ tab, file, blameProblem }: CrumbsProps) {
+/** How the loading of a blame stands. `problem`: why it could not be loaded. */
+interface BlameState {
+  isLoading: boolean
+  problem: string | undefined
+}
+
+function Crumbs({ tab, file, blame }: CrumbsProps) {
   const page = usePage()
   const folders = file.path.split('/').slice(0, -1)
   const branch = tab.at.kind === 'branch' ? page.branch(tab.at.branch) : undefined
@@ -97,13 +99,14 @@ function Crumbs({ tab, file, blameProblem }: CrumbsProps) {
         <span class="here cut">{readable(baseName(file.path))}</span>
       </bdi>
       <SymbolCrumbs file={file} />
-      <BlameOfLine file={file} problem={blameProblem} />
+      <BlameOfLine file={file} {...blame} />
       <span class="grow" />
       {isText ? <LanguageLine tab={tab} file={file} /> : null}
       {branch && isAtWork(page, branch.name) ? <span class="meta">read-only while the AI works</span> : null}
       {branch && isText && added + deleted > 0 ? (
         <span class="opt-wide">
-          <span class="add-n">+{added}</span> <span class="del-n">−{deleted}</span> since {shortId(branch.tip)}
+          <span class="add-n">+{digits(added)}</span> <span class="del-n">−{digits(deleted)}</span> since{' '}
+          {shortId(branch.tip)}
         </span>
       ) : null}
       {isText ? (
@@ -172,7 +175,7 @@ function openBlamed(
 }
 
 /** Loads the blame while it is shown, and again when the branch has a new commit. */
-function useBlame(tab: Tab, file: OpenFile): string | undefined {
+function useBlame(tab: Tab, file: OpenFile): BlameState {
   const page = usePage()
   const { at } = tab
   const tip = at.kind === 'branch' ? page.branch(at.branch)?.tip : at.commit
@@ -182,14 +185,16 @@ function useBlame(tab: Tab, file: OpenFile): string | undefined {
   ])
   const blame = isWanted ? asked.latest.value : undefined
   useEffect(() => file.showBlame(blame, (commit, line) => openBlamed(page, file, commit, line)), [file, page, blame])
-  return isWanted ? asked.problem.value : undefined
+  const problem = isWanted ? asked.problem.value : undefined
+  return { isLoading: isWanted && blame === undefined && problem === undefined, problem }
 }
 
 /** The commit of the cursor's line, and a button to the commit before it. */
-function BlameOfLine({ file, problem }: { file: OpenFile; problem: string | undefined }) {
+function BlameOfLine({ file, isLoading, problem }: BlameState & { file: OpenFile }) {
   const page = usePage()
   const { value: commit } = file.blamed
   if (problem !== undefined) return <span class="is-bad cut">{problem}</span>
+  if (isLoading) return <span class="crumb-blame waiting meta">Loading the blame</span>
   if (commit === null) return null
   if (commit === undefined)
     return (

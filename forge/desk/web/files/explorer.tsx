@@ -13,7 +13,7 @@ import { Icon } from '../ui/icons.tsx'
 import { keysOf } from '../ui/keys.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { readable } from '../ui/names.ts'
-import { plural } from '../ui/times.ts'
+import { digits, plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { ActionIcon, IconButton, Name } from '../ui/words.tsx'
 import { ExplorerDrag } from './explorer-drag.ts'
@@ -221,7 +221,7 @@ function extendBy(page: Page, event: KeyboardEvent, tab: Tab, rows: TreeRow[], a
   else if (keys === 'Escape' && tree.filter.peek() !== undefined) tree.filterBy(undefined)
   else return false
   const count = tree.chosen.peek().size
-  page.spoken.value = count > 1 ? `${count} selected` : ''
+  page.spoken.value = count > 1 ? `${digits(count)} selected` : ''
   return true
 }
 

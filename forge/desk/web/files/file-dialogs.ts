@@ -13,7 +13,10 @@ export function discard(page: Page, branch: string, paths: string[]): void {
   if (paths.length === 0) return
   page.dialog.value = {
     kind: 'confirm',
-    title: paths.length === 1 ? `Discard changes to ${names(paths)}?` : `Discard changes to ${paths.length} files?`,
+    title:
+      paths.length === 1
+        ? `Discard changes to ${names(paths)}?`
+        : `Discard changes to ${plural(paths.length, 'file')}?`,
     words: ['The files are then as in the last commit. Undo restores the drafts.'],
     list: paths,
     button: 'Discard',

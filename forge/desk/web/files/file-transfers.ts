@@ -113,7 +113,9 @@ function askToReplace(page: Page, tab: Tab, branch: string, files: Read[], exist
   page.dialog.value = {
     kind: 'confirm',
     title:
-      existing.length === 1 ? `Replace ${named(baseName(existing[0] ?? ''))}?` : `Replace ${existing.length} files?`,
+      existing.length === 1
+        ? `Replace ${named(baseName(existing[0] ?? ''))}?`
+        : `Replace ${plural(existing.length, 'file')}?`,
     words: [`They are in ${named(branch)} already. What replaces them is a draft until you save. Undo restores them.`],
     list: existing,
     button: 'Replace',

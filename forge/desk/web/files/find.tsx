@@ -12,7 +12,7 @@ import { type Page, type Tab, usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { visible } from '../ui/names.ts'
-import { plural } from '../ui/times.ts'
+import { digits, plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { Button, IconButton, Path, Toggle } from '../ui/words.tsx'
 import { openFile, openLine } from './open-line.ts'
@@ -340,7 +340,7 @@ function FileLine({ path, count }: { path: string; count: number }) {
   return (
     <>
       <Path of={path} />
-      <span class="meta">{count}</span>
+      <span class="meta">{digits(count)}</span>
     </>
   )
 }

@@ -60,7 +60,8 @@ export async function replaceHits(page: Page, search: TextSearch, branch: string
     const { files, edits, skipped } = await search.replace(branch, hits)
     page.solved(about.topic, branch)
     const [first] = skipped
-    const words = first && `${skipped.length > 1 ? `${skipped.length} files were left as they are. ` : ''}${first.why}`
+    const words =
+      first && `${skipped.length > 1 ? `${plural(skipped.length, 'file')} were left as they are. ` : ''}${first.why}`
     if (files === 0) page.notify({ ...about, tone: 'bad', title: 'Nothing was replaced.', ...(words && { words }) })
     else
       page.tell({

@@ -127,7 +127,7 @@ function RunBranches({ run, branches }: { run: string; branches: readonly Branch
         <Icon name="workflow" />
         <bdi class="cut">{wordsOfRun(run)}</bdi>
         <span class="count">
-          {dayOfRun(run)} · {branches.length}
+          {dayOfRun(run)} · {digits(branches.length)}
         </span>
       </button>
       {listed.map(branch => (
@@ -163,7 +163,10 @@ function BranchRef({ branch, isHead, shownName }: BranchRefProps) {
   const label: Label = { kind: 'branch', ref: `refs/heads/${name}`, name, tip, branch, isHead }
   const outlook = drag.dragged.value ? drag.outlooks.value.get(name) : undefined
   const drafts = draftsOf(page, name).length
-  const counts = [upstream?.ahead ? `↑${upstream.ahead}` : '', upstream?.behind ? `↓${upstream.behind}` : '']
+  const counts = [
+    upstream?.ahead ? `↑${digits(upstream.ahead)}` : '',
+    upstream?.behind ? `↓${digits(upstream.behind)}` : '',
+  ]
   return (
     <RefButton
       label={label}
@@ -232,7 +235,7 @@ function Remote({ remote: { name, url, branches } }: { remote: RemoteRefs }) {
       >
         <Icon name="cloud" />
         <Name of={name} />
-        <span class="count">{branches.length}</span>
+        <span class="count">{digits(branches.length)}</span>
       </button>
       {isOpen.value ? (
         <>
@@ -259,7 +262,7 @@ function StaleBranches({ remote, branches }: { remote: string; branches: readonl
       >
         <Icon name={isOpen.value ? 'chevron-down' : 'chevron-right'} />
         <span class="cut">Stale</span>
-        <span class="count">{branches.length}</span>
+        <span class="count">{digits(branches.length)}</span>
       </button>
       {isOpen.value ? <RemoteBranches remote={remote} branches={branches} /> : null}
     </>

@@ -13,7 +13,7 @@ import type { MenuItem } from '../ui/menu-content.ts'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { readable } from '../ui/names.ts'
 import { Splitter } from '../ui/splitter.tsx'
-import { plural } from '../ui/times.ts'
+import { digits, plural } from '../ui/times.ts'
 import { ActionButton, Button, Empty, IconButton } from '../ui/words.tsx'
 import { branchInView, graphActions } from './graph-actions.ts'
 import { GraphDetail } from './graph-detail.tsx'
@@ -266,5 +266,5 @@ function FindBar() {
 function foundWords(count: number, isCut: boolean, at: number): string {
   if (count === 0) return isCut ? 'It took too long' : 'No results'
   const all = `${plural(count, 'commit')}${isCut ? ' and more' : ''}`
-  return at < 0 ? all : `${at + 1} of ${all}`
+  return at < 0 ? all : `${digits(at + 1)} of ${all}`
 }

@@ -14,7 +14,7 @@ import { ImageFigure } from '../ui/blob-image.tsx'
 import { abortedByInput, isFocusLost } from '../ui/focus.ts'
 import { Icon } from '../ui/icons.tsx'
 import { readable, visible, withoutTricks } from '../ui/names.ts'
-import { plural } from '../ui/times.ts'
+import { digits, plural } from '../ui/times.ts'
 import { ActionIcon, Button, Path } from '../ui/words.tsx'
 import { askAi, takeSide } from './merging-actions.ts'
 import { mergingActions } from './merging-commands.ts'
@@ -104,7 +104,8 @@ export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }
   const isText = sides?.mark !== undefined
   const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
   const isLocked = isAtWork(page, branch)
-  const words = isText && all > 0 ? `${left} of ${all} left` : `${known.left} of ${known.all} left`
+  const words =
+    isText && all > 0 ? `${digits(left)} of ${digits(all)} left` : `${digits(known.left)} of ${digits(known.all)} left`
   const [stray] = strays
   return (
     <div class="conf-bar">

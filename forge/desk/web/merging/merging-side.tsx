@@ -7,7 +7,7 @@ import { type Tab, usePage } from '../page/state.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
-import { plural } from '../ui/times.ts'
+import { digits, plural } from '../ui/times.ts'
 import { Button, IconButton, Path } from '../ui/words.tsx'
 import { abort, finish, update, whyNotFinished } from './merging-actions.ts'
 
@@ -28,7 +28,7 @@ export function MergingSide({ tab }: { tab: Tab }) {
         <h2 class="grow cut">{known ? titleOf(known) : 'Merging'}</h2>
         {known ? (
           <span class="meta">
-            {all - left} of {all}
+            {digits(all - left)} of {digits(all)}
             <span class="vh"> resolved</span>
           </span>
         ) : null}
@@ -130,11 +130,11 @@ function FileRow({ tab, file, isFirst }: { tab: Tab; file: MergingFile; isFirst:
       <Glyph file={file} />
       <Path of={path} />
       {state === 'open' ? (
-        <span class="is-warn">{left} left</span>
+        <span class="is-warn">{digits(left)} left</span>
       ) : state === 'odd' ? (
         <span class="is-warn">review</span>
       ) : (
-        <span class="meta">{all}</span>
+        <span class="meta">{digits(all)}</span>
       )}
       <span class="vh">
         {state === 'settled' ? `, resolved${by === undefined ? '' : ` by ${withoutTricks(by)}`}` : ''}

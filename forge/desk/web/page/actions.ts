@@ -1,5 +1,6 @@
 /** Functions that run an action in the page, with their dialogs, notices and errors. */
 import { branchWhileTyping, named, readable, shortId, toName } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
 import { branchOf, draftsOf } from './branch-facts.ts'
 import { branchWarning } from './case-twins.ts'
 import type { RemoteBranch } from './remote-branches.ts'
@@ -79,7 +80,6 @@ export function newBranch(page: Page, start: Start | undefined = startHere(page)
       await page.connection.ask('new branch', { branch, from: start?.commit ?? null, ...upstream })
       page.open({ kind: 'branch', branch })
       page.wantFocus()
-      if (isStash) await attempt(page, () => addUntracked(page, branch, start.commit), { branch })
     },
   }
 }
@@ -90,26 +90,12 @@ const isStashed = ({ graph }: Page, commit: string): boolean =>
     .get(commit)
     ?.some(({ kind }) => kind === 'stash') === true
 
-/** At most this many files are copied at once. */
-const MAX_COPIES = 1_000
-
-/** Adds the untracked files of a stash, which its third parent has, to a branch as drafts. */
-async function addUntracked({ connection }: Page, branch: string, stash: string): Promise<void> {
-  const { row } = await connection.ask('commit', { commit: stash })
-  const untracked = row.parents[2]
-  if (untracked === undefined) return
-  const at = { kind: 'commit', commit: untracked } as const
-  const copies = (await connection.ask('changes', { to: at })).map(({ path }) => ({ from: path, to: path }))
-  for (let done = 0; done < copies.length; done += MAX_COPIES)
-    await connection.ask('copy', { at, branch, copies: copies.slice(done, done + MAX_COPIES), findsNames: false })
-}
-
 /** Says that the drafts of the branch that a new one starts from stay there, and how they are taken along. */
 function whatOfDrafts(page: Page, { words: branch }: Start): string {
   const { length: count } = draftsOf(page, branch)
   if (count === 0) return ''
   const along = `“Move drafts to a new branch…” takes ${count === 1 ? 'it' : 'them'} along.`
-  return ` ${count === 1 ? 'Its draft stays' : `Its ${count} drafts stay`} there: ${along}`
+  return ` ${count === 1 ? 'Its draft stays' : `Its ${plural(count, 'draft')} stay`} there: ${along}`
 }
 
 /** The start of a new branch in words: the name of the branch that it starts from, and the short commit id. */

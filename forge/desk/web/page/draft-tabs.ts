@@ -1,11 +1,11 @@
 /** Shows the branch that has the drafts after they were moved there. */
 import type { At } from '../../contract/values.ts'
-import type { Position } from '../editor/open-file.ts'
+import type { LeftPosition } from '../editor/open-file.ts'
 import { draftsOf } from './branch-facts.ts'
 import type { Page } from './state.ts'
 
 /** A file with a draft, and the cursor in it. */
-type ShownDraft = { path: string; position: Position | undefined }
+type ShownDraft = { path: string; position: LeftPosition | undefined }
 
 /** The file that the tab of a branch shows, if it has a draft. */
 export function shownDraft(page: Page, branch: string): ShownDraft | undefined {
@@ -20,6 +20,9 @@ export function shownDraft(page: Page, branch: string): ShownDraft | undefined {
 export function showWithDraft(page: Page, branch: string, draft: ShownDraft | undefined): void {
   const tab = page.open({ kind: 'branch', branch })
   if (!draft) return
-  page.files.open(tab.at, draft.path, draft.position)
+  const opened = page.files.find(tab.at, draft.path)
+  // In a file that was open, the cursor has lost its place with the draft, which was taken out and is back again.
+  if (opened && draft.position) opened.goToLeft(draft.position)
+  else page.files.open(tab.at, draft.path, draft.position)
   tab.edit(draft.path)
 }

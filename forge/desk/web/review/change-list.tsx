@@ -3,6 +3,7 @@ import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Change } from '../../contract/values.ts'
 import { readable } from '../ui/names.ts'
+import { digits } from '../ui/times.ts'
 import { Blobs } from './blobs.tsx'
 import { ChangedPath, titleOf } from './changed-path.tsx'
 import { LineCounts } from './line-counts.tsx'
@@ -149,8 +150,8 @@ export function ChangeSum({ changes }: { changes: readonly Change[] }) {
   const [added, deleted] = [sum('added'), sum('deleted')]
   return (
     <>
-      <span class="add-n">{added ? `+${added}` : ''}</span>
-      <span class="del-n">{deleted ? `−${deleted}` : ''}</span>
+      <span class="add-n">{added ? `+${digits(added)}` : ''}</span>
+      <span class="del-n">{deleted ? `−${digits(deleted)}` : ''}</span>
     </>
   )
 }

@@ -17,7 +17,7 @@ import { type Actions, actionFor, itemsWith, listKeysIn } from '../ui/action.ts'
 import { shownKeys } from '../ui/keys.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { named, readable, shortId, withoutTricks } from '../ui/names.ts'
-import { plural } from '../ui/times.ts'
+import { digits, plural } from '../ui/times.ts'
 import { takeBack } from './parts-actions.ts'
 
 /** The commits selected in a history, newest first. */
@@ -163,7 +163,7 @@ export const historyActions = {
   },
   copyHash: {
     label: 'Copy commit hash',
-    inMenu: ({ chosen }) => (chosen.length > 1 ? `Copy ${chosen.length} commit hashes` : 'Copy commit hash'),
+    inMenu: ({ chosen }) => (chosen.length > 1 ? `Copy ${digits(chosen.length)} commit hashes` : 'Copy commit hash'),
     icon: 'copy',
     isPossible: ({ chosen }) => chosen.length > 0,
     run: ({ page, chosen }) => copy(page, idsOf(chosen).join('\n')),

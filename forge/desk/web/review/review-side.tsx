@@ -7,7 +7,7 @@ import { MAX_COMMITS_ONE_BY_ONE, type ReviewState } from '../page/review-state.t
 import { type Tab, usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shortId, withoutTricks } from '../ui/names.ts'
-import { age, plural } from '../ui/times.ts'
+import { age, digits, plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { ChangedPath, titleOf } from './changed-path.tsx'
 import { LineCounts } from './line-counts.tsx'
@@ -38,8 +38,8 @@ export function ReviewSide({ tab }: { tab: Tab }) {
         <h2 class="grow">{isKnown ? countWords(shown.length, changes.length) : 'Files'}</h2>
         {isKnown ? (
           <span class="meta">
-            <span class="add-n">{added ? `+${added}` : ''}</span>{' '}
-            <span class="del-n">{deleted ? `−${deleted}` : ''}</span>
+            <span class="add-n">{added ? `+${digits(added)}` : ''}</span>{' '}
+            <span class="del-n">{deleted ? `−${digits(deleted)}` : ''}</span>
           </span>
         ) : null}
       </div>
@@ -178,7 +178,7 @@ function LookedAtCount({ review, changes }: { review: ReviewState; changes: Chan
       <div class="row">
         <span class="grow">Viewed</span>
         <span>
-          {count} of {changes.length}
+          {digits(count)} of {digits(changes.length)}
         </span>
       </div>
       <svg class="bar" viewBox="0 0 100 4" preserveAspectRatio="none" aria-hidden="true">

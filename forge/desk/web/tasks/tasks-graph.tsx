@@ -39,6 +39,7 @@ export function TaskGraphView({ run, tasks }: { run: Run; tasks: TasksState }) {
               key={node.task.id}
               node={node}
               width={layout.nodeWidth}
+              height={layout.nodeHeight}
               run={run}
               isChosen={node.task.id === chosen}
               isHome={node.task.id === home}
@@ -70,19 +71,20 @@ interface NodeProps {
   node: Placed
   /** In pixels. */
   width: number
+  height: number
   run: Run
   isChosen: boolean
   isHome: boolean
   choose: () => void
 }
 
-function Node({ node: { task, left, top }, width, run, isChosen, isHome, choose }: NodeProps) {
+function Node({ node: { task, left, top }, width, height, run, isChosen, isHome, choose }: NodeProps) {
   const { icon, tone, word } = TASK_SIGNS[task.state]
   const button = usePlace<HTMLButtonElement>(...(isHome ? (['home'] as const) : []))
   const words = withoutTricks(taskWords(task, run.tasks))
   const title = withoutTricks(task.title)
   return (
-    <li style={{ left: `${left}px`, top: `${top}px`, width: `${width}px` }}>
+    <li style={{ left: `${left}px`, top: `${top}px`, width: `${width}px`, height: `${height}px` }}>
       <button
         type="button"
         ref={button}
@@ -96,7 +98,7 @@ function Node({ node: { task, left, top }, width, run, isChosen, isHome, choose 
         <span class="name">{title}</span>
         <span class="state">
           <Icon name={icon} size="xs" tone={tone} />
-          <span class="cut">{words}</span>
+          <span class="words">{words}</span>
           {words.startsWith(word) ? null : <span class="vh">, {word}</span>}
           {task.dependsOn.length > 0 && task.state !== 'waits' ? (
             <span class="vh">, after {task.dependsOn.join(', ')}</span>

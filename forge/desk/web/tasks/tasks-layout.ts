@@ -3,6 +3,9 @@ import type { RunTask } from '../../contract/tasks.ts'
 
 /** Sizes in pixels. A task has the widest width with which all columns are in view, and scrolls below the narrowest. */
 const NODE = { narrowest: 139, widest: 200, height: 62 }
+/** A task that is narrower has room for a second line of its state. */
+const ONE_LINE_WIDTH = 178
+const STATE_LINE_PX = 16
 const GAP = { x: 26, y: 14 }
 const EDGE_PX = 16
 /** In larger plans all lines are drawn, since finding those that others imply takes too long. */
@@ -23,12 +26,17 @@ export interface Line {
   isDone: boolean
 }
 
+/** The width and the height of a task, in pixels. */
+type Size = { width: number; height: number }
+
 export interface TaskLayout {
   /** The tasks, sorted by column, and in each from the top. */
   nodes: Placed[]
   lines: Line[]
   /** The width of a task. */
   nodeWidth: number
+  /** The height of a task. */
+  nodeHeight: number
   width: number
   height: number
 }
@@ -41,16 +49,19 @@ export function layOut(tasks: readonly RunTask[], room = 0): TaskLayout {
   const columns = columnsOf(tasks)
   const rows = rowsOf(tasks, columns)
   const nodeWidth = nodeWidthIn(room, Math.max(0, ...columns.values()) + 1)
+  const nodeHeight = NODE.height + (nodeWidth < ONE_LINE_WIDTH ? STATE_LINE_PX : 0)
+  const size = { width: nodeWidth, height: nodeHeight }
   const nodes = tasks
-    .map(task => placed(task, columns.get(task.id) ?? 0, rows.get(task.id) ?? 0, nodeWidth))
+    .map(task => placed(task, columns.get(task.id) ?? 0, rows.get(task.id) ?? 0, size))
     .sort((a, b) => a.column - b.column || a.row - b.row)
   const last = (of: (node: Placed) => number) => Math.max(0, ...nodes.map(of))
   return {
     nodes,
-    lines: linesOf(nodes, nodeWidth),
+    lines: linesOf(nodes, size),
     nodeWidth,
+    nodeHeight,
     width: last(({ left }) => left) + nodeWidth + EDGE_PX,
-    height: last(({ top }) => top) + NODE.height + EDGE_PX,
+    height: last(({ top }) => top) + nodeHeight + EDGE_PX,
   }
 }
 
@@ -59,10 +70,10 @@ function nodeWidthIn(room: number, columns: number): number {
   return Math.max(NODE.narrowest, Math.min(NODE.widest, Math.floor(free / columns)))
 }
 
-const placed = (task: RunTask, column: number, row: number, width: number): Placed => ({
+const placed = (task: RunTask, column: number, row: number, { width, height }: Size): Placed => ({
   ...{ task, column, row },
   left: EDGE_PX + column * (width + GAP.x),
-  top: EDGE_PX + row * (NODE.height + GAP.y),
+  top: EDGE_PX + row * (height + GAP.y),
 })
 
 /** Assigns columns: a task is to the right of all its dependencies. */
@@ -99,14 +110,14 @@ function rowsOf(tasks: readonly RunTask[], columns: ReadonlyMap<string, number>)
 }
 
 /** A line for each dependency between tasks that does not already follow from other dependencies. */
-function linesOf(nodes: readonly Placed[], width: number): Line[] {
+function linesOf(nodes: readonly Placed[], size: Size): Line[] {
   const byId = new Map(nodes.map(node => [node.task.id, node]))
   const above =
     nodes.length > MAX_TASKS_WITHOUT_IMPLIED_LINES ? new Map<string, Set<string>>() : ancestorsOf(nodes, byId)
   return nodes.flatMap(node => {
     const before = node.task.dependsOn.flatMap(id => byId.get(id) ?? []).filter(({ column }) => column < node.column)
     const isImplied = ({ task }: Placed) => before.some(other => above.get(other.task.id)?.has(task.id))
-    return before.filter(from => !isImplied(from)).map(from => lineBetween(from, node, width))
+    return before.filter(from => !isImplied(from)).map(from => lineBetween(from, node, size))
   })
 }
 
@@ -123,9 +134,9 @@ function ancestorsOf(nodes: readonly Placed[], byId: ReadonlyMap<string, Placed>
   return above
 }
 
-function lineBetween(from: Placed, to: Placed, width: number): Line {
-  const [x1, y1] = [from.left + width, from.top + NODE.height / 2]
-  const [x2, y2] = [to.left, to.top + NODE.height / 2]
+function lineBetween(from: Placed, to: Placed, { width, height }: Size): Line {
+  const [x1, y1] = [from.left + width, from.top + height / 2]
+  const [x2, y2] = [to.left, to.top + height / 2]
   const bend = GAP.x / 2
   // The line curves only in the gap before its last column, and is horizontal until there.
   const path = `M${x1} ${y1}H${x2 - GAP.x}C${x2 - bend} ${y1} ${x2 - bend} ${y2} ${x2} ${y2}`

@@ -1,9 +1,9 @@
 /** Branches: listing, creating, renaming, deleting and restoring them, each with its drafts. */
-import { expect, test } from 'bun:test'
+import { describe, expect, test } from 'bun:test'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Work } from '../../../../forge/desk/work.ts'
-import { ask, conflictsIn, edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { ask, conflictsIn, type Desk, edit, makeDesk, textOf } from '../../../support/desk.ts'
 import { commit, gitWith } from '../../../support/git.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { until } from '../../../support/repository.ts'
@@ -47,6 +47,47 @@ test('a branch is created at any commit, by default at the checked out one', asy
   expect(await desk.git('rev-parse', 'at/first', 'here')).toBe(`${first}\n${second}`)
   await desk.work.undo()
   expect(await desk.git('branch', '--list', 'here')).toBe('')
+})
+
+describe('a branch from a stash', () => {
+  /** A desk with a stash of a changed and of an untracked file; answers the stash's commit. */
+  async function stashIn(desk: Desk): Promise<string> {
+    const who = ['-c', 'user.name=M', '-c', 'user.email=m@example.com']
+    await desk.git('reset', '-q', '--hard')
+    await writeFile(join(desk.path, 'a.txt'), 'put away\n')
+    await writeFile(join(desk.path, 'new.txt'), 'untracked\n')
+    await desk.git(...who, 'stash', '--quiet', '--include-untracked')
+    return await desk.git('rev-parse', 'stash@{0}')
+  }
+
+  test('has its untracked files as drafts, and one undo takes both back', async () => {
+    await using desk = await makeDesk({ files: FILES })
+    const stash = await stashIn(desk)
+    await ask(desk.work, 'new branch', { branch: 'topic', from: stash })
+    expect(await textOf(desk.work, 'topic', 'a.txt')).toBe('put away\n')
+    expect(await textOf(desk.work, 'topic', 'new.txt')).toBe('untracked\n')
+    expect(await desk.git('ls-tree', '--name-only', 'topic')).toBe('a.txt')
+    await (await edit(desk.work, 'topic', 'new.txt')).type('typed\n')
+    await desk.work.undo()
+    expect(await desk.git('for-each-ref', 'refs/heads/topic', 'refs/forge/drafts')).toBe('')
+    await desk.work.redo()
+    expect(await desk.git('rev-parse', 'topic')).toBe(stash)
+    expect(await textOf(desk.work, 'topic', 'new.txt')).toBe('untracked\ntyped\n')
+  })
+
+  test('is not created where drafts of a deleted branch of that name would be lost', async () => {
+    await using desk = await makeDesk({ files: FILES })
+    const stash = await stashIn(desk)
+    await ask(desk.work, 'new branch', { branch: 'topic', from: null })
+    await (await edit(desk.work, 'topic', 'a.txt')).type('typed\n')
+    await desk.work.flush()
+    await desk.git('branch', '--quiet', '-D', 'topic')
+    await desk.work.look()
+    expect(await refusedBy(ask(desk.work, 'new branch', { branch: 'topic', from: stash }))).toThrow(
+      'There are drafts of a branch topic that is gone',
+    )
+    expect(await desk.git('branch', '--list', 'topic')).toBe('')
+  })
 })
 
 test('names that git does not accept are refused with a sentence', async () => {

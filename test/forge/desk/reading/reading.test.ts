@@ -326,6 +326,45 @@ describe('the changes', () => {
     expect(other.map(({ path }) => path)).toEqual(['b.txt'])
   })
 
+  test('of drafts are as many as the drafts: a file renamed on the desk counts once, and no other pair does', async () => {
+    const text = 'one\ntwo\nthree\nfour\n'
+    await using it = await makeDesk({ 'a.txt': text, 'b.txt': text, 'c.txt': text, 'd.txt': 'd\n' })
+    const { window } = it
+    await window.ask({ ask: 'move', branch: 'main', moves: [{ from: 'a.txt', to: 'lib/a.txt' }] })
+    await window.ask({ ask: 'move', branch: 'main', moves: [{ from: 'b.txt', to: 'lib/b.txt' }] })
+    await type(window, 'lib/b.txt', text.length, 'nothing of it is left\n')
+    await window.ask({
+      ask: 'copy',
+      at: main,
+      branch: 'main',
+      copies: [{ from: 'c.txt', to: 'e.txt' }],
+      findsNames: false,
+    })
+    await window.ask({ ask: 'delete', branch: 'main', paths: ['c.txt'] })
+    const { desk } = (await window.ask({ ask: 'desk' })) as { desk: { branches: { drafts: string[] }[] } }
+    const found = await changes(window, main)
+    expect(found.map(({ path }) => path)).toEqual(desk.branches[0]?.drafts ?? [])
+    const listed = [
+      ['c.txt', undefined, 'deleted', 0, 4],
+      ['e.txt', undefined, 'added', 4, 0],
+      ['lib/a.txt', 'a.txt', 'renamed', 0, 0],
+      ['lib/b.txt', 'b.txt', 'renamed', 1, 4],
+    ]
+    const columns = (all: Change[]) =>
+      all.map(({ path, from, status, added, deleted }) => [path, from, status, added, deleted])
+    expect(columns(found)).toEqual(listed)
+    expect(found[3]?.before?.oid).toBe(await it.place.git('rev-parse', 'main:b.txt'))
+    // The review asks for them from the branch's commit.
+    expect(columns(await changes(window, main, { kind: 'commit', commit: it.tip }))).toEqual(listed)
+    // Some of them are saved as they were shown.
+    const { path, before, after } = found[3] as Change
+    const parts = [{ path, shown: { before: before?.oid, after: after?.oid } }]
+    await window.ask({ ask: 'save parts', branch: 'main', parts })
+    expect(await it.place.git('show', '--format=', '--name-status', '--no-renames', 'main')).toBe(
+      'D\tb.txt\nA\tlib/b.txt',
+    )
+  })
+
   test('that are too many to show are a sentence', async () => {
     await using it = await makeDesk({ a: '' })
     const many = await commit(

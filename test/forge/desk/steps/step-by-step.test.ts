@@ -332,6 +332,27 @@ test('a tag with a message is made as by git tag: with its identity and signatur
   expect(await desk.git('rev-parse', 'signed')).toBe(object)
 })
 
+test('a tag is renamed unless git finds a signature in it, whatever its message quotes', async () => {
+  await using desk = await makePair(CLEAN)
+  const { work, ours: at } = desk
+  const quoted = '-----BEGIN CERTIFICATE-----\nMIIB\n-----END CERTIFICATE-----\n\ngpgsig of the old key\n'
+  await work.steps.do({ step: 'tag', name: 'v1', at, message: `A new certificate\n\n${quoted}` })
+  await work.steps.do({ step: 'rename tag', name: 'v1', to: 'v2' })
+  expect(await desk.git('for-each-ref', '--format=%(tag)|%(contents)', 'refs/tags')).toBe(
+    `v2|A new certificate\n\n${quoted.trim()}`,
+  )
+  for (const kind of ['PGP SIGNATURE', 'PGP MESSAGE', 'SIGNED MESSAGE', 'SSH SIGNATURE']) {
+    const signature = `-----BEGIN ${kind}-----\nx\n-----END ${kind}-----\n`
+    const head = `object ${at}\ntype commit\ntag signed\ntagger Ada <ada@example.org> 1700000000 +0000`
+    const object = await gitWith(desk.path, ['hash-object', '-t', 'tag', '-w', '--stdin'], `${head}\n\nA\n${signature}`)
+    await desk.git('update-ref', 'refs/tags/signed', object)
+    expect(await desk.git('for-each-ref', '--format=%(contents:signature)', 'refs/tags/signed')).toBe(signature.trim())
+    expect(await refusedBy(work.steps.do({ step: 'rename tag', name: 'signed', to: 'other' }))).toThrow(
+      'The tag signed is signed with its name',
+    )
+  }
+})
+
 test('drafts move along, and checkouts follow', async () => {
   await using desk = await makePair(CLEAN, {})
   const { work } = desk

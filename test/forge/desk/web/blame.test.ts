@@ -42,6 +42,23 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     await page.locator('.cm-blame .blame-first').first().waitFor()
   }
 
+  test('says that it is loading, in the row above the text, which stays in its place', async () => {
+    await page.getByRole('treeitem', { name: 'new.txt' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    const top = async () => (await page.locator('.cm-editor').boundingBox())?.y
+    const before = await top()
+    const answer = desk.proxy.hold('blame')
+    await page.keyboard.press('Control+Alt+b')
+    const words = page.getByText('Loading the blame')
+    await words.waitFor()
+    expect(await top()).toBe(before)
+    // Like other waits, it is seen only if it takes long.
+    await until(() => words.evaluate(it => getComputedStyle(it).opacity === '1'))
+    answer()
+    await page.locator('.cm-blame .blame-first').first().waitFor()
+    expect(await words.count()).toBe(0)
+  })
+
   test('says who wrote each line and when, follows what is typed, and leaves by the same key', async () => {
     await open()
     expect(await names()).toEqual(['Mira', 'Ada', 'Mira'])

@@ -77,6 +77,9 @@ describe.skipIf(!hasBrowser)('a stash', () => {
     await until(async () => (await desk.git('ls-tree', '-r', 'refs/forge/drafts/from-stash')).includes('docs/new.md'))
     expect(await desk.git('ls-tree', '-r', 'from-stash')).not.toContain('docs/new.md')
     expect(await desk.textOf('from-stash', 'README.md')).toBe('Put away\n')
+    // One undo takes all of it back.
+    await page.keyboard.press('Control+Alt+Z')
+    await until(async () => (await desk.git('for-each-ref', 'refs/heads/from-stash', 'refs/forge/drafts')) === '')
     await page.keyboard.press('Alt+0')
     // The files as they were have it, too.
     await label.dblclick()

@@ -527,16 +527,22 @@ describe.skipIf(!hasBrowser)('the tasks', () => {
     await page.getByRole('tab', { name: 'Tasks', selected: true }).waitFor()
   })
 
-  test('are wide enough for their state where the window is, and keep a width in a narrow one', async () => {
+  test('show their state whole: in one line where they are wide, else in two', async () => {
     await open()
     await page.setViewportSize({ width: 1920, height: 1080 })
-    const state = node('Sweep keys').locator('.state > .cut')
+    const state = node('Sweep keys').locator('.state > .words')
+    const missing = () =>
+      state.evaluate(it => [it.scrollWidth - it.clientWidth, it.scrollHeight - it.clientHeight].join(' by '))
     const widthOf = async () => (await node('Sweep keys').boundingBox())?.width
     await until(async () => (await widthOf()) === 200)
-    expect(await state.evaluate(it => it.scrollWidth - it.clientWidth)).toBe(0)
+    expect(await state.textContent()).toBe('waiting for you · attempt 2')
+    expect(await missing()).toBe('0 by 0')
     await page.setViewportSize({ width: 800, height: 800 })
     await until(async () => (await widthOf()) === 139)
+    expect(await missing()).toBe('0 by 0')
     await page.setViewportSize({ width: 1280, height: 800 })
+    await until(async () => (await widthOf()) !== 139)
+    expect(await missing()).toBe('0 by 0')
   })
 
   test('fit a narrow window: the other runs are in a menu', async () => {

@@ -46,6 +46,17 @@ describe.skipIf(!hasBrowser)('what the page says', () => {
     await page.getByRole('region', { name: 'Conflict 1 of 1', exact: true }).waitFor()
   }
 
+  test('of many changed lines has thousands separators, for a file and for all of them', async () => {
+    const files = { 'a.txt': 'x\n'.repeat(12_345), 'b.txt': 'x\n'.repeat(1_000) }
+    await commit(desk.path, 'many', files, { parents: [await git(desk.path, 'rev-parse', 'main')] })
+    await openBranch(page, 'many')
+    await page.keyboard.press('Alt+r')
+    const side = page.getByRole('complementary', { name: 'Side bar' })
+    await side.getByText('+13,345', { exact: true }).waitFor()
+    await side.getByText('+12,345', { exact: true }).waitFor()
+    await side.getByText('+1,000', { exact: true }).waitFor()
+  })
+
   test('of a save refused because of conflicts leaves when these are resolved', async () => {
     await makeConflict('a.txt')
     await page.keyboard.press('Control+s')
