@@ -10,7 +10,7 @@ import type { Label } from '../page/graph-labels.ts'
 import { type GraphState, HEIGHTS } from '../page/graph-state.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, usePage } from '../page/state.ts'
-import { type ChosenCommits, historyActions, historyMenu } from '../review/history-actions.ts'
+import { historyActions, historyMenu } from '../review/history-actions.ts'
 import { sourceActions, sourceAt, stepActions } from '../steps/source-actions.ts'
 import { commitSource } from '../steps/step-ways.ts'
 import { actionFor } from '../ui/action.ts'
@@ -18,7 +18,7 @@ import { keepFocusInList } from '../ui/focus.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { graphActions, graphListActions } from './graph-actions.ts'
 import { drawLanes, type GraphColours, paletteOf } from './graph-drawing.ts'
-import { commitActions, commitMenu, labelMenu } from './graph-menus.ts'
+import { commitActions, commitMenu, labelMenu, severalIn } from './graph-menus.ts'
 import { Row, RowToCome } from './graph-row.tsx'
 
 /** The rendered range moves in steps of this many rows; scrolling within a step renders nothing. */
@@ -369,9 +369,6 @@ function openMenu(page: Page, event: MouseEvent | KeyboardEvent): void {
   const place = placeOfMenu(event, list.querySelector(`#row-${index}`) ?? list)
   page.openMenu(label ? labelMenu(page, label) : commitMenu(page, row), place, list)
 }
-
-/** The selected commits, if there are several: of no branch, so that they are not rewritten from here. */
-const severalIn = (page: Page): ChosenCommits => ({ page, branch: undefined, line: [], chosen: page.graph.chosen })
 
 function onKey(page: Page, event: KeyboardEvent, visible: number): void {
   if (asksForMenu(event)) {

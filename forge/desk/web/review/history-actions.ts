@@ -11,7 +11,7 @@ import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import type { InTab } from '../page/tab-actions.ts'
 import { commitStepActions, type OneSource, sourceActions, sourceAt } from '../steps/source-actions.ts'
-import { cherryPickAll, type NamedCommit, openRevert, revertIn } from '../steps/source-steps.ts'
+import { cherryPickAll, type NamedCommits, openRevert, revertIn, wordsOf } from '../steps/source-steps.ts'
 import { commitSource } from '../steps/step-ways.ts'
 import { type Actions, actionFor, itemsWith, listKeysIn } from '../ui/action.ts'
 import { shownKeys } from '../ui/keys.ts'
@@ -46,9 +46,6 @@ const one = ({ chosen }: ChosenCommits): CommitRow | undefined => (chosen.length
 /** The ids of commits, in their order. */
 const idsOf = (commits: readonly CommitRow[]): string[] => commits.map(({ oid }) => oid)
 
-const wordsOf = (commits: readonly CommitRow[]): string =>
-  commits.length === 1 ? `${shortId(commits[0]?.oid ?? '')}` : plural(commits.length, 'commit')
-
 /** Whether all of these commits can be rewritten in the branch. */
 function areOnLine({ page, branch, chosen, line }: ChosenCommits): boolean {
   const info = branch === undefined ? undefined : page.branch(branch)
@@ -72,6 +69,8 @@ function placeBeside({ chosen, line }: ChosenCommits, by: 'newer' | 'older'): st
   if (!below) return undefined
   return line[oldest + 2]?.oid ?? (below.parents.length === 0 ? 'before the first' : below.parents[0])
 }
+
+const cherryPickWords = ({ chosen }: ChosenCommits): string => `Cherry-pick ${plural(chosen.length, 'commit')} onto…`
 
 function reorderBeside(about: ChosenCommits, by: 'newer' | 'older'): void {
   const after = placeBeside(about, by)
@@ -141,7 +140,8 @@ export const historyActions = {
   },
   cherryPick: {
     label: 'Cherry-pick the commits onto…',
-    inMenu: ({ chosen }) => `Cherry-pick ${plural(chosen.length, 'commit')} onto…`,
+    inMenu: cherryPickWords,
+    inPalette: cherryPickWords,
     listKeys: 'C',
     icon: 'pick',
     isPossible: ({ chosen }) => chosen.length > 1,
@@ -149,10 +149,12 @@ export const historyActions = {
   },
   revert: {
     label: 'Revert…',
+    inMenu: ({ chosen }) => (chosen.length > 1 ? `Revert ${plural(chosen.length, 'commit')}…` : 'Revert…'),
+    inPalette: ({ chosen }) => `Revert ${wordsOf(chosen)}…`,
     listKeys: 'E',
     icon: 'undo',
-    isPossible: about => one(about) !== undefined,
-    run: ({ page, chosen: [commit], branch }) => commit && revert(page, commit, branch),
+    isPossible: ({ chosen }) => chosen.length > 0,
+    run: ({ page, chosen: [newest, ...others], branch }) => newest && revert(page, [newest, ...others], branch),
   },
   takeBack: {
     label: 'Revert some changes as drafts…',
@@ -170,10 +172,10 @@ export const historyActions = {
   },
 } satisfies Actions<ChosenCommits>
 
-/** Reverts a commit in the branch of its history; in the history of a commit, it asks for the branch. */
-export function revert(page: Page, commit: NamedCommit, branch: string | undefined): void {
-  if (branch === undefined) revertIn(page, commit)
-  else openRevert(page, commit, branch)
+/** Reverts commits, newest first, in the branch of their history; in the history of a commit, it asks for the branch. */
+export function revert(page: Page, commits: NamedCommits, branch: string | undefined): void {
+  if (branch === undefined) revertIn(page, commits)
+  else openRevert(page, commits, branch)
 }
 
 /** The only selected commit as a source of a new branch, a comparison or a tag, and of steps: as in the graph. */

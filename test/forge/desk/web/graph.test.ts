@@ -461,6 +461,39 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await until(async () => (await desk.tip('main')) === before)
   })
 
+  test('several commits are reverted by keys and by the palette, in a branch that has them', async () => {
+    await open()
+    const before = await desk.tip('main')
+    await page.getByRole('option', { name: /(^| )Change 28 of main ,/ }).click()
+    await page.keyboard.press('Shift+ArrowDown')
+    await until(async () => (await selected().count()) === 2)
+    await page.keyboard.press('e')
+    const branches = dialog().getByRole('listbox', { name: 'Branches' }).getByRole('option')
+    await branches.filter({ hasText: 'topic' }).getByText('does not have the commits').first().waitFor()
+    await branches.first().getByText('1 file in conflict, at commit 1 of 2').waitFor()
+    expect(await branches.first().textContent()).toStartWith('main')
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Escape')
+    await page.getByRole('option', { name: /(^| )Change 29 of main ,/ }).click()
+    await page.keyboard.press('Shift+ArrowDown')
+    await until(async () => (await selected().count()) === 2)
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type('>revert 2 commits')
+    await page.keyboard.press('Enter')
+    await branches.first().getByText('reverts cleanly').waitFor()
+    await page.keyboard.press('Enter')
+    await dialog().getByRole('heading', { name: 'Revert 2 commits in main' }).waitFor()
+    await dialog().getByText('reverts cleanly').waitFor()
+    await page.keyboard.press('Enter')
+    await until(async () => (await desk.tip('main')) !== before)
+    expect((await desk.git('log', '--format=%s', `${before}..main`)).split('\n')).toEqual([
+      'Revert "Change 28 of main"',
+      'Revert "Change 29 of main"',
+    ])
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await until(async () => (await desk.tip('main')) === before)
+  })
+
   test('a branch at the side leads to its commit', async () => {
     await open()
     await page.keyboard.press('End')
