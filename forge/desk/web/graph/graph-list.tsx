@@ -10,7 +10,7 @@ import type { Label } from '../page/graph-labels.ts'
 import { type GraphState, HEIGHTS } from '../page/graph-state.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, usePage } from '../page/state.ts'
-import { historyActions, historyMenu } from '../review/history-actions.ts'
+import { historyActions, historyMenu, whyNotRewritten } from '../review/history-actions.ts'
 import { sourceActions, sourceAt, stepActions } from '../steps/source-actions.ts'
 import { commitSource } from '../steps/step-ways.ts'
 import { actionFor } from '../ui/action.ts'
@@ -412,7 +412,12 @@ function actionOf(page: Page, event: KeyboardEvent): (() => void) | undefined {
   const ofList = actionFor({ ...graphActions, ...graphListActions }, page, event)
   const { row } = page.graph
   if (ofList || !row) return ofList
-  if (page.graph.chosen.length > 0) return actionFor(historyActions, severalIn(page), event)
+  const several = severalIn(page)
+  if (several.chosen.length > 0) {
+    const why = whyNotRewritten(several, event)
+    const tell = why === undefined ? undefined : () => page.tell({ topic: 'history', title: why }, 'info')
+    return actionFor(historyActions, several, event) ?? tell
+  }
   return (
     actionFor(commitActions, { page, row }, event) ??
     actionFor(sourceActions, { page, source: commitSource(row.oid) }, event) ??

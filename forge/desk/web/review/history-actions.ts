@@ -2,7 +2,7 @@
 import { nounOf } from '../../contract/merging.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { Rewriting } from '../../contract/steps.ts'
-import { STEP_TOPIC, showDone } from '../merging/after-step.ts'
+import { type DoneStep, STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { attempt, copy } from '../page/actions.ts'
 import { draftsOf } from '../page/branch-facts.ts'
 import { showInGraph } from '../page/desk-actions.ts'
@@ -11,7 +11,15 @@ import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import type { InTab } from '../page/tab-actions.ts'
 import { commitStepActions, type OneSource, sourceActions, sourceAt } from '../steps/source-actions.ts'
-import { cherryPickAll, type NamedCommits, openRevert, revertIn, wordsOf } from '../steps/source-steps.ts'
+import {
+  cherryPickAll,
+  finish,
+  type NamedCommits,
+  openRevert,
+  pickBranchWith,
+  revertIn,
+  wordsOf,
+} from '../steps/source-steps.ts'
 import { commitSource } from '../steps/step-ways.ts'
 import { type Actions, actionFor, itemsWith, listKeysIn } from '../ui/action.ts'
 import { shownKeys } from '../ui/keys.ts'
@@ -60,6 +68,34 @@ function toSquash({ chosen, line }: ChosenCommits): CommitRow[] {
   return line.slice(at, at + 2)
 }
 
+/** Whether several commits, newest first, follow one another, without a merge: those of one branch, whichever it is. */
+function areInARow(chosen: readonly CommitRow[]): boolean {
+  const older = chosen.slice(1)
+  return (
+    older.length > 0 &&
+    chosen.every(({ parents }, at) => parents.length < 2 && (parents[0] === older[at]?.oid || !older[at]))
+  )
+}
+
+/** Shows how the selected commits would be squashed, and squashes them; where they are of no branch, it asks for one. */
+function squashChosen(about: ChosenCommits): void {
+  const title = `Squash ${plural(toSquash(about).length, 'commit')}`
+  if (about.branch !== undefined) {
+    rewrite(about, title, squashWays(about))
+    return
+  }
+  const { page, chosen } = about
+  const [newest, ...others] = chosen
+  if (!newest) return
+  pickBranchWith(page, [newest, ...others], {
+    title: `${title} in…`,
+    run: branch => {
+      const inBranch = { ...about, branch }
+      rewrite(inBranch, `${title} in ${readable(branch)}`, squashWays(inBranch), done => finish(page, done))
+    },
+  })
+}
+
 /** The commit that the selected ones would follow if moved by one row; undefined if there is none. */
 function placeBeside({ chosen, line }: ChosenCommits, by: 'newer' | 'older'): string | undefined {
   const places = chosen.map(commit => line.indexOf(commit))
@@ -69,6 +105,9 @@ function placeBeside({ chosen, line }: ChosenCommits, by: 'newer' | 'older'): st
   if (!below) return undefined
   return line[oldest + 2]?.oid ?? (below.parents.length === 0 ? 'before the first' : below.parents[0])
 }
+
+const squashWords = ({ chosen }: ChosenCommits): string =>
+  chosen.length > 1 ? `Squash ${plural(chosen.length, 'commit')}…` : 'Squash into its parent…'
 
 const cherryPickWords = ({ chosen }: ChosenCommits): string => `Cherry-pick ${plural(chosen.length, 'commit')} onto…`
 
@@ -100,12 +139,13 @@ export const historyActions = {
   },
   squash: {
     label: 'Squash…',
-    inMenu: ({ chosen }) =>
-      chosen.length > 1 ? `Squash ${plural(chosen.length, 'commit')}…` : 'Squash into its parent…',
+    inMenu: squashWords,
+    inPalette: squashWords,
     listKeys: 'S',
     icon: 'merge',
-    isPossible: about => areOnLine(about) && toSquash(about).length > 1,
-    run: about => rewrite(about, `Squash ${plural(toSquash(about).length, 'commit')}`, squashWays(about)),
+    isPossible: about =>
+      about.branch === undefined ? areInARow(about.chosen) : areOnLine(about) && toSquash(about).length > 1,
+    run: squashChosen,
   },
   split: {
     label: 'Split…',
@@ -203,10 +243,14 @@ export const HISTORY_KEYS = [listKeysIn(historyActions), listKeysIn({ ...sourceA
 export function whyNotRewritten(about: ChosenCommits, event: KeyboardEvent): string | undefined {
   const { reword, squash, split, moveUp, moveDown, drop } = historyActions
   const { page, chosen, branch, line } = about
+  // Without a branch, squash is the only rewriting: it asks for the branch.
+  const ofBranch = branch === undefined ? [] : [reword, split, moveUp, moveDown, drop]
   const rewriting: Actions<ChosenCommits> = Object.fromEntries(
-    [reword, squash, split, moveUp, moveDown, drop].map(it => [it.label, { ...it, isPossible: () => true }]),
+    [squash, ...ofBranch].map(it => [it.label, { ...it, isPossible: () => true }]),
   )
-  if (branch === undefined || chosen.length === 0 || !actionFor(rewriting, about, event)) return undefined
+  if (chosen.length === 0 || !actionFor(rewriting, about, event)) return undefined
+  if (branch === undefined)
+    return 'Only several commits that follow one another, without a merge, can be squashed here.'
   const name = named(branch)
   const waiting = page.branch(branch)?.merging
   if (waiting) return `A ${nounOf(waiting)} waits in ${name}: finish or abort it before commits are rewritten.`
@@ -266,8 +310,13 @@ export function historyMenu(about: ChosenCommits): Offer {
 }
 
 /** Opens the dialog with the preview of a rewriting. */
-function rewrite({ page }: ChosenCommits, title: string, ways: StepWay[]): void {
-  page.dialog.value = { kind: 'step', title, ways, first: 0, isDone: done => showDone(page, done) }
+function rewrite(
+  { page }: ChosenCommits,
+  title: string,
+  ways: StepWay[],
+  isDone: (done: DoneStep) => void = done => showDone(page, done),
+): void {
+  page.dialog.value = { kind: 'step', title, ways, first: 0, isDone }
 }
 
 function split({ page, branch = '', chosen: [commit] }: ChosenCommits): void {
