@@ -77,7 +77,7 @@ function areInARow(chosen: readonly CommitRow[]): boolean {
   )
 }
 
-/** Shows how the selected commits would be squashed, and squashes them; where they are of no branch, it asks for one. */
+/** Shows how the selected commits would be squashed, and squashes them; where they have no branch, asks for one. */
 function squashChosen(about: ChosenCommits): void {
   const title = `Squash ${plural(toSquash(about).length, 'commit')}`
   if (about.branch !== undefined) {
@@ -212,7 +212,7 @@ export const historyActions = {
   },
 } satisfies Actions<ChosenCommits>
 
-/** Reverts commits, newest first, in the branch of their history; in the history of a commit, it asks for the branch. */
+/** Reverts commits, newest first, in the branch of their history; in the history of a commit, asks for the branch. */
 export function revert(page: Page, commits: NamedCommits, branch: string | undefined): void {
   if (branch === undefined) revertIn(page, commits)
   else openRevert(page, commits, branch)
