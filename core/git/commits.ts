@@ -231,8 +231,8 @@ export const isAncestor = (where: Where, ancestor: Oid, of: Oid): Promise<boolea
   holds(where, ['merge-base', '--is-ancestor', ancestor, of])
 
 /**
- * Those of some commits that are in the history of none of some refs, which are options of rev-list (`--branches`,
- * `--glob=…`). One process for all of them.
+ * Those of some commits that are in the history of none of some refs, which are commits or options of rev-list
+ * (`--branches`, `--glob=…`). One process for all of them.
  */
 export async function outsideOf(where: Where, commits: readonly Oid[], refs: readonly string[]): Promise<Set<Oid>> {
   if (commits.length === 0) return new Set()

@@ -18,6 +18,7 @@ import { saveParts, takeBackParts } from './parts.ts'
 import { closeFile, isSamePlace, openFile } from './places.ts'
 import { pathsNow } from './renamed-files.ts'
 import { replaceInFiles } from './replace-in-files.ts'
+import { applyStash } from './stash-drafts.ts'
 import { shownOperations } from './undo.ts'
 import { addUnsentText } from './unsent-text.ts'
 
@@ -71,6 +72,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
       commit: await saveParts(await work(branch), parts, message),
     }),
     'take back': async ({ branch, commit, parts }) => await takeBackParts(await work(branch), commit, parts),
+    'apply stash': async ({ branch, commit }) => ({ conflicts: await applyStash(await work(branch), commit) }),
     'follow again': ({ branch }) => branches.room.checkouts.followAgain(branch),
     'save elsewhere': async ({ branch, to }) => ({ commit: await saveElsewhere(branches, branch, to) }),
     'drafts elsewhere': async ({ branch, from, to }) => await draftsElsewhere(branches, branch, from, to),

@@ -274,11 +274,13 @@ export const SETTLE = 'choose'
 export const AMEND = 'amend'
 /** The kind of operation that takes back parts of a commit, as drafts. */
 export const TAKE_BACK = 'take back'
+/** The kind of operation that applies a stash to the drafts of a branch. */
+export const APPLY_STASH = 'apply stash'
 
 /** The kinds of operations that discard or move drafts, or restore or add some. */
 const ABOUT_DRAFTS = [
   ...['discard', 'replace', 'delete branch', 'keep turn'],
-  ...[TAKE_BACK, SETTLE, DRAFTS_ONTO, DELETE, RESTORE, NEW_FILE, COPY, NEW_BRANCH, LINE_ENDS, MODE],
+  ...[TAKE_BACK, APPLY_STASH, SETTLE, DRAFTS_ONTO, DELETE, RESTORE, NEW_FILE, COPY, NEW_BRANCH, LINE_ENDS, MODE],
 ]
 
 /**

@@ -209,6 +209,11 @@ export const branchQuestions = {
   'save parts': question({ branch: Branch, parts: Parts, message: v.optional(v.string()) }, Commit),
   /** Takes some of a commit's changes back, as drafts of a branch; the operation can be undone. */
   'take back': question({ branch: Branch, commit: Oid, parts: Parts }, Nothing),
+  /**
+   * Merges what a stash has put away into the drafts of a branch; the stash stays. The reply has the files whose drafts
+   * are in conflict with it. The operation can be undone.
+   */
+  'apply stash': question({ branch: Branch, commit: Oid }, v.object({ conflicts: v.array(Path) })),
   /** Discards drafts; the operation can be undone. */
   discard: question({ branch: Branch, paths: v.array(Path) }, Gone),
   /**

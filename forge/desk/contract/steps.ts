@@ -46,8 +46,8 @@ export const BranchStep = v.variant('step', [
   /** Rebases the commits of a branch onto another commit. */
   v.object({ step: v.literal('rebase'), branch: Branch, onto: Source }),
   v.object({ step: v.literal('cherry-pick'), commits: v.array(Oid), onto: Branch }),
-  /** Undoes a commit of the branch by a new one. */
-  v.object({ step: v.literal('revert'), commit: Oid, onto: Branch, message: v.optional(v.string()) }),
+  /** Undoes commits of the branch, in this order, each by a new one. `message`: of the new one, if it is only one. */
+  v.object({ step: v.literal('revert'), commits: Commits, onto: Branch, message: v.optional(v.string()) }),
   /** Resets the branch to a commit; the user has confirmed it. */
   v.object({ step: v.literal('move'), branch: Branch, to: Source }),
 ])

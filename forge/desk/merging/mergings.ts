@@ -4,7 +4,7 @@
  */
 
 import { Failure } from '../../../core/failure.ts'
-import { isAncestor, textOf } from '../../../core/git/commits.ts'
+import { isAncestor, outsideOf, textOf } from '../../../core/git/commits.ts'
 import { firstMark, markedPartsOf, marksLeft, withBoth } from '../../../core/git/conflict-marks.ts'
 import { subjectOf } from '../../../core/git/history.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
@@ -355,7 +355,7 @@ export class Mergings {
     const planned = await this.#planned(state, tree)
     const first = await held.unlocked(() => writeChain(objects, state.oursCommit, planned, signature))
     const name = visiblePath(work.name)
-    if (state.does === 'merge' || state.does === 'land' || state.does === 'revert') {
+    if (state.does === 'merge' || state.does === 'land') {
       const does = operationOf(state, { does: state.does, name, isSkipped: planned.length === 0 })
       const also = planned.length === 0 ? [] : await keptMoves(objects, state)
       await arrive(held, { kind: state.does, does, to: first, also, settled })
@@ -372,13 +372,14 @@ export class Mergings {
       return { picks, tip: await held.unlocked(write) }
     })
     const left = [...skipped, ...picks.dropped.map(it => it.subject)]
-    const isNothing = does === 'cherry-pick' && !picks.stop && tip === state.from
-    const picked = of === 1 ? state.theirsCommit.slice(0, 8) : many(of, 'commit')
-    const picking = isNothing ? `skip the cherry-pick onto ${name}` : `cherry-pick ${picked} onto ${name}`
-    const whole = does === 'rebase' ? `rebase ${name} onto ${visiblePath(ours)}` : picking
+    const isSkipped = !picks.stop && tip === state.from
+    const whole =
+      does === 'rebase' ? `rebase ${name} onto ${visiblePath(ours)}` : pickingOf(state, { does, name, isSkipped })
     if (!picks.stop) {
       await arrive(held, { kind: does, does: whole, to: tip, settled })
-      return { words: `${pastOf(whole)}.${leftOut([...before, ...left], of)}`, commit: tip }
+      // What is skipped is named already where a revert is of one commit.
+      const isNamed = does === 'revert' && of === 1
+      return { words: `${pastOf(whole)}.${isNamed ? '' : leftOut([...before, ...left], of)}`, commit: tip }
     }
     const waiting: WaitingMerge = {
       stop: picks.stop,
@@ -531,14 +532,15 @@ export class Mergings {
 
   /**
    * Whether the branch was moved since the merge began, so that it can be made anew: a rebase only if the branch still
-   * has the commits of which it is, a revert only if it has the reverted commit. A merge of Forklift can't be, as it is
+   * has the commits of which it is, a revert only if it has those to revert. A merge of Forklift can't be, as it is
    * published for the commit that it began with.
    */
-  async #canUpdate({ head }: BranchWork, { from, does, base, forklift }: State): Promise<boolean> {
+  async #canUpdate({ head }: BranchWork, { from, does, base, todo, forklift }: State): Promise<boolean> {
     const { repository } = this.room.objects
     if (head === undefined || head === from || forklift) return false
     if (does === 'rebase') return await isAncestor(repository, from, head)
-    if (does === 'revert') return typeof base === 'string' && (await isAncestor(repository, base, head))
+    if (does === 'revert')
+      return typeof base === 'string' && (await outsideOf(repository, [base, ...todo], [head])).size === 0
     return true
   }
 
@@ -577,15 +579,21 @@ export class Mergings {
 
 const isInConflict = ({ rows }: State, path: Path): boolean => rows.some(row => isSettledWith(row, path))
 
-type Ending = { does: 'merge' | 'land' | 'revert'; name: string; isSkipped: boolean }
+type Ending<Does> = { does: Does; name: string; isSkipped: boolean }
 
-/** The sentence for the operation that finishes a merge, a landing or a revert. */
-function operationOf({ theirs, base }: State, { does, name, isSkipped }: Ending): string {
-  const reverted = base?.slice(0, 8) ?? ''
-  if (does === 'revert')
-    return isSkipped ? `skip the revert of ${reverted} in ${name}` : `revert ${reverted} in ${name}`
+/** The sentence for the operation that finishes a merge or a landing. */
+function operationOf({ theirs }: State, { does, name, isSkipped }: Ending<'merge' | 'land'>): string {
   if (isSkipped) return `skip the landing of ${visiblePath(theirs)} on ${name}`
   return `${does} ${visiblePath(theirs)} ${does === 'land' ? 'on' : 'into'} ${name}`
+}
+
+/** The sentence for the operation that finishes a cherry-pick or a revert. */
+function pickingOf(state: State, { does, name, isSkipped }: Ending<'cherry-pick' | 'revert'>): string {
+  const { base, theirsCommit, of = 1 } = state
+  const one = ((does === 'revert' ? base : undefined) ?? theirsCommit).slice(0, 8)
+  const picked = of === 1 ? one : many(of, 'commit')
+  if (does === 'revert') return isSkipped ? `skip the revert of ${picked} in ${name}` : `revert ${picked} in ${name}`
+  return isSkipped ? `skip the cherry-pick onto ${name}` : `cherry-pick ${picked} onto ${name}`
 }
 
 /** The tree of the branch with all resolutions. */

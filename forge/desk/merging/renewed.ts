@@ -64,8 +64,8 @@ async function pickedAnew(
     const { chain, tree, stop } = await planPicks(objects, head, picked, rules, pace)
     if (stop)
       throw new Failure(
-        `A commit that was picked before this one conflicts with the newest commit of ${visiblePath(branch)}: abort \
-the cherry-pick, and begin anew.`,
+        `${does === 'revert' ? 'A revert' : 'A commit that was picked'} before this one conflicts with the newest \
+commit of ${visiblePath(branch)}: abort the ${nounOf(does)}, and begin anew.`,
       )
     const commit = await held.unlocked(() => writeChain(objects, head, chain, signature, pace.signal))
     const before = base ? await treeOfCommit(objects, base) : emptyTree(repository.format)

@@ -1,4 +1,4 @@
-/** Applies commits to another commit as git's cherry-pick does, for rebases and cherry-picks. */
+/** Applies commits to another commit as git's cherry-pick and revert do, for rebases, cherry-picks and reverts. */
 import { type Commit, parseCommit } from '../../../core/git/commits.ts'
 import { subjectOf } from '../../../core/git/history.ts'
 import { type MergedTree, mergeTrees } from '../../../core/git/merges.ts'
@@ -18,7 +18,7 @@ import { type Planned, type Stop, treeOfCommit } from './plan.ts'
 export type Pace = { signal: AbortSignal; tell: (words: string) => void }
 
 type PickRules = {
-  does: 'rebase' | 'cherry-pick'
+  does: 'rebase' | 'cherry-pick' | 'revert'
   /** The name of the commit or branch onto which the commits are picked. */
   ours: string
   /** The number of all commits, including those already picked. */
@@ -30,9 +30,11 @@ type PickRules = {
   hasRebased?: boolean
   /** The subjects of the commits that were left out before. */
   leftOut?: readonly string[]
+  /** The message of a revert, as typed; undefined: git's. */
+  message?: string | undefined
 }
 
-const WORDS = { rebase: 'Rebasing', 'cherry-pick': 'Cherry-picking' } as const
+const WORDS = { rebase: 'Rebasing', 'cherry-pick': 'Cherry-picking', revert: 'Reverting' } as const
 
 /** What becomes of a commit: an existing one, a new one, none, the one in conflict, or one after a conflict. */
 export type Outcome = 'kept' | 'new' | 'empty' | 'conflict' | 'waiting'
@@ -48,12 +50,12 @@ export type Picks = {
   stop?: Stop
 }
 
-/** Picks commits, one after the other, onto a commit, up to the end or the first conflict. */
+/** Picks or reverts commits, one after the other, onto a commit, up to the end or the first conflict. */
 export async function planPicks(
   objects: Objects,
   onto: Oid,
   commits: readonly Oid[],
-  { does, ours, of, onto: ontoWords, isBegun = false, hasRebased = false, leftOut = [] }: PickRules,
+  { does, ours, of, onto: ontoWords, isBegun = false, hasRebased = false, leftOut = [], message: typed }: PickRules,
   { signal, tell }: Pace,
 ): Promise<Picks> {
   const chain: Planned[] = []
@@ -73,36 +75,67 @@ export async function planPicks(
     }
     const subject = subjectOf(commit)
     const short = oid.slice(0, 8)
-    // The result of a cherry-pick is the branch itself; that of a rebase is no longer the branch that it is onto.
-    const isOnBranch = does === 'cherry-pick' || (chain.length === 0 && !hasRebased)
-    const words = { ours: isOnBranch ? ours : rebasedOnto(ours), theirs: asBytes(`${short} (${visible(subject)})`) }
-    const before = await baseOf(objects, commit)
-    const isOwn =
-      does === 'cherry-pick' || ((isBegun || chain.length > 0) && (await hasSameFolder(objects, before, oid)))
+    // The result of a cherry-pick or a revert is the branch itself; that of a rebase is no longer the branch that it is
+    // onto.
+    const isOnBranch = does !== 'rebase' || (chain.length === 0 && !hasRebased)
+    const change = await changeOf(objects, oid, commit, does)
+    const words = { ours: isOnBranch ? ours : rebasedOnto(ours), theirs: asBytes(change.words) }
+    const { from, to } = change
+    const isOwn = does !== 'rebase' || ((isBegun || chain.length > 0) && (await hasSameFolder(objects, from, oid)))
     const owner = isOwn ? tree : oid
-    const to = does === 'cherry-pick' ? await treeWithUntracked(objects, oid) : oid
-    const merge = await applyChange(objects, { tree, from: before, to, owner, theirs: short, signal })
+    const merge = await applyChange(objects, { tree, from, to, owner, theirs: short, signal })
+    const message = does === 'revert' ? (typed ?? revertMessage(oid, commit)) : undefined
     if (!isClean(merge)) {
-      const base = commit.parents[0] ?? null
       const todo = commits.slice(at + 1)
       const state: Stop['state'] = {
-        ...{ does, base, todo: [...todo], subject, number: of - todo.length, of },
+        ...{ does, base: change.base, todo: [...todo], subject, number: of - todo.length, of },
         leftOut: [...leftOut, ...dropped.map(it => it.subject)],
         ...(ontoWords !== undefined && { onto: ontoWords }),
+        ...(message !== undefined && { message }),
       }
-      return { chain, tree, dropped, stop: { merge, ours: tree, theirs: oid, words, state } }
+      return { chain, tree, dropped, stop: { merge, ours: tree, theirs: change.theirs, words, state } }
     }
-    const wasEmpty = commit.tree === before
+    const wasEmpty = commit.tree === from
     if (merge.tree === tree && !(does === 'rebase' && wasEmpty)) {
       dropped.push({ commit: oid, subject })
       continue
     }
-    const { message, encoding, author } = commit
-    chain.push({ is: 'new', tree: merge.tree, others: [], message, encoding, author })
+    const { message: own, encoding, author } = commit
+    const copied = { message: own, encoding, author }
+    chain.push({ is: 'new', tree: merge.tree, others: [], ...(message === undefined ? copied : { message }) })
     tree = merge.tree
     tip = undefined
   }
   return { chain, tree, dropped }
+}
+
+/**
+ * A change to apply: the two commits or trees between which it is, the commit of the side that brings it with its name,
+ * and the base that is stored with its conflicts.
+ */
+type Change = { from: Oid; to: Oid; theirs: Oid; words: string; base: Oid | null }
+
+/** What a commit has changed, since its first parent; for a revert, the way back. */
+async function changeOf(objects: Objects, oid: Oid, commit: Commit, does: PickRules['does']): Promise<Change> {
+  const { parents, tree } = commit
+  const [parent] = parents
+  const name = `${oid.slice(0, 8)} (${visible(subjectOf(commit))})`
+  if (does !== 'revert') {
+    const to = does === 'cherry-pick' ? await treeWithUntracked(objects, oid) : oid
+    return { from: await baseOf(objects, commit), to, theirs: oid, words: name, base: parent ?? null }
+  }
+  if (parent === undefined) throw new Error(`Nothing is before the first commit ${oid}`)
+  return { from: tree, to: parent, theirs: parent, words: `parent of ${name}`, base: oid }
+}
+
+/** The message of a revert, as git writes it: the revert of a revert is a reapplication. */
+export function revertMessage(oid: Oid, commit: Commit): string {
+  const [parent = '', ...others] = commit.parents
+  const subject = subjectOf(commit)
+  const [, reverted] = /^Revert "(.*)"$/.exec(subject) ?? []
+  const title = reverted === undefined ? `Revert "${subject}"` : `Reapply "${reverted}"`
+  const what = others.length > 0 ? `${oid}, reversing\nchanges made to ${parent}` : oid
+  return `${title}\n\nThis reverts commit ${what}.\n`
 }
 
 /** The name of our side in a rebase after its first commits, as a byte string. */

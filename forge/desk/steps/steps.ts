@@ -288,7 +288,7 @@ export class Steps {
     if (wanted.step === 'pull') return await this.#pull(wanted, work, { before, there })
     const step = await this.#current(wanted)
     // Long computations run before the branch is locked; their result is then cached.
-    if (step.step === 'rebase' || step.step === 'cherry-pick' || step.step === 'rewrite') {
+    if (step.step === 'rebase' || step.step === 'cherry-pick' || step.step === 'revert' || step.step === 'rewrite') {
       work.verifyFree()
       work.verifyNotMerging()
       verifyAt(work, before)
@@ -393,8 +393,10 @@ export class Steps {
         const commits = await Promise.all(step.commits.map(oid => this.#commit(oid)))
         return await planCherryPick(objects, commits, target, once)
       }
-      case 'revert':
-        return await planRevert(objects, await this.#commit(step.commit), target, step.message)
+      case 'revert': {
+        const commits = await Promise.all(step.commits.map(oid => this.#commit(oid)))
+        return await planRevert(objects, commits, target, step.message, once)
+      }
       case 'move':
         return await planMove(objects, target, step.to)
       case 'rewrite': {
@@ -541,6 +543,9 @@ function whyNothing(step: PlannedStep): string {
   if (step.step === 'rebase') return `${visiblePath(step.branch)} stands on ${visiblePath(step.onto.words)} already`
   if (step.step === 'rewrite') return `${visiblePath(step.branch)} is like that already`
   if (step.step === 'move') return `${visiblePath(step.branch)} is there already`
-  if (step.step === 'revert') return `${visiblePath(step.onto)} does not have the changes of this commit any more`
+  if (step.step === 'revert') {
+    const these = step.commits.length === 1 ? 'this commit' : 'these commits'
+    return `${visiblePath(step.onto)} does not have the changes of ${these} any more`
+  }
   return `${visiblePath(step.onto)} has these changes already`
 }

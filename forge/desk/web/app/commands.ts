@@ -15,7 +15,7 @@ import {
 } from '../forklift/forklift-actions.ts'
 import { branchActions } from '../graph/branch-actions.ts'
 import { graphActions, graphListActions } from '../graph/graph-actions.ts'
-import { commitActions } from '../graph/graph-menus.ts'
+import { commitActions, severalIn } from '../graph/graph-menus.ts'
 import { mergingActions } from '../merging/merging-commands.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { deskActions, findActions } from '../page/desk-actions.ts'
@@ -49,6 +49,8 @@ function viewCommands(page: Page): Command[] {
 
 function graphCommands(page: Page): Command[] {
   const { row } = page.graph
+  const several = severalIn(page)
+  if (several.chosen.length > 0) return [...commandsWith(graphActions, page), ...commandsWith(historyActions, several)]
   const steps = row ? commandsWith(stepActions, { page, source: sourceAt(page, row) }) : []
   return [...commandsWith(graphActions, page), ...steps]
 }

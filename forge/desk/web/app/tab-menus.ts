@@ -133,7 +133,7 @@ export const commitTabActions = {
     isPossible: ({ tab: { at } }) => at.kind === 'commit',
     run: ({ page, tab: { at } }) =>
       at.kind === 'commit' &&
-      attempt(page, async () => revertIn(page, (await page.connection.ask('commit', { commit: at.commit })).row), {
+      attempt(page, async () => revertIn(page, [(await page.connection.ask('commit', { commit: at.commit })).row]), {
         topic: STEP_TOPIC,
       }),
   },

@@ -10,7 +10,7 @@ import type { Label } from '../page/graph-labels.ts'
 import { type GraphState, HEIGHTS } from '../page/graph-state.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, usePage } from '../page/state.ts'
-import { type ChosenCommits, historyActions, historyMenu } from '../review/history-actions.ts'
+import { historyActions, historyMenu, whyNotRewritten } from '../review/history-actions.ts'
 import { sourceActions, sourceAt, stepActions } from '../steps/source-actions.ts'
 import { commitSource } from '../steps/step-ways.ts'
 import { actionFor } from '../ui/action.ts'
@@ -18,7 +18,7 @@ import { keepFocusInList } from '../ui/focus.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { graphActions, graphListActions } from './graph-actions.ts'
 import { drawLanes, type GraphColours, paletteOf } from './graph-drawing.ts'
-import { commitActions, commitMenu, labelMenu } from './graph-menus.ts'
+import { commitActions, commitMenu, labelMenu, severalIn } from './graph-menus.ts'
 import { Row, RowToCome } from './graph-row.tsx'
 
 /** The rendered range moves in steps of this many rows; scrolling within a step renders nothing. */
@@ -370,9 +370,6 @@ function openMenu(page: Page, event: MouseEvent | KeyboardEvent): void {
   page.openMenu(label ? labelMenu(page, label) : commitMenu(page, row), place, list)
 }
 
-/** The selected commits, if there are several: of no branch, so that they are not rewritten from here. */
-const severalIn = (page: Page): ChosenCommits => ({ page, branch: undefined, line: [], chosen: page.graph.chosen })
-
 function onKey(page: Page, event: KeyboardEvent, visible: number): void {
   if (asksForMenu(event)) {
     openMenu(page, event)
@@ -415,7 +412,12 @@ function actionOf(page: Page, event: KeyboardEvent): (() => void) | undefined {
   const ofList = actionFor({ ...graphActions, ...graphListActions }, page, event)
   const { row } = page.graph
   if (ofList || !row) return ofList
-  if (page.graph.chosen.length > 0) return actionFor(historyActions, severalIn(page), event)
+  const several = severalIn(page)
+  if (several.chosen.length > 0) {
+    const why = whyNotRewritten(several, event)
+    const tell = why === undefined ? undefined : () => page.tell({ topic: 'history', title: why }, 'info')
+    return actionFor(historyActions, several, event) ?? tell
+  }
   return (
     actionFor(commitActions, { page, row }, event) ??
     actionFor(sourceActions, { page, source: commitSource(row.oid) }, event) ??

@@ -4,6 +4,8 @@ import { attempt, copy } from '../page/actions.ts'
 import { LABEL_LOOKS, type Label } from '../page/graph-labels.ts'
 import { type RemoteBranch, remoteBranches, switchTo } from '../page/remote-branches.ts'
 import type { Page } from '../page/state.ts'
+import type { ChosenCommits } from '../review/history-actions.ts'
+import { applyStash } from '../steps/draft-moves.ts'
 import { sourceActions, sourceAt, stepActions } from '../steps/source-actions.ts'
 import { revertIn } from '../steps/source-steps.ts'
 import { commitSource, sourceOf } from '../steps/step-ways.ts'
@@ -12,6 +14,12 @@ import type { MenuItem, Offer } from '../ui/menu-content.ts'
 import { readable, shortId } from '../ui/names.ts'
 import { branchActions, REMOTE } from './branch-actions.ts'
 import { deleteRemoteBranch, deleteTag, fetchRemotes, pushTag, renameTag } from './graph-steps.ts'
+
+/** The selected commits, if there are several: of no branch, which is asked for where one is changed. */
+export const severalIn = (page: Page): ChosenCommits => ({
+  ...{ page, branch: undefined, line: [] },
+  chosen: page.graph.chosen,
+})
 
 export interface OneCommit {
   page: Page
@@ -35,7 +43,7 @@ export const commitActions = {
     },
   },
   goToDetail: { label: 'Go to the commit’s message and files', listKeys: 'Space', icon: 'panel', run: showDetail },
-  revert: { label: 'Revert…', listKeys: 'E', icon: 'undo', run: ({ page, row }) => revertIn(page, row) },
+  revert: { label: 'Revert…', listKeys: 'E', icon: 'undo', run: ({ page, row }) => revertIn(page, [row]) },
   copyHash: { label: 'Copy commit hash', icon: 'copy', run: ({ page, row }) => copy(page, row.oid) },
 } satisfies Actions<OneCommit>
 
@@ -117,6 +125,13 @@ export const labelActions = {
       if (remote) void attempt(page, () => switchTo(page, remote))
     },
   },
+  applyStash: {
+    label: 'Apply to drafts…',
+    inMenu: 'Apply to the drafts of a branch…',
+    icon: 'pencil',
+    isPossible: ({ label }) => label.kind === 'stash',
+    run: ({ page, label }) => applyStash(page, sourceOf(label)),
+  },
   fetch: {
     label: 'Fetch its remote',
     inMenu: ({ label }) => `Fetch ${label.kind === 'remote' ? readable(label.remote) : ''}`,
@@ -175,7 +190,8 @@ export function labelMenu(page: Page, label: Label): Offer {
     return { title, groups: [making, steps, [...only, ...itemsWith(about, [sending, renaming, removing], 'none')]] }
   }
   const making = itemsWith(source, [compare, branchFromHere, tag], 'none')
-  if (label.kind === 'stash') return { title, groups: [making, steps] }
+  if (label.kind === 'stash')
+    return { title, groups: [making, [...itemsWith(about, [labelActions.applyStash], 'none'), ...steps]] }
   if (label.kind === 'remote') {
     const switches = itemsWith(about, [switching], 'none')
     const removing = itemsWith(about, [labelActions.deleteRemote], 'none')

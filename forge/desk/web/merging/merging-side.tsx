@@ -161,6 +161,9 @@ const SKIP: Record<Merging['kind'], string> = {
   drafts: FINISH.last,
 }
 
+/** The button that leaves out the commit in conflict: of several that are reverted, only this one. */
+const skipOf = ({ kind, at }: Merging): string => (at && at.of > 1 && kind === 'revert' ? SKIP.rebase : SKIP[kind])
+
 /**
  * The end of the list: the commit message, or the reason why the merge can't be finished yet, or makes no commit; the
  * results to review; Abort, disabled only while the AI works; and Finish.
@@ -207,7 +210,7 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
             if (reason === undefined) finish(page, tab)
           }}
         >
-          {nothingLeft === undefined ? FINISH[isLast ? 'last' : 'other'] : SKIP[merging.kind]}
+          {nothingLeft === undefined ? FINISH[isLast ? 'last' : 'other'] : skipOf(merging)}
         </button>
       </div>
       {forklift ? (

@@ -475,8 +475,11 @@ export class GraphState {
     if (before.oid !== oid || filter !== this.filter.peek()) return
     const isKept = before.chosen !== undefined && (isFiltered || before.row === HIDDEN)
     const next = row ?? (isKept ? HIDDEN : undefined)
-    if (next === undefined) this.selected.value = { row: 0, oid: undefined }
-    else if (next !== before.row) this.selected.value = { ...before, row: next }
+    if (next === undefined) {
+      // Others that were selected with it are gone, too, as after a squash of them.
+      this.#selectOne()
+      this.selected.value = { row: 0, oid: undefined }
+    } else if (next !== before.row) this.selected.value = { ...before, row: next }
   }
 
   async #keepInPlace(anchor: string | undefined, top: number): Promise<void> {

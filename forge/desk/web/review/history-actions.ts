@@ -2,7 +2,7 @@
 import { nounOf } from '../../contract/merging.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { Rewriting } from '../../contract/steps.ts'
-import { STEP_TOPIC, showDone } from '../merging/after-step.ts'
+import { type DoneStep, STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { attempt, copy } from '../page/actions.ts'
 import { draftsOf } from '../page/branch-facts.ts'
 import { showInGraph } from '../page/desk-actions.ts'
@@ -11,7 +11,15 @@ import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import type { InTab } from '../page/tab-actions.ts'
 import { commitStepActions, type OneSource, sourceActions, sourceAt } from '../steps/source-actions.ts'
-import { cherryPickAll, type NamedCommit, openRevert, revertIn } from '../steps/source-steps.ts'
+import {
+  cherryPickAll,
+  finish,
+  type NamedCommits,
+  openRevert,
+  pickBranchWith,
+  revertIn,
+  wordsOf,
+} from '../steps/source-steps.ts'
 import { commitSource } from '../steps/step-ways.ts'
 import { type Actions, actionFor, itemsWith, listKeysIn } from '../ui/action.ts'
 import { shownKeys } from '../ui/keys.ts'
@@ -46,9 +54,6 @@ const one = ({ chosen }: ChosenCommits): CommitRow | undefined => (chosen.length
 /** The ids of commits, in their order. */
 const idsOf = (commits: readonly CommitRow[]): string[] => commits.map(({ oid }) => oid)
 
-const wordsOf = (commits: readonly CommitRow[]): string =>
-  commits.length === 1 ? `${shortId(commits[0]?.oid ?? '')}` : plural(commits.length, 'commit')
-
 /** Whether all of these commits can be rewritten in the branch. */
 function areOnLine({ page, branch, chosen, line }: ChosenCommits): boolean {
   const info = branch === undefined ? undefined : page.branch(branch)
@@ -63,6 +68,34 @@ function toSquash({ chosen, line }: ChosenCommits): CommitRow[] {
   return line.slice(at, at + 2)
 }
 
+/** Whether several commits, newest first, follow one another, without a merge: those of one branch, whichever it is. */
+function areInARow(chosen: readonly CommitRow[]): boolean {
+  const older = chosen.slice(1)
+  return (
+    older.length > 0 &&
+    chosen.every(({ parents }, at) => parents.length < 2 && (parents[0] === older[at]?.oid || !older[at]))
+  )
+}
+
+/** Shows how the selected commits would be squashed, and squashes them; where they have no branch, asks for one. */
+function squashChosen(about: ChosenCommits): void {
+  const title = `Squash ${plural(toSquash(about).length, 'commit')}`
+  if (about.branch !== undefined) {
+    rewrite(about, title, squashWays(about))
+    return
+  }
+  const { page, chosen } = about
+  const [newest, ...others] = chosen
+  if (!newest) return
+  pickBranchWith(page, [newest, ...others], {
+    title: `${title} in…`,
+    run: branch => {
+      const inBranch = { ...about, branch }
+      rewrite(inBranch, `${title} in ${readable(branch)}`, squashWays(inBranch), done => finish(page, done))
+    },
+  })
+}
+
 /** The commit that the selected ones would follow if moved by one row; undefined if there is none. */
 function placeBeside({ chosen, line }: ChosenCommits, by: 'newer' | 'older'): string | undefined {
   const places = chosen.map(commit => line.indexOf(commit))
@@ -72,6 +105,11 @@ function placeBeside({ chosen, line }: ChosenCommits, by: 'newer' | 'older'): st
   if (!below) return undefined
   return line[oldest + 2]?.oid ?? (below.parents.length === 0 ? 'before the first' : below.parents[0])
 }
+
+const squashWords = ({ chosen }: ChosenCommits): string =>
+  chosen.length > 1 ? `Squash ${plural(chosen.length, 'commit')}…` : 'Squash into its parent…'
+
+const cherryPickWords = ({ chosen }: ChosenCommits): string => `Cherry-pick ${plural(chosen.length, 'commit')} onto…`
 
 function reorderBeside(about: ChosenCommits, by: 'newer' | 'older'): void {
   const after = placeBeside(about, by)
@@ -101,12 +139,13 @@ export const historyActions = {
   },
   squash: {
     label: 'Squash…',
-    inMenu: ({ chosen }) =>
-      chosen.length > 1 ? `Squash ${plural(chosen.length, 'commit')}…` : 'Squash into its parent…',
+    inMenu: squashWords,
+    inPalette: squashWords,
     listKeys: 'S',
     icon: 'merge',
-    isPossible: about => areOnLine(about) && toSquash(about).length > 1,
-    run: about => rewrite(about, `Squash ${plural(toSquash(about).length, 'commit')}`, squashWays(about)),
+    isPossible: about =>
+      about.branch === undefined ? areInARow(about.chosen) : areOnLine(about) && toSquash(about).length > 1,
+    run: squashChosen,
   },
   split: {
     label: 'Split…',
@@ -141,7 +180,8 @@ export const historyActions = {
   },
   cherryPick: {
     label: 'Cherry-pick the commits onto…',
-    inMenu: ({ chosen }) => `Cherry-pick ${plural(chosen.length, 'commit')} onto…`,
+    inMenu: cherryPickWords,
+    inPalette: cherryPickWords,
     listKeys: 'C',
     icon: 'pick',
     isPossible: ({ chosen }) => chosen.length > 1,
@@ -149,10 +189,12 @@ export const historyActions = {
   },
   revert: {
     label: 'Revert…',
+    inMenu: ({ chosen }) => (chosen.length > 1 ? `Revert ${plural(chosen.length, 'commit')}…` : 'Revert…'),
+    inPalette: ({ chosen }) => `Revert ${wordsOf(chosen)}…`,
     listKeys: 'E',
     icon: 'undo',
-    isPossible: about => one(about) !== undefined,
-    run: ({ page, chosen: [commit], branch }) => commit && revert(page, commit, branch),
+    isPossible: ({ chosen }) => chosen.length > 0,
+    run: ({ page, chosen: [newest, ...others], branch }) => newest && revert(page, [newest, ...others], branch),
   },
   takeBack: {
     label: 'Revert some changes as drafts…',
@@ -170,10 +212,10 @@ export const historyActions = {
   },
 } satisfies Actions<ChosenCommits>
 
-/** Reverts a commit in the branch of its history; in the history of a commit, it asks for the branch. */
-export function revert(page: Page, commit: NamedCommit, branch: string | undefined): void {
-  if (branch === undefined) revertIn(page, commit)
-  else openRevert(page, commit, branch)
+/** Reverts commits, newest first, in the branch of their history; in the history of a commit, asks for the branch. */
+export function revert(page: Page, commits: NamedCommits, branch: string | undefined): void {
+  if (branch === undefined) revertIn(page, commits)
+  else openRevert(page, commits, branch)
 }
 
 /** The only selected commit as a source of a new branch, a comparison or a tag, and of steps: as in the graph. */
@@ -201,10 +243,14 @@ export const HISTORY_KEYS = [listKeysIn(historyActions), listKeysIn({ ...sourceA
 export function whyNotRewritten(about: ChosenCommits, event: KeyboardEvent): string | undefined {
   const { reword, squash, split, moveUp, moveDown, drop } = historyActions
   const { page, chosen, branch, line } = about
+  // Without a branch, squash is the only rewriting: it asks for the branch.
+  const ofBranch = branch === undefined ? [] : [reword, split, moveUp, moveDown, drop]
   const rewriting: Actions<ChosenCommits> = Object.fromEntries(
-    [reword, squash, split, moveUp, moveDown, drop].map(it => [it.label, { ...it, isPossible: () => true }]),
+    [squash, ...ofBranch].map(it => [it.label, { ...it, isPossible: () => true }]),
   )
-  if (branch === undefined || chosen.length === 0 || !actionFor(rewriting, about, event)) return undefined
+  if (chosen.length === 0 || !actionFor(rewriting, about, event)) return undefined
+  if (branch === undefined)
+    return 'Only several commits that follow one another, without a merge, can be squashed here.'
   const name = named(branch)
   const waiting = page.branch(branch)?.merging
   if (waiting) return `A ${nounOf(waiting)} waits in ${name}: finish or abort it before commits are rewritten.`
@@ -264,8 +310,13 @@ export function historyMenu(about: ChosenCommits): Offer {
 }
 
 /** Opens the dialog with the preview of a rewriting. */
-function rewrite({ page }: ChosenCommits, title: string, ways: StepWay[]): void {
-  page.dialog.value = { kind: 'step', title, ways, first: 0, isDone: done => showDone(page, done) }
+function rewrite(
+  { page }: ChosenCommits,
+  title: string,
+  ways: StepWay[],
+  isDone: (done: DoneStep) => void = done => showDone(page, done),
+): void {
+  page.dialog.value = { kind: 'step', title, ways, first: 0, isDone }
 }
 
 function split({ page, branch = '', chosen: [commit] }: ChosenCommits): void {

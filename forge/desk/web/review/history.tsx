@@ -444,7 +444,7 @@ function Detail({ tab, row, path }: HistoryProps & { row: CommitRow }) {
             about={{ page, source: commitSource(row.oid) }}
             look="small"
           />
-          <Button look="small" icon="undo" words="Revert…" onClick={() => revert(page, row, branch)} />
+          <Button look="small" icon="undo" words="Revert…" onClick={() => revert(page, [row], branch)} />
         </div>
       </div>
       {body && commit?.message.includes('\n') ? <MessageBody text={body} /> : null}

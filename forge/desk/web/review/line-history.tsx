@@ -180,7 +180,7 @@ function Detail({ tab, row: { commit: row, hunks }, open }: { tab: Tab; row: Row
             words="Changes"
             onClick={() => page.open({ kind: 'commit', commit: row.oid }).show({ kind: 'review' })}
           />
-          <Button look="small" icon="undo" words="Revert…" onClick={() => revert(page, row, branch)} />
+          <Button look="small" icon="undo" words="Revert…" onClick={() => revert(page, [row], branch)} />
         </div>
       </div>
       {body && commit?.message.includes('\n') ? <MessageBody text={body} /> : null}

@@ -1,8 +1,12 @@
-/** Moves drafts to a branch that exists. */
+/** Brings drafts to a branch that exists: those of another branch, or what a stash has put away. */
+import type { Source } from '../../contract/steps.ts'
+import { STEP_TOPIC } from '../merging/after-step.ts'
 import { attempt } from '../page/actions.ts'
 import { moveDrafts } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
+import { undoButton, untilMore } from '../page/undo.ts'
 import { readable } from '../ui/names.ts'
+import { plural } from '../ui/times.ts'
 import { branchesToPick, choiceOf } from './source-steps.ts'
 
 /** Asks for the branch that gets the drafts of `branch`, moves them there, and shows that branch. */
@@ -22,5 +26,31 @@ export function draftsOnto(page: Page, branch: string): void {
       branchesToPick(page)
         .filter(({ name }) => name !== branch)
         .map(info => ({ ...choiceOf(info), run: () => moveTo(info.name) })),
+  }
+}
+
+/** Asks for the branch to whose drafts a stash is applied, applies it, and shows that branch. The stash stays. */
+export function applyStash(page: Page, { commit, words }: Source): void {
+  const stash = readable(words)
+  const apply = async (branch: string) => {
+    const { conflicts } = await page.connection.ask('apply stash', { branch, commit })
+    const more = conflicts.length === 0 ? '' : `: ${plural(conflicts.length, 'file')} in conflict`
+    page.open({ kind: 'branch', branch })
+    page.tell({
+      ...{ topic: STEP_TOPIC, title: `Applied ${stash} to the drafts of ${readable(branch)}${more}.` },
+      ...{ lasts: untilMore(page), actions: [undoButton(page)] },
+    })
+  }
+  page.dialog.value = {
+    kind: 'pick',
+    title: `Apply ${stash} to the drafts of…`,
+    label: 'Branch',
+    list: 'Branches',
+    none: 'No branch',
+    choices: () =>
+      branchesToPick(page).map(info => ({
+        ...choiceOf(info),
+        run: () => attempt(page, () => apply(info.name), { topic: STEP_TOPIC }),
+      })),
   }
 }

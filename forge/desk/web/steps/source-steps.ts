@@ -115,28 +115,58 @@ export const choiceOf = ({ name, session }: BranchInfo) => ({
   isRare: runOfBranch(name) !== undefined,
 })
 
-/** Shows how a commit of a branch would be reverted, and reverts it. */
+/** Some commits, at least one. */
+export type NamedCommits = readonly [NamedCommit, ...NamedCommit[]]
+
+/** One commit by its id, or the number of several. */
+export const wordsOf = (commits: readonly { oid: string }[]): string =>
+  commits.length === 1 ? shortId(commits[0]?.oid ?? '') : plural(commits.length, 'commit')
+
+const revertStep = (commits: NamedCommits, onto: string) =>
+  ({ step: 'revert', commits: commits.map(({ oid }) => oid), onto }) as const
+
+/** Shows how commits of a branch, newest first, would be reverted in this order, and reverts them. */
 export function openRevert(
   page: Page,
-  { oid, subject }: NamedCommit,
+  commits: NamedCommits,
   branch: string,
   isDone: (done: DoneStep) => void = done => showDone(page, done),
 ): void {
-  const explains = `Undoes the changes of “${withoutTricks(subject)}” by a new commit in ${readable(branch)}.`
-  const step = { step: 'revert', commit: oid, onto: branch } as const
+  const [{ subject }, ...others] = commits
+  const explains =
+    others.length === 0
+      ? `Undoes the changes of “${withoutTricks(subject)}” by a new commit in ${readable(branch)}.`
+      : `Undoes the changes of ${wordsOf(commits)} in ${readable(branch)}, the newest first, each by a new commit.`
   page.dialog.value = {
     kind: 'step',
-    title: `Revert ${shortId(oid)} in ${readable(branch)}`,
-    ways: [{ key: 'revert', words: 'Revert', button: 'Revert', explains, step }],
+    title: `Revert ${wordsOf(commits)} in ${readable(branch)}`,
+    ways: [{ key: 'revert', words: 'Revert', button: 'Revert', explains, step: revertStep(commits, branch) }],
     first: 0,
     isDone,
   }
 }
 
-/** Picks the branch in which a commit is reverted: those that have the commit come first. */
-export function revertIn(page: Page, commit: NamedCommit): void {
+/** Picks the branch in which commits, newest first, are reverted: those that have the newest one come first. */
+export function revertIn(page: Page, commits: NamedCommits): void {
+  pickBranchWith(page, commits, {
+    title: `Revert ${wordsOf(commits)} in…`,
+    step: branch => revertStep(commits, branch),
+    run: branch => openRevert(page, commits, branch, done => finish(page, done)),
+  })
+}
+
+/** What is done with commits in a branch that is picked. `step`: its outcome is shown beside each branch. */
+interface InPicked {
+  title: string
+  step?: (branch: string) => BranchStep
+  run: (branch: string) => void
+}
+
+/** Picks a branch for commits that are in it: those that have the newest of the commits come first. */
+export function pickBranchWith(page: Page, commits: NamedCommits, { title, step, run }: InPicked): void {
+  const [newest, ...others] = commits
   const having = signal<ReadonlySet<string> | undefined>(undefined)
-  page.connection.ask('branches with', { commit: commit.oid }).then(
+  page.connection.ask('branches with', { commit: newest.oid }).then(
     names => {
       having.value = new Set(names)
     },
@@ -147,8 +177,8 @@ export function revertIn(page: Page, commit: NamedCommit): void {
   )
   page.dialog.value = {
     kind: 'pick',
-    title: `Revert ${shortId(commit.oid)} in…`,
-    label: 'Branch that has the commit',
+    title,
+    label: others.length === 0 ? 'Branch that has the commit' : 'Branch that has the commits',
     list: 'Branches',
     none: 'No branch',
     choices: () => {
@@ -159,9 +189,9 @@ export function revertIn(page: Page, commit: NamedCommit): void {
       return branches.map(branch => ({
         ...choiceOf(branch),
         ...(isWithout(branch)
-          ? { meta: 'does not have the commit' }
-          : { step: { step: 'revert', commit: commit.oid, onto: branch.name } as const }),
-        run: () => openRevert(page, commit, branch.name, done => finish(page, done)),
+          ? { meta: others.length === 0 ? 'does not have the commit' : 'does not have the commits' }
+          : step && { step: step(branch.name) }),
+        run: () => run(branch.name),
       }))
     },
   }

@@ -115,7 +115,7 @@ const CASES: Case[] = [
   },
   {
     does: 'a revert',
-    act: ({ work, ours }) => work.steps.do({ step: 'revert', commit: ours, onto: 'main' }),
+    act: ({ work, ours }) => work.steps.do({ step: 'revert', commits: [ours], onto: 'main' }),
   },
   {
     does: 'a move',

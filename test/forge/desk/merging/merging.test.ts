@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import * as v from 'valibot'
 import { closeFile, openFile } from '../../../../forge/desk/branches/places.ts'
 import { ConflictFile, Merging } from '../../../../forge/desk/contract/merging.ts'
-import { Preview } from '../../../../forge/desk/contract/steps.ts'
+import { Preview, type Step } from '../../../../forge/desk/contract/steps.ts'
 import type { Work } from '../../../../forge/desk/work.ts'
 import { ask, type Desk, edit, PERSON, textOf } from '../../../support/desk.ts'
 import { commit, type Files, gitWith, PLAIN, show } from '../../../support/git.ts'
@@ -843,7 +843,7 @@ test('a cherry-pick, a revert and a landing that are skipped make no commit, and
   expect(await desk.git('rev-parse', 'main')).toBe(before)
   await commit(desk.path, 'main', { 'a.txt': lines({ 1: 'main again' }) }, { message: 'Again' })
   await work.look()
-  await work.steps.do({ step: 'revert', commit: before, onto: 'main' })
+  await work.steps.do({ step: 'revert', commits: [before], onto: 'main' })
   expect(await skip()).toEqual([
     'Nothing is left to revert: no commit is made, as with git revert --skip.',
     `Skipped the revert of ${before.slice(0, 8)} in main.`,
@@ -886,7 +886,7 @@ test('a revert with conflicts waits in its branch, and is finished as one commit
   const [, , three = ''] = (await desk.git('rev-list', '--reverse', 'main..topic')).split('\n')
   await commit(desk.path, 'topic', { 'a.txt': lines({ 1: 'topic 1', 5: 'topic again', 9: 'topic 9' }) })
   await work.look()
-  const step = { step: 'revert', commit: three, onto: 'topic' } as const
+  const step: Step = { step: 'revert', commits: [three], onto: 'topic' }
   const preview = await work.steps.preview(step)
   expect(preview).toMatchObject({ is: 'conflicts', conflicts: 1, message: expect.stringContaining('Revert "Three"') })
   expect(await work.steps.do(step, preview)).toMatchObject({ merging: 'topic' })
@@ -898,6 +898,51 @@ test('a revert with conflicts waits in its branch, and is finished as one commit
   expect(await desk.git('show', 'topic:a.txt')).toBe(lines({ 1: 'topic 1' }).trimEnd())
   await work.undo()
   expect(await work.mergings.in('topic')).toMatchObject({ kind: 'revert' })
+})
+
+test('reverts wait in the middle for a conflict, and go on with the others; Abort drops all of them', async () => {
+  await using desk = await makeChain()
+  const { work } = desk
+  const [, two = '', three = '', four = ''] = (await desk.git('rev-list', '--reverse', 'main..topic')).split('\n')
+  const files = { 'a.txt': lines({ 1: 'topic 1', 5: 'topic again', 9: 'topic 9' }) }
+  const before = await commit(desk.path, 'topic', files, { message: 'Again\n' })
+  await work.look()
+  const step: Step = { step: 'revert', commits: [four, three, two], onto: 'topic' }
+  const begins = async () => {
+    const preview = await work.steps.preview(step)
+    expect(preview).toMatchObject({ is: 'conflicts', words: '1 file in conflict, at commit 2 of 3', commits: 3 })
+    expect(preview.notes).toEqual(['The commit after it may have conflicts, too: resolve them one after the other.'])
+    expect(await work.steps.do(step, preview)).toMatchObject({ merging: 'topic' })
+    expect(await work.mergings.in('topic')).toMatchObject({
+      kind: 'revert',
+      reverts: `${three.slice(0, 8)} (Three)`,
+      at: { number: 2, of: 3, subject: 'Three' },
+      message: expect.stringContaining(`This reverts commit ${three}.`),
+    })
+  }
+  await begins()
+  await work.mergings.abort('topic')
+  expect(await desk.git('rev-parse', 'topic')).toBe(before)
+  await begins()
+  await desk.restart()
+  await ask(desk.work, 'take side', { branch: 'topic', path: 'a.txt', side: 'theirs' })
+  const finish = () => ask(desk.work, 'finish merging', { branch: 'topic', message: 'Not three\n' })
+  expect((await finish()).words).toBe('Reverted 3 commits in topic.')
+  expect((await desk.git('log', '--format=%s %an', `${before}..topic`)).split('\n')).toEqual([
+    'Revert "Two" Ada',
+    'Not three Ada',
+    'Revert "Four" Ada',
+  ])
+  expect(await desk.git('show', 'topic:a.txt')).toBe(lines({ 1: 'topic 1' }).trimEnd())
+  expect(await desk.git('show', 'topic:b.txt')).toBe(lines().trimEnd())
+  await desk.work.undo()
+  expect(await desk.work.mergings.in('topic')).toMatchObject({ kind: 'revert', at: { number: 2 } })
+  // One of which nothing is left is skipped, and the others are done.
+  await desk.work.mergings.takeSide('topic', 'a.txt', 'ours')
+  expect((await desk.work.mergings.finish('topic')).words).toBe(
+    'Reverted 3 commits in topic. “Three” changed nothing any more, and was left out.',
+  )
+  expect(await desk.git('log', '--format=%s', `${before}..topic`)).toBe('Revert "Two"\nRevert "Four"')
 })
 
 // --- Oddities ---

@@ -69,6 +69,14 @@ async function beginRebase(desk: Pair): Promise<void> {
   await work.steps.do({ step: 'rebase', branch: 'main', onto: { commit: onto, words: 'topic' } })
 }
 
+/** Two more commits of main, newest first, that change other lines of what is typed in. */
+async function twoMore({ path, work }: Pair): Promise<string[]> {
+  const one = await commit(path, 'main', { 'c.txt': lines({ 9: 'one' }) }, { message: 'One\n' })
+  const two = await commit(path, 'main', { 'e.txt': 'e\n' }, { message: 'Two\n' })
+  await work.look()
+  return [two, one]
+}
+
 type Case = { does: string; first?: (desk: Pair) => Promise<unknown>; act: (desk: Pair) => Promise<unknown> }
 
 const CASES: Case[] = [
@@ -127,6 +135,33 @@ const CASES: Case[] = [
     act: ({ work }) => work.mergings.update('main'),
   },
   { does: 'what an AI settled', first: begin, act: settle },
+  {
+    does: 'a revert of several commits',
+    act: async desk => {
+      const { work } = desk
+      await work.steps.do({ step: 'revert', commits: await twoMore(desk), onto: 'main' })
+    },
+  },
+  {
+    does: 'the end of a revert of several commits',
+    first: async desk => {
+      const { work, ours } = desk
+      const commits = await twoMore(desk)
+      await commit(desk.path, 'main', { 'a.txt': lines({ 2: 'later 2', 8: 'ours 8' }) })
+      await work.look()
+      await work.steps.do({ step: 'revert', commits: [...commits, ours], onto: 'main' })
+      expect(await work.mergings.in('main')).toMatchObject({ at: { number: 3, of: 3 } })
+      await resolve(desk)
+    },
+    act: finish,
+  },
+  {
+    does: 'a squash',
+    act: async desk => {
+      const rewriting = { do: 'squash', commits: await twoMore(desk), isFixup: false } as const
+      await desk.work.steps.do({ step: 'rewrite', branch: 'main', rewriting })
+    },
+  },
 ]
 
 for (const { does, first, act } of CASES)

@@ -57,7 +57,7 @@ test('a revert is updated, and says so if its branch no longer has the commit', 
   const three = await desk.git('rev-parse', 'topic~2')
   await commit(desk.path, 'topic', { 'a.txt': lines({ 1: 'topic 1', 5: 'topic again', 9: 'topic 9' }) })
   await work.look()
-  await work.steps.do({ step: 'revert', commit: three, onto: 'topic' })
+  await work.steps.do({ step: 'revert', commits: [three], onto: 'topic' })
   await work.mergings.takeSide('topic', 'a.txt', 'theirs')
   const moved = await commit(desk.path, 'topic', { 'd.txt': 'd\n' }, MOVED)
   await work.look()
@@ -73,6 +73,26 @@ test('a revert is updated, and says so if its branch no longer has the commit', 
   const waits = await work.mergings.in('topic')
   expect(waits?.canUpdate).toBeUndefined()
   expect(waits?.notYet).toContain('abort it, and begin anew')
+})
+
+test('reverts of several commits are updated: those before the conflict are made anew', async () => {
+  await using desk = await makeChain()
+  const { work } = desk
+  const [, two = '', three = '', four = ''] = (await desk.git('rev-list', '--reverse', 'main..topic')).split('\n')
+  await commit(desk.path, 'topic', { 'a.txt': lines({ 1: 'topic 1', 5: 'topic again', 9: 'topic 9' }) })
+  await work.look()
+  await work.steps.do({ step: 'revert', commits: [four, three, two], onto: 'topic' })
+  await work.mergings.takeSide('topic', 'a.txt', 'theirs')
+  const moved = await commit(desk.path, 'topic', { 'd.txt': 'd\n' }, MOVED)
+  await work.look()
+  await work.mergings.update('topic')
+  expect(await work.mergings.in('topic')).toMatchObject({ at: { number: 2, of: 3, subject: 'Three' } })
+  await work.mergings.finish('topic')
+  expect((await desk.git('log', '--format=%s', `${moved}..topic`)).split('\n')).toEqual([
+    'Revert "Two"',
+    'Revert "Three"',
+    'Revert "Four"',
+  ])
 })
 
 test('a rebase goes on with the commits that its branch got meanwhile, and keeps every resolution', async () => {

@@ -121,7 +121,7 @@ test('the preview of a revert says that the conversation stays', async () => {
   await using _ = desk
   const note = [expect.stringContaining('The conversation with the AI in .forge/ stays')]
   const of = (name: string) =>
-    ask(desk.work, 'preview', { step: { step: 'revert', commit: ids[name] ?? '', onto: 'main' } })
+    ask(desk.work, 'preview', { step: { step: 'revert', commits: [ids[name] ?? ''], onto: 'main' } })
   expect(await of('one')).toMatchObject({ is: 'nothing', notes: note })
   expect(await of('two')).toMatchObject({ is: 'clean', notes: note })
   expect((await of('edit')).notes).toBeUndefined()

@@ -5,7 +5,7 @@ import { join } from 'node:path'
 import type { Step } from '../../../../forge/desk/contract/steps.ts'
 import { ask, conflictsIn, edit, PERSON, textOf } from '../../../support/desk.ts'
 import { commit, type Files, gitWith, show } from '../../../support/git.ts'
-import { lines, makePair, type Pair, type Sides } from '../../../support/merging.ts'
+import { lines, makeChain, makePair, type Pair, type Sides } from '../../../support/merging.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { makeFolder } from '../../../support/repository.ts'
 import { signBySlowHand } from '../../../support/signing.ts'
@@ -212,7 +212,7 @@ test('an untracked file of a stash conflicts with another file of its name', asy
 test('a commit is reverted as git revert does it, and the revert as well', async () => {
   await using desk = await makePair(CLEAN)
   await commit(desk.path, 'main', { 'later.txt': 'l\n' })
-  const revert = (oid: string): Step => ({ step: 'revert', commit: oid, onto: 'main' })
+  const revert = (oid: string): Step => ({ step: 'revert', commits: [oid], onto: 'main' })
   for (const oid of [desk.ours, 'main']) {
     const before = await desk.git('rev-parse', 'main')
     const reverted = oid === 'main' ? before : oid
@@ -234,18 +234,61 @@ test('a commit is reverted as git revert does it, and the revert as well', async
   expect(await refusedBy(desk.work.steps.do(revert(desk.ours)))).toThrow('does not have the changes of this commit')
 })
 
+test('several commits are reverted in their order as git revert does it, by one commit each and one undo', async () => {
+  await using desk = await makeChain()
+  const [, two = '', three = '', four = '', five = ''] = (await desk.git('rev-list', '--reverse', 'main..topic')).split(
+    '\n',
+  )
+  const before = await desk.git('rev-parse', 'topic')
+  const folder = join(desk.folder, 'reverted')
+  await desk.git('worktree', 'add', '-q', '--detach', folder, before)
+  await gitWith(folder, ['revert', '--no-edit', five, four, three], undefined, PERSON)
+  const log = ['log', '--format=%T%n%an%n%B', `${before}..`]
+  const wanted = await gitWith(folder, log)
+  const revert = (...commits: string[]): Step => ({ step: 'revert', commits, onto: 'topic' })
+  const { preview, done } = await doAsPreviewed(desk, revert(five, four, three), 'topic')
+  expect(preview).toMatchObject({ words: 'reverts cleanly', commits: 3, warnings: [] })
+  expect(preview).not.toHaveProperty('message')
+  expect(done.words).toBe('Reverted 3 commits in topic.')
+  expect(await desk.git(...log.slice(0, -1), `${before}..topic`)).toBe(wanted)
+  // One that is reverted already is left out, and said to be.
+  const again = await doAsPreviewed(desk, revert(five, two), 'topic')
+  expect(again.preview).toMatchObject({
+    commits: 1,
+    warnings: ['Nothing of “Five” is left to revert: it is left out.'],
+  })
+  expect(again.done.words).toBe('Reverted 2 commits in topic. “Five” changed nothing any more, and was left out.')
+  expect(await refusedBy(desk.work.steps.do(revert(five, two)))).toThrow('does not have the changes of these commits')
+  expect((await desk.work.steps.preview(revert(four, desk.ours))).words).toBe(
+    `topic does not have ${desk.ours.slice(0, 8)}.`,
+  )
+})
+
+test('a merge among several commits is reverted as one alone is, and the preview says so', async () => {
+  await using desk = await makePair(CLEAN)
+  const source = { commit: desk.theirs, branch: 'topic', words: 'topic' }
+  await desk.work.steps.do({ step: 'merge', source, onto: 'main' })
+  const merge = await desk.git('rev-parse', 'main')
+  const later = await commit(desk.path, 'main', { 'later.txt': 'l\n' })
+  await desk.work.look()
+  const { preview } = await doAsPreviewed(desk, { step: 'revert', commits: [later, merge], onto: 'main' }, 'main')
+  expect(preview.warnings.join()).toContain(`${merge.slice(0, 8)} is a merge: what it brought is reverted. Its commits`)
+  expect(await tree(desk, 'main')).toBe(await tree(desk, desk.ours))
+  expect(await desk.git('rev-list', '--count', `${later}..main`)).toBe('2')
+})
+
 test('of a merge is reverted what it brought into its first parent; a first commit and one of elsewhere are not', async () => {
   await using desk = await makePair(CLEAN)
   const source = { commit: desk.theirs, branch: 'topic', words: 'topic' }
   await desk.work.steps.do({ step: 'merge', source, onto: 'main' })
   const merge = await desk.git('rev-parse', 'main')
-  const { preview } = await doAsPreviewed(desk, { step: 'revert', commit: merge, onto: 'main' }, 'main')
+  const { preview } = await doAsPreviewed(desk, { step: 'revert', commits: [merge], onto: 'main' }, 'main')
   expect(preview.warnings.join()).toContain('merging that branch again does not bring them back')
   expect(await desk.git('rev-parse', 'main^{tree}')).toBe(await desk.git('rev-parse', `${desk.ours}^{tree}`))
   const words = await desk.git('log', '-1', '--format=%B', 'main')
   expect(words).toEndWith(`This reverts commit ${merge}, reversing\nchanges made to ${desk.ours}.`)
   const impossible = async (oid: string, onto: string) =>
-    expect(await desk.work.steps.preview({ step: 'revert', commit: oid, onto })).toMatchObject({ is: 'impossible' })
+    expect(await desk.work.steps.preview({ step: 'revert', commits: [oid], onto })).toMatchObject({ is: 'impossible' })
   await impossible(desk.base, 'main')
   await impossible(desk.ours, 'topic')
 })

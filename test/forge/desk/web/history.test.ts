@@ -169,6 +169,35 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await until(async () => (await desk.git('log', '--format=%s', 'release')) === 'Begin')
   })
 
+  test('several commits are reverted by the menu, the newest first; Undo and Redo keep what is typed between', async () => {
+    const all = ['Add four', 'Add three', 'Add two', 'Add one', 'Begin']
+    const reverted = ['Revert "Add two"', 'Revert "Add three"', ...all]
+    const subjects = async () => (await desk.git('log', '--format=%s', 'main')).split('\n')
+    await open()
+    await row('Add two').click()
+    await row('Add three').click({ modifiers: ['Control'] })
+    await row('Add three').click({ button: 'right' })
+    await page.getByRole('menuitem', { name: /^Revert 2 commits…/ }).click()
+    await dialog().getByRole('heading', { name: 'Revert 2 commits in main' }).waitFor()
+    await dialog().getByText('reverts cleanly').waitFor()
+    await dialog().getByText('2 commits', { exact: true }).waitFor()
+    expect(await message().count()).toBe(0)
+    await confirm('Revert', ...reverted)
+    const notice = page.locator('.toast', { hasText: 'Reverted 2 commits in main.' })
+    await notice.waitFor()
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    const type = async (words: string, after: string[]) => {
+      await page.keyboard.type(words)
+      await desk.isText('main', 'README.md', text => text.includes(words))
+      await page.keyboard.press(after === all ? 'Control+Alt+z' : 'Control+Alt+Shift+z')
+      await until(async () => (await subjects()).join() === after.join())
+      await desk.isText('main', 'README.md', text => text.includes(words))
+    }
+    await type('first ', all)
+    await type('second ', reverted)
+  })
+
   test('a commit is moved by keys, by its menu, and by dragging it to another place', async () => {
     await open()
     await page.keyboard.press('Alt+ArrowDown')

@@ -39,6 +39,39 @@ describe.skipIf(!hasBrowser)('a stash', () => {
     await label.waitFor({ state: 'detached' })
   })
 
+  test('is applied to the drafts of a branch by its menu, also by keys, and stays; Undo takes the drafts back', async () => {
+    const folder = `${desk.path}-checkout`
+    await desk.git('worktree', 'add', '--quiet', folder, 'retry-jitter')
+    await page.keyboard.press('Alt+0')
+    await page.locator('.graph-row .label').first().waitFor()
+    await writeFile(`${folder}/README.md`, 'Put away\n')
+    await desk.git('-C', folder, '-c', 'user.name=M', '-c', 'user.email=m@example.com', 'stash')
+    const label = page.locator('.graph-row .label').filter({ hasText: 'stash@{0}' })
+    const dialog = page.getByRole('dialog')
+    const before = await desk.textOf('lease-renewal', 'README.md')
+    const finish = async () => {
+      await dialog.getByRole('combobox').fill('lease-renewal')
+      await page.keyboard.press('Enter')
+      const notice = page.locator('.toast', { hasText: 'Applied stash@{0} to the drafts of lease-renewal.' })
+      await notice.waitFor()
+      await desk.isText('lease-renewal', 'README.md', text => text === 'Put away\n')
+      await notice.getByRole('button', { name: 'Undo' }).click()
+      await desk.isText('lease-renewal', 'README.md', text => text === before)
+      await page.keyboard.press('Alt+0')
+    }
+    await label.click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Apply to the drafts of a branch…' }).click()
+    await finish()
+    await label.click()
+    await page.keyboard.press('Shift+F10')
+    await page.getByRole('menuitem', { name: 'stash@{0}…' }).focus()
+    await page.keyboard.press('Enter')
+    await page.getByRole('menuitem', { name: 'Apply to the drafts of a branch…' }).focus()
+    await page.keyboard.press('Enter')
+    await finish()
+    expect(await desk.git('-C', folder, 'stash', 'list')).toContain('stash@{0}')
+  })
+
   test('has its untracked files, and brings them to the branch that it is picked onto, the only way to use it', async () => {
     const folder = `${desk.path}-checkout`
     await desk.git('worktree', 'add', '--quiet', folder, 'retry-jitter')

@@ -57,7 +57,7 @@ describe.skipIf(!hasBrowser)('what waits in a branch', () => {
 
   test('is named by the commit that is reverted, not by its parent', async () => {
     const commit = await desk.git('rev-parse', 'main~1')
-    await desk.ask({ ask: 'do', step: { step: 'revert', commit, onto: 'main' } })
+    await desk.ask({ ask: 'do', step: { step: 'revert', commits: [commit], onto: 'main' } })
     const words = `${commit.slice(0, 8)} (README: fine)`
     await side()
       .getByRole('heading', { name: `Reverting ${words}`, exact: true })

@@ -1,0 +1,43 @@
+/** A stash of a checkout, applied to the drafts of a branch as `git stash apply` does. The stash stays. */
+import { Failure } from '../../../core/failure.ts'
+import { parseCommit } from '../../../core/git/commits.ts'
+import type { Oid, Path } from '../../../core/git/repository.ts'
+import { readStash, treeWithUntracked } from '../../../core/git/stash.ts'
+import { visiblePath } from '../../../core/text.ts'
+import type { BranchWork } from './branch-work.ts'
+import { mergeDrafts } from './draft-merges.ts'
+import { filesBetween, isOpen, isSameDrafts, noDrafts } from './drafts.ts'
+import { isOfForge } from './forge-folder.ts'
+import { APPLY_STASH } from './undo.ts'
+
+/**
+ * Merges what a stash has put away, with its untracked files, into the drafts of a branch. Returns the files whose
+ * drafts are newly in conflict. The operation can be undone. Throws a {@link Failure} where the commit is no stash, or
+ * where the drafts have all of it.
+ */
+export async function applyStash(work: BranchWork, oid: Oid): Promise<Path[]> {
+  const { objects } = work.room
+  const name = visiblePath(work.name)
+  const short = oid.slice(0, 8)
+  const object = await objects.read(oid)
+  const stash = object?.bytes && object.type === 'commit' && (await readStash(objects, parseCommit(object.bytes)))
+  if (!stash) throw new Failure(`${short} is no stash.`)
+  const put = await filesBetween(objects, stash.base, await treeWithUntracked(objects, oid))
+  // As in every step, the conversation with the AI stays that of the branch.
+  const files = new Map([...put].filter(([path]) => !isOfForge(path)))
+  return await work.locked(async held => {
+    work.verifyFree()
+    work.verifyNotMerging()
+    await held.collect()
+    return await held.again(async () => {
+      // The operation's undo needs the drafts in the repository.
+      await held.writeDrafts()
+      const start = noDrafts(stash.base)
+      const before = work.drafts
+      const drafts = await mergeDrafts(objects, start, { ...start, files }, before)
+      if (isSameDrafts(drafts, before)) throw new Failure(`${name} has all of this stash already.`)
+      await held.become({ drafts }, { kind: APPLY_STASH, words: `apply the stash ${short} to the drafts of ${name}` })
+      return [...drafts.clashes].flatMap(([path, it]) => (isOpen(it) && !before.clashes.has(path) ? [path] : []))
+    })
+  })
+}

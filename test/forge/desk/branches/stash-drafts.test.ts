@@ -1,0 +1,79 @@
+/** A stash of a checkout is applied to the drafts of a branch, as git stash apply does to files. */
+import { expect, setDefaultTimeout, test } from 'bun:test'
+import { writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { ask, edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { commit } from '../../../support/git.ts'
+import { refusedBy } from '../../../support/refusals.ts'
+
+setDefaultTimeout(60_000)
+
+const LINES = Array.from({ length: 12 }, (_, at) => `${at}`)
+const text = (lines: readonly string[]) => `${lines.join('\n')}\n`
+
+/** main with a stash of a changed line 2 and a new file, and a commit after it that changes line 6. */
+async function makeStash() {
+  const desk = await makeDesk({ files: { 'a.txt': text(LINES) } })
+  await writeFile(join(desk.path, 'a.txt'), text(LINES.with(2, 'two')))
+  await writeFile(join(desk.path, 'new.txt'), 'new\n')
+  await desk.git('-c', 'user.name=M', '-c', 'user.email=m@example.com', 'stash', '--quiet', '-u')
+  await commit(desk.path, 'main', { 'a.txt': text(LINES.with(6, 'six')) }, { message: 'Six' })
+  await desk.work.look()
+  const stash = await desk.git('rev-parse', 'stash')
+  /** Types in a.txt in place of a line. */
+  const type = async (from: string, to: string) => {
+    const editor = await edit(desk.work, 'main', 'a.txt')
+    await editor.type(to, editor.text.indexOf(`${from}\n`), from.length)
+  }
+  const apply = (oid = stash) => ask(desk.work, 'apply stash', { branch: 'main', commit: oid })
+  const draft = (path = 'a.txt') => textOf(desk.work, 'main', path)
+  return Object.assign(desk, { stash, type, apply, draft })
+}
+
+test('it is merged with what was typed, with untracked files; one undo takes it back, and the stash stays', async () => {
+  const desk = await makeStash()
+  await using _ = desk
+  const before = await desk.git('rev-parse', 'main')
+  await desk.type('9', 'nine')
+  expect(await desk.apply()).toEqual({ conflicts: [] })
+  const applied = LINES.with(2, 'two').with(6, 'six').with(9, 'nine')
+  expect(await desk.draft()).toBe(text(applied))
+  expect(await desk.draft('new.txt')).toBe('new\n')
+  expect(await desk.git('rev-parse', 'main')).toBe(before)
+  expect(await desk.git('rev-parse', 'stash')).toBe(desk.stash)
+  expect(await refusedBy(desk.apply())).toThrow('main has all of this stash already.')
+  // What is typed in between stays at the undo and at the redo.
+  await desk.type('11', 'eleven')
+  await ask(desk.work, 'undo', {})
+  expect(await desk.draft()).toBe(text(LINES.with(6, 'six').with(9, 'nine').with(11, 'eleven')))
+  expect((await desk.work.branches.work('main')).draftPaths).toEqual(['a.txt'])
+  await desk.type('10', 'ten')
+  await ask(desk.work, 'redo', {})
+  await desk.restart()
+  expect(await desk.draft()).toBe(text(applied.with(10, 'ten').with(11, 'eleven')))
+  expect(await desk.draft('new.txt')).toBe('new\n')
+})
+
+test('where the same line was typed in, it is a conflict of the draft; another commit is no stash', async () => {
+  const desk = await makeStash()
+  await using _ = desk
+  await desk.type('2', 'mine')
+  expect(await desk.apply()).toEqual({ conflicts: ['a.txt'] })
+  expect((await desk.work.branches.work('main')).conflictPaths).toEqual(['a.txt'])
+  expect(await desk.draft()).toContain('mine')
+  expect(await desk.draft()).toContain('two')
+  await ask(desk.work, 'undo', {})
+  expect(await desk.draft()).toBe(text(LINES.with(2, 'mine').with(6, 'six')))
+  expect((await desk.work.branches.work('main')).conflictPaths).toEqual([])
+  expect(await refusedBy(desk.apply(await desk.git('rev-parse', 'main')))).toThrow(/^[0-9a-f]{8} is no stash\.$/)
+})
+
+test('where the branch has changed the same line, it is a conflict of the draft', async () => {
+  const desk = await makeStash()
+  await using _ = desk
+  await commit(desk.path, 'main', { 'a.txt': text(LINES.with(2, 'branch')) }, { message: 'Two' })
+  await desk.work.look()
+  expect(await desk.apply()).toEqual({ conflicts: ['a.txt'] })
+  expect(await desk.draft()).toContain('branch')
+  expect(await desk.draft()).toContain('two')
+})
