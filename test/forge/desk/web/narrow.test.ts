@@ -44,6 +44,14 @@ interface Box {
 const boxesOf = async (elements: Locator): Promise<Box[]> =>
   await Promise.all((await elements.all()).map(async it => (await it.boundingBox()) as Box))
 
+/** Where the text of an element begins and ends, whatever room the element has around it. */
+const textOf = (element: Element): { start: number; end: number } => {
+  const range = document.createRange()
+  range.selectNodeContents(element)
+  const { left, right } = range.getBoundingClientRect()
+  return { start: Math.round(left), end: Math.round(right) }
+}
+
 const isWithin = (one: Box, other: Box): boolean =>
   one.x >= other.x - 0.5 &&
   one.y >= other.y - 0.5 &&
@@ -321,6 +329,26 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
           }),
         )
         expect(new Set(ends).size).toBe(1)
+      },
+    ))
+
+  test('the counts of changed lines end in line, also where one of the two is missing', () =>
+    withPage(
+      openScene({ template, layout, prepare: path => commit(path, TOPIC, { 'b.txt': 'b\n' }, { message: 'Add b' }) }),
+      async page => {
+        await page.setViewportSize({ width: 800, height: 600 })
+        await page.keyboard.press('Alt+r')
+        const rows = page.locator('.side .filerow')
+        await until(async () => (await rows.count()) === 2)
+        const ends = async (counts: Locator) =>
+          await Promise.all((await counts.all()).map(async it => (await it.evaluate(textOf)).end))
+        const counts = page.locator('.side :is(.del-n:not(:empty), .add-n:has(+ :empty))')
+        expect(await counts.allInnerTexts()).toEqual(['−1', '−1', '+1'])
+        expect(new Set(await ends(counts)).size).toBe(1)
+        await page.keyboard.press('Alt+0')
+        const ofCommit = page.locator('.detail-changes :is(h3, .filerow) > .add-n')
+        await until(async () => (await ofCommit.allInnerTexts()).join() === '+1,+1')
+        expect(new Set(await ends(ofCommit)).size).toBe(1)
       },
     ))
 
