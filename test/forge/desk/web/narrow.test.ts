@@ -352,6 +352,33 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       },
     ))
 
+  test('the head of a diff is in line with what is above it', async () => {
+    const startOf = async (element: Locator) => (await element.first().evaluate(textOf)).start
+    await withPage(openScene({ template, layout }), async page => {
+      await page.setViewportSize({ width: 1280, height: 800 })
+      await page.keyboard.press('Alt+0')
+      await page.locator('.detail .diff-head .base-name').waitFor()
+      expect(await startOf(page.locator('.detail .diff-head .base-name'))).toBe(
+        await startOf(page.locator('.detail .detail-head h2')),
+      )
+    })
+    const model = new ScriptedModel([])
+    await withPage(
+      openConversation({ model }).then(desk => {
+        model.play([{ calls: [{ name: 'store_stats', arguments: { store: 'postgres' } }] }])
+        return desk
+      }),
+      async page => {
+        await page.setViewportSize({ width: 1280, height: 800 })
+        await ask(page, QUESTION)
+        await page.getByRole('button', { name: 'Review the tool' }).click()
+        const dialog = page.getByRole('dialog')
+        await dialog.getByRole('button', { name: 'Approve' }).waitFor()
+        expect(await startOf(dialog.locator('.diff-head .dir'))).toBe(await startOf(dialog.locator('.dialog-lede')))
+      },
+    )
+  })
+
   test('the ends of long file names that begin alike are seen in the list of a review', () =>
     withPage(
       openScene({
