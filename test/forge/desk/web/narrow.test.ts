@@ -419,6 +419,27 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
     })
   })
 
+  test('the words in the empty field of the palette are not cut', () =>
+    withPage(openScene({ template, layout }), async page => {
+      await page.setViewportSize({ width: 1280, height: 800 })
+      await page.keyboard.press('Control+k')
+      const field = page.getByRole('combobox', { name: 'Command palette' })
+      await field.waitFor()
+      const { needed, width } = await field.evaluate(it => {
+        const measure = document.createElement('span')
+        measure.textContent = it.getAttribute('placeholder')
+        measure.className = 'nowrap'
+        measure.style.position = 'absolute'
+        measure.style.fontSize = getComputedStyle(it).fontSize
+        it.before(measure)
+        const found = { needed: measure.getBoundingClientRect().width, width: it.clientWidth }
+        measure.remove()
+        return found
+      })
+      expect(needed).toBeGreaterThan(100)
+      expect(needed).toBeLessThanOrEqual(width)
+    }))
+
   test('the plan of a run can be read to its end and approved, and the status bar is not covered', () =>
     withPage(
       openTasksScene([APPROVING]).then(({ desk }) => desk),
