@@ -41,7 +41,7 @@ export function EditorPane({ tab, path, isActive }: EditorPaneProps) {
   const shown = file.file.value
   const merging = useMergingFile(tab, path)
   useConflicts({ tab, file }, merging)
-  const blameProblem = useBlame(tab, file)
+  const blame = useBlame(tab, file)
   useLanguage(page, file)
   const sides = merging && tab.merging.files.value.get(merging.path)
   const whole = merging?.state === 'open' && sides && sides.mark === undefined ? sides : undefined
@@ -51,11 +51,7 @@ export function EditorPane({ tab, path, isActive }: EditorPaneProps) {
   const isTyped = isDraft && shown?.kind === 'text'
   return (
     <>
-      {merging ? (
-        <ConflictBar tab={tab} file={file} known={merging} />
-      ) : (
-        <Crumbs tab={tab} file={file} blameProblem={blameProblem} />
-      )}
+      {merging ? <ConflictBar tab={tab} file={file} known={merging} /> : <Crumbs tab={tab} file={file} blame={blame} />}
       {whole ? null : <ReadOnlyReason tab={tab} file={file} />}
       <WasDeleted tab={tab} file={file} />
       {whole && !isTyped ? null : <Problem file={file} />}
@@ -72,11 +68,10 @@ export function EditorPane({ tab, path, isActive }: EditorPaneProps) {
 interface CrumbsProps {
   tab: Tab
   file: OpenFile
-  /** Why the blame could not be loaded. */
-  blameProblem: string | undefined
+  blame: BlameLoad
 }
 
-function Crumbs({ tab, file, blameProblem }: CrumbsProps) {
+function Crumbs({ tab, file, blame }: CrumbsProps) {
   const page = usePage()
   const folders = file.path.split('/').slice(0, -1)
   const branch = tab.at.kind === 'branch' ? page.branch(tab.at.branch) : undefined
@@ -97,7 +92,7 @@ function Crumbs({ tab, file, blameProblem }: CrumbsProps) {
         <span class="here cut">{readable(baseName(file.path))}</span>
       </bdi>
       <SymbolCrumbs file={file} />
-      <BlameOfLine file={file} problem={blameProblem} />
+      <BlameOfLine file={file} load={blame} />
       <span class="grow" />
       {isText ? <LanguageLine tab={tab} file={file} /> : null}
       {branch && isAtWork(page, branch.name) ? <span class="meta">read-only while the AI works</span> : null}
@@ -171,8 +166,15 @@ function openBlamed(
   void openLine(page, page.open({ kind: 'commit', commit: oid }), path, line, undefined)
 }
 
+interface BlameLoad {
+  /** Whether the first blame of the file is on its way. */
+  isLoading: boolean
+  /** Why the blame could not be loaded. */
+  problem?: string | undefined
+}
+
 /** Loads the blame while it is shown, and again when the branch has a new commit. */
-function useBlame(tab: Tab, file: OpenFile): string | undefined {
+function useBlame(tab: Tab, file: OpenFile): BlameLoad {
   const page = usePage()
   const { at } = tab
   const tip = at.kind === 'branch' ? page.branch(at.branch)?.tip : at.commit
@@ -182,14 +184,17 @@ function useBlame(tab: Tab, file: OpenFile): string | undefined {
   ])
   const blame = isWanted ? asked.latest.value : undefined
   useEffect(() => file.showBlame(blame, (commit, line) => openBlamed(page, file, commit, line)), [file, page, blame])
-  return isWanted ? asked.problem.value : undefined
+  if (!isWanted) return { isLoading: false }
+  const problem = asked.problem.value
+  return { isLoading: blame === undefined && problem === undefined, problem }
 }
 
 /** The commit of the cursor's line, and a button to the commit before it. */
-function BlameOfLine({ file, problem }: { file: OpenFile; problem: string | undefined }) {
+function BlameOfLine({ file, load }: { file: OpenFile; load: BlameLoad }) {
   const page = usePage()
   const { value: commit } = file.blamed
-  if (problem !== undefined) return <span class="is-bad cut">{problem}</span>
+  if (load.problem !== undefined) return <span class="is-bad cut">{load.problem}</span>
+  if (load.isLoading) return <span class="crumb-blame meta loading">Loading blame…</span>
   if (commit === null) return null
   if (commit === undefined)
     return (

@@ -71,6 +71,17 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     await until(async () => (await page.locator('.cm-blame').count()) === 0)
   })
 
+  test('says that it loads while it is on its way', async () => {
+    await page.getByRole('treeitem', { name: 'new.txt' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    desk.proxy.delay = 3_000
+    await page.keyboard.press('Control+Alt+b')
+    const words = page.locator('.crumbs').getByText('Loading blame…')
+    await words.waitFor()
+    await page.locator('.cm-blame .blame-first').first().waitFor()
+    await words.waitFor({ state: 'detached' })
+  })
+
   test('leads from the cursor’s line to its commit, and to the file before it', async () => {
     await open()
     await page.keyboard.press('ArrowDown')
