@@ -416,6 +416,11 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       const inFiles = page.locator('.finding').getByRole('textbox')
       await inFiles.nth(2).waitFor()
       expect(new Set((await boxesOf(inFiles)).map(({ x }) => x)).size).toBe(1)
+      // In a wide window they do not go from one edge to the other, and the first two end at one place.
+      await page.setViewportSize({ width: 1920, height: 1080 })
+      const [words, replacement, files] = (await boxesOf(inFiles)) as [Box, Box, Box]
+      expect(files.width).toBeLessThan(900)
+      expect(words.x + words.width).toBeCloseTo(replacement.x + replacement.width, 0)
     })
   })
 
