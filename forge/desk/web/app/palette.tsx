@@ -190,7 +190,7 @@ function placeholderOf(mode: PaletteMode): string {
   if (mode === 'named') return 'Part of a path or of a line'
   if (mode === 'symbols') return 'Name of a function, a class or a heading'
   if (mode === 'branch symbols') return 'Name of a function or a class in any file'
-  return mode === 'files' ? 'Search files by name' : 'Search commands, branches, files and commits'
+  return mode === 'files' ? 'Search files by name' : 'Search commands, branches, files, commits'
 }
 
 function noneWords(mode: PaletteMode, words: string): string {

@@ -174,7 +174,7 @@ function FirstCommit({ tab }: { tab: Tab }) {
           buttonRef={button}
           action={folderActions.newFile}
           about={{ page, tab }}
-          words="Saving it makes the first commit"
+          words="Saving it creates the first commit"
         />
       </div>
       <p class="meta after">

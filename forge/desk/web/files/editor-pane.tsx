@@ -72,7 +72,7 @@ interface CrumbsProps {
   blame: BlameState
 }
 
-/** How the loading of a blame stands. `problem`: why it could not be loaded. */
+/** How the loading of a blame stands. `isLoading`: whether the first one is on its way; `problem`: why none comes. */
 interface BlameState {
   isLoading: boolean
   problem: string | undefined

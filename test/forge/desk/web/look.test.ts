@@ -90,6 +90,27 @@ describe.skipIf(!hasBrowser)('a desk that shows what matters', () => {
     expect(await colour()).toBe(underMouse)
   })
 
+  test('in forced colours, the ring of the focus is seen on a selected commit, and a button that is off is grey', async () => {
+    await page.emulateMedia({ forcedColors: 'active' })
+    await openBranch(page, 'topic')
+    await page.keyboard.press('Alt+h')
+    const row = page.getByRole('listbox', { name: 'History' }).locator('.crow.active')
+    await until(async () => (await row.evaluate(it => getComputedStyle(it).outlineStyle)) === 'solid')
+    // The colour of the selection's text, since the system chooses that of the selection.
+    const { outlineColor, color } = await row.evaluate(it => {
+      const style = getComputedStyle(it)
+      return { outlineColor: style.outlineColor, color: style.color }
+    })
+    expect(outlineColor).toBe(color)
+    const colourOf = (name: string) =>
+      page
+        .getByRole('button', { name })
+        .first()
+        .evaluate(it => getComputedStyle(it).color)
+    expect(await colourOf('Save')).not.toBe(await colourOf('Revert'))
+    await page.emulateMedia({ forcedColors: 'none' })
+  })
+
   test('an undo that is not possible looks like no button, and its title says why', async () => {
     await openFile(page, 'tabs', 'adapters.py')
     for (const key of ['a', 'b']) {

@@ -44,6 +44,14 @@ interface Box {
 const boxesOf = async (elements: Locator): Promise<Box[]> =>
   await Promise.all((await elements.all()).map(async it => (await it.boundingBox()) as Box))
 
+/** Where the text of an element begins and ends, whatever room the element has around it. */
+const textOf = (element: Element): { start: number; end: number } => {
+  const range = document.createRange()
+  range.selectNodeContents(element)
+  const { left, right } = range.getBoundingClientRect()
+  return { start: Math.round(left), end: Math.round(right) }
+}
+
 const isWithin = (one: Box, other: Box): boolean =>
   one.x >= other.x - 0.5 &&
   one.y >= other.y - 0.5 &&
@@ -324,6 +332,53 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       },
     ))
 
+  test('the counts of changed lines end in line, also where one of the two is missing', () =>
+    withPage(
+      openScene({ template, layout, prepare: path => commit(path, TOPIC, { 'b.txt': 'b\n' }, { message: 'Add b' }) }),
+      async page => {
+        await page.setViewportSize({ width: 800, height: 600 })
+        await page.keyboard.press('Alt+r')
+        const rows = page.locator('.side .filerow')
+        await until(async () => (await rows.count()) === 2)
+        const ends = async (counts: Locator) =>
+          await Promise.all((await counts.all()).map(async it => (await it.evaluate(textOf)).end))
+        const counts = page.locator('.side :is(.del-n:not(:empty), .add-n:has(+ :empty))')
+        expect(await counts.allInnerTexts()).toEqual(['−1', '−1', '+1'])
+        expect(new Set(await ends(counts)).size).toBe(1)
+        await page.keyboard.press('Alt+0')
+        const ofCommit = page.locator('.detail-changes :is(h3, .filerow) > .add-n')
+        await until(async () => (await ofCommit.allInnerTexts()).join() === '+1,+1')
+        expect(new Set(await ends(ofCommit)).size).toBe(1)
+      },
+    ))
+
+  test('the head of a diff is in line with what is above it', async () => {
+    const startOf = async (element: Locator) => (await element.first().evaluate(textOf)).start
+    await withPage(openScene({ template, layout }), async page => {
+      await page.setViewportSize({ width: 1280, height: 800 })
+      await page.keyboard.press('Alt+0')
+      await page.locator('.detail .diff-head .base-name').waitFor()
+      expect(await startOf(page.locator('.detail .diff-head .base-name'))).toBe(
+        await startOf(page.locator('.detail .detail-head h2')),
+      )
+    })
+    const model = new ScriptedModel([])
+    await withPage(
+      openConversation({ model }).then(desk => {
+        model.play([{ calls: [{ name: 'store_stats', arguments: { store: 'postgres' } }] }])
+        return desk
+      }),
+      async page => {
+        await page.setViewportSize({ width: 1280, height: 800 })
+        await ask(page, QUESTION)
+        await page.getByRole('button', { name: 'Review the tool' }).click()
+        const dialog = page.getByRole('dialog')
+        await dialog.getByRole('button', { name: 'Approve' }).waitFor()
+        expect(await startOf(dialog.locator('.diff-head .dir'))).toBe(await startOf(dialog.locator('.dialog-lede')))
+      },
+    )
+  })
+
   test('the ends of long file names that begin alike are seen in the list of a review', () =>
     withPage(
       openScene({
@@ -361,8 +416,34 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       const inFiles = page.locator('.finding').getByRole('textbox')
       await inFiles.nth(2).waitFor()
       expect(new Set((await boxesOf(inFiles)).map(({ x }) => x)).size).toBe(1)
+      // In a wide window they do not go from one edge to the other, and the first two end at one place.
+      await page.setViewportSize({ width: 1920, height: 1080 })
+      const [words, replacement, files] = (await boxesOf(inFiles)) as [Box, Box, Box]
+      expect(files.width).toBeLessThan(900)
+      expect(words.x + words.width).toBeCloseTo(replacement.x + replacement.width, 0)
     })
   })
+
+  test('the words in the empty field of the palette are not cut', () =>
+    withPage(openScene({ template, layout }), async page => {
+      await page.setViewportSize({ width: 1280, height: 800 })
+      await page.keyboard.press('Control+k')
+      const field = page.getByRole('combobox', { name: 'Command palette' })
+      await field.waitFor()
+      const { needed, width } = await field.evaluate(it => {
+        const measure = document.createElement('span')
+        measure.textContent = it.getAttribute('placeholder')
+        measure.className = 'nowrap'
+        measure.style.position = 'absolute'
+        measure.style.fontSize = getComputedStyle(it).fontSize
+        it.before(measure)
+        const found = { needed: measure.getBoundingClientRect().width, width: it.clientWidth }
+        measure.remove()
+        return found
+      })
+      expect(needed).toBeGreaterThan(100)
+      expect(needed).toBeLessThanOrEqual(width)
+    }))
 
   test('the plan of a run can be read to its end and approved, and the status bar is not covered', () =>
     withPage(
