@@ -281,7 +281,7 @@ class Turn {
 
   // --- Ends ----------------------------------------------------------------------------------------------------------
 
-  /** The end of a turn whose model makes no more calls. If it has neither said nor changed anything, it has failed. */
+  /** The end of a turn whose model makes no more calls. Without any text or changed file, the turn has failed. */
   #done(): Ending {
     const { turn, vfs } = this.means
     const hasText = this.session.messages.some(

@@ -66,7 +66,7 @@ export function whereItRuns({ by }: Checkpoint): string | undefined {
   return by.pid !== OWN.pid && isRunning(by.pid) ? `on this machine (process ${by.pid})` : undefined
 }
 
-/** The checkpoints of one branch's turn. Their ref moves only in a locked branch, so that no rename comes between. */
+/** The checkpoints of one branch's turn. Their ref moves only while the branch is locked: no rename comes between. */
 export class Checkpoints {
   #written: Oid | undefined
 

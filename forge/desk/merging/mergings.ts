@@ -663,10 +663,16 @@ async function resultOf(
   return undefined
 }
 
-/** The model that resolved a file, if the file has not changed since. */
-async function modelBehind({ room: { objects }, drafts }: BranchWork, state: State, { path }: ConflictRow) {
+/** The model that resolved conflicts of a file, with what it made of the file. */
+async function modelBehind(
+  { room: { objects }, drafts }: BranchWork,
+  state: State,
+  { path }: ConflictRow,
+): Promise<MergingFile['by']> {
   const by = state.by[path]
-  return by && (await entryIn(objects, drafts, path))?.oid === by.oid ? by.model : undefined
+  if (!by) return undefined
+  const isChanged = (await entryIn(objects, drafts, path))?.oid !== by.oid
+  return { model: by.model, ...(by.oid !== undefined && { oid: by.oid }), isChanged }
 }
 
 /** Whether drafts exist at the paths of a conflict. */
@@ -847,7 +853,7 @@ async function bothOf(work: BranchWork, row: ConflictRow): Promise<Map<Path, Dra
 
 /** Whether a model may have resolved a file: the model of the branch's chat (`by`), or that of Forklift's agent. */
 const mayBeByModel = ({ forklift }: StoredMerging, { by }: MergingFile): boolean =>
-  by !== undefined || forklift !== undefined
+  by?.isChanged === false || forklift !== undefined
 
 function wordsOfOdd(state: StoredMerging, rows: readonly MergingFile[], { words, whole }: Oddities): string[] {
   return whole !== undefined && rows.some(row => mayBeByModel(state, row)) ? [...words, whole] : words

@@ -57,8 +57,8 @@ export interface ConflictSettings {
   isSaved: boolean
   ends: FinalNewlines
   names: { ours: string; base: string; theirs: string }
-  /** The name of the model that resolved the conflicts that were not resolved by hand. */
-  by: string | undefined
+  /** The name of the model that resolved conflicts, and the text that it made of the file. */
+  by: { model: string; text: string } | undefined
   /** Asks the AI to resolve one of the open conflicts, by its index from 0. */
   askAi: ((only: number) => void) | undefined
   /** Called when the number of conflicts left changes. */
@@ -82,6 +82,8 @@ interface SettledConflict {
   from: number
   to: number
   words: string
+  /** The name of the model whose resolution it still has. */
+  by: string | undefined
 }
 
 export interface ConflictsOfFile {
@@ -95,6 +97,7 @@ export interface ConflictsOfFile {
 
 interface Shown extends ConflictsOfFile {
   settings: ConflictSettings
+  ofModel: OfModel
   marked: string
   /** The sides of each conflict when it was last open, with what was typed into ours, by its number. */
   lastOpen: ReadonlyMap<number, ConflictRegion>
@@ -125,7 +128,8 @@ const shown = StateField.define<Shown | undefined>({
       return { ...value, place, decorations: decorationsFor(value.settings, value, newDoc, place) }
     }
     const lastOpen = marked === value.marked ? value.lastOpen : undefined
-    const next = show(value.settings, marked, newDoc, newSelection, lastOpen)
+    const ofModel = marked === value.marked ? value.ofModel : ofModelIn(value.settings, marked)
+    const next = show(value.settings, marked, ofModel, newDoc, newSelection, lastOpen)
     if (next.left !== value.left) value.settings.onCount()
     return next
   },
@@ -193,7 +197,10 @@ export function conflictExtension(settings: ConflictSettings): Extension {
   return [
     coloursAroundConflicts(settings.path, settings.mark),
     EditorView.editorAttributes.of({ class: 'has-conflicts' }),
-    shown.init(({ doc, selection }) => show(settings, settings.marked.toString(), doc, selection)),
+    shown.init(({ doc, selection }) => {
+      const marked = settings.marked.toString()
+      return show(settings, marked, ofModelIn(settings, marked), doc, selection)
+    }),
     EditorStates.changeFilter.of(marksAreNotTyped),
     EditorView.domEventHandlers({ beforeinput: typeOnInOurs, paste: pasteInOurs }),
     Prec.high(
@@ -214,19 +221,39 @@ export function conflictExtension(settings: ConflictSettings): Extension {
 function show(
   settings: ConflictSettings,
   marked: string,
+  ofModel: OfModel,
   doc: Text,
   selection: EditorSelection,
   before: ReadonlyMap<number, ConflictRegion> = new Map(),
 ): Shown {
-  const found = read(settings, marked, doc.toString(), before)
+  const found = read(settings, marked, ofModel, doc.toString(), before)
   const lastOpen = new Map([...before, ...found.open.map(({ number, region }) => [number, region] as const)])
   const place = placeInOurs(doc, selection.main, found.open)
-  return { ...found, settings, marked, lastOpen, place, decorations: decorationsFor(settings, found, doc, place) }
+  return {
+    ...found,
+    settings,
+    marked,
+    ofModel,
+    lastOpen,
+    place,
+    decorations: decorationsFor(settings, found, doc, place),
+  }
+}
+
+/** The texts by which a model has resolved conflicts, by their numbers. */
+type OfModel = ReadonlyMap<number, string>
+
+function ofModelIn(settings: ConflictSettings, marked: string): OfModel {
+  const text = settings.by?.text
+  if (text === undefined) return new Map()
+  const { settled } = read(settings, marked, new Map(), text, new Map())
+  return new Map(settled.map(({ number, from, to }) => [number, text.slice(from, to)]))
 }
 
 function read(
-  { mark }: ConflictSettings,
+  { mark, by }: ConflictSettings,
   marked: string,
+  ofModel: OfModel,
   text: string,
   lastOpen: ReadonlyMap<number, ConflictRegion>,
 ): ConflictsOfFile {
@@ -238,9 +265,11 @@ function read(
   const settled = places.flatMap((place, index): SettledConflict[] => {
     const region = original[index]
     if (!region || isOpenIn(place)) return []
-    const words = wordsOfSettled(lastOpen.get(index + 1) ?? region, text.slice(place.from, place.to))
+    const number = index + 1
+    const now = text.slice(place.from, place.to)
+    const words = wordsOfSettled(lastOpen.get(number) ?? region, now)
     const lines = marked.slice(region.from, endOf(marked, region))
-    return [{ region, lines, number: index + 1, ...place, words }]
+    return [{ region, lines, number, ...place, words, by: ofModel.get(number) === now ? by?.model : undefined }]
   })
   const all = Math.max(original.length, regions.length + settled.length)
   const open = regions.map((region, index) => {
@@ -600,14 +629,13 @@ class SettledWidget extends Block {
   }
 
   override eq(other: SettledWidget): boolean {
-    const { number, words } = this.conflict
-    const isSame = number === other.conflict.number && words === other.conflict.words
+    const { number, words, by } = this.conflict
+    const isSame = number === other.conflict.number && words === other.conflict.words && by === other.conflict.by
     return isSame && this.all === other.all && this.settings === other.settings
   }
 
   protected override content(view: EditorView): ComponentChild {
-    const { number, words } = this.conflict
-    const { by } = this.settings
+    const { number, words, by } = this.conflict
     return h(SettledBox, {
       words: by === undefined ? words : `${words}, by ${by}`,
       number,

@@ -2,7 +2,7 @@
 
 import { Text } from '@codemirror/state'
 import type { RefObject } from 'preact'
-import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { ConflictFile, MergingFile, WholeSide as Side } from '../../contract/merging.ts'
 import { AskButton } from '../editor/conflict-box.tsx'
 import { conflictExtension } from '../editor/conflict-editor.ts'
@@ -14,6 +14,7 @@ import { ImageFigure } from '../ui/blob-image.tsx'
 import { abortedByInput, isFocusLost } from '../ui/focus.ts'
 import { Icon } from '../ui/icons.tsx'
 import { readable, visible, withoutTricks } from '../ui/names.ts'
+import { useServerValue } from '../ui/server-value.ts'
 import { digits, plural } from '../ui/times.ts'
 import { ActionIcon, Button, Path } from '../ui/words.tsx'
 import { askAi, takeSide } from './merging-actions.ts'
@@ -51,8 +52,10 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   const shown = file.file.value
   const mark = sides?.mark
   const canAsk = canAskAi(page, tab) && !known?.isOfDraft
+  const by = useModelOf(known)
+  const isKnown = known !== undefined
   useLayoutEffect(() => {
-    if (!known || !sides || mark === undefined || !merging || shown?.kind !== 'text') {
+    if (!isKnown || !sides || mark === undefined || !merging || shown?.kind !== 'text') {
       file.extend('', '', () => [])
       return
     }
@@ -60,7 +63,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
     const { oursName: ours = merging.ours, theirsName: theirs = merging.theirs } = sides
     const isOfDrafts = sides.marked !== undefined
     const marked = sides.marked ?? shown.saved
-    const key = JSON.stringify([mark, ours, theirs, oursCommit, theirsCommit, known.by, canAsk, marked])
+    const key = JSON.stringify([mark, ours, theirs, oursCommit, theirsCommit, by, canAsk, marked])
     file.extend(key, `${oursCommit} ${theirsCommit}`, () =>
       conflictExtension({
         path: file.path,
@@ -69,14 +72,13 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
         isSaved: !isOfDrafts,
         ends: { ours: endsWithLine(sides.ours), theirs: endsWithLine(sides.theirs) },
         names: { ours: readable(ours), base: BASES[merging.kind], theirs: readable(theirs) },
-        by: known.by === undefined ? undefined : withoutTricks(known.by),
+        by,
         askAi: canAsk ? only => askAi(page, tab, [file.path], only) : undefined,
         onCount: () => tab.merging.touch(),
       }),
     )
-  }, [page, tab, file, known?.by, sides, mark, merging?.oursCommit, merging?.theirsCommit, canAsk, shown])
+  }, [page, tab, file, isKnown, by, sides, mark, merging?.oursCommit, merging?.theirsCommit, canAsk, shown])
   const { open, left } = file.conflicts.value
-  const isKnown = known !== undefined
   useEffect(() => {
     // The server counts the conflicts in its own copy of the file, so the counts are loaded again once it has all
     // edits.
@@ -91,6 +93,21 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
     })
     return () => cancelAnimationFrame(frame)
   }, [tab, file, open.length])
+}
+
+/** The model that resolved conflicts of a file, and the text that it made of it, once that is loaded. */
+function useModelOf(known: MergingFile | undefined): { model: string; text: string } | undefined {
+  const { connection } = usePage()
+  const { model, oid } = known?.by ?? {}
+  const made = useServerValue(oid === undefined ? undefined : () => connection.ask('blob', { oid }), [oid])
+  const { text } = made.latest.value ?? {}
+  return useMemo(
+    () =>
+      model === undefined || oid === undefined || text === undefined
+        ? undefined
+        : { model: withoutTricks(model), text: text.replaceAll('\r\n', '\n') },
+    [model, oid, text],
+  )
 }
 
 const endsWithLine = (side: ConflictFile['ours']): boolean => side.is !== 'text' || /(^|\n)$/.test(side.text)

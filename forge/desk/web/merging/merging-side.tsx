@@ -137,11 +137,16 @@ function FileRow({ tab, file, isFirst }: { tab: Tab; file: MergingFile; isFirst:
         <span class="meta">{digits(all)}</span>
       )}
       <span class="vh">
-        {state === 'settled' ? `, resolved${by === undefined ? '' : ` by ${withoutTricks(by)}`}` : ''}
+        {state === 'settled' ? `, resolved${byWords(by)}` : ''}
         {words === undefined ? '' : `: ${withoutTricks(words)}`}
       </span>
     </button>
   )
+}
+
+function byWords(by: MergingFile['by']): string {
+  if (by === undefined) return ''
+  return ` by ${withoutTricks(by.model)}${by.isChanged ? ', edited since' : ''}`
 }
 
 function Glyph({ file: { state, by } }: { file: MergingFile }) {

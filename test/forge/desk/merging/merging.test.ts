@@ -1060,7 +1060,10 @@ test('an AI resolves conflicts as drafts, and is named; its conversation is comm
   expect(JSON.stringify(model.requests[0])).toContain('a.txt` (text, 2 conflicts left)')
   expect(await desk.git('rev-parse', 'main')).toBe(desk.ours)
   expect((await work.mergings.in('main'))?.files).toEqual([
-    expect.objectContaining({ path: 'a.txt', left: 0, by: 'openai/scripted' }),
+    expect.objectContaining({
+      ...{ path: 'a.txt', left: 0 },
+      by: { model: 'openai/scripted', oid: expect.any(String), isChanged: false },
+    }),
   ])
   const said = await ask(work, 'conversation', { at: { kind: 'branch', branch: 'main' } })
   expect(said.items.map(({ kind }) => kind)).toEqual(['user', 'call', 'text', 'end'])
@@ -1151,7 +1154,7 @@ test('an AI’s changes beside the conflicts are odd, and later changes by hand 
   const odd = (await work.mergings.in('main'))?.files.find(({ path }) => path === 'b.txt')
   expect(odd).toMatchObject({ state: 'odd', words: expect.stringContaining('no conflict') })
   await (await edit(work, 'main', 'a.txt')).type('mine\n')
-  expect((await work.mergings.in('main'))?.files[0]).not.toHaveProperty('by')
+  expect((await work.mergings.in('main'))?.files[0]).toMatchObject({ by: { isChanged: true } })
 })
 
 test('a turn continues with the resolutions, and its work before a stop can be kept', async () => {

@@ -572,7 +572,19 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await row('claim.ts').click()
     const resolved = page.getByRole('region', { name: 'Conflict 1 of 2, resolved' })
     await resolved.getByText('Edited, by openai/scripted').waitFor()
+    // It is still named where another conflict is resolved by hand, also after a reload.
     await conflict(2).getByRole('button', { name: 'Ours' }).click()
+    const byHand = page.getByRole('region', { name: 'Conflict 2 of 2, resolved' })
+    await byHand.getByText('Ours', { exact: true }).waitFor()
+    await files().getByText(', resolved by openai/scripted, edited since').waitFor()
+    await resolved.getByText('Edited, by openai/scripted').waitFor()
+    await page.reload()
+    await byHand.getByText('Ours', { exact: true }).waitFor()
+    await resolved.getByText('Edited, by openai/scripted').waitFor()
+    // Not where its own text is edited.
+    await page.getByRole('textbox', { name: 'Editor' }).getByText('// by the AI').click()
+    await page.keyboard.press('End')
+    await page.keyboard.type(', and by hand')
     await resolved.getByText('Edited', { exact: true }).waitFor()
   })
 
