@@ -21,8 +21,8 @@ import { heldIn, lockedAll, nameOfRef, type OpenBranches, type Renaming } from '
 export const NEW_BRANCH = 'new branch'
 
 /**
- * Creates a branch at a commit; without one, at the checked out commit. `tracks`: the ref of its upstream. The untracked
- * files of a stash become drafts of the branch, in the same operation.
+ * Creates a branch at a commit; without one, at the checked out commit. `tracks`: the ref of its upstream. The
+ * untracked files of a stash become drafts of the branch, in the same operation.
  */
 export async function newBranch(
   branches: OpenBranches,

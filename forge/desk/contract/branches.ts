@@ -275,8 +275,8 @@ export const branchQuestions = {
     v.object({ commits: Count, tip: v.optional(Oid), drafts: v.array(Path) }),
   ),
   /**
-   * Creates a branch at a commit; the untracked files of a stash become its drafts. `tracks`: the remote-tracking ref that
-   * becomes the branch's upstream.
+   * Creates a branch at a commit; the untracked files of a stash become its drafts. `tracks`: the remote-tracking ref
+   * that becomes the branch's upstream.
    */
   'new branch': question({ branch: Branch, from: v.nullable(Oid), tracks: v.optional(RefName) }, Nothing),
   /** Sets the upstream of a branch to a remote-tracking ref; null unsets it. */
