@@ -79,13 +79,13 @@ export async function textSearch(repository: Repository, question: TextQuestion)
 }
 
 /**
- * Finds matching lines in all text files of a tree, and passes them on as git finds them. `isCut`: there may be more.
+ * How a search has ended. `isCut`: there may be more matches. `isOfUtf8Alone`: letters beyond ASCII were not looked for
+ * in files in other encodings, since this git was built without Perl's regular expressions.
  */
-export async function findText(
-  repository: Repository,
-  search: GrepQuestion,
-  options: TextOptions,
-): Promise<{ isCut: boolean }> {
+export type GrepEnd = { isCut: boolean; isOfUtf8Alone?: true }
+
+/** Finds matching lines in all text files of a tree, and passes them on as git finds them. */
+export async function findText(repository: Repository, search: GrepQuestion, options: TextOptions): Promise<GrepEnd> {
   const { signal, onFound, seconds = SEARCH_SECONDS, most = MAX_MATCHES } = options
   const { only = [], besides = [], pathspecs = [], maxLineChars = MAX_SHOWN_CHARS } = options
   // Matches are marked by a random colour, so that no content of a file can look like a mark.
@@ -115,12 +115,11 @@ export async function findText(
       })
       if (isCut) break
     }
-    return { isCut }
+    return search.dialect === '-E' && !isAscii(search.words) ? { isCut, isOfUtf8Alone: true } : { isCut }
   } catch (error) {
     if (!(error instanceof GitError)) throw error
     if (error.ending.bound) return { isCut: true }
-    // Git was built without Perl's regular expressions: plain words are found in UTF-8 alone.
-    if (search.dialect === '-F' && lacksPerl(error.stderr)) return { isCut }
+    if (search.dialect === '-F' && lacksPerl(error.stderr)) return { isCut, isOfUtf8Alone: true }
     if (/match limit|recursion|heap limit|stack|backtrack/i.test(error.stderr))
       throw new Failure('The expression takes too long on one of the lines: make it simpler.')
     throw error
@@ -137,7 +136,7 @@ export async function findExpression(
   repository: Repository,
   question: Pick<TextQuestion, 'tree' | 'words' | 'matchCase'>,
   options: TextOptions,
-): Promise<{ isCut: boolean }> {
+): Promise<GrepEnd> {
   const search = { ...question, isRegex: true }
   try {
     return await findText(repository, { ...search, dialect: '-P' }, options)

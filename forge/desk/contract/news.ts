@@ -38,7 +38,8 @@ export const News = v.variant('say', [
   say('refusal over', { words: v.string() }),
   /**
    * Matches of a search that is running. `readOnly`: files with matches that can't be edited, with the reason, in a
-   * search for what is to be replaced; their matches are left out.
+   * search for what is to be replaced; their matches are left out. `isOfUtf8Alone`: files in other encodings were not
+   * searched.
    */
   say('found', {
     search: Count,
@@ -46,6 +47,7 @@ export const News = v.variant('say', [
     readOnly: v.optional(v.array(v.object({ path: Path, why: v.string() }))),
     isDone: v.boolean(),
     isCut: v.boolean(),
+    isOfUtf8Alone: v.optional(v.boolean()),
   }),
   /** The problems of an open file have changed: those in this version of its text. */
   say('problems', { branch: Branch, path: Path, version: Count, problems: v.array(Problem) }),

@@ -1,5 +1,5 @@
 /** Searches the files of a branch for what is to be replaced: files that can't be edited are named, with the reason. */
-import { findText, type GrepMatch, type GrepQuestion } from '../../../core/git/grep.ts'
+import { findText, type GrepEnd, type GrepMatch, type GrepQuestion } from '../../../core/git/grep.ts'
 import type { Path, Repository } from '../../../core/git/repository.ts'
 
 /** A file with matches that can't be edited, and why, as a sentence. */
@@ -25,13 +25,13 @@ const MAX_EXCLUDED_FILES = 100
 
 /**
  * Finds matching lines as {@link findText}, without those of files that can't be edited. Where such files used up the
- * limit of a search, it is repeated without those that had the most matches. `isCut`: there may be more.
+ * limit of a search, it is repeated without those that had the most matches.
  */
 export async function findEditable(
   repository: Repository,
   question: GrepQuestion,
   { signal, pathspecs, maxLineChars, whyNotEditable, onFound }: Options,
-): Promise<{ isCut: boolean }> {
+): Promise<GrepEnd> {
   const isEditable = new Map<Path, boolean>()
   let told = 0
   let besides: Path[] = []
@@ -54,7 +54,7 @@ export async function findEditable(
       if (!signal.aborted && fresh.length + readOnly.length > 0) onFound(fresh, readOnly)
     }
     let taking = Promise.resolve()
-    const { isCut } = await findText(repository, question, {
+    const ending = await findText(repository, question, {
       ...{ signal, pathspecs, maxLineChars, besides },
       seconds: Math.max(1, (end - performance.now()) / 1000),
       onFound: matches => {
@@ -66,8 +66,8 @@ export async function findEditable(
     await taking
     const heaviest = [...counts].toSorted(([, one], [, other]) => other - one).map(([path]) => path)
     const excluded = [...besides, ...heaviest].slice(0, MAX_EXCLUDED_FILES)
-    const isOver = !isCut || signal.aborted || performance.now() > end || excluded.length === besides.length
-    if (isOver) return { isCut }
+    const isOver = !ending.isCut || signal.aborted || performance.now() > end || excluded.length === besides.length
+    if (isOver) return ending
     besides = excluded
   }
 }

@@ -264,7 +264,7 @@ export class Reading implements AsyncDisposable {
     const { repository } = this.objects
     const look = async () => {
       try {
-        const { isCut } =
+        const ending =
           wholeLines && at.kind === 'branch'
             ? await findEditable(repository, wanted, {
                 ...{ signal, pathspecs, maxLineChars: MAX_REPLACED_LINE_CHARS },
@@ -272,7 +272,7 @@ export class Reading implements AsyncDisposable {
                 onFound: (matches, readOnly) => found(matches, false, false, readOnly),
               })
             : await findText(repository, wanted, { signal, pathspecs, onFound: it => found(it, false, false) })
-        found([], true, isCut)
+        window.tell({ say: 'found', search, matches: [], isDone: true, ...ending })
       } catch (error) {
         found([], true, true)
         if (!signal.aborted) window.tell({ say: 'notice', topic: 'find text', words: errorInWords(error), isBad: true })

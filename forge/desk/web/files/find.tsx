@@ -218,18 +218,22 @@ function Said({ search, isReplacing, files }: SaidProps) {
   )
 }
 
+const UTF8_ALONE = 'Files in Latin-1 were not searched: this git was built without PCRE.'
+
 function foundWords(search: TextSearch, isReplacing: boolean, files: number): string {
   const { matches, isRunning, isCut, found, asked } = search
   if (found.value === undefined) return 'Results come as they are found.'
   const isByLine = asked.value?.isRegex && hasLineEnd(asked.value.words)
   const readOnly = isReplacing ? search.readOnly.value.length : 0
+  const isOfUtf8Alone = search.isOfUtf8Alone.value
   if (matches.value.length + readOnly === 0 && !isRunning.value)
-    return isByLine ? `No results. ${BY_LINE}` : 'No results'
+    return ['No results', isByLine ? BY_LINE : '', isOfUtf8Alone ? UTF8_ALONE : ''].filter(Boolean).join('. ')
   const { hits, tooLong, unread } = search.hits.value
   const count = isReplacing ? plural(hits.length, 'match', 'matches') : plural(matches.value.length, 'line')
   const notes = [
     isCut.value ? 'There are more results: narrow the search.' : '',
     isByLine ? BY_LINE : '',
+    isOfUtf8Alone ? UTF8_ALONE : '',
     readOnly > 0 ? `${plural(readOnly, 'file')} left out: read-only.` : '',
     isReplacing && tooLong > 0 ? `${plural(tooLong, 'line')} left out: too long to replace in.` : '',
     isReplacing && unread > 0

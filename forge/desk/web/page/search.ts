@@ -54,6 +54,8 @@ export class TextSearch {
   readonly readOnly = signal<readonly ReadOnlyFile[]>([])
   readonly isRunning = signal(false)
   readonly isCut = signal(false)
+  /** Whether files in other encodings than UTF-8 were not searched. */
+  readonly isOfUtf8Alone = signal(false)
   readonly problem = signal<string | undefined>(undefined)
   /** The query of the matches that are shown; undefined before the first search. */
   readonly found = signal<string | undefined>(undefined)
@@ -147,6 +149,7 @@ export class TextSearch {
       this.leftOut.value = new Set()
     }
     this.isCut.value = false
+    this.isOfUtf8Alone.value = false
     this.problem.value = undefined
     this.tree = undefined
     const words = this.words.peek()
@@ -251,6 +254,7 @@ export class TextSearch {
       })
     }
     if (found.isCut || this.matches.peek().length === MAX_MATCHES) this.isCut.value = true
+    if (found.isOfUtf8Alone) this.isOfUtf8Alone.value = true
     if (found.isDone) this.isRunning.value = false
   }
 

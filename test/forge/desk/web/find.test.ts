@@ -1,5 +1,6 @@
 /** Finding and replacing in files, and going to a line of a file by its name, in a real browser. */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { hasBrowser } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { findings } from './axe.ts'
@@ -32,6 +33,27 @@ describe.skipIf(!hasBrowser)('a search in files', () => {
   const field = (name: string) => page.getByRole('textbox', { name })
   const options = () => page.getByRole('listbox', { name: 'Results' }).getByRole('option').allInnerTexts()
   const status = (words: string) => page.getByRole('status').getByText(words).waitFor()
+
+  test('says that files in Latin-1 were not searched, where git has no Perl expressions for that', async () => {
+    const bin = `${desk.path}-bin`
+    const without = 'fatal: cannot use Perl-compatible regexes when not compiled with USE_LIBPCRE'
+    const script = `#!/bin/sh\ncase " $* " in *" grep "*" -P "*) echo '${without}' >&2; exit 128;; esac\n`
+    await mkdir(bin)
+    await writeFile(`${bin}/git`, `${script}exec '${Bun.which('git')}' "$@"\n`, { mode: 0o755 })
+    const { PATH } = process.env
+    process.env.PATH = `${bin}:${PATH}`
+    try {
+      await page.keyboard.press('Control+Shift+f')
+      await page.keyboard.type('grüße')
+      const words = 'Files in Latin-1 were not searched: this git was built without PCRE.'
+      await status(`No results. ${words}`)
+      await field('Find in files').fill('lease')
+      await status('5 lines in 3 files')
+      expect(await page.getByText(words).count()).toBe(0)
+    } finally {
+      process.env.PATH = PATH
+    }
+  })
 
   test('replaces what is chosen in all files at once, by the keyboard, and one undo takes it back', async () => {
     await page.keyboard.press('Control+Shift+h')
