@@ -479,7 +479,17 @@ export class GraphState {
       // Others that were selected with it are gone, too, as after a squash of them.
       this.#selectOne()
       this.selected.value = { row: 0, oid: undefined }
-    } else if (next !== before.row) this.selected.value = { ...before, row: next }
+    } else if (next !== before.row) {
+      this.selected.value = { ...before, row: next }
+      if (next !== HIDDEN && before.row !== HIDDEN) this.#moveSeveral(next - before.row)
+    }
+  }
+
+  /** Moves the rows of the selected commits by the rows that came above them: their order is that of the rows. */
+  #moveSeveral(by: number): void {
+    const several = this.several.peek()
+    if (several.size === 0) return
+    this.several.value = new Map([...several].map(([oid, { row, commit }]) => [oid, { row: row + by, commit }]))
   }
 
   async #keepInPlace(anchor: string | undefined, top: number): Promise<void> {

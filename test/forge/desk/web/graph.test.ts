@@ -461,6 +461,22 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await until(async () => (await desk.tip('main')) === before)
   })
 
+  test('selected commits are in the order of the graph, also when others came above them meanwhile', async () => {
+    await browser.context.grantPermissions(['clipboard-read', 'clipboard-write'])
+    await open()
+    const option = (name: string) => page.getByRole('option', { name: new RegExp(`(^| )${name} ,`) })
+    await option('Change 26 of main').click()
+    await option('Change 24 of main').click({ modifiers: ['Control'] })
+    for (const name of ['One', 'Two', 'Three']) await desk.commit('main', { [name]: name }, { message: name })
+    await option('Three').waitFor()
+    await until(async () => (await selected().count()) === 2)
+    await option('Change 25 of main').click({ modifiers: ['Control'] })
+    await option('Change 25 of main').click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Copy 3 commit hashes' }).click()
+    const ids = (await desk.git('log', '--format=%H', '--grep=^Change 2[456]', 'main')).split('\n')
+    await until(async () => (await page.evaluate(() => navigator.clipboard.readText())) === ids.join('\n'))
+  })
+
   test('several commits are reverted by keys and by the palette, in a branch that has them', async () => {
     await open()
     const before = await desk.tip('main')
