@@ -130,7 +130,7 @@ describe('a stuck run', () => {
       theirsCommit: await world.tip('upstream'),
       forklift: { stuck: 'Which greeting?\n\n<b>I tried</b> both.\n' },
     })
-    expect(waits?.files.map(({ path, state, by }) => [path, state, by])).toEqual([
+    expect(waits?.files.map(({ path, state, by }) => [path, state, by?.model])).toEqual([
       ['b.txt', 'settled', 'claude-sonnet-5'],
       ['greeting.txt', 'open', undefined],
     ])
@@ -204,7 +204,7 @@ chmod +x new/run.sh; touch built/x a.log ':(odd)'; git init -q new/nested; touch
     await using window = await forge.window()
     const branch = await open(window)
     const { files: rows = [] } = (await merging(window, branch)) ?? {}
-    expect(rows.map(({ path, state, by }) => [path, state, by])).toEqual([
+    expect(rows.map(({ path, state, by }) => [path, state, by?.model])).toEqual([
       ['b.txt', 'settled', 'claude-sonnet-5'],
       ['greeting.txt', 'open', undefined],
       ['m.txt', 'settled', 'claude-sonnet-5'],
