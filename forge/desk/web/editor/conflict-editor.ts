@@ -23,6 +23,7 @@ import {
   keymap,
   lineNumbers,
   type Rect,
+  runScopeHandlers,
   WidgetType,
 } from '@codemirror/view'
 import { type ComponentChild, h, render } from 'preact'
@@ -615,6 +616,10 @@ class SettledWidget extends Block {
       isByAi: by !== undefined,
       change: () => change(view, number),
       leave: () => view.focus(),
+      handOn: event => {
+        view.focus()
+        return runScopeHandlers(view, event, 'editor')
+      },
       undo: () => {
         view.focus()
         undoIn(view)

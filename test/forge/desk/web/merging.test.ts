@@ -303,6 +303,38 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('tree', { name: 'Explorer' }).waitFor()
   })
 
+  test('after a choice by a key, keys that move the cursor and select act in a long text as in any other', async () => {
+    const long = (first: string) => `${first}\n${LINES}the end\n`
+    await open(mergingTemplate({ [CLAIM]: { base: long('base'), ours: long('ours'), theirs: long('theirs') } }))
+    const place = (words: string) => page.locator('.line-column').getByText(words, { exact: true }).waitFor()
+    const settledBox = page.getByRole('region', { name: 'Conflict 1 of 1, resolved' })
+    const chooseTheirs = async () => {
+      await page.keyboard.press('F8')
+      await until(() => conflict(1, 1).evaluate(element => element === document.activeElement))
+      await page.keyboard.press('2')
+      await settledBox.waitFor()
+      await until(() => settledBox.evaluate(element => element === document.activeElement))
+    }
+    await chooseTheirs()
+    await page.keyboard.press('Control+End')
+    await place('303:1')
+    await page.keyboard.type('typed')
+    await textIs(CLAIM, `${long('theirs')}typed`)
+    await page.keyboard.press('Control+z')
+    await page.keyboard.press('Control+z')
+    await conflict(1, 1).waitFor()
+    await page.keyboard.press('Control+Home')
+    await chooseTheirs()
+    // The key of a choice, pressed once too often, is not typed, also not after Ctrl alone.
+    await page.keyboard.press('Control')
+    await page.keyboard.press('2')
+    await page.keyboard.press('Control+ArrowRight')
+    await place('1:7')
+    await page.keyboard.press('Shift+ArrowDown')
+    await page.getByText('2:7 (7 selected)', { exact: true }).waitFor()
+    await textIs(CLAIM, long('theirs'))
+  })
+
   test('a key that goes on after each choice leaves no conflict out', async () => {
     await open()
     const hasFocus = (box: ReturnType<typeof conflict>) =>
