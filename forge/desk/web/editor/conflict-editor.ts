@@ -165,6 +165,21 @@ export function lineInFile(state: EditorState, line: number): number {
   return line - hidden
 }
 
+/** Converts a line number of our side of the file to one of the editor: the inverse of {@link lineInFile}. */
+export function lineInEditor(state: EditorState, line: number): number {
+  const { doc } = state
+  let hidden = 0
+  for (const { region } of conflictsOf(state).open) {
+    const [first, last] = [doc.lineAt(region.from).number, doc.lineAt(region.to).number]
+    const ours = linesIn(region.ours)
+    if (line < first - hidden) break
+    // Our lines follow the first marker.
+    if (line < first - hidden + ours) return line + hidden + 1
+    hidden += last - first + 1 - ours
+  }
+  return line + hidden
+}
+
 /** The text with our side of each open conflict in its place, without markers. */
 export function textWithOurs(state: EditorState): string {
   const text = state.doc.toString()

@@ -473,6 +473,31 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await until(async () => (await shown()).join() === all.join())
   })
 
+  test('goes to the line that has a number beside it, also behind an open conflict', async () => {
+    await open()
+    await row('claim.ts').click()
+    await conflict(2).waitFor()
+    const place = (words: string) => page.locator('.line-column').getByText(words, { exact: true }).waitFor()
+    const goToLine = async (line: number) => {
+      await page.keyboard.press('Control+g')
+      await page.keyboard.type(String(line))
+      await page.getByRole('option', { name: `Go to line ${line}`, exact: true }).waitFor()
+      await page.keyboard.press('Enter')
+      await place(`${line}:1`)
+    }
+    // Before a conflict, our lines of both, and behind them.
+    for (const line of [3, 7, 15, 16, 21]) await goToLine(line)
+    await goToLine(12)
+    await page.keyboard.type('/* typed */')
+    await desk.isText(BRANCH, CLAIM, text => text.includes('/* typed */    const shards ='))
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('claim.ts:20:3')
+    const option = page.getByRole('option', { name: 'claim.ts src/queue/ line 20', exact: true })
+    await until(async () => (await option.getAttribute('aria-selected', { timeout: 1_000 })) === 'true')
+    await page.keyboard.press('Enter')
+    await place('20:3')
+  })
+
   test('lists what to review with each file on one line, whose name is whole, and the reason below it', async () => {
     await openDesk(deepTemplate)
     for (const path of [CLAIM, POSTGRES, DEEP]) await settled(desk, path, 'x\n')
