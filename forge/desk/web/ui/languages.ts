@@ -36,7 +36,7 @@ const docker = stream(async () => (await import('@codemirror/legacy-modes/mode/d
 const properties = stream(async () => (await import('@codemirror/legacy-modes/mode/properties')).properties, {
   line: '#',
 })
-const cmake = stream(async () => (await import('@codemirror/legacy-modes/mode/cmake')).cmake, { line: '#' })
+const cmake = stream(async () => (await import('./cmake.ts')).cmake as StreamParser<unknown>, { line: '#' })
 
 const BY_ENDING: Record<string, Load> = {
   js: javascript({ jsx: true }),

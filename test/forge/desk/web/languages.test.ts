@@ -4,6 +4,7 @@ import { EditorState, Text } from '@codemirror/state'
 import { type EditorView, keymap } from '@codemirror/view'
 import { commentTokensOf } from '../../../../forge/desk/web/editor/comment-tokens.ts'
 import { commentKey } from '../../../../forge/desk/web/editor/line-commands.ts'
+import { coloursOf, piecesOf } from '../../../../forge/desk/web/ui/coloured.ts'
 import { loadLanguage } from '../../../../forge/desk/web/ui/languages.ts'
 
 /** The text after Ctrl+/ on its only line; undefined where it says that no comments are known. */
@@ -87,4 +88,37 @@ test('a script without an ending has the language of the program in its first li
   expect(await nameOf('tool.rb', '#!/bin/sh')).toBe('ruby')
   for (const first of ['', '#!', '#!/usr/bin/env', '#!/opt/constructor', 'echo #!/bin/sh'])
     expect(await nameOf('tool', first)).toBe('none')
+})
+
+const CMAKE = `# Sets a(n option)
+set(WORDS "a(b) ''" "")
+string(REGEX MATCH "V ([0-9]+) \\"\${NAME}(" OUT) # not "closed
+#[[ A comment (
+of two lines ]] if (ON)
+set(RAW [=[a ]] (" b]=] 3.8)
+else ()
+`
+
+/** The coloured pieces of each line, with their classes. */
+async function colouredLines(path: string, words: string): Promise<string[][]> {
+  const text = Text.of(words.split('\n'))
+  const colours = await coloursOf(path, text)
+  return [...text.iterLines()].map((line, at) =>
+    piecesOf(line, colours.get(at + 1), [])
+      .filter(({ look }) => look !== '')
+      .map(({ text: piece, look }) => `${look}: ${piece}`),
+  )
+}
+
+test('strings, comments and commands of CMake are told apart, whatever is in them', async () => {
+  expect(await colouredLines('CMakeLists.txt', CMAKE)).toEqual([
+    ['x-note: # Sets a(n option)'],
+    ['x-call: set', `x-str: "a(b) ''"`, 'x-str: ""'],
+    ['x-call: string', 'x-str: "V ([0-9]+) \\"', 'x-str: ("', 'x-note: # not "closed'],
+    ['x-note: #[[ A comment ('],
+    ['x-note: of two lines ]]', 'x-key: if', 'x-num: ON'],
+    ['x-call: set', 'x-str: [=[a ]] (" b]=]', 'x-num: 3.8'],
+    ['x-key: else'],
+    [],
+  ])
 })
