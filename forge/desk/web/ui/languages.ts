@@ -20,7 +20,7 @@ const javascript = (options: { jsx?: boolean; typescript?: boolean }): Load => {
 }
 
 const shell = stream(async () => (await import('@codemirror/legacy-modes/mode/shell')).shell)
-const cpp: Load = async () => (await import('@codemirror/lang-cpp')).cpp()
+const cpp: Load = async () => (await import('./cpp.ts')).cpp()
 const css: Load = async () => (await import('@codemirror/lang-css')).css()
 const html: Load = async () => (await import('@codemirror/lang-html')).html()
 const json: Load = async () => (await import('@codemirror/lang-json')).json()

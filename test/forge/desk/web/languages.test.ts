@@ -1,5 +1,6 @@
 /** The languages of files, by their names and by the first lines of scripts. */
 import { expect, test } from 'bun:test'
+import { ensureSyntaxTree } from '@codemirror/language'
 import { EditorState, Text } from '@codemirror/state'
 import { type EditorView, keymap } from '@codemirror/view'
 import { commentTokensOf } from '../../../../forge/desk/web/editor/comment-tokens.ts'
@@ -121,4 +122,45 @@ test('strings, comments and commands of CMake are told apart, whatever is in the
     ['x-key: else'],
     [],
   ])
+})
+
+const MACROS = `#define CHECK(condition) \\
+  if (!(condition) /* has failed */ \\
+  ) fail("/*") /* at the end */
+int one; // one
+#define PATH "/*"
+/* # in a comment
+ # define /* two */
+int three;
+/* four */
+`
+
+test('a comment or a string in a macro does not end it, and what follows has the colours of code', async () => {
+  const lines = await colouredLines('check.h', MACROS)
+  expect(lines.slice(2, 4)).toEqual([
+    ['x-note:   ) fail("/*") ', 'x-note: /* at the end */'],
+    ['x-type: int', 'x-note: // one'],
+  ])
+  expect(lines.slice(5)).toEqual([
+    ['x-note: /* # in a comment'],
+    ['x-note:  # define /* two */'],
+    ['x-type: int'],
+    ['x-note: /* four */'],
+    [],
+  ])
+  // What is typed changes no other line, as in the editor, which parses only what has changed.
+  const support = await loadLanguage('check.h')
+  if (!support) throw new Error('C++ was not loaded.')
+  let state = EditorState.create({ doc: MACROS, extensions: support })
+  ensureSyntaxTree(state, state.doc.length, 10_000)
+  const at = MACROS.indexOf('/* has')
+  for (const [from, to, insert] of [
+    [at, at + 2, ''],
+    [at, at, '/*'],
+  ] as const) {
+    state = state.update({ changes: { from, to, insert } }).state
+    const tree = ensureSyntaxTree(state, state.doc.length, 10_000)
+    expect(String(tree)).toBe(String(support.language.parser.parse(state.doc.toString())))
+  }
+  expect(state.doc.toString()).toBe(MACROS)
 })
