@@ -8,7 +8,7 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import type { CodeSymbol } from '../editor/symbols.ts'
-import { jump, openFile, openLine } from '../files/open-line.ts'
+import { jump, openFile, openLine, openPlace } from '../files/open-line.ts'
 import { attempt, newBranch } from '../page/actions.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
 import { findActions } from '../page/desk-actions.ts'
@@ -580,7 +580,7 @@ function lineOptions(page: Page, words: string): Option[] {
   const at = Math.max(0, Number(column) - 1)
   const run = () => {
     const file = page.files.find(tab.at, path)
-    if (file) jump(page, file, () => file.goTo(Number(line), [at, at]))
+    if (file) jump(page, file, () => file.goToShownLine(Number(line), at))
     tab.edit(path)
   }
   return [{ key: `line ${words}`, icon: <Icon name="list" />, words: `Go to line ${Number(line)}`, run }]
@@ -608,7 +608,7 @@ async function openAt(
   place: LinePlace | undefined,
   isPreview: boolean,
 ): Promise<void> {
-  if (place) await openLine(page, tab, path, place.line, [place.column, place.column], isPreview)
+  if (place) await openPlace(page, tab, path, file => file.goToShownLine(place.line, place.column), isPreview)
   else openFile(page, tab, path, isPreview)
 }
 

@@ -58,7 +58,7 @@ function spanOf(look: string, words: string): HTMLElement {
 class BlameMarker extends GutterMarker {
   constructor(
     readonly commit: BlamedCommit | undefined,
-    /** Whether the line is the first of several with the same commit: only that one shows the commit. */
+    /** Whether the line is the first drawn one of several with the same commit: only that one shows the commit. */
     readonly isFirst: boolean,
   ) {
     super()
@@ -103,7 +103,9 @@ export function blameGutter(commits: LineCommits, open: OpenBlamed): Extension {
       const number = numberAt(view, from)
       const commit = commitAt(view, number)
       if (commit === null) return null
-      return new BlameMarker(commit, number === 1 || commitAt(view, number - 1) !== commit)
+      // The first line that is drawn is mostly above the view: its commit stays at the top, as styles say.
+      const isFirstDrawn = from <= view.viewport.from
+      return new BlameMarker(commit, isFirstDrawn || commitAt(view, number - 1) !== commit)
     },
     lineMarkerChange: update => update.docChanged || update.transactions.length > 0,
     domEventHandlers: {

@@ -244,14 +244,20 @@ export interface SettledBoxProps {
   change: () => void
   /** Moves the focus from this box to the text around it. */
   leave: () => void
+  /** Moves the focus to the text and runs the editor's command of a key there. Returns whether it has one. */
+  handOn: (event: KeyboardEvent) => boolean
   undo: () => void
 }
 
+/** Keys that do nothing by themselves. */
+const MODIFIERS = new Set(['Shift', 'Control', 'Alt', 'AltGraph', 'Meta'])
+
 /** The line above a resolved conflict. */
-export function SettledBox({ words, number, of, isByAi, change, leave, undo }: SettledBoxProps) {
+export function SettledBox({ words, number, of, isByAi, change, leave, handOn, undo }: SettledBoxProps) {
   return (
     // Focused after a choice, so that the key of a choice (1 to 4), pressed once too often, is not typed into the text.
-    // Other keys are typed into the text.
+    // Other keys act as in the text. Those with a command of the editor do so by it, since the browser knows only the
+    // drawn part of the text: its own Ctrl+End does not move the cursor to the end of a long file.
     <section
       class="done-box"
       aria-label={`Conflict ${number} of ${of}, resolved`}
@@ -264,9 +270,8 @@ export function SettledBox({ words, number, of, isByAi, change, leave, undo }: S
         if (isUndo && !event.shiftKey) undo()
         else if (event.key === 'Escape') leave()
         else if (!isChoice) {
-          const isForText = event.target === event.currentTarget && event.key !== 'Tab' && !hasModifier
-          if (isForText) leave()
-          return
+          const isForText = event.target === event.currentTarget && event.key !== 'Tab' && !MODIFIERS.has(event.key)
+          if (!isForText || !handOn(event)) return
         }
         event.preventDefault()
         event.stopPropagation()

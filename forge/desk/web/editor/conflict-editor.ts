@@ -23,6 +23,7 @@ import {
   keymap,
   lineNumbers,
   type Rect,
+  runScopeHandlers,
   WidgetType,
 } from '@codemirror/view'
 import { type ComponentChild, h, render } from 'preact'
@@ -166,6 +167,21 @@ export function lineInFile(state: EditorState, line: number): number {
     hidden += last - first + 1 - ours
   }
   return line - hidden
+}
+
+/** Converts a line number of our side of the file to one of the editor: the inverse of {@link lineInFile}. */
+export function lineInEditor(state: EditorState, line: number): number {
+  const { doc } = state
+  let hidden = 0
+  for (const { region } of conflictsOf(state).open) {
+    const [first, last] = [doc.lineAt(region.from).number, doc.lineAt(region.to).number]
+    const ours = linesIn(region.ours)
+    if (line < first - hidden) break
+    // Our lines follow the first marker.
+    if (line < first - hidden + ours) return line + hidden + 1
+    hidden += last - first + 1 - ours
+  }
+  return line + hidden
 }
 
 /** The text with our side of each open conflict in its place, without markers. */
@@ -643,6 +659,10 @@ class SettledWidget extends Block {
       isByAi: by !== undefined,
       change: () => change(view, number),
       leave: () => view.focus(),
+      handOn: event => {
+        view.focus()
+        return runScopeHandlers(view, event, 'editor')
+      },
       undo: () => {
         view.focus()
         undoIn(view)

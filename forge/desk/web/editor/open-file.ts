@@ -54,6 +54,7 @@ import {
   type ConflictStart,
   type ConflictsOfFile,
   conflictsOf,
+  lineInEditor,
   lineInFile,
   moveToConflict,
   shownCursor,
@@ -765,7 +766,13 @@ export class OpenFile {
     return this.at.kind === 'commit' || file.readOnly !== undefined || this.#isLocked
   }
 
-  /** Goes to a match: its line, from 1, and the range within it. */
+  /** Goes to a line by its number beside the text, from 1: of an open conflict above it, only our lines count. */
+  goToShownLine(line: number, column: number): void {
+    const state = this.#hereState
+    if (state) this.goTo(lineInEditor(state, line), [column, column])
+  }
+
+  /** Goes to a match: its line in the whole text, from 1, and the range within it. */
   goTo(line: number, range?: [number, number]): void {
     if (!this.state) return
     const { doc } = this.state

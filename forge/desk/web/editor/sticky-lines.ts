@@ -59,6 +59,7 @@ class StickyLines {
   destroy(): void {
     this.#view.scrollDOM.removeEventListener('scroll', this.#look)
     this.#box.remove()
+    this.#view.dom.style.removeProperty('--sticky-height')
   }
 
   readonly #look = (): void => {
@@ -125,6 +126,7 @@ class StickyLines {
     if (shown === this.#shown) return
     this.#shown = shown
     this.height = lines.length * this.#view.defaultLineHeight
+    this.#view.dom.style.setProperty('--sticky-height', `${this.height}px`)
     this.#box.replaceChildren(...lines.map(line => this.#drawn(line, numbers, indent)))
     this.#box.hidden = lines.length === 0
   }

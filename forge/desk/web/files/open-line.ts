@@ -3,8 +3,8 @@ import type { OpenFile } from '../editor/open-file.ts'
 import type { Page, Tab } from '../page/state.ts'
 
 /**
- * Shows a file of a tab, and selects a range of a line, which counts from 1; the line's start without a range.
- * `isPreview`: in the preview tab.
+ * Shows a file of a tab, and selects a range of a line, which counts from 1 in the text that the desk has; the line's
+ * start without a range. `isPreview`: in the preview tab.
  */
 export async function openLine(
   page: Page,
@@ -14,12 +14,23 @@ export async function openLine(
   range: [number, number] | undefined,
   isPreview = false,
 ): Promise<void> {
+  await openPlace(page, tab, path, file => file.goTo(line, range), isPreview)
+}
+
+/** Shows a file of a tab, and goes to a place in it. `isPreview`: in the preview tab. */
+export async function openPlace(
+  page: Page,
+  tab: Tab,
+  path: string,
+  go: (file: OpenFile) => void,
+  isPreview: boolean,
+): Promise<void> {
   const isShown = page.tab.peek() === tab && tab.path === path
   openFile(page, tab, path, isPreview)
   const file = page.files.open(tab.at, path)
   await file.opened()
-  if (isShown) jump(page, file, () => file.goTo(line, range))
-  else file.goTo(line, range)
+  if (isShown) jump(page, file, () => go(file))
+  else go(file)
 }
 
 /** Goes to another place in the shown file, from which the browser's Back returns. */

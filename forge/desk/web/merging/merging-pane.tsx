@@ -5,7 +5,7 @@ import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { ConflictFile, MergingFile, WholeSide as Side } from '../../contract/merging.ts'
 import { AskButton } from '../editor/conflict-box.tsx'
-import { conflictExtension } from '../editor/conflict-editor.ts'
+import { conflictExtension, lineInFile } from '../editor/conflict-editor.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import { BASES, canAskAi, isAtWork, isInConflict, isMerging, mergingFile } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
@@ -138,7 +138,7 @@ export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }
       )}
       {stray ? (
         <button type="button" class="tag warn" onClick={() => file.goTo(stray.line)}>
-          a conflict marker is left in line {stray.line}
+          a conflict marker is left in line {file.state ? lineInFile(file.state, stray.line) : stray.line}
         </button>
       ) : null}
       {kind === 'text' || !isText ? null : (

@@ -20,11 +20,12 @@ const javascript = (options: { jsx?: boolean; typescript?: boolean }): Load => {
 }
 
 const shell = stream(async () => (await import('@codemirror/legacy-modes/mode/shell')).shell)
-const cpp: Load = async () => (await import('@codemirror/lang-cpp')).cpp()
+const cpp: Load = async () => (await import('./cpp.ts')).cpp()
 const css: Load = async () => (await import('@codemirror/lang-css')).css()
 const html: Load = async () => (await import('@codemirror/lang-html')).html()
 const json: Load = async () => (await import('@codemirror/lang-json')).json()
-const markdown: Load = async () => (await import('@codemirror/lang-markdown')).markdown()
+// Without its keys: Enter would insert the marker of a list, also within an entry.
+const markdown: Load = async () => (await import('@codemirror/lang-markdown')).markdown({ addKeymap: false })
 const python: Load = async () => (await import('@codemirror/lang-python')).python()
 const xml: Load = async () => (await import('@codemirror/lang-xml')).xml()
 const yaml: Load = async () => (await import('@codemirror/lang-yaml')).yaml()
@@ -35,7 +36,7 @@ const docker = stream(async () => (await import('@codemirror/legacy-modes/mode/d
 const properties = stream(async () => (await import('@codemirror/legacy-modes/mode/properties')).properties, {
   line: '#',
 })
-const cmake = stream(async () => (await import('@codemirror/legacy-modes/mode/cmake')).cmake, { line: '#' })
+const cmake = stream(async () => (await import('./cmake.ts')).cmake as StreamParser<unknown>, { line: '#' })
 
 const BY_ENDING: Record<string, Load> = {
   js: javascript({ jsx: true }),

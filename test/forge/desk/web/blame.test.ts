@@ -9,15 +9,26 @@ import { type DeskPage, templateOf, until, withEachPage } from './page-scene.ts'
 // A busy machine renders slowly.
 setDefaultTimeout(120_000)
 
+/** A long function, whose line 250 is a text. */
+const long = (words: string) => {
+  const line = (_: unknown, at: number) => `  ${at === 248 ? words : `step(${at + 2})`}\n`
+  return `export function long() {\n${Array.from({ length: 400 }, line).join('')}}\n`
+}
+
 const template = templateOf(async path => {
   const by = (name: string) => ({ author: `${name} <${name}@example.com>` })
-  await commit(path, 'main', { 'old.txt': 'one\ntwo\nthree\nfour\n' }, { ...by('Mira'), message: 'Count' })
+  await commit(
+    path,
+    'main',
+    { 'old.txt': 'one\ntwo\nthree\nfour\n', 'long.ts': long('begin()') },
+    { ...by('Mira'), message: 'Count' },
+  )
   const code = (one: number, two: number) =>
     `export function first() {\n  return ${one}\n}\n\nexport function second() {\n  return ${two}\n}\n`
   await commit(path, 'main', { 'code.ts': code(1, 1) }, { ...by('Mira'), message: 'Code' })
   await commit(path, 'main', { 'code.ts': code(1, 2) }, { ...by('Mira'), message: 'Mend the second' })
   await commit(path, 'main', { 'code.ts': code(3, 2) }, { ...by('Mira'), message: 'Mend the first' })
-  const renamed = { 'old.txt': null, 'new.txt': 'one\ntwo\nthree\nfour\n' }
+  const renamed = { 'old.txt': null, 'new.txt': 'one\ntwo\nthree\nfour\n', 'long.ts': long('end()') }
   await commit(path, 'main', renamed, { ...by('Jun'), message: 'Rename' })
   await commit(path, 'main', { 'new.txt': 'one\nTWO\nthree\nfour\n' }, { ...by('Ada'), message: 'Shout' })
 })
@@ -86,6 +97,48 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     expect((await names())[1]).toBe('Mira')
     await page.keyboard.press('Control+Alt+b')
     await until(async () => (await page.locator('.cm-blame').count()) === 0)
+  })
+
+  test('names the commit of many lines at the first one in view', async () => {
+    await page.getByRole('treeitem', { name: 'long.ts' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+Alt+b')
+    await page.locator('.cm-blame .blame-first').first().waitFor()
+    const goTo = async (line: number) => {
+      await page.keyboard.press('Control+g')
+      await page.keyboard.type(String(line))
+      await page.keyboard.press('Enter')
+      await page.getByText(`${line}:1`, { exact: true }).waitFor()
+    }
+    /** The name in the column at the first line that is not covered by those that stay at the top. */
+    const first = () =>
+      page.evaluate(() => {
+        const [column, lines] = ['.cm-blame', '.cm-sticky'].map(it => document.querySelector(it))
+        const top = lines?.getBoundingClientRect().bottom ?? 0
+        const at = document.elementFromPoint((column?.getBoundingClientRect().left ?? 0) + 12, top + 6)
+        return at?.closest('.blame-first')?.querySelector('.blame-name')?.textContent
+      })
+    await goTo(150)
+    await page.locator('.cm-sticky-line').getByText('long').waitFor()
+    await until(async () => (await first()) === 'Mira')
+    await goTo(254)
+    // The commit of one line among those of another one stays at its line.
+    const names = page.locator('.cm-blame .blame-name')
+    const tops = async () => {
+      const shown = await names.evaluateAll(all =>
+        all.map(it => [it.textContent, it.getBoundingClientRect().y] as const),
+      )
+      return shown.filter(([name]) => name === 'Jun').map(([, y]) => y)
+    }
+    const line = page.locator('.cm-line').getByText('end()')
+    await until(async () => Math.abs(((await tops())[0] ?? 0) - ((await line.boundingBox())?.y ?? 0)) < 8)
+    await until(async () => (await first()) === 'Mira')
+    await goTo(390)
+    await until(async () => (await first()) === 'Mira')
+    await page.mouse.click(((await page.locator('.cm-blame').boundingBox())?.x ?? 0) + 12, 300)
+    await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name: 'long.ts' }).waitFor()
+    const count = (await desk.git('log', '-1', '--format=%H', '--grep=Count', 'main')).slice(0, 8)
+    await page.getByRole('tablist', { name: 'Branches' }).getByRole('tab', { name: count, selected: true }).waitFor()
   })
 
   test('leads from the cursor’s line to its commit, and to the file before it', async () => {

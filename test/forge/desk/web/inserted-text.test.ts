@@ -44,7 +44,7 @@ describe.skipIf(!hasBrowser)('what the editor inserts', () => {
   let browser: OpenBrowser
   let page: RealPage
   beforeAll(async () => {
-    const typed = Object.keys({ ...TYPED, ...INDENTED }).map(path => [path, ''] as const)
+    const typed = [...Object.keys({ ...TYPED, ...INDENTED }), 'list.md'].map(path => [path, ''] as const)
     const added = Object.entries(ADDED).map(([path, [text]]) => [path, text] as const)
     desk = await openRealDesk({
       built: await builtPage(),
@@ -78,6 +78,23 @@ describe.skipIf(!hasBrowser)('what the editor inserts', () => {
     test(`is typed over in ${path}: ${JSON.stringify(typed)}`, async () => {
       expect(await textAfter(path, typed)).toBe(text)
     })
+
+  test('is no marker of a list or a quote in Markdown: Enter keeps the indentation, as in any text', async () => {
+    const typed = '- [x] done\n- [ ] todo\n  more\n\n> quoted\nend\n'
+    expect(await textAfter('list.md', typed)).toBe('- [x] done\n- [ ] todo\n  more\n\n  > quoted\n  end\n  ')
+  })
+
+  test('is a new line alone within an entry of a list in Markdown', async () => {
+    await desk.commit('main', { 'entry.md': '- first line\n  second line\n' })
+    await openBeside(page, 'entry.md')
+    await page.locator('.cm-content[data-language="markdown"]').waitFor()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('End')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('between')
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.show('main', 'entry.md')) === '- first line\nbetween\n  second line\n')
+  })
 
   for (const [path, [before, typed]] of Object.entries(ADDED))
     test(`is not doubled in ${path}, where the rest of the closing tag is typed`, async () => {

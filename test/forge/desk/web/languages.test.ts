@@ -1,9 +1,11 @@
 /** The languages of files, by their names and by the first lines of scripts. */
 import { expect, test } from 'bun:test'
+import { ensureSyntaxTree } from '@codemirror/language'
 import { EditorState, Text } from '@codemirror/state'
 import { type EditorView, keymap } from '@codemirror/view'
 import { commentTokensOf } from '../../../../forge/desk/web/editor/comment-tokens.ts'
 import { commentKey } from '../../../../forge/desk/web/editor/line-commands.ts'
+import { coloursOf, piecesOf } from '../../../../forge/desk/web/ui/coloured.ts'
 import { loadLanguage } from '../../../../forge/desk/web/ui/languages.ts'
 
 /** The text after Ctrl+/ on its only line; undefined where it says that no comments are known. */
@@ -87,4 +89,78 @@ test('a script without an ending has the language of the program in its first li
   expect(await nameOf('tool.rb', '#!/bin/sh')).toBe('ruby')
   for (const first of ['', '#!', '#!/usr/bin/env', '#!/opt/constructor', 'echo #!/bin/sh'])
     expect(await nameOf('tool', first)).toBe('none')
+})
+
+const CMAKE = `# Sets a(n option)
+set(WORDS "a(b) ''" "")
+string(REGEX MATCH "V ([0-9]+) \\"\${NAME}(" OUT) # not "closed
+#[[ A comment (
+of two lines ]] if (ON)
+set(RAW [=[a ]] (" b]=] 3.8)
+else ()
+`
+
+/** The coloured pieces of each line, with their classes. */
+async function colouredLines(path: string, words: string): Promise<string[][]> {
+  const text = Text.of(words.split('\n'))
+  const colours = await coloursOf(path, text)
+  return [...text.iterLines()].map((line, at) =>
+    piecesOf(line, colours.get(at + 1), [])
+      .filter(({ look }) => look !== '')
+      .map(({ text: piece, look }) => `${look}: ${piece}`),
+  )
+}
+
+test('strings, comments and commands of CMake are told apart, whatever is in them', async () => {
+  expect(await colouredLines('CMakeLists.txt', CMAKE)).toEqual([
+    ['x-note: # Sets a(n option)'],
+    ['x-call: set', `x-str: "a(b) ''"`, 'x-str: ""'],
+    ['x-call: string', 'x-str: "V ([0-9]+) \\"', 'x-str: ("', 'x-note: # not "closed'],
+    ['x-note: #[[ A comment ('],
+    ['x-note: of two lines ]]', 'x-key: if', 'x-num: ON'],
+    ['x-call: set', 'x-str: [=[a ]] (" b]=]', 'x-num: 3.8'],
+    ['x-key: else'],
+    [],
+  ])
+})
+
+const MACROS = `#define CHECK(condition) \\
+  if (!(condition) /* has failed */ \\
+  ) fail("/*") /* at the end */
+int one; // one
+#define PATH "/*"
+/* # in a comment
+ # define /* two */
+int three;
+/* four */
+`
+
+test('a comment or a string in a macro does not end it, and what follows has the colours of code', async () => {
+  const lines = await colouredLines('check.h', MACROS)
+  expect(lines.slice(2, 4)).toEqual([
+    ['x-note:   ) fail("/*") ', 'x-note: /* at the end */'],
+    ['x-type: int', 'x-note: // one'],
+  ])
+  expect(lines.slice(5)).toEqual([
+    ['x-note: /* # in a comment'],
+    ['x-note:  # define /* two */'],
+    ['x-type: int'],
+    ['x-note: /* four */'],
+    [],
+  ])
+  // What is typed changes no other line, as in the editor, which parses only what has changed.
+  const support = await loadLanguage('check.h')
+  if (!support) throw new Error('C++ was not loaded.')
+  let state = EditorState.create({ doc: MACROS, extensions: support })
+  ensureSyntaxTree(state, state.doc.length, 10_000)
+  const at = MACROS.indexOf('/* has')
+  for (const [from, to, insert] of [
+    [at, at + 2, ''],
+    [at, at, '/*'],
+  ] as const) {
+    state = state.update({ changes: { from, to, insert } }).state
+    const tree = ensureSyntaxTree(state, state.doc.length, 10_000)
+    expect(String(tree)).toBe(String(support.language.parser.parse(state.doc.toString())))
+  }
+  expect(state.doc.toString()).toBe(MACROS)
 })

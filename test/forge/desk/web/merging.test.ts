@@ -303,6 +303,38 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('tree', { name: 'Explorer' }).waitFor()
   })
 
+  test('after a choice by a key, keys that move the cursor and select act in a long text as in any other', async () => {
+    const long = (first: string) => `${first}\n${LINES}the end\n`
+    await open(mergingTemplate({ [CLAIM]: { base: long('base'), ours: long('ours'), theirs: long('theirs') } }))
+    const place = (words: string) => page.locator('.line-column').getByText(words, { exact: true }).waitFor()
+    const settledBox = page.getByRole('region', { name: 'Conflict 1 of 1, resolved' })
+    const chooseTheirs = async () => {
+      await page.keyboard.press('F8')
+      await until(() => conflict(1, 1).evaluate(element => element === document.activeElement))
+      await page.keyboard.press('2')
+      await settledBox.waitFor()
+      await until(() => settledBox.evaluate(element => element === document.activeElement))
+    }
+    await chooseTheirs()
+    await page.keyboard.press('Control+End')
+    await place('303:1')
+    await page.keyboard.type('typed')
+    await textIs(CLAIM, `${long('theirs')}typed`)
+    await page.keyboard.press('Control+z')
+    await page.keyboard.press('Control+z')
+    await conflict(1, 1).waitFor()
+    await page.keyboard.press('Control+Home')
+    await chooseTheirs()
+    // The key of a choice, pressed once too often, is not typed, also not after Ctrl alone.
+    await page.keyboard.press('Control')
+    await page.keyboard.press('2')
+    await page.keyboard.press('Control+ArrowRight')
+    await place('1:7')
+    await page.keyboard.press('Shift+ArrowDown')
+    await page.getByText('2:7 (7 selected)', { exact: true }).waitFor()
+    await textIs(CLAIM, long('theirs'))
+  })
+
   test('a key that goes on after each choice leaves no conflict out', async () => {
     await open()
     const hasFocus = (box: ReturnType<typeof conflict>) =>
@@ -439,6 +471,31 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await desk.isText(BRANCH, CLAIM, text => !text.includes('<<<<<<<'))
     const all = (await textIn(CLAIM)).split('\n').map((_, at) => at + 1)
     await until(async () => (await shown()).join() === all.join())
+  })
+
+  test('goes to the line that has a number beside it, also behind an open conflict', async () => {
+    await open()
+    await row('claim.ts').click()
+    await conflict(2).waitFor()
+    const place = (words: string) => page.locator('.line-column').getByText(words, { exact: true }).waitFor()
+    const goToLine = async (line: number) => {
+      await page.keyboard.press('Control+g')
+      await page.keyboard.type(String(line))
+      await page.getByRole('option', { name: `Go to line ${line}`, exact: true }).waitFor()
+      await page.keyboard.press('Enter')
+      await place(`${line}:1`)
+    }
+    // Before a conflict, our lines of both, and behind them.
+    for (const line of [3, 7, 15, 16, 21]) await goToLine(line)
+    await goToLine(12)
+    await page.keyboard.type('/* typed */')
+    await desk.isText(BRANCH, CLAIM, text => text.includes('/* typed */    const shards ='))
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('claim.ts:20:3')
+    const option = page.getByRole('option', { name: 'claim.ts src/queue/ line 20', exact: true })
+    await until(async () => (await option.getAttribute('aria-selected', { timeout: 1_000 })) === 'true')
+    await page.keyboard.press('Enter')
+    await place('20:3')
   })
 
   test('lists what to review with each file on one line, whose name is whole, and the reason below it', async () => {
