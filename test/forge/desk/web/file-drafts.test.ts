@@ -412,6 +412,34 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await desk.isText('main', 'long.txt', text => text.endsWith('six seven and eight'))
   })
 
+  test('what is typed after the undo of drafts moved to a new branch, and its redo, goes on at the end of the last', async () => {
+    await desk.commit('main', { 'long.txt': 'one\ntwo\nthree\nfour\n' })
+    await row('long.txt').dblclick()
+    await editor().click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('End')
+    await page.keyboard.type(' draft')
+    await desk.isText('main', 'long.txt', 'one\ntwo draft\nthree\nfour\n')
+    await page.keyboard.press('Control+Alt+Shift+b')
+    await answer('Move drafts to a new branch', 'idea')
+    const showsBranch = async (name: string) => {
+      await page.getByRole('tab', { name: new RegExp(`^${name}`), selected: true }).waitFor()
+      await page.locator('.cm-content:focus').getByText('two draft').waitFor()
+    }
+    await showsBranch('idea')
+    await page.keyboard.type(' moved')
+    await desk.isText('idea', 'long.txt', text => text.includes('two draft moved\n'))
+    await page.keyboard.press('Control+Alt+Z')
+    await showsBranch('main')
+    await page.keyboard.type(' undone')
+    await desk.isText('main', 'long.txt', text => text.includes('two draft moved undone\n'))
+    await page.keyboard.press('Control+Alt+Shift+Z')
+    await showsBranch('idea')
+    await page.keyboard.type(' redone')
+    await desk.isText('idea', 'long.txt', text => text.includes('two draft moved undone redone\n'))
+  })
+
   test('a message that is typed while moved drafts are still opening stays in its field', async () => {
     await row('README.md').dblclick()
     await editor().click()
