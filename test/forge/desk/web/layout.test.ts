@@ -257,6 +257,29 @@ describe.skipIf(!hasBrowser)('the layout', () => {
     await until(async () => (await names()).join() === 'AI chat,a.txt,b.txt,c.txt,d.txt,e.txt')
   })
 
+  test('has word wrap, blame and the preview as they were after its page is loaded again, and not in new windows', async () => {
+    await desk.commit('main', { 'a.md': `# Title\n\n${'word '.repeat(200)}\n` })
+    await page.getByRole('treeitem', { name: 'a.md' }).dblclick()
+    await tab('a.md').waitFor()
+    await page.locator('.cm-content:focus').waitFor()
+    for (const key of ['Alt+z', 'Control+Alt+b', 'Control+Alt+v']) await page.keyboard.press(key)
+    const switches = ['Word wrap', 'Blame', 'Preview']
+    const isOn = (name: string, at = page) => at.getByRole('button', { name, exact: true, pressed: true })
+    const isOff = (name: string, at = page) => at.getByRole('button', { name, exact: true, pressed: false })
+    for (const name of switches) await isOn(name).waitFor()
+    await page.reload()
+    for (const name of switches) await isOn(name).waitFor()
+    await page.locator('.preview').getByRole('heading', { name: 'Title' }).waitFor()
+    await page.locator('.cm-lineWrapping').waitFor()
+    await page.getByRole('button', { name: /^This line: / }).waitFor()
+    const other = await openPage(browser.context, desk)
+    for (const name of switches) await isOff(name, other).waitFor()
+    await other.close()
+    for (const name of switches) await isOn(name).click()
+    await page.reload()
+    for (const name of switches) await isOff(name).waitFor()
+  })
+
   test('is each window’s own, also when its page is loaded again', async () => {
     await fileTabs().nth(3).waitFor()
     const other = await openPage(browser.context, desk)
