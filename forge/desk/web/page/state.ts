@@ -172,13 +172,14 @@ export class Tab {
     else this.active.value = key
   }
 
-  /** Makes the other half of a split the one with the focus. */
+  /** Makes the other half of a split the one with the focus. The explorer marks its file. */
   toOtherHalf(): void {
     const split = this.split.peek()
     if (!split) return
     batch(() => {
       this.split.value = { key: this.active.peek(), isRight: !split.isRight }
       this.active.value = split.key
+      if (this.path !== undefined) this.tree.reveal(this.path)
     })
   }
 
