@@ -1,5 +1,6 @@
 /** New files, renames and deletions in the page: drafts that the explorer and the review show, saved together. */
 import { describe, expect, test } from 'bun:test'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { type DeskPage, settled, until, withEachPage } from './page-scene.ts'
@@ -127,6 +128,34 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await page.keyboard.press('Control+s')
     await desk.isMessage('main', 'add: two.md')
     await other.close()
+  })
+
+  test('a renamed file that can’t be edited has the mark of a draft on its tab', async () => {
+    const folder = `${desk.path}-checkout`
+    await desk.git('worktree', 'add', '--quiet', '--detach', folder, 'main')
+    await mkdir(`${folder}/odd`)
+    await writeFile(`${folder}/odd/big.txt`, 'long\n'.repeat(600_000))
+    await writeFile(`${folder}/odd/latin1.txt`, Buffer.from('caf\xe9\n', 'latin1'))
+    await desk.git('-C', folder, 'add', '--all')
+    const identity = ['-c', 'user.name=Mira', '-c', 'user.email=mira@example.com']
+    await desk.git('-C', folder, ...identity, 'commit', '--quiet', '--message=Add odd files')
+    await desk.git('update-ref', 'refs/heads/main', await desk.git('-C', folder, 'rev-parse', 'HEAD'))
+    await row('odd').click()
+    for (const [name, words] of Object.entries({ 'big.txt': 'long', 'latin1.txt': 'café' })) {
+      await row(name).dblclick()
+      await files().getByRole('tab', { name, exact: true, selected: true }).waitFor()
+      await editor().getByText(words).first().waitFor()
+    }
+    await row('odd').click()
+    await page.keyboard.press('F2')
+    await answer('Rename odd', 'even')
+    for (const name of ['big.txt', 'latin1.txt'])
+      await files()
+        .getByRole('tab', { name: `${name} , draft` })
+        .waitFor()
+    await page.keyboard.press('Control+Shift+s')
+    await until(async () => (await desk.messageOf('main')).startsWith('rename: odd'))
+    for (const name of ['big.txt', 'latin1.txt']) await files().getByRole('tab', { name, exact: true }).waitFor()
   })
 
   test('a file renamed to the path of a deleted one has the mark of a draft', async () => {
