@@ -53,8 +53,8 @@ export function Notices({ tab, hasChat = true }: { tab: Tab | undefined; hasChat
 const keyOf = ({ notice }: Shown): string => `${notice.topic} ${notice.branch} ${notice.title}`
 
 /**
- * One of the notices. A new one is shown as soon as it comes, unless the shown one is more urgent or has the focus: then
- * only their number changes.
+ * One of the notices. A new one is shown as soon as it comes, unless the shown one is more urgent or has the focus:
+ * then only their number changes.
  */
 function OneOf({ all }: { all: readonly Shown[] }) {
   const chosen = useSignal<string | undefined>(undefined)
