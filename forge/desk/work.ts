@@ -177,7 +177,7 @@ export class Work implements AsyncDisposable {
       this.#heads = await this.#checkedOut()
     }
     for (const name of new Set([...drafts.keys(), ...merging.keys()])) {
-      await this.branches.work(name).catch(error => this.#complain(error))
+      await this.branches.work(name).catch(error => this.#complain(error, name))
     }
     await this.chat.turns.look(unfinished)
   }
@@ -198,7 +198,7 @@ export class Work implements AsyncDisposable {
       for (const name of await this.#checkoutsMoved()) this.#room.say({ say: 'branch', branch: name })
       await this.#room.checkouts.look()
     }
-    for (const name of touched) await this.branches.refresh(name).catch(error => this.#complain(error))
+    for (const name of touched) await this.branches.refresh(name).catch(error => this.#complain(error, name))
   }
 
   /** The branches that have moved. For branches that are not open, the news is sent here. */
@@ -251,7 +251,7 @@ export class Work implements AsyncDisposable {
   /** The branches with drafts that another desk wrote. */
   async #draftsMoved(): Promise<string[]> {
     for (const name of await this.#inProgress())
-      if (!this.branches.has(name)) await this.branches.work(name).catch(error => this.#complain(error))
+      if (!this.branches.has(name)) await this.branches.work(name).catch(error => this.#complain(error, name))
     return this.branches.names
   }
 
@@ -292,8 +292,10 @@ export class Work implements AsyncDisposable {
     }
   }
 
-  #complain(error: unknown): void {
-    this.#room.say({ say: 'notice', words: error instanceof Error ? error.message : String(error), isBad: true })
+  /** Tells the windows of a failure. `branch`: the branch that it is about. */
+  #complain(error: unknown, branch?: string): void {
+    const words = error instanceof Error ? error.message : String(error)
+    this.#room.say({ say: 'notice', words, isBad: true, ...(branch !== undefined && { branch }) })
   }
 
   // --- Branches ---

@@ -231,7 +231,7 @@ export class Checkouts {
     if (files.length === 0) return
     const names = firstOf(files.map(visiblePath), MAX_NAMED_FILES)
     const words = `The new commit of ${visiblePath(branch)} takes back what was done here in ${names}: it was made in ${visible(folder)}, which was behind. ${to.slice(0, 8)} still has it.`
-    this.say({ say: 'notice', topic: `taken back in ${branch}`, words, isBad: true })
+    this.say({ say: 'notice', topic: `taken back in ${branch}`, branch, words, isBad: true })
   }
 
   /**

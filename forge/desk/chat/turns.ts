@@ -94,7 +94,7 @@ export class Turns implements AsyncDisposable {
     for (const [branch, commit] of refs) {
       if (this.in(branch) || this.#isBeginningIn(branch)) continue
       // An unreadable turn must not hide the others.
-      await this.#findAgain(branch, commit).catch(error => this.#complain(error))
+      await this.#findAgain(branch, commit).catch(error => this.#complain(error, branch))
     }
   }
 
@@ -138,7 +138,7 @@ export class Turns implements AsyncDisposable {
     const work = await this.open(branch)
     const { turn, run } = await work.locked(held => this.#beginIn(held, text, asked))
     this.#say(turn, { is: 'begun', turn: turn.now.turn })
-    turn.done = run().catch(error => this.#complain(error))
+    turn.done = run().catch(error => this.#complain(error, turn.work.name))
     this.choices.tellPublic().catch(error => this.#complain(error))
     return turn.now.turn
   }
@@ -449,8 +449,8 @@ export class Turns implements AsyncDisposable {
     this.room.say({ say: 'branch', branch: work.name })
   }
 
-  #complain(error: unknown): void {
-    this.room.say({ say: 'notice', words: inWords(error), isBad: true })
+  #complain(error: unknown, branch?: string): void {
+    this.room.say({ say: 'notice', words: inWords(error), isBad: true, ...(branch !== undefined && { branch }) })
   }
 
   /** Stops all running turns; each is left unfinished, to be kept or discarded. */

@@ -3,6 +3,7 @@
  * News of success stands above the status bar and disappears by itself.
  */
 import { useSignal } from '@preact/signals'
+import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Moved } from '../../contract/branches.ts'
 import { turnNotice } from '../chat/turn-state.tsx'
@@ -27,7 +28,10 @@ const MAX_TEXT_CHARS = 20_000
 /** Milliseconds after which a notice of success disappears. */
 const GOOD_NEWS_MS = 8_000
 
-/** The order of notices that would be shown at the same time: the lowest number is shown first. */
+/**
+ * The order of notices that would be shown at the same time: the lowest number is shown first. What needs a decision or
+ * can cost work is `bad` or `warn`.
+ */
 const URGENCY: Record<Notice['tone'], number> = { bad: 0, warn: 1, plain: 2, info: 3, good: 3 }
 
 /** A notice, and the function that dismisses it; undefined if it can't be dismissed. */
@@ -42,18 +46,38 @@ interface Shown {
  */
 export function Notices({ tab, hasChat = true }: { tab: Tab | undefined; hasChat?: boolean }) {
   const page = usePage()
-  const at = useSignal(0)
   const all = noticesIn(page, tab, hasChat)
-  const index = Math.min(at.value, all.length - 1)
-  const shown = all[index]
-  if (!shown) return null
+  return all.length > 0 ? <OneOf key={page.place} all={all} /> : null
+}
+
+const keyOf = ({ notice }: Shown): string => `${notice.topic} ${notice.branch} ${notice.title}`
+
+/**
+ * One of the notices. A new one is shown as soon as it comes, unless the shown one is more urgent or has the focus:
+ * then only their number changes.
+ */
+function OneOf({ all }: { all: readonly Shown[] }) {
+  const chosen = useSignal<string | undefined>(undefined)
+  const known = useRef<ReadonlySet<string> | undefined>(undefined)
+  const box = useRef<HTMLDivElement>(null)
+  const keys = all.map(keyOf)
+  const index = Math.max(0, keys.indexOf(chosen.value ?? ''))
+  const shown = all[index] as Shown
+  useLayoutEffect(() => {
+    const before = known.current
+    known.current = new Set(keys)
+    const come = before && all.find(one => !before.has(keyOf(one)))
+    const isUrgent = come && URGENCY[come.notice.tone] <= URGENCY[shown.notice.tone]
+    chosen.value = isUrgent && !box.current?.contains(document.activeElement) ? keyOf(come) : keys[index]
+  }, [keys.join('\n')])
   const next = () => {
-    at.value = (index + 1) % all.length
+    chosen.value = keys[(index + 1) % all.length]
   }
   return (
     <Line
-      key={`${shown.notice.topic} ${shown.notice.title}`}
+      key={keys[index]}
       shown={shown}
+      box={box}
       {...(all.length > 1 && { others: { words: `${index + 1} of ${all.length}`, next } })}
     />
   )
@@ -69,6 +93,7 @@ function noticesIn(page: Page, tab: Tab | undefined, hasChat: boolean): Shown[] 
   const kept = page.notices.value
     .filter(notice => isHere(notice) && notice.lasts?.(page) !== false)
     .map((notice): Shown => ({ notice, dismiss: () => page.dismiss(notice) }))
+    .toReversed()
   const states = [
     disconnected(page),
     tab && unwritten(page, tab),
@@ -128,7 +153,7 @@ export function Toast() {
         isHeld.value = false
       }}
     >
-      <Line key={notice.title} shown={{ notice, dismiss }} />
+      <Line key={notice.title} shown={{ notice, dismiss }} isToast />
     </div>
   )
 }
@@ -141,10 +166,10 @@ const ICONS: Record<Notice['tone'], IconName> = {
   bad: 'alert',
 }
 
-/** The ARIA role of a notice, by its tone. What is shown for some seconds has none: the status bar announces it. */
-const ROLES: Record<Notice['tone'], 'status' | 'alert' | undefined> = {
-  good: undefined,
-  info: undefined,
+/** The ARIA role of a notice, by its tone. */
+const ROLES: Record<Notice['tone'], 'status' | 'alert'> = {
+  good: 'status',
+  info: 'status',
   plain: 'status',
   warn: 'alert',
   bad: 'alert',
@@ -152,6 +177,10 @@ const ROLES: Record<Notice['tone'], 'status' | 'alert' | undefined> = {
 
 interface LineProps {
   shown: Shown
+  /** Is given the element of the notice. */
+  box?: RefObject<HTMLDivElement | null>
+  /** Whether it is shown for some seconds alone: the status bar announces it. */
+  isToast?: boolean
   /** Of several notices: which of them this one is, in words, and the function that shows the next one. */
   others?: { words: string; next: () => void }
 }
@@ -159,7 +188,7 @@ interface LineProps {
 /**
  * One notice. All have the same height; longer text can be unfolded, and a narrow window has some actions in a menu.
  */
-function Line({ shown: { notice, dismiss }, others }: LineProps) {
+function Line({ shown: { notice, dismiss }, box, isToast, others }: LineProps) {
   const page = usePage()
   const { tone, title, words, text: about, actions = [] } = notice
   const main = actions.find(({ isMain }) => isMain) ?? actions[0]
@@ -185,7 +214,7 @@ function Line({ shown: { notice, dismiss }, others }: LineProps) {
     return () => observer.disconnect()
   }, [title, words])
   return (
-    <div class={`notice line ${tone} ${isOpen.value ? 'open' : ''}`} role={ROLES[tone]}>
+    <div class={`notice line ${tone} ${isOpen.value ? 'open' : ''}`} role={isToast ? undefined : ROLES[tone]} ref={box}>
       <Icon name={ICONS[tone]} size="m" />
       <div class={`text grow ${words ? '' : 'alone'}`} ref={text}>
         <p class={isQuiet ? '' : 'strong'}>{title}</p>
@@ -320,7 +349,8 @@ function moved(page: Page, tab: Tab): Notice | undefined {
       ]
     : []
   return {
-    tone: 'warn',
+    // Where all drafts apply, there is nothing to decide.
+    tone: paths.length > 0 ? 'warn' : 'info',
     title: move
       ? `${name} moved outside the desk: ${whatMoved(move)}`
       : `Drafts of ${name} are in conflict with what was brought in`,

@@ -37,6 +37,9 @@ const COUNT_DELAY_MS = 100
 /** A longer selection is not what is searched for. */
 const MAX_SELECTED_CHARACTERS = 100
 
+/** The scope of the editor's keys that also work while a button of the panel has the focus. */
+export const FIND_BUTTONS = 'find-buttons'
+
 /** The editor's state that the panel shows: the search, and whether the text is read-only. */
 interface Found {
   query: Signal<SearchQuery>
@@ -121,7 +124,10 @@ function makePanel(view: EditorView): Panel {
   const dom = document.createElement('div')
   dom.className = 'find-host'
   dom.addEventListener('keydown', event => {
-    if (runScopeHandlers(view, event, 'search-panel')) event.preventDefault()
+    // The fields have an undo of their own.
+    const isField = event.target instanceof HTMLInputElement
+    const scopes = isField ? ['search-panel'] : ['search-panel', FIND_BUTTONS]
+    if (scopes.some(name => runScopeHandlers(view, event, name))) event.preventDefault()
   })
   const found: Found = {
     query: signal(getSearchQuery(view.state)),
@@ -207,80 +213,79 @@ function FindPanel({ view, found }: { view: EditorView; found: Found }) {
   }
   const isBad = words.value === 'No results' || !shown.valid
   return (
+    // The fields come first, so that Tab leads from the first one to the second.
     <search class="find-panel" aria-label="Find in the file">
-      <div class="find-row">
+      <input
+        class="field"
+        name="search"
+        // CodeMirror focuses the field with this attribute when the panel opens.
+        main-field="true"
+        aria-label="Find"
+        placeholder="Find"
+        autocomplete="off"
+        spellcheck={false}
+        value={shown.search}
+        onInput={event => change({ search: event.currentTarget.value })}
+        onKeyDown={event => {
+          if (event.key !== 'Enter' || event.isComposing) return
+          event.preventDefault()
+          ;(event.shiftKey ? findPrevious : findNext)(view)
+        }}
+      />
+      {isReadOnly.value ? null : (
         <input
           class="field"
-          name="search"
-          // CodeMirror focuses the field with this attribute when the panel opens.
-          main-field="true"
-          aria-label="Find"
-          placeholder="Find"
+          name="replace"
+          aria-label="Replace"
+          placeholder="Replace"
           autocomplete="off"
           spellcheck={false}
-          value={shown.search}
-          onInput={event => change({ search: event.currentTarget.value })}
+          value={shown.replace}
+          onInput={event => change({ replace: event.currentTarget.value })}
           onKeyDown={event => {
             if (event.key !== 'Enter' || event.isComposing) return
             event.preventDefault()
-            ;(event.shiftKey ? findPrevious : findNext)(view)
+            replaceNext(view)
           }}
         />
-        <div class="find-rest">
-          <Toggle
-            words="Match case"
-            short="Aa"
-            isOn={shown.caseSensitive}
-            toggle={() => change({ caseSensitive: !shown.caseSensitive })}
-          />
-          <IconButton
-            icon="whole-word"
-            words="Match whole word"
-            isPressed={shown.wholeWord}
-            onClick={() => change({ wholeWord: !shown.wholeWord })}
-          />
-          <Toggle
-            words="Regular expression"
-            short=".*"
-            isOn={shown.regexp}
-            toggle={() => change({ regexp: !shown.regexp })}
-          />
-          <Toggle
-            words="Find in selection"
-            short="[ ]"
-            isOn={shown.test !== undefined}
-            toggle={() => (shown.test ? findEverywhere : findInSelection)(view)}
-          />
-          <span class={`meta count ${isBad ? 'is-bad' : ''}`} role="status">
-            {words}
-          </span>
-          <IconButton icon="arrow-up" words="Previous match" keys="Shift+F3" onClick={() => findPrevious(view)} />
-          <IconButton icon="arrow-down" words="Next match" keys="F3" onClick={() => findNext(view)} />
-          <span class="grow" />
-          <IconButton icon="x" words="Close" keys="Escape" onClick={() => closeSearchPanel(view)} />
-        </div>
+      )}
+      <div class="find-rest">
+        <Toggle
+          words="Match case"
+          short="Aa"
+          isOn={shown.caseSensitive}
+          toggle={() => change({ caseSensitive: !shown.caseSensitive })}
+        />
+        <IconButton
+          icon="whole-word"
+          words="Match whole word"
+          isPressed={shown.wholeWord}
+          onClick={() => change({ wholeWord: !shown.wholeWord })}
+        />
+        <Toggle
+          words="Regular expression"
+          short=".*"
+          isOn={shown.regexp}
+          toggle={() => change({ regexp: !shown.regexp })}
+        />
+        <Toggle
+          words="Find in selection"
+          short="[ ]"
+          isOn={shown.test !== undefined}
+          toggle={() => (shown.test ? findEverywhere : findInSelection)(view)}
+        />
+        <span class={`meta count ${isBad ? 'is-bad' : ''}`} role="status">
+          {words}
+        </span>
+        <IconButton icon="arrow-up" words="Previous match" keys="Shift+F3" onClick={() => findPrevious(view)} />
+        <IconButton icon="arrow-down" words="Next match" keys="F3" onClick={() => findNext(view)} />
+        <span class="grow" />
+        <IconButton icon="x" words="Close" keys="Escape" onClick={() => closeSearchPanel(view)} />
       </div>
       {isReadOnly.value ? null : (
-        <div class="find-row">
-          <input
-            class="field"
-            name="replace"
-            aria-label="Replace"
-            placeholder="Replace"
-            autocomplete="off"
-            spellcheck={false}
-            value={shown.replace}
-            onInput={event => change({ replace: event.currentTarget.value })}
-            onKeyDown={event => {
-              if (event.key !== 'Enter' || event.isComposing) return
-              event.preventDefault()
-              replaceNext(view)
-            }}
-          />
-          <div class="find-rest">
-            <Button look="small" words="Replace" onClick={() => replaceNext(view)} />
-            <Button look="small" words="Replace all" onClick={() => replaceEach(view, found)} />
-          </div>
+        <div class="find-rest of-replace">
+          <Button look="small" words="Replace" onClick={() => replaceNext(view)} />
+          <Button look="small" words="Replace all" onClick={() => replaceEach(view, found)} />
         </div>
       )}
     </search>

@@ -15,6 +15,7 @@ import {
   Transaction,
 } from '@codemirror/state'
 import { type Command, EditorView, type KeyBinding, keymap, type ViewUpdate } from '@codemirror/view'
+import { FIND_BUTTONS } from './find-panel.tsx'
 
 /** A transaction that repeats one of the other view. */
 const repeated = Annotation.define<true>()
@@ -119,7 +120,7 @@ export function undoOfTwoViews(views: () => TwoViews | undefined): Extension {
   const bindings = historyKeymap.flatMap((binding): KeyBinding[] => {
     const command = [undo, redo].find(known => known === binding.run)
     const run: Command = view => command !== undefined && step(view, command)
-    return command ? [{ ...binding, run }] : []
+    return command ? [{ ...binding, run, scope: `editor ${FIND_BUTTONS}` }] : []
   })
   const commands: Record<string, StateCommand> = { historyUndo: undo, historyRedo: redo }
   return [

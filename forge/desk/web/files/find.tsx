@@ -48,8 +48,7 @@ export function Find({ tab }: { tab: Tab }) {
   )
   return (
     <div class="finding">
-      <FindBar search={search} canReplace={branch !== undefined} />
-      {branch !== undefined && isReplacing ? <ReplaceBar page={page} search={search} branch={branch} /> : null}
+      <Fields search={search} branch={branch} isReplacing={isReplacing} />
       <FilterBar search={search} />
       <Said search={search} isReplacing={isReplacing} files={rows.filter(({ kind }) => kind === 'file').length} />
       <Results tab={tab} rows={rows} />
@@ -73,7 +72,57 @@ function useRepeated(page: Page, search: TextSearch, branch: string | undefined)
   }, [page, search, branch, changed])
 }
 
-function FindBar({ search, canReplace }: { search: TextSearch; canReplace: boolean }) {
+interface FieldsProps {
+  search: TextSearch
+  branch: string | undefined
+  isReplacing: boolean
+}
+
+/** The fields of the search, which come before their buttons: Tab leads from the first one to the second. */
+function Fields({ search, branch, isReplacing }: FieldsProps) {
+  const page = usePage()
+  const toggle = (setting: Signal<boolean>) => () => {
+    setting.value = !setting.peek()
+    search.start()
+  }
+  const count = isReplacing ? chosenHits(search).length : 0
+  return (
+    <search class="find-fields">
+      {branch === undefined ? null : (
+        <IconButton
+          icon={isReplacing ? 'chevron-down' : 'chevron-right'}
+          words="Replace"
+          keys={searchActions.replace.keys}
+          isPressed={isReplacing}
+          onClick={() => search.replaces(!isReplacing)}
+        />
+      )}
+      <WordsField search={search} />
+      {isReplacing ? <ReplacementField search={search} /> : null}
+      <div class="find-ways">
+        <Toggle words="Match case" short="Aa" isOn={search.matchCase.value} toggle={toggle(search.matchCase)} />
+        <IconButton
+          icon="whole-word"
+          words="Match whole word"
+          isPressed={search.matchWord.value}
+          onClick={toggle(search.matchWord)}
+        />
+        <Toggle words="Regular expression" short=".*" isOn={search.isRegex.value} toggle={toggle(search.isRegex)} />
+      </div>
+      {branch !== undefined && isReplacing ? (
+        <Button
+          look="small"
+          words={count === 0 ? 'Replace' : `Replace ${count.toLocaleString('en')}`}
+          title={`${searchActions.replaceAll.label}  ${shownKeys(searchActions.replaceAll.keys)}`}
+          isOff={count === 0 || search.isRunning.value}
+          onClick={() => replaceHits(page, search, branch)}
+        />
+      ) : null}
+    </search>
+  )
+}
+
+function WordsField({ search }: { search: TextSearch }) {
   const page = usePage()
   const field = usePlace<HTMLInputElement>('search field')
   const { focusWish } = search
@@ -85,52 +134,24 @@ function FindBar({ search, canReplace }: { search: TextSearch; canReplace: boole
     field.current?.focus()
     field.current?.select()
   }, [focusWish, wanted, search])
-  const toggle = (setting: Signal<boolean>) => () => {
-    setting.value = !setting.peek()
-    search.start()
-  }
   return (
-    <search>
-      <form
-        class="review-bar"
-        onSubmit={event => {
-          event.preventDefault()
-          search.start()
-        }}
-      >
-        {canReplace ? (
-          <IconButton
-            icon={search.isReplacing.value ? 'chevron-down' : 'chevron-right'}
-            words="Replace"
-            keys={searchActions.replace.keys}
-            isPressed={search.isReplacing.value}
-            onClick={() => search.replaces(!search.isReplacing.peek())}
-          />
-        ) : null}
-        <input
-          ref={field}
-          class="field grow"
-          aria-label="Find in files"
-          placeholder="Find in files"
-          autocomplete="off"
-          spellcheck={false}
-          value={search.words.value}
-          onKeyDown={event => toResults(page, event)}
-          onInput={event => {
-            search.words.value = event.currentTarget.value
-            search.startSoon()
-          }}
-        />
-        <Toggle words="Match case" short="Aa" isOn={search.matchCase.value} toggle={toggle(search.matchCase)} />
-        <IconButton
-          icon="whole-word"
-          words="Match whole word"
-          isPressed={search.matchWord.value}
-          onClick={toggle(search.matchWord)}
-        />
-        <Toggle words="Regular expression" short=".*" isOn={search.isRegex.value} toggle={toggle(search.isRegex)} />
-      </form>
-    </search>
+    <input
+      ref={field}
+      class="field"
+      aria-label="Find in files"
+      placeholder="Find in files"
+      autocomplete="off"
+      spellcheck={false}
+      value={search.words.value}
+      onKeyDown={event => {
+        toResults(page, event)
+        if (event.key === 'Enter' && !event.isComposing) search.start()
+      }}
+      onInput={event => {
+        search.words.value = event.currentTarget.value
+        search.startSoon()
+      }}
+    />
   )
 }
 
@@ -166,7 +187,8 @@ function FilterBar({ search }: { search: TextSearch }) {
   )
 }
 
-function ReplaceBar({ page, search, branch }: { page: Page; search: TextSearch; branch: string }) {
+function ReplacementField({ search }: { search: TextSearch }) {
+  const page = usePage()
   const field = useRef<HTMLInputElement>(null)
   const { focusWish } = search
   const wanted = focusWish.made.value
@@ -176,30 +198,20 @@ function ReplaceBar({ page, search, branch }: { page: Page; search: TextSearch; 
     field.current?.focus()
     field.current?.select()
   }, [focusWish, wanted, search])
-  const count = chosenHits(search).length
   return (
-    <div class="review-bar">
-      <input
-        ref={field}
-        class="field grow"
-        aria-label="Replace in files"
-        placeholder="Replace"
-        autocomplete="off"
-        spellcheck={false}
-        value={search.replacement.value}
-        onKeyDown={event => toResults(page, event)}
-        onInput={event => {
-          search.replacement.value = event.currentTarget.value
-        }}
-      />
-      <Button
-        look="small"
-        words={count === 0 ? 'Replace' : `Replace ${count.toLocaleString('en')}`}
-        title={`${searchActions.replaceAll.label}  ${shownKeys(searchActions.replaceAll.keys)}`}
-        isOff={count === 0 || search.isRunning.value}
-        onClick={() => replaceHits(page, search, branch)}
-      />
-    </div>
+    <input
+      ref={field}
+      class="field"
+      aria-label="Replace in files"
+      placeholder="Replace"
+      autocomplete="off"
+      spellcheck={false}
+      value={search.replacement.value}
+      onKeyDown={event => toResults(page, event)}
+      onInput={event => {
+        search.replacement.value = event.currentTarget.value
+      }}
+    />
   )
 }
 

@@ -63,8 +63,11 @@ export function draftsAt(page: Page, branch: string, path: string): string[] {
 export function hasDraft(page: Page, at: At, path: string): boolean {
   if (at.kind === 'commit') return false
   const file = page.files.find(at, path)
-  if (file?.file.value?.kind === 'text') return file.isDraft.value
-  return draftsOnServer(page, at.branch).includes(path)
+  const shown = file?.file.value
+  if (file?.isDraft.value) return true
+  // Of a file that can't be edited, the page does not know whether its path is new.
+  const isEditable = shown?.kind === 'text' && shown.readOnly === undefined
+  return !isEditable && draftsOnServer(page, at.branch).includes(path)
 }
 
 /** Whether a branch does not have the file of a tab any more. */

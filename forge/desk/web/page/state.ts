@@ -172,13 +172,14 @@ export class Tab {
     else this.active.value = key
   }
 
-  /** Makes the other half of a split the one with the focus. */
+  /** Makes the other half of a split the one with the focus. The explorer marks its file. */
   toOtherHalf(): void {
     const split = this.split.peek()
     if (!split) return
     batch(() => {
       this.split.value = { key: this.active.peek(), isRight: !split.isRight }
       this.active.value = split.key
+      if (this.path !== undefined) this.tree.reveal(this.path)
     })
   }
 
@@ -871,7 +872,9 @@ export class Page {
         this.#sayLeftBehind(leftBehind)
         if (!isFirst) return
         this.#isRestored = true
-        this.#restore(desk, this.#ownLayout(desk) ?? layout ?? undefined)
+        const own = keptInWindow(LAYOUT_IN_WINDOW + desk.folder)
+        if (own?.editor) this.#restoreSwitches(own.editor)
+        this.#restore(desk, own ?? layout ?? undefined)
         this.wantFocus()
       })
     } catch (error) {
@@ -958,9 +961,22 @@ export class Page {
     await this.#followFiles(branch, since, path => !this.#fileIn(branch, path))
   }
 
+  /** Restores what was switched on or off in this window before its page was loaded again. */
+  #restoreSwitches({
+    isWrapped,
+    isBlamed,
+    isPreviewed,
+  }: Record<'isWrapped' | 'isBlamed' | 'isPreviewed', boolean>): void {
+    this.isWrapped.value = isWrapped
+    this.isBlamed.value = isBlamed
+    this.isPreviewed.value = isPreviewed
+  }
+
   /**
    * Restores the tabs of the last session. Tabs that the user has opened meanwhile stay open, and the one chosen
-   * meanwhile stays shown.
+   * meanwhile stays shown. `layout`: the one that this window had before its page was reloaded, so that several windows
+   * keep their own; in a new window, the last changed one of all, which the server keeps. It may have branches that are
+   * gone meanwhile.
    */
   #restore(desk: DeskInfo, layout: Layout | undefined): void {
     const [opened, chosen] = [this.tabs.peek(), this.active.peek()]
@@ -970,14 +986,6 @@ export class Page {
     const shown = opened[chosen]
     if (shown) this.open(shown.at)
     else this.active.value = chosen === UNDECIDED ? this.#firstActive(desk, layout) : chosen
-  }
-
-  /**
-   * The layout that this window had before its page was reloaded, so that several windows keep their own. (The server
-   * keeps only the last changed one of all, for new windows.) It may have branches that are gone meanwhile.
-   */
-  #ownLayout(desk: DeskInfo): Layout | undefined {
-    return keptInWindow(LAYOUT_IN_WINDOW + desk.folder)
   }
 
   #firstTabs(desk: DeskInfo, layout: Layout | undefined): Tab[] {
@@ -1063,13 +1071,13 @@ export class Page {
         this.#waits(news.branch, news.words)
         return
       case 'notice':
-        this.#say(news.words, news.isBad, news.topic)
+        this.#say(news)
         return
     }
   }
 
-  #say(title: string, isBad: boolean, topic: string | undefined): void {
-    const about = topic === undefined ? {} : { topic }
+  #say({ words: title, isBad, topic, branch }: Extract<News, { say: 'notice' }>): void {
+    const about = { ...(topic !== undefined && { topic }), ...(branch !== undefined && { branch }) }
     if (isBad) this.notify({ tone: 'bad', title, ...about })
     else this.tell({ title, ...about })
   }
@@ -1160,6 +1168,9 @@ export class Page {
     }
     this.active.value
     this.graph.panes.chosen.value
+    this.isWrapped.value
+    this.isBlamed.value
+    this.isPreviewed.value
     if (this.desk.value) this.keepLayout()
   }
 
@@ -1175,7 +1186,9 @@ export class Page {
       const active = this.active.peek() < 0 ? tabs.length - 1 - this.active.peek() : this.active.peek()
       const panes = this.graph.panes.chosen.peek()
       const layout = { tabs: tabs.map(tab => this.#layoutOf(tab)), active, panes }
-      keepInWindow(LAYOUT_IN_WINDOW + this.desk.peek()?.folder, layout)
+      const [isWrapped, isBlamed] = [this.isWrapped.peek(), this.isBlamed.peek()]
+      const editor = { isWrapped, isBlamed, isPreviewed: this.isPreviewed.peek() }
+      keepInWindow(LAYOUT_IN_WINDOW + this.desk.peek()?.folder, { ...layout, editor })
       this.connection.ask('keep layout', { layout }).catch(() => {})
     }
     if (!isNow) this.#layoutTimer = setTimeout(send, LAYOUT_DELAY_MS)

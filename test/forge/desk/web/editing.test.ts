@@ -241,6 +241,30 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     await until(async () => (await desk.show(`refs/forge/drafts/${branch}`, 'a.txt')).includes('!'))
   })
 
+  test('in the find panel: Tab goes to the replacement, and Ctrl+Z on a button undoes in the text', async () => {
+    await openFile(page, branch, 'a.txt')
+    await page.keyboard.press('Control+f')
+    await page.keyboard.type('two')
+    const panel = page.getByRole('search', { name: 'Find in the file' })
+    const inFocus = () => page.evaluate(() => document.activeElement?.getAttribute('aria-label'))
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('2')
+    await page.keyboard.press('Tab')
+    expect(await inFocus()).toBe('Match case')
+    await page.keyboard.press('Shift+Tab')
+    expect(await inFocus()).toBe('Replace')
+    await panel.getByRole('button', { name: 'Replace all' }).click()
+    await isDraft('a.txt', LINES.replace('two', '2'))
+    await page.keyboard.press('Control+z')
+    await page.locator('.cm-line', { hasText: 'two' }).waitFor()
+    await page.keyboard.press('Control+y')
+    await page.locator('.cm-line', { hasText: 'two' }).waitFor({ state: 'detached' })
+    // A field has an undo of its own.
+    await panel.getByRole('textbox', { name: 'Replace' }).focus()
+    await page.keyboard.press('Control+z')
+    expect(await page.locator('.cm-line', { hasText: 'two' }).count()).toBe(0)
+  })
+
   test('in the find panel: in the selection alone, until it is switched off or the panel is closed', async () => {
     await openFile(page, branch, 'a.txt')
     await page.keyboard.press('Shift+ArrowDown')

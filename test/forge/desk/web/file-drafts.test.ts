@@ -1,5 +1,6 @@
 /** New files, renames and deletions in the page: drafts that the explorer and the review show, saved together. */
 import { describe, expect, test } from 'bun:test'
+import { mkdir, writeFile } from 'node:fs/promises'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { type DeskPage, settled, until, withEachPage } from './page-scene.ts'
@@ -127,6 +128,34 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await page.keyboard.press('Control+s')
     await desk.isMessage('main', 'add: two.md')
     await other.close()
+  })
+
+  test('a renamed file that can’t be edited has the mark of a draft on its tab', async () => {
+    const folder = `${desk.path}-checkout`
+    await desk.git('worktree', 'add', '--quiet', '--detach', folder, 'main')
+    await mkdir(`${folder}/odd`)
+    await writeFile(`${folder}/odd/big.txt`, 'long\n'.repeat(600_000))
+    await writeFile(`${folder}/odd/latin1.txt`, Buffer.from('caf\xe9\n', 'latin1'))
+    await desk.git('-C', folder, 'add', '--all')
+    const identity = ['-c', 'user.name=Mira', '-c', 'user.email=mira@example.com']
+    await desk.git('-C', folder, ...identity, 'commit', '--quiet', '--message=Add odd files')
+    await desk.git('update-ref', 'refs/heads/main', await desk.git('-C', folder, 'rev-parse', 'HEAD'))
+    await row('odd').click()
+    for (const [name, words] of Object.entries({ 'big.txt': 'long', 'latin1.txt': 'café' })) {
+      await row(name).dblclick()
+      await files().getByRole('tab', { name, exact: true, selected: true }).waitFor()
+      await editor().getByText(words).first().waitFor()
+    }
+    await row('odd').click()
+    await page.keyboard.press('F2')
+    await answer('Rename odd', 'even')
+    for (const name of ['big.txt', 'latin1.txt'])
+      await files()
+        .getByRole('tab', { name: `${name} , draft` })
+        .waitFor()
+    await page.keyboard.press('Control+Shift+s')
+    await until(async () => (await desk.messageOf('main')).startsWith('rename: odd'))
+    for (const name of ['big.txt', 'latin1.txt']) await files().getByRole('tab', { name, exact: true }).waitFor()
   })
 
   test('a file renamed to the path of a deleted one has the mark of a draft', async () => {
@@ -410,6 +439,34 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await page.locator('.cm-content:focus').waitFor()
     await page.keyboard.type('and ')
     await desk.isText('main', 'long.txt', text => text.endsWith('six seven and eight'))
+  })
+
+  test('what is typed after the undo of drafts moved to a new branch, and its redo, goes on at the end of the last', async () => {
+    await desk.commit('main', { 'long.txt': 'one\ntwo\nthree\nfour\n' })
+    await row('long.txt').dblclick()
+    await editor().click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('End')
+    await page.keyboard.type(' draft')
+    await desk.isText('main', 'long.txt', 'one\ntwo draft\nthree\nfour\n')
+    await page.keyboard.press('Control+Alt+Shift+b')
+    await answer('Move drafts to a new branch', 'idea')
+    const showsBranch = async (name: string) => {
+      await page.getByRole('tab', { name: new RegExp(`^${name}`), selected: true }).waitFor()
+      await page.locator('.cm-content:focus').getByText('two draft').waitFor()
+    }
+    await showsBranch('idea')
+    await page.keyboard.type(' moved')
+    await desk.isText('idea', 'long.txt', text => text.includes('two draft moved\n'))
+    await page.keyboard.press('Control+Alt+Z')
+    await showsBranch('main')
+    await page.keyboard.type(' undone')
+    await desk.isText('main', 'long.txt', text => text.includes('two draft moved undone\n'))
+    await page.keyboard.press('Control+Alt+Shift+Z')
+    await showsBranch('idea')
+    await page.keyboard.type(' redone')
+    await desk.isText('idea', 'long.txt', text => text.includes('two draft moved undone redone\n'))
   })
 
   test('a message that is typed while moved drafts are still opening stays in its field', async () => {

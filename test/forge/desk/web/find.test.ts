@@ -58,7 +58,9 @@ describe.skipIf(!hasBrowser)('a search in files', () => {
   test('replaces what is chosen in all files at once, by the keyboard, and one undo takes it back', async () => {
     await page.keyboard.press('Control+Shift+h')
     await page.keyboard.type('lease')
-    await field('Replace in files').fill('claim')
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('claim')
+    expect(await field('Replace in files').inputValue()).toBe('claim')
     await field('Files to search').fill('src, !index.ts')
     await status('7 matches in 2 files')
     await until(async () => (await options()).at(-1)?.replace(/\s+/g, ' ').includes('leaseclaim(3)') === true)

@@ -182,6 +182,60 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.locator('.notice').getByText('The search ended early').waitFor({ state: 'detached' })
   })
 
+  test('that can cost work is before one that needs no decision, and the newest of equals is shown at once', async () => {
+    const shown = page.locator('.middle .notice')
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('mine ')
+    await desk.isText('main', 'README.md', text => text.includes('mine'))
+    const folder = `${desk.path}-checkout`
+    await desk.git('worktree', 'add', '--quiet', folder, 'main')
+    await desk.commit('main', { 'new.ts': 'new\n' })
+    await shown.getByText('main moved outside the desk').waitFor()
+    await shown.getByText('Your drafts merge cleanly').waitFor()
+    await writeFile(`${folder}/README.md`, 'Changed in a terminal.\n')
+    await desk.ask({ ask: 'new file', branch: 'main', path: 'other.ts' })
+    await desk.ask({ ask: 'save', branch: 'main', paths: ['README.md'] })
+    await shown.getByText('stays behind').waitFor()
+    await desk.commit('main', { 'newer.ts': 'new\n' })
+    await shown.getByRole('button', { name: '1 of 2' }).waitFor()
+    expect(await shown.getByText('stays behind').count()).toBe(1)
+    const fail = (words: string) => desk.proxy.say({ say: 'notice', branch: 'main', words, isBad: true })
+    fail('The first failure.')
+    await shown.getByText('The first failure.').waitFor()
+    fail('The second failure.')
+    await shown.getByText('The second failure.').waitFor()
+    await shown.getByRole('button', { name: '1 of 4' }).waitFor()
+    // The focus is in the notice: it stays.
+    await shown.getByRole('button', { name: 'Dismiss' }).focus()
+    fail('The third failure.')
+    await shown.getByRole('button', { name: '2 of 5' }).waitFor()
+    await shown.getByText('The second failure.').waitFor()
+    for (const left of [4, 3, 2]) {
+      await shown.getByRole('button', { name: 'Dismiss' }).click()
+      await shown.getByRole('button', { name: `1 of ${left}` }).waitFor()
+    }
+    await shown.getByText('stays behind').waitFor()
+    await shown.getByRole('button', { name: '1 of 2' }).click()
+    await shown.getByText('main moved outside the desk').waitFor()
+    await shown.getByRole('button', { name: 'Dismiss' }).click()
+    await shown.getByText('stays behind').waitFor()
+    expect(await shown.getByRole('button', { name: /of 2/ }).count()).toBe(0)
+  })
+
+  test('of a branch that could not be read is shown in that branch alone', async () => {
+    const readme = await desk.git('rev-parse', 'retry-jitter:README.md')
+    await desk.git('update-ref', 'refs/forge/drafts/retry-jitter', readme.trim())
+    const failure = page.locator('.middle .notice').getByText('refs/forge/drafts/retry-jitter')
+    await showBranch(page, 'retry-jitter')
+    await failure.waitFor()
+    for (const other of ['main', 'Repository']) {
+      await branches().getByRole('tab', { name: other }).click()
+      await branches().getByRole('tab', { name: other, selected: true }).waitFor()
+      expect(await failure.count()).toBe(0)
+    }
+  })
+
   test('has its height where the window is narrow, too, with its main button in it and the others in a menu', async () => {
     await page.setViewportSize({ width: 800, height: 800 })
     await page.getByRole('treeitem', { name: 'README.md' }).click()
