@@ -2,6 +2,7 @@
 import type { ChildProcess } from 'node:child_process'
 import { readdir, readFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Bounds } from './bounds.ts'
 import { type Commit, type CommitIdentity, parseCommit, textOf } from './commits.ts'
 import { byDate, byDateOrder, byTopology, CommitGraph, type CommitNumber } from './graph.ts'
 import type { Objects } from './objects.ts'
@@ -349,6 +350,7 @@ type TouchingOptions = {
   after?: number
   /** Follows the file through renames. Only for a single file. */
   follow?: boolean
+  bounds?: Bounds
 }
 
 /** The commits in a history that changed a file or folder, newest first, and whether there are `more`. */
@@ -356,7 +358,7 @@ export async function touching(
   repository: Repository,
   tip: Oid,
   path: Path,
-  { count, after = 0, follow = false }: TouchingOptions,
+  { count, after = 0, follow = false, bounds }: TouchingOptions,
 ): Promise<{ touches: Touch[]; more: boolean }> {
   if (!isOid(repository.format, tip)) throw new Error(`${JSON.stringify(tip)} is no full object id`)
   // With --follow, git needs the newer commits to find renames, so they can't be skipped by git.
@@ -369,6 +371,7 @@ export async function touching(
   const args = ['log', '-z', '--format=%H', ...names, ...range, ...(isText ? [tip, '--', text] : ['--stdin'])]
   const { stdout } = await run(repository, args, {
     env: { GIT_LITERAL_PATHSPECS: '1' },
+    ...(bounds && { bounds }),
     ...(!isText && { input: Buffer.from(`${tip}\n--\n${path}\n`, 'latin1') }),
   })
   const words = fields(stdout)

@@ -11,6 +11,7 @@ import { type CodeFacts, type Definition, type DefinitionKind, NO_FACTS } from '
 import { foldsIn } from './folds.ts'
 import { importsIn } from './imports.ts'
 import type { GrammarName } from './languages.ts'
+import { withoutMacros } from './macros.ts'
 import { isOffered } from './offered.ts'
 import type { Parsed, ParseOrder } from './parsers.ts'
 import { errorChars, isMostlyError, joined, piecesOf } from './pieces.ts'
@@ -58,19 +59,44 @@ export async function parse({ grammar: name, text, wanted }: ParseOrder): Promis
   }
   try {
     if (wanted.kind === 'around') return { ...NOTHING, around: aroundIn(tree, wanted.ranges) }
-    const facts = factsIn(name, grammar, { tree, text, isOver })
-    return { ...NOTHING, facts, folds: wanted.kind === 'structure' ? foldsIn(tree, text) : [] }
+    return { ...NOTHING, ...structureIn(name, grammar, { tree, text, isOver }, wanted.kind === 'structure') }
   } finally {
     tree.delete()
   }
 }
 
 type Parsing = { tree: Tree; text: string; isOver: () => boolean }
+type Structure = Pick<Parsed, 'facts' | 'folds'>
+/** `errors`: how much of the text has no syntax tree, in UTF-16 units. */
+type FoundFacts = { facts: CodeFacts; errors: number }
+
+/** The facts of a text, and, where wanted, its folds. */
+function structureIn(name: GrammarName, grammar: Grammar, parsing: Parsing, areFoldsWanted: boolean): Structure {
+  const found = factsIn(name, grammar, parsing)
+  const usual = { facts: found.facts, folds: areFoldsWanted ? foldsIn(parsing.tree, parsing.text) : [] }
+  const isHidden = name === 'cpp' && parsing.tree.rootNode.hasError
+  return (isHidden && structureWithoutMacros(grammar, parsing, found)) || usual
+}
+
+/** The structure of a text of C or C++ without its macros; undefined where no more of it has a syntax tree then. */
+function structureWithoutMacros(grammar: Grammar, { text, isOver }: Parsing, found: FoundFacts): Structure | undefined {
+  const plain = withoutMacros(text)
+  const tree = plain === text ? undefined : grammar.parser.parse(plain, null, { progressCallback: isOver })
+  if (tree === null) grammar.parser.reset()
+  if (!tree) return undefined
+  try {
+    const { facts, errors } = factsIn('cpp', grammar, { tree, text: plain, isOver })
+    if (errors >= found.errors) return undefined
+    return { facts: { ...found.facts, definitions: facts.definitions }, folds: foldsIn(tree, text) }
+  } finally {
+    tree.delete()
+  }
+}
 
 /** The facts of a text. Where much of it has no syntax tree, its pieces are parsed alone, if less of them has none. */
-function factsIn(name: GrammarName, { parser, query }: Grammar, { tree, text, isOver }: Parsing): CodeFacts {
+function factsIn(name: GrammarName, { parser, query }: Grammar, { tree, text, isOver }: Parsing): FoundFacts {
   const factsFrom = ({ rootNode }: Tree) => factsOf(name, query.matches(rootNode, { progressCallback: isOver }))
-  const whole = factsFrom(tree)
+  const whole = { facts: factsFrom(tree), errors: errorChars(tree.rootNode) }
   if (!isMostlyError(tree.rootNode)) return whole
   const parts: CodeFacts[] = []
   let errors = 0
@@ -84,9 +110,9 @@ function factsIn(name: GrammarName, { parser, query }: Grammar, { tree, text, is
     errors += errorChars(part.rootNode)
     part.delete()
   }
-  if (errors >= errorChars(tree.rootNode)) return whole
-  const all = joined([...parts, { ...whole, definitions: [] }])
-  return { ...all, definitions: all.definitions.slice(0, MAX_DEFINITIONS) }
+  if (errors >= whole.errors) return whole
+  const all = joined([...parts, { ...whole.facts, definitions: [] }])
+  return { facts: { ...all, definitions: all.definitions.slice(0, MAX_DEFINITIONS) }, errors }
 }
 
 /** What is sent for a text that is given up. */

@@ -10,14 +10,28 @@ const MIN_ERROR_SHARE = 0.2
 const MAX_PIECES = 3_000
 
 /** Whether much of a text has no syntax tree. */
-export const isMostlyError = (root: Node): boolean => errorChars(root) > MIN_ERROR_SHARE * lengthOf(root)
+export const isMostlyError = (root: Node): boolean =>
+  root.hasError && errorsAt(root.isError ? [root] : root.children) > MIN_ERROR_SHARE * lengthOf(root)
 
-/** How much of a text has no syntax tree, in UTF-16 units: all of it, or what of it is in errors at its top. */
+/** How much of a text has no syntax tree, in UTF-16 units: what of it is in errors, at any depth. */
 export function errorChars(root: Node): number {
-  if (!root.hasError) return 0
-  if (root.isError) return lengthOf(root)
-  return root.children.reduce((sum, it) => sum + (it?.isError ? lengthOf(it) : 0), 0)
+  let sum = 0
+  // Not by recursion: a stranger's text may be nested very deeply.
+  const cursor = root.walk()
+  try {
+    for (;;) {
+      const { currentNode: node } = cursor
+      if (node.isError) sum += lengthOf(node)
+      else if (node.hasError && cursor.gotoFirstChild()) continue
+      while (!cursor.gotoNextSibling()) if (!cursor.gotoParent()) return sum
+    }
+  } finally {
+    cursor.delete()
+  }
 }
+
+const errorsAt = (nodes: readonly (Node | null)[]): number =>
+  nodes.reduce((sum, it) => sum + (it?.isError ? lengthOf(it) : 0), 0)
 
 const lengthOf = ({ startIndex, endIndex }: Node): number => endIndex - startIndex
 

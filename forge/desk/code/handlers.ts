@@ -3,7 +3,7 @@ import { withOneSideInPlace } from '../../../core/git/conflict-marks.ts'
 import { findText, type GrepMatch, textSearch } from '../../../core/git/grep.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Path } from '../../../core/git/repository.ts'
-import type { CodeFacts } from '../../code/facts.ts'
+import type { CodeFacts, Definition } from '../../code/facts.ts'
 import { CodeReader } from '../../code/reader.ts'
 import { type Vfs, WorkInProgressVfs } from '../../vfs.ts'
 import type { codeQuestions, DefinitionPlace, FileStructure, LineRange } from '../contract/code.ts'
@@ -101,10 +101,9 @@ export class Code implements Disposable {
     const ordered = byPath.sort(([one], [other]) => Number(other === path) - Number(one === path))
     const files = await this.#filesOf(tree, ordered.slice(0, MAX_FILES))
     const definitions = files.flatMap(file => definitionsIn(file, name))
-    // A declaration without a body says less than the definition itself.
-    definitions.sort((one, other) => Number(isDeclaration(one)) - Number(isDeclaration(other)))
+    definitions.sort((one, other) => one.rank - other.rank)
     const mentions = files.filter(file => isMentionedIn(file, name)).flatMap(file => file.lines)
-    return { definitions, mentions, isCut: isCut || ordered.length > MAX_FILES }
+    return { definitions: definitions.map(({ place }) => place), mentions, isCut: isCut || ordered.length > MAX_FILES }
   }
 
   async #filesOf(tree: string, found: readonly [Path, GrepMatch[]][]): Promise<NamedFile[]> {
@@ -135,15 +134,22 @@ export class Code implements Disposable {
   }
 }
 
-const isDeclaration = ({ kind }: DefinitionPlace): boolean => kind === 'declaration'
-
-/** The definitions of a name in a file. */
-function definitionsIn({ path, facts }: NamedFile, name: string): DefinitionPlace[] {
+/** The definitions of a name in a file. Those with a lower rank are listed first. */
+function definitionsIn({ path, facts }: NamedFile, name: string): { place: DefinitionPlace; rank: number }[] {
   return facts.definitions
     .filter(definition => definition.name === name && definition.kind !== 'impl')
-    .map(({ line, column, signature: text, kind }): DefinitionPlace => {
-      return { path, line, ranges: [[column, column + name.length]], text, kind }
+    .map(definition => {
+      const { line, column, signature: text, kind } = definition
+      const place = { path, line, ranges: [[column, column + name.length] as [number, number]], text, kind }
+      return { place, rank: rankOf(facts, definition) }
     })
+}
+
+/** A constructor says less than its class, and a declaration without a body less than the definition itself. */
+function rankOf({ definitions }: CodeFacts, { kind, name, inside }: Definition): number {
+  if (kind === 'declaration') return 2
+  const around = inside === undefined ? undefined : definitions[inside]
+  return around?.kind === 'class' && around.name === name ? 1 : 0
 }
 
 /** Whether the name is in the code of a file, and not only in its comments and strings. */

@@ -1,7 +1,7 @@
 /** The history of a branch or a commit, of one file in it, and single commits, for the page. */
 import { Failure } from '../../../core/failure.ts'
 import { type Commit, parseCommit, textOf } from '../../../core/git/commits.ts'
-import { type History, openHistory, subjectOf, touching } from '../../../core/git/history.ts'
+import { type History, openHistory, subjectOf, type Touch, touching } from '../../../core/git/history.ts'
 import { findByDigits, type Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { GitError, read, run } from '../../../core/git/run.ts'
@@ -108,19 +108,28 @@ export async function rowsTouching(
   path: Path,
   { from, count }: { from: number; count: number },
 ): Promise<CommitRow[]> {
-  const entry = await entryAt(objects, tip, path)
-  const follow = !entry || !isFolder(entry)
+  const follow = await isFollowed(objects, tip, path)
   const { touches } = await touching(objects.repository, tip, path, { count, after: from, follow })
+  const rows = await rowsOfTouches(objects, path, touches)
+  return objects.repository.isShallow ? await withParents(objects, rows) : rows
+}
+
+/** Whether a path is followed through renames: that of a file, or one that is not there any more. */
+async function isFollowed(objects: Objects, tip: Oid, path: Path): Promise<boolean> {
+  const entry = await entryAt(objects, tip, path)
+  return !entry || !isFolder(entry)
+}
+
+async function rowsOfTouches(objects: Objects, path: Path, touches: readonly Touch[]): Promise<CommitRow[]> {
   const found = await rowsOf(
     objects,
     touches.map(({ oid }) => oid),
   )
   const paths = new Map(touches.map(touch => [touch.oid, touch.path]))
-  const rows = found.map(row => {
+  return found.map(row => {
     const old = paths.get(row.oid)
     return old === undefined || old === path ? row : { ...row, path: old }
   })
-  return objects.repository.isShallow ? await withParents(objects, rows) : rows
 }
 
 /** Leaves out commits at the boundary of a shallow clone, where git reports all files as added. */
@@ -169,10 +178,13 @@ export async function mergeThatBrought(objects: Objects, tip: Oid, commit: Oid):
 /** At most this many commits are found by a search. */
 export const MAX_FOUND_COMMITS = 1000
 const SEARCH_SECONDS = 20
+const SEARCH_BOUNDS = { seconds: SEARCH_SECONDS, memory: Number.POSITIVE_INFINITY, output: 64 << 20 }
+/** A search in the history of a file looks at this many of its commits, the newest, and reads so many at a time. */
+const [MAX_SEARCHED_TOUCHES, TOUCHES_AT_ONCE] = [100_000, 1000]
 
 /**
  * The commits of a history, or of a file or folder in it, with some words in their message or author, or at the start
- * of their hash: newest first, at most {@link MAX_FOUND_COMMITS}.
+ * of their hash: newest first, at most {@link MAX_FOUND_COMMITS}. Those of a file are found across its renames.
  */
 export async function rowsMatching(
   objects: Objects,
@@ -182,19 +194,11 @@ export async function rowsMatching(
 ): Promise<CommitRow[]> {
   const { repository } = objects
   const wanted = words.replace(/\s+/g, ' ').trim()
-  const bounds = { seconds: SEARCH_SECONDS, memory: Number.POSITIVE_INFINITY, output: 1 << 20 }
-  // Through standard input, since arguments are text, and a path may not be UTF-8.
-  const input = Buffer.from(path === undefined ? `${tip}\n` : `${tip}\n--\n${path}\n`, 'latin1')
-  const search = async (...by: string[]) => {
-    const args = ['rev-list', `--max-count=${MAX_FOUND_COMMITS}`, ...by, '--stdin']
-    const { stdout } = await run(repository, args, { bounds, input, env: { GIT_LITERAL_PATHSPECS: '1' } })
-    return stdout.toString().split('\n').filter(Boolean)
-  }
-  const [said, made, named] = await Promise.all([
-    search('-i', '-F', `--grep=${wanted}`),
-    search('-i', '-F', `--author=${wanted}`),
-    findByDigits(repository, wanted.toLowerCase()),
-  ])
+  const isOfFile = path !== undefined && (await isFollowed(objects, tip, path))
+  const named = await findByDigits(repository, wanted.toLowerCase())
+  const said = isOfFile
+    ? await rowsOfFileMatching(objects, tip, { wanted, named }, path)
+    : await rowsSaying(objects, tip, wanted, path)
   // Leave out commits found by their hash that are not in this history.
   const own = await Promise.all(
     named.map(async oid => {
@@ -202,9 +206,60 @@ export async function rowsMatching(
       return isReached.code === 0 ? [oid] : []
     }),
   )
-  const rows = await rowsOf(objects, [...new Set([...said, ...made, ...own.flat()])])
-  return rows.sort((one, other) => other.committed - one.committed).slice(0, MAX_FOUND_COMMITS)
+  const isSaid = new Set(said.map(({ oid }) => oid))
+  const others = await rowsOf(
+    objects,
+    own.flat().filter(oid => !isSaid.has(oid)),
+  )
+  return [...said, ...others].sort((one, other) => other.committed - one.committed).slice(0, MAX_FOUND_COMMITS)
 }
+
+/** The commits of a history, or of a folder in it, with some words in their message or author. */
+async function rowsSaying(objects: Objects, tip: Oid, wanted: string, path: Path | undefined): Promise<CommitRow[]> {
+  // Through standard input, since arguments are text, and a path may not be UTF-8.
+  const input = Buffer.from(path === undefined ? `${tip}\n` : `${tip}\n--\n${path}\n`, 'latin1')
+  const search = async (by: string) => {
+    const args = ['rev-list', `--max-count=${MAX_FOUND_COMMITS}`, '-i', '-F', by, '--stdin']
+    const env = { GIT_LITERAL_PATHSPECS: '1' }
+    const { stdout } = await run(objects.repository, args, { bounds: SEARCH_BOUNDS, input, env })
+    return stdout.toString().split('\n').filter(Boolean)
+  }
+  const [said, made] = await Promise.all([search(`--grep=${wanted}`), search(`--author=${wanted}`)])
+  return await rowsOf(objects, [...new Set([...said, ...made])])
+}
+
+/**
+ * The commits of a file, across its renames, with some words in their message or author, or which are `named`. Git does
+ * not follow a file any more where it searches (`git log --follow --grep`), so it lists the commits, and they are
+ * searched here.
+ */
+async function rowsOfFileMatching(
+  objects: Objects,
+  tip: Oid,
+  { wanted, named }: { wanted: string; named: readonly Oid[] },
+  path: Path,
+): Promise<CommitRow[]> {
+  const options = { count: MAX_SEARCHED_TOUCHES, follow: true, bounds: SEARCH_BOUNDS }
+  const { touches } = await touching(objects.repository, tip, path, options)
+  const words = wanted.toLowerCase()
+  const isFound = async ({ oid }: Touch): Promise<boolean> => {
+    if (named.includes(oid)) return true
+    const object = await objects.read(oid, { limit: MAX_COMMIT_BYTES })
+    return object?.type === 'commit' && object.bytes !== undefined && hasWords(parseCommit(object.bytes), words)
+  }
+  const found: Touch[] = []
+  for (let from = 0; from < touches.length && found.length < MAX_FOUND_COMMITS; from += TOUCHES_AT_ONCE) {
+    const some = touches.slice(from, from + TOUCHES_AT_ONCE)
+    const areFound = await Promise.all(some.map(isFound))
+    found.push(...some.filter((_, at) => areFound[at]))
+  }
+  const rows = await rowsOfTouches(objects, path, found.slice(0, MAX_FOUND_COMMITS))
+  return objects.repository.isShallow ? await withParents(objects, rows) : rows
+}
+
+/** Whether the message or the author of a commit has some words, which are given in lower case. */
+const hasWords = ({ message, encoding, author }: Commit, words: string): boolean =>
+  [textOf(message, encoding), `${author.name} <${author.email}>`].some(text => text.toLowerCase().includes(words))
 
 /** Describes commits for a list; missing ones, as at the boundary of a shallow clone, are left out. */
 export async function rowsOf(objects: Objects, oids: readonly Oid[]): Promise<CommitRow[]> {

@@ -24,10 +24,10 @@ type Merge = { oid: Oid; ours: Oid; theirs: Oid }
  */
 export async function mergesLeftOut(
   objects: Objects,
-  { before, onto }: Pick<StepPlan, 'before' | 'onto'>,
+  { before, onto, forkPoint }: Pick<StepPlan, 'before' | 'onto' | 'forkPoint'>,
 ): Promise<string[]> {
   const { repository } = objects
-  const range = [before, ...(onto === undefined ? [] : [`^${onto}`])]
+  const range = [before, ...[onto, forkPoint].flatMap(oid => (oid === undefined ? [] : [`^${oid}`]))]
   const listed = await read(repository, ['rev-list', '--min-parents=2', '--parents', ...range, '--'])
   const all = listed.split('\n').filter(Boolean)
   const merges = all.slice(0, MAX_COMPARED_MERGES).flatMap((line): Merge[] => {

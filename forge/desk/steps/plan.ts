@@ -83,6 +83,8 @@ export type StepPlan = {
   commits: number
   /** Of a rebase: the commits of which it makes others, oldest first. */
   rebased?: readonly Oid[]
+  /** Of a pull by rebase: a commit that was dropped from the upstream, and that is left out with its history. */
+  forkPoint?: Oid | undefined
   /** The subjects of the commits that the step leaves out, since they would change nothing. */
   leftOut?: readonly string[]
   /** The message of the resulting commit, for editing. */

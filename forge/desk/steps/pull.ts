@@ -1,11 +1,13 @@
 /** A pull: brings the fetched upstream into a branch, by a fast-forward, a merge or a rebase. */
 import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
+import type { RefName } from '../../../core/git/refs.ts'
 import { asText, type Oid, type Repository } from '../../../core/git/repository.ts'
 import { holds, run } from '../../../core/git/run.ts'
-import { many, visiblePath } from '../../../core/text.ts'
+import { many, visible, visiblePath } from '../../../core/text.ts'
 import { headRef } from '../branches/branches.ts'
 import type { Source, Step } from '../contract/steps.ts'
+import { type DroppedUpstream, droppedUpstream } from './dropped-upstream.ts'
 import { commonTo, countBetween, planMerge } from './merge.ts'
 import { FORWARD, type StepPlan, type StepTarget, treeOfCommit } from './plan.ts'
 import type { Once } from './plannings.ts'
@@ -79,36 +81,61 @@ async function isPulledByRebase(repository: Repository, branch: string): Promise
   return false
 }
 
-/** Plans what a pull does after its fetch. Throws a {@link Failure} if it is impossible in the chosen way (`how`). */
+/**
+ * Plans what a pull does after its fetch. Throws a {@link Failure} if it is impossible in the chosen way (`how`). Where
+ * the upstream was rewritten, a rebase leaves out what was dropped there, as `git pull` does by its fork point.
+ */
 export async function planPull(
   objects: Objects,
-  source: Source,
+  { source, tracking }: { source: Source; tracking: RefName },
   target: StepTarget,
   how: PullStep['how'],
   once: Once,
 ): Promise<StepPlan> {
   const { repository } = objects
   const { branch, tip } = target
-  if (await isIn(repository, source.commit, tip))
-    return {
-      ...{
-        branch,
-        before: tip,
-        is: 'nothing',
-        words: 'nothing to do',
-        kind: 'pull',
-        does: `pull ${visiblePath(branch)}`,
-      },
-      ...{ onto: tip, chain: [], tree: await treeOfCommit(objects, tip), commits: 0, also: [], warnings: [] },
-    }
-  if (await isIn(repository, tip, source.commit)) return await planForward(objects, source, target)
-  if (how === 'merge') return await planMerge(objects, source, target, {})
+  if (await isIn(repository, tip, source.commit))
+    return tip === source.commit ? await planNothing(objects, target) : await planForward(objects, source, target)
+  const dropped = await droppedUpstream(repository, tracking, { tip, upstream: source.commit })
+  const warns = (plan: StepPlan, does: keyof typeof DROPPED): StepPlan =>
+    dropped ? { ...plan, warnings: [droppedInWords(source, dropped, does), ...plan.warnings] } : plan
+  if (how === 'rebase' && dropped)
+    return warns(await planRebase(objects, target, source, once, dropped.forkPoint), 'rebase')
+  if (await isIn(repository, source.commit, tip)) return warns(await planNothing(objects, target), 'nothing')
+  if (how === 'merge') return warns(await planMerge(objects, source, target, {}), 'merge')
   if (how === 'rebase') return await planRebase(objects, target, source, once)
   await commonTo(repository, source, target)
   const own = await countBetween(repository, source.commit, tip)
+  const rewritten = dropped ? ` ${droppedInWords(source, dropped, 'nothing')}` : ''
   throw new Failure(
-    `${visiblePath(branch)} has ${many(own, 'commit')} of its own beside ${visiblePath(source.words)}: merge or rebase instead.`,
+    `${visiblePath(branch)} has ${many(own, 'commit')} of its own beside ${visiblePath(source.words)}: merge or rebase instead.${rewritten}`,
   )
+}
+
+/** At most this many dropped commits are named in a warning. */
+const MAX_NAMED_COMMITS = 3
+
+/** What a pull does with commits that were dropped from the upstream. */
+const DROPPED = {
+  rebase: (commits: string, are: string) => `${commits} that it had before ${are} left out`,
+  merge: (commits: string) => `the merge brings back ${commits} that it had before`,
+  nothing: (commits: string, are: string) => `${commits} that it had before ${are} still here`,
+}
+
+function droppedInWords({ words }: Source, { commits }: DroppedUpstream, does: keyof typeof DROPPED): string {
+  const { count, newest } = commits
+  const names = newest.slice(0, MAX_NAMED_COMMITS).map(({ subject }) => `“${visible(subject)}”`)
+  const rest = count > names.length ? ` and ${count - names.length} more` : ''
+  const what = DROPPED[does](many(count, 'commit'), count === 1 ? 'is' : 'are')
+  return `${visiblePath(words)} was rewritten: ${what}: ${names.join(', ')}${rest}.`
+}
+
+async function planNothing(objects: Objects, { branch, tip }: StepTarget): Promise<StepPlan> {
+  return {
+    ...{ branch, before: tip, is: 'nothing', words: 'nothing to do', kind: 'pull' },
+    ...{ does: `pull ${visiblePath(branch)}`, onto: tip, chain: [], tree: await treeOfCommit(objects, tip) },
+    ...{ commits: 0, also: [], warnings: [] },
+  }
 }
 
 /** Plans a fast-forward to the upstream. As in git, it also brings the upstream's .forge folder. */

@@ -14,21 +14,25 @@ import { everyTime, type Once } from './plannings.ts'
 /** A rebase of more commits is refused. */
 const MAX_COMMITS = 5000
 
+/** Plans a rebase. `forkPoint`: a commit in the branch that is left out, with its history. */
 export async function planRebase(
   objects: Objects,
   { branch, tip }: StepTarget,
   onto: Source,
   once: Once = everyTime,
+  forkPoint?: Oid,
 ): Promise<StepPlan> {
   const { repository } = objects
   const [name, to] = [visiblePath(branch), visiblePath(onto.words)]
-  const plan = { branch, before: tip, kind: 'rebase', does: `rebase ${name} onto ${to}`, onto: onto.commit, also: [] }
-  if (await isThere(repository, tip, onto.commit)) {
+  const does = `rebase ${name} onto ${to}`
+  const plan = { branch, before: tip, kind: 'rebase', does, onto: onto.commit, forkPoint, also: [] }
+  if (forkPoint === undefined && (await isThere(repository, tip, onto.commit))) {
     const tree = await treeOfCommit(objects, tip)
     return { ...plan, is: 'nothing', words: 'nothing to do', chain: [], tree, commits: 0, warnings: [] }
   }
-  const { picks, commits, same } = await once(`rebase ${tip} ${onto.commit} ${onto.words}`, async pace => {
-    const { commits, same } = await commitsToPick(objects, tip, onto.commit, pace)
+  const key = `rebase ${tip} ${onto.commit} ${forkPoint ?? ''} ${onto.words}`
+  const { picks, commits, same } = await once(key, async pace => {
+    const { commits, same } = await commitsToPick(objects, { tip, onto: onto.commit, forkPoint }, pace)
     if (commits.length > MAX_COMMITS)
       throw new Failure(`${many(commits.length, 'commit')} are too many to be rebased here: merge, or git rebase them.`)
     const rules = { does: 'rebase', ours: onto.words, of: commits.length, onto: onto.words } as const
@@ -62,12 +66,12 @@ async function isThere(repository: Repository, tip: Oid, onto: Oid): Promise<boo
 /** The commits to rebase, oldest first; those that already exist as another commit are only counted. */
 async function commitsToPick(
   objects: Objects,
-  tip: Oid,
-  onto: Oid,
+  { tip, onto, forkPoint }: { tip: Oid; onto: Oid; forkPoint: Oid | undefined },
   { signal }: Pace,
 ): Promise<{ commits: Oid[]; same: number }> {
   const how = ['--right-only', '--cherry-mark', '--no-merges', '--topo-order', '--reverse']
-  const { stdout } = await run(endedBy(objects.repository, signal), ['rev-list', ...how, `${onto}...${tip}`, '--'])
+  const range = [`${onto}...${tip}`, ...(forkPoint === undefined ? [] : [`^${forkPoint}`])]
+  const { stdout } = await run(endedBy(objects.repository, signal), ['rev-list', ...how, ...range, '--'])
   const commits: Oid[] = []
   let same = 0
   for (const line of stdout.toString('latin1').split('\n').filter(Boolean)) {

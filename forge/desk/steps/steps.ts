@@ -184,7 +184,7 @@ export class Steps {
     const source = await pullSource(objects, upstream)
     const name = visiblePath(upstream.words)
     if (!source) throw new Failure(`There is no ${name} here: it was deleted on the remote, or never fetched.`)
-    const plan = await planPull(objects, source, target, how, once)
+    const plan = await planPull(objects, { ...upstream, source }, target, how, once)
     const there = source.commit
     if (plan.is === 'nothing') {
       const words = `already up to date with ${name}`
@@ -196,7 +196,7 @@ export class Steps {
         there,
         commits: 0,
         conflictsIn: [],
-        warnings: [],
+        warnings: [...plan.warnings],
       }
     }
     const [{ message: _, ...shown }, brings, rebases] = await Promise.all([
@@ -353,7 +353,7 @@ export class Steps {
         throw new Failure(
           `${visiblePath(upstream.words)} was fetched since this preview: nothing was pulled. Review it again.`,
         )
-      return await planPull(objects, source, targetIn(work), how, this.plannings.once)
+      return await planPull(objects, { ...upstream, source }, targetIn(work), how, this.plannings.once)
     }
     if (how === 'rebase') await planNow()
     return await this.plannings.run(({ signal }) =>

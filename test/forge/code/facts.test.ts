@@ -238,6 +238,75 @@ struct sea::Wave { };
     imports: [],
   },
   {
+    // Macros before and inside of classes, as libraries have them.
+    path: 'macros.h',
+    text: `namespace detail {
+constexpr auto is_low(int at) -> bool { return true; }
+}  // namespace detail
+
+SEA_BEGIN_EXPORT
+
+/// A view.
+template <typename Char> class tide_view {
+ private:
+  const Char* data_;
+
+ public:
+  constexpr tide_view() noexcept : data_(nullptr) {}
+#if SEA_GCC_VERSION
+  SEA_ALWAYS_INLINE
+#endif
+  SEA_CONSTEXPR tide_view(const Char* s) : data_(s) {
+#if SEA_HAS_BUILTIN(__builtin_strlen)
+    if (!detail::is_low(1)) {
+      size_ = 1;
+      return;
+    }
+#endif
+  }
+  template <typename S, SEA_ENABLE_IF(!is_low<S>::value)>
+  SEA_CONSTEXPR void remove(size_t n) noexcept { data_ += n; }
+};
+
+class SEA_SO_VISIBILITY("default") tide_error : public std::runtime_error {
+  ~tide_error() {
+    SEA_TRY { flush(); }
+    SEA_CATCH(...) {}
+  }
+  auto next() -> int { return unsigned(1) < unsigned(2) ? 1 : 2 > 1; }
+};
+
+SEA_EXPORT struct SEA_API pipe final : base {
+  int end;
+};
+
+enum kind {
+  KIND_EBB,
+  // The last one.
+  KIND_FLOOD
+};
+SEA_END_EXPORT
+`,
+    outline: [
+      '+ module detail 1-3',
+      '  + function is_low 2-2',
+      '+ class tide_view 8-27',
+      '  - field data_ 10-10',
+      '  + method tide_view 13-13',
+      '  + method tide_view 17-24',
+      '  + method remove 26-26',
+      '+ class tide_error 29-35',
+      '  - method ~tide_error 30-33',
+      '  - method next 34-34',
+      '+ class pipe 37-39',
+      '  + field end 38-38',
+      '+ enum kind 41-45',
+      '  + constant KIND_EBB 42-42',
+      '  + constant KIND_FLOOD 44-44',
+    ],
+    imports: [],
+  },
+  {
     path: 'Tide.java',
     text: `package org.sea;
 import org.sea.Chart;

@@ -624,6 +624,61 @@ test('the preview of a pull names the commits that it brings, the newest first',
     expect(await desk.work.steps.preview(pull(how))).toMatchObject({ is: 'clean', before: own, brings })
 })
 
+/** A desk whose main has one commit of its own, and two that origin's main had before and dropped. */
+async function makeRewritten(areReflogsKept: boolean): Promise<Far & { own: string }> {
+  const desk = await makeFar()
+  await desk.git('config', 'core.logAllRefUpdates', String(areReflogsKept))
+  await commit(desk.origin, 'main', { 'b.txt': 'five\n' }, { message: 'Step 5' })
+  await commit(desk.origin, 'main', { 'b.txt': 'six\n' }, { message: 'Step 6' })
+  await desk.work.steps.do(pull('fast-forward'))
+  const own = await commit(desk.path, 'main', { 'c.txt': 'own\n' }, { message: 'Own' })
+  await desk.far('update-ref', 'refs/heads/main', 'main~2')
+  await desk.work.look()
+  return Object.assign(desk, { own })
+}
+
+test('a pull by rebase leaves out the commits that a force-push dropped, and one by merge says that it brings them back', async () => {
+  await using desk = await makeRewritten(true)
+  const { steps } = desk.work
+  await commit(desk.origin, 'main', { 'd.txt': 'other\n' }, { message: 'Other' })
+  await steps.do({ step: 'fetch' })
+  expect((await steps.preview(pull('merge'))).warnings).toContain(
+    'origin/main was rewritten: the merge brings back 2 commits that it had before: “Step 6”, “Step 5”.',
+  )
+  expect((await steps.preview(pull('fast-forward'))).words).toBe(
+    'main has 3 commits of its own beside origin/main: merge or rebase instead. origin/main was rewritten: 2 commits that it had before are still here: “Step 6”, “Step 5”.',
+  )
+  const preview = await steps.preview(pull('rebase'))
+  expect(preview.warnings).toContain(
+    'origin/main was rewritten: 2 commits that it had before are left out: “Step 6”, “Step 5”.',
+  )
+  expect(preview).toMatchObject({ is: 'clean', commits: 1, rebases: { count: 1 } })
+  await steps.do(pull('rebase'), preview)
+  expect(await desk.git('log', '--format=%s', 'main')).toBe('Own\nOther\nBegin')
+  await desk.work.undo()
+  expect(await desk.tip()).toBe(desk.own)
+})
+
+test('a pull from a remote branch that only lost commits says so, and leaves them out where it rebases', async () => {
+  await using desk = await makeRewritten(true)
+  const { steps } = desk.work
+  await steps.do({ step: 'fetch' })
+  expect(await steps.preview(pull('merge'))).toMatchObject({
+    is: 'nothing',
+    warnings: ['origin/main was rewritten: 2 commits that it had before are still here: “Step 6”, “Step 5”.'],
+  })
+  await steps.do(pull('rebase'), await steps.preview(pull('rebase')))
+  expect(await desk.git('log', '--format=%s', 'main')).toBe('Own\nBegin')
+})
+
+test('without a reflog of the remote branch, a pull by rebase keeps all commits, as git pull does', async () => {
+  await using desk = await makeRewritten(false)
+  await commit(desk.origin, 'main', { 'd.txt': 'other\n' }, { message: 'Other' })
+  const { steps } = desk.work
+  await steps.do({ step: 'fetch' })
+  expect(await steps.preview(pull('rebase'))).toMatchObject({ commits: 3, warnings: [] })
+})
+
 test('a pull with conflicts offers a save of the drafts only where these can be saved', async () => {
   await using desk = await makeFar({ 'a.txt': 'one\n', 'd.txt': 'one\n' })
   await commit(desk.path, 'main', { 'a.txt': 'own\n' }, { message: 'Own' })

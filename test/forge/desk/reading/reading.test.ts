@@ -485,6 +485,27 @@ describe.each(['sha1', 'sha256'] as const)('the history (%s)', format => {
     expect((await history(it.window, 1, 10, 'new.txt')).rows).toHaveLength(1)
   })
 
+  test('of a file is searched across its renames, by message, author and hash', async () => {
+    await using it = await makeDesk({ 'old.txt': 'one\ntwo\nthree\n', other: '' }, format)
+    const first = await commit(it.place.path, 'main', { 'old.txt': 'one\ntwo\n4\n' }, { message: 'Größe\n\nA  Body' })
+    await commit(it.place.path, 'main', { other: 'x' }, { message: 'A body beside it' })
+    await commit(it.place.path, 'main', { 'old.txt': null, 'new.txt': 'one\ntwo\n4\n' }, { message: 'Rename' })
+    await commit(it.place.path, 'main', { 'new.txt': 'one\ntwo\n5\n' }, { message: 'Größe again' })
+    const found = async (words: string) => {
+      const asked = { ask: 'history', at: main, path: 'new.txt', words, from: 0, count: 9 } as const
+      const { rows } = (await it.window.ask(asked)) as { rows: CommitRow[] }
+      return rows.map(({ subject, path }) => (path === undefined ? subject : `${subject} in ${path}`)).sort()
+    }
+    expect(await found('GRÖße')).toEqual(['Größe again', 'Größe in old.txt'])
+    expect(await found('größe  again')).toEqual(['Größe again'])
+    expect(await found('rename')).toEqual(['Rename'])
+    expect(await found('body')).toEqual(['Größe in old.txt'])
+    expect(await found(first.slice(0, 8))).toEqual(['Größe in old.txt'])
+    const author = await it.place.git('log', '-1', '--format=%an <%ae>', 'main')
+    expect(await found(author.toUpperCase())).toHaveLength(4)
+    expect(await found('nothing')).toEqual([])
+  })
+
   test('has a commit by its id or the start of it', async () => {
     await using it = await makeDesk({ a: 'a\n' }, format)
     const tip = await commit(it.place.path, 'main', { a: 'b\n' }, { message: 'Subject\n\nBody' })

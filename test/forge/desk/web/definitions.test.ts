@@ -219,6 +219,27 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
     await until(async () => (await page.locator('.cm-sticky').count()) === 0)
   })
 
+  test('of a C++ class is found behind macros, before its constructors, and is in the path above the editor', async () => {
+    const header =
+      'namespace detail {\nauto is_low(int at) -> bool { return true; }\n}\n\nSEA_BEGIN_EXPORT\n\n// A view.\n' +
+      'template <typename Char> class tide_view {\n  const Char* data_;\n\n public:\n  tide_view() : data_() {}\n' +
+      '#if SEA_GCC\n  SEA_INLINE\n#endif\n  SEA_CONSTEXPR tide_view(const Char* s) : data_(s) {\n' +
+      '#if SEA_HAS(strlen)\n    if (!detail::is_low(1)) {\n      return;\n    }\n#endif\n  }\n};\nSEA_END_EXPORT\n'
+    await desk.commit('main', { 'tide.h': header, 'use.cc': 'tide_view<char> view;\n' }, { message: 'Add a view' })
+    await page.keyboard.press('Control+p')
+    await palette().fill('use.cc:1:3')
+    await page.getByRole('option', { name: /use\.cc/ }).waitFor()
+    await page.keyboard.press('Enter')
+    await showsFile('use.cc')
+    await page.keyboard.press('F12')
+    await page.getByRole('option').nth(2).waitFor()
+    expect(await page.getByRole('option').first().textContent()).toContain('class tide_view')
+    await page.keyboard.press('Enter')
+    await showsFile('tide.h')
+    await page.locator('.cm-activeLine').getByText('class tide_view').waitFor()
+    await page.getByRole('button', { name: 'In tide_view: go to another symbol' }).waitFor()
+  })
+
   test('is found in a commit as it was there', async () => {
     const commit = await desk.tip('main')
     const at = { kind: 'commit', commit } as const

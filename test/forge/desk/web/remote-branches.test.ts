@@ -220,6 +220,32 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     expect(await upstreamOf('retry-jitter')).toBe('fork/retry-jitter')
   })
 
+  test('that was rewritten is named by a pull, which leaves out by rebase what was dropped there', async () => {
+    // In a bare repository, as here, git keeps no reflogs unless it is told to.
+    await desk.git('config', 'core.logAllRefUpdates', 'true')
+    const old = await git(originOf(desk.path), 'rev-parse', 'lease-renewal')
+    await commit(originOf(desk.path), 'lease-renewal', { 'dropped.md': 'one\n' }, { message: 'Dropped later' })
+    await showBranch(page, 'lease-renewal')
+    await page.keyboard.press('Alt+p')
+    await dialog().getByRole('button', { name: 'Pull', exact: true }).click()
+    await dialog().waitFor({ state: 'detached' })
+    await desk.commit('lease-renewal', { 'own.md': 'own\n' }, { message: 'My own' })
+    await page.getByRole('button', { name: 'Push 1 commit to origin/lease-renewal' }).waitFor()
+    await git(originOf(desk.path), 'update-ref', 'refs/heads/lease-renewal', old)
+    await commit(originOf(desk.path), 'lease-renewal', { 'other.md': 'other\n' }, { message: 'Instead of it' })
+    await page.keyboard.press('Alt+p')
+    await dialog().getByText('was rewritten: the merge brings back 1 commit that it had before').waitFor()
+    await dialog().getByRole('tab', { name: 'Rebase' }).click()
+    await dialog()
+      .getByText('origin/lease-renewal was rewritten: 1 commit that it had before is left out: “Dropped later”.')
+      .waitFor()
+    await dialog().getByText('Rebases 1 commit').waitFor()
+    await dialog().getByRole('button', { name: 'Pull', exact: true }).click()
+    await dialog().waitFor({ state: 'detached' })
+    expect(await desk.git('log', '-3', '--format=%s', 'lease-renewal')).toStartWith('My own\nInstead of it\n')
+    expect(await desk.git('log', '--format=%s', 'lease-renewal')).not.toContain('Dropped later')
+  })
+
   test('is removed by a pull, too, whose dialog says so', async () => {
     await git(originOf(desk.path), 'branch', '-D', 'lease-renewal')
     await showBranch(page, 'retry-jitter')
