@@ -108,7 +108,8 @@ const rowOf = (rows: readonly ConflictRow[], path: Path): ConflictRow | undefine
  */
 function lostFiles({ start, typed, end, merged }: Merged, waiting: Waiting): Path[] {
   const gone = goneRows(waiting)
-  const changed = [...merged.files.keys(), ...merged.clashes.keys()]
+  // A file may have a draft and another draft that is in conflict with it.
+  const changed = [...new Set([...merged.files.keys(), ...merged.clashes.keys()])]
   const isLost = (path: Path): boolean => {
     const clash = merged.clashes.get(path)
     const row = rowOf(gone, path)

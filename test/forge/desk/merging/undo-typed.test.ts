@@ -237,6 +237,18 @@ test('the undo of the begin of a merge keeps what was typed as drafts, and names
   expect(await read(desk, 'd.txt')).toBe(lines({ 9: 'typed' }))
 })
 
+test('the undo of the begin of a merge names a file once that has a draft in conflict with another draft', async () => {
+  await using desk = await makeDesk()
+  const { work } = desk
+  await begin(desk)
+  const [begun] = await ask(work, 'operations', { from: 0, count: 9 })
+  await type(desk, 'c.txt', 'line 5', 'typed')
+  await ask(work, 'discard', { branch: 'main', paths: ['c.txt'] })
+  await type(desk, 'c.txt', 'line 5', 'other')
+  await work.undo()
+  expect((await work.undo(begun?.id)).words).toBe(`undo: begin to merge topic into main; ${lost('c.txt')}`)
+})
+
 test('the redo of an end keeps a resolution that was changed since as a draft, and is refused with open conflicts', async () => {
   await using desk = await makeDesk()
   const { work } = desk
