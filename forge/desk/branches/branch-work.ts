@@ -12,16 +12,17 @@ import { endsInConflict, marksLeft, withSide } from '../../../core/git/conflict-
 import { changedFiles } from '../../../core/git/diffs.ts'
 import type { Maintenance } from '../../../core/git/maintenance.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
-import { type Move, RefMoved } from '../../../core/git/refs.ts'
+import { isFolderOfOther } from '../../../core/git/patience.ts'
+import { listRefs, type Move, RefMoved } from '../../../core/git/refs.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
-import { visiblePath } from '../../../core/text.ts'
+import { firstOf, visiblePath } from '../../../core/text.ts'
 import { type Operations, type Renamed, refsOf } from '../../operations.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import type { Edit, File, Moved } from '../contract/branches.ts'
 import type { News } from '../contract/news.ts'
 import type { Filters } from '../reading/filters.ts'
-import { draftsRef, mergingRef } from '../refs.ts'
+import { branchOfDrafts, DRAFTS, draftsRef, mergingRef } from '../refs.ts'
 import { BranchLock } from './branch-lock.ts'
 import { cameIn, headRef } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
@@ -60,6 +61,8 @@ export type BranchServices = {
   maintenance: Maintenance
   moved: MovedBranches
   writtenHere: WrittenHere
+  /** The branches, with their commits, when the desk last looked for changes by other programs. */
+  seen: { branches: ReadonlyMap<string, Oid> }
   say: (news: News) => void
 }
 
@@ -205,6 +208,9 @@ export const isMove = ({ from, to }: Move): boolean => from !== to
 
 /** Time after which waiting for a signature is shown, in milliseconds: it probably waits for the user. */
 const WAIT_NOTICE_DELAY_MS = 500
+
+/** At most this many branches are named in a message. */
+const MAX_NAMED_BRANCHES = 3
 
 /** At most this many tries while other programs move the same refs. */
 const MAX_TRIES = 10
@@ -634,9 +640,20 @@ export class BranchWork {
    */
   async #makeWay(error: unknown): Promise<void> {
     if (error instanceof RefMoved) return
+    if (!isInTheWay(error)) throw await this.#inWords(error)
+    const others = await this.#othersInTheWay()
+    // Another branch may have been renamed to this one: its drafts come along as soon as the desk notices that.
+    const isSettled = !others.some(name => this.room.seen.branches.has(name))
     // If this branch exists, the ref in its way belongs to the drafts of a deleted branch, which can be removed.
-    if (!isInTheWay(error) || this.#isGone) throw await this.#inWords(error)
-    await putAside(this.room.operations, this.name)
+    if (!this.#isGone && isSettled) return await putAside(this.room, this.name)
+    const names = firstOf(others.map(visiblePath), MAX_NAMED_BRANCHES)
+    throw new Failure(`git can’t keep it beside what is typed in ${names}`)
+  }
+
+  /** The branches whose drafts are in the way of this branch's. */
+  async #othersInTheWay(): Promise<string[]> {
+    const drafts = await listRefs(this.room.objects.repository, [DRAFTS])
+    return drafts.map(({ name }) => branchOfDrafts(name)).filter(it => isFolderOfOther(it, this.name))
   }
 
   /** Converts an error of git or the disk to a sentence for the user. */

@@ -63,7 +63,15 @@ export const News = v.variant('say', [
   say('repository', {}),
   /** An operation in a branch waits for a signature; without words, none does any more. */
   say('waiting', { branch: Branch, words: v.optional(v.string()) }),
-  /** A message to show once, such as that drafts can't be written. It replaces an earlier one of the same topic. */
-  say('notice', { words: v.string(), isBad: v.boolean(), topic: v.optional(v.string()) }),
+  /**
+   * A message to show once, such as that drafts can't be written; with a branch, only in its tab. It replaces an earlier
+   * one of the same topic.
+   */
+  say('notice', {
+    words: v.string(),
+    isBad: v.boolean(),
+    topic: v.optional(v.string()),
+    branch: v.optional(Branch),
+  }),
 ])
 export type News = v.InferOutput<typeof News>

@@ -1063,13 +1063,13 @@ export class Page {
         this.#waits(news.branch, news.words)
         return
       case 'notice':
-        this.#say(news.words, news.isBad, news.topic)
+        this.#say(news)
         return
     }
   }
 
-  #say(title: string, isBad: boolean, topic: string | undefined): void {
-    const about = topic === undefined ? {} : { topic }
+  #say({ words: title, isBad, topic, branch }: Extract<News, { say: 'notice' }>): void {
+    const about = { ...(topic !== undefined && { topic }), ...(branch !== undefined && { branch }) }
     if (isBad) this.notify({ tone: 'bad', title, ...about })
     else this.tell({ title, ...about })
   }

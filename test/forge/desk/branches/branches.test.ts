@@ -111,7 +111,7 @@ test('names that git does not accept are refused with a sentence', async () => {
   ]
   for (const [name, why] of bad) {
     expect(await refusedBy(ask(desk.work, 'new branch', { branch: name, from: null }))).toThrow(why)
-    expect(await refusedBy(desk.work.renameBranch('a', name))).toThrow(why)
+    if (name !== 'a/b') expect(await refusedBy(desk.work.renameBranch('a', name))).toThrow(why)
   }
   expect(await refusedBy(ask(desk.work, 'new branch', { branch: 'new', from: '1'.repeat(40) }))).toThrow(
     'There is no commit',
@@ -204,6 +204,69 @@ test('a branch that git branch -m has renamed keeps its drafts and what is typed
   expect(await desk.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main')
   expect(await textOf(desk.work, 'main', 'a.txt')).toContain('more')
   expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/drafts')).toBe('refs/forge/drafts/main')
+})
+
+/** Names of which one is a folder of the other: git can't have refs of both at the same time. */
+const IN_EACH_OTHER = [
+  ['main', 'main/b'],
+  ['main/b', 'main'],
+] as const
+
+const OWN_REFS = ['refs/heads', 'refs/forge/drafts', 'refs/forge/moving', 'refs/forge/renaming']
+
+describe.each(IN_EACH_OTHER)('%s renamed to %s', (from, to) => {
+  const whole = (branch: string) => `refs/forge/drafts/${branch}\nrefs/heads/${branch}`
+  const refsOf = (desk: Desk) => desk.git('for-each-ref', '--format=%(refname)', ...OWN_REFS)
+  const begin = async () => {
+    const desk = await makeDesk({ files: FILES })
+    if (from !== 'main') await desk.git('branch', '-m', 'main', from)
+    await desk.work.look()
+    return desk
+  }
+
+  test.each(['on the desk', 'by git branch -m'])('%s keeps drafts and checkout, also in undo and redo', async how => {
+    await using desk = await begin()
+    const editor = await edit(desk.work, from, 'a.txt')
+    await editor.type('draft\n')
+    await desk.work.flush()
+    if (how === 'on the desk') await desk.work.renameBranch(from, to)
+    else await desk.git('branch', '-m', from, to)
+    await desk.work.look()
+    await editor.type('more\n')
+    await desk.work.flush()
+    expect(desk.news).toContainEqual({ say: 'renamed', branch: from, to })
+    expect(await textOf(desk.work, to, 'a.txt')).toBe('a\ndraft\nmore\n')
+    expect(await refsOf(desk)).toBe(whole(to))
+    expect(await desk.git('symbolic-ref', 'HEAD')).toBe(`refs/heads/${to}`)
+    await desk.work.undo(undefined, to)
+    expect(await refsOf(desk)).toBe(whole(from))
+    expect(await desk.git('symbolic-ref', 'HEAD')).toBe(`refs/heads/${from}`)
+    await editor.type('again\n')
+    await desk.work.redo(from)
+    expect(await refsOf(desk)).toBe(whole(to))
+    expect(await desk.git('status', '--porcelain')).toBe('')
+    const work = await desk.restart()
+    expect(await textOf(work, to, 'a.txt')).toBe('a\ndraft\nmore\nagain\n')
+    expect(desk.news.filter(it => it.say === 'notice')).toEqual([])
+  })
+
+  test.each([
+    ['not written yet', false],
+    ['written', true],
+  ])('what is typed under the new name before that is noticed stays, %s', async (_, isWritten) => {
+    await using desk = await begin()
+    await (await edit(desk.work, from, 'a.txt')).type('old name\n')
+    await desk.work.flush()
+    await desk.git('branch', '-m', from, to)
+    await (await edit(desk.work, to, 'a.txt')).type('new name\n', 0)
+    // Git can't keep both drafts.
+    if (isWritten) expect(await refusedBy(desk.work.flush())).toThrow('beside what is typed in')
+    await desk.work.look()
+    expect(await textOf(desk.work, to, 'a.txt')).toBe('new name\na\nold name\n')
+    const work = await desk.restart()
+    expect(await textOf(work, to, 'a.txt')).toBe('new name\na\nold name\n')
+    expect(await refsOf(desk)).toBe(whole(to))
+  })
 })
 
 for (const [when, isFirst] of [

@@ -125,6 +125,35 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await files.getByRole('tab', { name: 'README.md , draft', selected: true }).waitFor()
   })
 
+  test.each([
+    ['topic', 'topic/new'],
+    ['topic/old', 'topic'],
+  ])('is not shown where git branch -m renames %s to %s: its tab follows, with what is typed', async (from, to) => {
+    await desk.git('branch', from, 'main')
+    await showBranch(page, from)
+    await page.getByRole('treeitem', { name: 'README.md' }).dblclick()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.type('before ')
+    await desk.isText(from, 'README.md', text => text.startsWith('before '))
+    await branches()
+      .getByRole('tab', { name: `${from} , drafts` })
+      .waitFor()
+    await desk.git('-c', 'core.logAllRefUpdates=true', 'branch', '-m', from, to)
+    await branches()
+      .getByRole('tab', { name: `${to} , drafts`, selected: true })
+      .waitFor()
+    await page.keyboard.type('after ')
+    await desk.isText(to, 'README.md', text => text.startsWith('before after '))
+    await until(async () => (await desk.git('show', `refs/forge/drafts/${to}:README.md`)).startsWith('before after '))
+    expect(await page.locator('.middle .notice').count()).toBe(0)
+    await page.keyboard.press('Control+Alt+z')
+    await branches()
+      .getByRole('tab', { name: `${from} , drafts`, selected: true })
+      .waitFor()
+    await desk.isText(from, 'README.md', text => text.startsWith('before after '))
+  })
+
   test('of what went well leaves by itself, unless it is pointed at', async () => {
     await page.clock.install()
     const done = page.locator('.toast').getByText('It is written again.')
