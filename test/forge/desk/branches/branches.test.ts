@@ -269,6 +269,62 @@ describe.each(IN_EACH_OTHER)('%s renamed to %s', (from, to) => {
   })
 })
 
+describe('drafts of a deleted branch that git can’t keep beside those of another', () => {
+  const PUT_ASIDE = 'put aside what was typed in topic, which is gone'
+
+  /** A desk where drafts of topic, which is gone, were put aside as topic/new was typed in. */
+  async function begin(): Promise<Desk> {
+    const desk = await makeDesk({ files: FILES })
+    await desk.git('branch', 'topic')
+    await (await edit(desk.work, 'topic', 'a.txt')).type('typed\n')
+    await desk.work.flush()
+    await desk.git('branch', '-D', 'topic')
+    await desk.git('branch', 'topic/new')
+    await desk.work.look()
+    await (await edit(desk.work, 'topic/new', 'a.txt')).type('new\n')
+    await desk.work.flush()
+    return desk
+  }
+
+  test('are put aside, and notices of both branches say so', async () => {
+    await using desk = await begin()
+    const words =
+      'What was typed in topic, which is gone, was put aside, since git can’t keep it beside what is typed in ' +
+      'topic/new. It is kept in Operations.'
+    for (const branch of ['topic', 'topic/new'])
+      expect(desk.news).toContainEqual({ say: 'notice', branch, words, isBad: true })
+  })
+
+  test('come back by Undo when the other branch is renamed, and Restore branch finds them', async () => {
+    await using desk = await begin()
+    const id = await operationOf(desk.work, PUT_ASIDE)
+    const why = 'Git can’t keep what was typed in topic beside the branch topic/new: rename topic/new first.'
+    expect(await refusedBy(desk.work.undo(id))).toThrow(`${why} Nothing was undone.`)
+    expect(await ask(desk.work, 'operations', { from: 0, count: 9 })).toContainEqual(
+      expect.objectContaining({ id, inTheWay: why }),
+    )
+    await desk.work.renameBranch('topic/new', 'new')
+    await desk.work.undo(id)
+    expect(await desk.work.vanished()).toEqual([{ branch: 'topic', drafts: ['a.txt'] }])
+    const work = await desk.restart()
+    await ask(work, 'restore branch', { branch: 'topic' })
+    expect(await textOf(work, 'topic', 'a.txt')).toBe('a\ntyped\n')
+    expect(await textOf(work, 'new', 'a.txt')).toBe('a\nnew\n')
+  })
+
+  test('come back by Undo as drafts of a branch that has the name again, with what is typed there', async () => {
+    await using desk = await begin()
+    await desk.work.renameBranch('topic/new', 'new')
+    await desk.git('branch', 'topic')
+    await desk.work.look()
+    await (await edit(desk.work, 'topic', 'a.txt')).type('before\n', 0)
+    await desk.work.undo(await operationOf(desk.work, PUT_ASIDE))
+    expect(await textOf(desk.work, 'topic', 'a.txt')).toBe('before\na\ntyped\n')
+    await desk.work.redo('topic')
+    expect(await textOf(desk.work, 'topic', 'a.txt')).toBe('before\na\n')
+  })
+})
+
 for (const [when, isFirst] of [
   ['before', true],
   ['after', false],
