@@ -17,7 +17,7 @@ import { Operations, type Recorded, type RefFilter } from '../operations.ts'
 import { materializedIn, removeLeftBehind } from '../vfs.ts'
 import { followRename, formerNames, renameBranch, restoreBranch } from './branches/branch-operations.ts'
 import { finishRenames, movesOfWork } from './branches/branch-renames.ts'
-import type { BranchServices } from './branches/branch-work.ts'
+import type { BranchServices, BranchWork } from './branches/branch-work.ts'
 import {
   BranchFacts,
   branchOfRef,
@@ -40,7 +40,7 @@ import { WrittenHere } from './branches/written-here.ts'
 import { Chat } from './chat/chat.ts'
 import { chatHandlers } from './chat/handlers.ts'
 import { type Models, NO_MODELS } from './chat/models.ts'
-import type { BranchInfo, branchQuestions, Reversed } from './contract/branches.ts'
+import type { BranchInfo, branchQuestions, DeletedBranch, Reversed } from './contract/branches.ts'
 import type { LeftBehind } from './contract/desk.ts'
 import type { News } from './contract/news.ts'
 import type { Handlers } from './contract/question.ts'
@@ -376,10 +376,14 @@ export class Work implements AsyncDisposable {
   }
 
   /** Branches with drafts that another program deleted: they can be restored. */
-  async vanished(): Promise<{ branch: string; drafts: readonly Path[] }[]> {
+  async vanished(): Promise<DeletedBranch[]> {
     const works = await this.branches.all()
     const gone = works.filter(({ isGone, draftPaths }) => isGone && draftPaths.length > 0)
-    return gone.map(({ name, draftPaths }) => ({ branch: name, drafts: draftPaths }))
+    return gone.map(({ name, draftPaths, unwritten }) => ({
+      branch: name,
+      drafts: [...draftPaths],
+      ...(unwritten !== undefined && { unwritten }),
+    }))
   }
 
   /** The checkouts that could not follow their branches. */
@@ -452,9 +456,13 @@ export class Work implements AsyncDisposable {
 
   /** Writes all edits, then waits for updates of checkouts and for git maintenance. Throws if a write fails. */
   async flush(): Promise<void> {
+    await this.#flush(work => work.write())
+  }
+
+  async #flush(write: (work: BranchWork) => Promise<void>): Promise<void> {
     const works = await this.branches.all()
     // A failure in one branch does not keep the others from being written.
-    await allOf(works.map(work => work.write()))
+    await allOf(works.map(write))
     await this.#room.checkouts.settled()
     await this.#room.moved.settled()
     await this.#room.maintenance.settled()
@@ -471,7 +479,7 @@ export class Work implements AsyncDisposable {
       // Edits are written even if ending the chat fails.
       await this.#endChat()
       await this.#languages?.[Symbol.asyncDispose]().catch(error => this.#complain(error))
-      await this.flush()
+      await this.#flush(work => work.writeAtEnd())
     } finally {
       const works = await this.branches.all()
       for (const work of works) work.end()

@@ -1,6 +1,7 @@
 /** Creates, deletes, restores and renames branches: each is an operation that can be undone. */
 
 import { Failure } from '../../../core/failure.ts'
+import { isFolderOfOther } from '../../../core/git/patience.ts'
 import { listRefs, type Move, RefMoved, type RefName, readHead } from '../../../core/git/refs.ts'
 import { asText, isOid, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
@@ -155,7 +156,13 @@ function verifySeen({ name, head, draftPaths }: BranchWork, { before, drafts }: 
 
 /** Restores a branch at its last commit, after the desk or another program has deleted it. */
 export async function restoreBranch(branches: OpenBranches, name: string): Promise<void> {
-  verifyBranchName(name, await branchNames(branches))
+  const names = await branchNames(branches)
+  const other = names.find(it => isFolderOfOther(it, name))
+  if (other !== undefined) {
+    const [gone, there] = [visiblePath(name), visiblePath(other)]
+    throw new Failure(`Git keeps no branch ${gone} beside ${there}: rename ${there} first, then restore ${gone}.`)
+  }
+  verifyBranchName(name, names)
   const { tip, drafts } = await branches.whereItWas(name)
   if (tip === undefined) throw new Failure(`Nobody knows where the branch ${visiblePath(name)} was.`)
   const moves: Move[] = [{ ref: headRef(name), from: undefined, to: tip }]

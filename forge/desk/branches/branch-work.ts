@@ -46,11 +46,14 @@ import {
   written,
 } from './drafts.ts'
 import type { MovedBranches } from './moved-branches.ts'
-import { isInTheWay, moveOwnRefs, putAside } from './moving-refs.ts'
+import { isInTheWay, moveOwnRefs, putAside, puttingAside } from './moving-refs.ts'
 import { OpenFiles } from './open-files.ts'
 import { type CommitSignature, readSignature, whyNotWritten } from './save.ts'
 import { Writing } from './writing.ts'
 import type { WrittenHere } from './written-here.ts'
+
+/** Drafts can't be written, since git can't keep their ref beside that of another branch's. */
+class InTheWay extends Failure {}
 
 /** The services that all branches share. */
 export type BranchServices = {
@@ -503,6 +506,20 @@ export class BranchWork {
     })
   }
 
+  /**
+   * Writes the drafts when the desk ends. Those of a deleted branch that git can't keep beside those of another branch
+   * are kept by an operation, whose undo gives them back.
+   */
+  async writeAtEnd(): Promise<void> {
+    await this.write().catch(async error => {
+      if (!(error instanceof InTheWay)) throw error
+      const { objects, operations } = this.room
+      const made = await makeDrafts(objects, this.#drafts)
+      const refs = [{ ref: draftsRef(this.name), before: made?.oid, after: this.#written.commit }]
+      await operations.record({ ...puttingAside(this.name), moves: [], refs, made: made?.made ?? [] })
+    })
+  }
+
   /** Schedules writing, if the drafts have changed. */
   #writeSoon(): void {
     if (!isSameDrafts(this.#drafts, this.#written.drafts)) this.#writing.begin()
@@ -647,7 +664,7 @@ export class BranchWork {
     // If this branch exists, the ref in its way belongs to the drafts of a deleted branch, which can be removed.
     if (!this.#isGone && isSettled) return await putAside(this.room, this.name)
     const names = firstOf(others.map(visiblePath), MAX_NAMED_BRANCHES)
-    throw new Failure(`git can’t keep it beside what is typed in ${names}`)
+    throw new InTheWay(`git can’t keep it beside what is typed in ${names}`)
   }
 
   /** The branches whose drafts are in the way of this branch's. */

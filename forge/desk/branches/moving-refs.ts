@@ -27,6 +27,12 @@ export async function finishOwnMoves({ repository }: Objects, say: (news: News) 
   }
 }
 
+/** The kind and the words of an operation that puts the drafts of a deleted branch aside. */
+export const puttingAside = (branch: string) => ({
+  kind: PUT_ASIDE,
+  words: `put aside what was typed in ${visiblePath(branch)}, which is gone`,
+})
+
 /**
  * Removes the drafts of deleted branches whose refs are in the way of those of a branch, since git can't have a ref and
  * a folder of the same name. The operation keeps them, its undo restores them, and a notice says so. `but`: a branch
@@ -42,8 +48,7 @@ export async function putAside(
     const other = name.slice(DRAFTS.length)
     if (other === but || !isFolderOfOther(other, branch)) continue
     const gone = visiblePath(other)
-    const words = `put aside what was typed in ${gone}, which is gone`
-    await operations.record({ kind: PUT_ASIDE, words, moves: [{ ref: name, from: oid, to: undefined }] })
+    await operations.record({ ...puttingAside(other), moves: [{ ref: name, from: oid, to: undefined }] })
     const why = `git can’t keep it beside what is typed in ${visiblePath(branch)}`
     const told = `What was typed in ${gone}, which is gone, was put aside, since ${why}. It is kept in Operations.`
     for (const it of [branch, other]) say({ say: 'notice', branch: it, words: told, isBad: true })

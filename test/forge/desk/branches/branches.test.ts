@@ -283,6 +283,7 @@ describe('drafts of a deleted branch that git can’t keep beside those of anoth
     await desk.work.look()
     await (await edit(desk.work, 'topic/new', 'a.txt')).type('new\n')
     await desk.work.flush()
+    await desk.work.look()
     return desk
   }
 
@@ -310,6 +311,19 @@ describe('drafts of a deleted branch that git can’t keep beside those of anoth
     await ask(work, 'restore branch', { branch: 'topic' })
     expect(await textOf(work, 'topic', 'a.txt')).toBe('a\ntyped\n')
     expect(await textOf(work, 'new', 'a.txt')).toBe('a\nnew\n')
+  })
+
+  test('are put aside at the end of the desk, too, and come back by Undo', async () => {
+    await using desk = await begin()
+    await (await edit(desk.work, 'topic', 'a.txt')).type('later\n')
+    expect(await refusedBy(desk.work.flush())).toThrow('beside what is typed in topic/new')
+    const [{ unwritten } = {}] = await desk.work.vanished()
+    expect(unwritten).toBe('git can’t keep it beside what is typed in topic/new')
+    const work = await desk.restart()
+    await desk.git('gc', '-q', '--prune=now')
+    await work.renameBranch('topic/new', 'new')
+    await work.undo(await operationOf(work, PUT_ASIDE))
+    expect(await textOf(work, 'topic', 'a.txt')).toBe('a\nlater\n')
   })
 
   test('come back by Undo as drafts of a branch that has the name again, with what is typed there', async () => {
