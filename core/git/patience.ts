@@ -1,6 +1,6 @@
 /**
- * Moves refs with retries while another git process has locked them, and removes locks that killed processes left. Where
- * one name is a folder of another (`a` and `a/b`), the refs are moved in two transactions.
+ * Moves refs with retries while another git process has locked them, and removes locks that killed processes left.
+ * Where one name is a folder of another (`a` and `a/b`), the refs are moved in two transactions.
  */
 import { rm, stat } from 'node:fs/promises'
 import { join } from 'node:path'

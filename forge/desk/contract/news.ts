@@ -64,8 +64,8 @@ export const News = v.variant('say', [
   /** An operation in a branch waits for a signature; without words, none does any more. */
   say('waiting', { branch: Branch, words: v.optional(v.string()) }),
   /**
-   * A message to show once, such as that drafts can't be written; with a branch, only in its tab. It replaces an earlier
-   * one of the same topic.
+   * A message to show once, such as that drafts can't be written; with a branch, only in its tab. It replaces an
+   * earlier one of the same topic.
    */
   say('notice', {
     words: v.string(),
