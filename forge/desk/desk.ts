@@ -275,8 +275,9 @@ export class Desk implements AsyncDisposable {
   async #describe(coming: Promise<Settings>): Promise<DeskInfo> {
     const { repository } = this
     const work = this.#work
-    const [all, head, origin, { identity, hooks }, { undo, redo }, inBranches] = await Promise.all([
+    const [all, deleted, head, origin, { identity, hooks }, { undo, redo }, inBranches] = await Promise.all([
       work.describeBranches(),
+      work.vanished(),
       headIn(repository.gitDir),
       headIn(join(repository.commonDir, 'refs/remotes/origin')),
       coming,
@@ -298,6 +299,7 @@ export class Desk implements AsyncDisposable {
       ...(main !== undefined && { main }),
       ...(identity && { identity }),
       branches,
+      ...(deleted.length > 0 && { deleted }),
       ...(undo && { canUndo: undo }),
       ...(redo && { canRedo: redo }),
       hooks,

@@ -6,6 +6,8 @@
  * - `refs/forge/merging/BRANCH`: a merge, rebase or cherry-pick that waits for a person: a commit with both sides
  * - `refs/forge/turns/BRANCH`: how far a turn of the AI has come, as a commit, until the turn has ended
  * - `refs/forge/renaming/BRANCH`: a rename of a branch that is not complete: the desk completes it at its next start
+ * - `refs/forge/moving/…`: the object of a ref that can't be created before another one is deleted (`a` and `a/b`), for
+ *   as long as a rename takes: the desk creates the ref at its next start if it was killed between
  * - `refs/forge/operations`: what the forge did to refs: the newest commit of a chain, one for each operation
  * - `refs/forge/lost/OID`: an annotated tag that an operation would have lost, kept so that undo can bring it back
  * - `refs/forge/kept/…`: the tip of a branch that was landed as one commit, with its own commits
@@ -16,6 +18,7 @@
  *
  * BRANCH is the branch's name below `refs/heads/`.
  */
+import { movingRefs } from '../../core/git/patience.ts'
 import type { RefName } from '../../core/git/refs.ts'
 
 export { RUNS } from '../formats/tasks-json.ts'
@@ -36,3 +39,5 @@ export const turnRef = (branch: string): RefName => `${TURNS}${branch}`
 
 export const RENAMING = 'refs/forge/renaming/'
 export const renamingRef = (branch: string): RefName => `${RENAMING}${branch}`
+
+export const MOVING = movingRefs(OWN_REFS)

@@ -8,7 +8,7 @@ import { join } from 'node:path'
 import { Failure } from '../../core/failure.ts'
 import { Maintenance } from '../../core/git/maintenance.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
-import type { RefName } from '../../core/git/refs.ts'
+import { RefMoved, type RefName } from '../../core/git/refs.ts'
 import type { Oid, Path, Repository } from '../../core/git/repository.ts'
 import { visiblePath } from '../../core/text.ts'
 import { allOf } from '../../core/together.ts'
@@ -16,8 +16,8 @@ import type { Launcher } from '../language/launch.ts'
 import { Operations, type Recorded, type RefFilter } from '../operations.ts'
 import { materializedIn, removeLeftBehind } from '../vfs.ts'
 import { followRename, formerNames, renameBranch, restoreBranch } from './branches/branch-operations.ts'
-import { finishRenames } from './branches/branch-renames.ts'
-import type { BranchServices } from './branches/branch-work.ts'
+import { finishRenames, movesOfWork } from './branches/branch-renames.ts'
+import type { BranchServices, BranchWork } from './branches/branch-work.ts'
 import {
   BranchFacts,
   branchOfRef,
@@ -31,14 +31,16 @@ import {
 import { Checkouts } from './branches/checkouts.ts'
 import { branchHandlers } from './branches/handlers.ts'
 import { MovedBranches } from './branches/moved-branches.ts'
-import { branchNameOf, OpenBranches, renamedBy } from './branches/open-branches.ts'
+import { finishOwnMoves } from './branches/moving-refs.ts'
+import { branchNameOf, OpenBranches, type Renaming, renamedBy } from './branches/open-branches.ts'
+import { whyNotWritten } from './branches/save.ts'
 import { reverse } from './branches/undo.ts'
 import { Watch, type WatchedPart } from './branches/watch.ts'
 import { WrittenHere } from './branches/written-here.ts'
 import { Chat } from './chat/chat.ts'
 import { chatHandlers } from './chat/handlers.ts'
 import { type Models, NO_MODELS } from './chat/models.ts'
-import type { BranchInfo, branchQuestions, Reversed } from './contract/branches.ts'
+import type { BranchInfo, branchQuestions, DeletedBranch, Reversed } from './contract/branches.ts'
 import type { LeftBehind } from './contract/desk.ts'
 import type { News } from './contract/news.ts'
 import type { Handlers } from './contract/question.ts'
@@ -48,7 +50,7 @@ import { mergingHandlers } from './merging/handlers.ts'
 import { Mergings } from './merging/mergings.ts'
 import { keepRefsPrivate } from './private-refs.ts'
 import { Filters } from './reading/filters.ts'
-import { DRAFTS, MERGING, RENAMING, TURNS } from './refs.ts'
+import { DRAFTS, MERGING, MOVING, RENAMING, TURNS } from './refs.ts'
 import type { Window } from './server/window.ts'
 import { isRemoteDeletion } from './steps/delete-on-remote.ts'
 import { stepHandlers } from './steps/handlers.ts'
@@ -83,7 +85,8 @@ export async function openWork(repository: Repository, options: WorkOptions): Pr
     const maintenance = new Maintenance(repository)
     const moved = await MovedBranches.open(options.state, repository)
     const writtenHere = await WrittenHere.open(join(options.state, 'conversations'))
-    const services = { objects, operations, checkouts, filters, maintenance, moved, writtenHere }
+    const seen = { branches: new Map() }
+    const services = { objects, operations, checkouts, filters, maintenance, moved, writtenHere, seen }
     const work = new Work({ ...services, say: options.onNews })
     await work.begin(options)
     return work
@@ -162,11 +165,15 @@ export class Work implements AsyncDisposable {
     this.#languages = languages
     this.#chat = await Chat.open(this.branches, { state, config, models, languages }, () => this.look())
     await this.#watch.begin()
-    const [refs, heads] = await Promise.all([
-      tipsBelowEach(this.#repository, [HEADS, DRAFTS, MERGING, TURNS, RENAMING]),
+    const readRefs = () => tipsBelowEach(this.#repository, [HEADS, DRAFTS, MERGING, TURNS, RENAMING, MOVING])
+    const [read, heads] = await Promise.all([
+      readRefs(),
       this.#checkedOut(),
       keepRefsPrivate(this.#repository).catch(error => this.#complain(error)),
     ])
+    const isMoving = (read.at(-1)?.size ?? 0) > 0
+    if (isMoving) await finishOwnMoves(this.#objects, this.#room.say)
+    const refs = isMoving ? await readRefs() : read
     const [tips = new Map(), drafts = new Map(), merging = new Map(), unfinished = new Map(), renaming = new Map()] =
       refs
     this.#tips = tips
@@ -176,6 +183,7 @@ export class Work implements AsyncDisposable {
       this.#tips = await tipsBelow(this.#repository, HEADS)
       this.#heads = await this.#checkedOut()
     }
+    this.#room.seen.branches = this.#tips
     for (const name of new Set([...drafts.keys(), ...merging.keys()])) {
       await this.branches.work(name).catch(error => this.#complain(error, name))
     }
@@ -208,6 +216,7 @@ export class Work implements AsyncDisposable {
     const names = [...new Set([...before.keys(), ...this.#tips.keys()])]
     const moved = names.filter(name => before.get(name) !== this.#tips.get(name))
     const followed = await this.#followRenames(before, moved)
+    this.#room.seen.branches = this.#tips
     for (const name of moved) {
       const [was, is] = [before.get(name), this.#tips.get(name)]
       if (is !== undefined) this.branches.vanished.delete(name)
@@ -236,10 +245,23 @@ export class Work implements AsyncDisposable {
         await this.chat.renamed(from, to)
         followed.add(from)
       } catch (error) {
-        if (!(error instanceof Failure)) this.#complain(error)
+        await this.#tellUnfollowed({ from, to }, error)
       }
     }
     return followed
+  }
+
+  /** Says that drafts have not followed a rename, unless another desk was first, or there are none. */
+  async #tellUnfollowed({ from, to }: Renaming, error: unknown): Promise<void> {
+    const isWritten = (await movesOfWork(this.#room, { from, to })).length > 0
+    const isMoved = error instanceof RefMoved
+    const open = this.branches.has(from) ? await this.branches.work(from) : undefined
+    const isTyped = !isMoved && open !== undefined && open.draftPaths.length > 0
+    if (!isWritten && !isTyped) return
+    const why = isMoved ? 'another program moved it, too' : await whyNotWritten(this.#repository, error)
+    const [old, young] = [visiblePath(from), visiblePath(to)]
+    const words = `${old} was renamed to ${young} by another program, but what was typed in ${old} could not follow, and is kept there: ${why}.`
+    this.#room.say({ say: 'notice', branch: from, words, isBad: true })
   }
 
   /** The branches with drafts or a waiting merge. */
@@ -356,10 +378,14 @@ export class Work implements AsyncDisposable {
   }
 
   /** Branches with drafts that another program deleted: they can be restored. */
-  async vanished(): Promise<{ branch: string; drafts: readonly Path[] }[]> {
+  async vanished(): Promise<DeletedBranch[]> {
     const works = await this.branches.all()
     const gone = works.filter(({ isGone, draftPaths }) => isGone && draftPaths.length > 0)
-    return gone.map(({ name, draftPaths }) => ({ branch: name, drafts: draftPaths }))
+    return gone.map(({ name, draftPaths, unwritten }) => ({
+      branch: name,
+      drafts: [...draftPaths],
+      ...(unwritten !== undefined && { unwritten }),
+    }))
   }
 
   /** The checkouts that could not follow their branches. */
@@ -432,9 +458,13 @@ export class Work implements AsyncDisposable {
 
   /** Writes all edits, then waits for updates of checkouts and for git maintenance. Throws if a write fails. */
   async flush(): Promise<void> {
+    await this.#flush(work => work.write())
+  }
+
+  async #flush(write: (work: BranchWork) => Promise<void>): Promise<void> {
     const works = await this.branches.all()
     // A failure in one branch does not keep the others from being written.
-    await allOf(works.map(work => work.write()))
+    await allOf(works.map(write))
     await this.#room.checkouts.settled()
     await this.#room.moved.settled()
     await this.#room.maintenance.settled()
@@ -451,7 +481,7 @@ export class Work implements AsyncDisposable {
       // Edits are written even if ending the chat fails.
       await this.#endChat()
       await this.#languages?.[Symbol.asyncDispose]().catch(error => this.#complain(error))
-      await this.flush()
+      await this.#flush(work => work.writeAtEnd())
     } finally {
       const works = await this.branches.all()
       for (const work of works) work.end()

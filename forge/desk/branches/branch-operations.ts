@@ -1,6 +1,7 @@
 /** Creates, deletes, restores and renames branches: each is an operation that can be undone. */
 
 import { Failure } from '../../../core/failure.ts'
+import { isFolderOfOther } from '../../../core/git/patience.ts'
 import { listRefs, type Move, RefMoved, type RefName, readHead } from '../../../core/git/refs.ts'
 import { asText, isOid, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
@@ -43,7 +44,7 @@ export async function newBranch(
   const drafts = await untrackedAsDrafts(branches, commit.oid)
   if (drafts) {
     await verifyNoDrafts(branches, name)
-    await putAside(branches.room.operations, name)
+    await putAside(branches.room, name)
     moves.push({ ref: draftsRef(name), from: undefined, to: drafts.oid })
   }
   await recordOperation(branches, { kind: NEW_BRANCH, words, moves, made: drafts?.made ?? [] })
@@ -155,11 +156,17 @@ function verifySeen({ name, head, draftPaths }: BranchWork, { before, drafts }: 
 
 /** Restores a branch at its last commit, after the desk or another program has deleted it. */
 export async function restoreBranch(branches: OpenBranches, name: string): Promise<void> {
-  verifyBranchName(name, await branchNames(branches))
+  const names = await branchNames(branches)
+  const other = names.find(it => isFolderOfOther(it, name))
+  if (other !== undefined) {
+    const [gone, there] = [visiblePath(name), visiblePath(other)]
+    throw new Failure(`Git keeps no branch ${gone} beside ${there}: rename ${there} first, then restore ${gone}.`)
+  }
+  verifyBranchName(name, names)
   const { tip, drafts } = await branches.whereItWas(name)
   if (tip === undefined) throw new Failure(`Nobody knows where the branch ${visiblePath(name)} was.`)
   const moves: Move[] = [{ ref: headRef(name), from: undefined, to: tip }]
-  if (drafts !== undefined) await putAside(branches.room.operations, name)
+  if (drafts !== undefined) await putAside(branches.room, name)
   if (drafts !== undefined) moves.push({ ref: draftsRef(name), from: undefined, to: drafts })
   await recordOperation(branches, {
     kind: 'restore branch',
@@ -178,7 +185,9 @@ export async function restoreBranch(branches: OpenBranches, name: string): Promi
 export async function renameBranch(branches: OpenBranches, name: string, to: string): Promise<void> {
   const work = await branches.work(name)
   work.verifyNotMerging()
-  verifyBranchName(to, await branchNames(branches))
+  // Only its own name may be a folder of the new one, or the reverse.
+  const others = (await branchNames(branches)).filter(it => it !== name || it === to)
+  verifyBranchName(to, others)
   const words = `rename the branch ${visiblePath(name)} to ${visiblePath(to)}`
   await moveBranch(branches, name, to, { kind: 'rename branch', words })
 }
@@ -195,6 +204,7 @@ export async function moveBranch(branches: OpenBranches, name: string, to: strin
     // Edits not written yet move, too; later ones follow, since the open branch is renamed.
     await held.collect()
     await held.writeDrafts()
+    await makeWayFor(branches, { from: name, to })
     const renaming = await renameTransition(branches.room, { from: name, to }, operation.words, () =>
       branches.rename(held, to),
     )
@@ -230,6 +240,7 @@ export async function followRename(
       await held.collect()
       await held.writeDrafts()
       for (const other of early) await takeDrafts(held, heldIn(all, other))
+      await makeWayFor(branches, { from, to })
       const recorded = await movesOfWork(branches.room, { from, to })
       // The turn is not recorded: an undo would be refused as soon as the turn has ended.
       const moves = [...recorded, ...(await movesOfTurn(branches.room, { from, to }))]
@@ -243,6 +254,11 @@ export async function followRename(
   }
   await checkouts.renamed(from, to)
   for (const branch of [from, to]) say({ say: 'branch', branch })
+}
+
+/** Puts the drafts of deleted branches aside that are in the way of those of a branch under its new name. */
+async function makeWayFor({ room }: OpenBranches, { from, to }: Renaming): Promise<void> {
+  if (await room.objects.info(draftsRef(from))) await putAside(room, to, from)
 }
 
 /** Whether a branch is open, or has drafts. */

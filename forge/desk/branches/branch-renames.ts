@@ -4,8 +4,9 @@
  *
  * 1. In the operation's transaction: the branch exists under its new name, and its drafts and its waiting merge only
  * there. A ref below `refs/forge/renaming/` marks the unfinished rename. If no checkout is on the branch, the old name
- * is deleted in this step.
- * 2. The HEADs are moved to the new name, and the configuration is. Neither ever names a branch that does not exist.
+ * is deleted in this step; so it is where one name is a folder of the other, since git can't have both.
+ * 2. The HEADs are moved to the new name, and the configuration is. Neither names a branch that does not exist, unless
+ * one name is a folder of the other.
  * 3. The old name is deleted, with the marker ref.
  *
  * A rename that an earlier process began is finished at the next start ({@link finishRenames}).
@@ -13,6 +14,7 @@
 
 import { Failure } from '../../../core/failure.ts'
 import type { Checkout } from '../../../core/git/checkouts.ts'
+import { isFolderOfOther } from '../../../core/git/patience.ts'
 import { type Move, RefMoved, type RefName } from '../../../core/git/refs.ts'
 import { asText, fields, type Oid } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
@@ -39,8 +41,9 @@ export async function renameTransition(
   if (tip === undefined) throw new Failure(`There is no branch ${visiblePath(from)}.`)
   const gone = { ref: headRef(from), from: tip, to: undefined }
   const made = [{ ref: headRef(to), from: undefined, to: tip }, ...(await movesOfWork(room, { from, to }))]
-  // While a checkout is on it, the old name is only verified, not deleted.
-  const first = (await onBranch(room, from)).length === 0 ? gone : { ...gone, to: tip }
+  // While a checkout is on it, the old name is only verified, not deleted, where git can have both names.
+  const isDeleted = isFolderOfOther(from, to) || (await onBranch(room, from)).length === 0
+  const first = isDeleted ? gone : { ...gone, to: tip }
   return {
     moves: [first, ...made, { ref: renamingRef(from), from: begun, to: tip }],
     recorded: [gone, ...made],
@@ -100,7 +103,7 @@ async function finish(room: BranchServices, { from, to }: Renaming, tip: Oid, wo
     const old = (await objects.info(headRef(from)))?.oid
     const isOther = old !== undefined && old !== tip
     if (isOther) return await keepBoth(room, { from, to }, tip)
-    if (old !== undefined) for (const checkout of await onBranch(room, from)) await turn(room, checkout, to, words)
+    for (const checkout of await onBranch(room, from)) await turn(room, checkout, to, words)
     await checkouts.renamed(from, to)
     // The rename goes on even if the configuration can't be changed.
     await renameConfiguration(room, from, to).catch(error => tellUnconfigured(room, from, to, error))

@@ -12,16 +12,17 @@ import { endsInConflict, marksLeft, withSide } from '../../../core/git/conflict-
 import { changedFiles } from '../../../core/git/diffs.ts'
 import type { Maintenance } from '../../../core/git/maintenance.ts'
 import { type NewObject, type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
-import { type Move, RefMoved } from '../../../core/git/refs.ts'
+import { isFolderOfOther } from '../../../core/git/patience.ts'
+import { listRefs, type Move, RefMoved } from '../../../core/git/refs.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
-import { visiblePath } from '../../../core/text.ts'
+import { firstOf, visiblePath } from '../../../core/text.ts'
 import { type Operations, type Renamed, refsOf } from '../../operations.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import type { Edit, File, Moved } from '../contract/branches.ts'
 import type { News } from '../contract/news.ts'
 import type { Filters } from '../reading/filters.ts'
-import { draftsRef, mergingRef } from '../refs.ts'
+import { branchOfDrafts, DRAFTS, draftsRef, mergingRef } from '../refs.ts'
 import { BranchLock } from './branch-lock.ts'
 import { cameIn, headRef } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
@@ -45,11 +46,14 @@ import {
   written,
 } from './drafts.ts'
 import type { MovedBranches } from './moved-branches.ts'
-import { isInTheWay, moveOwnRefs, putAside } from './moving-refs.ts'
+import { isInTheWay, moveOwnRefs, putAside, puttingAside } from './moving-refs.ts'
 import { OpenFiles } from './open-files.ts'
 import { type CommitSignature, readSignature, whyNotWritten } from './save.ts'
 import { Writing } from './writing.ts'
 import type { WrittenHere } from './written-here.ts'
+
+/** Drafts can't be written, since git can't keep their ref beside that of another branch's. */
+class InTheWay extends Failure {}
 
 /** The services that all branches share. */
 export type BranchServices = {
@@ -60,6 +64,8 @@ export type BranchServices = {
   maintenance: Maintenance
   moved: MovedBranches
   writtenHere: WrittenHere
+  /** The branches, with their commits, when the desk last looked for changes by other programs. */
+  seen: { branches: ReadonlyMap<string, Oid> }
   say: (news: News) => void
 }
 
@@ -205,6 +211,9 @@ export const isMove = ({ from, to }: Move): boolean => from !== to
 
 /** Time after which waiting for a signature is shown, in milliseconds: it probably waits for the user. */
 const WAIT_NOTICE_DELAY_MS = 500
+
+/** At most this many branches are named in a message. */
+const MAX_NAMED_BRANCHES = 3
 
 /** At most this many tries while other programs move the same refs. */
 const MAX_TRIES = 10
@@ -497,6 +506,20 @@ export class BranchWork {
     })
   }
 
+  /**
+   * Writes the drafts when the desk ends. Those of a deleted branch that git can't keep beside those of another branch
+   * are kept by an operation, whose undo gives them back.
+   */
+  async writeAtEnd(): Promise<void> {
+    await this.write().catch(async error => {
+      if (!(error instanceof InTheWay)) throw error
+      const { objects, operations } = this.room
+      const made = await makeDrafts(objects, this.#drafts)
+      const refs = [{ ref: draftsRef(this.name), before: made?.oid, after: this.#written.commit }]
+      await operations.record({ ...puttingAside(this.name), moves: [], refs, made: made?.made ?? [] })
+    })
+  }
+
   /** Schedules writing, if the drafts have changed. */
   #writeSoon(): void {
     if (!isSameDrafts(this.#drafts, this.#written.drafts)) this.#writing.begin()
@@ -634,9 +657,20 @@ export class BranchWork {
    */
   async #makeWay(error: unknown): Promise<void> {
     if (error instanceof RefMoved) return
+    if (!isInTheWay(error)) throw await this.#inWords(error)
+    const others = await this.#othersInTheWay()
+    // Another branch may have been renamed to this one: its drafts come along as soon as the desk notices that.
+    const isSettled = !others.some(name => this.room.seen.branches.has(name))
     // If this branch exists, the ref in its way belongs to the drafts of a deleted branch, which can be removed.
-    if (!isInTheWay(error) || this.#isGone) throw await this.#inWords(error)
-    await putAside(this.room.operations, this.name)
+    if (!this.#isGone && isSettled) return await putAside(this.room, this.name)
+    const names = firstOf(others.map(visiblePath), MAX_NAMED_BRANCHES)
+    throw new InTheWay(`git can’t keep it beside what is typed in ${names}`)
+  }
+
+  /** The branches whose drafts are in the way of this branch's. */
+  async #othersInTheWay(): Promise<string[]> {
+    const drafts = await listRefs(this.room.objects.repository, [DRAFTS])
+    return drafts.map(({ name }) => branchOfDrafts(name)).filter(it => isFolderOfOther(it, this.name))
   }
 
   /** Converts an error of git or the disk to a sentence for the user. */

@@ -8,6 +8,7 @@ import { run } from '../../../core/git/run.ts'
 import type { NewTree } from '../../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import { isNotFetched, NOT_FETCHED } from '../not-fetched.ts'
+import { isInTheWay } from './moving-refs.ts'
 
 /** The change of one file in a save, or the rename of a file or folder. */
 export type SaveStep = { path: Path; does: 'edit' | 'add' | 'delete' } | { path: Path; does: 'rename'; from: Path }
@@ -102,6 +103,7 @@ export async function makeCommit(
 export async function whyNotWritten(repository: Repository, error: unknown): Promise<string> {
   if (error instanceof Failure) return error.message.replace(/\.$/, '')
   if (isNotFetched(error)) return NOT_FETCHED.replace(/\.$/, '')
+  if (isInTheWay(error)) return 'git can’t keep two refs of which one’s name is a folder of the other’s'
   if (await isFull(repository.objects).catch(() => false)) return 'the disk is full'
   return visible(error instanceof Error ? error.message : String(error)).replace(/\.$/, '')
 }

@@ -2,13 +2,14 @@
 
 import { Failure } from '../../../core/failure.ts'
 import { countOnRemotes, isPushed } from '../../../core/git/commits.ts'
+import { isFolderOfOther } from '../../../core/git/patience.ts'
 import { RefMoved, type RefName } from '../../../core/git/refs.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { firstOf, many, visible, visiblePath } from '../../../core/text.ts'
-import type { Recorded } from '../../operations.ts'
+import { PUT_ASIDE, type Recorded } from '../../operations.ts'
 import type { Operation, Reversed } from '../contract/branches.ts'
-import { DRAFTS, draftsRef, MERGING, mergingRef, turnRef } from '../refs.ts'
-import { type How, moveBranch, NEW_BRANCH, verifyNotCheckedOut } from './branch-operations.ts'
+import { branchOfDrafts, DRAFTS, draftsRef, MERGING, mergingRef, turnRef } from '../refs.ts'
+import { branchNames, type How, moveBranch, NEW_BRANCH, verifyNotCheckedOut } from './branch-operations.ts'
 import {
   DRAFTS_ELSEWHERE,
   DRAFTS_ONTO,
@@ -20,7 +21,7 @@ import {
 import { prepare } from './branch-undo.ts'
 import { reverseUpstream } from './branch-upstream.ts'
 import { becomeTogether, type HeldBranch, type Next } from './branch-work.ts'
-import { branchOfRef, HEADS, headRef } from './branches.ts'
+import { branchOfRef, HEADS, headRef, tipsBelow } from './branches.ts'
 import { COPY, DELETE, NEW_FILE, RESTORE } from './file-operations.ts'
 import { LINE_ENDS } from './line-ends.ts'
 import { MODE } from './modes.ts'
@@ -48,6 +49,8 @@ export async function reverse(branches: OpenBranches, operation: Recorded): Prom
   const how = { kind, words: `${kind}: ${original.words}`, of: original.id }
   const heads = operation.refs.filter(({ ref }) => ref.startsWith(HEADS))
   await verifyUnmoved(branches, operation.refs)
+  const blocked = operation.kind === PUT_ASIDE ? await whatBlocks(branches, operation) : undefined
+  if (blocked !== undefined) throw new Failure(`${blocked} Nothing was undone.`)
   const [made, gone] = [heads.filter(({ before }) => !before), heads.filter(({ after }) => !after)]
   let lost: Path[] = []
   if (original.kind === 'rename branch' && made.length === 1 && gone.length === 1)
@@ -114,6 +117,23 @@ async function whatStays(
   return said
 }
 
+/** Why drafts that were put aside can't be given back now, and what to do first; undefined if they can be. */
+async function whatBlocks(branches: OpenBranches, { refs }: Operation): Promise<string | undefined> {
+  const heads = await branchNames(branches)
+  const drafts = [...(await tipsBelow(branches.room.objects.repository, DRAFTS)).keys()]
+  for (const { ref } of refs) {
+    // If the branch was renamed, its drafts become those of its new name.
+    const name = await branches.nameNow(branchOfDrafts(ref))
+    const other = [...heads, ...drafts].find(it => isFolderOfOther(it, name))
+    if (other === undefined) continue
+    const [gone, there] = [visiblePath(name), visiblePath(other)]
+    return heads.includes(other)
+      ? `Git can’t keep what was typed in ${gone} beside the branch ${there}: rename ${there} first.`
+      : `Git can’t keep what was typed in ${gone} beside the drafts of ${there}: restore and rename ${there} first.`
+  }
+  return undefined
+}
+
 /** Throws if a branch is not where the operation left it. Drafts may have changed: they are merged. */
 async function verifyUnmoved(branches: OpenBranches, all: Operation['refs']): Promise<void> {
   const { objects, operations } = branches.room
@@ -160,6 +180,8 @@ type State = {
   busy: ReadonlyMap<string, string>
   /** The folders in which branches are checked out. */
   checkouts: ReadonlyMap<RefName, string>
+  /** Why drafts that were put aside can't be given back now, by operation. */
+  blocked: ReadonlyMap<Oid, string>
 }
 
 async function stateFor(branches: OpenBranches, all: readonly Operation[]): Promise<State> {
@@ -174,8 +196,14 @@ async function stateFor(branches: OpenBranches, all: readonly Operation[]): Prom
     const why = (await branches.work(name)).whyBusy
     if (why !== undefined) busy.set(name, why)
   }
+  const blocked = new Map<Oid, string>()
+  for (const operation of all.filter(({ kind }) => kind === PUT_ASIDE)) {
+    const why = await whatBlocks(branches, operation)
+    if (why !== undefined) blocked.set(operation.id, why)
+  }
   return {
     all,
+    blocked,
     tips: new Map(wanted.map((ref, at) => [ref, infos[at]?.oid])),
     busy,
     checkouts: new Map(listed.flatMap(({ head, folder }) => (head === undefined ? [] : [[head, folder] as const]))),
@@ -188,10 +216,11 @@ async function stateFor(branches: OpenBranches, all: readonly Operation[]): Prom
  */
 function whyNot(
   operation: Operation,
-  { all, tips, busy, checkouts }: State,
+  { all, tips, busy, checkouts, blocked }: State,
   endedMerges: ReadonlySet<RefName>,
 ): string | undefined {
   const { refs } = operation
+  if (blocked.has(operation.id)) return blocked.get(operation.id)
   const moved = refs.filter(ref => isHeld(ref) && tips.get(ref.ref) !== ref.after)
   if (moved.length > 0) {
     const { words, next } = whatMoved(
@@ -279,7 +308,7 @@ export const APPLY_STASH = 'apply stash'
 
 /** The kinds of operations that discard or move drafts, or restore or add some. */
 const ABOUT_DRAFTS = [
-  ...['discard', 'replace', 'delete branch', 'keep turn'],
+  ...['discard', 'replace', 'delete branch', 'keep turn', PUT_ASIDE],
   ...[TAKE_BACK, APPLY_STASH, SETTLE, DRAFTS_ONTO, DELETE, RESTORE, NEW_FILE, COPY, NEW_BRANCH, LINE_ENDS, MODE],
 ]
 

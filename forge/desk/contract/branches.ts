@@ -54,6 +54,15 @@ export const BranchInfo = v.object({
 })
 export type BranchInfo = v.InferOutput<typeof BranchInfo>
 
+/** A branch that was deleted while it had drafts, which are kept. */
+export const DeletedBranch = v.object({
+  branch: Branch,
+  drafts: v.array(Path),
+  /** Why what is typed can't be written into the repository now, as the end of a sentence; undefined if it can be. */
+  unwritten: v.optional(v.string()),
+})
+export type DeletedBranch = v.InferOutput<typeof DeletedBranch>
+
 const LineEnd = v.picklist(['LF', 'CRLF', 'mixed'])
 
 /** The content of a file. Only `text` without `readOnly` can be edited. */

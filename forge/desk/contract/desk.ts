@@ -1,6 +1,6 @@
 /** What the page can ask about the desk as a whole, and the layout of a window. */
 import * as v from 'valibot'
-import { BranchInfo } from './branches.ts'
+import { BranchInfo, DeletedBranch } from './branches.ts'
 import { Nothing, question, repeatable } from './question.ts'
 import { settingQuestions, UserSettings } from './settings.ts'
 import { At, Branch, Count, Path, Person } from './values.ts'
@@ -24,6 +24,8 @@ export const DeskInfo = v.object({
   /** The identity for commits; undefined if git has none, which saving then explains. */
   identity: v.optional(Person),
   branches: v.array(BranchInfo),
+  /** Deleted branches with drafts, which can be restored. */
+  deleted: v.optional(v.array(DeletedBranch)),
   canUndo: v.optional(v.string()),
   canRedo: v.optional(v.string()),
   /** The hooks of this repository, which the desk does not run. */

@@ -1,7 +1,8 @@
 /** Refs are listed, and moved all together or not at all. */
 import { expect, test } from 'bun:test'
-import { mkdir, readFile, writeFile } from 'node:fs/promises'
+import { mkdir, readFile, rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import { finishMoves, moveRefsPatiently } from '../../../core/git/patience.ts'
 import { listRefs, moveRefs, RefMoved, readHead, resolve } from '../../../core/git/refs.ts'
 import { openRepository } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
@@ -140,6 +141,40 @@ test('a lock, a ref in the way and a commit that is not there are git’s errors
   await writeFile(join(place.path, 'refs/heads/locked.lock'), '')
   await place.git('config', 'core.filesRefLockTimeout', '0')
   expect(await refusalOf(move('refs/heads/locked', one))).toBeInstanceOf(GitError)
+})
+
+test('a ref takes the place of one whose name is a folder of its own, or none of both is moved', async () => {
+  await using place = await makePlace()
+  const [one, two] = await twoCommits(place)
+  const how = { ...MESSAGE, own: 'refs/own/' }
+  const make = { ref: 'refs/heads/x/y', from: undefined, to: one }
+  await moveRefs(place.repository, [make], MESSAGE)
+  const moves = [
+    { ref: 'refs/heads/x', from: undefined, to: two },
+    { ref: 'refs/heads/main', from: one, to: two },
+    { ref: 'refs/heads/x/y', from: one, to: undefined },
+  ]
+  const lock = join(place.path, 'refs/heads/x.lock')
+  await writeFile(lock, '')
+  await place.git('config', 'core.filesRefLockTimeout', '0')
+  expect(await refusalOf(moveRefsPatiently(place.repository, moves, how))).toBeInstanceOf(GitError)
+  expect(await refsOf(place)).toEqual({ 'refs/heads/main': one, 'refs/heads/x/y': one })
+  await rm(lock)
+  await moveRefsPatiently(place.repository, moves, how)
+  expect(await refsOf(place)).toEqual({ 'refs/heads/main': two, 'refs/heads/x': two })
+})
+
+test('a ref that a killed process has not created is created later, unless another one has its name', async () => {
+  await using place = await makePlace()
+  const [one, two] = await twoCommits(place)
+  const mark = (ref: string, to: string) => ({ ref: `refs/own/moving/+refs/+heads/${ref}`, from: undefined, to })
+  await moveRefs(place.repository, [mark('+x/=y', one), mark('=main', two)], MESSAGE)
+  expect(await finishMoves(place.repository, 'refs/own/')).toEqual(['refs/heads/main'])
+  expect(await refsOf(place)).toEqual({
+    'refs/heads/main': one,
+    'refs/heads/x/y': one,
+    'refs/own/moving/+refs/+heads/=main': two,
+  })
 })
 
 test('incomplete ref names and ids are refused before git sees them', async () => {

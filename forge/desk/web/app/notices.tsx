@@ -8,7 +8,7 @@ import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
 import type { Moved } from '../../contract/branches.ts'
 import { turnNotice } from '../chat/turn-state.tsx'
 import { resolveDrafts } from '../merging/merging-actions.ts'
-import { restoreBranch, showWhatCameIn } from '../page/actions.ts'
+import { RESTORE, restoreBranch, showWhatCameIn } from '../page/actions.ts'
 import { conflictsIn, draftsOf, showsTurn } from '../page/branch-facts.ts'
 import { draftsElsewhere } from '../page/saving.ts'
 import { type Notice, type NoticeAction, type Page, type Tab, usePage } from '../page/state.ts'
@@ -101,7 +101,10 @@ function noticesIn(page: Page, tab: Tab | undefined, hasChat: boolean): Shown[] 
     tab && !hasChat ? turnNotice(page, tab) : undefined,
   ]
   const own = states.flatMap((notice): Shown[] => (notice ? [{ notice }] : []))
-  const all = [...own, ...(tab ? movedIn(page, tab) : []), ...kept]
+  // Why a branch can't be restored stands before the notice that offers to restore it.
+  const answers = kept.filter(({ notice }) => notice.topic === RESTORE)
+  const others = kept.filter(it => !answers.includes(it))
+  const all = [...answers, ...own, ...(tab ? movedIn(page, tab) : []), ...others]
   return all.toSorted((one, other) => URGENCY[one.notice.tone] - URGENCY[other.notice.tone])
 }
 
@@ -306,7 +309,7 @@ function disconnected(page: Page): Notice | undefined {
 /** The disk refuses what is typed. While the desk is away, that may not be so any more. */
 function unwritten(page: Page, { at }: Tab): Notice | undefined {
   if (at.kind === 'commit' || page.connection.isLost.value) return undefined
-  const why = page.branch(at.branch)?.unwritten
+  const why = (page.branch(at.branch) ?? page.deleted(at.branch))?.unwritten
   if (why === undefined) return undefined
   return {
     tone: 'bad',
@@ -318,10 +321,13 @@ function unwritten(page: Page, { at }: Tab): Notice | undefined {
 function gone(page: Page, tab: Tab): Notice | undefined {
   const { at } = tab
   if (at.kind === 'commit' || !page.isGone(at)) return undefined
+  const isWritten = page.deleted(at.branch)?.unwritten === undefined
   return {
     tone: 'bad',
     title: `${named(at.branch)} was deleted`,
-    words: 'Its drafts are kept, also if you close this tab. What you type here is kept as a draft, too.',
+    words: isWritten
+      ? 'Its drafts are kept, also if you close this tab (Alt+B lists it). What you type here is kept as a draft, too.'
+      : 'Other drafts of it are kept.',
     actions: [
       { words: 'Close the tab', run: () => page.close(tab) },
       { words: 'Restore branch', isMain: true, run: () => restoreBranch(page, at.branch) },

@@ -51,6 +51,8 @@ const MAX_FILES = 40
 const MAX_SYMBOLS = 300
 const MAX_SHOWN_PER_GROUP = 8
 const MAX_LISTED = 60
+/** At most one of this many listed branches is a deleted one. */
+const DELETED_SHARE = 4
 const MAX_NEWEST_COMMITS = 500
 /** The key code of a key that an input method has handled; in Safari also of the Enter that ends a composition. */
 const COMPOSING_KEY_CODE = 229
@@ -394,7 +396,9 @@ function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
       },
     }),
   )
-  const options = byRank([...local, ...remoteOptions(page, words, limit)], rankOf).slice(0, limit)
+  const deleted = deletedOptions(page, words, limit / DELETED_SHARE)
+  const there = byRank([...local, ...remoteOptions(page, words, limit)], rankOf).slice(0, limit - deleted.length)
+  const options = byRank([...there, ...deleted], rankOf)
   if (!isAlone) return options
   const isTaken = branches.some(({ name }) => readable(name) === words)
   const make: Option = {
@@ -411,6 +415,21 @@ function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
     types: '@forge/',
   }
   return [...options, ...(words === '' && ofRuns.length > 0 ? [more] : []), make]
+}
+
+/** Deleted branches with drafts: their tab offers to restore them. */
+function deletedOptions(page: Page, words: string, limit: number): Option[] {
+  return best(page.desk.value?.deleted ?? [], words, ({ branch }) => readable(branch), limit).map(({ item, name }) => ({
+    key: `deleted ${item.branch}`,
+    rank: typedRank(words, 'branch', item.branch),
+    icon: <Icon name="alert" tone="is-bad" />,
+    words: <bdi>{name}</bdi>,
+    end: <span class="meta">deleted, has drafts</span>,
+    run: () => {
+      page.open({ kind: 'branch', branch: item.branch })
+      page.wantFocus()
+    },
+  }))
 }
 
 /** Remote branches without a local branch of their name: it is created, and tracks the remote branch. */

@@ -102,8 +102,11 @@ function whatOfDrafts(page: Page, { words: branch }: Start): string {
 export const whereOf = ({ commit, words }: Start): string =>
   words === shortId(commit) ? words : `${named(words)} (${shortId(commit)})`
 
+/** The topic of the notice why a branch can't be restored. */
+export const RESTORE = 'restore'
+
 export function restoreBranch(page: Page, branch: string): Promise<void> {
-  return attempt(page, () => page.connection.ask('restore branch', { branch }), { branch, topic: 'restore' })
+  return attempt(page, () => page.connection.ask('restore branch', { branch }), { branch, topic: RESTORE })
 }
 
 export function sentence(words: string): string {

@@ -19,11 +19,14 @@ export function changedIn(page: Page, branch: string): string[] {
   return [...new Set([...draftsOf(page, branch), ...(page.branch(branch)?.changedByAi ?? [])])]
 }
 
-/** The unsaved files of a branch that the server knows of; also of the first branch before its first commit. */
+/**
+ * The unsaved files of a branch that the server knows of; also of the first branch before its first commit, and of a
+ * deleted one.
+ */
 export function draftsOnServer(page: Page, branch: string): string[] {
   const desk = page.desk.value
   const first = desk?.head === branch ? desk.firstDrafts : undefined
-  return page.branch(branch)?.drafts ?? first ?? []
+  return page.branch(branch)?.drafts ?? first ?? page.deleted(branch)?.drafts ?? []
 }
 
 /** The files of a branch whose drafts conflict with its newest commit. */

@@ -2,7 +2,7 @@
 import { batch, computed, effect, type Signal, signal, untracked } from '@preact/signals'
 import { createContext } from 'preact'
 import { useContext } from 'preact/hooks'
-import type { BranchInfo, Gone } from '../../contract/branches.ts'
+import type { BranchInfo, DeletedBranch, Gone } from '../../contract/branches.ts'
 import type { DeskInfo, Layout, LeftBehind, ViewLayout } from '../../contract/desk.ts'
 import type { News } from '../../contract/news.ts'
 import { pathAfter } from '../../contract/paths.ts'
@@ -579,6 +579,11 @@ export class Page {
 
   branch(name: string): BranchInfo | undefined {
     return this.desk.value?.branches.find(branch => branch.name === name)
+  }
+
+  /** What is known of a deleted branch that has drafts. */
+  deleted(name: string): DeletedBranch | undefined {
+    return this.desk.value?.deleted?.find(({ branch }) => branch === name)
   }
 
   /** Whether a tab's branch is deleted. In a repository without commits, the first branch does not exist yet. */

@@ -111,7 +111,7 @@ test('names that git does not accept are refused with a sentence', async () => {
   ]
   for (const [name, why] of bad) {
     expect(await refusedBy(ask(desk.work, 'new branch', { branch: name, from: null }))).toThrow(why)
-    expect(await refusedBy(desk.work.renameBranch('a', name))).toThrow(why)
+    if (name !== 'a/b') expect(await refusedBy(desk.work.renameBranch('a', name))).toThrow(why)
   }
   expect(await refusedBy(ask(desk.work, 'new branch', { branch: 'new', from: '1'.repeat(40) }))).toThrow(
     'There is no commit',
@@ -204,6 +204,139 @@ test('a branch that git branch -m has renamed keeps its drafts and what is typed
   expect(await desk.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main')
   expect(await textOf(desk.work, 'main', 'a.txt')).toContain('more')
   expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/drafts')).toBe('refs/forge/drafts/main')
+})
+
+/** Names of which one is a folder of the other: git can't have refs of both at the same time. */
+const IN_EACH_OTHER = [
+  ['main', 'main/b'],
+  ['main/b', 'main'],
+] as const
+
+const OWN_REFS = ['refs/heads', 'refs/forge/drafts', 'refs/forge/moving', 'refs/forge/renaming']
+
+describe.each(IN_EACH_OTHER)('%s renamed to %s', (from, to) => {
+  const whole = (branch: string) => `refs/forge/drafts/${branch}\nrefs/heads/${branch}`
+  const refsOf = (desk: Desk) => desk.git('for-each-ref', '--format=%(refname)', ...OWN_REFS)
+  const begin = async () => {
+    const desk = await makeDesk({ files: FILES })
+    if (from !== 'main') await desk.git('branch', '-m', 'main', from)
+    await desk.work.look()
+    return desk
+  }
+
+  test.each(['on the desk', 'by git branch -m'])('%s keeps drafts and checkout, also in undo and redo', async how => {
+    await using desk = await begin()
+    const editor = await edit(desk.work, from, 'a.txt')
+    await editor.type('draft\n')
+    await desk.work.flush()
+    if (how === 'on the desk') await desk.work.renameBranch(from, to)
+    else await desk.git('branch', '-m', from, to)
+    await desk.work.look()
+    await editor.type('more\n')
+    await desk.work.flush()
+    expect(desk.news).toContainEqual({ say: 'renamed', branch: from, to })
+    expect(await textOf(desk.work, to, 'a.txt')).toBe('a\ndraft\nmore\n')
+    expect(await refsOf(desk)).toBe(whole(to))
+    expect(await desk.git('symbolic-ref', 'HEAD')).toBe(`refs/heads/${to}`)
+    await desk.work.undo(undefined, to)
+    expect(await refsOf(desk)).toBe(whole(from))
+    expect(await desk.git('symbolic-ref', 'HEAD')).toBe(`refs/heads/${from}`)
+    await editor.type('again\n')
+    await desk.work.redo(from)
+    expect(await refsOf(desk)).toBe(whole(to))
+    expect(await desk.git('status', '--porcelain')).toBe('')
+    const work = await desk.restart()
+    expect(await textOf(work, to, 'a.txt')).toBe('a\ndraft\nmore\nagain\n')
+    expect(desk.news.filter(it => it.say === 'notice')).toEqual([])
+  })
+
+  test.each([
+    ['not written yet', false],
+    ['written', true],
+  ])('what is typed under the new name before that is noticed stays, %s', async (_, isWritten) => {
+    await using desk = await begin()
+    await (await edit(desk.work, from, 'a.txt')).type('old name\n')
+    await desk.work.flush()
+    await desk.git('branch', '-m', from, to)
+    await (await edit(desk.work, to, 'a.txt')).type('new name\n', 0)
+    // Git can't keep both drafts.
+    if (isWritten) expect(await refusedBy(desk.work.flush())).toThrow('beside what is typed in')
+    await desk.work.look()
+    expect(await textOf(desk.work, to, 'a.txt')).toBe('new name\na\nold name\n')
+    const work = await desk.restart()
+    expect(await textOf(work, to, 'a.txt')).toBe('new name\na\nold name\n')
+    expect(await refsOf(desk)).toBe(whole(to))
+  })
+})
+
+describe('drafts of a deleted branch that git can’t keep beside those of another', () => {
+  const PUT_ASIDE = 'put aside what was typed in topic, which is gone'
+
+  /** A desk where drafts of topic, which is gone, were put aside as topic/new was typed in. */
+  async function begin(): Promise<Desk> {
+    const desk = await makeDesk({ files: FILES })
+    await desk.git('branch', 'topic')
+    await (await edit(desk.work, 'topic', 'a.txt')).type('typed\n')
+    await desk.work.flush()
+    await desk.git('branch', '-D', 'topic')
+    await desk.git('branch', 'topic/new')
+    await desk.work.look()
+    await (await edit(desk.work, 'topic/new', 'a.txt')).type('new\n')
+    await desk.work.flush()
+    await desk.work.look()
+    return desk
+  }
+
+  test('are put aside, and notices of both branches say so', async () => {
+    await using desk = await begin()
+    const words =
+      'What was typed in topic, which is gone, was put aside, since git can’t keep it beside what is typed in ' +
+      'topic/new. It is kept in Operations.'
+    for (const branch of ['topic', 'topic/new'])
+      expect(desk.news).toContainEqual({ say: 'notice', branch, words, isBad: true })
+  })
+
+  test('come back by Undo when the other branch is renamed, and Restore branch finds them', async () => {
+    await using desk = await begin()
+    const id = await operationOf(desk.work, PUT_ASIDE)
+    const why = 'Git can’t keep what was typed in topic beside the branch topic/new: rename topic/new first.'
+    expect(await refusedBy(desk.work.undo(id))).toThrow(`${why} Nothing was undone.`)
+    expect(await ask(desk.work, 'operations', { from: 0, count: 9 })).toContainEqual(
+      expect.objectContaining({ id, inTheWay: why }),
+    )
+    await desk.work.renameBranch('topic/new', 'new')
+    await desk.work.undo(id)
+    expect(await desk.work.vanished()).toEqual([{ branch: 'topic', drafts: ['a.txt'] }])
+    const work = await desk.restart()
+    await ask(work, 'restore branch', { branch: 'topic' })
+    expect(await textOf(work, 'topic', 'a.txt')).toBe('a\ntyped\n')
+    expect(await textOf(work, 'new', 'a.txt')).toBe('a\nnew\n')
+  })
+
+  test('are put aside at the end of the desk, too, and come back by Undo', async () => {
+    await using desk = await begin()
+    await (await edit(desk.work, 'topic', 'a.txt')).type('later\n')
+    expect(await refusedBy(desk.work.flush())).toThrow('beside what is typed in topic/new')
+    const [{ unwritten } = {}] = await desk.work.vanished()
+    expect(unwritten).toBe('git can’t keep it beside what is typed in topic/new')
+    const work = await desk.restart()
+    await desk.git('gc', '-q', '--prune=now')
+    await work.renameBranch('topic/new', 'new')
+    await work.undo(await operationOf(work, PUT_ASIDE))
+    expect(await textOf(work, 'topic', 'a.txt')).toBe('a\nlater\n')
+  })
+
+  test('come back by Undo as drafts of a branch that has the name again, with what is typed there', async () => {
+    await using desk = await begin()
+    await desk.work.renameBranch('topic/new', 'new')
+    await desk.git('branch', 'topic')
+    await desk.work.look()
+    await (await edit(desk.work, 'topic', 'a.txt')).type('before\n', 0)
+    await desk.work.undo(await operationOf(desk.work, PUT_ASIDE))
+    expect(await textOf(desk.work, 'topic', 'a.txt')).toBe('before\na\ntyped\n')
+    await desk.work.redo('topic')
+    expect(await textOf(desk.work, 'topic', 'a.txt')).toBe('before\na\n')
+  })
 })
 
 for (const [when, isFirst] of [

@@ -26,6 +26,7 @@ test('two tasks that lock the same branches do not deadlock', async () => {
     maintenance: new Maintenance(objects.repository),
     moved: await MovedBranches.open(place.folder, objects.repository),
     writtenHere: await WrittenHere.open(join(place.folder, 'conversations')),
+    seen: { branches: new Map() },
     say,
   }
   const one = await BranchWork.open(room, 'one')

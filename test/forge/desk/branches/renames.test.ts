@@ -40,14 +40,15 @@ async function start(): Promise<Desk> {
 }
 
 /** Renames topic, killed before the nth git process; false if it needed fewer. */
-async function renameUntil(desk: Desk, at: number): Promise<boolean> {
+async function renameUntil(desk: Desk, at: number, to = 'renamed'): Promise<boolean> {
   const folder = join(desk.folder, 'counted')
   await rm(folder, { recursive: true, force: true })
   await mkdir(folder)
   await writeFile(join(folder, 'git'), counted(folder))
   await chmod(join(folder, 'git'), 0o755)
   await writeFile(join(folder, 'at'), String(at))
-  const child = Bun.spawn([process.execPath, RENAMER, desk.path, join(desk.folder, 'state'), join(folder, 'pid')], {
+  const args = [RENAMER, desk.path, join(desk.folder, 'state'), join(folder, 'pid'), to]
+  const child = Bun.spawn([process.execPath, ...args], {
     env: { ...process.env, ...PLAIN, ...PERSON, PATH: `${folder}:${process.env.PATH}` },
     stdout: 'inherit',
     stderr: 'inherit',
@@ -59,10 +60,10 @@ async function renameUntil(desk: Desk, at: number): Promise<boolean> {
 }
 
 /** Restarts the desk, and verifies that the branch has one name, with all that belongs to it. */
-async function verifyWhole(desk: Desk): Promise<string> {
+async function verifyWhole(desk: Desk, to = 'renamed'): Promise<string> {
   const work = await desk.restart()
   const names = (await desk.git('for-each-ref', '--format=%(refname)')).split('\n')
-  const branch = names.includes('refs/heads/renamed') ? 'renamed' : 'topic'
+  const branch = names.includes(`refs/heads/${to}`) ? to : 'topic'
   expect(names.filter(name => /topic|renam/.test(name))).toEqual([
     `refs/forge/drafts/${branch}`,
     `refs/heads/${branch}`,
@@ -98,6 +99,32 @@ test('after kill -9 before any of its git processes, the next desk has one branc
     expect(at).toBeLessThan(50)
   }
   expect(ends).toEqual(new Set(['topic', 'renamed']))
+}, 120_000)
+
+test('a rename to a name in its own folder, which takes two transactions, survives kill -9 between any of its git processes', async () => {
+  const ends = new Set<string>()
+  const between = new Set<string>()
+  for (let at = 1; ; at++) {
+    await using desk = await start()
+    const isKilled = await renameUntil(desk, at, 'topic/renamed')
+    const refs = await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/drafts', 'refs/forge/moving')
+    const [drafts = ''] = refs.split('\n').filter(ref => ref.includes('drafts'))
+    between.add(drafts)
+    expect(await desk.git('show', `${drafts}:a.txt`)).toBe('a\ntyped')
+    await desk.git('gc', '-q', '--prune=now').catch(() => undefined)
+    ends.add(await verifyWhole(desk, 'topic/renamed'))
+    expect(await desk.git('for-each-ref', 'refs/forge/moving')).toBe('')
+    if (!isKilled) break
+    expect(at).toBeLessThan(50)
+  }
+  expect(ends).toEqual(new Set(['topic', 'topic/renamed']))
+  expect(between).toEqual(
+    new Set([
+      'refs/forge/drafts/topic',
+      'refs/forge/moving/+refs/+forge/+drafts/+topic/=renamed',
+      'refs/forge/drafts/topic/renamed',
+    ]),
+  )
 }, 120_000)
 
 test('if another program commits to the old name before the next start, both branches stay, with a notice', async () => {

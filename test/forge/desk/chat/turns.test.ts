@@ -423,39 +423,46 @@ test('a turn that waits goes with its branch where git branch -m renames it, and
 
 const turnRefs = ({ git }: Desk) => git('for-each-ref', '--format=%(refname)', 'refs/forge/turns')
 
-test('a turn that runs goes on under the new name where git branch -m renames its branch, and ends there', async () => {
-  const gate = Promise.withResolvers<void>()
-  await using chat = await makeChat([
-    { calls: [write('a.txt', 'two\n')] },
-    { text: 'Now I think', until: gate.promise, calls: [write('b.txt', 'new\n')] },
-    { text: 'Done.' },
-    { text: 'Count further' },
-  ])
-  const { desk } = chat
-  const { work, git } = desk
-  await work.chat.turns.send('main', 'Please.')
-  await until(async () => (await textOf(work, 'main', 'a.txt')) === 'two\n')
-  await git('branch', '-m', 'main', 'trunk')
-  await work.look()
-  expect(desk.news).toContainEqual({ say: 'renamed', branch: 'main', to: 'trunk' })
-  expect(await turnRefs(desk)).toBe('refs/forge/turns/trunk')
-  expect((await work.describeBranches()).map(({ name, turn }) => [name, turn])).toEqual([['trunk', 'running']])
-  expect(await openFile(work.branches, onBranch('trunk'), 'a.txt')).toMatchObject({
-    text: 'two\n',
-    readOnly: expect.stringContaining('The AI is at work in trunk'),
-  })
-  expect(await refusal(work.undo(undefined, 'trunk'))).toContain('The AI is at work in trunk')
-  gate.resolve()
-  const said = await untilEnded(desk, 'trunk')
-  expect(said.turn).toBeUndefined()
-  expect(await git('log', '--format=%s', '-1', 'trunk')).toBe('Count further')
-  expect(await git('show', 'trunk:b.txt')).toBe('new')
-  expect(await turnRefs(desk)).toBe('')
-  await (await edit(work, 'trunk', 'a.txt')).type('typed\n')
-  await ask(work, 'discard', { branch: 'trunk', paths: ['a.txt'] })
-  await work.chat.undoTurn('trunk', endIn(said)?.turn ?? '')
-  expect(await git('show', 'trunk:a.txt')).toBe('one')
-})
+test.each([
+  'trunk',
+  // Git can't have refs of both names at the same time.
+  'main/new',
+])(
+  'a turn that runs goes on under the new name %s where git branch -m renames its branch, and ends there',
+  async to => {
+    const gate = Promise.withResolvers<void>()
+    await using chat = await makeChat([
+      { calls: [write('a.txt', 'two\n')] },
+      { text: 'Now I think', until: gate.promise, calls: [write('b.txt', 'new\n')] },
+      { text: 'Done.' },
+      { text: 'Count further' },
+    ])
+    const { desk } = chat
+    const { work, git } = desk
+    await work.chat.turns.send('main', 'Please.')
+    await until(async () => (await textOf(work, 'main', 'a.txt')) === 'two\n')
+    await git('branch', '-m', 'main', to)
+    await work.look()
+    expect(desk.news).toContainEqual({ say: 'renamed', branch: 'main', to })
+    expect(await turnRefs(desk)).toBe(`refs/forge/turns/${to}`)
+    expect((await work.describeBranches()).map(({ name, turn }) => [name, turn])).toEqual([[to, 'running']])
+    expect(await openFile(work.branches, onBranch(to), 'a.txt')).toMatchObject({
+      text: 'two\n',
+      readOnly: expect.stringContaining(`The AI is at work in ${to}`),
+    })
+    expect(await refusal(work.undo(undefined, to))).toContain(`The AI is at work in ${to}`)
+    gate.resolve()
+    const said = await untilEnded(desk, to)
+    expect(said.turn).toBeUndefined()
+    expect(await git('log', '--format=%s', '-1', to)).toBe('Count further')
+    expect(await git('show', `${to}:b.txt`)).toBe('new')
+    expect(await turnRefs(desk)).toBe('')
+    await (await edit(work, to, 'a.txt')).type('typed\n')
+    await ask(work, 'discard', { branch: to, paths: ['a.txt'] })
+    await work.chat.undoTurn(to, endIn(said)?.turn ?? '')
+    expect(await git('show', `${to}:a.txt`)).toBe('one')
+  },
+)
 
 test('a turn whose branch git branch -m renames while it runs can be stopped there, and kept', async () => {
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { until: new Promise(() => undefined) }])

@@ -451,30 +451,50 @@ test('while a merge waits the branch is not saved, renamed, deleted or merged in
   await ask(work, 'new file', { branch: 'topic', path: 'new.txt' })
 })
 
-test('a waiting merge goes with its branch where git branch -m renames it, and undo brings both back', async () => {
+test.each([
+  'trunk',
+  // Git can't have refs of both names at the same time.
+  'main/new',
+])('a waiting merge goes with its branch where git branch -m renames it to %s, and undo brings both back', async to => {
   await using desk = await makePair(TWO, { bare: false })
   const { work } = desk
   await begin(desk)
   await settleFirst(work, 'a.txt', 'settled\n')
   const refs = () => desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/merging', 'refs/forge/drafts')
   const refsOf = (name: string) => `refs/forge/drafts/${name}\nrefs/forge/merging/${name}`
-  await desk.git('branch', '-m', 'main', 'trunk')
+  await desk.git('branch', '-m', 'main', to)
   await work.look()
-  expect(desk.news).toContainEqual({ say: 'renamed', branch: 'main', to: 'trunk' })
+  expect(desk.news).toContainEqual({ say: 'renamed', branch: 'main', to })
   const known = (await work.describeBranches()).map(({ name, merging, drafts }) => [name, merging, drafts])
-  expect(known).toContainEqual(['trunk', 'merge', ['a.txt']])
-  expect(await refs()).toBe(refsOf('trunk'))
-  const waits = { kind: 'merge', ours: 'trunk', theirs: 'topic', files: [{ path: 'a.txt', left: 1, all: 2 }] }
-  expect(await work.mergings.in('trunk')).toMatchObject(waits)
-  await work.undo(undefined, 'trunk')
+  expect(known).toContainEqual([to, 'merge', ['a.txt']])
+  expect(await refs()).toBe(refsOf(to))
+  const waits = { kind: 'merge', ours: to, theirs: 'topic', files: [{ path: 'a.txt', left: 1, all: 2 }] }
+  expect(await work.mergings.in(to)).toMatchObject(waits)
+  await work.undo(undefined, to)
   expect(await refs()).toBe(refsOf('main'))
   expect(await work.mergings.in('main')).toMatchObject({ ...waits, ours: 'main' })
   await work.redo()
-  expect(await refs()).toBe(refsOf('trunk'))
+  expect(await refs()).toBe(refsOf(to))
   await desk.restart()
-  await ask(desk.work, 'take side', { branch: 'trunk', path: 'a.txt', side: 'theirs' })
-  expect((await ask(desk.work, 'finish merging', { branch: 'trunk' })).words).toBe('Merged topic into trunk.')
+  await ask(desk.work, 'take side', { branch: to, path: 'a.txt', side: 'theirs' })
+  expect((await ask(desk.work, 'finish merging', { branch: to })).words).toBe(`Merged topic into ${to}.`)
   expect(await refs()).toBe('')
+})
+
+test('where a waiting merge and drafts can’t follow a rename by git branch -m, a notice of the branch says why', async () => {
+  await using desk = await makePair(TWO, { bare: false })
+  const { work } = desk
+  await begin(desk)
+  await settleFirst(work, 'a.txt', 'settled\n')
+  await work.flush()
+  await desk.git('update-ref', 'refs/forge/merging/trunk/gone', 'main')
+  await desk.git('branch', '-m', 'main', 'trunk')
+  await work.look()
+  const words =
+    'main was renamed to trunk by another program, but what was typed in main could not follow, and is kept there: ' +
+    'git can’t keep two refs of which one’s name is a folder of the other’s.'
+  expect(desk.news).toContainEqual({ say: 'notice', branch: 'main', words, isBad: true })
+  expect(await work.vanished()).toMatchObject([{ branch: 'main', drafts: ['a.txt'] }])
 })
 
 test('unsaved edits prevent a merge with conflicts, and nothing else', async () => {
