@@ -55,8 +55,8 @@ export interface Branches {
   headOf: (branch: string) => Promise<Oid | undefined>
   /** The path of a file of a branch in its last commit, before renames that are drafts. */
   savedPath: (branch: string, path: Path) => Promise<Path>
-  /** Why files of a branch can't be edited, by path; files that can are missing. */
-  whyNotEditable: (branch: string, paths: readonly Path[]) => Promise<ReadonlyMap<Path, string>>
+  /** Why nothing is replaced in files of a branch by a search with the path filters `files`; others are missing. */
+  whyNotReplaced: (branch: string, paths: readonly Path[], files: string) => Promise<ReadonlyMap<Path, string>>
   /** How the context of a branch's AI contains files. */
   contextOf: (branch: string, paths: readonly Path[]) => Promise<ReadonlyMap<Path, FolderEntry['context']>>
 }
@@ -268,7 +268,7 @@ export class Reading implements AsyncDisposable {
           wholeLines && at.kind === 'branch'
             ? await findEditable(repository, wanted, {
                 ...{ signal, pathspecs, maxLineChars: MAX_REPLACED_LINE_CHARS },
-                whyNotEditable: paths => this.branches.whyNotEditable(at.branch, paths),
+                whyNotEditable: paths => this.branches.whyNotReplaced(at.branch, paths, files),
                 onFound: (matches, readOnly) => found(matches, false, false, readOnly),
               })
             : await findText(repository, wanted, { signal, pathspecs, onFound: it => found(it, false, false) })
