@@ -100,6 +100,7 @@ export class Desk implements AsyncDisposable {
       vfsAt: at => vfsAt(this.#work.branches, at),
       renamesIn: branch => renamesIn(this.#work.branches, branch),
       headOf: async branch => (await this.#work.branches.work(branch)).head,
+      turnBaseOf: async branch => (await this.#work.branches.work(branch)).turnBase,
       savedPath: async (branch, path) => originsIn((await this.#work.branches.work(branch)).drafts).get(path) ?? path,
       whyNotReplaced: async (branch, paths, files) =>
         await whyNotReplaced(await this.#work.branches.work(branch), paths, files),

@@ -53,6 +53,8 @@ export interface Branches {
   renamesIn: (branch: string) => Promise<DraftRenames | undefined>
   /** The commit of a branch, also while a merge waits in it; undefined before its first one. */
   headOf: (branch: string) => Promise<Oid | undefined>
+  /** The commit at which the AI's turn that a branch shows began, if the branch has been moved since. */
+  turnBaseOf: (branch: string) => Promise<Oid | undefined>
   /** The path of a file of a branch in its last commit, before renames that are drafts. */
   savedPath: (branch: string, path: Path) => Promise<Path>
   /** Why nothing is replaced in files of a branch by a search with the path filters `files`; others are missing. */
@@ -85,7 +87,7 @@ export class Reading implements AsyncDisposable {
     contained: fields => this.#contained(fields),
     commit: async ({ commit }) => await commitInFull(this.objects, await commitByDigits(this.objects, commit)),
     blame: async ({ at, path }) => {
-      const commit = await this.#commitOf(at)
+      const commit = await this.#shownCommitOf(at)
       if (commit === undefined) return { lines: [], commits: [] }
       return await blame(this.objects, commit, await this.#savedPath(at, path))
     },
@@ -203,6 +205,12 @@ export class Reading implements AsyncDisposable {
     return (await this.#placeOf(at)).commit
   }
 
+  /** As {@link #commitOf}, but while an AI's turn is shown: the commit whose lines the page compares it with. */
+  async #shownCommitOf(at: At): Promise<Oid | undefined> {
+    const turnBase = at.kind === 'branch' ? await this.branches.turnBaseOf(at.branch) : undefined
+    return turnBase ?? (await this.#commitOf(at))
+  }
+
   async #history({ at, path, beyond, words, from, count }: Fields<'history'>) {
     const commit = await this.#commitOf(at)
     if (commit === undefined) return { rows: [], total: 0 }
@@ -226,7 +234,7 @@ export class Reading implements AsyncDisposable {
   }
 
   async #lineHistory({ at, path, from, to }: Fields<'line history'>): Promise<Answer<'line history'>> {
-    const commit = await this.#commitOf(at)
+    const commit = await this.#shownCommitOf(at)
     if (commit === undefined) return []
     const saved = await this.#savedPath(at, path)
     const changes = await lineHistory(this.objects.repository, commit, saved, { from: Math.min(from, to), to })
