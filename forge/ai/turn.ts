@@ -272,9 +272,8 @@ class Turn {
     this.#say('Shortens the conversation')
     const { turn, model, clean } = this.means
     const means = { turn, model, clean, now: Date.now(), signal: this.#signal, onProgress: () => undefined }
-    const { session, words } = await shorten(this.session, { state: await this.#state(), ...means })
-    for (const entry of session.messages.slice(this.session.messages.length))
-      if (entry.kind === 'summary') this.budget.spend(entry.usage)
+    const { session, words, usage } = await shorten(this.session, { state: await this.#state(), ...means })
+    this.budget.spend(usage)
     this.session = session
     this.means.onEvent({ type: 'note', words })
   }

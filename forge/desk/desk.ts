@@ -11,10 +11,10 @@ import { run } from '../../core/git/run.ts'
 import type { Launcher } from '../language/launch.ts'
 import { Operations } from '../operations.ts'
 import { branchOfRef, HEADS } from './branches/branches.ts'
-import { whyNotEditable } from './branches/change-texts.ts'
 import { defaultBranchOf } from './branches/default-branch.ts'
 import { originsIn } from './branches/draft-renames.ts'
 import { closeFile, renamesIn, vfsAt } from './branches/places.ts'
+import { whyNotReplaced } from './branches/replace-in-files.ts'
 import type { Models } from './chat/models.ts'
 import { Code } from './code/handlers.ts'
 import type { BranchInfo } from './contract/branches.ts'
@@ -100,8 +100,10 @@ export class Desk implements AsyncDisposable {
       vfsAt: at => vfsAt(this.#work.branches, at),
       renamesIn: branch => renamesIn(this.#work.branches, branch),
       headOf: async branch => (await this.#work.branches.work(branch)).head,
+      turnBaseOf: async branch => (await this.#work.branches.work(branch)).turnBase,
       savedPath: async (branch, path) => originsIn((await this.#work.branches.work(branch)).drafts).get(path) ?? path,
-      whyNotEditable: async (branch, paths) => await whyNotEditable(await this.#work.branches.work(branch), paths),
+      whyNotReplaced: async (branch, paths, files) =>
+        await whyNotReplaced(await this.#work.branches.work(branch), paths, files),
       contextOf: (branch, paths) => this.#work.chat.conversations.circlesIn(branch, paths),
     })
     this.#comments = new Comments({

@@ -339,7 +339,7 @@ export class Work implements AsyncDisposable {
     return listed.map(({ name, tip, committed, subject, upstream }) => {
       const count = counts.get(name)
       const checkout = folders.get(headRef(name))
-      const { moved, unwritten, changedByAi } = works.get(name) ?? {}
+      const { moved, unwritten, changedByAi, turnBase } = works.get(name) ?? {}
       const turn = this.chat.turns.stateIn(name)
       const kind = merging.get(name)
       const conflicts = works.get(name)?.conflictPaths ?? []
@@ -355,6 +355,7 @@ export class Work implements AsyncDisposable {
         ...(checkout !== undefined && { checkout }),
         drafts: [...(works.get(name)?.draftPaths ?? [])],
         ...(changedByAi && { changedByAi: [...changedByAi] }),
+        ...(turnBase !== undefined && { turnBase }),
         ...(conflicts.length > 0 && { conflicts }),
         ...(moved && { moved }),
         ...(unwritten !== undefined && { unwritten }),

@@ -29,11 +29,13 @@ const MESSAGE = 'Do what was asked\n\nSince it was asked for.'
 
 export class ScriptedModel implements Model {
   readonly name = 'openai/scripted'
-  readonly window = 200_000
   readonly requests: Request[] = []
   #ids = 0
 
-  constructor(public script: Script) {}
+  constructor(
+    public script: Script,
+    readonly window = 200_000,
+  ) {}
 
   /** Plays this script from the next request on. */
   play(script: Script): void {

@@ -333,9 +333,14 @@ export class BranchWork {
     return this.#atWork?.files ?? this.#drafts
   }
 
-  /** How another program moved the branch under its drafts; undefined without drafts. */
+  /** How another program moved the branch under its drafts, or under an AI's turn; undefined without either. */
   get moved(): Moved | undefined {
-    return this.draftPaths.length > 0 ? this.#moved : undefined
+    return this.#isWorkedOn ? this.#moved : undefined
+  }
+
+  /** Whether the branch has unsaved changes or shows an AI's turn. */
+  get #isWorkedOn(): boolean {
+    return this.draftPaths.length > 0 || this.isHeld
   }
 
   get hasOpenFiles(): boolean {
@@ -354,6 +359,16 @@ export class BranchWork {
   /** The files that the AI has changed in a turn that is not over; undefined without such a turn. */
   get changedByAi(): readonly Path[] | undefined {
     return this.#atWork && listed(this.#atWork.files).paths
+  }
+
+  /**
+   * The commit that the shown files of an AI's turn are compared with, where that is not the branch's last one: the
+   * branch has been moved since the turn began. Undefined while a merge waits, which the turn works on.
+   */
+  get turnBase(): Oid | undefined {
+    if (!this.#atWork || this.#merging) return undefined
+    const { tip } = this.#atWork.files
+    return tip === this.head ? undefined : tip
   }
 
   /** The unsaved files that conflict with the branch's new commit. */
@@ -752,7 +767,7 @@ export class BranchWork {
 
   async #moveTo(tip: Oid): Promise<void> {
     const { objects } = this.room
-    this.#keepMoved(this.tip === undefined || this.draftPaths.length === 0 ? undefined : await this.#movedTo(tip))
+    this.#keepMoved(this.tip === undefined || !this.#isWorkedOn ? undefined : await this.#movedTo(tip))
     let renamed: Renamed[] = []
     const merged = await this.#merged(async drafts => {
       const next = await mergeDrafts(objects, noDrafts(this.tip), drafts, noDrafts(tip))
@@ -816,8 +831,13 @@ export class BranchWork {
   async #show(drafts: Drafts): Promise<void> {
     this.#drafts = drafts
     await this.#files.follow(this.#shown)
-    if (this.draftPaths.length === 0) this.#keepMoved(undefined)
+    this.#forgetMoved()
     this.#sayBranch()
+  }
+
+  /** Forgets how the branch was moved where nothing is left that it was moved under. */
+  #forgetMoved(): void {
+    if (!this.#isWorkedOn) this.#keepMoved(undefined)
   }
 
   #keepMoved(moved: Moved | undefined): void {
@@ -829,6 +849,7 @@ export class BranchWork {
   async #showAtWork(atWork: AtWork | undefined): Promise<void> {
     this.#atWork = atWork
     await this.#files.hold(this.#shown, atWork?.why)
+    this.#forgetMoved()
     this.#sayBranch()
   }
 

@@ -1,10 +1,12 @@
 /** Replaces text in several files of a branch: drafts of all of them, by one operation. */
 import { Failure } from '../../../core/failure.ts'
+import { pathspecsOf } from '../../../core/git/path-filters.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { LineEdit } from '../contract/branches.ts'
 import type { BranchWork } from './branch-work.ts'
-import { changeTexts, type Skipped } from './change-texts.ts'
+import { changeTexts, type Skipped, whyNotEditable } from './change-texts.ts'
+import { FORGE_FOLDER, isOfForge } from './forge-folder.ts'
 
 interface FileEdits {
   path: Path
@@ -42,6 +44,28 @@ export async function replaceInFiles(
     hasChanged,
   })
 }
+
+/**
+ * Why nothing is replaced in files of a branch, as sentences, by path; other files are missing. Besides those that can't
+ * be edited, these are the files in .forge, such as the conversation, unless the path filters `files` name that folder.
+ */
+export async function whyNotReplaced(
+  work: BranchWork,
+  paths: readonly Path[],
+  files: string,
+): Promise<Map<Path, string>> {
+  const reasons = await whyNotEditable(work, paths)
+  if (namesForgeFolder(files)) return reasons
+  for (const path of paths)
+    if (isOfForge(path) && !reasons.has(path)) reasons.set(path, `${visiblePath(path)} ${OF_FORGE}`)
+  return reasons
+}
+
+const OF_FORGE = `belongs to the AI’s work: nothing is replaced in it unless Files names ${FORGE_FOLDER}.`
+
+/** Whether one of some path filters selects the folder .forge, or files in it, by that name. */
+const namesForgeFolder = (files: string): boolean =>
+  pathspecsOf(files).some(spec => !spec.includes('exclude)') && /[)/]\.forge(\/|$)/.test(spec))
 
 const hasChanged = (path: Path): Failure =>
   new Failure(`${visiblePath(path)} has changed since this search. Nothing was replaced: search again.`)

@@ -38,6 +38,8 @@ export const BranchInfo = v.object({
   drafts: v.array(Path),
   /** The files that the AI has changed in a turn that is not over: they are shown so, and are no drafts. */
   changedByAi: v.optional(v.array(Path)),
+  /** The commit at which the turn of {@link changedByAi} began, if the branch has been moved since. */
+  turnBase: v.optional(Oid),
   /** Unsaved files that conflict with the branch's new commit. */
   conflicts: v.optional(v.array(Path)),
   /** The state of the turn in this branch: running, waiting for an answer, or unfinished; undefined for none. */

@@ -53,10 +53,12 @@ export interface Branches {
   renamesIn: (branch: string) => Promise<DraftRenames | undefined>
   /** The commit of a branch, also while a merge waits in it; undefined before its first one. */
   headOf: (branch: string) => Promise<Oid | undefined>
+  /** The commit at which the AI's turn that a branch shows began, if the branch has been moved since. */
+  turnBaseOf: (branch: string) => Promise<Oid | undefined>
   /** The path of a file of a branch in its last commit, before renames that are drafts. */
   savedPath: (branch: string, path: Path) => Promise<Path>
-  /** Why files of a branch can't be edited, by path; files that can are missing. */
-  whyNotEditable: (branch: string, paths: readonly Path[]) => Promise<ReadonlyMap<Path, string>>
+  /** Why nothing is replaced in files of a branch by a search with the path filters `files`; others are missing. */
+  whyNotReplaced: (branch: string, paths: readonly Path[], files: string) => Promise<ReadonlyMap<Path, string>>
   /** How the context of a branch's AI contains files. */
   contextOf: (branch: string, paths: readonly Path[]) => Promise<ReadonlyMap<Path, FolderEntry['context']>>
 }
@@ -85,7 +87,7 @@ export class Reading implements AsyncDisposable {
     contained: fields => this.#contained(fields),
     commit: async ({ commit }) => await commitInFull(this.objects, await commitByDigits(this.objects, commit)),
     blame: async ({ at, path }) => {
-      const commit = await this.#commitOf(at)
+      const commit = await this.#shownCommitOf(at)
       if (commit === undefined) return { lines: [], commits: [] }
       return await blame(this.objects, commit, await this.#savedPath(at, path))
     },
@@ -203,6 +205,12 @@ export class Reading implements AsyncDisposable {
     return (await this.#placeOf(at)).commit
   }
 
+  /** As {@link #commitOf}, but while an AI's turn is shown: the commit whose lines the page compares it with. */
+  async #shownCommitOf(at: At): Promise<Oid | undefined> {
+    const turnBase = at.kind === 'branch' ? await this.branches.turnBaseOf(at.branch) : undefined
+    return turnBase ?? (await this.#commitOf(at))
+  }
+
   async #history({ at, path, beyond, words, from, count }: Fields<'history'>) {
     const commit = await this.#commitOf(at)
     if (commit === undefined) return { rows: [], total: 0 }
@@ -226,7 +234,7 @@ export class Reading implements AsyncDisposable {
   }
 
   async #lineHistory({ at, path, from, to }: Fields<'line history'>): Promise<Answer<'line history'>> {
-    const commit = await this.#commitOf(at)
+    const commit = await this.#shownCommitOf(at)
     if (commit === undefined) return []
     const saved = await this.#savedPath(at, path)
     const changes = await lineHistory(this.objects.repository, commit, saved, { from: Math.min(from, to), to })
@@ -268,7 +276,7 @@ export class Reading implements AsyncDisposable {
           wholeLines && at.kind === 'branch'
             ? await findEditable(repository, wanted, {
                 ...{ signal, pathspecs, maxLineChars: MAX_REPLACED_LINE_CHARS },
-                whyNotEditable: paths => this.branches.whyNotEditable(at.branch, paths),
+                whyNotEditable: paths => this.branches.whyNotReplaced(at.branch, paths, files),
                 onFound: (matches, readOnly) => found(matches, false, false, readOnly),
               })
             : await findText(repository, wanted, { signal, pathspecs, onFound: it => found(it, false, false) })

@@ -3,7 +3,16 @@ import { expect, test } from 'bun:test'
 import { LimitReached } from '../../../forge/ai/budget.ts'
 import { builtInTools } from '../../../forge/ai/built-in-tools.ts'
 import { cleanMessage } from '../../../forge/ai/commit-message.ts'
-import { newSession, type Session, type SessionEntry } from '../../../forge/ai/session.ts'
+import {
+  NO_USAGE,
+  newSession,
+  type Session,
+  type SessionEntry,
+  usageOf,
+  withAnswer,
+  withEnd,
+  withUser,
+} from '../../../forge/ai/session.ts'
 import { openSummaries } from '../../../forge/ai/summaries.ts'
 import type { Tool } from '../../../forge/ai/tool.ts'
 import { runTurn, type TurnEvent, type TurnMeans } from '../../../forge/ai/turn.ts'
@@ -16,15 +25,19 @@ type Kept = { does: string; kinds: string[]; files: string[] }
 
 const kindsOf = ({ messages }: Session) => messages.map(({ kind }) => kind)
 
-/** Runs a turn in a repository of one file, and gives all results. */
-async function play(script: Script, more: Partial<TurnMeans> = {}) {
+/** Runs a turn in a repository of one file, and gives all results. `before`: the conversation before it. */
+async function play(
+  script: Script,
+  more: Partial<TurnMeans> = {},
+  { before = newSession(), window = 200_000 }: { before?: Session; window?: number } = {},
+) {
   await using place = await makePlace()
   const { objects, folder, path } = place
   using summaries = openSummaries(objects, { folder })
   const vfs = new WorkInProgressVfs(objects, await commit(path, 'main', { 'a.txt': 'one\n' }))
-  const model = new ScriptedModel(script)
+  const model = new ScriptedModel(script, window)
   const [kept, events]: [Kept[], TurnEvent[]] = [[], []]
-  const session = await runTurn(newSession(), {
+  const session = await runTurn(before, {
     turn: 'turn-1',
     text: 'Please.',
     model,
@@ -201,6 +214,39 @@ for (const { name, script, limits, words, asked } of ENDLESS)
     expect(model.requests).toHaveLength(asked)
     const calls = session.messages.flatMap(entry => (entry.kind === 'answer' ? entry.blocks : []))
     expect(results(session)).toHaveLength(calls.filter(({ type }) => type === 'call').length)
+  })
+
+for (const { name, summary } of [
+  { name: 'a summary', summary: 'It was long.' },
+  { name: 'an empty summary', summary: '' },
+])
+  test(`what ${name} of the older part has cost counts in the turn, and in its limit of money`, async () => {
+    const model = 'openai/scripted'
+    const before = withEnd(
+      withAnswer(
+        withUser(newSession(), { turn: 'turn-0', at: 1, text: 'Tell me all.' }, String),
+        {
+          turn: 'turn-0',
+          model,
+          answer: { blocks: [{ type: 'text', text: 'word '.repeat(14_000) }], usage: NO_USAGE },
+        },
+        String,
+      ),
+      { turn: 'turn-0', at: 2, how: 'done', model, usage: NO_USAGE, seconds: 1 },
+      String,
+    )
+    const paid = { usage: { input: 18_000, output: 20 }, cost: 2 }
+    const script = [
+      { text: summary, ...paid },
+      { text: 'Done.', cost: 1 },
+    ]
+    const told = await play(script, {}, { before, window: 20_000 })
+    expect(told.session.messages.some(({ kind }) => kind === 'summary')).toBe(summary !== '')
+    expect(told.end).toMatchObject({ how: 'done', usage: { input: 18_100, output: 30, cost: 3 } })
+    expect(usageOf(told.session)).toMatchObject({ input: 18_100, cost: 3 })
+    const limited = await play(script, { limits: { steps: 20, seconds: 20, cost: 1 } }, { before, window: 20_000 })
+    expect(limited.end).toMatchObject({ how: 'limit', words: expect.stringContaining('It has cost $2.00') })
+    expect(limited.model.requests).toHaveLength(1)
   })
 
 test('a turn that is stopped between two tools runs no other, and says so of each', async () => {

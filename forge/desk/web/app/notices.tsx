@@ -348,10 +348,15 @@ function moved(page: Page, tab: Tab): Notice | undefined {
   const name = named(at.branch)
   const isThere = tab.path !== undefined && paths.includes(tab.path)
   const resolve = { words: 'Resolve', isMain: true, stays: true, run: () => resolveDrafts(page, tab) }
+  const moveDrafts = {
+    words: 'Move drafts to a new branch',
+    stays: true,
+    run: () => draftsElsewhere(page, at.branch),
+  }
   const offers = move
     ? [
         { words: 'Incoming changes', stays: true, run: () => showWhatCameIn(tab, move) },
-        { words: 'Move drafts to a new branch', stays: true, run: () => draftsElsewhere(page, at.branch) },
+        ...(showsTurn(page, at.branch) ? [] : [moveDrafts]),
       ]
     : []
   return {
@@ -365,9 +370,11 @@ function moved(page: Page, tab: Tab): Notice | undefined {
   }
 }
 
-/** What became of the drafts of a branch that has moved. */
+/** What became of the drafts of a branch that has moved, or becomes of its AI's turn. */
 function whatOfDrafts(page: Page, branch: string, conflicts: string[]): string {
   if (conflicts.length > 0) return whatConflicts(page, branch, conflicts)
+  if (showsTurn(page, branch))
+    return 'Files are shown as the AI has them. Its changes are merged onto the new commit when its turn is over.'
   return draftsOf(page, branch).length > 0 ? 'Your drafts merge cleanly with it.' : 'There are no drafts.'
 }
 

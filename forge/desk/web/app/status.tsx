@@ -12,7 +12,16 @@ import { openIndentationMenu } from '../files/indentation-menu.ts'
 import { openLineEndsMenu } from '../files/line-ends.ts'
 import { REMOTE } from '../graph/branch-actions.ts'
 import { pull, push } from '../graph/graph-steps.ts'
-import { branchOf, changedIn, conflictsIn, draftsOf, isAtWork, MERGING, tallyOf } from '../page/branch-facts.ts'
+import {
+  branchOf,
+  changedIn,
+  comparedWith,
+  conflictsIn,
+  draftsOf,
+  isAtWork,
+  MERGING,
+  tallyOf,
+} from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { save } from '../page/saving.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from '../page/state.ts'
@@ -269,7 +278,7 @@ function Saved({ tab, branch }: { tab: Tab; branch: BranchInfo | undefined }) {
       <span class="seg saved">
         <span class="dot" />
         {branch.changedByAi ? `${plural(drafts, 'file')} changed` : plural(drafts, 'draft')} since{' '}
-        <span class="mono">{shortId(branch.tip)}</span>
+        <span class="mono">{shortId(comparedWith(branch))}</span>
       </span>
     )
   }

@@ -8,7 +8,7 @@ import type { BlamedCommit } from '../../contract/reading.ts'
 import { blameWords } from '../editor/blame-gutter.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import { ConflictBar, useConflicts, useMergingFile, WholeConflict } from '../merging/merging-pane.tsx'
-import { branchOf, draftsOnServer, isAtWork, isMerging, mergingFile } from '../page/branch-facts.ts'
+import { branchOf, comparedWith, draftsOnServer, isAtWork, isMerging, mergingFile } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { SUBMODULE } from '../page/tree.ts'
@@ -106,7 +106,7 @@ function Crumbs({ tab, file, blame }: CrumbsProps) {
       {branch && isText && added + deleted > 0 ? (
         <span class="opt-wide">
           <span class="add-n">+{digits(added)}</span> <span class="del-n">−{digits(deleted)}</span> since{' '}
-          {shortId(branch.tip)}
+          {shortId(comparedWith(branch))}
         </span>
       ) : null}
       {isText ? (
@@ -178,10 +178,11 @@ function openBlamed(
 function useBlame(tab: Tab, file: OpenFile): BlameState {
   const page = usePage()
   const { at } = tab
-  const tip = at.kind === 'branch' ? page.branch(at.branch)?.tip : at.commit
+  const branch = at.kind === 'branch' ? page.branch(at.branch) : undefined
+  const commit = at.kind === 'branch' ? branch && comparedWith(branch) : at.commit
   const isWanted = page.isBlamed.value && !isMerging(page, tab) && file.file.value?.kind === 'text'
   const asked = useServerValue(isWanted ? () => page.connection.ask('blame', { at, path: file.path }) : undefined, [
-    `${tip} ${file.path} ${isWanted}`,
+    `${commit} ${file.path} ${isWanted}`,
   ])
   const blame = isWanted ? asked.latest.value : undefined
   useEffect(() => file.showBlame(blame, (commit, line) => openBlamed(page, file, commit, line)), [file, page, blame])

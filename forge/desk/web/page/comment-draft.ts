@@ -15,6 +15,10 @@ const CommentPlace = v.object({
 })
 export type CommentPlace = v.InferOutput<typeof CommentPlace>
 
+/** A commented line in words: its number, which for a removed line is that in the version that is compared with. */
+export const lineWords = ({ side, line }: Pick<CommentPlace, 'side' | 'line'>): string =>
+  `${side === 'before' ? 'removed line' : 'line'} ${line}`
+
 /** Whether two places are the same; that of an answer apart from its line is where the answered comment stands. */
 export const isSamePlace = (one: CommentPlace, other: CommentPlace | undefined): boolean =>
   one.answers === undefined

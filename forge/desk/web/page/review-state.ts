@@ -8,6 +8,7 @@ import type { At, Change } from '../../contract/values.ts'
 import { readable } from '../ui/names.ts'
 import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
+import { comparedWith } from './branch-facts.ts'
 import { CommentDraft } from './comment-draft.ts'
 import type { OpenFiles } from './open-files.ts'
 import { type Base, branchBase } from './review-base.ts'
@@ -133,7 +134,7 @@ export class ReviewState extends ServerValue<Change[]> {
       this.kind.value
       this.commit.value
       this.isStraight.value
-      this.#tip
+      this.#saved
       if (this.#branch !== undefined) this.#page.changed.value.get(this.#branch)
       this.cameIn.value
       untracked(() => {
@@ -155,8 +156,10 @@ export class ReviewState extends ServerValue<Change[]> {
     return this.#at.kind === 'branch' ? this.#at.branch : undefined
   }
 
-  get #tip(): string | undefined {
-    return this.#branch === undefined ? undefined : this.#page.branch(this.#branch)?.tip
+  /** The commit that the unsaved changes are compared with. */
+  get #saved(): string | undefined {
+    const branch = this.#branch === undefined ? undefined : this.#page.branch(this.#branch)
+    return branch && comparedWith(branch)
   }
 
   async #compareNow(isCurrent: () => boolean): Promise<Change[]> {
@@ -166,7 +169,7 @@ export class ReviewState extends ServerValue<Change[]> {
     this.#refreshWhenSent(isCurrent)
     const hasCommits = this.#at.kind === 'branch' ? kind === 'commit' : kind === 'all'
     const chosen = hasCommits ? await this.#loadCommits(base, commit, isCurrent) : commit
-    const changes = await this.#compare(kind, base, chosen, this.#tip)
+    const changes = await this.#compare(kind, base, chosen, this.#saved)
     const isEmpty = changes.length === 0 && (kind === 'all' || (kind === 'commit' && chosen === undefined))
     const containedBy = isEmpty ? await this.#containedIn(base) : undefined
     if (isCurrent()) this.containedBy.value = containedBy
@@ -226,7 +229,7 @@ export class ReviewState extends ServerValue<Change[]> {
     kind: Kind,
     base: Base | undefined,
     commit: string | undefined,
-    tip: string | undefined,
+    saved: string | undefined,
   ): Promise<Change[]> {
     const { connection } = this.#page
     if (kind === 'commit') {
@@ -239,11 +242,11 @@ export class ReviewState extends ServerValue<Change[]> {
       return to ? await connection.ask('changes', { from, to }) : []
     }
     if (kind === 'unsaved') {
-      if (tip === undefined) return []
-      return await connection.ask('changes', { from: { kind: 'commit', commit: tip }, to: this.#at })
+      if (saved === undefined) return []
+      return await connection.ask('changes', { from: { kind: 'commit', commit: saved }, to: this.#at })
     }
     // Without a base, the drafts are shown.
-    if (base === undefined) return await this.#compare('unsaved', base, commit, tip)
+    if (base === undefined) return await this.#compare('unsaved', base, commit, saved)
     if (base.kind === 'own merge') {
       return base.at.kind === 'commit' ? await connection.ask('changes by hand', { commit: base.at.commit }) : []
     }

@@ -2,7 +2,7 @@
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { type Comment, MAX_COMMENT_CHARS, MAX_LINE_CHARS } from '../../contract/comments.ts'
 import { branchOf } from '../page/branch-facts.ts'
-import { type CommentPlace, isSamePlace } from '../page/comment-draft.ts'
+import { type CommentPlace, isSamePlace, lineWords } from '../page/comment-draft.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -17,8 +17,8 @@ import { Button } from '../ui/words.tsx'
 export function beginComment(page: Page, tab: Tab, place: CommentPlace): void {
   const { draft } = tab.review
   if (draft.begin(place)) return
-  const { path = '', line = 0 } = draft.place.peek() ?? {}
-  const title = `A comment on ${readable(path)}, line ${line}, is not sent yet: send it or cancel it first`
+  const { path = '', side = 'after', line = 0 } = draft.place.peek() ?? {}
+  const title = `A comment on ${readable(path)}, ${lineWords({ side, line })}, is not sent yet: send it or cancel it first`
   page.tell({ topic: COMMENT, branch: branchOf(tab), title }, 'info')
 }
 
@@ -109,7 +109,7 @@ function CommentBox({ tab, comment, isElsewhere = false }: BoxProps) {
         {isElsewhere ? (
           <button type="button" class="link-words cut" onClick={() => tab.edit(path)}>
             {readable(path)}
-            {line === undefined ? ', a line that has changed since' : `, line ${line}`}
+            {line === undefined ? ', a line that has changed since' : `, ${lineWords({ side, line })}`}
           </button>
         ) : null}
         {isResolved ? <span class="meta">Resolved</span> : null}
@@ -126,7 +126,7 @@ function CommentBox({ tab, comment, isElsewhere = false }: BoxProps) {
         )}
         <Button look="quiet small" words={isResolved ? 'Reopen' : 'Resolve'} onClick={resolve} />
         {isOfBranch && !isResolved ? (
-          <Button look="quiet small" words="Send to the AI" onClick={() => sendToAi(page, tab, [comment])} />
+          <Button look="quiet small" words="Add to the message" onClick={() => sendToAi(page, tab, [comment])} />
         ) : null}
         <Button
           look="quiet small"
@@ -214,7 +214,7 @@ function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text:
       }}
     >
       <label for={id} class="vh">
-        Comment on line {place.line}
+        Comment on {lineWords(place)}
       </label>
       <textarea
         ref={field}
@@ -247,9 +247,12 @@ function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text:
 
 /** Adds comments to the unsent message to the branch's AI, and shows the chat: the user sends the message. */
 export function sendToAi(page: Page, tab: Tab, comments: readonly Comment[]): void {
-  const words = comments.map(({ path, line, text, words }) => {
+  const words = comments.map(({ path, side, line, text, words }) => {
     const code = text.trim() === '' ? '' : `\n> ${text.trim()}`
-    return `In ${readable(path)}${line === undefined ? '' : `, line ${line}`}:${code}\n${words}`
+    const where = line === undefined ? '' : `, ${lineWords({ side, line })}`
+    // The AI has the new version alone, in which that number is another line's.
+    const version = side === 'before' ? ' (of the old version)' : ''
+    return `In ${readable(path)}${where}${version}:${code}\n${words}`
   })
   const before = tab.composer.text.peek().trimEnd()
   tab.composer.write([...(before === '' ? [] : [before]), ...words].join('\n\n'))
@@ -257,7 +260,7 @@ export function sendToAi(page: Page, tab: Tab, comments: readonly Comment[]): vo
   tab.composer.focus()
 }
 
-/** The comments that are not resolved, counted, and a button that sends all of them to the AI. */
+/** The comments that are not resolved, counted, and a button that adds all of them to the message to the AI. */
 export function CommentCount({ tab }: { tab: Tab }) {
   const page = usePage()
   const open = (tab.review.comments.latest.value ?? []).filter(({ isResolved }) => !isResolved)
@@ -269,7 +272,7 @@ export function CommentCount({ tab }: { tab: Tab }) {
         <span class="vh"> open comments</span>
       </span>
       {branchOf(tab) === undefined ? null : (
-        <Button look="quiet small" words="Send all to the AI" onClick={() => sendToAi(page, tab, open)} />
+        <Button look="quiet small" words="Add all to the message" onClick={() => sendToAi(page, tab, open)} />
       )}
     </>
   )

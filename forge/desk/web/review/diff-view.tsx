@@ -2,6 +2,7 @@
 import { signal, useSignal } from '@preact/signals'
 import { type ComponentChildren, Fragment } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
+import { lineWords } from '../page/comment-draft.ts'
 import type { Range } from '../ui/coloured.ts'
 import { type Colours, coloursOf, piecesOf } from '../ui/coloured.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -228,7 +229,7 @@ function LineNumber({ line, number, comments }: NumberProps) {
       class="line-number"
       tabIndex={-1}
       title="Comment on this line"
-      aria-label={`Comment on line ${number}`}
+      aria-label={`Comment on ${lineWords({ side: line.kind === 'deleted' ? 'before' : 'after', line: number })}`}
       onClick={() => comments.begin(line)}
     >
       {number}

@@ -12,6 +12,9 @@ import { readable, shortId, withoutTricks } from '../ui/names.ts'
 
 const TOPIC = 'parts'
 
+/** The folder with the conversation of a branch's AI, which a revert leaves as it is. */
+const FORGE_FOLDER = '.forge/'
+
 /** Saves some of a branch's drafts; what is left out stays a draft. */
 export async function saveSome(page: Page, branch: string): Promise<void> {
   const drafts = draftsOf(page, branch)
@@ -42,7 +45,10 @@ export function takeBack(page: Page, { oid, subject }: NamedCommit, branch: stri
     button: 'Revert as drafts',
     hasMessage: false,
     explains: `Select what is undone of “${withoutTricks(subject)}”. It becomes drafts of ${readable(branch)}, and nothing is committed.`,
-    load: async () => (await page.connection.ask('commit', { commit: oid })).changes,
+    load: async () => {
+      const { changes } = await page.connection.ask('commit', { commit: oid })
+      return changes.filter(({ path }) => !path.startsWith(FORGE_FOLDER))
+    },
     run: async parts => {
       await page.connection.ask('take back', { branch, commit: oid, parts })
       page.tell({ topic: TOPIC, title: `Some changes of ${shortId(oid)} are taken back as drafts`, branch })

@@ -150,6 +150,28 @@ describe('a replacement in files', () => {
     expect(await it.replace(half).catch(String)).toContain('a character that no text file can contain')
   })
 
+  test('leaves out the files of .forge, such as the conversation, unless the search names that folder', async () => {
+    await using it = await makeDesk({
+      '.forge/session.json': '{ "text": "cat" }\n',
+      'a/.forge': 'cat\n',
+      'b.ts': 'cat\n',
+    })
+    const cats = { words: 'cat', replacement: 'dog' }
+    const found = await it.searchFor(cats)
+    expect(found.hits.map(({ path }) => path)).toEqual(['a/.forge', 'b.ts'])
+    expect(found.readOnly).toEqual([
+      {
+        path: '.forge/session.json',
+        why: '.forge/session.json belongs to the AI’s work: nothing is replaced in it unless Files names .forge.',
+      },
+    ])
+    expect((await it.searchFor(cats, '*.json, !.forge/x')).hits).toEqual([])
+    const named = await it.searchFor(cats, '/.forge/*.json')
+    expect(named.readOnly).toEqual([])
+    await it.replace(named)
+    expect(await it.textOf('.forge/session.json')).toBe('{ "text": "dog" }\n')
+  })
+
   test('is offered for the lines that can be edited alone, and others do not use up the limit', async () => {
     await using it = await makeDesk({
       'a/big.txt': 'a cat among others\n'.repeat(120_000),

@@ -135,4 +135,16 @@ describe.skipIf(!hasBrowser)('parts of changes', () => {
     await page.locator('.toast').waitFor()
     await until(async () => (await page.getByRole('treeitem', { name: 'a.txt' }).count()) === 1)
   })
+
+  test('the conversation is not among the changes of a commit that can be taken back', async () => {
+    const files = { 'a.txt': text(LINES.with(4, 'fifth')), '.forge/session.json': '{}\n' }
+    await desk.commit('main', files, { message: 'A turn' })
+    await page.keyboard.press('Alt+h')
+    const list = page.getByRole('listbox', { name: 'History' })
+    await list.getByRole('option', { name: 'A turn' }).click()
+    await page.keyboard.press('Shift+E')
+    const dialog = page.getByRole('dialog', { name: /^Revert some changes of/ })
+    await dialog.getByRole('checkbox', { name: 'All changes of a.txt' }).waitFor()
+    expect(await dialog.getByRole('checkbox', { name: /session\.json/ }).count()).toBe(0)
+  })
 })

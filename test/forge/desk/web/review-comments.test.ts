@@ -115,6 +115,27 @@ describe.skipIf(!hasBrowser)('a review', () => {
     await diff('a.txt').getByText('ninth').first().waitFor()
   })
 
+  test('a comment on a removed line says so to the AI, and has another name than one on the line of its number', async () => {
+    await desk.commit('topic', { 'a.txt': text(LINES.toSpliced(1, 1, 'second')) })
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    await diff('a.txt').getByRole('button', { name: 'Comment on removed line 2', exact: true }).click()
+    await page.getByRole('textbox', { name: 'Comment on removed line 2', exact: true }).fill('Why gone?')
+    await page.keyboard.press('Control+Enter')
+    await comment('Why gone?').waitFor()
+    await diff('a.txt').getByRole('button', { name: 'Comment on line 2', exact: true }).click()
+    await page.getByRole('textbox', { name: 'Comment on line 2', exact: true }).fill('Why so?')
+    await page.keyboard.press('Control+Enter')
+    await comment('Why so?').waitFor()
+    await page.getByRole('button', { name: 'Add all to the message' }).click()
+    const field = page.getByRole('textbox', { name: 'Message', exact: true })
+    await until(async () => (await field.inputValue()) !== '')
+    expect((await field.inputValue()).split('\n\n').sort()).toEqual([
+      'In a.txt, line 2:\n> second\nWhy so?',
+      'In a.txt, removed line 2 (of the old version):\n> line 2\nWhy gone?',
+    ])
+  })
+
   test('a line is commented on; the comment follows its line, is resolved, and no commit is made', async () => {
     await showBranch(page, 'topic')
     const before = await desk.git('rev-parse', 'topic')
@@ -173,7 +194,7 @@ describe.skipIf(!hasBrowser)('a review', () => {
     const below = () =>
       comment('Why <img').evaluate(it => it.closest('.line-comments')?.previousElementSibling?.textContent ?? '')
     await until(async () => (await below()).includes('ninth'))
-    await comment('Why <img').getByRole('button', { name: 'Send to the AI' }).click()
+    await comment('Why <img').getByRole('button', { name: 'Add to the message' }).click()
     await until(async () =>
       (await page.getByRole('textbox', { name: 'Message', exact: true }).inputValue()).includes('In a.txt, line 11:'),
     )
