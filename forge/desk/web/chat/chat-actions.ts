@@ -6,8 +6,8 @@ import { branchOf, conflictsIn, draftsOf, isMerging } from '../page/branch-facts
 import { filesOf } from '../page/conversation-state.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
-import { reversalOf } from '../page/undo.ts'
-import { baseName, readable } from '../ui/names.ts'
+import { reversalOf, undoButton, untilMore } from '../page/undo.ts'
+import { baseName, named, readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
 /** Time to press Escape a second time, in milliseconds. */
@@ -264,8 +264,12 @@ function endTurn(page: Page, tab: Tab, keep: boolean): Promise<void> {
 
 async function endTurnIn(page: Page, tab: Tab, branch: string, keep: boolean): Promise<void> {
   const request = requestOf(page, tab)
+  const lasts = untilMore(page)
   await page.connection.ask('end turn', { branch, keep })
-  if (!keep) writeAgain(tab, request)
+  if (!keep) {
+    writeAgain(tab, request)
+    page.tell({ branch, title: `Discarded the last turn in ${named(branch)}`, lasts, actions: [undoButton(page)] })
+  }
   await tab.conversation.refresh()
 }
 

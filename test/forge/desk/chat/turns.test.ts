@@ -558,6 +558,26 @@ test('undo of a turn that was kept takes its changes out of the drafts, and the 
   expect(await desk.work.draftsIn('main')).toEqual([])
 })
 
+test('the discard of a turn is what Undo takes back in its branch, unless there is another turn', async () => {
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { error: new Error('It broke') }])
+  const { desk, model } = chat
+  const undoIn = (branch: string) => ask(desk.work, 'undo', { branch })
+  await run(desk)
+  await desk.work.chat.turns.end('main', false)
+  expect((await desk.work.undoableInBranches()).get('main')).toMatchObject({
+    undo: 'discard what scripted did in main',
+  })
+  await undoIn('main')
+  expect(await turnIn(desk.work)).toMatchObject({ state: 'unfinished', files: ['a.txt'] })
+  await ask(desk.work, 'redo', { branch: 'main' })
+  expect(await turnIn(desk.work)).toBeUndefined()
+  model.play([{ calls: [write('a.txt', 'three\n')] }, { error: new Error('It broke') }])
+  await run(desk)
+  expect(await refusal(undoIn('main'))).toBe(
+    'There is another turn of the AI in main: nothing was undone. Wait until it has ended, or keep or discard it first.',
+  )
+})
+
 test('what a turn has cost stays in the sum when the turn is discarded or undone', async () => {
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { error: new Error('It broke') }])
   const { desk, model } = chat

@@ -179,6 +179,29 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.locator('textarea:focus').waitFor()
   })
 
+  test('the discard of a turn is undone by its notice, and by the key of the branch', async () => {
+    await open(HALF_A_TURN)
+    await ask(page, QUESTION)
+    await log().getByText('keeper.inDoubt').waitFor()
+    await button('Stop').click()
+    const discard = async () => {
+      await button('Discard').click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+      await button('Keep').waitFor({ state: 'detached' })
+    }
+    const notice = page.locator('.toast')
+    await discard()
+    await notice.getByText(`Discarded the last turn in ${BRANCH}`).waitFor()
+    await notice.getByRole('button', { name: 'Undo' }).click()
+    await button('Keep').waitFor()
+    await notice.getByText('Undone: discard what scripted did').waitFor()
+    await discard()
+    await notice.getByRole('button', { name: 'Dismiss' }).click()
+    await page.keyboard.press('Control+Alt+z')
+    await button('Keep').waitFor()
+    expect((await conversationOf(desk)).turn?.files).toHaveLength(2)
+  })
+
   test('what a running turn has cost so far is in the sums, too', async () => {
     const second = Promise.withResolvers<void>()
     const calls = [{ name: 'get_lines', arguments: { path: 'src/worker.ts' } }]
