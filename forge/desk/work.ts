@@ -423,9 +423,7 @@ export class Work implements AsyncDisposable {
         : await reverse(this.branches, operation)
     const renamed = renamedBy(operation)
     if (renamed) await this.chat.renamed(renamed.to, renamed.from)
-    // An undo or a redo may have brought back an unfinished turn of an AI, or removed it.
-    if (operation.refs.some(({ ref }) => ref.startsWith(TURNS))) await this.chat.turns.look()
-    return reversed
+    return await this.chat.reversed(operation, reversed)
   }
 
   /** Writes all edits, then waits for updates of checkouts and for git maintenance. Throws if a write fails. */
