@@ -578,6 +578,40 @@ test('the discard of a turn is what Undo takes back in its branch, unless there 
   )
 })
 
+test('a file that a kept turn has renamed is one renamed draft: it is saved with both of its paths', async () => {
+  const lines = 'one\ntwo\nthree\nfour\nfive\nsix\n'
+  const rename = { name: 'rename_file', arguments: { from: 'a.txt', to: 'b.txt' } }
+  await using chat = await makeChat([{ calls: [rename] }, { error: new Error('It broke') }], {
+    'a.txt': lines,
+    'c.txt': 'c\n',
+  })
+  const { work, git, news } = chat.desk
+  await edit(work, 'main', 'a.txt')
+  const renames = () => news.flatMap(it => (it.say === 'renamed file' ? [`${it.from} ${it.to}`] : []))
+  const info = async () => (await work.describeBranches())[0]
+  expect((await run(chat.desk)).turn).toMatchObject({ files: ['a.txt', 'b.txt'], renamed: ['a.txt'] })
+  expect((await info())?.changedByAi).toEqual(['b.txt'])
+  await work.chat.turns.end('main', true)
+  expect((await info())?.drafts).toEqual(['b.txt'])
+  expect(renames()).toEqual(['a.txt b.txt'])
+  await (await edit(work, 'main', 'b.txt')).type('typed\n')
+  await (await edit(work, 'main', 'c.txt')).type('typed\n')
+
+  // What was typed since is there again after an undo and a redo, and the rename still is one.
+  await ask(work, 'undo', { branch: 'main' })
+  expect(await textOf(work, 'main', 'b.txt')).toBe(lines)
+  expect(renames().at(-1)).toBe('a.txt b.txt')
+  await ask(work, 'redo', { branch: 'main' })
+  expect(await conflictsIn(work, 'main')).toEqual([])
+  expect(await textOf(work, 'main', 'b.txt')).toBe(`${lines}typed\n`)
+  expect((await info())?.drafts).toEqual(['b.txt', 'c.txt'])
+
+  await ask(work, 'save', { branch: 'main', paths: ['b.txt'] })
+  expect(await git('log', '-1', '--format=%s', '-M', '--name-status', 'main')).toMatch(
+    /^rename: a.txt → b.txt\n\nR\d+\ta.txt\tb.txt$/,
+  )
+})
+
 test('what a turn has cost stays in the sum when the turn is discarded or undone', async () => {
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { error: new Error('It broke') }])
   const { desk, model } = chat
