@@ -72,6 +72,17 @@ test('a turn is one commit with code, conversation and message', async () => {
   ])
 })
 
+test('the commit of a turn lists a renamed file as such, among others', async () => {
+  const rename = { name: 'rename_file', arguments: { from: 'a.txt', to: 'folder/b.txt' } }
+  const script = [{ calls: [rename, write('c.txt', 'new\n'), write('z.txt', 'z\n')] }, { text: 'Done.' }]
+  await using chat = await makeChat(script, { 'a.txt': 'one\ntwo\n', 'c.txt': 'c\n' })
+  expect(endIn(await run(chat.desk))?.commit?.files).toEqual([
+    { path: 'c.txt', status: 'changed', added: 1, deleted: 1 },
+    { path: 'folder/b.txt', status: 'renamed', added: 0, deleted: 0 },
+    { path: 'z.txt', status: 'added', added: 1, deleted: 0 },
+  ])
+})
+
 test('a turn that changes nothing commits only the conversation', async () => {
   await using chat = await makeChat([{ text: 'It is a text.' }])
   const said = await run(chat.desk, 'What is in a.txt?\nTell me.')
