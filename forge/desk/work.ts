@@ -419,7 +419,7 @@ export class Work implements AsyncDisposable {
 
   /** What Undo and Redo would do in each branch that one of the newest operations changed. */
   async undoableInBranches(): Promise<Map<string, Undoable>> {
-    const names = await this.#room.operations.recentParts(RECENT_OPERATIONS, branchNameOf)
+    const names = await this.#room.operations.recentParts(RECENT_OPERATIONS, branchToUndoIn)
     const all = [...names].map(async name => [name, await this.undoable(name)] as const)
     return new Map(await Promise.all(all))
   }
@@ -452,9 +452,7 @@ export class Work implements AsyncDisposable {
         : await reverse(this.branches, operation)
     const renamed = renamedBy(operation)
     if (renamed) await this.chat.renamed(renamed.to, renamed.from)
-    // An undo or a redo may have brought back an unfinished turn of an AI, or removed it.
-    if (operation.refs.some(({ ref }) => ref.startsWith(TURNS))) await this.chat.turns.look()
-    return reversed
+    return await this.chat.reversed(operation, reversed)
   }
 
   /** Writes all edits, then waits for updates of checkouts and for git maintenance. Throws if a write fails. */
@@ -497,11 +495,15 @@ type Undoable = { undo?: string; redo?: string }
 /** Undo is offered in the branches that at most this many of the newest operations changed. */
 const RECENT_OPERATIONS = 300
 
+/** The branch in which Undo and Redo offer what moved a ref: also the one of a turn that was discarded. */
+const branchToUndoIn = (ref: RefName): string | undefined =>
+  ref.startsWith(TURNS) ? ref.slice(TURNS.length) : branchNameOf(ref)
+
 /** Selects the refs that belong to a branch. */
 const partOf =
   (branch: string): RefFilter =>
   ref =>
-    branchNameOf(ref) === branch
+    branchToUndoIn(ref) === branch
 
 /** There is no operation to undo or redo. */
 class NothingToReverse extends Failure {}

@@ -847,7 +847,9 @@ export class BranchWork {
 
   /** Sets the state before the first await, so that no edit comes between the caller's check and this. */
   async #showAtWork(atWork: AtWork | undefined): Promise<void> {
+    const before = this.#shown
     this.#atWork = atWork
+    this.#reopen(await this.#renamedBetween(before, this.#shown))
     await this.#files.hold(this.#shown, atWork?.why)
     this.#forgetMoved()
     this.#sayBranch()

@@ -8,7 +8,7 @@ import type { Oid, Path } from '../../../core/git/repository.ts'
 import { firstOf, many, visible, visiblePath } from '../../../core/text.ts'
 import { PUT_ASIDE, type Recorded } from '../../operations.ts'
 import type { Operation, Reversed } from '../contract/branches.ts'
-import { branchOfDrafts, DRAFTS, draftsRef, MERGING, mergingRef, turnRef } from '../refs.ts'
+import { branchOfDrafts, DRAFTS, draftsRef, MERGING, mergingRef, TURNS, turnRef } from '../refs.ts'
 import { branchNames, type How, moveBranch, NEW_BRANCH, verifyNotCheckedOut } from './branch-operations.ts'
 import {
   DRAFTS_ELSEWHERE,
@@ -257,6 +257,12 @@ function whatMoved(
   moved: readonly { ref: RefName; now: Oid | undefined }[],
   recent: readonly Operation[],
 ): { words: string; next: string } {
+  const turn = moved.find(({ ref, now }) => ref.startsWith(TURNS) && now !== undefined)
+  if (turn)
+    return {
+      words: `There is another turn of the AI in ${visiblePath(turn.ref.slice(TURNS.length))}`,
+      next: 'Wait until it has ended, or keep or discard it first.',
+    }
   const lastOf = (name: RefName) => recent.flatMap(({ refs }) => refs).find(({ ref }) => ref === name)
   const isByDesk = moved.every(({ ref, now }) => lastOf(ref)?.after === now)
   return {

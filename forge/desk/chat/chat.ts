@@ -2,7 +2,7 @@
 import { join } from 'node:path'
 import { Failure } from '../../../core/failure.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
-import { visiblePath } from '../../../core/text.ts'
+import { firstOf, visiblePath } from '../../../core/text.ts'
 import type { Recorded } from '../../operations.ts'
 import { headRef } from '../branches/branches.ts'
 import type { OpenBranches } from '../branches/open-branches.ts'
@@ -10,11 +10,15 @@ import { reverse } from '../branches/undo.ts'
 import type { Reversed } from '../contract/branches.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
 import { decodeText } from '../reading/text.ts'
+import { TURNS } from '../refs.ts'
 import { Ai, type AiOptions } from './ai.ts'
 import { Choices } from './choices.ts'
 import { Conversations } from './conversations.ts'
 import { reverseTurn } from './turn-ends.ts'
 import { Turns } from './turns.ts'
+
+/** At most this many files are named in a notice. */
+const MAX_NAMED_FILES = 5
 
 export class Chat implements AsyncDisposable {
   readonly turns: Turns
@@ -48,9 +52,23 @@ export class Chat implements AsyncDisposable {
     const commit = await this.conversations.commitOf(work, turn)
     const operation = work.tip === commit ? await this.#operationOf(branch, commit) : undefined
     if (!operation) return { words: await reverseTurn(work, turn, commit), refs: [headRef(branch)] }
-    const reversed = await reverse(this.branches, operation)
-    if (operation.kind === 'keep turn') await this.turns.look()
-    return reversed
+    return await this.reversed(operation, await reverse(this.branches, operation))
+  }
+
+  /**
+   * Finds the unfinished turn that an undo or a redo has brought back, or removed. Returns what was done in words, with
+   * the drafts that are not shown while the turn waits.
+   */
+  async reversed(operation: Recorded, reversed: Reversed): Promise<Reversed> {
+    const turn = operation.refs.find(({ ref }) => ref.startsWith(TURNS))
+    if (!turn) return reversed
+    await this.turns.look()
+    const { whyBusy, merging, draftPaths } = await this.branches.work(turn.ref.slice(TURNS.length))
+    // The drafts of a waiting merge are its resolutions, which the turn has begun with.
+    if (whyBusy === undefined || merging !== undefined || draftPaths.length === 0) return reversed
+    const files = firstOf(draftPaths.map(visiblePath), MAX_NAMED_FILES)
+    const kept = `what was typed in ${files} is kept, and shown again when the turn is kept or discarded`
+    return { ...reversed, words: `${reversed.words}; ${kept}` }
   }
 
   async #operationOf(branch: string, commit: Oid): Promise<Recorded | undefined> {

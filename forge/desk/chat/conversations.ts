@@ -1,6 +1,5 @@
 /** The conversations of branches and commits, put together as the page shows them. */
 import { Failure } from '../../../core/failure.ts'
-import { renamedFiles } from '../../../core/git/diffs.ts'
 import { describe } from '../../../core/git/history.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
@@ -79,7 +78,6 @@ export class Conversations {
     const stranger = at.kind === 'branch' && !turn ? await this.#strangerIn(looked, commits) : undefined
     const context = at.kind === 'branch' ? await this.#contextIn(at.branch, looked.session) : NO_CONTEXT
     const commands = await tools.commands(new AbortController().signal)
-    const renamed = turn?.state === 'unfinished' ? await this.#renamedBy(turn) : new Set<Path>()
     // No await from here on: news of a turn in between would be in neither this answer nor the news that follow.
     const session = turn ? this.#sessionIn(turn) : looked.session
     const model = this.ai.modelOf(session, this.choices)
@@ -100,7 +98,7 @@ export class Conversations {
       models: [...new Set([...models.names, ...this.choices.models])],
       ...(missing !== undefined && { missing }),
       ...(models.wrong !== undefined && { areSettingsWrong: true as const }),
-      ...(turn && { turn: about(turn, renamed) }),
+      ...(turn && { turn: about(turn) }),
       approvals: turn?.questions.list ?? [],
       usage: at.kind === 'branch' ? this.#usageIn(at.branch, session, turn?.now.turn) : usageOf(session),
       context,
@@ -141,12 +139,6 @@ export class Conversations {
     if (!found) throw new Failure(`There is no commit of this turn in ${visiblePath(name)}.`)
     if (found.isUndone) throw new Failure('This turn was taken back already.')
     return found.oid
-  }
-
-  /** The old paths of the files that a turn has renamed. */
-  async #renamedBy({ now: { base }, checkpoints: { written } }: BranchTurn): Promise<Set<Path>> {
-    if (base === undefined || written === undefined) return new Set()
-    return new Set((await renamedFiles(this.#objects.repository, base, written)).keys())
   }
 
   /** The conversation of a turn, with the choices made since it began, which the next one applies. */
@@ -257,10 +249,14 @@ function whyNoUndo(at: At, turn: BranchTurn | undefined): string | undefined {
   return turn.state === 'running' ? 'A turn is running.' : 'Keep or discard the last turn first.'
 }
 
-function about(
-  { now: { turn, since, session, files }, live, state, words }: BranchTurn,
-  renamed: ReadonlySet<Path>,
-): Conversation['turn'] {
+function about({
+  now: { turn, since, session, files },
+  live,
+  state,
+  words,
+  renames,
+}: BranchTurn): Conversation['turn'] {
+  const renamed = new Set(renames.map(({ from }) => from))
   const isRunning = state === 'running'
   const paths = [...files.keys()].filter(path => !isOfForge(path))
   return {

@@ -10,7 +10,12 @@ export type TurnCommit = {
   oid: Oid
   subject: string
   /** The changed files, without the conversation. Without line counts if a file is not text. */
-  files: { path: Path; status: 'added' | 'changed' | 'deleted'; added?: number; deleted?: number }[]
+  files: {
+    path: Path
+    status: 'added' | 'changed' | 'deleted' | 'renamed'
+    added?: number
+    deleted?: number
+  }[]
   /** Whether a later commit undid the turn. */
   isUndone: boolean
 }
@@ -24,15 +29,22 @@ const CLOCK_SLACK_S = 86_400
 
 const trailer = (key: string): string => `%(trailers:key=${key},valueonly,separator=%x2C)`
 const FORMAT = ['%H', '%s', trailer(TURN), trailer(UNDOES)].join('%x00')
-/** Matches a record of --numstat: the numbers of added and of deleted lines, and the path. */
+/**
+ * Matches a record of --numstat: the numbers of added and of deleted lines, and the path. For a renamed file, that is
+ * empty, and its old and its new path follow.
+ */
 const STAT = /^\n?(\d+|-)\t(\d+|-)\t(.*)$/s
-/** Matches the kind of a change, whose path is the next field; line counts follow after all of these. */
+/**
+ * Matches the kind of a change, whose path is the next field (of a renamed file, its old and its new path); line counts
+ * follow after all of these.
+ */
 const RAW = /^\n?:\d+ \d+ \S+ \S+ ([A-Z])/
+const RENAMED = 'R'
 
 /** The commits of turns in the history of a commit, by turn id, made since a time in seconds. */
 export async function turnCommits(repository: Repository, tip: Oid, since: number): Promise<Map<string, TurnCommit>> {
   const words = [TURN, UNDOES].map(key => `--grep=^${key}: `)
-  const diff = ['--no-renames', '--raw', '--numstat', '--no-ext-diff', '--no-textconv', '--diff-merges=first-parent']
+  const diff = ['--find-renames', '--raw', '--numstat', '--no-ext-diff', '--no-textconv', '--diff-merges=first-parent']
   const args = [
     'log',
     '-z',
@@ -71,14 +83,18 @@ function readLog(words: readonly string[]) {
     const [oid = '', subject = '', turn = '', undoes = ''] = words.slice(at, at + 4)
     const files: TurnCommit['files'] = []
     const statuses = new Map<Path, string>()
-    for (at += 4; at < words.length; at += 2) {
+    for (at += 4; at < words.length; ) {
       const [, letter] = RAW.exec(words[at] ?? '') ?? []
       if (letter === undefined) break
-      statuses.set(words[at + 1] ?? '', letter)
+      const paths = letter === RENAMED ? 2 : 1
+      statuses.set(words[at + paths] ?? '', letter)
+      at += 1 + paths
     }
-    for (; at < words.length; at++) {
-      const [, added, deleted, path] = STAT.exec(words[at] ?? '') ?? []
-      if (path === undefined) break
+    while (at < words.length) {
+      const [, added, deleted, own] = STAT.exec(words[at] ?? '') ?? []
+      if (own === undefined) break
+      const path = own === '' ? (words[at + 2] ?? '') : own
+      at += own === '' ? 3 : 1
       if (isOfForge(path)) continue
       const file = { path, status: statusOf(statuses.get(path)) }
       files.push(added === '-' ? file : { ...file, added: Number(added), deleted: Number(deleted) })
@@ -90,5 +106,6 @@ function readLog(words: readonly string[]) {
 
 function statusOf(letter: string | undefined): TurnCommit['files'][number]['status'] {
   if (letter === 'A') return 'added'
+  if (letter === RENAMED) return 'renamed'
   return letter === 'D' ? 'deleted' : 'changed'
 }

@@ -1,6 +1,7 @@
 /** Ends turns: as one commit, as drafts, or discarded; and undoes committed ones later. */
 import { Failure } from '../../../core/failure.ts'
 import { parseCommit } from '../../../core/git/commits.ts'
+import { renamedFiles } from '../../../core/git/diffs.ts'
 import { subjectOf } from '../../../core/git/history.ts'
 import { mergeTrees } from '../../../core/git/merges.ts'
 import { type Objects, oidOf } from '../../../core/git/objects.ts'
@@ -10,8 +11,9 @@ import { many, visible, visiblePath } from '../../../core/text.ts'
 import { cleanMessage } from '../../ai/commit-message.ts'
 import { SESSION, type Session } from '../../ai/session.ts'
 import { readSession, writeSession } from '../../ai/session-file.ts'
+import type { Renamed } from '../../operations.ts'
 import { commitTo } from '../branches/branch-commits.ts'
-import type { BranchWork } from '../branches/branch-work.ts'
+import type { BranchServices, BranchWork } from '../branches/branch-work.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
 import {
   asChanges,
@@ -21,6 +23,7 @@ import {
   entryInTip,
   filesBetween,
   isEmpty,
+  noDrafts,
 } from '../branches/drafts.ts'
 import { attributesChange, isOfForge, withOwnFolder } from '../branches/forge-folder.ts'
 import { messageFor, type SaveStep } from '../branches/save.ts'
@@ -140,8 +143,22 @@ async function stepsIn(
 
 // --- Unfinished turns ---
 
+/** The renames among the changes of a turn, as git detects them. */
+export async function renamesOf({ objects }: BranchServices, turn: Checkpoint): Promise<Renamed[]> {
+  const { base } = turn
+  const files = filesOf(turn, path => !isOfForge(path))
+  if (base === undefined || ![...files.values()].includes(undefined)) return []
+  const tree = await writeTree(objects, base, asChanges(files))
+  const renamed = await renamedFiles(objects.repository, base, tree)
+  return [...renamed].map(([from, to]) => ({ from, to }))
+}
+
 /** Keeps an unfinished turn: commits its conversation, and turns its files into drafts. */
-export async function keepTurn(work: BranchWork, turn: Checkpoint, checkpoints: Checkpoints): Promise<void> {
+export async function keepTurn(
+  work: BranchWork,
+  turn: Checkpoint & { renames: readonly Renamed[] },
+  checkpoints: Checkpoints,
+): Promise<void> {
   await work.inOneGo(
     async (held, signature) => {
       const after = await draftsWith(work, { ...turn, files: filesOf(turn, path => !isOfForge(path)) })
@@ -175,10 +192,13 @@ async function ownChanges({ room: { objects }, tip }: BranchWork, turn: Checkpoi
   return own
 }
 
-async function draftsWith({ room: { objects }, tip, drafts }: BranchWork, turn: Checkpoint): Promise<Drafts> {
-  const done = draftsOf(turn.base, turn.files)
-  if (tip === turn.base && isEmpty(drafts)) return done
-  return await mergeDrafts(objects, { ...done, files: new Map() }, done, drafts)
+async function draftsWith(
+  { room: { objects }, tip, drafts }: BranchWork,
+  { base, files, renames }: Checkpoint & { renames: readonly Renamed[] },
+): Promise<Drafts> {
+  const done = { ...draftsOf(base, files), renames }
+  if (tip === base && isEmpty(drafts)) return done
+  return await mergeDrafts(objects, noDrafts(base), done, drafts)
 }
 
 /** Discards an unfinished turn. The operation can be undone: the turn then waits to be kept or discarded again. */

@@ -21,6 +21,7 @@ import {
   withUser,
 } from '../../ai/session.ts'
 import { loadSession, setAside } from '../../ai/session-file.ts'
+import type { Renamed } from '../../operations.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import type { AtWork, BranchServices, BranchWork, HeldBranch } from '../branches/branch-work.ts'
 import { headRef, tipsBelow } from '../branches/branches.ts'
@@ -36,7 +37,7 @@ import { type Choices, type Wishes, withWishes } from './choices.ts'
 import { LiveTurn } from './live-turn.ts'
 import { isInMerging, settleByTurn } from './merging-turns.ts'
 import { type Checkpoint, Checkpoints, readCheckpoint, whereItRuns } from './turn-checkpoints.ts'
-import { commitTurn, discardTurn, keepTurn } from './turn-ends.ts'
+import { commitTurn, discardTurn, keepTurn, renamesOf } from './turn-ends.ts'
 import { ToolQuestions } from './turn-tools.ts'
 
 /** A turn that runs, or waits to be kept or discarded. */
@@ -48,6 +49,8 @@ export type BranchTurn = {
   state: 'running' | 'unfinished'
   /** Why the turn is unfinished. */
   words: string
+  /** The files that an unfinished turn has renamed. */
+  renames: readonly Renamed[]
   live: LiveTurn
   questions: ToolQuestions
   /** The user's choices that the turn applies. */
@@ -223,6 +226,7 @@ export class Turns implements AsyncDisposable {
       now: checkpoint,
       state: 'running',
       words: '',
+      renames: [],
       ...this.#seen(work, id),
       wishes,
       control: new AbortController(),
@@ -341,6 +345,7 @@ export class Turns implements AsyncDisposable {
     const { work } = turn
     try {
       await turn.checkpoints.write(turn.now)
+      turn.renames = await renamesOf(this.room, turn.now)
     } finally {
       turn.state = 'unfinished'
       turn.words = words
@@ -397,7 +402,7 @@ export class Turns implements AsyncDisposable {
       throw new Failure(`In ${visiblePath(work.name)} it was kept or discarded already.`)
     try {
       if (keep && (await isInMerging(this.room.objects, now))) await settleByTurn(work, now, checkpoints, true)
-      else if (keep) await keepTurn(work, now, checkpoints)
+      else if (keep) await keepTurn(work, { ...now, renames: turn.renames }, checkpoints)
       else await discardTurn(work, now, checkpoints)
     } catch (error) {
       // Another desk has ended the turn meanwhile.
@@ -423,6 +428,7 @@ export class Turns implements AsyncDisposable {
       now: { ...found, session: this.#ended(found, words) },
       state: 'unfinished',
       words,
+      renames: await renamesOf(this.room, found),
       ...this.#seen(work, found.turn),
       wishes: NO_WISHES,
       control: new AbortController(),
@@ -494,10 +500,10 @@ const nameSome = (paths: readonly Path[]): string =>
  * What a turn shows in its branch until it is over. An unfinished one that changed no file, outside of a waiting merge,
  * is only a conversation: it holds no file back.
  */
-function shownOf({ state, work: { name, merging }, now: { base, files } }: BranchTurn): AtWork | undefined {
+function shownOf({ state, work: { name, merging }, now: { base, files }, renames }: BranchTurn): AtWork | undefined {
   if (state === 'running') return { files: draftsOf(base, files), why: whyAtWork(name) }
   if (files.size === 0 && merging === undefined) return undefined
-  return { files: draftsOf(base, files), why: whyUnfinished(name) }
+  return { files: { ...draftsOf(base, files), renames }, why: whyUnfinished(name) }
 }
 
 const endOf = ({ session, turn }: Checkpoint): EntryOf<'end'> | undefined =>

@@ -56,7 +56,7 @@ export const Item = v.variant('kind', [
         files: v.array(
           v.object({
             path: Path,
-            status: v.picklist(['added', 'changed', 'deleted']),
+            status: v.picklist(['added', 'changed', 'deleted', 'renamed']),
             added: v.optional(Count),
             deleted: v.optional(Count),
           }),

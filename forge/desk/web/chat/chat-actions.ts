@@ -2,12 +2,12 @@
 import { effect } from '@preact/signals'
 import type { Approval } from '../../contract/chat.ts'
 import { attempt, sentence } from '../page/actions.ts'
-import { branchOf, conflictsIn, draftsOf, isMerging } from '../page/branch-facts.ts'
+import { branchOf, conflictsIn, draftsOf, draftsOnServer, isMerging } from '../page/branch-facts.ts'
 import { filesOf } from '../page/conversation-state.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
-import { reversalOf } from '../page/undo.ts'
-import { baseName, readable } from '../ui/names.ts'
+import { reversalOf, undoButton, untilMore } from '../page/undo.ts'
+import { baseName, named, readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
 /** Time to press Escape a second time, in milliseconds. */
@@ -240,11 +240,13 @@ export async function discardTurn(page: Page, tab: Tab): Promise<void> {
   const turn = tab.conversation.head.peek()?.turn
   const files = turn ? filesOf(turn) : []
   if (files.length === 0) return await endTurn(page, tab, false)
+  const typed = isMerging(page, tab) ? [] : draftsOnServer(page, branchOf(tab) ?? '')
   page.dialog.value = {
     kind: 'confirm',
     title: `Discard the changes of the turn to ${plural(files.length, 'file')}?`,
     words: [
       'The files are then as in the last commit, and the messages of this turn are removed. Undo restores both. Your message is in the message field again, if that is empty.',
+      ...(typed.length > 0 ? [`What was typed in ${typed.map(readable).join(', ')} is shown again, as drafts.`] : []),
     ],
     list: files,
     button: 'Discard',
@@ -264,8 +266,12 @@ function endTurn(page: Page, tab: Tab, keep: boolean): Promise<void> {
 
 async function endTurnIn(page: Page, tab: Tab, branch: string, keep: boolean): Promise<void> {
   const request = requestOf(page, tab)
+  const lasts = untilMore(page)
   await page.connection.ask('end turn', { branch, keep })
-  if (!keep) writeAgain(tab, request)
+  if (!keep) {
+    writeAgain(tab, request)
+    page.tell({ branch, title: `Discarded the last turn in ${named(branch)}`, lasts, actions: [undoButton(page)] })
+  }
   await tab.conversation.refresh()
 }
 

@@ -72,6 +72,17 @@ test('a turn is one commit with code, conversation and message', async () => {
   ])
 })
 
+test('the commit of a turn lists a renamed file as such, among others', async () => {
+  const rename = { name: 'rename_file', arguments: { from: 'a.txt', to: 'folder/b.txt' } }
+  const script = [{ calls: [rename, write('c.txt', 'new\n'), write('z.txt', 'z\n')] }, { text: 'Done.' }]
+  await using chat = await makeChat(script, { 'a.txt': 'one\ntwo\n', 'c.txt': 'c\n' })
+  expect(endIn(await run(chat.desk))?.commit?.files).toEqual([
+    { path: 'c.txt', status: 'changed', added: 1, deleted: 1 },
+    { path: 'folder/b.txt', status: 'renamed', added: 0, deleted: 0 },
+    { path: 'z.txt', status: 'added', added: 1, deleted: 0 },
+  ])
+})
+
 test('a turn that changes nothing commits only the conversation', async () => {
   await using chat = await makeChat([{ text: 'It is a text.' }])
   const said = await run(chat.desk, 'What is in a.txt?\nTell me.')
@@ -563,6 +574,60 @@ test('undo of a turn that was kept takes its changes out of the drafts, and the 
   await desk.work.chat.turns.end('main', false)
   expect(await textOf(desk.work, 'main', 'a.txt')).toBe('one\n')
   expect(await desk.work.draftsIn('main')).toEqual([])
+})
+
+test('the discard of a turn is what Undo takes back in its branch, unless there is another turn', async () => {
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { error: new Error('It broke') }])
+  const { desk, model } = chat
+  const undoIn = (branch: string) => ask(desk.work, 'undo', { branch })
+  await run(desk)
+  await desk.work.chat.turns.end('main', false)
+  expect((await desk.work.undoableInBranches()).get('main')).toMatchObject({
+    undo: 'discard what scripted did in main',
+  })
+  await undoIn('main')
+  expect(await turnIn(desk.work)).toMatchObject({ state: 'unfinished', files: ['a.txt'] })
+  await ask(desk.work, 'redo', { branch: 'main' })
+  expect(await turnIn(desk.work)).toBeUndefined()
+  model.play([{ calls: [write('a.txt', 'three\n')] }, { error: new Error('It broke') }])
+  await run(desk)
+  expect(await refusal(undoIn('main'))).toBe(
+    'There is another turn of the AI in main: nothing was undone. Wait until it has ended, or keep or discard it first.',
+  )
+})
+
+test('a file that a kept turn has renamed is one renamed draft: it is saved with both of its paths', async () => {
+  const lines = 'one\ntwo\nthree\nfour\nfive\nsix\n'
+  const rename = { name: 'rename_file', arguments: { from: 'a.txt', to: 'b.txt' } }
+  await using chat = await makeChat([{ calls: [rename] }, { error: new Error('It broke') }], {
+    'a.txt': lines,
+    'c.txt': 'c\n',
+  })
+  const { work, git, news } = chat.desk
+  await edit(work, 'main', 'a.txt')
+  const renames = () => news.flatMap(it => (it.say === 'renamed file' ? [`${it.from} ${it.to}`] : []))
+  const info = async () => (await work.describeBranches())[0]
+  expect((await run(chat.desk)).turn).toMatchObject({ files: ['a.txt', 'b.txt'], renamed: ['a.txt'] })
+  expect((await info())?.changedByAi).toEqual(['b.txt'])
+  await work.chat.turns.end('main', true)
+  expect((await info())?.drafts).toEqual(['b.txt'])
+  expect(renames()).toEqual(['a.txt b.txt'])
+  await (await edit(work, 'main', 'b.txt')).type('typed\n')
+  await (await edit(work, 'main', 'c.txt')).type('typed\n')
+
+  // What was typed since is there again after an undo and a redo, and the rename still is one.
+  await ask(work, 'undo', { branch: 'main' })
+  expect(await textOf(work, 'main', 'b.txt')).toBe(lines)
+  expect(renames().at(-1)).toBe('a.txt b.txt')
+  await ask(work, 'redo', { branch: 'main' })
+  expect(await conflictsIn(work, 'main')).toEqual([])
+  expect(await textOf(work, 'main', 'b.txt')).toBe(`${lines}typed\n`)
+  expect((await info())?.drafts).toEqual(['b.txt', 'c.txt'])
+
+  await ask(work, 'save', { branch: 'main', paths: ['b.txt'] })
+  expect(await git('log', '-1', '--format=%s', '-M', '--name-status', 'main')).toMatch(
+    /^rename: a.txt → b.txt\n\nR\d+\ta.txt\tb.txt$/,
+  )
 })
 
 test('what a turn has cost stays in the sum when the turn is discarded or undone', async () => {

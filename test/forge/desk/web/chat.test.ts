@@ -208,6 +208,29 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.locator('textarea:focus').waitFor()
   })
 
+  test('the discard of a turn is undone by its notice, and by the key of the branch', async () => {
+    await open(HALF_A_TURN)
+    await ask(page, QUESTION)
+    await log().getByText('keeper.inDoubt').waitFor()
+    await button('Stop').click()
+    const discard = async () => {
+      await button('Discard').click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+      await button('Keep').waitFor({ state: 'detached' })
+    }
+    const notice = page.locator('.toast')
+    await discard()
+    await notice.getByText(`Discarded the last turn in ${BRANCH}`).waitFor()
+    await notice.getByRole('button', { name: 'Undo' }).click()
+    await button('Keep').waitFor()
+    await notice.getByText('Undone: discard what scripted did').waitFor()
+    await discard()
+    await notice.getByRole('button', { name: 'Dismiss' }).click()
+    await page.keyboard.press('Control+Alt+z')
+    await button('Keep').waitFor()
+    expect((await conversationOf(desk)).turn?.files).toHaveLength(2)
+  })
+
   test('what a running turn has cost so far is in the sums, too', async () => {
     const second = Promise.withResolvers<void>()
     const calls = [{ name: 'get_lines', arguments: { path: 'src/worker.ts' } }]
@@ -711,6 +734,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.keyboard.type(' // mine')
     await desk.isText(BRANCH, 'src/worker.ts', it => it.includes('mine'))
     await page.keyboard.press('Control+Alt+z')
+    await page.locator('.toast').getByText('; what was typed in src/worker.ts is kept, and shown again when').waitFor()
     await page.getByRole('button', { name: /^[12] of 2$/ }).waitFor()
     const words = page.getByText(/^worker.ts is in conflict: keep or discard what the AI did, then resolve it/)
     if ((await words.count()) === 0) await button('1 of 2').click()
@@ -721,6 +745,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.keyboard.press('Alt+Shift+k')
     await page.keyboard.press('Alt+j')
     await button('Discard').click()
+    await page.getByRole('dialog').getByText('What was typed in src/worker.ts is shown again, as drafts.').waitFor()
     await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
     await button('Keep').waitFor({ state: 'detached' })
     await button('Resolve').click()
