@@ -847,9 +847,11 @@ export class BranchWork {
 
   /** Sets the state before the first await, so that no edit comes between the caller's check and this. */
   async #showAtWork(atWork: AtWork | undefined): Promise<void> {
-    const before = this.#shown
+    const [shown, why] = [this.#shown, this.#atWork?.why]
     this.#atWork = atWork
-    this.#reopen(await this.#renamedBetween(before, this.#shown))
+    // Windows still show what was refused for that reason, also those of other branches.
+    if (why !== undefined && why !== atWork?.why) this.room.say({ say: 'refusal over', words: why })
+    this.#reopen(await this.#renamedBetween(shown, this.#shown))
     await this.#files.hold(this.#shown, atWork?.why)
     this.#forgetMoved()
     this.#sayBranch()

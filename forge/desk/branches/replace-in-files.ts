@@ -46,8 +46,9 @@ export async function replaceInFiles(
 }
 
 /**
- * Why nothing is replaced in files of a branch, as sentences, by path; other files are missing. Besides those that can't
- * be edited, these are the files in .forge, such as the conversation, unless the path filters `files` name that folder.
+ * Why nothing is replaced in files of a branch, as sentences, by path; other files are missing. Besides those that
+ * can't be edited, these are the files in .forge, such as the conversation, unless the path filters `files` name that
+ * folder.
  */
 export async function whyNotReplaced(
   work: BranchWork,

@@ -12,16 +12,8 @@ import { openIndentationMenu } from '../files/indentation-menu.ts'
 import { openLineEndsMenu } from '../files/line-ends.ts'
 import { REMOTE } from '../graph/branch-actions.ts'
 import { pull, push } from '../graph/graph-steps.ts'
-import {
-  branchOf,
-  changedIn,
-  comparedWith,
-  conflictsIn,
-  draftsOf,
-  isAtWork,
-  MERGING,
-  tallyOf,
-} from '../page/branch-facts.ts'
+import { branchOf, changedIn, conflictsIn, draftsOf, isAtWork, MERGING, tallyOf } from '../page/branch-facts.ts'
+import { comparedWith } from '../page/compared-with.ts'
 import { usePlace } from '../page/places.ts'
 import { save } from '../page/saving.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from '../page/state.ts'

@@ -1,5 +1,6 @@
 /** The message to the AI: a field, and a button to send or stop. */
-import { useId, useLayoutEffect } from 'preact/hooks'
+import { useSignal } from '@preact/signals'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { keep, kept } from '../page/kept.ts'
 import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
@@ -82,16 +83,40 @@ export function Composer({ tab, branch }: { tab: Tab; branch: string }) {
 function Queued({ tab }: { tab: Tab }) {
   const { composer } = tab
   const text = composer.queued.value
+  const words = useRef<HTMLParagraphElement>(null)
+  const isOpen = useSignal(false)
+  const isCut = useSignal(false)
+  useLayoutEffect(() => {
+    const element = words.current
+    if (!element) return undefined
+    const measure = () => {
+      isCut.value = isOpen.peek() || element.scrollHeight > element.clientHeight + 1
+    }
+    const observer = new ResizeObserver(measure)
+    observer.observe(element)
+    measure()
+    return () => observer.disconnect()
+  }, [text])
   if (text === '') return null
   return (
-    <section class="compose-queued" aria-label="Queued message">
+    <section class={`compose-queued ${isOpen.value ? 'open' : ''}`} aria-label="Queued message">
       <Icon name="clock" />
       <div class="grow">
         <p class="meta">Sent when this turn has ended well</p>
-        <p class="as-typed" dir="auto">
+        <p class="as-typed" dir="auto" ref={words} tabIndex={isOpen.value ? 0 : undefined}>
           {readableProse(text)}
         </p>
       </div>
+      {isCut.value ? (
+        <IconButton
+          icon={isOpen.value ? 'chevron-down' : 'chevron-right'}
+          words={isOpen.value ? 'Show less' : 'Show more'}
+          isPressed={isOpen.value}
+          onClick={() => {
+            isOpen.value = !isOpen.peek()
+          }}
+        />
+      ) : null}
       <Button
         look="quiet small"
         words="Cancel and edit"

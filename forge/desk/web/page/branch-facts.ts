@@ -1,5 +1,4 @@
 /** What the page knows of a branch: its drafts and conflicts, whether a merge waits there, and whether its AI works. */
-import type { BranchInfo } from '../../contract/branches.ts'
 import type { MergingFile } from '../../contract/merging.ts'
 import type { At } from '../../contract/values.ts'
 import type { Page, Tab } from './state.ts'
@@ -19,9 +18,6 @@ export function draftsOf(page: Page, branch: string): string[] {
 export function changedIn(page: Page, branch: string): string[] {
   return [...new Set([...draftsOf(page, branch), ...(page.branch(branch)?.changedByAi ?? [])])]
 }
-
-/** The commit that the changed files of a branch are compared with: its last one, or that at which a turn began. */
-export const comparedWith = ({ turnBase, tip }: BranchInfo): string => turnBase ?? tip
 
 /**
  * The unsaved files of a branch that the server knows of; also of the first branch before its first commit, and of a

@@ -117,6 +117,9 @@ test('while a turn runs its branch is read-only, and shows what the AI writes', 
   expect(await refusal(work.chat.turns.send('main', 'And this.'))).toContain(busy)
   const there = await edit(work, 'other', 'a.txt')
   await there.type('more\n')
+  const why = await refusal(ask(work, 'drafts onto', { branch: 'other', to: 'main' }))
+  expect(why).toContain('The AI is at work in main')
+  const isOver = () => chat.desk.news.some(it => it.say === 'refusal over' && why.endsWith(it.words))
   await ask(work, 'save', { branch: 'other', paths: 'all' })
   expect((await work.describeBranches()).map(({ name, turn }) => [name, turn])).toEqual([
     ['main', 'running'],
@@ -129,8 +132,10 @@ test('while a turn runs its branch is read-only, and shows what the AI writes', 
     kind: 'text',
     text: 'Now I ',
   })
+  expect(isOver()).toBe(false)
   gate.resolve()
   await untilEnded(chat.desk)
+  await until(isOver)
   expect(await openFile(work.branches, onBranch(), 'a.txt')).toMatchObject({
     text: 'two\n',
     saved: 'two\n',

@@ -380,6 +380,19 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await field().inputValue()).toBe('third')
   })
 
+  test('a long queued message is shown whole on request', async () => {
+    await open([{ until: FOREVER }])
+    const lines = Array.from({ length: 6 }, (_, at) => `${at + 1}. thing to do`)
+    await askAndQueue('first', lines.join('\n'))
+    const queued = page.getByRole('region', { name: 'Queued message' })
+    const isWhole = () => queued.locator('.as-typed').evaluate(it => it.scrollHeight <= it.clientHeight + 1)
+    expect(await isWhole()).toBe(false)
+    await queued.getByRole('button', { name: 'Show more' }).click()
+    await until(isWhole)
+    await queued.getByRole('button', { name: 'Show less' }).click()
+    await until(async () => !(await isWhole()))
+  })
+
   test('Shift and Enter make a line; what is written stays over tabs, branches and a reload', async () => {
     await open()
     await field().fill('one')
