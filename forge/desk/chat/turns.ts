@@ -92,8 +92,12 @@ export class Turns implements AsyncDisposable {
    */
   async look(known?: ReadonlyMap<string, Oid>): Promise<void> {
     const refs = known ?? (await tipsBelow(this.room.objects.repository, TURNS))
-    for (const turn of this.#turns.values())
-      if (turn.state === 'unfinished' && refs.get(turn.work.name) !== turn.checkpoints.written) await this.#over(turn)
+    for (const turn of this.#turns.values()) {
+      if (turn.state !== 'unfinished' || refs.get(turn.work.name) === turn.checkpoints.written) continue
+      // The turn may have written its last checkpoint since the refs were read.
+      const now = (await this.room.objects.info(turnRef(turn.work.name)))?.oid
+      if (now !== turn.checkpoints.written) await this.#over(turn)
+    }
     for (const [branch, commit] of refs) {
       if (this.in(branch) || this.#isBeginningIn(branch)) continue
       // An unreadable turn must not hide the others.

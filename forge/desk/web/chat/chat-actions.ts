@@ -1,6 +1,7 @@
 /** Actions on the AI of a branch, with their questions and dialogs. */
 import { effect } from '@preact/signals'
 import type { Approval } from '../../contract/chat.ts'
+import { nounOf } from '../../contract/merging.ts'
 import { attempt, sentence } from '../page/actions.ts'
 import { branchOf, conflictsIn, draftsOf, draftsOnServer, isMerging } from '../page/branch-facts.ts'
 import { filesOf } from '../page/conversation-state.ts'
@@ -139,15 +140,12 @@ export function watchFailed(page: Page): () => void {
   })
 }
 
-/** What the user has asked for in the last turn. */
-function requestOf(page: Page, tab: Tab): string | undefined {
+/** What the user has asked for in a turn; without `turn`, in the last one. */
+function requestOf(page: Page, tab: Tab, turn?: string): string | undefined {
   // A request to resolve a merge was written by the desk rather than the user.
   if (isMerging(page, tab)) return undefined
-  const asked = tab.conversation.sections
-    .peek()
-    .at(-1)
-    ?.items.peek()
-    .find(item => item.kind === 'user')
+  const section = tab.conversation.sections.peek().findLast(it => turn === undefined || it.turn === turn)
+  const asked = section?.items.peek().find(item => item.kind === 'user')
   return asked?.kind === 'user' ? asked.text : undefined
 }
 
@@ -275,9 +273,11 @@ async function endTurnIn(page: Page, tab: Tab, branch: string, keep: boolean): P
   await tab.conversation.refresh()
 }
 
+/** Undoes a turn. Its message is in the message field again, if that is empty, unless the turn waits again. */
 export async function undoTurn(page: Page, tab: Tab, turn: string): Promise<void> {
   const branch = branchOf(tab)
   if (branch === undefined) return
+  const request = requestOf(page, tab, turn)
   await attempt(
     page,
     async () => {
@@ -289,9 +289,21 @@ export async function undoTurn(page: Page, tab: Tab, turn: string): Promise<void
           : sentence(words.replace(/^take back /, 'taken back: ')),
       })
       await tab.conversation.refresh()
+      if (tab.conversation.head.peek()?.turn?.id !== turn) writeAgain(tab, request)
     },
     { branch },
   )
+}
+
+/** Undoes the last turn that can be undone, or says why there is none in a step. */
+export async function undoLastTurn(page: Page, tab: Tab): Promise<void> {
+  const { undoable } = tab.conversation
+  const branch = branchOf(tab)
+  const waiting = page.branch(branch ?? '')?.merging
+  if (branch !== undefined && waiting !== undefined) {
+    const title = `The AI’s turns in the ${nounOf(waiting)} are not committed yet: Undo takes back what was done last`
+    page.tell({ branch, title }, 'info')
+  } else if (undoable) await undoTurn(page, tab, undoable.turn)
 }
 
 export function chooseModel(page: Page, tab: Tab, model: string): Promise<void> {

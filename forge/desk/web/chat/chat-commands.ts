@@ -1,5 +1,6 @@
 /** The actions on the AI of a branch, for keys and the palette. */
 import type { Approval, Conversation } from '../../contract/chat.ts'
+import { isMerging } from '../page/branch-facts.ts'
 import type { Page, Tab } from '../page/state.ts'
 import type { Actions } from '../ui/action.ts'
 import { baseName, readable } from '../ui/names.ts'
@@ -13,7 +14,7 @@ import {
   send,
   setContext,
   stop,
-  undoTurn,
+  undoLastTurn,
 } from './chat-actions.ts'
 
 /** The tab of a branch. */
@@ -64,11 +65,12 @@ export const chatActions = {
     label: 'Undo the last turn',
     keys: 'Alt+U',
     icon: 'undo',
-    isPossible: ({ tab: { conversation } }) => conversation.undoable !== undefined && !conversation.isBusy.value,
-    run: ({ page, tab }) => {
-      const { undoable } = tab.conversation
-      if (undoable) undoTurn(page, tab, undoable.turn)
+    isPossible: ({ page, tab }) => {
+      const { undoable, sections, isBusy } = tab.conversation
+      const isInStep = isMerging(page, tab) && sections.value.length > 0
+      return (undoable !== undefined || isInStep) && !isBusy.value
     },
+    run: ({ page, tab }) => undoLastTurn(page, tab),
   },
   lookAtTool: {
     label: 'Review the tool that needs your approval…',

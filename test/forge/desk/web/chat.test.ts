@@ -652,13 +652,28 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await button('Discard').click()
     await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
     await button('Keep').waitFor({ state: 'detached' })
+    await field().fill('')
     await undo.click()
     await page
       .locator('.toast')
       .getByText(/^Undone: /)
       .waitFor()
     expect(asked('undo turn')).toHaveLength(1)
+    // Its message is in the empty field again.
+    await until(async () => (await field().inputValue()).startsWith('Renewals must not pile up'))
     expect(await desk.git('show', `${BRANCH}:src/queue/lease.ts`)).toContain('const RENEW_AT = 0.6')
+  })
+
+  test('in a step, the key that undoes the last turn says why there is none to undo', async () => {
+    await open()
+    await desk.commit('main', { 'src/queue/lease.ts': 'const RENEW_AT = 0.1\n' })
+    const source = { branch: 'main', commit: await desk.tip('main'), words: 'main' }
+    await desk.ask({ ask: 'do', step: { step: 'merge', source, onto: BRANCH } })
+    await page.getByText('merging').first().waitFor()
+    await page.keyboard.press('Alt+u')
+    const title = 'The AI’s turns in the merge are not committed yet: Undo takes back what was done last'
+    await page.locator('.toast').getByText(title).waitFor()
+    expect(asked('undo turn')).toEqual([])
   })
 
   test('a turn that was cut by the end of the desk waits at the next start', async () => {
