@@ -1,4 +1,4 @@
-/** The colours of CMake: those of @codemirror/legacy-modes take a parenthesis in a string or a comment for a command. */
+/** The colours of CMake. @codemirror/legacy-modes takes a parenthesis in a string or a comment for one of the code. */
 import type { StreamParser, StringStream } from '@codemirror/language'
 
 /** A string or a comment in brackets, which may have several lines: the text that ends it, and its style. */
