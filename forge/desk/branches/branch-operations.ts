@@ -164,7 +164,7 @@ export async function restoreBranch(branches: OpenBranches, name: string): Promi
   }
   verifyBranchName(name, names)
   const { tip, drafts } = await branches.whereItWas(name)
-  if (tip === undefined) throw new Failure(`Nobody knows where the branch ${visiblePath(name)} was.`)
+  if (tip === undefined) throw new Failure(`Where the branch ${visiblePath(name)} was is not known.`)
   const moves: Move[] = [{ ref: headRef(name), from: undefined, to: tip }]
   if (drafts !== undefined) await putAside(branches.room, name)
   if (drafts !== undefined) moves.push({ ref: draftsRef(name), from: undefined, to: drafts })

@@ -186,7 +186,7 @@ test('a deleted branch without drafts is restored at its last commit', async () 
   // A page may know of the deletion before the desk has checked the refs.
   await ask(desk.work, 'restore branch', { branch: 'topic' })
   expect(await desk.git('rev-parse', 'topic')).toBe(tip)
-  expect(await refusedBy(ask(desk.work, 'restore branch', { branch: 'never' }))).toThrow('Nobody knows')
+  expect(await refusedBy(ask(desk.work, 'restore branch', { branch: 'never' }))).toThrow('is not known')
 })
 
 test('two desks on one repository show each other’s drafts, and destroy none', async () => {
