@@ -16,6 +16,7 @@ import { Icon, type IconName } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { baseName, named, shortId, visible, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
+import { UnfoldButton, useUnfolding } from '../ui/unfolding.tsx'
 import { Button, IconButton } from '../ui/words.tsx'
 import { useToastPlace } from './toast-place.ts'
 
@@ -201,21 +202,8 @@ function Line({ shown: { notice, dismiss }, box, isToast, others }: LineProps) {
     action.run()
   }
   const isQuiet = tone === 'plain' || tone === 'info' || tone === 'good'
-  const isOpen = useSignal(false)
-  const isCut = useSignal(false)
   const text = useRef<HTMLDivElement>(null)
-  useLayoutEffect(() => {
-    const element = text.current
-    if (!element) return undefined
-    const measure = () => {
-      const isOver = (part: Element) => part.scrollHeight > part.clientHeight + 1 || part.scrollWidth > part.clientWidth
-      isCut.value = isOpen.peek() || [...element.children].some(isOver)
-    }
-    const observer = new ResizeObserver(measure)
-    observer.observe(element)
-    measure()
-    return () => observer.disconnect()
-  }, [title, words])
+  const { isOpen, isCut } = useUnfolding(text, [title, words], element => [...element.children])
   return (
     <div class={`notice line ${tone} ${isOpen.value ? 'open' : ''}`} role={isToast ? undefined : ROLES[tone]} ref={box}>
       <Icon name={ICONS[tone]} size="m" />
@@ -224,16 +212,7 @@ function Line({ shown: { notice, dismiss }, box, isToast, others }: LineProps) {
         {words ? <p>{words}</p> : null}
         {isOpen.value && about !== undefined ? <TextOf text={about} /> : null}
       </div>
-      {isCut.value || about !== undefined ? (
-        <IconButton
-          icon={isOpen.value ? 'chevron-down' : 'chevron-right'}
-          words={isOpen.value ? 'Show less' : 'Show more'}
-          isPressed={isOpen.value}
-          onClick={() => {
-            isOpen.value = !isOpen.peek()
-          }}
-        />
-      ) : null}
+      {isCut.value || about !== undefined ? <UnfoldButton isOpen={isOpen} /> : null}
       {actions.map(action => (
         <Button
           key={action.words}

@@ -1,5 +1,4 @@
 /** The message to the AI: a field, and a button to send or stop. */
-import { useSignal } from '@preact/signals'
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { keep, kept } from '../page/kept.ts'
 import { usePlace } from '../page/places.ts'
@@ -8,6 +7,7 @@ import { clock, money } from '../ui/figures.ts'
 import { Icon } from '../ui/icons.tsx'
 import { modelName, readable, withoutTricks } from '../ui/names.ts'
 import { readableProse } from '../ui/prose.ts'
+import { UnfoldButton, useUnfolding } from '../ui/unfolding.tsx'
 import { useClock } from '../ui/use-clock.ts'
 import { useShown } from '../ui/use-shown.ts'
 import { Button, IconButton, SilentKeys } from '../ui/words.tsx'
@@ -84,19 +84,7 @@ function Queued({ tab }: { tab: Tab }) {
   const { composer } = tab
   const text = composer.queued.value
   const words = useRef<HTMLParagraphElement>(null)
-  const isOpen = useSignal(false)
-  const isCut = useSignal(false)
-  useLayoutEffect(() => {
-    const element = words.current
-    if (!element) return undefined
-    const measure = () => {
-      isCut.value = isOpen.peek() || element.scrollHeight > element.clientHeight + 1
-    }
-    const observer = new ResizeObserver(measure)
-    observer.observe(element)
-    measure()
-    return () => observer.disconnect()
-  }, [text])
+  const { isOpen, isCut } = useUnfolding(words, [text])
   if (text === '') return null
   return (
     <section class={`compose-queued ${isOpen.value ? 'open' : ''}`} aria-label="Queued message">
@@ -107,16 +95,7 @@ function Queued({ tab }: { tab: Tab }) {
           {readableProse(text)}
         </p>
       </div>
-      {isCut.value ? (
-        <IconButton
-          icon={isOpen.value ? 'chevron-down' : 'chevron-right'}
-          words={isOpen.value ? 'Show less' : 'Show more'}
-          isPressed={isOpen.value}
-          onClick={() => {
-            isOpen.value = !isOpen.peek()
-          }}
-        />
-      ) : null}
+      {isCut.value ? <UnfoldButton isOpen={isOpen} /> : null}
       <Button
         look="quiet small"
         words="Cancel and edit"
