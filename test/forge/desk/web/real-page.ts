@@ -28,8 +28,8 @@ export async function openBranch(page: Page, branch: string): Promise<void> {
   await page.getByRole('tablist', { name: 'Branches' }).waitFor()
   await page.keyboard.press('Alt+b')
   await page.getByRole('combobox', { name: 'Command palette' }).fill(`@${branch}`)
-  // The page learns of a branch that was just made by git a moment later.
-  await page.getByRole('option', { name: branch }).first().waitFor()
+  // The page learns of a branch that was just made by git a moment later. Until then, it offers to make one.
+  await page.getByRole('option', { name: branch }).filter({ hasNotText: 'New branch' }).first().waitFor()
   await page.keyboard.press('Enter')
   await page.getByRole('tab', { name: branch, selected: true }).waitFor()
 }
