@@ -38,6 +38,8 @@ const URGENCY: Record<Notice['tone'], number> = { bad: 0, warn: 1, plain: 2, inf
 /** A notice, and the function that dismisses it; undefined if it can't be dismissed. */
 interface Shown {
   notice: Notice
+  /** What it is about, if its words change meanwhile: it then stays the same notice. */
+  about?: string
   dismiss?: () => void
 }
 
@@ -51,15 +53,16 @@ export function Notices({ tab, hasChat = true }: { tab: Tab | undefined; hasChat
   return all.length > 0 ? <OneOf key={page.place} all={all} /> : null
 }
 
-const keyOf = ({ notice }: Shown): string => `${notice.topic} ${notice.branch} ${notice.title}`
+const keyOf = ({ notice, about }: Shown): string => about ?? `${notice.topic} ${notice.branch} ${notice.title}`
 
 /**
- * One of the notices. A new one is shown as soon as it comes, unless the shown one is more urgent or has the focus:
- * then only their number changes.
+ * One of the notices. A new one is shown as soon as it comes, unless the shown one is more urgent, or has the focus
+ * without one of its actions having been chosen: then only their number changes.
  */
 function OneOf({ all }: { all: readonly Shown[] }) {
   const chosen = useSignal<string | undefined>(undefined)
   const known = useRef<ReadonlySet<string> | undefined>(undefined)
+  const hasActed = useRef(false)
   const box = useRef<HTMLDivElement>(null)
   const keys = all.map(keyOf)
   const index = Math.max(0, keys.indexOf(chosen.value ?? ''))
@@ -69,7 +72,9 @@ function OneOf({ all }: { all: readonly Shown[] }) {
     known.current = new Set(keys)
     const come = before && all.find(one => !before.has(keyOf(one)))
     const isUrgent = come && URGENCY[come.notice.tone] <= URGENCY[shown.notice.tone]
-    chosen.value = isUrgent && !box.current?.contains(document.activeElement) ? keyOf(come) : keys[index]
+    const isHeld = !hasActed.current && box.current?.contains(document.activeElement) === true
+    if (come) hasActed.current = false
+    chosen.value = isUrgent && !isHeld ? keyOf(come) : keys[index]
   }, [keys.join('\n')])
   const next = () => {
     chosen.value = keys[(index + 1) % all.length]
@@ -79,6 +84,9 @@ function OneOf({ all }: { all: readonly Shown[] }) {
       key={keys[index]}
       shown={shown}
       box={box}
+      onAct={() => {
+        hasActed.current = true
+      }}
       {...(all.length > 1 && { others: { words: `${index + 1} of ${all.length}`, next } })}
     />
   )
@@ -115,7 +123,7 @@ function movedIn(page: Page, tab: Tab): Shown[] {
   const { branch } = tab.at
   const to = page.branch(branch)?.moved?.to
   const isSettled = to !== undefined && conflictsIn(page, branch).length === 0
-  return [{ notice, ...(isSettled && { dismiss: () => page.see(to) }) }]
+  return [{ notice, about: `moved ${branch}`, ...(isSettled && { dismiss: () => page.see(to) }) }]
 }
 
 /** News of success, shown for some seconds above the status bar. It overlays the page, so that nothing moves. */
@@ -183,6 +191,8 @@ interface LineProps {
   shown: Shown
   /** Is given the element of the notice. */
   box?: RefObject<HTMLDivElement | null>
+  /** Called when one of its actions is chosen. */
+  onAct?: () => void
   /** Whether it is shown for some seconds alone: the status bar announces it. */
   isToast?: boolean
   /** Of several notices: which of them this one is, in words, and the function that shows the next one. */
@@ -192,12 +202,13 @@ interface LineProps {
 /**
  * One notice. All have the same height; longer text can be unfolded, and a narrow window has some actions in a menu.
  */
-function Line({ shown: { notice, dismiss }, box, isToast, others }: LineProps) {
+function Line({ shown: { notice, dismiss }, box, onAct, isToast, others }: LineProps) {
   const page = usePage()
   const { tone, title, words, text: about, actions = [] } = notice
   const main = actions.find(({ isMain }) => isMain) ?? actions[0]
   const rest = actions.filter(action => action !== main)
   const choose = (action: NoticeAction) => {
+    onAct?.()
     if (!action.stays) dismiss?.()
     action.run()
   }

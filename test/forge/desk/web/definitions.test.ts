@@ -226,6 +226,7 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
       '#if SEA_GCC\n  SEA_INLINE\n#endif\n  SEA_CONSTEXPR tide_view(const Char* s) : data_(s) {\n' +
       '#if SEA_HAS(strlen)\n    if (!detail::is_low(1)) {\n      return;\n    }\n#endif\n  }\n};\nSEA_END_EXPORT\n'
     await desk.commit('main', { 'tide.h': header, 'use.cc': 'tide_view<char> view;\n' }, { message: 'Add a view' })
+    await page.getByRole('treeitem', { name: 'use.cc' }).waitFor()
     await page.keyboard.press('Control+p')
     await palette().fill('use.cc:1:3')
     await page.getByRole('option', { name: /use\.cc/ }).waitFor()
