@@ -179,7 +179,7 @@ export async function mergeThatBrought(objects: Objects, tip: Oid, commit: Oid):
 export const MAX_FOUND_COMMITS = 1000
 const SEARCH_SECONDS = 20
 const SEARCH_BOUNDS = { seconds: SEARCH_SECONDS, memory: Number.POSITIVE_INFINITY, output: 64 << 20 }
-/** A search in the history of a file looks at this many of its commits, the newest, and reads so many at a time. */
+/** A search in the history of a file looks at its newest 100,000 commits at most, and reads 1,000 at a time. */
 const [MAX_SEARCHED_TOUCHES, TOUCHES_AT_ONCE] = [100_000, 1000]
 
 /**

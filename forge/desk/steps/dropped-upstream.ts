@@ -5,7 +5,7 @@ import { run } from '../../../core/git/run.ts'
 import type { Brought } from '../contract/steps.ts'
 import { broughtCommits } from './brought-commits.ts'
 
-/** `forkPoint`: the commit of the upstream, before it was rewritten, from which the branch goes on. */
+/** `forkPoint`: the newest commit of the branch that the upstream had before it was rewritten. */
 export type DroppedUpstream = { forkPoint: Oid; commits: Brought }
 
 /**

@@ -1,6 +1,6 @@
 /** The search in all files of a branch or a commit: results as they arrive, by file. */
 import type { Signal } from '@preact/signals'
-import type { TargetedKeyboardEvent } from 'preact'
+import type { RefObject, TargetedKeyboardEvent } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { Match } from '../../contract/reading.ts'
 import { branchOf } from '../page/branch-facts.ts'
@@ -122,18 +122,27 @@ function Fields({ search, branch, isReplacing }: FieldsProps) {
   )
 }
 
-function WordsField({ search }: { search: TextSearch }) {
-  const page = usePage()
-  const field = usePlace<HTMLInputElement>('search field')
+/** Focuses a field of the search and selects its text, when the focus is requested for it. */
+function useRequestedFocus(
+  search: TextSearch,
+  name: 'words' | 'replacement',
+  field: RefObject<HTMLInputElement | null>,
+): void {
   const { focusWish } = search
   const wanted = focusWish.made.value
   // A layout effect: letters typed right after the key are meant for the field.
   useLayoutEffect(() => {
-    if (!focusWish.isOpen || search.wantedField.peek() !== 'words') return
+    if (!focusWish.isOpen || search.wantedField.peek() !== name) return
     focusWish.end()
     field.current?.focus()
     field.current?.select()
-  }, [focusWish, wanted, search])
+  }, [focusWish, wanted, search, name, field])
+}
+
+function WordsField({ search }: { search: TextSearch }) {
+  const page = usePage()
+  const field = usePlace<HTMLInputElement>('search field')
+  useRequestedFocus(search, 'words', field)
   return (
     <input
       ref={field}
@@ -190,14 +199,7 @@ function FilterBar({ search }: { search: TextSearch }) {
 function ReplacementField({ search }: { search: TextSearch }) {
   const page = usePage()
   const field = useRef<HTMLInputElement>(null)
-  const { focusWish } = search
-  const wanted = focusWish.made.value
-  useLayoutEffect(() => {
-    if (!focusWish.isOpen || search.wantedField.peek() !== 'replacement') return
-    focusWish.end()
-    field.current?.focus()
-    field.current?.select()
-  }, [focusWish, wanted, search])
+  useRequestedFocus(search, 'replacement', field)
   return (
     <input
       ref={field}

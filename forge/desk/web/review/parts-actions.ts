@@ -12,7 +12,7 @@ import { readable, shortId, withoutTricks } from '../ui/names.ts'
 
 const TOPIC = 'parts'
 
-/** The folder with the conversation of a branch's AI, which a revert leaves as it is. */
+/** The folder with the conversation of a branch's AI. A revert does not change it. */
 const FORGE_FOLDER = '.forge/'
 
 /** Saves some of a branch's drafts; what is left out stays a draft. */
