@@ -49,7 +49,8 @@ export async function reverse(branches: OpenBranches, operation: Recorded): Prom
   const how = { kind, words: `${kind}: ${original.words}`, of: original.id }
   const heads = operation.refs.filter(({ ref }) => ref.startsWith(HEADS))
   await verifyUnmoved(branches, operation.refs)
-  const blocked = operation.kind === PUT_ASIDE ? await whatBlocks(branches, operation) : undefined
+  const blocked =
+    operation.kind === PUT_ASIDE ? await whatBlocks(branches, operation, await namesOf(branches)) : undefined
   if (blocked !== undefined) throw new Failure(`${blocked} Nothing was undone.`)
   const [made, gone] = [heads.filter(({ before }) => !before), heads.filter(({ after }) => !after)]
   let lost: Path[] = []
@@ -117,10 +118,20 @@ async function whatStays(
   return said
 }
 
+/** The names of the branches, and of those with drafts. */
+type Names = { heads: readonly string[]; drafts: readonly string[] }
+
+async function namesOf(branches: OpenBranches): Promise<Names> {
+  const drafts = await tipsBelow(branches.room.objects.repository, DRAFTS)
+  return { heads: await branchNames(branches), drafts: [...drafts.keys()] }
+}
+
 /** Why drafts that were put aside can't be given back now, and what to do first; undefined if they can be. */
-async function whatBlocks(branches: OpenBranches, { refs }: Operation): Promise<string | undefined> {
-  const heads = await branchNames(branches)
-  const drafts = [...(await tipsBelow(branches.room.objects.repository, DRAFTS)).keys()]
+async function whatBlocks(
+  branches: OpenBranches,
+  { refs }: Operation,
+  { heads, drafts }: Names,
+): Promise<string | undefined> {
   for (const { ref } of refs) {
     // If the branch was renamed, its drafts become those of its new name.
     const name = await branches.nameNow(branchOfDrafts(ref))
@@ -197,8 +208,10 @@ async function stateFor(branches: OpenBranches, all: readonly Operation[]): Prom
     if (why !== undefined) busy.set(name, why)
   }
   const blocked = new Map<Oid, string>()
-  for (const operation of all.filter(({ kind }) => kind === PUT_ASIDE)) {
-    const why = await whatBlocks(branches, operation)
+  const putAside = all.filter(({ kind }) => kind === PUT_ASIDE)
+  const known = putAside.length > 0 ? await namesOf(branches) : { heads: [], drafts: [] }
+  for (const operation of putAside) {
+    const why = await whatBlocks(branches, operation, known)
     if (why !== undefined) blocked.set(operation.id, why)
   }
   return {
