@@ -43,10 +43,10 @@ export class Chat implements AsyncDisposable {
   }
 
   /**
-   * Undoes a turn: its operation if that was the branch's last one; otherwise by a commit that reverts its changes. A
+   * Undoes a turn: its operation if its commit is the branch's newest one; otherwise by a commit that reverts its changes. A
    * turn that was kept waits to be kept or discarded again, and its changes are no drafts any more.
    */
-  async undoTurn(branch: string, turn: string): Promise<Omit<Reversed, 'of'>> {
+  async undoTurn(branch: string, turn: string): Promise<Reversed> {
     const work = await this.branches.work(branch)
     work.verifyFree()
     const commit = await this.conversations.commitOf(work, turn)
@@ -71,10 +71,11 @@ export class Chat implements AsyncDisposable {
     return { ...reversed, words: `${reversed.words}; ${kept}` }
   }
 
+  /** The operation that made a turn's commit, also where the branch has come back to it since by an undo or a redo. */
   async #operationOf(branch: string, commit: Oid): Promise<Recorded | undefined> {
     for await (const operation of this.branches.room.operations.newestFirst()) {
-      const head = operation.refs.find(({ ref }) => ref === headRef(branch))
-      if (head) return ['turn', 'keep turn'].includes(operation.kind) && head.after === commit ? operation : undefined
+      if (operation.kind !== 'turn' && operation.kind !== 'keep turn') continue
+      if (operation.refs.some(({ ref, after }) => ref === headRef(branch) && after === commit)) return operation
     }
     return undefined
   }

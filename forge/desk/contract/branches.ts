@@ -146,7 +146,7 @@ const Some = <Item extends v.GenericSchema>(item: Item) => v.pipe(v.array(item),
  * What an undo or a redo did, to which refs, and the operation that it undid or did again; `of` is undefined if there
  * was nothing to undo or redo, which the words say. `moved`: the branches between which it moved all drafts.
  */
-const Reversed = v.object({
+export const Reversed = v.object({
   words: v.string(),
   refs: v.array(RefName),
   of: v.optional(Oid),

@@ -1,7 +1,8 @@
 /** The conversation with the AI in a branch or a commit. All text of a model is hostile. */
 import * as v from 'valibot'
+import { Reversed } from './branches.ts'
 import { Nothing, question, repeatable } from './question.ts'
-import { At, Branch, Count, Oid, Path, Paths, RefName } from './values.ts'
+import { At, Branch, Count, Oid, Path, Paths } from './values.ts'
 
 /** Tokens; `input` includes cached ones. `cost`: in US dollars, if the provider has prices. */
 export const TurnUsage = v.object({
@@ -160,8 +161,8 @@ export const chatQuestions = {
   'stop turn': question({ branch: Branch }, Nothing),
   /** Keeps an unfinished turn (its files become drafts), or discards it. */
   'end turn': question({ branch: Branch, keep: v.boolean() }, Nothing),
-  /** Undoes a committed turn. The reply is as that of `undo`. */
-  'undo turn': question({ branch: Branch, turn: v.string() }, v.object({ words: v.string(), refs: v.array(RefName) })),
+  /** Undoes a committed turn. The reply is as that of `undo`; without `of`, a new commit has undone it. */
+  'undo turn': question({ branch: Branch, turn: v.string() }, Reversed),
   'choose model': repeatable({ branch: Branch, model: v.string() }, Nothing),
   'set context': repeatable({ branch: Branch, path: Path, isWhole: v.boolean() }, Nothing),
   'approve tool': question({ branch: Branch, path: Path, oid: Oid, isApproved: v.boolean() }, Nothing),

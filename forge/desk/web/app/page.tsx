@@ -2,7 +2,7 @@
 import { batch } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { watchFailed, watchQueued } from '../chat/chat-actions.ts'
+import { watchFailed, watchQueued, watchRedone } from '../chat/chat-actions.ts'
 import { RepositoryView } from '../graph/graph.tsx'
 import { sayLeftBehind } from '../page/saving.ts'
 import { Page, PageProvider, TASKS } from '../page/state.ts'
@@ -163,6 +163,7 @@ function begin(): void {
   guardTyping(page)
   watchQueued(page)
   watchFailed(page)
+  watchRedone(page)
   keepLayoutAtEnd(page)
   keepWayBack(page)
   listenForKeys(page)

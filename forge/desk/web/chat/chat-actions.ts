@@ -7,7 +7,7 @@ import { branchOf, conflictsIn, draftsOf, draftsOnServer, isMerging } from '../p
 import { filesOf } from '../page/conversation-state.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
-import { reversalOf, undoButton, untilMore } from '../page/undo.ts'
+import { reversalNotice, undoButton, untilMore } from '../page/undo.ts'
 import { baseName, named, readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
@@ -155,6 +155,23 @@ function writeAgain({ composer }: Tab, text: string | undefined): void {
   if (text !== undefined && isFree) composer.write(text)
 }
 
+/**
+ * Empties the message field where a turn whose message was put back into it is in the branch again, by Redo. A message
+ * that was changed stays.
+ */
+export function watchRedone(page: Page): () => void {
+  return effect(() => {
+    for (const tab of page.tabs.value) {
+      const { conversation, composer } = tab
+      const section = conversation.sections.value.findLast(({ turn, end }) => turn === composer.returned && end?.commit)
+      if (!section?.end?.commit?.canUndo) continue
+      const request = requestOf(page, tab, section.turn)
+      composer.returned = undefined
+      if (composer.text.peek() === request) composer.write('')
+    }
+  })
+}
+
 /** Asks whether to save or discard the drafts before sending, since the AI sees only what is saved. */
 function askAboutDrafts(page: Page, tab: Tab, branch: string, drafts: string[]): void {
   const save = async () => {
@@ -277,19 +294,22 @@ async function endTurnIn(page: Page, tab: Tab, branch: string, keep: boolean): P
 export async function undoTurn(page: Page, tab: Tab, turn: string): Promise<void> {
   const branch = branchOf(tab)
   if (branch === undefined) return
+  const { conversation, composer } = tab
   const request = requestOf(page, tab, turn)
+  const show = reversalNotice(page, branch)
+  const lasts = untilMore(page)
   await attempt(
     page,
     async () => {
-      const { words } = await page.connection.ask('undo turn', { branch, turn })
-      page.tell({
-        branch,
-        title: words.startsWith('undo: ')
-          ? reversalOf(words).title
-          : sentence(words.replace(/^take back /, 'taken back: ')),
-      })
-      await tab.conversation.refresh()
-      if (tab.conversation.head.peek()?.turn?.id !== turn) writeAgain(tab, request)
+      const reversed = await page.connection.ask('undo turn', { branch, turn })
+      if (reversed.of === undefined) {
+        const title = sentence(reversed.words.replace(/^take back /, 'taken back by a new commit: '))
+        page.tell({ branch, title, lasts, actions: [undoButton(page)] })
+      } else show(reversed)
+      await conversation.refresh()
+      if (conversation.head.peek()?.turn?.id === turn) return
+      writeAgain(tab, request)
+      if (composer.text.peek() === request) composer.returned = turn
     },
     { branch },
   )

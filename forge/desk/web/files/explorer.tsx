@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { DraftState } from '../../contract/reading.ts'
 import { ContextCircle, ContextMeter, contextWords } from '../chat/context.tsx'
-import { hasDraft, isInConflict, mergingFiles } from '../page/branch-facts.ts'
+import { hasDraft, isInConflict, mergingFiles, showsTurn } from '../page/branch-facts.ts'
 import { findActions } from '../page/desk-actions.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
@@ -356,9 +356,13 @@ function ExplorerRow({ tab, row, index, drag }: RowProps) {
   )
 }
 
-/** The unsaved change of a row. The tree does not know of the newest edits yet, but open files do. */
+/**
+ * The unsaved change of a row. The tree does not know of the newest edits yet, but open files do. While the AI's turn is
+ * shown, only the tree knows what the AI has changed: these are no drafts.
+ */
 function draftOf(page: Page, tab: Tab, { kind, path, draft }: TreeRow): DraftState | undefined {
   if (kind === 'folder' || (draft !== undefined && draft !== 'changed')) return draft
+  if (tab.at.kind === 'branch' && showsTurn(page, tab.at.branch)) return draft
   return hasDraft(page, tab.at, path) ? 'changed' : undefined
 }
 

@@ -83,15 +83,27 @@ function valueHere(branch: string | undefined, kind: 'canUndo' | 'canRedo'): (pa
 const UNDO = 'undo'
 const HEADS = 'refs/heads/'
 
-/** Runs an undo or a redo. One notice in this view shows the last result, as long as it can be reverted. */
+/** Runs an undo or a redo, and shows its result. */
 async function reverse(page: Page, branch: string | undefined, ask: () => Promise<Reversed>): Promise<void> {
+  const show = reversalNotice(page, branch)
+  try {
+    show(await ask())
+  } catch (error) {
+    page.complain(error, { topic: UNDO, branch: branchOf(page.tab.peek()) })
+  }
+}
+
+/**
+ * Prepares the notice about an undo or a redo that is to be asked for. One notice in this view shows the last result, as
+ * long as it can be reverted.
+ */
+export function reversalNotice(page: Page, branch: string | undefined): (reversed: Reversed) => void {
   // What can be reverted changes by the desk's news, which may come before the answer.
   const untilOtherRedo = untilOther(page, valueHere(branch, 'canRedo'))
   const untilOtherUndo = untilOther(page, valueHere(branch, 'canUndo'))
   const shown = branchOf(page.tab.peek())
   const draft = shown === undefined ? undefined : shownDraft(page, shown)
-  try {
-    const { words, refs, of, moved } = await ask()
+  return ({ words, refs, of, moved }) => {
     if (of === undefined) {
       page.tell({ title: words }, 'info')
       return
@@ -109,8 +121,6 @@ async function reverse(page: Page, branch: string | undefined, ask: () => Promis
       run: () => void (isUndo ? redoIn : undoIn)(page, branch),
     }
     page.tell({ title, lasts: isUndo ? untilOtherRedo : untilOtherUndo, actions: [again] })
-  } catch (error) {
-    page.complain(error, { topic: UNDO, branch: branchOf(page.tab.peek()) })
   }
 }
 

@@ -671,6 +671,27 @@ test('of a kept turn whose commit was moved outside the desk, undo says that the
   expect(await refusal(desk.work.chat.undoTurn('main', turn))).toContain('has only the conversation')
 })
 
+test('a turn is undone without a new commit while its commit is the newest one, however it became that', async () => {
+  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.' }], { 'a.txt': 'one\n' })
+  const { desk } = chat
+  const before = await desk.git('rev-parse', 'main')
+  const turn = endIn(await run(desk))?.turn ?? ''
+  const after = await desk.git('rev-parse', 'main')
+  await desk.work.chat.undoTurn('main', turn)
+  await ask(desk.work, 'redo', { branch: 'main' })
+  expect(await desk.git('rev-parse', 'main')).toBe(after)
+  await desk.work.chat.undoTurn('main', turn)
+  expect(await desk.git('rev-parse', 'main')).toBe(before)
+  await ask(desk.work, 'redo', { branch: 'main' })
+  // A later commit, which is undone.
+  await (await edit(desk.work, 'main', 'a.txt')).type('more\n')
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
+  await ask(desk.work, 'undo', { branch: 'main' })
+  await ask(desk.work, 'discard', { branch: 'main', paths: ['a.txt'] })
+  await desk.work.chat.undoTurn('main', turn)
+  expect(await desk.git('rev-parse', 'main')).toBe(before)
+})
+
 test('a turn with later work on top is reverted by a commit, if possible', async () => {
   await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.' }], {
     'a.txt': 'one\n',
