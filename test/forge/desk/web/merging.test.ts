@@ -671,6 +671,26 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('log', { name: 'Conversation' }).getByText('Resolve claim.ts, please.').waitFor()
   })
 
+  test('lists what the AI has resolved as resolved while its turn waits: a file that it has deleted, and one that is not open', async () => {
+    const calls = [{ name: 'delete_file', arguments: { path: 'notes.txt' } }, write(POSTGRES, 'by the AI\n')]
+    model.play([{ calls }, { error: new ModelError('key', 'The key was refused.') }])
+    await open(mergingTemplate({ 'notes.txt': NOTES }))
+    const isIn = async (title: string, name: string) =>
+      await files().getByRole('region', { name: title }).getByRole('button', { name }).waitFor()
+    await isIn('To do', 'notes.txt')
+    await page.keyboard.press('Alt+j')
+    await ask(page, 'Resolve them, please.')
+    const strip = page.getByRole('region', { name: 'The last turn was not completed' })
+    await strip.waitFor()
+    for (const name of ['notes.txt', 'postgres.ts']) await isIn('Resolved', name)
+    await isIn('To do', 'claim.ts')
+    await page.getByText('9 of 11 conflicts resolved').waitFor()
+    await page.getByText('keep or discard what it did, then go on').first().waitFor()
+    await strip.getByRole('button', { name: 'Discard' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    for (const name of ['notes.txt', 'postgres.ts']) await isIn('To do', name)
+  })
+
   test('keeps what is typed between the undo and the redo of its end, and says what goes with its begin', async () => {
     await openDesk()
     for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
