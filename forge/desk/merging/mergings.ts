@@ -56,6 +56,8 @@ import { newCommits, onNewestCommit, type Renewed, withItems } from './renewed.t
 import { type Asked, type ConflictPlace, requestOf } from './request.ts'
 
 type State = StoredMerging & { tree: Oid }
+/** The files in which conflicts are counted. */
+type ConflictFiles = Pick<BranchFiles, 'room' | 'drafts'>
 /** Additional content of a merge that is not begun by a step. */
 export type Beginning = { result?: Oid | undefined; forklift?: StoredMerging['forklift'] }
 
@@ -635,8 +637,7 @@ const UNASKED = 'the AI has resolved more of its conflicts than it was asked to'
 
 async function fileOf(work: BranchFiles, state: State, row: ConflictRow): Promise<MergingFile> {
   const marks = await marksIn(work, row)
-  const isChosen = row.kind === 'text' || state.kept.includes(row.path) || isTouched(work, row)
-  const left = marks.left + (isChosen ? 0 : 1)
+  const left = marks.left + wholesLeft(work, state, row)
   const by = await modelBehind(work, state, row)
   const isUnasked = left === 0 && state.by[row.path]?.isUnasked === true
   const words =
@@ -656,6 +657,15 @@ async function fileOf(work: BranchFiles, state: State, row: ConflictRow): Promis
   }
 }
 
+/** How many conflicts of a row are open. */
+export async function conflictsLeft(work: ConflictFiles, state: StoredMerging, row: ConflictRow): Promise<number> {
+  return (await marksIn(work, row)).left + wholesLeft(work, state, row)
+}
+
+/** 1 if a version of the whole file is to be chosen. */
+const wholesLeft = (work: ConflictFiles, { kept }: StoredMerging, row: ConflictRow): number =>
+  row.kind === 'text' || kept.includes(row.path) || isTouched(work, row) ? 0 : 1
+
 /** The path of a conflict that has the file, if its own path does not: the side that was taken has another name. */
 async function resultOf(
   { room: { objects }, drafts }: BranchFiles,
@@ -669,7 +679,7 @@ async function resultOf(
   return undefined
 }
 
-/** The model that resolved conflicts of a file, with what it made of the file. */
+/** The model that changed a file, with what it made of the file. */
 async function modelBehind(
   { room: { objects }, drafts }: BranchFiles,
   state: State,
@@ -678,15 +688,16 @@ async function modelBehind(
   const by = state.by[path]
   if (!by) return undefined
   const isChanged = (await entryIn(objects, drafts, path))?.oid !== by.oid
-  return { model: by.model, ...(by.oid !== undefined && { oid: by.oid }), isChanged }
+  const { isUnasked: _, ...rest } = by
+  return { ...rest, isChanged }
 }
 
 /** Whether drafts exist at the paths of a conflict. */
-const isTouched = ({ drafts }: BranchFiles, row: ConflictRow): boolean =>
+const isTouched = ({ drafts }: ConflictFiles, row: ConflictRow): boolean =>
   [...drafts.files.keys()].some(path => isSettledWith(row, path))
 
 /** The number of open conflicts in the text of a row, and the line of the first marker. */
-export async function marksIn({ room: { objects }, drafts }: Pick<BranchWork, 'room' | 'drafts'>, row: ConflictRow) {
+export async function marksIn({ room: { objects }, drafts }: ConflictFiles, row: ConflictRow) {
   if (row.mark === undefined) return { left: 0, line: undefined }
   const counts = await Promise.all(
     row.paths.map(async path => {
