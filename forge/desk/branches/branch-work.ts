@@ -90,6 +90,9 @@ export type Next = {
   deleted?: readonly Path[] | undefined
 }
 
+/** The files of a branch in one state of it. */
+export type BranchFiles = Pick<BranchWork, 'name' | 'room' | 'tip' | 'head' | 'merging' | 'drafts'>
+
 /** The description of an operation, and the refs that move with it. */
 export type Deed = {
   kind: string
@@ -328,8 +331,8 @@ export class BranchWork {
     return this.#isGone
   }
 
-  /** The shown files: the drafts, or those that an AI is changing. */
-  get #shown(): Drafts {
+  /** The files as windows show them: the drafts, or those that an AI is changing. */
+  get shown(): Drafts {
     return this.#atWork?.files ?? this.#drafts
   }
 
@@ -404,7 +407,7 @@ export class BranchWork {
   async open(path: Path): Promise<File> {
     return await this.brieflyLocked(async () => {
       await this.#collect()
-      return await this.#files.open(this.#shown, path)
+      return await this.#files.open(this.shown, path)
     })
   }
 
@@ -448,7 +451,7 @@ export class BranchWork {
   async vfs(): Promise<WorkInProgressVfs> {
     return await this.brieflyLocked(async () => {
       await this.#collect()
-      const { tip, files, clashes } = this.#shown
+      const { tip, files, clashes } = this.shown
       const changes = asChanges(files)
       for (const [path, { mode, draft, bytes, working }] of clashes) {
         const shown = working ?? { oid: draft, bytes }
@@ -500,7 +503,7 @@ export class BranchWork {
       this.#files.took(path, { mode, oid })
     }
     this.#files.forgetClosed()
-    await this.#files.tellRestored(this.#shown)
+    await this.#files.tellRestored(this.shown)
   }
 
   // --- Writing drafts ---
@@ -578,13 +581,13 @@ export class BranchWork {
   async #tellFailing(error: unknown): Promise<void> {
     this.#unwritten = await whyNotWritten(this.room.objects.repository, error)
     this.#sayBranch()
-    await this.#files.showWritten(this.#shown, this.#written.drafts)
+    await this.#files.showWritten(this.shown, this.#written.drafts)
   }
 
   #tellAgain(): void {
     this.#unwritten = undefined
     this.#sayBranch()
-    this.#files.showWritten(this.#shown, undefined).catch(() => undefined)
+    this.#files.showWritten(this.shown, undefined).catch(() => undefined)
     const words = 'What is typed can be written to the disk again: nothing was lost.'
     this.room.say({ say: 'notice', topic: `drafts of ${this.name}`, words, isBad: false })
   }
@@ -830,7 +833,7 @@ export class BranchWork {
   /** Replaces the drafts, and updates the open files. */
   async #show(drafts: Drafts): Promise<void> {
     this.#drafts = drafts
-    await this.#files.follow(this.#shown)
+    await this.#files.follow(this.shown)
     this.#forgetMoved()
     this.#sayBranch()
   }
@@ -847,12 +850,12 @@ export class BranchWork {
 
   /** Sets the state before the first await, so that no edit comes between the caller's check and this. */
   async #showAtWork(atWork: AtWork | undefined): Promise<void> {
-    const [shown, why] = [this.#shown, this.#atWork?.why]
+    const [shown, why] = [this.shown, this.#atWork?.why]
     this.#atWork = atWork
     // Windows still show what was refused for that reason, also those of other branches.
     if (why !== undefined && why !== atWork?.why) this.room.say({ say: 'refusal over', words: why })
-    this.#reopen(await this.#renamedBetween(shown, this.#shown))
-    await this.#files.hold(this.#shown, atWork?.why)
+    this.#reopen(await this.#renamedBetween(shown, this.shown))
+    await this.#files.hold(this.shown, atWork?.why)
     this.#forgetMoved()
     this.#sayBranch()
   }

@@ -97,12 +97,19 @@ const Body = v.object({
   /** The paths of conflicts resolved by keeping what git left. */
   kept: v.array(v.string()),
   /**
-   * By path, the model that resolved the file, and the resulting blob; without `oid` the file was deleted. `isUnasked`:
-   * whether it has resolved more conflicts of the file than it was asked to.
+   * By path, the model whose turns changed a file in conflict, and the resulting blob; without `oid` the file was
+   * deleted. `before`: the blob with what others have resolved, but not those turns. `settled`: how many of the file's
+   * conflicts they resolved; all, if undefined. `isUnasked`: whether these are more than the model was asked to.
    */
   by: v.record(
     v.string(),
-    v.object({ model: v.string(), oid: v.optional(v.string()), isUnasked: v.optional(v.boolean()) }),
+    v.object({
+      model: v.string(),
+      oid: v.optional(v.string()),
+      before: v.optional(v.string()),
+      settled: v.optional(v.number()),
+      isUnasked: v.optional(v.boolean()),
+    }),
   ),
   /** The commits to pick after this one. */
   todo: v.array(v.string()),
@@ -120,6 +127,8 @@ const Body = v.object({
   forklift: v.optional(v.object({ run: v.string(), stuck: v.optional(v.string()) })),
 })
 export type StoredMerging = v.InferOutput<typeof Body>
+/** What is known of a model whose turns changed a file in conflict. */
+export type ByModel = StoredMerging['by'][string]
 
 /** The first line of the commit's message. */
 const subjectOf = ({ does, ours, theirs }: StoredMerging): string => {

@@ -1,13 +1,22 @@
 /** Turns of an AI in a branch with a waiting merge: the request, and the result as drafts on the merge. */
 
 import { Failure } from '../../../core/failure.ts'
-import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
+import { mergeLines } from '../../../core/git/merges.ts'
+import { type Objects, oidOf, writeBlob, writeObjects } from '../../../core/git/objects.ts'
+import type { Entry, Oid } from '../../../core/git/repository.ts'
+import { GitError } from '../../../core/git/run.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import type { BranchWork, Deed } from '../branches/branch-work.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
 import { type DraftFile, type Drafts, draftsOf, entryIn, entryInTip, isEmpty, noDrafts } from '../branches/drafts.ts'
-import { type ConflictRow, makeMerging, readMerging } from '../branches/merging-commits.ts'
-import { marksIn } from '../merging/mergings.ts'
+import {
+  type ByModel,
+  type ConflictRow,
+  makeMerging,
+  readMerging,
+  type StoredMerging,
+} from '../branches/merging-commits.ts'
+import { conflictsLeft, marksIn } from '../merging/mergings.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
 import { keepWords, sessionChanges } from './turn-ends.ts'
 
@@ -51,11 +60,9 @@ export async function settleByTurn(
       const drafts = isSame || isEmpty(done) ? done : await mergeDrafts(objects, noDrafts(turn.base), done, work.drafts)
       const by = { ...state.by }
       for (const row of state.rows) {
-        const { path } = row
-        const [was, is] = [await entryIn(objects, work.drafts, path), await entryIn(objects, drafts, path)]
-        if (was?.oid === is?.oid) continue
-        const isUnasked = by[path]?.isUnasked || (await hasSettledMore(turn, row, work, drafts))
-        by[path] = { model: turn.model, ...(is && { oid: is.oid }), ...(isUnasked && { isUnasked }) }
+        const is = await entryIn(objects, drafts, row.path)
+        const was = await entryIn(objects, work.drafts, row.path)
+        if (was?.oid !== is?.oid) by[row.path] = await byTurn(turn, { work, state, row, drafts, was, is })
       }
       const { tree, ...rest } = state
       const next = makeMerging(objects.repository, { ...rest, by }, tree)
@@ -72,6 +79,46 @@ export async function settleByTurn(
     },
     { isTurn: true, isMerging: true },
   )
+}
+
+/** A file in conflict that a turn has changed from `was` to `is`. `drafts`: those of `work` with the turn's files. */
+type Changed = { work: BranchWork; state: StoredMerging; row: ConflictRow; drafts: Drafts; was: Entry; is: Entry }
+
+/** What is known of the model of a turn in a file that the turn has changed. */
+async function byTurn(turn: Checkpoint, { work, state, row, drafts, was, is }: Changed): Promise<ByModel> {
+  const { room } = work
+  const earlier = state.by[row.path]
+  const [before, left, leftThen] = await Promise.all([
+    withoutTurns(room.objects, earlier, was),
+    conflictsLeft({ room, drafts }, state, row),
+    conflictsLeft(work, state, row),
+  ])
+  const settled = Math.max(0, leftThen - left)
+  const isUnasked = earlier?.isUnasked || (await hasSettledMore(turn, row, work, drafts))
+  return {
+    model: turn.model,
+    ...(is && { oid: is.oid }),
+    ...(before !== undefined && { before }),
+    settled: Math.min(row.all, settled + (earlier ? (earlier.settled ?? row.all) : 0)),
+    ...(isUnasked && { isUnasked }),
+  }
+}
+
+/**
+ * The content of a file without what the AI's turns have done to it: before the first one, with what was changed
+ * between them. Undefined if it did not exist. `was`: the file before the last turn.
+ */
+async function withoutTurns(objects: Objects, earlier: ByModel | undefined, was: Entry): Promise<Oid | undefined> {
+  if (earlier?.before === undefined || !was) return was?.oid
+  if (earlier.oid === was.oid) return earlier.before
+  const texts = [earlier.oid, earlier.before, was.oid].map(async oid => oid && (await objects.read(oid))?.bytes)
+  const [made, before, now] = await Promise.all(texts)
+  if (!made || !before || !now) return was.oid
+  const merged = mergeLines(objects.repository, made, before, now, 'theirs').catch(error => {
+    if (error instanceof GitError) return now
+    throw error
+  })
+  return await writeBlob(objects.repository, await merged)
 }
 
 /** Whether a turn has resolved more of the conflicts of a file, which it has changed, than it was asked to. */

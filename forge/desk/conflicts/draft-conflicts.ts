@@ -8,7 +8,7 @@ import { marksLeft, withBoth } from '../../../core/git/conflict-marks.ts'
 import { type Objects, oidOf } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
-import type { BranchWork } from '../branches/branch-work.ts'
+import type { BranchFiles, BranchWork } from '../branches/branch-work.ts'
 import { entryBeside } from '../branches/draft-merges.ts'
 import { type Clashing, type DraftFile, draftFileOf, entryInTip, isOpen } from '../branches/drafts.ts'
 import type { MergingKind } from '../branches/merging-commits.ts'
@@ -51,7 +51,7 @@ export async function draftConflictsIn(work: BranchWork): Promise<Merging | unde
  * The conflicts of a waiting merge, `rows`, with those of drafts with what waits. A file that has both counts both, and
  * that of its draft is resolved first.
  */
-export async function withDraftConflicts(work: BranchWork, rows: readonly MergingFile[]): Promise<MergingFile[]> {
+export async function withDraftConflicts(work: BranchFiles, rows: readonly MergingFile[]): Promise<MergingFile[]> {
   const { clashes } = work.drafts
   const all = new Map(rows.map(row => [row.path, row]))
   for (const [path, clash] of clashes) {
@@ -67,7 +67,7 @@ export async function withDraftConflicts(work: BranchWork, rows: readonly Mergin
 /**
  * Whether the conflict that is to be resolved in a file is that of its draft. `isInMerge`: whether there is another.
  */
-export function isOfDraft({ drafts }: BranchWork, path: Path, isInMerge: boolean): boolean {
+export function isOfDraft({ drafts }: BranchFiles, path: Path, isInMerge: boolean): boolean {
   const clash = drafts.clashes.get(path)
   return clash !== undefined && (!isInMerge || isOpen(clash))
 }
@@ -133,19 +133,19 @@ function clashAt({ drafts }: BranchWork, path: Path): Clashing {
 }
 
 /** The name of the side that conflicts with a file's draft. */
-function theirsOf({ drafts, merging, name }: BranchWork, path: Path): string {
+function theirsOf({ drafts, merging, name }: BranchFiles, path: Path): string {
   if (merging !== undefined) return WAITING
   return drafts.files.has(path) ? OTHER_DRAFT : name
 }
 
-async function entriesOf({ room, drafts }: BranchWork, path: Path, { mode, base, draft }: Clashing) {
+async function entriesOf({ room, drafts }: BranchFiles, path: Path, { mode, base, draft }: Clashing) {
   const theirs: Entry = await entryBeside(room.objects, drafts, path)
   const entryOf = (oid: Oid | undefined): Entry => (oid === undefined ? undefined : { mode, oid })
   return { base: entryOf(base), ours: entryOf(draft), theirs }
 }
 
 /** A file whose draft is in conflict, for the list of conflicts. */
-async function rowOf(work: BranchWork, path: Path, clash: Clashing): Promise<MergingFile> {
+async function rowOf(work: BranchFiles, path: Path, clash: Clashing): Promise<MergingFile> {
   const { working } = clash
   const { base, ours, theirs } = await entriesOf(work, path, clash)
   const kind: MergingKind = working ? 'text' : ours && theirs ? 'binary' : 'modify/delete'

@@ -12,7 +12,7 @@ import type { Move } from '../../../core/git/refs.ts'
 import { asBytes, type Entry, type Oid, type Path } from '../../../core/git/repository.ts'
 import { entryAt, listFiles, makeTree } from '../../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
-import type { BranchServices, BranchWork, HeldBranch } from '../branches/branch-work.ts'
+import type { BranchFiles, BranchServices, BranchWork, HeldBranch } from '../branches/branch-work.ts'
 import {
   asChanges,
   contentIn,
@@ -56,6 +56,8 @@ import { newCommits, onNewestCommit, type Renewed, withItems } from './renewed.t
 import { type Asked, type ConflictPlace, requestOf } from './request.ts'
 
 type State = StoredMerging & { tree: Oid }
+/** The files in which conflicts are counted. */
+type ConflictFiles = Pick<BranchFiles, 'room' | 'drafts'>
 /** Additional content of a merge that is not begun by a step. */
 export type Beginning = { result?: Oid | undefined; forklift?: StoredMerging['forklift'] }
 
@@ -100,14 +102,15 @@ export class Mergings {
       const { merging } = work
       if (merging === undefined) return undefined
       const state = await this.#state(work)
-      const rows = await filesOf(work, state)
+      const shown = asShown(work)
+      const rows = await filesOf(shown, state)
       const isOpen = rows.some(row => row.state === 'open')
-      const result = isOpen ? undefined : await this.#writeResult(work)
+      const result = isOpen ? undefined : await this.#writeResult(shown)
       const review = result === undefined ? undefined : await this.#reviews.of(state, result)
       const files = review ? withOdd(state, rows, review) : rows
       const { ours, theirs, oursCommit, theirsCommit, byGit, number, of, subject = '', onto, rewrite, forklift } = state
       const canUpdate = await this.#canUpdate(work, state)
-      const notYet = whyNotYet(work, state, rows, canUpdate)
+      const notYet = work.whyBusy ?? whyNotYet(work, state, rows, canUpdate)
       const isSkipped = notYet === undefined && result !== undefined && (await this.#isEmpty(state, result))
       return {
         kind: state.does,
@@ -129,7 +132,7 @@ export class Mergings {
   }
 
   /** Writes the tree of a branch with all resolutions. */
-  async #writeResult(work: BranchWork): Promise<Oid> {
+  async #writeResult(work: BranchFiles): Promise<Oid> {
     const { oid, made } = await resultTree(work)
     await writeObjects(this.room.objects.repository, made)
     return oid
@@ -217,7 +220,7 @@ export class Mergings {
     const work = await this.open(branch)
     if (work.merging === undefined) return await draftConflict(work, path)
     const state = await this.#state(work)
-    if (isOfDraft(work, path, isRow(state, path))) return await draftConflict(work, path)
+    if (isOfDraft(asShown(work), path, isRow(state, path))) return await draftConflict(work, path)
     const row = rowAt(state, path)
     const sides = ([1, 2, 3] as const).map(number => entryOfSide(objects, state, row, number))
     const [base, ours, theirs] = await Promise.all(sides.map(async entry => sideOf(objects, await entry)))
@@ -596,8 +599,13 @@ function pickingOf(state: State, { does, name, isSkipped }: Ending<'cherry-pick'
   return isSkipped ? `skip the cherry-pick onto ${name}` : `cherry-pick ${picked} onto ${name}`
 }
 
+/** The branch with the files that windows show: those of a turn of its AI, if that works on what waits now. */
+function asShown({ name, room, tip, head, merging, drafts, shown }: BranchWork): BranchFiles {
+  return { name, room, tip, head, merging, drafts: shown.tip === tip ? shown : drafts }
+}
+
 /** The tree of the branch with all resolutions. */
-const resultTree = ({ room: { objects }, tip, drafts }: BranchWork) => makeTree(objects, tip, asChanges(drafts.files))
+const resultTree = ({ room: { objects }, tip, drafts }: BranchFiles) => makeTree(objects, tip, asChanges(drafts.files))
 
 async function keptMoves(objects: Objects, { keep, theirsCommit }: State): Promise<Move[]> {
   if (keep === undefined) return []
@@ -615,7 +623,7 @@ function rowAt({ rows }: State, path: Path): ConflictRow {
 const isRow = ({ rows }: State, path: Path): boolean => rows.some(row => row.path === path)
 
 /** The files in conflict: those of the merge, and those whose drafts are in conflict with it. */
-async function filesOf(work: BranchWork, state: State): Promise<MergingFile[]> {
+async function filesOf(work: BranchFiles, state: State): Promise<MergingFile[]> {
   const files = state.rows.map(async row => {
     const file = await fileOf(work, state, row)
     const mark = isOfDraft(work, row.path, true) ? work.drafts.clashes.get(row.path)?.working?.mark : undefined
@@ -627,10 +635,9 @@ async function filesOf(work: BranchWork, state: State): Promise<MergingFile[]> {
 
 const UNASKED = 'the AI has resolved more of its conflicts than it was asked to'
 
-async function fileOf(work: BranchWork, state: State, row: ConflictRow): Promise<MergingFile> {
+async function fileOf(work: BranchFiles, state: State, row: ConflictRow): Promise<MergingFile> {
   const marks = await marksIn(work, row)
-  const isChosen = row.kind === 'text' || state.kept.includes(row.path) || isTouched(work, row)
-  const left = marks.left + (isChosen ? 0 : 1)
+  const left = marks.left + wholesLeft(work, state, row)
   const by = await modelBehind(work, state, row)
   const isUnasked = left === 0 && state.by[row.path]?.isUnasked === true
   const words =
@@ -650,9 +657,18 @@ async function fileOf(work: BranchWork, state: State, row: ConflictRow): Promise
   }
 }
 
+/** How many conflicts of a row are open. */
+export async function conflictsLeft(work: ConflictFiles, state: StoredMerging, row: ConflictRow): Promise<number> {
+  return (await marksIn(work, row)).left + wholesLeft(work, state, row)
+}
+
+/** 1 if a version of the whole file is to be chosen. */
+const wholesLeft = (work: ConflictFiles, { kept }: StoredMerging, row: ConflictRow): number =>
+  row.kind === 'text' || kept.includes(row.path) || isTouched(work, row) ? 0 : 1
+
 /** The path of a conflict that has the file, if its own path does not: the side that was taken has another name. */
 async function resultOf(
-  { room: { objects }, drafts }: BranchWork,
+  { room: { objects }, drafts }: BranchFiles,
   { path, paths, original }: ConflictRow,
 ): Promise<Path | undefined> {
   if (paths.length === 1 && original === undefined) return undefined
@@ -663,24 +679,25 @@ async function resultOf(
   return undefined
 }
 
-/** The model that resolved conflicts of a file, with what it made of the file. */
+/** The model that changed a file, with what it made of the file. */
 async function modelBehind(
-  { room: { objects }, drafts }: BranchWork,
+  { room: { objects }, drafts }: BranchFiles,
   state: State,
   { path }: ConflictRow,
 ): Promise<MergingFile['by']> {
   const by = state.by[path]
   if (!by) return undefined
   const isChanged = (await entryIn(objects, drafts, path))?.oid !== by.oid
-  return { model: by.model, ...(by.oid !== undefined && { oid: by.oid }), isChanged }
+  const { isUnasked: _, ...rest } = by
+  return { ...rest, isChanged }
 }
 
 /** Whether drafts exist at the paths of a conflict. */
-const isTouched = ({ drafts }: BranchWork, row: ConflictRow): boolean =>
+const isTouched = ({ drafts }: ConflictFiles, row: ConflictRow): boolean =>
   [...drafts.files.keys()].some(path => isSettledWith(row, path))
 
 /** The number of open conflicts in the text of a row, and the line of the first marker. */
-export async function marksIn({ room: { objects }, drafts }: Pick<BranchWork, 'room' | 'drafts'>, row: ConflictRow) {
+export async function marksIn({ room: { objects }, drafts }: ConflictFiles, row: ConflictRow) {
   if (row.mark === undefined) return { left: 0, line: undefined }
   const counts = await Promise.all(
     row.paths.map(async path => {
@@ -798,7 +815,7 @@ async function entriesOf(
 }
 
 /** The version that the files of a conflict have now; undefined if it is none of those to choose from. */
-async function takenIn(work: BranchWork, state: State, row: ConflictRow): Promise<WholeSide | undefined> {
+async function takenIn(work: BranchFiles, state: State, row: ConflictRow): Promise<WholeSide | undefined> {
   const { drafts, room } = work
   const side = await sideAt(room.objects, state, row, path => entryIn(room.objects, drafts, path))
   return side ?? (row.mark === undefined && !isTouched(work, row) ? 'both' : undefined)

@@ -58,8 +58,11 @@ export interface ConflictSettings {
   isSaved: boolean
   ends: FinalNewlines
   names: { ours: string; base: string; theirs: string }
-  /** The name of the model that resolved conflicts, and the text that it made of the file. */
-  by: { model: string; text: string } | undefined
+  /**
+   * The name of the model that resolved conflicts, and the text that it made of the file. `before`: the text without
+   * what it resolved.
+   */
+  by: { model: string; text: string; before: string | undefined } | undefined
   /** Asks the AI to resolve one of the open conflicts, by its index from 0. */
   askAi: ((only: number) => void) | undefined
   /** Called when the number of conflicts left changes. */
@@ -260,10 +263,17 @@ function show(
 type OfModel = ReadonlyMap<number, string>
 
 function ofModelIn(settings: ConflictSettings, marked: string): OfModel {
-  const text = settings.by?.text
+  const { text, before } = settings.by ?? {}
   if (text === undefined) return new Map()
-  const { settled } = read(settings, marked, new Map(), text, new Map())
-  return new Map(settled.map(({ number, from, to }) => [number, text.slice(from, to)]))
+  const resolvedIn = (of: string) =>
+    new Map(
+      read(settings, marked, new Map(), of, new Map()).settled.map(({ number, from, to }) => [
+        number,
+        of.slice(from, to),
+      ]),
+    )
+  const others = before === undefined ? new Map() : resolvedIn(before)
+  return new Map([...resolvedIn(text)].filter(([number, words]) => others.get(number) !== words))
 }
 
 function read(

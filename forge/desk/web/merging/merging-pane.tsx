@@ -5,7 +5,7 @@ import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { ConflictFile, MergingFile, WholeSide as Side } from '../../contract/merging.ts'
 import { AskButton } from '../editor/conflict-box.tsx'
-import { conflictExtension, lineInFile } from '../editor/conflict-editor.ts'
+import { type ConflictSettings, conflictExtension, lineInFile } from '../editor/conflict-editor.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import { BASES, canAskAi, isAtWork, isInConflict, isMerging, mergingFile } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
@@ -95,19 +95,25 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   }, [tab, file, open.length])
 }
 
-/** The model that resolved conflicts of a file, and the text that it made of it, once that is loaded. */
-function useModelOf(known: MergingFile | undefined): { model: string; text: string } | undefined {
-  const { connection } = usePage()
-  const { model, oid } = known?.by ?? {}
-  const made = useServerValue(oid === undefined ? undefined : () => connection.ask('blob', { oid }), [oid])
-  const { text } = made.latest.value ?? {}
+/** The model that resolved conflicts of a file, with the text that it made and the one before, once these are loaded. */
+function useModelOf(known: MergingFile | undefined): ConflictSettings['by'] {
+  const { model, oid, before } = known?.by ?? {}
+  const text = useTextOf(oid)
+  const textBefore = useTextOf(before)
   return useMemo(
     () =>
-      model === undefined || oid === undefined || text === undefined
+      model === undefined || text === undefined || (before !== undefined && textBefore === undefined)
         ? undefined
-        : { model: withoutTricks(model), text: text.replaceAll('\r\n', '\n') },
-    [model, oid, text],
+        : { model: withoutTricks(model), text, before: textBefore },
+    [model, text, before, textBefore],
   )
+}
+
+/** The text of a blob as the editor would have it, once it is loaded. */
+function useTextOf(oid: string | undefined): string | undefined {
+  const { connection } = usePage()
+  const blob = useServerValue(oid === undefined ? undefined : () => connection.ask('blob', { oid }), [oid])
+  return oid === undefined ? undefined : blob.latest.value?.text?.replaceAll('\r\n', '\n')
 }
 
 const endsWithLine = (side: ConflictFile['ours']): boolean => side.is !== 'text' || /(^|\n)$/.test(side.text)

@@ -108,7 +108,7 @@ function Files({ tab, merging }: { tab: Tab; merging: Merging }) {
 function FileRow({ tab, file, isFirst }: { tab: Tab; file: MergingFile; isFirst: boolean }) {
   const page = usePage()
   const button = usePlace<HTMLButtonElement>(...(isFirst ? (['conflicted files'] as const) : []))
-  const { state, left, all, words, by } = file
+  const { state, left, all, words } = file
   const path = file.result ?? file.path
   return (
     <button
@@ -137,22 +137,28 @@ function FileRow({ tab, file, isFirst }: { tab: Tab; file: MergingFile; isFirst:
         <span class="meta">{digits(all)}</span>
       )}
       <span class="vh">
-        {state === 'settled' ? `, resolved${byWords(by)}` : ''}
+        {state === 'settled' ? `, resolved${byWords(file)}` : ''}
         {words === undefined ? '' : `: ${withoutTricks(words)}`}
       </span>
     </button>
   )
 }
 
-function byWords(by: MergingFile['by']): string {
-  if (by === undefined) return ''
-  return ` by ${withoutTricks(by.model)}${by.isChanged ? ', edited since' : ''}`
+/** Whether a model has resolved conflicts of a file. */
+const isByModel = ({ by }: MergingFile): boolean => by !== undefined && by.settled !== 0
+
+function byWords(file: MergingFile): string {
+  const { by, all } = file
+  if (!by || !isByModel(file)) return ''
+  const part = (by.settled ?? all) < all ? ' in part' : ''
+  return `${part} by ${withoutTricks(by.model)}${by.isChanged ? ', edited since' : ''}`
 }
 
-function Glyph({ file: { state, by } }: { file: MergingFile }) {
+function Glyph({ file }: { file: MergingFile }) {
+  const { state } = file
   if (state === 'open') return <Icon name="clash" size="xs" tone="is-warn" />
   if (state === 'odd') return <Icon name="warning" size="xs" tone="is-warn" />
-  return by === undefined ? <Icon name="check" size="xs" /> : <Icon name="bot" size="xs" tone="by-ai" />
+  return isByModel(file) ? <Icon name="bot" size="xs" tone="by-ai" /> : <Icon name="check" size="xs" />
 }
 
 const FINISH = { last: 'Finish', other: 'Finish this commit' }

@@ -1076,13 +1076,14 @@ test('an AI resolves conflicts as drafts, and is named; its conversation is comm
   await using desk = await makePair(TWO, { bare: true, models: modelsOf(model) })
   const { work } = desk
   await begin(desk)
+  const marked = await desk.git('rev-parse', 'refs/forge/merging/main:a.txt')
   await askForAll(work)
   expect(JSON.stringify(model.requests[0])).toContain('a.txt` (text, 2 conflicts left)')
   expect(await desk.git('rev-parse', 'main')).toBe(desk.ours)
   expect((await work.mergings.in('main'))?.files).toEqual([
     expect.objectContaining({
       ...{ path: 'a.txt', left: 0 },
-      by: { model: 'openai/scripted', oid: expect.any(String), isChanged: false },
+      by: { model: 'openai/scripted', oid: expect.any(String), before: marked, settled: 2, isChanged: false },
     }),
   ])
   const said = await ask(work, 'conversation', { at: { kind: 'branch', branch: 'main' } })

@@ -634,7 +634,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await conflict(2).getByRole('button', { name: 'Ours' }).click()
     const byHand = page.getByRole('region', { name: 'Conflict 2 of 2, resolved' })
     await byHand.getByText('Ours', { exact: true }).waitFor()
-    await files().getByText(', resolved by openai/scripted, edited since').waitFor()
+    await files().getByText(', resolved in part by openai/scripted, edited since').waitFor()
     await resolved.getByText('Edited, by openai/scripted').waitFor()
     await page.reload()
     await byHand.getByText('Ours', { exact: true }).waitFor()
@@ -644,6 +644,41 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.keyboard.press('End')
     await page.keyboard.type(', and by hand')
     await resolved.getByText('Edited', { exact: true }).waitFor()
+  })
+
+  test('names of a file only those conflicts as resolved by the AI that its turns have resolved', async () => {
+    await openDesk()
+    const first = /<{7}.*?>{7}[^\n]*/s
+    const before = await textIn(CLAIM)
+    const byHand = before.replace(first, '  // by hand')
+    await settled(desk, CLAIM, byHand)
+    await settled(desk, POSTGRES, 'by hand\n')
+    const calls = [write(CLAIM, byHand.replace(first, '    // by the AI')), write(POSTGRES, 'by hand\n// a note\n')]
+    model.play([{ calls }, { text: 'Done.' }])
+    page = await openPage(browser.context, desk)
+    await page.keyboard.press('Alt+j')
+    await ask(page, 'Resolve the other conflict, please.')
+    const group = files().getByRole('region', { name: 'Resolved' })
+    await group.getByRole('button', { name: 'claim.ts' }).getByText('resolved in part by openai/scripted').waitFor()
+    const postgres = group.getByRole('button', { name: 'postgres.ts' })
+    await postgres.waitFor()
+    expect(await postgres.textContent()).not.toContain('openai/scripted')
+    await row('claim.ts').click()
+    const resolved = (number: number) =>
+      page.getByRole('region', { name: `Conflict ${number} of 2, resolved`, exact: true })
+    await resolved(2).getByText('Edited, by openai/scripted').waitFor()
+    await resolved(1).getByText('Edited', { exact: true }).waitFor()
+    // After a change by hand and another turn, the same ones are named.
+    const typed = (await textIn(CLAIM)).replace('// by hand', '// by hand, again')
+    await settled(desk, CLAIM, typed)
+    model.play([{ calls: [write(CLAIM, `${typed}// a note\n`)] }, { text: 'Done.' }])
+    await page.keyboard.press('Alt+j')
+    await ask(page, 'Add a note, please.')
+    await page.getByRole('log', { name: 'Conversation' }).getByText('Done.').nth(1).waitFor()
+    await row('claim.ts').click()
+    await page.getByRole('textbox', { name: 'Editor' }).getByText('// a note').waitFor()
+    await resolved(2).getByText('Edited, by openai/scripted').waitFor()
+    await resolved(1).getByText('Edited', { exact: true }).waitFor()
   })
 
   test('a turn of the AI that is kept in it becomes drafts of the merge, and waits again after an undo', async () => {
@@ -669,6 +704,26 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
       await strip.waitFor()
     }
     await page.getByRole('log', { name: 'Conversation' }).getByText('Resolve claim.ts, please.').waitFor()
+  })
+
+  test('lists what the AI has resolved as resolved while its turn waits: a file that it has deleted, and one that is not open', async () => {
+    const calls = [{ name: 'delete_file', arguments: { path: 'notes.txt' } }, write(POSTGRES, 'by the AI\n')]
+    model.play([{ calls }, { error: new ModelError('key', 'The key was refused.') }])
+    await open(mergingTemplate({ 'notes.txt': NOTES }))
+    const isIn = async (title: string, name: string) =>
+      await files().getByRole('region', { name: title }).getByRole('button', { name }).waitFor()
+    await isIn('To do', 'notes.txt')
+    await page.keyboard.press('Alt+j')
+    await ask(page, 'Resolve them, please.')
+    const strip = page.getByRole('region', { name: 'The last turn was not completed' })
+    await strip.waitFor()
+    for (const name of ['notes.txt', 'postgres.ts']) await isIn('Resolved', name)
+    await isIn('To do', 'claim.ts')
+    await page.getByText('9 of 11 conflicts resolved').waitFor()
+    await page.getByText('keep or discard what it did, then go on').first().waitFor()
+    await strip.getByRole('button', { name: 'Discard' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    for (const name of ['notes.txt', 'postgres.ts']) await isIn('To do', name)
   })
 
   test('keeps what is typed between the undo and the redo of its end, and says what goes with its begin', async () => {
