@@ -99,7 +99,7 @@ const Body = v.object({
   /**
    * By path, the model whose turns changed a file in conflict, and the resulting blob; without `oid` the file was
    * deleted. `before`: the blob with what others have resolved, but not those turns. `settled`: how many of the file's
-   * conflicts they resolved; all, if undefined. `isUnasked`: whether these are more than the model was asked to.
+   * conflicts they resolved; all, if undefined. `isUnasked`: whether they changed more of it than they were asked to.
    */
   by: v.record(
     v.string(),

@@ -16,7 +16,7 @@ import {
   readMerging,
   type StoredMerging,
 } from '../branches/merging-commits.ts'
-import { conflictsLeft, marksIn } from '../merging/mergings.ts'
+import { conflictsLeft, differsBeyondOne } from '../merging/mergings.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
 import { keepWords, sessionChanges } from './turn-ends.ts'
 
@@ -94,7 +94,7 @@ async function byTurn(turn: Checkpoint, { work, state, row, drafts, was, is }: C
     conflictsLeft(work, state, row),
   ])
   const settled = Math.max(0, leftThen - left)
-  const isUnasked = earlier?.isUnasked || (await hasSettledMore(turn, row, work, drafts))
+  const isUnasked = earlier?.isUnasked || (await hasDoneMore(turn, row, work, drafts))
   return {
     model: turn.model,
     ...(is && { oid: is.oid }),
@@ -121,13 +121,14 @@ async function withoutTurns(objects: Objects, earlier: ByModel | undefined, was:
   return await writeBlob(objects.repository, await merged)
 }
 
-/** Whether a turn has resolved more of the conflicts of a file, which it has changed, than it was asked to. */
-async function hasSettledMore({ asked }: Checkpoint, row: ConflictRow, work: BranchWork, drafts: Drafts) {
-  const isAsked = asked?.paths.includes(row.path)
-  if (!asked || (isAsked && !asked.isOne)) return false
-  if (row.mark === undefined) return !isAsked
-  const [before, after] = [await marksIn(work, row), await marksIn({ room: work.room, drafts }, row)]
-  return before.left - after.left > (isAsked ? 1 : 0)
+/**
+ * Whether a turn that was asked to resolve conflicts has changed more of a file in conflict, which it has changed, than
+ * that: also what the user had resolved in it.
+ */
+async function hasDoneMore({ asked }: Checkpoint, row: ConflictRow, work: BranchWork, drafts: Drafts) {
+  if (!asked) return false
+  if (!asked.paths.includes(row.path)) return true
+  return asked.isOne && (await differsBeyondOne(work, { room: work.room, drafts }, row))
 }
 
 function draftOf({ room: { objects } }: BranchWork, { mode, bytes }: { mode: string; bytes: Uint8Array }): DraftFile {

@@ -5,7 +5,7 @@
 
 import { Failure } from '../../../core/failure.ts'
 import { isAncestor, outsideOf, textOf } from '../../../core/git/commits.ts'
-import { firstMark, markedPartsOf, marksLeft, withBoth } from '../../../core/git/conflict-marks.ts'
+import { firstMark, type MarkedPart, markedPartsOf, marksLeft, withBoth } from '../../../core/git/conflict-marks.ts'
 import { subjectOf } from '../../../core/git/history.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
@@ -633,13 +633,14 @@ async function filesOf(work: BranchFiles, state: State): Promise<MergingFile[]> 
   return await withDraftConflicts(work, await Promise.all(files))
 }
 
-const UNASKED = 'the AI has resolved more of its conflicts than it was asked to'
+const UNASKED = 'the AI has changed more of it than it was asked to'
 
 async function fileOf(work: BranchFiles, state: State, row: ConflictRow): Promise<MergingFile> {
   const marks = await marksIn(work, row)
   const left = marks.left + wholesLeft(work, state, row)
   const by = await modelBehind(work, state, row)
-  const isUnasked = left === 0 && state.by[row.path]?.isUnasked === true
+  // What the user has changed since, the user has looked at.
+  const isUnasked = left === 0 && state.by[row.path]?.isUnasked === true && by?.isChanged === false
   const words =
     left > 0 && marks.line !== undefined && marks.left > row.all
       ? `a mark in line ${marks.line}`
@@ -711,15 +712,41 @@ export async function marksIn({ room: { objects }, drafts }: ConflictFiles, row:
   return counts.reduce((most, it) => (it.left > most.left ? it : most))
 }
 
-/** The position of one of the open conflicts in a text. */
-async function placeOf(
-  { room: { objects }, drafts }: BranchWork,
+/** The text of a row, a character a byte; '' where there is no text. */
+async function textIn({ room: { objects }, drafts }: ConflictFiles, { path }: ConflictRow): Promise<string> {
+  const entry = await entryIn(objects, drafts, path)
+  const content = entry && (await contentIn(objects, drafts, path, entry))
+  return content?.bytes?.toString('latin1') ?? ''
+}
+
+/** The text of a row in parts; undefined where it has no marks, or these do not match up. */
+async function markedParts(work: ConflictFiles, row: ConflictRow): Promise<MarkedPart[] | undefined> {
+  return row.mark === undefined ? undefined : markedPartsOf(await textIn(work, row), row.mark)
+}
+
+/**
+ * Whether the text of a row differs in more than one of the conflicts that it had before: in another one, in a
+ * resolution, or in a line without conflict.
+ */
+export async function differsBeyondOne(
+  before: ConflictFiles,
+  after: ConflictFiles,
   row: ConflictRow,
-  number: number,
-): Promise<ConflictPlace> {
-  const entry = await entryIn(objects, drafts, row.path)
-  const content = entry && (await contentIn(objects, drafts, row.path, entry))
-  const parts = row.mark === undefined ? undefined : markedPartsOf(content?.bytes?.toString('latin1') ?? '', row.mark)
+): Promise<boolean> {
+  const parts = await markedParts(before, row)
+  if (!parts) return (await marksIn(before, row)).left - (await marksIn(after, row)).left > 1
+  const texts = parts.map(part => ('same' in part ? part.same : part.lines))
+  const is = await textIn(after, row)
+  return !parts.some((part, at) => {
+    const [start, end] = [texts.slice(0, at).join(''), texts.slice(at + 1).join('')]
+    const hasBoth = is.length >= start.length + end.length && is.startsWith(start) && is.endsWith(end)
+    return 'ours' in part && hasBoth
+  })
+}
+
+/** The position of one of the open conflicts in a text. */
+async function placeOf(work: ConflictFiles, row: ConflictRow, number: number): Promise<ConflictPlace> {
+  const parts = await markedParts(work, row)
   const places: number[] = []
   let line = 1
   for (const part of parts ?? []) {

@@ -1132,12 +1132,48 @@ test('a file in which the AI has resolved more conflicts than it was asked to is
     return (await work.mergings.in('main'))?.files[0]
   }
   // Asked for one of two, it settles both.
-  const odd = { state: 'odd', left: 0, words: 'the AI has resolved more of its conflicts than it was asked to' }
+  const odd = { state: 'odd', left: 0, words: 'the AI has changed more of it than it was asked to' }
   expect(await askFor(0, FILES_OF_TWO['a.txt'])).toMatchObject(odd)
   await work.undo()
   // Asked for one of two, and then for the other one, it does just that.
   expect(await askFor(0, marked.replace(/^<{7}.*?^>{7}.*?\n/ms, 'both 2\n'))).toMatchObject({ state: 'open', left: 1 })
   expect(await askFor(0, FILES_OF_TWO['a.txt'])).toMatchObject({ state: 'settled', left: 0 })
+})
+
+test('a resolution of the user that the AI has changed without being asked to is to be reviewed', async () => {
+  const model = new ScriptedModel([])
+  const sides = { ...TWO, ours: { ...TWO.ours, 'b.txt': 'b of ours\n' } }
+  await using desk = await makePair(sides, { bare: true, models: modelsOf(model) })
+  const { work } = desk
+  await begin(desk)
+  const marked = (await textOf(work, 'main', 'a.txt')) ?? ''
+  const resolveFirst = (text: string, words: string) => text.replace(/^<{7}.*?^>{7}.*?\n/ms, `${words}\n`)
+  const askFor = async (paths: string[], only: number | undefined, calls: ReturnType<typeof write>[]) => {
+    model.play([{ calls }, { text: 'Settled.' }])
+    await ask(work, 'ask for conflicts', { branch: 'main', paths, ...(only !== undefined && { only }) })
+    const at = { kind: 'branch', branch: 'main' } as const
+    await until(async () => (await ask(work, 'conversation', { at })).turn === undefined)
+    return await wordsOf('a.txt')
+  }
+  const wordsOf = async (at: string) => (await work.mergings.in('main'))?.files.find(({ path }) => path === at)?.words
+  const odd = 'the AI has changed more of it than it was asked to'
+  const mine = resolveFirst(marked, 'mine')
+  await (await edit(work, 'main', 'a.txt')).type(mine, 0, marked.length)
+  // In the same file: asked for the conflict that is left.
+  const one = await askFor(['a.txt'], 0, [write('a.txt', resolveFirst(mine, 'of the AI'))])
+  expect(one).not.toBe(odd)
+  await work.undo()
+  const both = await askFor(['a.txt'], 0, [write('a.txt', resolveFirst(mine, 'of the AI').replace('mine', 'its own'))])
+  expect(both).toBe(odd)
+  await work.undo()
+  // In a file that it was not asked for.
+  await work.mergings.takeSide('main', 'a.txt', 'ours')
+  const other = [write('b.txt', 'b\n'), write('a.txt', lines({ 2: 'its own', 8: 'ours 8' }))]
+  expect(await askFor(['b.txt'], undefined, other)).toBe(odd)
+  // Until the user has changed it.
+  const editor = await edit(work, 'main', 'a.txt')
+  await editor.type('my', editor.text.indexOf('its own'), 'its'.length)
+  expect(await wordsOf('a.txt')).not.toBe(odd)
 })
 
 test('the conversation during a waiting rebase is in the branch at its end', async () => {
