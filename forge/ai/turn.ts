@@ -81,7 +81,7 @@ export async function runTurn(session: Session, means: TurnMeans): Promise<Sessi
   return await new Turn(session, means, budget).run()
 }
 
-type Ending = { how: 'done' | 'stopped' | 'failed' | 'limit'; words?: string }
+type Ending = { how: 'done' | 'stopped' | 'failed' | 'limit'; words?: string; message?: string }
 
 class Turn {
   readonly #signal: AbortSignal
@@ -104,15 +104,12 @@ class Turn {
   }
 
   async run(): Promise<Session> {
-    const ending = await this.#untilDone().then(
-      () => this.#done(),
-      error => this.#endedBy(error),
-    )
-    const isChanged = this.means.vfs.changes.size > 0
-    const message = ending.how === 'done' && isChanged ? await this.#askForMessage() : undefined
+    const ending = await this.#untilDone()
+      .then(() => this.#done())
+      .catch(error => this.#endedBy(error))
     const { turn, model, clean } = this.means
     const { usage, taken: seconds } = this.budget
-    const end = { turn, at: Date.now(), ...ending, ...(message && { message }), model: model.name, usage, seconds }
+    const end = { turn, at: Date.now(), ...ending, model: model.name, usage, seconds }
     return withEnd(this.session, end, clean)
   }
 
@@ -280,13 +277,20 @@ class Turn {
 
   // --- Ends ----------------------------------------------------------------------------------------------------------
 
-  /** The end of a turn whose model makes no more calls. Without any text or changed file, the turn has failed. */
-  #done(): Ending {
+  /**
+   * The end of a turn whose model makes no more calls, with the commit message where files were changed. Without any
+   * text or changed file, the turn has failed.
+   */
+  async #done(): Promise<Ending> {
     const { turn, vfs } = this.means
+    if (vfs.changes.size > 0) {
+      const message = await this.#askForMessage()
+      return { how: 'done', ...(message && { message }) }
+    }
     const hasText = this.session.messages.some(
       entry => entry.kind === 'answer' && entry.turn === turn && entry.blocks.some(({ type }) => type === 'text'),
     )
-    return hasText || vfs.changes.size > 0 ? { how: 'done' } : { how: 'failed', words: NO_ANSWER }
+    return hasText ? { how: 'done' } : { how: 'failed', words: NO_ANSWER }
   }
 
   #endedBy(error: unknown): Ending {
@@ -298,7 +302,7 @@ class Turn {
     return { how: 'failed', words: `This was not expected: ${inWords(error)}` }
   }
 
-  /** The model's commit message; undefined where it gives none, or no time or money is left for it. */
+  /** The model's commit message; undefined where it gives none, or no time or money is left for it. Throws if stopped. */
   async #askForMessage(): Promise<string | undefined> {
     const { checkpoint, model, clean } = this.means
     try {
@@ -310,7 +314,9 @@ class Turn {
       this.budget.spend(answer.usage)
       const texts = answer.blocks.filter((block): block is TextBlock => block.type === 'text')
       return cleanMessage(clean(texts.map(({ text }) => text).join('')))
-    } catch {
+    } catch (error) {
+      // The user may have stopped the turn because its changes are not to be committed.
+      if (this.means.signal.aborted) throw error
       // The changes are committed all the same, with a generated message.
       return undefined
     }

@@ -105,12 +105,23 @@ function selected(drafts: Drafts, selection: Selection): Path[] {
   return [...together].filter(path => drafts.files.has(path)).sort()
 }
 
-/** The changes that a save of these drafts makes. A renamed file is one change, and so is a renamed folder. */
+/**
+ * The changes that a save of these drafts makes. A renamed file is one change, and so is a renamed folder of which all
+ * files are among them.
+ */
 export async function stepsOf(objects: Objects, drafts: Drafts, paths: readonly Path[]): Promise<SaveStep[]> {
   const chosen = new Set(paths)
-  const origins = new Map([...originsIn(drafts)].filter(([path, from]) => chosen.has(path) && chosen.has(from)))
+  const all = originsIn(drafts)
+  const origins = new Map([...all].filter(([path, from]) => chosen.has(path) && chosen.has(from)))
   const old = new Set(origins.values())
-  const renames = new Set([...renamesFor(drafts, origins).values()].map(({ from, to }) => `${from}\0${to}`))
+  const pairs = new Map([...renamesFor(drafts, all)].map(([path, { from, to }]) => [path, `${from}\0${to}`]))
+  const inPart = new Set([...pairs].flatMap(([path, pair]) => (origins.has(path) ? [] : [pair])))
+  const renames = new Set(
+    [...origins].map(([path, from]) => {
+      const pair = pairs.get(path)
+      return pair === undefined || inPart.has(pair) ? `${from}\0${path}` : pair
+    }),
+  )
   const others = paths.filter(path => !origins.has(path) && !old.has(path))
   const before = await Promise.all(others.map(path => entryInTip(objects, drafts.tip, path)))
   const steps = others.map((path, at): SaveStep => {

@@ -5,6 +5,7 @@ import { asText, type Oid, type Path } from '../../../core/git/repository.ts'
 import { isFolder, parseTree, readTree, type TreeEntry } from '../../../core/git/trees.ts'
 import { many, visiblePath } from '../../../core/text.ts'
 import { compareNames } from '../contract/name-order.ts'
+import { isIn, pathAfter } from '../contract/paths.ts'
 import type { FolderEntry } from '../contract/reading.ts'
 import type { FolderPlace } from './place.ts'
 
@@ -49,7 +50,7 @@ export async function listFolder(
     const before = saved.get(name)
     if (before && isFolder(before) === (mode === '040000')) return { draft: 'changed' }
     const at = path === '' ? name : `${path}/${name}`
-    const from = (mode === '040000' ? renames.folders : renames.origins).get(at)
+    const from = mode === '040000' ? folderOrigin(renames, at) : renames.origins.get(at)
     return from === undefined ? { draft: 'added' } : { draft: 'renamed', from }
   }
   const isFile = ({ mode }: TreeEntry) => Number(mode !== '040000')
@@ -57,6 +58,18 @@ export async function listFolder(
     .map(entry => ({ entry, text: asText(entry.name) }))
     .sort((one, other) => isFile(one.entry) - isFile(other.entry) || compareNames(one.text, other.text))
     .map(({ entry }) => ({ name: entry.name, mode: entry.mode, ...stateOf(entry) }))
+}
+
+/** The old path of a folder that was renamed, or of which files were renamed with a folder above it. */
+function folderOrigin({ folders, origins }: DraftRenames, path: Path): Path | undefined {
+  const own = folders.get(path)
+  if (own !== undefined) return own
+  for (const [to, from] of folders) {
+    if (!isIn(path, to)) continue
+    const before = pathAfter({ from: to, to: from }, path)
+    if ([...origins].some(([now, origin]) => isIn(now, path) && isIn(origin, before))) return before
+  }
+  return undefined
 }
 
 /** Lists the entries of a folder; undefined if there is no such folder. */

@@ -41,7 +41,10 @@ test('a reply to a new file, a rename or a deletion means that it survives the e
   expect(await listed(desk, 'refs/forge/drafts/main')).not.toContain('b.txt')
   // A second desk reads what the first has written, as one after a kill does.
   const { work } = await desk.another()
-  expect((await ask(work, 'message', { ...main, paths: ['src/one.ts'] })).message).toBe('rename: lib → src')
+  const messageOf = async (paths: string[]) => (await ask(work, 'message', { ...main, paths })).message
+  // A folder of which one file is saved is not renamed by that.
+  expect(await messageOf(['src/one.ts'])).toBe('rename: lib/one.ts → src/one.ts')
+  expect(await messageOf(['src/one.ts', 'src/two.ts'])).toBe('rename: lib → src')
   await saveIn(work, 'main', ['src/one.ts'])
   expect(await desk.git('show', '--format=', '--name-status', '-M', 'main')).toBe('R100\tlib/one.ts\tsrc/one.ts')
 })

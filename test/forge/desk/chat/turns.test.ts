@@ -295,6 +295,19 @@ test('a stopped turn keeps the answer so far', async () => {
   ])
 })
 
+test('a turn that is stopped while its commit message is written waits, and is not committed', async () => {
+  const script = [{ calls: [write('a.txt', 'two\n')] }, { text: 'Done.' }, { text: 'Subject', until: never }]
+  await using chat = await makeChat(script, { 'a.txt': 'one\n' })
+  const { model, desk } = chat
+  const tip = await desk.git('rev-parse', 'main')
+  await desk.work.chat.turns.send('main', 'Please.')
+  await until(() => model.requests.length === 3)
+  desk.work.chat.turns.stop('main')
+  const said = await untilEnded(desk)
+  expect(said.turn).toMatchObject({ state: 'unfinished', words: 'You stopped it.', files: ['a.txt'] })
+  expect(await desk.git('rev-parse', 'main')).toBe(tip)
+})
+
 const never = new Promise<void>(() => undefined)
 
 const SILENT: Record<string, Script> = {

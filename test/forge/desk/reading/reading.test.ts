@@ -101,7 +101,9 @@ describe('a listed folder', () => {
   })
 
   test('says what is added, deleted and renamed, and lists a renamed file once', async () => {
-    await using it = await makeDesk({ 'a.txt': 'a\n', 'b.txt': 'b\n', 'lib/c.txt': 'c\n', 'old/d.txt': 'd\n' })
+    await using it = await makeDesk({
+      ...{ 'a.txt': 'a\n', 'b.txt': 'b\n', 'lib/c.txt': 'c\n', 'lib/in/e.txt': 'e\n', 'old/d.txt': 'd\n' },
+    })
     await it.window.ask({ ask: 'new file', branch: 'main', path: 'more/new.txt' })
     const moves = [
       { from: 'a.txt', to: 'lib/a.txt' },
@@ -109,6 +111,7 @@ describe('a listed folder', () => {
     ]
     await it.window.ask({ ask: 'move', branch: 'main', moves })
     await it.window.ask({ ask: 'delete', branch: 'main', paths: ['b.txt', 'old'] })
+    await it.window.ask({ ask: 'new file', branch: 'main', path: 'src/added/new.txt' })
     expect(await folder(it.window)).toEqual([
       { name: 'more', mode: '040000', draft: 'added' },
       { name: 'old', mode: '040000', draft: 'deleted' },
@@ -116,6 +119,8 @@ describe('a listed folder', () => {
       { name: 'b.txt', mode: '100644', draft: 'deleted' },
     ])
     expect(await folder(it.window, 'src')).toEqual([
+      { name: 'added', mode: '040000', draft: 'added' },
+      { name: 'in', mode: '040000', draft: 'renamed', from: 'lib/in' },
       { name: 'a.txt', mode: '100644', draft: 'renamed', from: 'a.txt' },
       { name: 'c.txt', mode: '100644', draft: 'renamed', from: 'lib/c.txt' },
     ])
