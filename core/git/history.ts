@@ -322,15 +322,21 @@ export class History implements AsyncDisposable {
 export const openHistory = (objects: Objects, tips: readonly Oid[], by?: HistoryOrder): History =>
   new History(objects, tips, by)
 
-/** Reads what a graph shows of some commits, in their order. Missing commits are left out. */
+/** Reads what a graph shows of some commits, in their order, authors as .mailmap has them. Missing ones are left out. */
 export async function describe(objects: Objects, oids: readonly Oid[]): Promise<HistoryCommit[]> {
   const read = await Promise.all(oids.map(oid => objects.read(oid, { limit: 16 << 20 })))
-  return read.flatMap(object => {
+  const commits = read.flatMap(object => {
     if (!object?.bytes || object.type !== 'commit') return []
-    const commit = parseCommit(object.bytes)
-    const committed = commit.committer.date?.seconds ?? 0
-    return [{ oid: object.oid, parents: commit.parents, author: commit.author, committed, subject: subjectOf(commit) }]
+    return [{ oid: object.oid, commit: parseCommit(object.bytes) }]
   })
+  const people = await objects.mailmap.of(commits.map(({ commit }) => commit.author))
+  return commits.map(({ oid, commit }, at) => ({
+    oid,
+    parents: commit.parents,
+    author: { ...commit.author, ...people[at] },
+    committed: commit.committer.date?.seconds ?? 0,
+    subject: subjectOf(commit),
+  }))
 }
 
 /** The first paragraph of a commit message, on one line. */

@@ -1,5 +1,6 @@
 /** Reads objects through one long-running git process, and writes many of them by a single one. */
 import type { ChildProcess } from 'node:child_process'
+import { Mailmap } from './mailmap.ts'
 import { type Format, isOid, type Oid, type Repository } from './repository.ts'
 import { endChild, GitError, run, start } from './run.ts'
 
@@ -42,8 +43,11 @@ export class Objects implements AsyncDisposable {
   #ended: unknown
   #clock: ReturnType<typeof setTimeout> | undefined
   readonly #interrupt = () => this.#end(this.repository.signal?.reason)
+  /** Its people by their present names. */
+  readonly mailmap: Mailmap
 
   constructor(readonly repository: Repository) {
+    this.mailmap = new Mailmap(repository)
     repository.signal?.addEventListener('abort', this.#interrupt, { once: true })
     if (repository.signal?.aborted) this.#interrupt()
   }

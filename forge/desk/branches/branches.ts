@@ -82,7 +82,7 @@ export async function cameIn(
 
 /** The author of each of the newest commits in a range. */
 async function authorsOf(repository: Repository, range: string): Promise<string[]> {
-  const args = ['log', '-z', '--no-show-signature', `--max-count=${MAX_COUNTED_COMMITS}`, '--format=%an', range, '--']
+  const args = ['log', '-z', '--no-show-signature', `--max-count=${MAX_COUNTED_COMMITS}`, '--format=%aN', range, '--']
   // Exit code 128: the old commit has been garbage-collected.
   const { stdout } = await run(repository, args, { ok: [0, 128] })
   return fields(stdout).map(asText)

@@ -163,7 +163,9 @@ export class GraphView implements AsyncDisposable {
     const wanted = words.replace(/\s+/g, ' ').trim()
     const input = view.tips.oids.map(oid => `${oid}\n`).join('')
     const search = async (what: string) => {
-      const args = ['rev-list', '-i', '-F', `-n${MAX_FOUND_COMMITS + 1}`, `--${what}=${wanted}`, '--stdin']
+      // `git rev-list` does not search authors as .mailmap has them.
+      const how = ['--use-mailmap', '--no-show-signature', '--format=%H', '-i', '-F', `-n${MAX_FOUND_COMMITS + 1}`]
+      const args = ['log', ...how, `--${what}=${wanted}`, '--stdin']
       const { stdout } = await run(place, args, { input })
       return stdout.toString().split('\n').filter(Boolean)
     }

@@ -2,6 +2,7 @@
 import { Failure } from '../../../core/failure.ts'
 import { type Commit, parseCommit, textOf } from '../../../core/git/commits.ts'
 import { type History, openHistory, subjectOf, type Touch, touching } from '../../../core/git/history.ts'
+import type { Person } from '../../../core/git/mailmap.ts'
 import { findByDigits, type Objects } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { GitError, read, run } from '../../../core/git/run.ts'
@@ -214,12 +215,15 @@ export async function rowsMatching(
   return [...said, ...others].sort((one, other) => other.committed - one.committed).slice(0, MAX_FOUND_COMMITS)
 }
 
+/** Prints ids alone. Unlike `git rev-list`, `git log` searches authors as .mailmap has them. */
+const LISTED = ['--use-mailmap', '--no-show-signature', '--format=%H']
+
 /** The commits of a history, or of a folder in it, with some words in their message or author. */
 async function rowsSaying(objects: Objects, tip: Oid, wanted: string, path: Path | undefined): Promise<CommitRow[]> {
   // Through standard input, since arguments are text, and a path may not be UTF-8.
   const input = Buffer.from(path === undefined ? `${tip}\n` : `${tip}\n--\n${path}\n`, 'latin1')
   const search = async (by: string) => {
-    const args = ['rev-list', `--max-count=${MAX_FOUND_COMMITS}`, '-i', '-F', by, '--stdin']
+    const args = ['log', ...LISTED, `--max-count=${MAX_FOUND_COMMITS}`, '-i', '-F', by, '--stdin']
     const env = { GIT_LITERAL_PATHSPECS: '1' }
     const { stdout } = await run(objects.repository, args, { bounds: SEARCH_BOUNDS, input, env })
     return stdout.toString().split('\n').filter(Boolean)
@@ -242,36 +246,43 @@ async function rowsOfFileMatching(
   const options = { count: MAX_SEARCHED_TOUCHES, follow: true, bounds: SEARCH_BOUNDS }
   const { touches } = await touching(objects.repository, tip, path, options)
   const words = wanted.toLowerCase()
-  const isFound = async ({ oid }: Touch): Promise<boolean> => {
-    if (named.includes(oid)) return true
-    const object = await objects.read(oid, { limit: MAX_COMMIT_BYTES })
-    return object?.type === 'commit' && object.bytes !== undefined && hasWords(parseCommit(object.bytes), words)
-  }
   const found: Touch[] = []
   for (let from = 0; from < touches.length && found.length < MAX_FOUND_COMMITS; from += TOUCHES_AT_ONCE) {
     const some = touches.slice(from, from + TOUCHES_AT_ONCE)
-    const areFound = await Promise.all(some.map(isFound))
-    found.push(...some.filter((_, at) => areFound[at]))
+    const read = await Promise.all(some.map(({ oid }) => objects.read(oid, { limit: MAX_COMMIT_BYTES })))
+    const commits = read.map(object =>
+      object?.type === 'commit' && object.bytes ? parseCommit(object.bytes) : undefined,
+    )
+    const people = await objects.mailmap.of(commits.map(commit => commit?.author ?? { name: '', email: '' }))
+    const isFound = ({ oid }: Touch, at: number): boolean => {
+      const [commit, author] = [commits[at], people[at]]
+      return named.includes(oid) || (commit !== undefined && author !== undefined && hasWords(commit, author, words))
+    }
+    found.push(...some.filter(isFound))
   }
   const rows = await rowsOfTouches(objects, path, found.slice(0, MAX_FOUND_COMMITS))
   return objects.repository.isShallow ? await withParents(objects, rows) : rows
 }
 
 /** Whether the message or the author of a commit has some words, which are given in lower case. */
-const hasWords = ({ message, encoding, author }: Commit, words: string): boolean =>
+const hasWords = ({ message, encoding }: Commit, author: Person, words: string): boolean =>
   [textOf(message, encoding), `${author.name} <${author.email}>`].some(text => text.toLowerCase().includes(words))
 
 /** Describes commits for a list; missing ones, as at the boundary of a shallow clone, are left out. */
 export async function rowsOf(objects: Objects, oids: readonly Oid[]): Promise<CommitRow[]> {
   const found = await Promise.all(oids.map(oid => objects.read(oid, { limit: MAX_COMMIT_BYTES })))
-  return found.flatMap(object => {
+  const commits = found.flatMap(object => {
     if (object?.type !== 'commit') return []
-    return [rowOf(object.oid, parseCommit(object.bytes ?? Buffer.alloc(0)))]
+    return [{ oid: object.oid, commit: parseCommit(object.bytes ?? Buffer.alloc(0)) }]
   })
+  const people = await objects.mailmap.of(commits.map(({ commit }) => commit.author))
+  return commits.map(({ oid, commit }, at) => rowOf(oid, commit, people[at]))
 }
 
-function rowOf(oid: Oid, commit: Commit): CommitRow {
-  const { name, email, date } = commit.author
+/** `author`: as .mailmap has them. */
+function rowOf(oid: Oid, commit: Commit, author: Person = commit.author): CommitRow {
+  const { date } = commit.author
+  const { name, email } = author
   const model = modelOf(commit)
   const committed = commit.committer.date?.seconds ?? date?.seconds ?? 0
   return {
@@ -319,7 +330,7 @@ export async function commitInFull(
   if (!object.bytes) throw new Failure(`The commit ${oid} is too large to be shown.`)
   const commit = parseCommit(object.bytes)
   return {
-    row: rowOf(oid, commit),
+    row: rowOf(oid, commit, (await objects.mailmap.of([commit.author]))[0]),
     message: textOf(commit.message, commit.encoding).slice(0, MAX_MESSAGE_CHARS),
     changes: await changesBetween(
       objects,

@@ -19,7 +19,7 @@ export async function namedCommits(repository: Repository, commits: readonly Oid
 
 /** The commits of a range of `git rev-list`, with their authors: the newest ones, and the number of all. */
 export async function lostCommits(repository: Repository, range: readonly string[]): Promise<Lost> {
-  const how = ['-z', '--format=%H%n%an%n%s', '--encoding=UTF-8', `--max-count=${MAX_BROUGHT_COMMITS}`]
+  const how = ['-z', '--format=%H%n%aN%n%s', '--encoding=UTF-8', `--max-count=${MAX_BROUGHT_COMMITS}`]
   const { stdout } = await run(repository, ['log', ...how, ...range, '--'])
   const newest = fields(stdout).map(field => {
     const [oid = '', author = '', subject = ''] = Buffer.from(field, 'latin1').toString().split('\n')

@@ -511,6 +511,30 @@ describe.each(['sha1', 'sha256'] as const)('the history (%s)', format => {
     expect(await found('nothing')).toEqual([])
   })
 
+  test('names and finds authors as .mailmap has them, like git log', async () => {
+    await using it = await makeDesk({ 'a.txt': '1\n' }, format)
+    const by = (author: string) => ({ author, message: `By ${author.split(' ')[0]}` })
+    const oid = await commit(it.place.path, 'main', { 'a.txt': '2\n' }, by('Old Name <ann@old.example>'))
+    await commit(it.place.path, 'main', { 'a.txt': '3\n' }, by('Una <una@example.com>'))
+    const map = 'Ann New <ann@example.com> Old Name <ann@old.example>\n'
+    await commit(it.place.path, 'main', { '.mailmap': map }, by('Una <una@example.com>'))
+    const found = async (words: string, path?: string) => {
+      const about = { words, from: 0, count: 9, ...(path !== undefined && { path }) }
+      const { rows } = (await it.window.ask({ ask: 'history', at: main, ...about })) as { rows: CommitRow[] }
+      return rows.map(({ author }) => `${author.name} <${author.email}>`)
+    }
+    const whole = (await it.window.ask({ ask: 'commit', commit: oid })) as { row: CommitRow }
+    expect(whole.row.author).toEqual({ name: 'Ann New', email: 'ann@example.com' })
+    for (const path of [undefined, 'a.txt']) {
+      expect(await found('ann new', path)).toEqual(['Ann New <ann@example.com>'])
+      expect(await found('ann@old', path)).toEqual([])
+    }
+    const filter = { withAbandoned: false }
+    const inGraph = await it.window.ask({ ask: 'find commits', filter, words: 'Ann New', described: 1 })
+    const { commits } = inGraph as { commits: CommitRow[] }
+    expect(commits.map(({ author }) => author.name)).toEqual(['Ann New'])
+  })
+
   test('has a commit by its id or the start of it', async () => {
     await using it = await makeDesk({ a: 'a\n' }, format)
     const tip = await commit(it.place.path, 'main', { a: 'b\n' }, { message: 'Subject\n\nBody' })
