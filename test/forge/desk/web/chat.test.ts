@@ -288,6 +288,41 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await button('Keep').waitFor({ state: 'detached' })
   })
 
+  test('the tab of a file that the AI renames and rewrites follows at once, and the file is saved as one after Keep', async () => {
+    const [from, to] = ['src/queue/retry.ts', 'src/queue/again.ts']
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const rename = { name: 'rename_file', arguments: { from, to } }
+    desk = await openConversation({ model })
+    await openOn([
+      { calls: [rename, write(to, 'export const nothing = "of the old text"\n')] },
+      { until: promise, error: new ModelError('key', 'The key was refused.') },
+    ])
+    await page.keyboard.press('Control+p')
+    await page.getByRole('combobox', { name: 'Command palette' }).fill('retry.ts')
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: 'retry.ts', selected: true }).waitFor()
+    await page.keyboard.press('Alt+j')
+    await field().waitFor()
+    await ask(page, QUESTION)
+    await page.getByRole('tab', { name: /^again.ts/ }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).getByText('of the old text').waitFor()
+    expect(await page.getByRole('tab', { name: /^retry.ts/ }).count()).toBe(0)
+    const row = page.getByTitle(`${to}, renamed from ${from}`)
+    await row.waitFor()
+    resolve()
+    await page.getByText('1 file changed').first().waitFor()
+    await row.waitFor()
+    await page.keyboard.press('Alt+j')
+    await button('Keep').click()
+    await page.getByRole('tab', { name: /^again.ts , draft/ }).waitFor()
+    await row.waitFor()
+    await page.getByRole('tab', { name: /^again.ts/ }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+s')
+    await until(async () => /rename: .*retry.ts → .*again.ts/.test(await desk.git('log', '-1', '--format=%s', BRANCH)))
+    expect(await desk.git('ls-tree', '-r', '--name-only', BRANCH, from, to)).toBe(to)
+  })
+
   test('what is written while a turn runs is sent when that has ended, and never twice', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     await open([
