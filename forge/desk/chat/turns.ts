@@ -312,7 +312,10 @@ export class Turns implements AsyncDisposable {
   async #checkpoint(turn: BranchTurn, news: Pick<Checkpoint, 'session' | 'files' | 'renames' | 'does'>): Promise<void> {
     const { work } = turn
     const isSame = isSameFiles(turn.now.files, news.files)
+    const isOpeningNew = turn.now.session.opening !== news.session.opening
     turn.now = { ...turn.now, ...news }
+    // Windows have counted the context without what the opening has for the message.
+    if (isOpeningNew) this.room.say({ say: 'branch', branch: work.name })
     if (!isSame) {
       turn.renames = await renamesOf(this.room, turn.now)
       await work.locked(held => held.showAtWork(shownOf(turn)))

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Locator } from 'playwright-core'
 import { ModelError } from '../../../../forge/ai/request.ts'
 import { SetModels } from '../../../../forge/desk/chat/models.ts'
+import { tokens } from '../../../../forge/desk/web/ui/figures.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { commit, git } from '../../../support/git.ts'
 import { type PageDesk, tabOf } from '../../../support/page-desk.ts'
@@ -573,6 +574,32 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     arrive()
     await page.getByText('has changed meanwhile: look at it again').waitFor()
     expect((await conversationOf(desk)).approvals).toHaveLength(1)
+  })
+
+  test('what the files of a message add to the context is counted before the first answer to it', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const small = new ScriptedModel([{ until: promise, text: 'Nothing.' }], 8_000)
+    const many = Array.from({ length: 800 }, (_, at) => [`many/p${at % 4}/q${at % 40}/handler${at}.ts`, `// ${at}\n`])
+    const prepare = async (path: string) => void (await commit(path, BRANCH, Object.fromEntries(many)))
+    desk = await openConversation({ model: small, hasTurns: false, prepare })
+    page = await openPage(browser.context, desk)
+    await field().waitFor()
+    const context = async () => (await conversationOf(desk)).context
+    const shown = async () => (await page.locator('details.foot').textContent()) ?? ''
+    const isShown = async () => {
+      const { used, words = '' } = await context()
+      return (await shown()).includes(words) && (await shown()).includes(`${tokens(used)} of`)
+    }
+    await until(isShown)
+    const { words: before } = await context()
+    expect(before).toMatch(/^\d+ files are too many to be listed: [\d,]+ near/)
+    await ask(page, 'What is in handler399.ts?')
+    await button('Stop').waitFor()
+    await until(() => small.requests.length === 1)
+    expect((await context()).words).not.toBe(before)
+    await until(isShown)
+    resolve()
+    await log().getByText('Nothing.').waitFor()
   })
 
   test('the circle of a file, and Alt+A, give the AI all of it, or take it out', async () => {
