@@ -58,6 +58,8 @@ export type TurnMeans = {
    * Without this function, no checks run.
    */
   check?: (signal: AbortSignal, only?: readonly string[]) => Promise<Checked | undefined>
+  /** Whether the model writes the message of the turn's commit, if it changes files. Default: true. */
+  asksForMessage?: boolean
   /** Blacks out secrets in a text. */
   clean: Clean
 }
@@ -108,9 +110,9 @@ class Turn {
       () => this.#done(),
       error => this.#endedBy(error),
     )
-    const isChanged = this.means.vfs.changes.size > 0
-    const message = ending.how === 'done' && isChanged ? await this.#askForMessage() : undefined
-    const { turn, model, clean } = this.means
+    const { turn, model, clean, vfs, asksForMessage = true } = this.means
+    const isAsked = asksForMessage && ending.how === 'done' && vfs.changes.size > 0
+    const message = isAsked ? await this.#askForMessage() : undefined
     const { usage, taken: seconds } = this.budget
     const end = { turn, at: Date.now(), ...ending, ...(message && { message }), model: model.name, usage, seconds }
     return withEnd(this.session, end, clean)

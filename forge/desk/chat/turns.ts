@@ -297,6 +297,8 @@ export class Turns implements AsyncDisposable {
       sources: { objects: this.room.objects, summaries: await this.ai.summaries() },
       limits,
       ...(check && { check }),
+      // What the turn does in a waiting merge is committed with that, by its message.
+      asksForMessage: !(await isInMerging(this.room.objects, now)),
       signal: control.signal,
       onEvent: event => live.hear(event),
       checkpoint: async (so, does) =>
