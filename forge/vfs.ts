@@ -22,6 +22,7 @@ import {
 } from '../core/git/trees.ts'
 import { isRunning } from '../core/processes.ts'
 import { visiblePath } from '../core/text.ts'
+import type { Renamed } from './operations.ts'
 
 /** Files by path, as bytes. Paths are relative to the root, with `/` between names and one character for each byte. */
 export interface Vfs {
@@ -139,6 +140,7 @@ export class WorkInProgressVfs implements Vfs {
   readonly #changes = new Map<Path, TreeChange>()
   /** For each folder, how many changes put something below it. Kept as a count, as there may be many. */
   readonly #counts = new Map<Path, number>()
+  readonly #renames: Renamed[] = []
 
   constructor(
     readonly objects: Objects,
@@ -153,6 +155,11 @@ export class WorkInProgressVfs implements Vfs {
   /** The changes from the base commit, by path. */
   get changes(): ReadonlyMap<Path, TreeChange> {
     return this.#changes
+  }
+
+  /** The renames by {@link renameFile}, in their order. */
+  get renames(): readonly Renamed[] {
+    return this.#renames
   }
 
   async readFile(path: Path): Promise<Buffer> {
@@ -172,6 +179,20 @@ export class WorkInProgressVfs implements Vfs {
     await this.verifyWritable(path)
     const kept = there?.mode === '120000' ? '100644' : there?.mode
     this.#change(path, { mode: mode ?? kept ?? '100644', bytes: Buffer.from(bytes) })
+  }
+
+  /** Renames a file, whose new path must be free. If that can't be written, nothing is changed. */
+  async renameFile(from: Path, to: Path): Promise<void> {
+    const bytes = await this.readFile(from)
+    const mode = (await this.entryAt(from))?.mode === '100755' ? '100755' : '100644'
+    await this.deleteFile(from)
+    try {
+      await this.writeFile(to, bytes, { mode })
+    } catch (error) {
+      await this.writeFile(from, bytes, { mode })
+      throw error
+    }
+    this.#renames.push({ from, to })
   }
 
   async deleteFile(path: Path): Promise<void> {

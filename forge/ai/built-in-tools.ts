@@ -229,15 +229,7 @@ const renameFile = define({
     if (from === to) throw new Failure('That is its name already: nothing changed.')
     if ((await room.vfs.entryAt(to)) || (await othersIn(room, to, from)))
       throw new Failure(`There is ${newName} already: nothing was renamed. Choose another name, or delete it first.`)
-    const bytes = await room.vfs.readFile(from)
-    const mode = entry.mode === '100755' ? '100755' : '100644'
-    await room.vfs.deleteFile(from)
-    try {
-      await room.vfs.writeFile(to, bytes, { mode })
-    } catch (error) {
-      await room.vfs.writeFile(from, bytes, { mode })
-      throw error
-    }
+    await room.vfs.renameFile(from, to)
     if (room.active.has(from)) {
       room.deactivate(from)
       room.activate(to)

@@ -142,8 +142,9 @@ export async function makeOutline(root: Folder, options: Options): Promise<Outli
   const sorted = [...lines].sort((a, b) => (a.path < b.path ? -1 : a.path > b.path ? 1 : 0))
   const text = sorted.map(line => `${line.text}\n`).join('')
   if (shown.size === count) return { text, shown }
-  const words = `${many(count, 'file')} are too many to be listed: ${shown.size.toLocaleString('en')} \
-near the active ones are listed, folders stand for the others.`
+  const where = active.length > 0 ? ' near the active ones' : ''
+  const words = `${many(count, 'file')} are too many to be listed: ${shown.size.toLocaleString('en')}${where} \
+are listed, folders stand for the others.`
   return { text, shown, words }
 }
 

@@ -16,7 +16,7 @@ import { namesOffered } from './offered.ts'
 import { makeOutline, type Outline } from './outline.ts'
 
 /** To be increased whenever the same content gets another summary: caches of another version are not read. */
-export const SUMMARY_VERSION = 5
+export const SUMMARY_VERSION = 6
 
 /** Larger files are not read: generated files say little about themselves at their top. */
 const MAX_FILE_BYTES = 256 << 10

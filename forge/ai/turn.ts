@@ -58,6 +58,8 @@ export type TurnMeans = {
    * Without this function, no checks run.
    */
   check?: (signal: AbortSignal, only?: readonly string[]) => Promise<Checked | undefined>
+  /** Whether the model writes the message of the turn's commit, if it changes files. Default: true. */
+  asksForMessage?: boolean
   /** Blacks out secrets in a text. */
   clean: Clean
 }
@@ -282,9 +284,9 @@ class Turn {
    * text or changed file, the turn has failed.
    */
   async #done(): Promise<Ending> {
-    const { turn, vfs } = this.means
+    const { turn, vfs, asksForMessage = true } = this.means
     if (vfs.changes.size > 0) {
-      const message = await this.#askForMessage()
+      const message = asksForMessage ? await this.#askForMessage() : undefined
       return { how: 'done', ...(message && { message }) }
     }
     const hasText = this.session.messages.some(

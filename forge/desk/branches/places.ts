@@ -23,12 +23,11 @@ export async function vfsAt(branches: OpenBranches, at: At): Promise<Vfs> {
   return new CommitVfs(objects, commit, await treeWithUntracked(objects, commit))
 }
 
-/** The renames that the drafts of a branch include; undefined while the files of an AI's turn are shown. */
-export async function renamesIn(branches: OpenBranches, branch: string): Promise<DraftRenames | undefined> {
-  const { drafts, changedByAi } = await branches.work(branch)
-  if (changedByAi) return undefined
-  const origins = originsIn(drafts)
-  const records = [...renamesFor(drafts, origins).values()]
+/** The renames that the shown files of a branch include: its drafts, or those of an AI's turn. */
+export async function renamesIn(branches: OpenBranches, branch: string): Promise<DraftRenames> {
+  const { shown } = await branches.work(branch)
+  const origins = originsIn(shown)
+  const records = [...renamesFor(shown, origins).values()]
   return { origins, folders: new Map(records.map(({ from, to }) => [to, from])) }
 }
 

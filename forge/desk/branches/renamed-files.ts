@@ -24,10 +24,10 @@ export async function pathsNow(
   branch: string,
   { since, paths }: { since: Oid; paths: readonly Path[] },
 ): Promise<{ paths: Path[]; missing: Path[]; tip: Oid | undefined }> {
-  const { drafts } = await branches.work(branch)
+  const { shown: drafts, tip } = await branches.work(branch)
   const { objects } = branches.room
   const gone = new Set(await missingIn(objects, drafts, paths))
-  if (gone.size === 0) return { paths: [...paths], missing: [], tip: drafts.tip }
+  if (gone.size === 0) return { paths: [...paths], missing: [], tip }
   // Renames in drafts come last, since drafts are on top of the newest commit.
   const onDesk = await renamesSince(branches, branch, since)
   const inCommits = await renamesBetween(objects, since, drafts.tip)
@@ -39,7 +39,7 @@ export async function pathsNow(
     return others.find(other => !missing.includes(other)) ?? path
   })
   const now = await Promise.all(all)
-  return { paths: now, missing: await missingIn(objects, drafts, now), tip: drafts.tip }
+  return { paths: now, missing: await missingIn(objects, drafts, now), tip }
 }
 
 /** The path of a file after renames, one after the other. */

@@ -18,7 +18,7 @@ import {
 } from '../branches/merging-commits.ts'
 import { conflictsLeft, differsBeyondOne } from '../merging/mergings.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
-import { keepWords, sessionChanges } from './turn-ends.ts'
+import { keepWords, renamesOf, sessionChanges } from './turn-ends.ts'
 
 /** Whether a turn began in a waiting merge: it can then be kept only while that merge waits. */
 export async function isInMerging(objects: Objects, { base }: Checkpoint): Promise<boolean> {
@@ -55,7 +55,7 @@ export async function settleByTurn(
         const before = await entryInTip(objects, turn.base, path)
         if (before?.oid === file?.oid && before?.mode === file?.mode) files.delete(path)
       }
-      const done = draftsOf(turn.base, files)
+      const done = { ...draftsOf(turn.base, files), renames: await renamesOf(work.room, turn) }
       const isSame = work.tip === turn.base
       const drafts = isSame || isEmpty(done) ? done : await mergeDrafts(objects, noDrafts(turn.base), done, work.drafts)
       const by = { ...state.by }

@@ -16,7 +16,7 @@ import { isRunning } from '../../../core/processes.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import { SESSION, type Session } from '../../ai/session.ts'
 import { readSession, writeSession } from '../../ai/session-file.ts'
-import { FORGE_AUTHOR } from '../../operations.ts'
+import { FORGE_AUTHOR, type Renamed } from '../../operations.ts'
 import type { BranchWork } from '../branches/branch-work.ts'
 import { asChanges, type DraftFile, filesBetween } from '../branches/drafts.ts'
 import { isInTheWay, moveOwnRefs } from '../branches/moving-refs.ts'
@@ -43,18 +43,21 @@ const Body = v.object({
   does: v.picklist(['asks', 'works', 'ended']),
   /** The conflicts of a waiting merge that the AI is asked to resolve, if the message asks only for that. */
   asked: v.optional(v.object({ paths: v.array(v.string()), isOne: v.boolean() })),
+  renames: v.optional(v.array(v.object({ from: v.string(), to: v.string() })), []),
   /** Why the turn ended without a commit. */
   words: v.optional(v.string()),
   /** The process that runs the turn, and its machine. */
   by: v.optional(v.object({ host: v.string(), pid: Count })),
 })
 
-export type Checkpoint = Omit<v.InferOutput<typeof Body>, 'base'> & {
+export type Checkpoint = Omit<v.InferOutput<typeof Body>, 'base' | 'renames'> & {
   /** The commit that the turn began with; undefined in a branch without one. */
   base: Oid | undefined
   session: Session
   /** The differences from the base, without the session. */
   files: ReadonlyMap<Path, DraftFile>
+  /** The renames by the turn's tools, each from a path of the base. */
+  renames: readonly Renamed[]
 }
 
 const OWN = { host: hostname(), pid: process.pid }

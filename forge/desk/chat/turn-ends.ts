@@ -143,22 +143,20 @@ async function stepsIn(
 
 // --- Unfinished turns ---
 
-/** The renames among the changes of a turn, as git detects them. */
+/** The renames among the changes of a turn: those by its tools, and others as git detects them. */
 export async function renamesOf({ objects }: BranchServices, turn: Checkpoint): Promise<Renamed[]> {
-  const { base } = turn
+  const { base, renames } = turn
   const files = filesOf(turn, path => !isOfForge(path))
   if (base === undefined || ![...files.values()].includes(undefined)) return []
   const tree = await writeTree(objects, base, asChanges(files))
   const renamed = await renamedFiles(objects.repository, base, tree)
-  return [...renamed].map(([from, to]) => ({ from, to }))
+  const known = new Set(renames.flatMap(({ from, to }) => [from, to]))
+  const others = [...renamed].filter(([from, to]) => !known.has(from) && !known.has(to))
+  return [...renames, ...others.map(([from, to]) => ({ from, to }))]
 }
 
 /** Keeps an unfinished turn: commits its conversation, and turns its files into drafts. */
-export async function keepTurn(
-  work: BranchWork,
-  turn: Checkpoint & { renames: readonly Renamed[] },
-  checkpoints: Checkpoints,
-): Promise<void> {
+export async function keepTurn(work: BranchWork, turn: Checkpoint, checkpoints: Checkpoints): Promise<void> {
   await work.inOneGo(
     async (held, signature) => {
       const after = await draftsWith(work, { ...turn, files: filesOf(turn, path => !isOfForge(path)) })
@@ -194,7 +192,7 @@ async function ownChanges({ room: { objects }, tip }: BranchWork, turn: Checkpoi
 
 async function draftsWith(
   { room: { objects }, tip, drafts }: BranchWork,
-  { base, files, renames }: Checkpoint & { renames: readonly Renamed[] },
+  { base, files, renames }: Checkpoint,
 ): Promise<Drafts> {
   const done = { ...draftsOf(base, files), renames }
   if (tip === base && isEmpty(drafts)) return done

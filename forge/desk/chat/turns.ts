@@ -25,6 +25,7 @@ import type { Renamed } from '../../operations.ts'
 import { WorkInProgressVfs } from '../../vfs.ts'
 import type { AtWork, BranchServices, BranchWork, HeldBranch } from '../branches/branch-work.ts'
 import { headRef, tipsBelow } from '../branches/branches.ts'
+import { withoutUnused, withRename } from '../branches/draft-renames.ts'
 import { asChanges, type DraftFile, draftsOf, entryInTip, noDrafts, verifyNoClash } from '../branches/drafts.ts'
 import { setUpMergeDriver } from '../branches/forge-folder.ts'
 import { readSignature } from '../branches/save.ts'
@@ -49,7 +50,7 @@ export type BranchTurn = {
   state: 'running' | 'unfinished'
   /** Why the turn is unfinished. */
   words: string
-  /** The files that an unfinished turn has renamed. */
+  /** The files that the turn has renamed. */
   renames: readonly Renamed[]
   live: LiveTurn
   questions: ToolQuestions
@@ -194,6 +195,7 @@ export class Turns implements AsyncDisposable {
     const { models } = this.ai
     // Resolutions of a merge's conflicts are not committed yet: the AI works on top of them.
     const settled = work.merging === undefined ? undefined : asChanges(work.drafts.files)
+    const before = work.merging === undefined ? [] : work.drafts.renames
     const { tip } = work
     const vfs = new WorkInProgressVfs(objects, tip, settled, path => this.room.filters.verifyNone(tip, [path]))
     const { session: loaded, unreadable } = await loadSession(vfs)
@@ -221,7 +223,7 @@ export class Turns implements AsyncDisposable {
       model: model.name,
       does: 'works',
       session: withUser(session, { turn: id, at: since, text }, models.clean),
-      files: filesIn(vfs),
+      ...(await workIn(vfs, before)),
       ...(asked && { asked }),
     }
     const turn: BranchTurn = {
@@ -230,14 +232,14 @@ export class Turns implements AsyncDisposable {
       now: checkpoint,
       state: 'running',
       words: '',
-      renames: [],
+      renames: before,
       ...this.#seen(work, id),
       wishes,
       control: new AbortController(),
       done: Promise.resolve(),
     }
     await turn.checkpoints.begin(checkpoint)
-    return { turn, run: () => this.#run(turn, { session, text, model, vfs }) }
+    return { turn, run: () => this.#run(turn, { session, text, model, vfs, before }) }
   }
 
   /** Whether the conversation in a commit was written on this desk. */
@@ -270,14 +272,14 @@ export class Turns implements AsyncDisposable {
   async #run(turn: BranchTurn, start: Start): Promise<void> {
     try {
       const session = await this.#ask(turn, start)
-      turn.now = { ...turn.now, session, files: filesIn(start.vfs), does: 'ended' }
+      turn.now = { ...turn.now, session, ...(await workIn(start.vfs, start.before)), does: 'ended' }
     } catch (error) {
       turn.now = { ...turn.now, session: this.#ended(turn.now, inWords(error)) }
     }
     await this.#end(turn)
   }
 
-  async #ask(turn: BranchTurn, { session, text, model, vfs }: Start): Promise<Session> {
+  async #ask(turn: BranchTurn, { session, text, model, vfs, before }: Start): Promise<Session> {
     const { runTurn } = await import('../../ai/turn.ts')
     const { work, live, control, now, questions } = turn
     const { limits, clean, checksAfterTurn } = this.ai.models
@@ -295,23 +297,31 @@ export class Turns implements AsyncDisposable {
       sources: { objects: this.room.objects, summaries: await this.ai.summaries() },
       limits,
       ...(check && { check }),
+      // What the turn does in a waiting merge is committed with that, by its message.
+      asksForMessage: !(await isInMerging(this.room.objects, now)),
       signal: control.signal,
       onEvent: event => live.hear(event),
-      checkpoint: (so, does) =>
+      checkpoint: async (so, does) =>
         // The page gets arriving text by other news: here the session is only written, so that it survives a crash.
         does === 'hears'
           ? turn.checkpoints.write({ ...turn.now, session: so })
-          : this.#checkpoint(turn, { session: so, files: filesIn(vfs), does }),
+          : this.#checkpoint(turn, { session: so, ...(await workIn(vfs, before)), does }),
       clean,
     })
   }
 
   /** Shows the state of a turn, and writes it as a checkpoint. */
-  async #checkpoint(turn: BranchTurn, news: Pick<Checkpoint, 'session' | 'files' | 'does'>): Promise<void> {
+  async #checkpoint(turn: BranchTurn, news: Pick<Checkpoint, 'session' | 'files' | 'renames' | 'does'>): Promise<void> {
     const { work } = turn
     const isSame = isSameFiles(turn.now.files, news.files)
+    const isOpeningNew = turn.now.session.opening !== news.session.opening
     turn.now = { ...turn.now, ...news }
-    if (!isSame) await work.locked(held => held.showAtWork(shownOf(turn)))
+    // Windows have counted the context without what the opening has for the message.
+    if (isOpeningNew) this.room.say({ say: 'branch', branch: work.name })
+    if (!isSame) {
+      turn.renames = await renamesOf(this.room, turn.now)
+      await work.locked(held => held.showAtWork(shownOf(turn)))
+    }
     await turn.checkpoints.write(turn.now)
   }
 
@@ -472,7 +482,8 @@ export class Turns implements AsyncDisposable {
   }
 }
 
-type Start = { session: Session; text: string; model: Model; vfs: WorkInProgressVfs }
+/** `before`: the renames in the resolutions of a waiting merge, with which the turn begins. */
+type Start = { session: Session; text: string; model: Model; vfs: WorkInProgressVfs; before: readonly Renamed[] }
 type Begun = { turn: BranchTurn; run: () => Promise<void> }
 
 const whyAtWork = (branch: string): string =>
@@ -505,13 +516,28 @@ const nameSome = (paths: readonly Path[]): string =>
  * is only a conversation: it holds no file back.
  */
 function shownOf({ state, work: { name, merging }, now: { base, files }, renames }: BranchTurn): AtWork | undefined {
-  if (state === 'running') return { files: draftsOf(base, files), why: whyAtWork(name) }
+  const shown = { ...draftsOf(base, files), renames }
+  if (state === 'running') return { files: shown, why: whyAtWork(name) }
   if (files.size === 0 && merging === undefined) return undefined
-  return { files: { ...draftsOf(base, files), renames }, why: whyUnfinished(name) }
+  return { files: shown, why: whyUnfinished(name) }
 }
 
 const endOf = ({ session, turn }: Checkpoint): EntryOf<'end'> | undefined =>
   session.messages.findLast((entry): entry is EntryOf<'end'> => entry.kind === 'end' && entry.turn === turn)
+
+/** The files that a turn has changed, and its renames. `before`: the renames with which it began. */
+async function workIn(
+  vfs: WorkInProgressVfs,
+  before: readonly Renamed[],
+): Promise<Pick<Checkpoint, 'files' | 'renames'>> {
+  const drafts = draftsOf(vfs.base, filesIn(vfs))
+  let all = before
+  for (const renamed of vfs.renames) all = withRename({ ...drafts, renames: all }, renamed)
+  // A file that the turn itself has made has no old path.
+  const old = await Promise.all(all.map(({ from }) => entryInTip(vfs.objects, vfs.base, from)))
+  const { files, renames } = withoutUnused({ ...drafts, renames: all.filter((_, at) => old[at] !== undefined) })
+  return { files, renames }
+}
 
 /** The files that a turn has changed, without its conversation. */
 function filesIn({ changes, objects }: WorkInProgressVfs): Map<Path, DraftFile> {

@@ -104,7 +104,7 @@ export const Conversation = v.object({
       since: v.number(),
       usage: TurnUsage,
       files: v.array(Path),
-      /** Of an unfinished turn, those of `files` that are the old paths of renamed files, as git detects renames. */
+      /** Those of `files` that are the old paths of renamed files. */
       renamed: v.array(Path),
     }),
   ),

@@ -49,8 +49,8 @@ const MAX_FILES_FOUND = 1000
 export interface Branches {
   /** The files of a branch with its drafts, or those of a commit. */
   vfsAt: (at: At) => Promise<Vfs>
-  /** The renames that the drafts of a branch include; undefined while the files of an AI's turn are shown. */
-  renamesIn: (branch: string) => Promise<DraftRenames | undefined>
+  /** The renames that the shown files of a branch include: its drafts, or those of an AI's turn. */
+  renamesIn: (branch: string) => Promise<DraftRenames>
   /** The commit of a branch, also while a merge waits in it; undefined before its first one. */
   headOf: (branch: string) => Promise<Oid | undefined>
   /** The commit at which the AI's turn that a branch shows began, if the branch has been moved since. */

@@ -228,6 +228,10 @@ describe('more files than fit', () => {
       const stoodFor = listed.reduce((sum, line) => sum + Number(/: ([\d,]+) files? \(/.exec(line)?.[1] ?? 1), 0)
       expect(stoodFor).toBe(1000)
       expect(await summaries.of({ ...wanted, window: 1_000_000 })).not.toHaveProperty('words')
+      const others = await summaries.of({ ...wanted, active: [] })
+      expect(others.words).toBe(
+        `1,000 files are too many to be listed: ${others.shown.size} are listed, folders stand for the others.`,
+      )
     })
   })
 

@@ -1079,6 +1079,8 @@ test('an AI resolves conflicts as drafts, and is named; its conversation is comm
   const marked = await desk.git('rev-parse', 'refs/forge/merging/main:a.txt')
   await askForAll(work)
   expect(JSON.stringify(model.requests[0])).toContain('a.txt` (text, 2 conflicts left)')
+  // It is not asked for a commit message, as the merge has one.
+  expect(model.requests).toHaveLength(2)
   expect(await desk.git('rev-parse', 'main')).toBe(desk.ours)
   expect((await work.mergings.in('main'))?.files).toEqual([
     expect.objectContaining({

@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import type { Locator } from 'playwright-core'
 import { ModelError } from '../../../../forge/ai/request.ts'
 import { SetModels } from '../../../../forge/desk/chat/models.ts'
+import { tokens } from '../../../../forge/desk/web/ui/figures.ts'
 import { hasBrowser, type OpenBrowser, openBrowser } from '../../../support/browser.ts'
 import { commit, git } from '../../../support/git.ts'
 import { type PageDesk, tabOf } from '../../../support/page-desk.ts'
@@ -288,6 +289,41 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await button('Keep').waitFor({ state: 'detached' })
   })
 
+  test('the tab of a file that the AI renames and rewrites follows at once, and the file is saved as one after Keep', async () => {
+    const [from, to] = ['src/queue/retry.ts', 'src/queue/again.ts']
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const rename = { name: 'rename_file', arguments: { from, to } }
+    desk = await openConversation({ model })
+    await openOn([
+      { calls: [rename, write(to, 'export const nothing = "of the old text"\n')] },
+      { until: promise, error: new ModelError('key', 'The key was refused.') },
+    ])
+    await page.keyboard.press('Control+p')
+    await page.getByRole('combobox', { name: 'Command palette' }).fill('retry.ts')
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: 'retry.ts', selected: true }).waitFor()
+    await page.keyboard.press('Alt+j')
+    await field().waitFor()
+    await ask(page, QUESTION)
+    await page.getByRole('tab', { name: /^again.ts/ }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).getByText('of the old text').waitFor()
+    expect(await page.getByRole('tab', { name: /^retry.ts/ }).count()).toBe(0)
+    const row = page.getByTitle(`${to}, renamed from ${from}`)
+    await row.waitFor()
+    resolve()
+    await page.getByText('1 file changed').first().waitFor()
+    await row.waitFor()
+    await page.keyboard.press('Alt+j')
+    await button('Keep').click()
+    await page.getByRole('tab', { name: /^again.ts , draft/ }).waitFor()
+    await row.waitFor()
+    await page.getByRole('tab', { name: /^again.ts/ }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+s')
+    await until(async () => /rename: .*retry.ts → .*again.ts/.test(await desk.git('log', '-1', '--format=%s', BRANCH)))
+    expect(await desk.git('ls-tree', '-r', '--name-only', BRANCH, from, to)).toBe(to)
+  })
+
   test('what is written while a turn runs is sent when that has ended, and never twice', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     await open([
@@ -538,6 +574,32 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     arrive()
     await page.getByText('has changed meanwhile: look at it again').waitFor()
     expect((await conversationOf(desk)).approvals).toHaveLength(1)
+  })
+
+  test('what the files of a message add to the context is counted before the first answer to it', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    const small = new ScriptedModel([{ until: promise, text: 'Nothing.' }], 8_000)
+    const many = Array.from({ length: 800 }, (_, at) => [`many/p${at % 4}/q${at % 40}/handler${at}.ts`, `// ${at}\n`])
+    const prepare = async (path: string) => void (await commit(path, BRANCH, Object.fromEntries(many)))
+    desk = await openConversation({ model: small, hasTurns: false, prepare })
+    page = await openPage(browser.context, desk)
+    await field().waitFor()
+    const context = async () => (await conversationOf(desk)).context
+    const shown = async () => (await page.locator('details.foot').textContent()) ?? ''
+    const isShown = async () => {
+      const { used, words = '' } = await context()
+      return (await shown()).includes(words) && (await shown()).includes(`${tokens(used)} of`)
+    }
+    await until(isShown)
+    const { words: before } = await context()
+    expect(before).toMatch(/^\d+ files are too many to be listed: [\d,]+ near/)
+    await ask(page, 'What is in handler399.ts?')
+    await button('Stop').waitFor()
+    await until(() => small.requests.length === 1)
+    expect((await context()).words).not.toBe(before)
+    await until(isShown)
+    resolve()
+    await log().getByText('Nothing.').waitFor()
   })
 
   test('the circle of a file, and Alt+A, give the AI all of it, or take it out', async () => {
