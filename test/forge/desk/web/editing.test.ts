@@ -11,6 +11,7 @@ setDefaultTimeout(120_000)
 const LINES = 'one\ntwo\nthree\nfour\n'
 /** Python would not indent the second line. */
 const ODD = 'a = 1\n    y\n'
+const DOC = 'class A {\n  /***/\n  a = 1\n}\n'
 const until = (isSo: () => boolean | Promise<boolean>) => untilWithin(isSo, 15_000)
 
 describe.skipIf(!hasBrowser)('typing goes on', () => {
@@ -28,6 +29,7 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
       'src/two.ts': LINES,
       'src/deep/three.ts': LINES,
       'odd.py': ODD,
+      'doc.ts': DOC,
     }
     const names = Array.from({ length: 20 }, (_, number) => `work-${number + 1}`)
     const branches = Object.fromEntries(['main', ...names].map(name => [name, files]))
@@ -209,6 +211,31 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     await isDraft('odd.py', ODD.replace('\n', '\n\n\n'))
     await page.keyboard.type('x')
     await isDraft('odd.py', ODD.replace('\n', '\n\n\n').replace('y', 'xy'))
+  })
+
+  test('Enter in a comment goes on with an asterisk, and one undo takes a line back', async () => {
+    await openFile(page, branch, 'doc.ts')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('End')
+    for (let at = 0; at < 2; at++) await page.keyboard.press('ArrowLeft')
+    await page.keyboard.press('Enter')
+    await isDraft('doc.ts', DOC.replace('/***/', '/**\n   * \n   */'))
+    await page.keyboard.type('One')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('Two')
+    await isDraft('doc.ts', DOC.replace('/***/', '/**\n   * One\n   * Two\n   */'))
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('End')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('b = 2')
+    await isDraft('doc.ts', DOC.replace('/***/', '/**\n   * One\n   * Two\n   */\n  b = 2'))
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('End')
+    await page.keyboard.press('Enter')
+    await isDraft('doc.ts', DOC.replace('/***/', '/**\n   * One\n   * Two\n   * \n   */\n  b = 2'))
+    await page.keyboard.press('Control+z')
+    await isDraft('doc.ts', DOC.replace('/***/', '/**\n   * One\n   * Two\n   */\n  b = 2'))
   })
 
   test('in the find panel: it counts the matches, selects the nearest, and replaces the selected one or all', async () => {
