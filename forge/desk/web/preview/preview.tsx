@@ -16,6 +16,7 @@ import { headingOf } from '../ui/heading-slugs.ts'
 import { baseName, folderOf, readable, visible } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { MAX_COLUMNS, tableOf } from './csv.ts'
+import { partsOf } from './front-matter.ts'
 import { type PreviewKind, previewKindOf } from './kinds.ts'
 import { notebookOf, type ShownCell, type ShownOutput } from './notebook.ts'
 import { whyNotShown } from './svg.ts'
@@ -123,7 +124,7 @@ function useText(file: OpenFile): string {
 function Shown({ text, kind, path }: { text: string; kind: PreviewKind; path: string }) {
   switch (kind) {
     case 'markdown':
-      return <Markdown text={text} />
+      return <MarkdownFile text={text} />
     case 'svg':
       return <Svg source={text} alt={path} />
     case 'csv':
@@ -131,6 +132,16 @@ function Shown({ text, kind, path }: { text: string; kind: PreviewKind; path: st
     case 'notebook':
       return <NotebookView text={text} />
   }
+}
+
+function MarkdownFile({ text }: { text: string }) {
+  const { frontMatter, body } = useMemo(() => partsOf(text), [text])
+  return (
+    <>
+      {frontMatter === undefined ? null : <CodeBlock text={frontMatter} language="yaml" isLive={false} />}
+      <Markdown text={body} />
+    </>
+  )
 }
 
 /** Shows an SVG as an image, since in an image the browser runs no scripts and loads nothing from elsewhere. */

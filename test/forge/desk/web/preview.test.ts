@@ -1,6 +1,7 @@
 /** Previews beside the text: what others wrote is shown, none of it runs, and nothing is fetched for it. */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { tableOf } from '../../../../forge/desk/web/preview/csv.ts'
+import { partsOf } from '../../../../forge/desk/web/preview/front-matter.ts'
 import { notebookOf } from '../../../../forge/desk/web/preview/notebook.ts'
 import { whyNotShown } from '../../../../forge/desk/web/preview/svg.ts'
 import { hasBrowser, workOf } from '../../../support/browser.ts'
@@ -290,11 +291,23 @@ const template = templateOf(async path => {
     'docs/data.csv': `name,value\n"=cmd|'/c calc'!A1","a ""b"", c"\n${'x,'.repeat(2_000)}\n`,
     'docs/notes.ipynb': NOTEBOOK,
     'docs/hostile.md': HOSTILE_MARKDOWN,
+    'docs/front.md': '---\ntitle: Tern\ntags: [queue]\n---\n# Usage\n\nWords.\n',
     ...Object.fromEntries(Object.entries(HEAVY).map(([name, text]) => [`heavy/${name}`, text])),
     'README.md': 'Top\n',
     'logo.gif': GIF,
   }
   await commit(path, 'main', files, { message: 'Begin' })
+})
+
+test.each([
+  ['---\na: 1\n---\nb\n', 'a: 1', 'b\n'],
+  ['---\n# words\n"a b":\n  - c\n--- \n\n# d', '# words\n"a b":\n  - c', '\n# d'],
+  ['---\na: 1\n---', 'a: 1', ''],
+  ['---\na: 1\nb\n', undefined, '---\na: 1\nb\n'],
+  ['---\nA rule\n---\n', undefined, '---\nA rule\n---\n'],
+  ['\n---\na: 1\n---\n', undefined, '\n---\na: 1\n---\n'],
+])('the front matter of %j is %j', (text, frontMatter, body) => {
+  expect(partsOf(text)).toEqual({ frontMatter, body })
 })
 
 describe.skipIf(!hasBrowser)('a preview', () => {
@@ -370,6 +383,14 @@ describe.skipIf(!hasBrowser)('a preview', () => {
     await page.getByRole('tab', { name: 'page.md' }).click()
     await preview().getByRole('link', { name: 'up' }).click()
     await preview().getByText('Top').waitFor()
+  })
+
+  test('of Markdown shows front matter as code, and neither as a rule nor as a heading', async () => {
+    await show('front.md')
+    await preview().getByRole('heading', { name: 'Usage' }).waitFor()
+    expect(await preview().getByRole('heading').allInnerTexts()).toEqual(['Usage'])
+    expect(await preview().getByRole('separator').count()).toBe(0)
+    expect((await preview().locator('code').innerText()).trim()).toBe('title: Tern\ntags: [queue]')
   })
 
   test('of Markdown: a table of contents leads to the headings, by mouse and by keyboard, also of other files', async () => {
