@@ -6,13 +6,14 @@ const KEY = /^[\w"'][^\n:]*:(?:[ \t]|$)/m
 
 interface Parts {
   frontMatter: string | undefined
-  /** The rest of the text. */
+  /** The rest of the text, and the number of its first line. */
   body: string
+  firstLine: number
 }
 
 /** Splits a Markdown text into its front matter and the rest. */
 export function partsOf(text: string): Parts {
   const [all = '', yaml = ''] = FRONT_MATTER.exec(text) ?? []
-  if (!KEY.test(yaml)) return { frontMatter: undefined, body: text }
-  return { frontMatter: yaml.replace(/\n$/, ''), body: text.slice(all.length) }
+  if (!KEY.test(yaml)) return { frontMatter: undefined, body: text, firstLine: 1 }
+  return { frontMatter: yaml.replace(/\n$/, ''), body: text.slice(all.length), firstLine: all.split('\n').length }
 }
