@@ -91,8 +91,16 @@ export const Layout = v.object({
   tabs: v.array(
     v.object({
       at: At,
-      /** `indentation`: if the user has chosen it for this file. */
-      files: v.array(v.object({ path: Path, top: Count, cursor: Count, indentation: v.optional(Indentation) })),
+      files: v.array(
+        v.object({
+          path: Path,
+          top: Count,
+          cursor: Count,
+          /** The indentation and the name of the language, if the user has chosen them for this file. */
+          indentation: v.optional(Indentation),
+          language: v.optional(v.string()),
+        }),
+      ),
       active: v.optional(Path),
       views: v.optional(v.array(ViewLayout)),
       /** The pane that is shown, if it is none of a file. */

@@ -101,6 +101,29 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     await isDraft('Makefile', `# x${LINES}`)
   })
 
+  test('after another language was chosen for the file, which has its comments, until it is detected again', async () => {
+    await openFile(page, branch, 'a.txt')
+    const language = (name: string) => page.getByRole('button', { name, exact: true })
+    const option = (name: string) => page.getByRole('option', { name, exact: true })
+    await language('Plain text').click()
+    await page.keyboard.type('pyth')
+    await option('Python').waitFor()
+    await page.keyboard.press('Enter')
+    await language('Python').waitFor()
+    await page.locator('.cm-content').and(page.locator(':focus')).waitFor()
+    await page.keyboard.press('Control+/')
+    await isDraft('a.txt', `# ${LINES}`)
+    await page.reload()
+    await language('Python').waitFor()
+    await page.locator('.cm-content').focus()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Control+/')
+    await isDraft('a.txt', `# ${LINES.replace('two', '# two')}`)
+    await page.keyboard.press('Control+Alt+Shift+m')
+    await option('Auto detect Plain text').click()
+    await language('Plain text').waitFor()
+  })
+
   test('after lines are joined, sorted and trimmed and a word changes case, by the palette and by keys', async () => {
     await openFile(page, branch, 'a.txt')
     const run = async (name: string) => {
