@@ -83,6 +83,7 @@ export const SearchLayout = v.object({
   isRegex: v.boolean(),
   matchCase: v.boolean(),
   matchWord: v.boolean(),
+  preservesCase: v.optional(v.boolean()),
   leftOut: v.array(v.object({ path: Path, line: Count, from: Count, text: v.string() })),
 })
 export type SearchLayout = v.InferOutput<typeof SearchLayout>

@@ -291,6 +291,19 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     await until(async () => (await desk.show(`refs/forge/drafts/${branch}`, 'a.txt')).includes('!'))
   })
 
+  test('in the find panel: replacements have the case of their matches, if that is wished', async () => {
+    await openFile(page, branch, 'doc.ts')
+    await page.keyboard.press('Control+f')
+    const panel = page.getByRole('search', { name: 'Find in the file' })
+    await panel.getByRole('textbox', { name: 'Find' }).fill('a')
+    await panel.getByRole('textbox', { name: 'Replace' }).fill('box')
+    await panel.getByRole('button', { name: 'Preserve case' }).click()
+    await panel.getByRole('button', { name: 'Replace', exact: true }).click()
+    await isDraft('doc.ts', DOC.replace('a', 'box'))
+    await panel.getByRole('button', { name: 'Replace all' }).click()
+    await isDraft('doc.ts', DOC.replaceAll('a', 'box').replaceAll('A', 'BOX'))
+  })
+
   test('in the find panel: Tab goes to the replacement, and Ctrl+Z on a button undoes in the text', async () => {
     await openFile(page, branch, 'a.txt')
     await page.keyboard.press('Control+f')
