@@ -135,7 +135,7 @@ export interface Place {
 }
 
 /**
- * The place in a file; `other`: that in the other half of a split, if the file is in both. `indentation` and `language`:
+ * The place in a file; `other`: that in the other half of a split, if the file is in both. `indentation`, `language`:
  * what the user has chosen for the file.
  */
 export interface Position extends Place {

@@ -5,8 +5,8 @@ import type { LanguageName } from '../ui/languages.ts'
 import { baseName, readable } from '../ui/names.ts'
 
 /**
- * Sets the language of a file (undefined: the detected one), keeps it with the layout of the window and says it to screen
- * readers.
+ * Sets the language of a file (undefined: the detected one), keeps it with the layout of the window and says it to
+ * screen readers.
  */
 export async function chooseLanguage(page: Page, file: OpenFile, name: LanguageName | undefined): Promise<void> {
   page.wantFocus()
