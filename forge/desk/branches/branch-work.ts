@@ -655,6 +655,23 @@ export class BranchWork {
     })
   }
 
+  /**
+   * Runs a task that changes the drafts by an operation: on the newest drafts, which are in the repository, since the
+   * operation's undo needs them, and again while another program moves a ref meanwhile. Throws while an AI works in the
+   * branch, and while a merge waits.
+   */
+  async editDrafts<Result>(task: (held: HeldBranch) => Promise<Result>): Promise<Result> {
+    return await this.locked(async held => {
+      this.verifyFree()
+      this.verifyNotMerging()
+      await held.collect()
+      return await held.again(async () => {
+        await held.writeDrafts()
+        return await task(held)
+      })
+    })
+  }
+
   async #again<Result>(task: () => Promise<Result>): Promise<Result> {
     for (let tries = 1; ; tries++) {
       try {

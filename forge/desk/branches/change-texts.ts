@@ -57,26 +57,19 @@ export async function changeTexts(
   work: BranchWork,
   wanted: TextChanges,
 ): Promise<{ files: number; edits: number; skipped: Skipped[] }> {
-  return await work.locked(async held => {
-    work.verifyFree()
-    work.verifyNotMerging()
-    await held.collect()
-    return await held.again(async () => {
-      // The operation's undo needs the drafts in the repository.
-      await held.writeDrafts()
-      verifyNoClash(
-        work.drafts,
-        wanted.files.map(({ path }) => path),
-      )
-      const made = await allOf(wanted.files.map(file => changedFile(work, wanted, file)))
-      const skipped = made.flatMap(file => ('why' in file ? [file] : []))
-      const changed = made.flatMap(file => ('why' in file ? [] : [file]))
-      const after = await withFiles(work, changed)
-      const edits = changed.reduce((sum, file) => sum + file.count, 0)
-      if (!isSameDrafts(after, work.drafts))
-        await held.become({ drafts: after }, { kind: wanted.kind, words: wanted.words(changed.length) })
-      return { files: changed.length, edits, skipped }
-    })
+  return await work.editDrafts(async held => {
+    verifyNoClash(
+      work.drafts,
+      wanted.files.map(({ path }) => path),
+    )
+    const made = await allOf(wanted.files.map(file => changedFile(work, wanted, file)))
+    const skipped = made.flatMap(file => ('why' in file ? [file] : []))
+    const changed = made.flatMap(file => ('why' in file ? [] : [file]))
+    const after = await withFiles(work, changed)
+    const edits = changed.reduce((sum, file) => sum + file.count, 0)
+    if (!isSameDrafts(after, work.drafts))
+      await held.become({ drafts: after }, { kind: wanted.kind, words: wanted.words(changed.length) })
+    return { files: changed.length, edits, skipped }
   })
 }
 

@@ -116,31 +116,24 @@ export async function saveParts(work: BranchWork, parts: readonly Part[], messag
  * @throws A {@link Failure}, without any effect, if later changes are in the way.
  */
 export async function takeBackParts(work: BranchWork, oid: Oid, parts: readonly Part[]): Promise<void> {
-  await work.locked(async held => {
-    work.verifyFree()
-    work.verifyNotMerging()
-    await held.collect()
-    await held.again(async () => {
-      // The operation's undo needs the drafts in the repository.
-      await held.writeDrafts()
-      const { objects } = work.room
-      const commit = await objects.info(`${oid}^{tree}`)
-      if (!commit) throw new Failure(`There is no commit ${oid.slice(0, 8)} in this repository.`)
-      verifyNoClash(work.drafts, work.drafts.clashes.keys())
-      const without = await treeWithout(objects, await treeBefore(objects, oid), commit.oid, parts)
-      const { saved, typed } = await draftTrees(work)
-      const merge = await mergeTrees(objects.repository, typed, without, { base: commit.oid, objects })
-      if (merge.stages.length + merge.conflicts.length > 0)
-        throw new Failure(
-          'Later changes of the same lines are in the way: revert the whole commit, which lets you resolve them.',
-        )
-      const { tree } = await withOwnFolder(objects, typed, merge)
-      const after = withoutUnused({ ...work.drafts, files: await filesBetween(objects, saved, tree) })
-      if (isSameDrafts(after, work.drafts))
-        throw new Failure(`${visiblePath(work.name)} does not have these changes any more.`)
-      const words = `take back some of ${oid.slice(0, 8)} in the drafts of ${visiblePath(work.name)}`
-      await held.become({ drafts: after }, { kind: TAKE_BACK, words })
-    })
+  await work.editDrafts(async held => {
+    const { objects } = work.room
+    const commit = await objects.info(`${oid}^{tree}`)
+    if (!commit) throw new Failure(`There is no commit ${oid.slice(0, 8)} in this repository.`)
+    verifyNoClash(work.drafts, work.drafts.clashes.keys())
+    const without = await treeWithout(objects, await treeBefore(objects, oid), commit.oid, parts)
+    const { saved, typed } = await draftTrees(work)
+    const merge = await mergeTrees(objects.repository, typed, without, { base: commit.oid, objects })
+    if (merge.stages.length + merge.conflicts.length > 0)
+      throw new Failure(
+        'Later changes of the same lines are in the way: revert the whole commit, which lets you resolve them.',
+      )
+    const { tree } = await withOwnFolder(objects, typed, merge)
+    const after = withoutUnused({ ...work.drafts, files: await filesBetween(objects, saved, tree) })
+    if (isSameDrafts(after, work.drafts))
+      throw new Failure(`${visiblePath(work.name)} does not have these changes any more.`)
+    const words = `take back some of ${oid.slice(0, 8)} in the drafts of ${visiblePath(work.name)}`
+    await held.become({ drafts: after }, { kind: TAKE_BACK, words })
   })
 }
 

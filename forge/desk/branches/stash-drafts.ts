@@ -25,19 +25,12 @@ export async function applyStash(work: BranchWork, oid: Oid): Promise<Path[]> {
   const put = await filesBetween(objects, stash.base, await treeWithUntracked(objects, oid))
   // As in every step, the conversation with the AI stays that of the branch.
   const files = new Map([...put].filter(([path]) => !isOfForge(path)))
-  return await work.locked(async held => {
-    work.verifyFree()
-    work.verifyNotMerging()
-    await held.collect()
-    return await held.again(async () => {
-      // The operation's undo needs the drafts in the repository.
-      await held.writeDrafts()
-      const start = noDrafts(stash.base)
-      const before = work.drafts
-      const drafts = await mergeDrafts(objects, start, { ...start, files }, before)
-      if (isSameDrafts(drafts, before)) throw new Failure(`${name} has all of this stash already.`)
-      await held.become({ drafts }, { kind: APPLY_STASH, words: `apply the stash ${short} to the drafts of ${name}` })
-      return [...drafts.clashes].flatMap(([path, it]) => (isOpen(it) && !before.clashes.has(path) ? [path] : []))
-    })
+  return await work.editDrafts(async held => {
+    const start = noDrafts(stash.base)
+    const before = work.drafts
+    const drafts = await mergeDrafts(objects, start, { ...start, files }, before)
+    if (isSameDrafts(drafts, before)) throw new Failure(`${name} has all of this stash already.`)
+    await held.become({ drafts }, { kind: APPLY_STASH, words: `apply the stash ${short} to the drafts of ${name}` })
+    return [...drafts.clashes].flatMap(([path, it]) => (isOpen(it) && !before.clashes.has(path) ? [path] : []))
   })
 }

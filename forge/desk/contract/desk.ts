@@ -83,6 +83,7 @@ export const SearchLayout = v.object({
   isRegex: v.boolean(),
   matchCase: v.boolean(),
   matchWord: v.boolean(),
+  preservesCase: v.optional(v.boolean()),
   leftOut: v.array(v.object({ path: Path, line: Count, from: Count, text: v.string() })),
 })
 export type SearchLayout = v.InferOutput<typeof SearchLayout>
@@ -91,8 +92,16 @@ export const Layout = v.object({
   tabs: v.array(
     v.object({
       at: At,
-      /** `indentation`: if the user has chosen it for this file. */
-      files: v.array(v.object({ path: Path, top: Count, cursor: Count, indentation: v.optional(Indentation) })),
+      files: v.array(
+        v.object({
+          path: Path,
+          top: Count,
+          cursor: Count,
+          /** The indentation and the name of the language, if the user has chosen them for this file. */
+          indentation: v.optional(Indentation),
+          language: v.optional(v.string()),
+        }),
+      ),
       active: v.optional(Path),
       views: v.optional(v.array(ViewLayout)),
       /** The pane that is shown, if it is none of a file. */

@@ -8,6 +8,7 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import type { OpenFile } from '../editor/open-file.ts'
 import type { CodeSymbol } from '../editor/symbols.ts'
+import { chooseLanguage } from '../files/chosen-language.ts'
 import { jump, openFile, openLine, openPlace } from '../files/open-line.ts'
 import { attempt, newBranch } from '../page/actions.ts'
 import { splitByRun } from '../page/branches-of-runs.ts'
@@ -20,6 +21,7 @@ import { useFoundCommits } from '../review/found-commits.ts'
 import type { Command } from '../ui/action.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
+import { LANGUAGE_NAMES } from '../ui/languages.ts'
 import { useModal } from '../ui/modal.ts'
 import { baseName, folderOf, markedPieces, named, readable, shortId, toName, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
@@ -185,11 +187,12 @@ function optionId(key: string): string {
 
 /** Whether the palette lists one kind of things only, without prefixes for others. */
 function isNarrowMode(mode: PaletteMode): boolean {
-  return mode === 'files' || mode === 'symbols' || mode === 'branch symbols' || mode === 'named'
+  return ['files', 'symbols', 'branch symbols', 'named', 'languages'].includes(mode)
 }
 
 function placeholderOf(mode: PaletteMode): string {
   if (mode === 'named') return 'Part of a path or of a line'
+  if (mode === 'languages') return 'Name of a language'
   if (mode === 'symbols') return 'Name of a function, a class or a heading'
   if (mode === 'branch symbols') return 'Name of a function or a class in any file'
   return mode === 'files' ? 'Search files by name' : 'Search commands, branches, files, commits'
@@ -297,6 +300,10 @@ function useGroups(page: Page, mode: PaletteMode, typed: string): { groups: Grou
   if (prefix === ':' && !isOfFile && mode !== 'branch symbols') {
     const options = lineOptions(page, words)
     return { groups: [{ title: 'Line', options }].filter(hasOptions), isWaiting: false }
+  }
+  if (mode === 'languages') {
+    const options = languageOptions(page, typed.trim())
+    return { groups: [{ title: 'Languages', options }].filter(hasOptions), isWaiting: false }
   }
   if (mode === 'named') {
     return { groups: [namedGroup(page, words)].filter(hasOptions), isWaiting: false }
@@ -507,6 +514,23 @@ function symbolOptions(page: Page, symbols: CodeSymbol[], words: string): Option
       if (file) jump(page, file, () => file.goToPlace(item.at))
       tab.edit(path)
     },
+  }))
+}
+
+const DETECT = 'Auto detect'
+
+/** The languages that the shown file can be coloured by. */
+function languageOptions(page: Page, words: string): Option[] {
+  const file = fileHere(page)
+  if (!file) return []
+  const current = file.languageName.value
+  const choices = [DETECT, ...LANGUAGE_NAMES] as const
+  return best([...choices], words, it => it, MAX_LISTED).map(({ item, name }) => ({
+    key: `language ${item}`,
+    icon: <Icon name={item === DETECT ? 'search' : item === current ? 'check' : 'file'} />,
+    words: name,
+    end: item === DETECT ? <span class="meta">{file.detectedLanguage}</span> : null,
+    run: () => void chooseLanguage(page, file, item === DETECT ? undefined : item),
   }))
 }
 

@@ -369,6 +369,17 @@ function FilePlace({ tab, file }: { tab: Tab; file: OpenFile }) {
         <LineEnds tab={tab} file={file} lineEnd={lineEnd} /> · {shown.encoding ?? 'UTF-8'}
         {shown.bom ? ' with BOM' : ''}
       </span>
+      <span class="seg opt-wide">
+        <button
+          type="button"
+          class="button quiet small"
+          aria-haspopup="dialog"
+          title={`Change the language  ${shownKeys(fileActions.language.keys)}`}
+          onClick={() => fileActions.language.run({ page, tab, path: file.path })}
+        >
+          {file.languageName.value}
+        </button>
+      </span>
     </>
   )
 }

@@ -24,23 +24,40 @@ const LAST_SHOWN = { blocks: 200, characters: 40_000 }
 const MAX_DEPTH = 40
 const MAX_TABLE_ROWS = 400
 
-/** Shows Markdown. `isLive`: more text may follow. */
-export function Markdown({ text, isLive = false }: { text: string; isLive?: boolean }) {
+interface Props {
+  text: string
+  /** Whether more text may follow. */
+  isLive?: boolean
+  /** The number of the text's first line in its file, if each block is to have that of its own as `data-line`. */
+  firstLine?: number
+}
+
+/** Shows Markdown. */
+export function Markdown({ text, isLive = false, firstLine }: Props) {
   const reader = useRef<MarkdownBlocks | undefined>(undefined)
-  const { blocks, definitions } = useMemo(() => {
+  const { blocks, definitions, lines } = useMemo(() => {
     reader.current ??= new MarkdownBlocks()
     const read = reader.current.read(readableProse(text))
-    return { blocks: read, definitions: reader.current.definitions }
-  }, [text])
+    const lines = firstLine === undefined ? [] : reader.current.lines.map(line => firstLine + line)
+    return { blocks: read, definitions: reader.current.definitions, lines }
+  }, [text, firstLine])
   const place = useContext(MarkdownPlaceContext)
   const head = countOf(blocks, FIRST_SHOWN)
   const from = blocks.length - countOf(blocks.toReversed(), LAST_SHOWN)
   const between = from - head
   const { isShown, show } = useShown()
   const isCut = between > 0 && !isShown && !place?.isWhole
-  const entry = (block: Block, index: number) => (
-    <BlockOf key={index} block={block} definitions={definitions} isLive={isLive && index === blocks.length - 1} />
-  )
+  const entry = (block: Block, index: number) => {
+    const shown = (
+      <BlockOf key={index} block={block} definitions={definitions} isLive={isLive && index === blocks.length - 1} />
+    )
+    if (firstLine === undefined) return shown
+    return (
+      <div key={index} class="block" data-line={lines[index]}>
+        {shown}
+      </div>
+    )
+  }
   const look = `prose ${isLive ? 'live' : ''}`
   if (!isCut) return <div class={look}>{blocks.map(entry)}</div>
   return (

@@ -30,6 +30,7 @@ import {
 } from '@codemirror/view'
 import type { Form } from '../../contract/editable-text.ts'
 import { coloured } from '../ui/code-style.ts'
+import { continueComment } from './block-comments.ts'
 import { changeMarks } from './change-marks.ts'
 import { definitionLink } from './definition-link.ts'
 import { findPanel, openFind } from './find-panel.tsx'
@@ -206,6 +207,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
       { ...SHRINK_KEYS, run: ran(settings.onShrink) },
       { key: 'Mod-Shift-Enter', run: insertLineAbove },
       { key: 'Enter', run: moveLineDownByEnter },
+      { key: 'Enter', run: continueComment },
       ...closeBracketsKeymap,
       ...defaultKeymap.filter(({ run }) => run === undefined || !LEFT_OUT.includes(run)),
       { key: 'Mod-f', run: openFind, scope: 'editor search-panel' },

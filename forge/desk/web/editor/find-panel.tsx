@@ -15,7 +15,7 @@ import {
   searchPanelOpen,
   setSearchQuery,
 } from '@codemirror/search'
-import { type EditorState, type Extension, StateEffect, StateField } from '@codemirror/state'
+import { type ChangeSpec, EditorState, type Extension, StateEffect, StateField, Transaction } from '@codemirror/state'
 import {
   type Command,
   Decoration,
@@ -27,6 +27,7 @@ import {
 } from '@codemirror/view'
 import { batch, type Signal, signal } from '@preact/signals'
 import { render } from 'preact'
+import { withCaseOf } from '../ui/letter-case.ts'
 import { digits, plural } from '../ui/times.ts'
 import { Button, IconButton, Toggle } from '../ui/words.tsx'
 
@@ -45,6 +46,7 @@ interface Found {
   query: Signal<SearchQuery>
   words: Signal<string>
   isReadOnly: Signal<boolean>
+  isInCase: Signal<boolean>
   /** How many matches were just replaced, in words: shown until the next change. */
   replaced?: string | undefined
 }
@@ -59,7 +61,36 @@ const scope = StateField.define<DecorationSet>({
   provide: field => EditorView.decorations.from(field),
 })
 
-export const findPanel: Extension = [search({ top: true, createPanel: makePanel }), scope]
+const setPreservesCase = StateEffect.define<boolean>()
+
+/** Whether each replacement has the case of its match. */
+const preservesCase = StateField.define<boolean>({
+  create: () => false,
+  update: (value, { effects }) => effects.find(effect => effect.is(setPreservesCase))?.value ?? value,
+})
+
+/** CodeMirror's replacements, in the case of their matches. */
+const replacedInCase = EditorState.transactionFilter.of(transaction => {
+  const { startState, selection, effects } = transaction
+  const userEvent = transaction.annotation(Transaction.userEvent)
+  if (userEvent === undefined || !transaction.isUserEvent('input.replace') || !startState.field(preservesCase))
+    return transaction
+  const changes: ChangeSpec[] = []
+  transaction.changes.iterChanges((from, to, _from, _to, given) => {
+    const replacement = given.toString()
+    const insert = withCaseOf(startState.sliceDoc(from, to), replacement)
+    // Another length, as of ß in upper case, would move what is selected next.
+    changes.push({ from, to, insert: startState.toText(insert.length === replacement.length ? insert : replacement) })
+  }, true)
+  return { changes, effects, userEvent, ...(selection && { selection }) }
+})
+
+export const findPanel: Extension = [
+  search({ top: true, createPanel: makePanel }),
+  scope,
+  preservesCase,
+  replacedInCase,
+]
 
 /** Opens the panel, or goes to it. Text that is selected in one line is what is searched for. */
 export const openFind: Command = view => {
@@ -133,8 +164,9 @@ function makePanel(view: EditorView): Panel {
     query: signal(getSearchQuery(view.state)),
     words: signal(countWords(view.state)),
     isReadOnly: signal(view.state.readOnly),
+    isInCase: signal(view.state.field(preservesCase)),
   }
-  const { query, words, isReadOnly } = found
+  const { query, words, isReadOnly, isInCase } = found
   render(<FindPanel view={view} found={found} />, dom)
   let timer: ReturnType<typeof setTimeout> | undefined
   return {
@@ -167,6 +199,7 @@ function makePanel(view: EditorView): Panel {
       batch(() => {
         if (isOther) query.value = next
         isReadOnly.value = state.readOnly
+        isInCase.value = state.field(preservesCase)
       })
     },
   }
@@ -203,7 +236,7 @@ function replaceEach(view: EditorView, found: Found): void {
 }
 
 function FindPanel({ view, found }: { view: EditorView; found: Found }) {
-  const { query, words, isReadOnly } = found
+  const { query, words, isReadOnly, isInCase } = found
   const { value: shown } = query
   const change = (changes: Partial<ConstructorParameters<typeof SearchQuery>[0]>) => {
     const next = changed(query.peek(), changes)
@@ -284,6 +317,12 @@ function FindPanel({ view, found }: { view: EditorView; found: Found }) {
       </div>
       {isReadOnly.value ? null : (
         <div class="find-rest of-replace">
+          <IconButton
+            icon="case-upper"
+            words="Preserve case"
+            isPressed={isInCase.value}
+            onClick={() => view.dispatch({ effects: setPreservesCase.of(!isInCase.peek()) })}
+          />
           <Button look="small" words="Replace" onClick={() => replaceNext(view)} />
           <Button look="small" words="Replace all" onClick={() => replaceEach(view, found)} />
         </div>

@@ -28,7 +28,14 @@ import type { Blame, BlamedCommit, EditorConfig } from '../../contract/reading.t
 import type { SettingValues } from '../../contract/settings.ts'
 import type { At } from '../../contract/values.ts'
 import type { FocusWish } from '../ui/focus.ts'
-import { isColourable, loadLanguage, MAX_COLOURED_LENGTH } from '../ui/languages.ts'
+import {
+  isColourable,
+  isLanguage,
+  type LanguageName,
+  languageOf,
+  loadNamed,
+  MAX_COLOURED_LENGTH,
+} from '../ui/languages.ts'
 import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { Disconnected } from '../ui/socket.ts'
@@ -128,12 +135,13 @@ export interface Place {
 }
 
 /**
- * The place in a file; `other`: that in the other half of a split, if the file is in both. `indentation`: what the user
- * has chosen for the file.
+ * The place in a file; `other`: that in the other half of a split, if the file is in both. `indentation`, `language`:
+ * what the user has chosen for the file.
  */
 export interface Position extends Place {
   other?: Place
   indentation?: Indentation | undefined
+  language?: string | undefined
 }
 
 /** A position to open a file at. `text`: that of the cursor, if the file may have another one. */
@@ -177,6 +185,8 @@ export class OpenFile {
   readonly cursor = signal<Cursor>({ line: 1, column: 1, selected: 0, cursors: 1 })
   /** What an indentation is, such as `Spaces: 4`. */
   readonly indent = signal('')
+  /** The language by which the text is coloured. */
+  readonly languageName = signal<LanguageName>('Plain text')
   /** Of a file with mixed line ends: those that its text has now. */
   readonly mixedLineEnds = signal<LineEnd>('mixed')
   /** Increases when the text has changed. */
@@ -219,6 +229,8 @@ export class OpenFile {
   #editorConfig: EditorConfig = {}
   /** The indentation that the user has chosen for the file. */
   #chosenIndentation: Indentation | undefined
+  /** The language that the user has chosen for the file. */
+  #chosenLanguage: LanguageName | undefined
   #conflictWanted: { by: 1 | -1; wish: FocusWish } | undefined
   #blame: LineCommits | undefined
   #view: EditorView | undefined
@@ -271,8 +283,10 @@ export class OpenFile {
   #more: { key: string; extension: Extension; merge: string } = NOTHING_MORE
 
   constructor(connection: Connection, choices: EditorChoices, at: At, path: string, position: LeftPosition) {
-    const { other, indentation, text, ...here } = position
+    const { other, indentation, language, text, ...here } = position
     this.#chosenIndentation = indentation
+    // Another version of the desk may have kept a language that this one does not know.
+    this.#chosenLanguage = language !== undefined && isLanguage(language) ? language : undefined
     this.#kept = other ? { here, other } : {}
     this.top = position.top
     this.#first = { cursor: position.cursor, text }
@@ -305,7 +319,7 @@ export class OpenFile {
       this.sendAgain()
       this.#indent()
     }
-    if (this.state && isColourable(this.state.doc)) this.#colour()
+    if (this.state) void this.#colour()
   }
 
   /**
@@ -645,9 +659,12 @@ export class OpenFile {
     else if (view === this.#view) this.top = top
   }
 
-  /** The scroll positions, the cursors and the chosen indentation, to restore after a restart. */
+  /** The scroll positions, the cursors and what was chosen for the file, to restore after a restart. */
   get position(): Position {
-    const chosen = this.#chosenIndentation && { indentation: this.#chosenIndentation }
+    const chosen = {
+      ...(this.#chosenIndentation && { indentation: this.#chosenIndentation }),
+      ...(this.#chosenLanguage && { language: this.#chosenLanguage }),
+    }
     const first = { top: this.top, cursor: this.state?.selection.main.head ?? 0 }
     if (!this.#second) return { ...first, ...chosen }
     const second = { top: this.#secondTop, cursor: this.#second.state.selection.main.head }
@@ -733,6 +750,17 @@ export class OpenFile {
   indentBy(chosen: Indentation | undefined): void {
     this.#chosenIndentation = chosen
     this.adjust()
+  }
+
+  /** Sets the language that the user has chosen; undefined: the one detected again. */
+  async colourAs(chosen: LanguageName | undefined): Promise<void> {
+    this.#chosenLanguage = chosen
+    await this.#colour()
+  }
+
+  /** The language that the name of the file, or its first line, tells. */
+  get detectedLanguage(): LanguageName {
+    return languageOf(this.path, this.state?.doc)
   }
 
   /**
@@ -973,7 +1001,7 @@ export class OpenFile {
         ),
       ],
     })
-    if (isColourable(this.state.doc)) this.#colour()
+    void this.#colour()
     this.#indent()
   }
 
@@ -1017,9 +1045,17 @@ export class OpenFile {
     if (effects.length > 0) this.#reconfigure(effects)
   }
 
+  /** Colours the text by the language of the file, unless that would take too long, and names the language. */
   async #colour(): Promise<void> {
-    const language = await loadLanguage(this.path, this.state?.doc)
-    this.#reconfigure(this.#adjustable.language.reconfigure(language ?? []))
+    const { path } = this
+    const chosen = this.#chosenLanguage
+    const name = chosen ?? this.detectedLanguage
+    const isColoured = this.state !== undefined && isColourable(this.state.doc)
+    const language = isColoured ? await loadNamed(name) : undefined
+    // Another one may have been chosen, or the file renamed, meanwhile.
+    if (chosen !== this.#chosenLanguage || path !== this.path) return
+    this.languageName.value = name
+    if (isColoured) this.#reconfigure(this.#adjustable.language.reconfigure(language ?? []))
   }
 
   /** Resolves once the symbols and folds are those of the text, or can't be had. */

@@ -184,6 +184,16 @@ export const fileActions = {
       if (file) openLineEndsMenu(about.page, file, about.page.places.find('editor'))
     },
   },
+  language: {
+    label: 'Change the language…',
+    inPalette: about => `Change the language of ${nameOf(about)}…`,
+    keys: 'Ctrl+Alt+Shift+M',
+    icon: 'list',
+    isPossible: isShownText,
+    run: ({ page }) => {
+      page.palette.value = 'languages'
+    },
+  },
   blame: {
     label: 'Blame',
     inPalette: ({ page }) => (page.isBlamed.value ? 'Hide the blame' : 'Blame: the commit of each line'),

@@ -108,6 +108,16 @@ function Fields({ search, branch, isReplacing }: FieldsProps) {
           onClick={toggle(search.matchWord)}
         />
         <Toggle words="Regular expression" short=".*" isOn={search.isRegex.value} toggle={toggle(search.isRegex)} />
+        {isReplacing ? (
+          <IconButton
+            icon="case-upper"
+            words="Preserve case"
+            isPressed={search.preservesCase.value}
+            onClick={() => {
+              search.preservesCase.value = !search.preservesCase.peek()
+            }}
+          />
+        ) : null}
       </div>
       {branch !== undefined && isReplacing ? (
         <Button

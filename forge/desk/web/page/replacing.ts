@@ -1,6 +1,7 @@
 /** What a search in files would replace: a hit for each match, with its replacement. */
 import type { LineEdit } from '../../contract/branches.ts'
 import type { Match } from '../../contract/reading.ts'
+import { withCaseOf } from '../ui/letter-case.ts'
 
 /** The fields of a search that its replacements depend on. */
 export interface Replacing {
@@ -8,6 +9,8 @@ export interface Replacing {
   isRegex: boolean
   matchCase: boolean
   replacement: string
+  /** Whether each replacement has the case of its match. */
+  preservesCase?: boolean
 }
 
 /** A match in a line, and what replaces it. */
@@ -64,9 +67,13 @@ export function hitsOf(matches: readonly Match[], replacing: Replacing): Hits {
     const all = empty === undefined ? ranges : [[empty + shift, empty + shift] as const]
     for (const [start, end] of all) {
       const [from, to] = [Math.max(0, start - shift), end - shift]
-      const insert = insertFor(text, from, to)
-      if (insert === undefined) unread++
-      else hits.push({ key: `${path}\0${line}\0${from}`, path, line, text, from, to, insert })
+      const given = insertFor(text, from, to)
+      if (given === undefined) {
+        unread++
+        continue
+      }
+      const insert = replacing.preservesCase ? withCaseOf(text.slice(from, to), given) : given
+      hits.push({ key: `${path}\0${line}\0${from}`, path, line, text, from, to, insert })
     }
   }
   return { hits, tooLong, unread }

@@ -39,6 +39,8 @@ export class TextSearch {
   /** Whether the matches are to be replaced, by {@link replacement}. */
   readonly isReplacing = signal(false)
   readonly replacement = signal('')
+  /** Whether each replacement has the case of its match. */
+  readonly preservesCase = signal(false)
   /** The field that gets the focus: see {@link focusWish}. */
   readonly wantedField = signal<'words' | 'replacement'>('words')
   /** The hits that are not to be replaced, by their keys. */
@@ -63,7 +65,8 @@ export class TextSearch {
   readonly hits = computed((): Hits => {
     const asked = this.asked.value
     if (!asked || !this.isReplacing.value) return { hits: [], tooLong: 0, unread: 0 }
-    return hitsOf(this.matches.value, { ...asked, replacement: this.replacement.value })
+    const [replacement, preservesCase] = [this.replacement.value, this.preservesCase.value]
+    return hitsOf(this.matches.value, { ...asked, replacement, preservesCase })
   })
   /** What is kept of the search when the page is loaded again; undefined where nothing was typed. */
   readonly layout = computed((): SearchLayout | undefined => {
@@ -74,6 +77,7 @@ export class TextSearch {
       isRegex: this.isRegex.value,
       matchCase: this.matchCase.value,
       matchWord: this.matchWord.value,
+      preservesCase: this.preservesCase.value,
     }
     const isEmpty = Object.values({ ...texts, ...switches }).every(value => !value)
     return isEmpty
@@ -110,6 +114,7 @@ export class TextSearch {
     this.isRegex.value = kept.isRegex
     this.matchCase.value = kept.matchCase
     this.matchWord.value = kept.matchWord
+    this.preservesCase.value = kept.preservesCase ?? false
   }
 
   /** Follows the branch to its new name. */

@@ -1206,8 +1206,8 @@ export class Page {
     const active = paths.find(path => paneKey({ kind: 'file', path }) === key)
     const positionOf = (path: string) => this.files.find(tab.at, path)?.position ?? tab.positions.get(path)
     const files = paths.map(path => {
-      const { top = 0, cursor = 0, indentation } = positionOf(path) ?? {}
-      return { path, top, cursor, ...(indentation && { indentation }) }
+      const { top = 0, cursor = 0, indentation, language } = positionOf(path) ?? {}
+      return { path, top, cursor, ...(indentation && { indentation }), ...(language && { language }) }
     })
     const split = tab.split.peek()
     const other = paths.find(path => paneKey({ kind: 'file', path }) === split?.key)

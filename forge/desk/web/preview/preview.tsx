@@ -16,6 +16,8 @@ import { headingOf } from '../ui/heading-slugs.ts'
 import { baseName, folderOf, readable, visible } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { MAX_COLUMNS, tableOf } from './csv.ts'
+import { useEditorScroll } from './editor-scroll.ts'
+import { partsOf } from './front-matter.ts'
 import { type PreviewKind, previewKindOf } from './kinds.ts'
 import { notebookOf, type ShownCell, type ShownOutput } from './notebook.ts'
 import { whyNotShown } from './svg.ts'
@@ -29,7 +31,10 @@ export function Preview({ tab, file, kind }: { tab: Tab; file: OpenFile; kind: P
   const text = useText(file)
   const { at, path } = file
   const conflicts = file.conflicts.value.open.length
+  // A link from another file leads to a heading, wherever the editor is scrolled to.
+  const isWanted = tab.headingWanted.value === undefined
   const { section, goTo, isWhole } = useHeadings(tab, path, text)
+  useEditorScroll(section, { text, isWhole, isOn: kind === 'markdown', isWanted })
   const Image = useMemo(() => (image: { path: string; alt: string }) => <RepositoryImage at={at} {...image} />, [at])
   const place = useMemo(
     () => ({ folder: folderOf(path).replace(/\/$/, ''), Image, goTo, isWhole }),
@@ -123,7 +128,7 @@ function useText(file: OpenFile): string {
 function Shown({ text, kind, path }: { text: string; kind: PreviewKind; path: string }) {
   switch (kind) {
     case 'markdown':
-      return <Markdown text={text} />
+      return <MarkdownFile text={text} />
     case 'svg':
       return <Svg source={text} alt={path} />
     case 'csv':
@@ -131,6 +136,20 @@ function Shown({ text, kind, path }: { text: string; kind: PreviewKind; path: st
     case 'notebook':
       return <NotebookView text={text} />
   }
+}
+
+function MarkdownFile({ text }: { text: string }) {
+  const { frontMatter, body, firstLine } = useMemo(() => partsOf(text), [text])
+  return (
+    <>
+      {frontMatter === undefined ? null : (
+        <div class="front-matter" data-line={1}>
+          <CodeBlock text={frontMatter} language="yaml" isLive={false} />
+        </div>
+      )}
+      <Markdown text={body} firstLine={firstLine} />
+    </>
+  )
 }
 
 /** Shows an SVG as an image, since in an image the browser runs no scripts and loads nothing from elsewhere. */

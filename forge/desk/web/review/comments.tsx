@@ -165,7 +165,8 @@ function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text:
       begunAt.current = document.activeElement
       field.current?.focus()
       if (draft.selection) field.current?.setSelectionRange(...draft.selection)
-      field.current?.scrollIntoView({ block: 'nearest' })
+      // With the buttons below it.
+      field.current?.form?.scrollIntoView({ block: 'nearest' })
     }
     begin()
     // A dialog that closes in the same moment gives the focus back to where it was before.

@@ -4,7 +4,7 @@ import type { Text } from '@codemirror/state'
 import { baseName } from './names.ts'
 import { isTooDeepToColour } from './nesting.ts'
 
-type Load = () => Promise<LanguageSupport>
+type Load = () => Promise<LanguageSupport | undefined>
 
 /** `comments`: what Ctrl+/ inserts, if the CodeMirror mode of the language does not say it. */
 const stream = (load: () => Promise<StreamParser<unknown>>, comments?: { line: string }): Load => {
@@ -19,120 +19,174 @@ const javascript = (options: { jsx?: boolean; typescript?: boolean }): Load => {
   return async () => (await import('@codemirror/lang-javascript')).javascript(options)
 }
 
-const shell = stream(async () => (await import('@codemirror/legacy-modes/mode/shell')).shell)
 const cpp: Load = async () => (await import('./cpp.ts')).cpp()
-const css: Load = async () => (await import('@codemirror/lang-css')).css()
 const html: Load = async () => (await import('@codemirror/lang-html')).html()
-const json: Load = async () => (await import('@codemirror/lang-json')).json()
-// Without its keys: Enter would insert the marker of a list, also within an entry.
-const markdown: Load = async () => (await import('@codemirror/lang-markdown')).markdown({ addKeymap: false })
-const python: Load = async () => (await import('@codemirror/lang-python')).python()
-const xml: Load = async () => (await import('@codemirror/lang-xml')).xml()
-const yaml: Load = async () => (await import('@codemirror/lang-yaml')).yaml()
 const clike = async () => await import('@codemirror/legacy-modes/mode/clike')
-const toml = stream(async () => (await import('@codemirror/legacy-modes/mode/toml')).toml)
-const ruby = stream(async () => (await import('@codemirror/legacy-modes/mode/ruby')).ruby)
-const docker = stream(async () => (await import('@codemirror/legacy-modes/mode/dockerfile')).dockerFile)
-const properties = stream(async () => (await import('@codemirror/legacy-modes/mode/properties')).properties, {
-  line: '#',
-})
 const cmake = stream(async () => (await import('./cmake.ts')).cmake as StreamParser<unknown>, { line: '#' })
 
-const BY_ENDING: Record<string, Load> = {
-  js: javascript({ jsx: true }),
-  cjs: javascript({ jsx: true }),
-  mjs: javascript({ jsx: true }),
-  jsx: javascript({ jsx: true }),
-  ts: javascript({ typescript: true }),
-  cts: javascript({ typescript: true }),
-  mts: javascript({ typescript: true }),
-  tsx: javascript({ jsx: true, typescript: true }),
-  json,
-  jsonc: json,
-  lock: json,
-  map: json,
-  css,
-  scss: stream(async () => (await import('@codemirror/legacy-modes/mode/css')).sCSS),
-  less: stream(async () => (await import('@codemirror/legacy-modes/mode/css')).less),
-  html,
-  htm: html,
-  vue: html,
-  svelte: html,
-  md: markdown,
-  markdown,
-  py: python,
-  pyi: python,
-  rs: async () => (await import('@codemirror/lang-rust')).rust(),
-  go: async () => (await import('@codemirror/lang-go')).go(),
-  java: async () => (await import('@codemirror/lang-java')).java(),
-  php: async () => (await import('@codemirror/lang-php')).php(),
-  sql: async () => (await import('@codemirror/lang-sql')).sql(),
-  c: cpp,
-  h: cpp,
-  cc: cpp,
-  cpp,
-  cxx: cpp,
-  hpp: cpp,
-  xml,
-  svg: xml,
-  plist: xml,
-  yaml,
-  yml: yaml,
-  cs: stream(async () => (await clike()).csharp),
-  kt: stream(async () => (await clike()).kotlin),
-  kts: stream(async () => (await clike()).kotlin),
-  scala: stream(async () => (await clike()).scala),
-  dart: stream(async () => (await clike()).dart),
-  m: stream(async () => (await clike()).objectiveC),
-  sh: shell,
-  bash: shell,
-  zsh: shell,
-  toml,
-  ini: properties,
-  conf: properties,
-  env: properties,
-  properties,
-  rb: ruby,
-  rake: ruby,
-  gemspec: ruby,
-  swift: stream(async () => (await import('@codemirror/legacy-modes/mode/swift')).swift),
-  lua: stream(async () => (await import('@codemirror/legacy-modes/mode/lua')).lua),
-  pl: stream(async () => (await import('@codemirror/legacy-modes/mode/perl')).perl),
-  pm: stream(async () => (await import('@codemirror/legacy-modes/mode/perl')).perl),
-  r: stream(async () => (await import('@codemirror/legacy-modes/mode/r')).r),
-  hs: stream(async () => (await import('@codemirror/legacy-modes/mode/haskell')).haskell),
-  clj: stream(async () => (await import('@codemirror/legacy-modes/mode/clojure')).clojure),
-  erl: stream(async () => (await import('@codemirror/legacy-modes/mode/erlang')).erlang),
-  elm: stream(async () => (await import('@codemirror/legacy-modes/mode/elm')).elm),
-  groovy: stream(async () => (await import('@codemirror/legacy-modes/mode/groovy')).groovy),
-  gradle: stream(async () => (await import('@codemirror/legacy-modes/mode/groovy')).groovy),
-  proto: stream(async () => (await import('@codemirror/legacy-modes/mode/protobuf')).protobuf, { line: '//' }),
-  ps1: stream(async () => (await import('@codemirror/legacy-modes/mode/powershell')).powerShell),
-  tex: stream(async () => (await import('@codemirror/legacy-modes/mode/stex')).stex),
-  diff: stream(async () => (await import('@codemirror/legacy-modes/mode/diff')).diff),
-  patch: stream(async () => (await import('@codemirror/legacy-modes/mode/diff')).diff),
-  cmake,
+/** The languages by their names, which are those of VS Code. */
+const LANGUAGES = {
+  C: cpp,
+  'C#': stream(async () => (await clike()).csharp),
+  'C++': cpp,
+  Clojure: stream(async () => (await import('@codemirror/legacy-modes/mode/clojure')).clojure),
+  CMake: cmake,
+  CSS: async () => (await import('@codemirror/lang-css')).css(),
+  Dart: stream(async () => (await clike()).dart),
+  Diff: stream(async () => (await import('@codemirror/legacy-modes/mode/diff')).diff),
+  Dockerfile: stream(async () => (await import('@codemirror/legacy-modes/mode/dockerfile')).dockerFile),
+  Elm: stream(async () => (await import('@codemirror/legacy-modes/mode/elm')).elm),
+  Erlang: stream(async () => (await import('@codemirror/legacy-modes/mode/erlang')).erlang),
+  Go: async () => (await import('@codemirror/lang-go')).go(),
+  Groovy: stream(async () => (await import('@codemirror/legacy-modes/mode/groovy')).groovy),
+  Haskell: stream(async () => (await import('@codemirror/legacy-modes/mode/haskell')).haskell),
+  HTML: html,
+  Java: async () => (await import('@codemirror/lang-java')).java(),
+  JavaScript: javascript({ jsx: true }),
+  JSON: async () => (await import('@codemirror/lang-json')).json(),
+  Kotlin: stream(async () => (await clike()).kotlin),
+  LaTeX: stream(async () => (await import('@codemirror/legacy-modes/mode/stex')).stex),
+  Less: stream(async () => (await import('@codemirror/legacy-modes/mode/css')).less),
+  Lua: stream(async () => (await import('@codemirror/legacy-modes/mode/lua')).lua),
+  // Without its keys: Enter would insert the marker of a list, also within an entry.
+  Markdown: async () => (await import('@codemirror/lang-markdown')).markdown({ addKeymap: false }),
+  'Objective-C': stream(async () => (await clike()).objectiveC),
+  Perl: stream(async () => (await import('@codemirror/legacy-modes/mode/perl')).perl),
+  PHP: async () => (await import('@codemirror/lang-php')).php(),
+  'Plain text': async () => undefined,
+  PowerShell: stream(async () => (await import('@codemirror/legacy-modes/mode/powershell')).powerShell),
+  Properties: stream(async () => (await import('@codemirror/legacy-modes/mode/properties')).properties, { line: '#' }),
+  'Protocol Buffers': stream(async () => (await import('@codemirror/legacy-modes/mode/protobuf')).protobuf, {
+    line: '//',
+  }),
+  Python: async () => (await import('@codemirror/lang-python')).python(),
+  R: stream(async () => (await import('@codemirror/legacy-modes/mode/r')).r),
+  Ruby: stream(async () => (await import('@codemirror/legacy-modes/mode/ruby')).ruby),
+  Rust: async () => (await import('@codemirror/lang-rust')).rust(),
+  Scala: stream(async () => (await clike()).scala),
+  SCSS: stream(async () => (await import('@codemirror/legacy-modes/mode/css')).sCSS),
+  'Shell script': stream(async () => (await import('@codemirror/legacy-modes/mode/shell')).shell),
+  SQL: async () => (await import('@codemirror/lang-sql')).sql(),
+  Svelte: html,
+  Swift: stream(async () => (await import('@codemirror/legacy-modes/mode/swift')).swift),
+  TOML: stream(async () => (await import('@codemirror/legacy-modes/mode/toml')).toml),
+  TypeScript: javascript({ typescript: true }),
+  'TypeScript JSX': javascript({ jsx: true, typescript: true }),
+  Vue: html,
+  XML: async () => (await import('@codemirror/lang-xml')).xml(),
+  YAML: async () => (await import('@codemirror/lang-yaml')).yaml(),
+} satisfies Record<string, Load>
+
+export type LanguageName = keyof typeof LANGUAGES
+export const LANGUAGE_NAMES = Object.keys(LANGUAGES) as LanguageName[]
+export const isLanguage = (name: string): name is LanguageName => Object.hasOwn(LANGUAGES, name)
+
+const BY_ENDING: Record<string, LanguageName> = {
+  js: 'JavaScript',
+  cjs: 'JavaScript',
+  mjs: 'JavaScript',
+  jsx: 'JavaScript',
+  ts: 'TypeScript',
+  cts: 'TypeScript',
+  mts: 'TypeScript',
+  tsx: 'TypeScript JSX',
+  json: 'JSON',
+  jsonc: 'JSON',
+  lock: 'JSON',
+  map: 'JSON',
+  css: 'CSS',
+  scss: 'SCSS',
+  less: 'Less',
+  html: 'HTML',
+  htm: 'HTML',
+  vue: 'Vue',
+  svelte: 'Svelte',
+  md: 'Markdown',
+  markdown: 'Markdown',
+  py: 'Python',
+  pyi: 'Python',
+  rs: 'Rust',
+  go: 'Go',
+  java: 'Java',
+  php: 'PHP',
+  sql: 'SQL',
+  c: 'C',
+  h: 'C',
+  cc: 'C++',
+  cpp: 'C++',
+  cxx: 'C++',
+  hpp: 'C++',
+  xml: 'XML',
+  svg: 'XML',
+  plist: 'XML',
+  yaml: 'YAML',
+  yml: 'YAML',
+  cs: 'C#',
+  kt: 'Kotlin',
+  kts: 'Kotlin',
+  scala: 'Scala',
+  dart: 'Dart',
+  m: 'Objective-C',
+  sh: 'Shell script',
+  bash: 'Shell script',
+  zsh: 'Shell script',
+  toml: 'TOML',
+  ini: 'Properties',
+  conf: 'Properties',
+  env: 'Properties',
+  properties: 'Properties',
+  rb: 'Ruby',
+  rake: 'Ruby',
+  gemspec: 'Ruby',
+  swift: 'Swift',
+  lua: 'Lua',
+  pl: 'Perl',
+  pm: 'Perl',
+  r: 'R',
+  hs: 'Haskell',
+  clj: 'Clojure',
+  erl: 'Erlang',
+  elm: 'Elm',
+  groovy: 'Groovy',
+  gradle: 'Groovy',
+  proto: 'Protocol Buffers',
+  ps1: 'PowerShell',
+  tex: 'LaTeX',
+  diff: 'Diff',
+  patch: 'Diff',
+  cmake: 'CMake',
 }
 
-const BY_NAME: Record<string, Load> = {
-  dockerfile: docker,
-  containerfile: docker,
-  gemfile: ruby,
-  rakefile: ruby,
-  'cmakelists.txt': cmake,
-  '.gitconfig': properties,
-  '.editorconfig': properties,
-  '.npmrc': properties,
-  '.bashrc': shell,
-  '.zshrc': shell,
-  '.profile': shell,
+const BY_NAME: Record<string, LanguageName> = {
+  dockerfile: 'Dockerfile',
+  containerfile: 'Dockerfile',
+  gemfile: 'Ruby',
+  rakefile: 'Ruby',
+  'cmakelists.txt': 'CMake',
+  '.gitconfig': 'Properties',
+  '.editorconfig': 'Properties',
+  '.npmrc': 'Properties',
+  '.bashrc': 'Shell script',
+  '.zshrc': 'Shell script',
+  '.profile': 'Shell script',
 }
 
 /** The languages of the programs that the first line of a script names, without their versions. */
-const BY_PROGRAM: Record<string, Load | undefined> = {
-  ...{ sh: shell, bash: shell, dash: shell, ksh: shell, zsh: shell },
-  ...{ node: BY_ENDING.js, bun: BY_ENDING.ts, deno: BY_ENDING.ts },
-  ...{ python, ruby, perl: BY_ENDING.pl, php: BY_ENDING.php, lua: BY_ENDING.lua, pwsh: BY_ENDING.ps1 },
+const BY_PROGRAM: Record<string, LanguageName> = {
+  sh: 'Shell script',
+  bash: 'Shell script',
+  dash: 'Shell script',
+  ksh: 'Shell script',
+  zsh: 'Shell script',
+  node: 'JavaScript',
+  bun: 'TypeScript',
+  deno: 'TypeScript',
+  python: 'Python',
+  ruby: 'Ruby',
+  perl: 'Perl',
+  php: 'PHP',
+  lua: 'Lua',
+  pwsh: 'PowerShell',
 }
 
 /** At most this many characters are coloured, since colouring a longer text takes too long. */
@@ -146,30 +200,36 @@ export const isColourable = (text: Text): boolean =>
 const PLAIN = new Set(['yarn.lock', 'gemfile.lock', 'flake.lock'])
 const TOML_LOCKS = new Set(['cargo.lock', 'uv.lock', 'poetry.lock'])
 
-/** Loads the language of a file; with its text, also that of a script whose name does not tell it. */
-export async function loadLanguage(path: string, text?: Text): Promise<LanguageSupport | undefined> {
+/** The language of a file by its name; with its text, also that of a script whose name does not tell it. */
+export function languageOf(path: string, text?: Text): LanguageName {
   const name = baseName(path).toLowerCase()
-  const load = find(name) ?? (text && !PLAIN.has(name) ? byProgram(text.line(1).text) : undefined)
+  if (TOML_LOCKS.has(name)) return 'TOML'
+  if (PLAIN.has(name)) return 'Plain text'
+  const ending = name.slice(name.lastIndexOf('.') + 1)
+  const byName = own(BY_NAME, name) ?? own(BY_ENDING, ending)
+  return byName ?? (text ? byProgram(text.line(1).text) : undefined) ?? 'Plain text'
+}
+
+/** Loads a language; undefined for plain text, and where it can't be loaded. */
+export async function loadNamed(name: LanguageName): Promise<LanguageSupport | undefined> {
   try {
-    return await load?.()
+    return await LANGUAGES[name]()
   } catch {
     // Without a connection the chunk can't be loaded: the file is shown in one colour.
     return undefined
   }
 }
 
-function find(name: string): Load | undefined {
-  if (TOML_LOCKS.has(name)) return toml
-  if (PLAIN.has(name)) return undefined
-  const ending = name.slice(name.lastIndexOf('.') + 1)
-  const byName = Object.hasOwn(BY_NAME, name) ? BY_NAME[name] : undefined
-  const byEnding = Object.hasOwn(BY_ENDING, ending) ? BY_ENDING[ending] : undefined
-  return byName ?? byEnding
-}
+/** Loads the language of a file: see {@link languageOf}. */
+export const loadLanguage = (path: string, text?: Text): Promise<LanguageSupport | undefined> =>
+  loadNamed(languageOf(path, text))
+
+const own = (table: Record<string, LanguageName>, key: string): LanguageName | undefined =>
+  Object.hasOwn(table, key) ? table[key] : undefined
 
 /** The language of a script by its first line, such as `#!/usr/bin/env python3`. */
-function byProgram(first: string): Load | undefined {
+function byProgram(first: string): LanguageName | undefined {
   const [, program = '', asked = ''] = /^#!\s*(\S+)(?:\s+(?:-S\s+)?(\S+))?/.exec(first) ?? []
   const name = baseName(baseName(program) === 'env' ? asked : program).replace(/[\d.]+$/, '')
-  return Object.hasOwn(BY_PROGRAM, name) ? BY_PROGRAM[name] : undefined
+  return own(BY_PROGRAM, name)
 }

@@ -68,7 +68,13 @@ export class MarkdownBlocks {
     this.#readTo(text)
     const definitions = definitionsOf(this.#blocks)
     if (!isEqual(definitions, this.#definitions)) this.#definitions = definitions
-    return this.#blocks.filter(({ token }) => token.type !== 'space' && !isDefinition(token))
+    return this.#blocks.filter(isShown)
+  }
+
+  /** The line of the text at which each block that was read begins; 0 is the first one. */
+  get lines(): readonly number[] {
+    const lines = linesOf(this.#blocks, this.#text)
+    return lines.filter((_, index) => isShown(this.#blocks[index] as Block))
   }
 
   #readTo(text: string): void {
@@ -139,6 +145,8 @@ function asWritten(text: string): Block {
 /** Whether a token defines an address and shows nothing. GitHub's footnotes, `[^1]: word`, are no definitions. */
 export const isDefinition = (token: Token): token is Tokens.Def => token.type === 'def' && !token.tag.startsWith('^')
 
+const isShown = ({ token }: Block): boolean => token.type !== 'space' && !isDefinition(token)
+
 /** The definitions in a block, also those in its quotes and lists. */
 function definitionsIn(token: Token): Tokens.Def[] {
   if (isDefinition(token)) return token.href.length > MAX_DEFINED_ADDRESS ? [] : [token]
@@ -158,6 +166,26 @@ function isEqual(one: Definitions, other: Definitions): boolean {
   const labels = Object.keys(one)
   if (labels.length !== Object.keys(other).length) return false
   return labels.every(label => one[label]?.href === other[label]?.href)
+}
+
+/** The line of a text at which each of all its blocks begins; 0 is the first one. */
+function linesOf(blocks: readonly Block[], text: string): number[] {
+  const blanks = /\s*/y
+  let at = 0
+  let line = 0
+  const goTo = (end: number) => {
+    line += text.slice(at, end).split('\n').length - 1
+    at = end
+  }
+  return blocks.map(({ raw }) => {
+    // The lexer leaves the blank lines after some blocks out.
+    blanks.lastIndex = at
+    blanks.test(text)
+    goTo(blanks.lastIndex)
+    const begin = line
+    goTo(at + raw.trim().length)
+    return begin
+  })
 }
 
 /** The inline tokens of one block. `definitions`: those of the whole text. */

@@ -11,6 +11,7 @@ setDefaultTimeout(120_000)
 const LINES = 'one\ntwo\nthree\nfour\n'
 /** Python would not indent the second line. */
 const ODD = 'a = 1\n    y\n'
+const DOC = 'class A {\n  /***/\n  a = 1\n}\n'
 const until = (isSo: () => boolean | Promise<boolean>) => untilWithin(isSo, 15_000)
 
 describe.skipIf(!hasBrowser)('typing goes on', () => {
@@ -28,6 +29,7 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
       'src/two.ts': LINES,
       'src/deep/three.ts': LINES,
       'odd.py': ODD,
+      'doc.ts': DOC,
     }
     const names = Array.from({ length: 20 }, (_, number) => `work-${number + 1}`)
     const branches = Object.fromEntries(['main', ...names].map(name => [name, files]))
@@ -97,6 +99,29 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     await page.locator('.cm-content').focus()
     await page.keyboard.press('Control+/')
     await isDraft('Makefile', `# x${LINES}`)
+  })
+
+  test('after another language was chosen for the file, which has its comments, until it is detected again', async () => {
+    await openFile(page, branch, 'a.txt')
+    const language = (name: string) => page.getByRole('button', { name, exact: true })
+    const option = (name: string) => page.getByRole('option', { name, exact: true })
+    await language('Plain text').click()
+    await page.keyboard.type('pyth')
+    await option('Python').waitFor()
+    await page.keyboard.press('Enter')
+    await language('Python').waitFor()
+    await page.locator('.cm-content').and(page.locator(':focus')).waitFor()
+    await page.keyboard.press('Control+/')
+    await isDraft('a.txt', `# ${LINES}`)
+    await page.reload()
+    await language('Python').waitFor()
+    await page.locator('.cm-content').focus()
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Control+/')
+    await isDraft('a.txt', `# ${LINES.replace('two', '# two')}`)
+    await page.keyboard.press('Control+Alt+Shift+m')
+    await option('Auto detect Plain text').click()
+    await language('Plain text').waitFor()
   })
 
   test('after lines are joined, sorted and trimmed and a word changes case, by the palette and by keys', async () => {
@@ -211,6 +236,31 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     await isDraft('odd.py', ODD.replace('\n', '\n\n\n').replace('y', 'xy'))
   })
 
+  test('Enter in a comment goes on with an asterisk, and one undo takes a line back', async () => {
+    await openFile(page, branch, 'doc.ts')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('End')
+    for (let at = 0; at < 2; at++) await page.keyboard.press('ArrowLeft')
+    await page.keyboard.press('Enter')
+    await isDraft('doc.ts', DOC.replace('/***/', '/**\n   * \n   */'))
+    await page.keyboard.type('One')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('Two')
+    await isDraft('doc.ts', DOC.replace('/***/', '/**\n   * One\n   * Two\n   */'))
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('End')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('b = 2')
+    await isDraft('doc.ts', DOC.replace('/***/', '/**\n   * One\n   * Two\n   */\n  b = 2'))
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('ArrowUp')
+    await page.keyboard.press('End')
+    await page.keyboard.press('Enter')
+    await isDraft('doc.ts', DOC.replace('/***/', '/**\n   * One\n   * Two\n   * \n   */\n  b = 2'))
+    await page.keyboard.press('Control+z')
+    await isDraft('doc.ts', DOC.replace('/***/', '/**\n   * One\n   * Two\n   */\n  b = 2'))
+  })
+
   test('in the find panel: it counts the matches, selects the nearest, and replaces the selected one or all', async () => {
     await openFile(page, branch, 'a.txt')
     await page.keyboard.press('ArrowDown')
@@ -239,6 +289,19 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     await panel.waitFor({ state: 'hidden' })
     await page.keyboard.type('!')
     await until(async () => (await desk.show(`refs/forge/drafts/${branch}`, 'a.txt')).includes('!'))
+  })
+
+  test('in the find panel: replacements have the case of their matches, if that is wished', async () => {
+    await openFile(page, branch, 'doc.ts')
+    await page.keyboard.press('Control+f')
+    const panel = page.getByRole('search', { name: 'Find in the file' })
+    await panel.getByRole('textbox', { name: 'Find' }).fill('a')
+    await panel.getByRole('textbox', { name: 'Replace' }).fill('box')
+    await panel.getByRole('button', { name: 'Preserve case' }).click()
+    await panel.getByRole('button', { name: 'Replace', exact: true }).click()
+    await isDraft('doc.ts', DOC.replace('a', 'box'))
+    await panel.getByRole('button', { name: 'Replace all' }).click()
+    await isDraft('doc.ts', DOC.replaceAll('a', 'box').replaceAll('A', 'BOX'))
   })
 
   test('in the find panel: Tab goes to the replacement, and Ctrl+Z on a button undoes in the text', async () => {

@@ -193,6 +193,24 @@ describe.skipIf(!hasBrowser)('a search in files', () => {
     await other.close()
   })
 
+  test('replaces in the case of each match, if that is wished, also after a reload', async () => {
+    await page.keyboard.press('Control+Shift+h')
+    await field('Find in files').fill('lease')
+    await field('Replace in files').fill('CLAIM')
+    await field('Files to search').fill('src, !index.ts')
+    await status('7 matches in 2 files')
+    const isLast = async (words: string) => (await options()).at(-1)?.replace(/\s+/g, ' ').includes(words) === true
+    await until(() => isLast('leaseCLAIM(3)'))
+    await page.getByRole('button', { name: 'Preserve case', pressed: false }).click()
+    await until(() => isLast('leaseclaim(3)'))
+    await until(async () => JSON.stringify(await desk.layout()).includes('"preservesCase":true'))
+    await page.reload()
+    await page.getByRole('button', { name: 'Preserve case', pressed: true }).waitFor()
+    await page.getByRole('button', { name: 'Replace 7' }).waitFor()
+    await page.keyboard.press('Control+Alt+Enter')
+    await desk.isText('main', 'src/b.ts', "import { claim } from './claim'\n\nexport const two = claim(2) + claim(3)\n")
+  })
+
   test('finds whole words', async () => {
     await page.keyboard.press('Control+Shift+f')
     await page.keyboard.type('leas')

@@ -1,6 +1,8 @@
 /** Previews beside the text: what others wrote is shown, none of it runs, and nothing is fetched for it. */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Locator } from 'playwright-core'
 import { tableOf } from '../../../../forge/desk/web/preview/csv.ts'
+import { partsOf } from '../../../../forge/desk/web/preview/front-matter.ts'
 import { notebookOf } from '../../../../forge/desk/web/preview/notebook.ts'
 import { whyNotShown } from '../../../../forge/desk/web/preview/svg.ts'
 import { hasBrowser, workOf } from '../../../support/browser.ts'
@@ -64,6 +66,14 @@ ${'A paragraph.\n\n'.repeat(300)}
 [package]: <https://index.example/tern>
 [^1]: footnote
 `
+
+/** Sections of different heights in the preview, with lists, whose ends the parser trims, between them. */
+const LONG = `---
+title: Long
+---
+${Array.from({ length: 60 }, (_, at) => {
+  return `## Section ${at + 1}\n\n- one\n- two\n\n\n${'Words and more words. '.repeat(at % 2 === 0 ? 60 : 1)}\n\n`
+}).join('')}`
 
 const SVG = `<svg ${XMLNS} width="40" height="40" onload="${RUN}">
 <script>${RUN}</script>
@@ -290,11 +300,24 @@ const template = templateOf(async path => {
     'docs/data.csv': `name,value\n"=cmd|'/c calc'!A1","a ""b"", c"\n${'x,'.repeat(2_000)}\n`,
     'docs/notes.ipynb': NOTEBOOK,
     'docs/hostile.md': HOSTILE_MARKDOWN,
+    'docs/long.md': LONG,
+    'docs/front.md': '---\ntitle: Tern\ntags: [queue]\n---\n# Usage\n\nWords.\n',
     ...Object.fromEntries(Object.entries(HEAVY).map(([name, text]) => [`heavy/${name}`, text])),
     'README.md': 'Top\n',
     'logo.gif': GIF,
   }
   await commit(path, 'main', files, { message: 'Begin' })
+})
+
+test.each([
+  ['---\na: 1\n---\nb\n', 'a: 1', 'b\n', 4],
+  ['---\n# words\n"a b":\n  - c\n--- \n\n# d', '# words\n"a b":\n  - c', '\n# d', 6],
+  ['---\na: 1\n---', 'a: 1', '', 3],
+  ['---\na: 1\nb\n', undefined, '---\na: 1\nb\n', 1],
+  ['---\nA rule\n---\n', undefined, '---\nA rule\n---\n', 1],
+  ['\n---\na: 1\n---\n', undefined, '\n---\na: 1\n---\n', 1],
+])('the front matter of %j is %j', (text, frontMatter, body, firstLine) => {
+  expect(partsOf(text)).toEqual({ frontMatter, body, firstLine })
 })
 
 describe.skipIf(!hasBrowser)('a preview', () => {
@@ -372,6 +395,65 @@ describe.skipIf(!hasBrowser)('a preview', () => {
     await preview().getByText('Top').waitFor()
   })
 
+  test('of Markdown shows front matter as code, and neither as a rule nor as a heading', async () => {
+    await show('front.md')
+    await preview().getByRole('heading', { name: 'Usage' }).waitFor()
+    expect(await preview().getByRole('heading').allInnerTexts()).toEqual(['Usage'])
+    expect(await preview().getByRole('separator').count()).toBe(0)
+    expect((await preview().locator('code').textContent())?.trim()).toBe('title: Tern\ntags: [queue]')
+  })
+
+  test('of Markdown scrolls along with the editor, and stays where it is while one types', async () => {
+    await show('long.md')
+    await preview().getByRole('heading', { name: 'Section 60' }).waitFor()
+    const scroller = page.locator('.cm-scroller')
+    const topIn = (box: Locator, words: string) =>
+      box.evaluate((it, words) => {
+        const found = [...it.querySelectorAll('.cm-line, h4')].find(line => line.textContent?.endsWith(words))
+        return found ? found.getBoundingClientRect().top - it.getBoundingClientRect().top : Number.NaN
+      }, words)
+    const scrollTo = (share: number) =>
+      scroller.evaluate((it, share) => {
+        it.scrollTop = (it.scrollHeight - it.clientHeight) * share
+      }, share)
+    /** Whether a section is at the same height in the editor and in the preview. */
+    const isBeside = async (words: string) =>
+      Math.abs((await topIn(scroller, words)) - (await topIn(preview(), words))) < 40
+    const distanceToEnd = () => preview().evaluate(it => it.scrollHeight - it.clientHeight - it.scrollTop)
+    await scrollTo(0.5)
+    await until(() => isBeside('Section 31'))
+    await scrollTo(1)
+    await until(async () => (await distanceToEnd()) < 2)
+    await scrollTo(0)
+    await until(() => preview().evaluate(it => it.scrollTop === 0))
+    // A preview that is shown for a text that is scrolled already begins there.
+    await scrollTo(0.5)
+    await page.keyboard.press('Control+Alt+v')
+    await preview().waitFor({ state: 'detached' })
+    await page.keyboard.press('Control+Alt+v')
+    await until(() => isBeside('Section 31'))
+    const line = page.locator('.cm-line').filter({ hasText: 'Section 31' })
+    await line.click()
+    await page.keyboard.press('End')
+    const before = await topIn(preview(), 'Section 31')
+    await page.keyboard.type(' typed')
+    await preview().getByRole('heading', { name: 'Section 31 typed' }).waitFor()
+    await settled(page)
+    expect(Math.abs((await topIn(preview(), 'Section 31 typed')) - before)).toBeLessThan(4)
+    // A place that was scrolled to in the preview stays, too, until the editor is scrolled.
+    await preview().hover()
+    await page.mouse.wheel(0, 500)
+    await until(async () => (await topIn(preview(), 'Section 31 typed')) < before - 400)
+    const moved = await topIn(preview(), 'Section 31 typed')
+    await page.keyboard.type(' again')
+    await preview().getByRole('heading', { name: 'Section 31 typed again' }).waitFor()
+    await settled(page)
+    expect(Math.abs((await topIn(preview(), 'typed again')) - moved)).toBeLessThan(4)
+    await scrollTo(0.6)
+    await scrollTo(0.5)
+    await until(() => isBeside('typed again'))
+  })
+
   test('of Markdown: a table of contents leads to the headings, by mouse and by keyboard, also of other files', async () => {
     await show('readme.md')
     const heading = (name: string) => preview().getByRole('heading', { name, exact: true })
@@ -394,7 +476,7 @@ describe.skipIf(!hasBrowser)('a preview', () => {
     expect(
       await preview()
         .locator('h4:focus')
-        .evaluate(it => it.nextElementSibling?.textContent),
+        .evaluate(it => it.closest('.block')?.nextElementSibling?.textContent),
     ).toBe('Back')
     await page.keyboard.press('Tab')
     await page.keyboard.press('Enter')

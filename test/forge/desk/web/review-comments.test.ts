@@ -462,6 +462,40 @@ describe.skipIf(!hasBrowser)('a review', () => {
     })
   })
 
+  test('the field of a comment is shown whole, with its buttons', async () => {
+    const lines = Array.from({ length: 80 }, (_, at) => `added ${at + 1}`)
+    await desk.commit('topic', { 'a.txt': text(lines) })
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    const numberOf = (line: number) =>
+      diff('a.txt').getByRole('button', { name: `Comment on line ${line}`, exact: true })
+    const form = page.locator('form.comment')
+    /** How far the form is below the head of its file, and above the end of the diffs, in pixels. */
+    const room = () =>
+      form.evaluate(it => {
+        const { top, bottom } = it.getBoundingClientRect()
+        const head = it.closest('article')?.querySelector('header')
+        const box = it.closest('.diffs')
+        if (!head || !box) throw new Error('The form is in no diff.')
+        return [top - head.getBoundingClientRect().bottom, box.getBoundingClientRect().bottom - bottom]
+      })
+    // The line is this far above the end of the diffs.
+    for (const distance of [0, 30, 60, 90]) {
+      await numberOf(40).evaluate((it, to) => {
+        it.scrollIntoView({ block: 'end' })
+        const box = it.closest('.diffs')
+        if (box) box.scrollTop += to
+      }, distance)
+      await numberOf(40).click()
+      await page.getByRole('textbox', { name: 'Comment on line 40' }).waitFor()
+      const [above = 0, below = 0] = await room()
+      expect(above).toBeGreaterThanOrEqual(0)
+      expect(below).toBeGreaterThanOrEqual(0)
+      await form.getByRole('button', { name: 'Cancel' }).click()
+      await form.waitFor({ state: 'detached' })
+    }
+  })
+
   test('words that are being written about a line stay there when another line is clicked', async () => {
     await showBranch(page, 'topic')
     await page.keyboard.press('Alt+r')
