@@ -27,6 +27,7 @@ import {
   WidgetType,
 } from '@codemirror/view'
 import { type ComponentChild, h, render } from 'preact'
+import { type ConflictLines, lineInOurs } from '../../contract/conflict-lines.ts'
 import { CHANGED_IN_MERGE, ENDS_CHANGED_IN_MERGE } from '../../contract/merging.ts'
 import { abortedByInput, isFocusLost } from '../ui/focus.ts'
 import { setSaved } from './change-marks.ts'
@@ -150,32 +151,24 @@ export function shownCursor(state: EditorState): number {
   return placeInOurs(state.doc, main, conflictsOf(state).open)?.at ?? main.head
 }
 
-/**
- * Converts a line number of the editor to one of our side of the file: of an open conflict, only our lines count. Its
- * other lines have the number of its first line.
- */
+/** Converts a line number of the editor to one of our side of the file: see {@link lineInOurs}. */
 export function lineInFile(state: EditorState, line: number): number {
+  return lineInOurs(openLines(state), line)
+}
+
+/** The lines of each open conflict, computed as they are asked for. */
+function* openLines(state: EditorState): Iterable<ConflictLines> {
   const { doc } = state
-  let hidden = 0
   for (const { region } of conflictsOf(state).open) {
     const [first, last] = [doc.lineAt(region.from).number, doc.lineAt(region.to).number]
-    if (line < first) break
-    const ours = linesIn(region.ours)
-    // Our lines follow the first marker.
-    const isOurs = line > first && line <= first + ours
-    if (line <= last) return (isOurs ? line - 1 : first) - hidden
-    hidden += last - first + 1 - ours
+    yield { first, last, ours: linesIn(region.ours) }
   }
-  return line - hidden
 }
 
 /** Converts a line number of our side of the file to one of the editor: the inverse of {@link lineInFile}. */
 export function lineInEditor(state: EditorState, line: number): number {
-  const { doc } = state
   let hidden = 0
-  for (const { region } of conflictsOf(state).open) {
-    const [first, last] = [doc.lineAt(region.from).number, doc.lineAt(region.to).number]
-    const ours = linesIn(region.ours)
+  for (const { first, last, ours } of openLines(state)) {
     if (line < first - hidden) break
     // Our lines follow the first marker.
     if (line < first - hidden + ours) return line + hidden + 1

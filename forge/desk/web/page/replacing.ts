@@ -16,6 +16,8 @@ export interface Hit {
   key: string
   path: string
   line: number
+  /** The line's number beside the text, if that is another one. */
+  shownLine?: number
   text: string
   from: number
   to: number
@@ -51,7 +53,7 @@ export function hitsOf(matches: readonly Match[], replacing: Replacing): Hits {
   const hits: Hit[] = []
   let tooLong = 0
   let unread = 0
-  for (const { path, line, text: whole, ranges, isCut } of matches) {
+  for (const { path, line, shownLine, text: whole, ranges, isCut } of matches) {
     if (isCut) {
       tooLong++
       continue
@@ -66,7 +68,17 @@ export function hitsOf(matches: readonly Match[], replacing: Replacing): Hits {
       const [from, to] = [Math.max(0, start - shift), end - shift]
       const insert = insertFor(text, from, to)
       if (insert === undefined) unread++
-      else hits.push({ key: `${path}\0${line}\0${from}`, path, line, text, from, to, insert })
+      else
+        hits.push({
+          key: `${path}\0${line}\0${from}`,
+          path,
+          line,
+          ...(shownLine && { shownLine }),
+          text,
+          from,
+          to,
+          insert,
+        })
     }
   }
   return { hits, tooLong, unread }
