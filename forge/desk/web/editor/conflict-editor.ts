@@ -444,7 +444,8 @@ export type ConflictStart = 'cursor' | 'cursor, wrapping' | 'edge'
 export function moveToConflict(view: EditorView, by: 1 | -1, start: ConflictStart): boolean {
   const { open } = conflictsOf(view.state)
   const focused = focusedNumber(view)
-  const at = open.findIndex(({ number }) => number === focused)
+  const current = focused ?? numberAtCursor(view, open)
+  const at = open.findIndex(({ number }) => number === current)
   const isThere = by === 1 && focused !== undefined && goneTo.get(view) === focused
   goneTo.delete(view)
   const head = view.state.selection.main.head
@@ -463,8 +464,19 @@ function focusedNumber(view: EditorView): number | undefined {
   return box && view.dom.contains(box) ? Number(box.dataset.conflict) : undefined
 }
 
+/** The conflict that was shown last in a view. */
+const shownLast = new WeakMap<EditorView, number>()
+
+/** The conflict that was shown last, if the cursor is still there: its block has lost the focus to a button or the text. */
+function numberAtCursor(view: EditorView, open: readonly OpenConflict[]): number | undefined {
+  const { head } = view.state.selection.main
+  const there = open.find(({ region, number }) => region.from === head && number === shownLast.get(view))
+  return there?.number
+}
+
 /** Scrolls to a conflict and focuses its block, so that its keys work. */
 function showConflict(view: EditorView, { region, number }: OpenConflict): void {
+  shownLast.set(view, number)
   view.dispatch({
     selection: { anchor: region.from },
     effects: EditorView.scrollIntoView(region.from, { y: 'center' }),

@@ -382,6 +382,22 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await hasFocus(conflict(2))
   })
 
+  test('the buttons above a file lead from one of its conflicts to the next, also after the text has the focus', async () => {
+    await open()
+    const hasFocus = (box: ReturnType<typeof conflict>) =>
+      until(() => box.evaluate(element => element === document.activeElement))
+    await row('claim.ts').click()
+    await hasFocus(conflict(1))
+    const [next, previous] = ['Next conflict', 'Previous conflict'].map(name => page.getByRole('button', { name }))
+    await next?.click()
+    await hasFocus(conflict(2))
+    await previous?.click()
+    await hasFocus(conflict(1))
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('F8')
+    await hasFocus(conflict(2))
+  })
+
   test('says that no conflict is left, and how it is finished, instead of going into the text', async () => {
     await open(mergingTemplate(LOGO))
     const hasFocus = (box: ReturnType<typeof conflict>) =>
