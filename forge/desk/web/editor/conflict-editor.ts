@@ -11,6 +11,7 @@ import {
   findClusterBreak,
   Prec,
   type Range,
+  RangeSet,
   type SelectionRange,
   StateField,
   type Text,
@@ -20,6 +21,8 @@ import {
   Decoration,
   type DecorationSet,
   EditorView,
+  GutterMarker,
+  gutterLineClass,
   keymap,
   lineNumbers,
   type Rect,
@@ -219,6 +222,7 @@ export function conflictExtension(settings: ConflictSettings): Extension {
       ]),
     ),
     lineNumbers({ formatNumber: numberBeside }),
+    mendedGutters,
     EditorView.updateListener.of(({ view, geometryChanged }) => {
       if (geometryChanged) fitBoxes(view)
     }),
@@ -312,12 +316,29 @@ function decorationsFor(
     const isLineStart = line.from === conflict.from
     const widget = new SettledWidget(settings, conflict, all)
     ranges.push(Decoration.widget({ widget, block: true, side: isLineStart ? -1 : 1 }).range(conflict.from))
-    for (let at = conflict.from; at < conflict.to; at = doc.lineAt(at).to + 1)
-      ranges.push(Decoration.line({ class: 'mended' }).range(doc.lineAt(at).from))
+    for (const start of lineStarts(doc, conflict)) ranges.push(Decoration.line({ class: 'mended' }).range(start))
   }
   for (const { from } of strays) ranges.push(Decoration.line({ class: 'stray-mark' }).range(from))
   return Decoration.set(ranges, true)
 }
+
+/** The offsets at which the lines of a resolution begin. */
+function* lineStarts(doc: Text, { from, to }: SettledConflict): Iterable<number> {
+  for (let at = from; at < to; at = doc.lineAt(at).to + 1) yield doc.lineAt(at).from
+}
+
+const MENDED = new (class extends GutterMarker {
+  override elementClass = 'mended'
+})()
+
+/** Marks the lines of resolutions in the gutters, too. */
+const mendedGutters = gutterLineClass.compute([shown], state => {
+  const starts = conflictsOf(state).settled.flatMap(conflict => [...lineStarts(state.doc, conflict)])
+  return RangeSet.of(
+    starts.map(start => MENDED.range(start)),
+    true,
+  )
+})
 
 function openRanges(state: EditorState) {
   const { open } = conflictsOf(state)
