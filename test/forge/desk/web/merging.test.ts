@@ -865,6 +865,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await isSaved('x top\n\nours\n')
     await mergeMain()
     await page.keyboard.press('Control+z')
+    await page.getByText('There is nothing left to undo here').first().waitFor()
     await page.keyboard.press('F8')
     await until(() => page.evaluate(() => document.activeElement?.matches('section.conflict-box') ?? false))
     await page.keyboard.press('3')
