@@ -339,6 +339,27 @@ describe('drafts of a deleted branch that git can’t keep beside those of anoth
   })
 })
 
+test('a branch that was deleted while a merge waited in it is restored where it was, with the merge, after a restart', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const first = await desk.git('rev-parse', 'main')
+  const theirs = await commit(desk.path, 'main', { 'a.txt': 'theirs\n' })
+  await desk.git('reset', '-q', '--hard')
+  const ours = await commit(desk.path, 'topic', { 'a.txt': 'ours\n' }, { parents: [first] })
+  await desk.work.look()
+  const source = { branch: 'main', commit: theirs, words: 'main' }
+  await desk.work.steps.do({ step: 'merge', source, onto: 'topic' })
+  const editor = await edit(desk.work, 'topic', 'a.txt')
+  await editor.type('resolved\n', 0, editor.text.length)
+  await desk.work.flush()
+  await desk.git('branch', '-D', 'topic')
+  await desk.work.look()
+  const work = await desk.restart()
+  await ask(work, 'restore branch', { branch: 'topic' })
+  expect(await desk.git('rev-parse', 'topic')).toBe(ours)
+  await work.mergings.finish('topic')
+  expect(await desk.git('rev-parse', 'topic^@')).toBe(`${ours}\n${theirs}`)
+})
+
 for (const [when, isFirst] of [
   ['before', true],
   ['after', false],
