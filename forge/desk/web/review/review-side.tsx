@@ -45,7 +45,7 @@ export function ReviewSide({ tab }: { tab: Tab }) {
         ) : null}
       </div>
       {uncounted > 0 ? (
-        <p class="meta none" title={UNCOUNTED}>
+        <p class="meta no-row" title={UNCOUNTED}>
           The lines of {plural(uncounted, 'file')} are not counted
         </p>
       ) : null}
