@@ -488,8 +488,10 @@ function focusedNumber(view: EditorView): number | undefined {
 /** The conflict that was shown last in a view. */
 const shownLast = new WeakMap<EditorView, number>()
 
-/** The conflict that was shown last, if the cursor is still there: its block has lost the focus to a button or the text. */
+/** The conflict that was shown last, if the cursor is still there and its block has lost the focus to a button. */
 function numberAtCursor(view: EditorView, open: readonly OpenConflict[]): number | undefined {
+  // From the text, one goes to the conflict at the cursor first.
+  if (view.hasFocus) return undefined
   const { head } = view.state.selection.main
   const there = open.find(({ region, number }) => region.from === head && number === shownLast.get(view))
   return there?.number

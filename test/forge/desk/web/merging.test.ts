@@ -382,7 +382,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await hasFocus(conflict(2))
   })
 
-  test('the buttons above a file lead from one of its conflicts to the next, also after the text has the focus', async () => {
+  test('the buttons above a file lead from one of its conflicts to the next, and a key from the text to the one at the cursor', async () => {
     await open()
     const hasFocus = (box: ReturnType<typeof conflict>) =>
       until(() => box.evaluate(element => element === document.activeElement))
@@ -395,7 +395,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await hasFocus(conflict(1))
     await page.keyboard.press('Escape')
     await page.keyboard.press('F8')
-    await hasFocus(conflict(2))
+    await hasFocus(conflict(1))
   })
 
   test('says that no conflict is left, and how it is finished, instead of going into the text', async () => {
