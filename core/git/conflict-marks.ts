@@ -171,6 +171,21 @@ export function firstMark(text: string, length: number): number | undefined {
   return at < 0 ? undefined : text.slice(0, at).split('\n').length
 }
 
+/** The conflicts of a text: the numbers of their first and last lines, from 1, and how many lines our side has. */
+export function conflictLines(text: string, length: number): { first: number; last: number; ours: number }[] {
+  const lines = (text.startsWith(BOM) ? text.slice(BOM.length) : text).split('\n')
+  const found: { first: number; last: number; ours: number }[] = []
+  for (let at = 0; at < lines.length; at++) {
+    const isMark = MARK.exec(lines[at] ?? '')?.[1]?.length === length
+    const places = isMark ? conflictFrom(lines, at) : undefined
+    if (!places) continue
+    const [middle, , end] = places
+    found.push({ first: at + 1, last: end + 1, ours: middle - at - 1 })
+    at = end
+  }
+  return found
+}
+
 /** Resolves all conflicts left in a text with one side; undefined where the markers do not match up. */
 export function withSide(text: string, length: number, side: 'ours' | 'base' | 'theirs'): string | undefined {
   const parts = markedPartsOf(text, length)

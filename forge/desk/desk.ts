@@ -13,7 +13,7 @@ import { Operations } from '../operations.ts'
 import { branchOfRef, HEADS } from './branches/branches.ts'
 import { defaultBranchOf } from './branches/default-branch.ts'
 import { originsIn } from './branches/draft-renames.ts'
-import { closeFile, renamesIn, vfsAt } from './branches/places.ts'
+import { closeFile, marksAt, renamesIn, vfsAt } from './branches/places.ts'
 import { whyNotReplaced } from './branches/replace-in-files.ts'
 import type { Models } from './chat/models.ts'
 import { Code } from './code/handlers.ts'
@@ -102,6 +102,7 @@ export class Desk implements AsyncDisposable {
       headOf: async branch => (await this.#work.branches.work(branch)).head,
       turnBaseOf: async branch => (await this.#work.branches.work(branch)).turnBase,
       savedPath: async (branch, path) => originsIn((await this.#work.branches.work(branch)).drafts).get(path) ?? path,
+      marksAt: at => marksAt(this.#work.branches, at),
       whyNotReplaced: async (branch, paths, files) =>
         await whyNotReplaced(await this.#work.branches.work(branch), paths, files),
       contextOf: (branch, paths) => this.#work.chat.conversations.circlesIn(branch, paths),
@@ -113,7 +114,11 @@ export class Desk implements AsyncDisposable {
       nameNow: branch => this.#work.branches.nameNow(branch),
       changed: branch => this.#tell({ say: 'branch', branch, isOfDrafts: true }),
     })
-    this.#code = new Code(this.objects, { vfsAt: at => vfsAt(this.#work.branches, at), folder: options.state })
+    this.#code = new Code(this.objects, {
+      vfsAt: at => vfsAt(this.#work.branches, at),
+      marksAt: at => marksAt(this.#work.branches, at),
+      folder: options.state,
+    })
     const toWindows = () => this.#tell({ say: 'repository' })
     this.#graph = new GraphView(this.objects, new Operations(this.objects), toWindows)
     this.#tasks = options.tasks && new Tasks(repository, options.tasks)

@@ -34,6 +34,9 @@ export const branchOfDrafts = (ref: RefName): string => ref.slice(DRAFTS.length)
 export const MERGING = 'refs/forge/merging/'
 export const mergingRef = (branch: string): RefName => `${MERGING}${branch}`
 
+/** The branch of a ref with drafts, or with what waits. */
+export const branchOfWork = (ref: RefName): string => ref.slice((ref.startsWith(MERGING) ? MERGING : DRAFTS).length)
+
 export const TURNS = 'refs/forge/turns/'
 export const turnRef = (branch: string): RefName => `${TURNS}${branch}`
 

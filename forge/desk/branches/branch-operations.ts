@@ -9,7 +9,7 @@ import { treeWithUntracked } from '../../../core/git/stash.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { NewOperation } from '../../operations.ts'
 import type { Answer } from '../contract/contract.ts'
-import { draftsRef, turnRef } from '../refs.ts'
+import { draftsRef, mergingRef, turnRef } from '../refs.ts'
 import { movesOfTurn, movesOfWork, renameTransition } from './branch-renames.ts'
 import { type BranchWork, carryOutTransitions, type HeldBranch } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef, verifyBranchName } from './branches.ts'
@@ -163,11 +163,12 @@ export async function restoreBranch(branches: OpenBranches, name: string): Promi
     throw new Failure(`Git keeps no branch ${gone} beside ${there}: rename ${there} first, then restore ${gone}.`)
   }
   verifyBranchName(name, names)
-  const { tip, drafts } = await branches.whereItWas(name)
+  const { tip, drafts, merging } = await branches.whereItWas(name)
   if (tip === undefined) throw new Failure(`Where the branch ${visiblePath(name)} was is not known.`)
   const moves: Move[] = [{ ref: headRef(name), from: undefined, to: tip }]
-  if (drafts !== undefined) await putAside(branches.room, name)
+  if (drafts !== undefined || merging !== undefined) await putAside(branches.room, name)
   if (drafts !== undefined) moves.push({ ref: draftsRef(name), from: undefined, to: drafts })
+  if (merging !== undefined) moves.push({ ref: mergingRef(name), from: undefined, to: merging })
   await recordOperation(branches, {
     kind: 'restore branch',
     words: `restore the branch ${visiblePath(name)}`,

@@ -22,7 +22,7 @@ import { WorkInProgressVfs } from '../../vfs.ts'
 import type { Edit, File, Moved } from '../contract/branches.ts'
 import type { News } from '../contract/news.ts'
 import type { Filters } from '../reading/filters.ts'
-import { branchOfDrafts, DRAFTS, draftsRef, mergingRef } from '../refs.ts'
+import { branchOfWork, DRAFTS, draftsRef, MERGING, mergingRef } from '../refs.ts'
 import { BranchLock } from './branch-lock.ts'
 import { cameIn, headRef } from './branches.ts'
 import type { Checkouts } from './checkouts.ts'
@@ -702,10 +702,11 @@ export class BranchWork {
     throw new InTheWay(`git can’t keep it beside what is typed in ${names}`)
   }
 
-  /** The branches whose drafts are in the way of this branch's. */
+  /** The branches whose drafts, or what waits in them, are in the way of this branch's. */
   async #othersInTheWay(): Promise<string[]> {
-    const drafts = await listRefs(this.room.objects.repository, [DRAFTS])
-    return drafts.map(({ name }) => branchOfDrafts(name)).filter(it => isFolderOfOther(it, this.name))
+    const refs = await listRefs(this.room.objects.repository, [DRAFTS, MERGING])
+    const names = new Set(refs.map(({ name }) => branchOfWork(name)))
+    return [...names].filter(it => isFolderOfOther(it, this.name))
   }
 
   /** Converts an error of git or the disk to a sentence for the user. */

@@ -7,7 +7,7 @@ import { GitError } from '../../../core/git/run.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { type Operations, PUT_ASIDE } from '../../operations.ts'
 import type { News } from '../contract/news.ts'
-import { DRAFTS, OWN_REFS } from '../refs.ts'
+import { branchOfWork, DRAFTS, MERGING, OWN_REFS } from '../refs.ts'
 
 /**
  * Whether git refused to create a ref since there is a ref in the folder of its name, or the reverse: `a` and `a/b`.
@@ -27,30 +27,32 @@ export async function finishOwnMoves({ repository }: Objects, say: (news: News) 
   }
 }
 
-/** The kind and the words of an operation that puts the drafts of a deleted branch aside. */
-export const puttingAside = (branch: string) => ({
+/** The kind and the words of an operation that puts the drafts of a deleted branch aside, or what waits in it. */
+export const puttingAside = (branch: string, isWaiting = false) => ({
   kind: PUT_ASIDE,
-  words: `put aside what was typed in ${visiblePath(branch)}, which is gone`,
+  words: `put aside what ${isWaiting ? 'waits' : 'was typed'} in ${visiblePath(branch)}, which is gone`,
 })
 
 /**
- * Removes the drafts of deleted branches whose refs are in the way of those of a branch, since git can't have a ref and
- * a folder of the same name. The operation keeps them, its undo restores them, and a notice says so. `but`: a branch
- * whose drafts stay.
+ * Removes the drafts of deleted branches, and what waits in them, whose refs are in the way of those of a branch, since
+ * git can't have a ref and a folder of the same name. The operation keeps them, its undo restores them, and a notice
+ * says so. `but`: a branch whose refs stay.
  */
 export async function putAside(
   { operations, say }: { operations: Operations; say: (news: News) => void },
   branch: string,
   but?: string,
 ): Promise<void> {
-  const drafts = await listRefs(operations.objects.repository, [DRAFTS])
-  for (const { name, oid } of drafts) {
-    const other = name.slice(DRAFTS.length)
+  const refs = await listRefs(operations.objects.repository, [DRAFTS, MERGING])
+  for (const [other, own] of Map.groupBy(refs, ({ name }) => branchOfWork(name))) {
     if (other === but || !isFolderOfOther(other, branch)) continue
-    const gone = visiblePath(other)
-    await operations.record({ ...puttingAside(other), moves: [{ ref: name, from: oid, to: undefined }] })
-    const why = `git can’t keep it beside what is typed in ${visiblePath(branch)}`
-    const told = `What was typed in ${gone}, which is gone, was put aside, since ${why}. It is kept in Operations.`
+    const isWaiting = own.some(({ name }) => name.startsWith(MERGING))
+    const moves = own.map(({ name, oid }): Move => ({ ref: name, from: oid, to: undefined }))
+    await operations.record({ ...puttingAside(other, isWaiting), moves })
+    const [gone, there] = [visiblePath(other), visiblePath(branch)]
+    const what = `What ${isWaiting ? 'waits' : 'was typed'} in ${gone}, which is gone, was put aside`
+    const why = `git can’t keep it beside ${isWaiting ? 'the branch' : 'what is typed in'} ${there}`
+    const told = `${what}, since ${why}. It is kept in Operations.`
     for (const it of [branch, other]) say({ say: 'notice', branch: it, words: told, isBad: true })
   }
 }

@@ -8,10 +8,11 @@ import type { Oid } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { PUT_ASIDE } from '../../operations.ts'
 import type { Operation } from '../contract/branches.ts'
-import { branchOfDrafts, DRAFTS, draftsRef, MERGING, turnRef } from '../refs.ts'
+import { branchOfDrafts, DRAFTS, draftsRef, MERGING, mergingRef, turnRef } from '../refs.ts'
 import type { BranchServices, BranchWork, HeldBranch } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef } from './branches.ts'
 import { readDrafts } from './drafts.ts'
+import { readMerging } from './merging-commits.ts'
 
 export class OpenBranches {
   readonly #works = new Map<string, Promise<BranchWork>>()
@@ -80,28 +81,34 @@ export class OpenBranches {
   }
 
   /**
-   * The last commit of a deleted branch, and its drafts as the deleting operation kept them; no drafts if their ref
-   * still exists.
+   * The last commit of a deleted branch, and its drafts and what waits in it as an operation kept them; these are not
+   * given if their refs still exist.
    */
-  async whereItWas(name: string): Promise<{ tip: Oid | undefined; drafts: Oid | undefined }> {
+  async whereItWas(name: string): Promise<{ tip: Oid | undefined; drafts: Oid | undefined; merging: Oid | undefined }> {
     const { objects, operations } = this.room
-    const there = await objects.info(draftsRef(name))
+    const [there, waiting] = await Promise.all([draftsRef, mergingRef].map(refOf => objects.info(refOf(name))))
     let tip = this.vanished.get(name)
     let drafts: Oid | undefined
+    let merging: Oid | undefined
     let last: Oid | undefined
     for await (const { kind, refs } of operations.newestFirst()) {
-      const [head, draft] = [headRef(name), draftsRef(name)].map(it => refs.find(({ ref }) => ref === it))
+      const own = [headRef(name), draftsRef(name), mergingRef(name)]
+      const [head, draft, wait] = own.map(it => refs.find(({ ref }) => ref === it))
       const isKept = kind === 'delete branch' || kind === PUT_ASIDE
       if (draft && isKept && !there) drafts ??= draft.before
+      if (wait && isKept && !waiting) merging ??= wait.before
       if (head && !head.after) tip ??= head.before
       if (head) last = head.after
       if (head || (draft && !isKept)) break
     }
+    // Drafts of what waits are on a commit of the desk's own, which is in no branch.
+    const begun = waiting?.oid ?? merging
+    tip ??= begun && (await readMerging(objects, begun))?.from
     const known = there?.oid ?? drafts
     tip ??= known && (await readDrafts(objects, known))?.tip
     // An unfinished turn of an AI still names the commit at which it began.
     tip ??= await beginOfTurn(objects, name)
-    return { tip: tip ?? last, drafts }
+    return { tip: tip ?? last, drafts, merging }
   }
 
   // --- Renames ---

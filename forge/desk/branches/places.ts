@@ -10,7 +10,10 @@ import type { File } from '../contract/branches.ts'
 import type { At } from '../contract/values.ts'
 import { showFile } from '../reading/file-content.ts'
 import type { DraftRenames } from '../reading/folders.ts'
+import type { MarkLengths } from '../reading/shown-lines.ts'
+import type { BranchWork } from './branch-work.ts'
 import { originsIn, renamesFor } from './draft-renames.ts'
+import { readMerging } from './merging-commits.ts'
 import type { OpenBranches } from './open-branches.ts'
 
 const NEVER_CHANGES = 'A commit never changes: create a branch from it to edit its files.'
@@ -29,6 +32,24 @@ export async function renamesIn(branches: OpenBranches, branch: string): Promise
   const origins = originsIn(shown)
   const records = [...renamesFor(shown, origins).values()]
   return { origins, folders: new Map(records.map(({ from, to }) => [to, from])) }
+}
+
+/** The lengths of conflict markers in the files of a place that can have them: of a waiting merge, and of drafts. */
+export async function marksAt(branches: OpenBranches, at: At): Promise<MarkLengths> {
+  return at.kind === 'branch' ? await marksOf(await branches.work(at.branch)) : new Map()
+}
+
+/** The lengths of conflict markers in the files of a branch: see {@link marksAt}. */
+export async function marksOf({ room, merging, drafts }: BranchWork): Promise<MarkLengths> {
+  const waiting = merging === undefined ? undefined : await readMerging(room.objects, merging)
+  const rows = waiting?.rows ?? []
+  const ofMerge = rows.flatMap(({ paths, mark }) =>
+    mark === undefined ? [] : paths.map(path => [path, mark] as const),
+  )
+  const ofDrafts = [...drafts.clashes].flatMap(([path, { working }]) =>
+    working ? [[path, working.mark] as const] : [],
+  )
+  return new Map([...ofMerge, ...ofDrafts])
 }
 
 /** Opens a file and returns what it shows. News about it is sent until it is closed as often as it was opened. */

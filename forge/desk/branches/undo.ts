@@ -8,7 +8,7 @@ import type { Oid, Path } from '../../../core/git/repository.ts'
 import { firstOf, many, visible, visiblePath } from '../../../core/text.ts'
 import { PUT_ASIDE, type Recorded } from '../../operations.ts'
 import type { Operation, Reversed } from '../contract/branches.ts'
-import { branchOfDrafts, DRAFTS, draftsRef, MERGING, mergingRef, TURNS, turnRef } from '../refs.ts'
+import { branchOfWork, DRAFTS, draftsRef, MERGING, mergingRef, TURNS, turnRef } from '../refs.ts'
 import { branchNames, type How, moveBranch, NEW_BRANCH, verifyNotCheckedOut } from './branch-operations.ts'
 import {
   DRAFTS_ELSEWHERE,
@@ -132,15 +132,16 @@ async function whatBlocks(
   { refs }: Operation,
   { heads, drafts }: Names,
 ): Promise<string | undefined> {
+  const what = refs.some(({ ref }) => ref.startsWith(MERGING)) ? 'what waits' : 'what was typed'
   for (const { ref } of refs) {
     // If the branch was renamed, its drafts become those of its new name.
-    const name = await branches.nameNow(branchOfDrafts(ref))
+    const name = await branches.nameNow(branchOfWork(ref))
     const other = [...heads, ...drafts].find(it => isFolderOfOther(it, name))
     if (other === undefined) continue
     const [gone, there] = [visiblePath(name), visiblePath(other)]
     return heads.includes(other)
-      ? `Git can’t keep what was typed in ${gone} beside the branch ${there}: rename ${there} first.`
-      : `Git can’t keep what was typed in ${gone} beside the drafts of ${there}: restore and rename ${there} first.`
+      ? `Git can’t keep ${what} in ${gone} beside the branch ${there}: rename ${there} first.`
+      : `Git can’t keep ${what} in ${gone} beside the drafts of ${there}: restore and rename ${there} first.`
   }
   return undefined
 }

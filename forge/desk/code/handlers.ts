@@ -11,6 +11,7 @@ import type { Answer, Fields } from '../contract/contract.ts'
 import type { Handlers } from '../contract/question.ts'
 import type { At } from '../contract/values.ts'
 import { readingPlace } from '../reading/place.ts'
+import { type MarkLengths, type WithShownLine, withShownLines } from '../reading/shown-lines.ts'
 import type { Window } from '../server/window.ts'
 import { structureOf } from './structure.ts'
 import { SymbolIndex } from './symbol-index.ts'
@@ -25,6 +26,8 @@ const MAX_TEXT_BYTES = 1 << 20
 export type CodeOptions = {
   /** The files of a branch with its drafts, or those of a commit. */
   vfsAt: (at: At) => Promise<Vfs>
+  /** The lengths of conflict markers in the files of a branch or commit that can have them. */
+  marksAt: (at: At) => Promise<MarkLengths>
   /** The folder of the cache, outside any repository. */
   folder: string
 }
@@ -50,8 +53,10 @@ export class Code implements Disposable {
       return (around ?? []).map(list => list.map((range): LineRange => [...range]))
     },
     'find symbol': async ({ at, words, count }) => {
-      const { tree } = await readingPlace(this.objects, await this.options.vfsAt(at))
-      return await this.#index.find(tree, words, count)
+      const files = await this.options.vfsAt(at)
+      const { tree } = await readingPlace(this.objects, files)
+      const { symbols, left } = await this.#index.find(tree, words, count)
+      return { symbols: symbols.map(await this.#withShownLines(at, files)), left }
     },
   }
 
@@ -88,7 +93,8 @@ export class Code implements Disposable {
   }
 
   async #namedPlaces({ at, path, name }: Fields<'named places'>): Promise<Answer<'named places'>> {
-    const { tree } = await readingPlace(this.objects, await this.options.vfsAt(at))
+    const vfs = await this.options.vfsAt(at)
+    const { tree } = await readingPlace(this.objects, vfs)
     const { repository } = this.objects
     const search = await textSearch(repository, { tree, words: name, isRegex: false, matchCase: true, matchWord: true })
     const lines: GrepMatch[] = []
@@ -103,7 +109,16 @@ export class Code implements Disposable {
     const definitions = files.flatMap(file => definitionsIn(file, name))
     definitions.sort((one, other) => one.rank - other.rank)
     const mentions = files.filter(file => isMentionedIn(file, name)).flatMap(file => file.lines)
-    return { definitions: definitions.map(({ place }) => place), mentions, isCut: isCut || ordered.length > MAX_FILES }
+    const withShownLine = await this.#withShownLines(at, vfs)
+    return {
+      definitions: definitions.map(({ place }) => withShownLine(place)),
+      mentions: mentions.map(withShownLine),
+      isCut: isCut || ordered.length > MAX_FILES,
+    }
+  }
+
+  async #withShownLines(at: At, files: Vfs): Promise<WithShownLine> {
+    return await withShownLines(files, await this.options.marksAt(at))
   }
 
   async #filesOf(tree: string, found: readonly [Path, GrepMatch[]][]): Promise<NamedFile[]> {

@@ -1,7 +1,7 @@
 /** What the page can ask about the code of a branch or commit, as far as its syntax tells. */
 import * as v from 'valibot'
 import { repeatable } from './question.ts'
-import { Match } from './reading.ts'
+import { LinePlace, Match } from './reading.ts'
 import { At, Count, Path } from './values.ts'
 
 /** A definition: the line of its name, and its signature on one line as the text. */
@@ -33,11 +33,10 @@ export type FileStructure = v.InferOutput<typeof FileStructure>
 
 /** A definition in a file of the branch. `container`: the name of the definition around it; '' for none. */
 export const FoundSymbol = v.object({
-  path: Path,
+  ...LinePlace.entries,
   name: v.string(),
   kind: v.string(),
   container: v.string(),
-  line: Count,
   column: Count,
 })
 export type FoundSymbol = v.InferOutput<typeof FoundSymbol>

@@ -1,6 +1,7 @@
 /** What the page can ask the language servers about a file of a branch. Positions count lines and characters from 0. */
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
+import { LinePlace } from './reading.ts'
 import { Branch, Count, Path } from './values.ts'
 
 export const TextPosition = v.object({ line: Count, character: Count })
@@ -74,8 +75,7 @@ export type Completed = v.InferOutput<typeof Completed>
 
 /** A place of a name: the line from 1, its text, and the range of the name in it. */
 export const SymbolPlace = v.object({
-  path: Path,
-  line: Count,
+  ...LinePlace.entries,
   text: v.string(),
   ranges: v.array(v.tuple([Count, Count])),
 })

@@ -35,10 +35,16 @@ export const CommitRow = v.object({
 })
 export type CommitRow = v.InferOutput<typeof CommitRow>
 
+/**
+ * A line of a file, from 1, in the whole text. `shownLine`: its number beside the text, where the file has open
+ * conflicts: their markers and the other side are not counted.
+ */
+export const LinePlace = v.object({ path: Path, line: Count, shownLine: v.optional(Count) })
+export type LinePlace = v.InferOutput<typeof LinePlace>
+
 /** `isCut`: the text is only a part of a long line. */
 export const Match = v.object({
-  path: Path,
-  line: Count,
+  ...LinePlace.entries,
   text: v.string(),
   ranges: v.array(v.tuple([Count, Count])),
   isCut: v.optional(v.boolean()),

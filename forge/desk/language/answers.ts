@@ -21,8 +21,10 @@ import type { LanguageServer } from '../../language/server.ts'
 import { lineStarts, offsetOf, pathOf, withTextEdits } from '../../language/texts.ts'
 import type { WorkInProgressVfs } from '../../vfs.ts'
 import { changeTexts } from '../branches/change-texts.ts'
+import { marksOf } from '../branches/places.ts'
 import type { Answer, Fields } from '../contract/contract.ts'
 import type { Completed, ListedProblem, Proposed, Signature, SymbolPlace, TextPosition } from '../contract/language.ts'
+import { withShownLines } from '../reading/shown-lines.ts'
 import { type BranchServers, textIn } from './branch-servers.ts'
 
 /** At most this many items in one answer. */
@@ -188,13 +190,14 @@ export async function symbolPlaces(
         )
   const vfs = await servers.work.vfs()
   const lines = new LinesOf(server, vfs)
+  const withShownLine = await withShownLines(vfs, await marksOf(servers.work))
   const places: SymbolPlace[] = []
   const outside = new Set<string>()
   for (const { uri, range } of found ?? []) {
     if (places.length >= MAX.places) break
     const there = pathOf(uri)
     const place = there === undefined ? undefined : await lines.place(there, range)
-    if (place) places.push(place)
+    if (place) places.push(withShownLine(place))
     else if (outside.size < MAX.outside) outside.add(nameOfOutside(uri))
   }
   places.sort(
@@ -241,6 +244,7 @@ const RANKS = { error: 0, warning: 1, info: 2, hint: 3 }
 export async function allProblems(servers: BranchServers): Promise<ListedProblem[]> {
   servers.tellTyped()
   const vfs = await servers.work.vfs()
+  const withShownLine = await withShownLines(vfs, await marksOf(servers.work))
   const listed: ListedProblem[] = []
   for (const server of servers.servers) {
     const lines = new LinesOf(server, vfs)
@@ -248,7 +252,8 @@ export async function allProblems(servers: BranchServers): Promise<ListedProblem
       for (const { range, severity, message } of server.problemsOf(path)) {
         if (severity === 'hint' || listed.length >= MAX.problems) continue
         const place = await lines.place(path, range)
-        if (place) listed.push({ ...place, text: message.split('\n')[0] ?? '', ranges: place.ranges, severity })
+        if (place)
+          listed.push({ ...withShownLine(place), text: message.split('\n')[0] ?? '', ranges: place.ranges, severity })
       }
     }
   }

@@ -50,7 +50,8 @@ export async function changesOfDrafts(
   for (const [path, from] of origins) {
     const { before } = byPath.get(from) ?? {}
     const { after } = byPath.get(path) ?? {}
-    if (byPath.get(from)?.status !== 'deleted' || byPath.get(path)?.status !== 'added' || !before || !after) continue
+    // The new path may be that of a file that the drafts have deleted: it is no change of its own then.
+    if (byPath.get(from)?.status !== 'deleted' || !before || !after) continue
     moved.set(from, undefined).set(path, before)
     renamed.push({ path, from, status: 'renamed', before, after, added: 0, deleted: 0 })
   }

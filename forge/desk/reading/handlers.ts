@@ -34,6 +34,7 @@ import {
   treeBefore,
 } from './history.ts'
 import { listedAt, type ReadingPlace, readingPlace } from './place.ts'
+import { type MarkLengths, withShownLines } from './shown-lines.ts'
 import { guess, isUtf16 } from './text.ts'
 
 /** Larger files, in bytes, are not downloaded by the page. */
@@ -57,6 +58,8 @@ export interface Branches {
   turnBaseOf: (branch: string) => Promise<Oid | undefined>
   /** The path of a file of a branch in its last commit, before renames that are drafts. */
   savedPath: (branch: string, path: Path) => Promise<Path>
+  /** The lengths of conflict markers in the files of a branch or commit that can have them. */
+  marksAt: (at: At) => Promise<MarkLengths>
   /** Why nothing is replaced in files of a branch by a search with the path filters `files`; others are missing. */
   whyNotReplaced: (branch: string, paths: readonly Path[], files: string) => Promise<ReadonlyMap<Path, string>>
   /** How the context of a branch's AI contains files. */
@@ -262,13 +265,17 @@ export class Reading implements AsyncDisposable {
     window: Window,
     { at, files = '', wholeLines = false, ...asked }: Fields<'find text'>,
   ): Promise<Answer<'find text'>> {
-    const { tree } = await this.#placeOf(at)
+    const vfs = await this.branches.vfsAt(at)
+    const { tree } = await readingPlace(this.objects, vfs)
     const pathspecs = pathspecsOf(files)
     const { matchWord = false, ...question } = asked
     const wanted = await textSearch(this.objects.repository, { ...question, matchWord, tree })
+    const withShownLine = await withShownLines(vfs, await this.branches.marksAt(at))
     const { search, signal } = window.beginToFind()
-    const found = (matches: Match[], isDone: boolean, isCut: boolean, readOnly?: ReadOnlyFile[]) =>
+    const found = (lines: Match[], isDone: boolean, isCut: boolean, readOnly?: ReadOnlyFile[]) => {
+      const matches = lines.map(withShownLine)
       window.tell({ say: 'found', search, matches, isDone, isCut, ...(readOnly && { readOnly }) })
+    }
     const { repository } = this.objects
     const look = async () => {
       try {

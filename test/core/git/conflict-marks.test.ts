@@ -1,6 +1,6 @@
 /** One side of each conflict of a text, in its place. */
 import { expect, test } from 'bun:test'
-import { withOneSideInPlace } from '../../../core/git/conflict-marks.ts'
+import { conflictLines, withOneSideInPlace } from '../../../core/git/conflict-marks.ts'
 
 /** A conflict with markers of a length. */
 const conflict = (ours: string, theirs: string, { base = '| base\nold\n', length = 7 } = {}): string => {
@@ -25,4 +25,14 @@ test.each([
   ['a conflict without an end', '<<<<<<< main\na\n=======\nb\n'],
 ])('%s stays as it is', (_, text) => {
   expect(withOneSideInPlace(text)).toBe(text)
+})
+
+test('the lines of conflicts are those between markers of the given length', () => {
+  const two = `above\n${conflict('a\nb\n', 'c\n')}mid\n${conflict('', 'c\n', { base: '' })}`
+  expect(conflictLines(two, 7)).toEqual([
+    { first: 2, last: 9, ours: 2 },
+    { first: 11, last: 14, ours: 0 },
+  ])
+  expect(conflictLines(two, 8)).toEqual([])
+  expect(conflictLines(`\xef\xbb\xbf${conflict('a\n', 'c\n')}`, 7)).toEqual([{ first: 1, last: 7, ours: 1 }])
 })

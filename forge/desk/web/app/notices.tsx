@@ -63,6 +63,7 @@ function OneOf({ all }: { all: readonly Shown[] }) {
   const chosen = useSignal<string | undefined>(undefined)
   const known = useRef<ReadonlySet<string> | undefined>(undefined)
   const hasActed = useRef(false)
+  const movesFocus = useRef(false)
   const box = useRef<HTMLDivElement>(null)
   const keys = all.map(keyOf)
   const index = Math.max(0, keys.indexOf(chosen.value ?? ''))
@@ -77,8 +78,14 @@ function OneOf({ all }: { all: readonly Shown[] }) {
     chosen.value = isUrgent && !isHeld ? keyOf(come) : keys[index]
   }, [keys.join('\n')])
   const next = () => {
+    movesFocus.current = true
     chosen.value = keys[(index + 1) % all.length]
   }
+  useLayoutEffect(() => {
+    // The notice with the button that was chosen is gone.
+    if (movesFocus.current) box.current?.querySelector<HTMLElement>('.next-notice')?.focus()
+    movesFocus.current = false
+  }, [keys[index]])
   return (
     <Line
       key={keys[index]}
@@ -253,7 +260,7 @@ function Line({ shown: { notice, dismiss }, box, onAct, isToast, others }: LineP
         </button>
       ) : null}
       {others ? (
-        <button type="button" class="button quiet small" title="Show the next notice" onClick={others.next}>
+        <button type="button" class="button quiet small next-notice" title="Show the next notice" onClick={others.next}>
           {others.words}
           <Icon name="chevron-right" size="xs" />
         </button>

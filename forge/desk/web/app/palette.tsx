@@ -561,24 +561,26 @@ function useBranchSymbols(
   }, [found, left])
   const title = left > 0 ? `Symbols by name (${plural(left, 'file')} still to be read)` : 'Symbols by name'
   if (!tab || !isWanted || words === '') return { title, options: [], isWaiting: false }
-  const options = (found?.symbols ?? []).map(({ path, name, kind, container, line, column }, index) => ({
-    key: `symbol ${index} ${path} ${line} ${column}`,
-    icon: <Icon name="list" />,
-    words: (
-      <>
-        <bdi>
-          <WithMark text={withoutTricks(name)} words={words} />
-        </bdi>{' '}
-        <bdi class="meta">{withoutTricks(container)}</bdi>
-      </>
-    ),
-    end: (
-      <bdi class="meta cut">
-        {kind} · {`${readable(path)}:${line}`}
-      </bdi>
-    ),
-    run: () => openLine(page, tab, path, line, [column, column + name.length]),
-  }))
+  const options = (found?.symbols ?? []).map(
+    ({ path, name, kind, container, line, shownLine = line, column }, index) => ({
+      key: `symbol ${index} ${path} ${line} ${column}`,
+      icon: <Icon name="list" />,
+      words: (
+        <>
+          <bdi>
+            <WithMark text={withoutTricks(name)} words={words} />
+          </bdi>{' '}
+          <bdi class="meta">{withoutTricks(container)}</bdi>
+        </>
+      ),
+      end: (
+        <bdi class="meta cut">
+          {kind} · {`${readable(path)}:${shownLine}`}
+        </bdi>
+      ),
+      run: () => openLine(page, tab, path, line, [column, column + name.length]),
+    }),
+  )
   return { title, options, isWaiting: found?.words !== words || (options.length === 0 && left > 0) }
 }
 
@@ -604,7 +606,7 @@ function namedGroup(page: Page, words: string): Group {
     end: (
       <span class="meta">
         {item.severity ? `${item.severity} · ` : ''}
-        <bdi>{`${readable(item.path)}:${item.line}`}</bdi>
+        <bdi>{`${readable(item.path)}:${item.shownLine ?? item.line}`}</bdi>
       </span>
     ),
     run: (isClick: boolean) => openLine(page, tab, item.path, item.line, item.ranges[0], isClick),

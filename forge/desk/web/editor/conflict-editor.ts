@@ -11,6 +11,7 @@ import {
   findClusterBreak,
   Prec,
   type Range,
+  RangeSet,
   type SelectionRange,
   StateField,
   type Text,
@@ -20,6 +21,8 @@ import {
   Decoration,
   type DecorationSet,
   EditorView,
+  GutterMarker,
+  gutterLineClass,
   keymap,
   lineNumbers,
   type Rect,
@@ -27,6 +30,7 @@ import {
   WidgetType,
 } from '@codemirror/view'
 import { type ComponentChild, h, render } from 'preact'
+import { type ConflictLines, lineInOurs } from '../../contract/conflict-lines.ts'
 import { CHANGED_IN_MERGE, ENDS_CHANGED_IN_MERGE } from '../../contract/merging.ts'
 import { abortedByInput, isFocusLost } from '../ui/focus.ts'
 import { setSaved } from './change-marks.ts'
@@ -153,32 +157,24 @@ export function shownCursor(state: EditorState): number {
   return placeInOurs(state.doc, main, conflictsOf(state).open)?.at ?? main.head
 }
 
-/**
- * Converts a line number of the editor to one of our side of the file: of an open conflict, only our lines count. Its
- * other lines have the number of its first line.
- */
+/** Converts a line number of the editor to one of our side of the file: see {@link lineInOurs}. */
 export function lineInFile(state: EditorState, line: number): number {
+  return lineInOurs(openLines(state), line)
+}
+
+/** The lines of each open conflict, computed as they are asked for. */
+function* openLines(state: EditorState): Iterable<ConflictLines> {
   const { doc } = state
-  let hidden = 0
   for (const { region } of conflictsOf(state).open) {
     const [first, last] = [doc.lineAt(region.from).number, doc.lineAt(region.to).number]
-    if (line < first) break
-    const ours = linesIn(region.ours)
-    // Our lines follow the first marker.
-    const isOurs = line > first && line <= first + ours
-    if (line <= last) return (isOurs ? line - 1 : first) - hidden
-    hidden += last - first + 1 - ours
+    yield { first, last, ours: linesIn(region.ours) }
   }
-  return line - hidden
 }
 
 /** Converts a line number of our side of the file to one of the editor: the inverse of {@link lineInFile}. */
 export function lineInEditor(state: EditorState, line: number): number {
-  const { doc } = state
   let hidden = 0
-  for (const { region } of conflictsOf(state).open) {
-    const [first, last] = [doc.lineAt(region.from).number, doc.lineAt(region.to).number]
-    const ours = linesIn(region.ours)
+  for (const { first, last, ours } of openLines(state)) {
     if (line < first - hidden) break
     // Our lines follow the first marker.
     if (line < first - hidden + ours) return line + hidden + 1
@@ -229,6 +225,7 @@ export function conflictExtension(settings: ConflictSettings): Extension {
       ]),
     ),
     lineNumbers({ formatNumber: numberBeside }),
+    mendedGutters,
     EditorView.updateListener.of(({ view, geometryChanged }) => {
       if (geometryChanged) fitBoxes(view)
     }),
@@ -329,12 +326,29 @@ function decorationsFor(
     const isLineStart = line.from === conflict.from
     const widget = new SettledWidget(settings, conflict, all)
     ranges.push(Decoration.widget({ widget, block: true, side: isLineStart ? -1 : 1 }).range(conflict.from))
-    for (let at = conflict.from; at < conflict.to; at = doc.lineAt(at).to + 1)
-      ranges.push(Decoration.line({ class: 'mended' }).range(doc.lineAt(at).from))
+    for (const start of lineStarts(doc, conflict)) ranges.push(Decoration.line({ class: 'mended' }).range(start))
   }
   for (const { from } of strays) ranges.push(Decoration.line({ class: 'stray-mark' }).range(from))
   return Decoration.set(ranges, true)
 }
+
+/** The offsets at which the lines of a resolution begin. */
+function* lineStarts(doc: Text, { from, to }: SettledConflict): Iterable<number> {
+  for (let at = from; at < to; at = doc.lineAt(at).to + 1) yield doc.lineAt(at).from
+}
+
+const MENDED = new (class extends GutterMarker {
+  override elementClass = 'mended'
+})()
+
+/** Marks the lines of resolutions in the gutters, too. */
+const mendedGutters = gutterLineClass.compute([shown], state => {
+  const starts = conflictsOf(state).settled.flatMap(conflict => [...lineStarts(state.doc, conflict)])
+  return RangeSet.of(
+    starts.map(start => MENDED.range(start)),
+    true,
+  )
+})
 
 function openRanges(state: EditorState) {
   const { open } = conflictsOf(state)
@@ -461,7 +475,8 @@ export type ConflictStart = 'cursor' | 'cursor, wrapping' | 'edge'
 export function moveToConflict(view: EditorView, by: 1 | -1, start: ConflictStart): boolean {
   const { open } = conflictsOf(view.state)
   const focused = focusedNumber(view)
-  const at = open.findIndex(({ number }) => number === focused)
+  const current = focused ?? numberAtCursor(view, open)
+  const at = open.findIndex(({ number }) => number === current)
   const isThere = by === 1 && focused !== undefined && goneTo.get(view) === focused
   goneTo.delete(view)
   const head = view.state.selection.main.head
@@ -480,8 +495,21 @@ function focusedNumber(view: EditorView): number | undefined {
   return box && view.dom.contains(box) ? Number(box.dataset.conflict) : undefined
 }
 
+/** The conflict that was shown last in a view. */
+const shownLast = new WeakMap<EditorView, number>()
+
+/** The conflict that was shown last, if the cursor is still there and its block has lost the focus to a button. */
+function numberAtCursor(view: EditorView, open: readonly OpenConflict[]): number | undefined {
+  // From the text, one goes to the conflict at the cursor first.
+  if (view.hasFocus) return undefined
+  const { head } = view.state.selection.main
+  const there = open.find(({ region, number }) => region.from === head && number === shownLast.get(view))
+  return there?.number
+}
+
 /** Scrolls to a conflict and focuses its block, so that its keys work. */
 function showConflict(view: EditorView, { region, number }: OpenConflict): void {
+  shownLast.set(view, number)
   view.dispatch({
     selection: { anchor: region.from },
     effects: EditorView.scrollIntoView(region.from, { y: 'center' }),

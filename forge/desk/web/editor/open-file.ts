@@ -4,6 +4,7 @@
  * connection, or if the server has lost some, they are sent again.
  */
 import { collab, getClientID, getSyncedVersion, receiveUpdates, sendableUpdates } from '@codemirror/collab'
+import { undoDepth } from '@codemirror/commands'
 import { indentUnit } from '@codemirror/language'
 import { diff } from '@codemirror/merge'
 import { closeSearchPanel, searchPanelOpen } from '@codemirror/search'
@@ -214,6 +215,10 @@ export class OpenFile {
   onDefinition: (() => void) | undefined
   /** Called for the key that comments lines, where the comments of the file's language are not known. */
   onNoComments: (() => void) | undefined
+  /** Called for an undo that finds nothing since conflicts have begun or ended after what was typed. */
+  onUndoCut: (() => void) | undefined
+  /** Whether there were edits to undo when conflicts began to be shown, or ended. */
+  #isUndoCut = false
   readonly #selecting = new SyntaxSelection()
   /** The value of {@link edits} for which the symbols were asked last. */
   #structuredEdits = -1
@@ -839,7 +844,10 @@ export class OpenFile {
     if (this.#isHeldBack('extension', () => this.extend(key, merge, make))) return
     // Undo stops where conflicts began to be shown, and where they ended: markers that it brought back would be text.
     const isOther = merge !== this.#more.merge
-    if (isOther) this.dispatch({ effects: this.#adjustable.history.reconfigure(emptyHistory()) })
+    if (isOther) {
+      this.#isUndoCut ||= undoDepth(this.state) > 0
+      this.dispatch({ effects: this.#adjustable.history.reconfigure(emptyHistory()) })
+    }
     this.#more = { key, extension: make(), merge }
     const { more } = this.#adjustable
     withSteadyCursor(this.#views, () => this.#reconfigure(more.reconfigure(this.#more.extension)))
@@ -986,7 +994,12 @@ export class OpenFile {
             setTimeout(() => this.#afterComposition(), COMPOSITION_END_MS)
           },
         }),
-        undoOfTwoViews(() => this.#both),
+        undoOfTwoViews(
+          () => this.#both,
+          () => {
+            if (this.#isUndoCut) this.onUndoCut?.()
+          },
+        ),
         this.#adjustable.listener.of(
           EditorView.updateListener.of(update => {
             this.state = update.state

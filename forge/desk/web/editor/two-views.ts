@@ -111,11 +111,16 @@ export function undoIn(view: EditorView): boolean {
   return step ? step(view, undo) : undo(view)
 }
 
-/** Undo and redo of a file. `views`: its two views, while there are two. */
-export function undoOfTwoViews(views: () => TwoViews | undefined): Extension {
+/**
+ * Undo and redo of a file. `views`: its two views, while there are two. `onNothing`: called for an undo that finds no
+ * edit.
+ */
+export function undoOfTwoViews(views: () => TwoViews | undefined, onNothing: () => void): Extension {
   const step: Step = (view, command) => {
     const both = views()
-    return both ? stepIn(both, view, command) : command(view)
+    const isDone = both ? stepIn(both, view, command) : command(view)
+    if (!isDone && command === undo && !view.state.readOnly) onNothing()
+    return isDone
   }
   const bindings = historyKeymap.flatMap((binding): KeyBinding[] => {
     const command = [undo, redo].find(known => known === binding.run)

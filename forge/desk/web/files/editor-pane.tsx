@@ -496,6 +496,10 @@ function TextEditor({ tab, file, isActive }: ShownFileProps) {
       const title = `No comments are known for files like ${readable(baseName(file.path))}`
       page.tell({ topic: 'comments', title }, 'info')
     }
+    file.onUndoCut = () => {
+      const words = 'The undo of the editor ends where conflicts began or ended: earlier edits may be part of them.'
+      page.tell({ topic: 'undo typing', title: 'There is nothing left to undo here', words }, 'info')
+    }
     view.scrollDOM.addEventListener('scroll', keep, { passive: true })
     view.dom.addEventListener('contextmenu', event => {
       if (!(event.target instanceof Element && event.target.closest('.cm-gutters'))) return

@@ -388,7 +388,7 @@ function ReadOnlyLine({ path, why }: { path: string; why: string }) {
 function MatchLine({ match }: { match: Match }) {
   return (
     <>
-      <span class="line-number">{match.line}</span>
+      <span class="line-number">{match.shownLine ?? match.line}</span>
       <code class="cut">{piecesOf(match)}</code>
     </>
   )
@@ -416,13 +416,13 @@ function piecesOf({ text, ranges }: Match) {
 
 /** A hit with what replaces it. */
 function HitLine({ hit }: { hit: Hit }) {
-  const { line, text, from, to, insert } = hit
+  const { line, shownLine = line, text, from, to, insert } = hit
   const indentation = /^\s*/.exec(text)?.[0].length ?? 0
   const start = from > MAX_CHARACTERS_BEFORE + indentation ? from - MAX_CHARACTERS_BEFORE : Math.min(indentation, from)
   const end = Math.min(text.length, to + MAX_CHARACTERS_AFTER)
   return (
     <>
-      <span class="line-number">{line}</span>
+      <span class="line-number">{shownLine}</span>
       <code class="cut">
         {start > indentation ? '…' : ''}
         {visible(text.slice(start, from))}

@@ -7,4 +7,6 @@ export type PaletteMode = 'all' | 'files' | 'branches' | 'symbols' | 'branch sym
 /**
  * A place of a name: its line, the ranges of the name there, and a text that is shown for it. `severity`: of a problem.
  */
-export type NamedPlace = Pick<Match, 'path' | 'line' | 'text' | 'ranges'> & { severity?: Problem['severity'] }
+export type NamedPlace = Pick<Match, 'path' | 'line' | 'shownLine' | 'text' | 'ranges'> & {
+  severity?: Problem['severity']
+}

@@ -19,6 +19,8 @@ export interface Hit {
   key: string
   path: string
   line: number
+  /** The line's number beside the text, if that is another one. */
+  shownLine?: number
   text: string
   from: number
   to: number
@@ -54,7 +56,7 @@ export function hitsOf(matches: readonly Match[], replacing: Replacing): Hits {
   const hits: Hit[] = []
   let tooLong = 0
   let unread = 0
-  for (const { path, line, text: whole, ranges, isCut } of matches) {
+  for (const { path, line, shownLine, text: whole, ranges, isCut } of matches) {
     if (isCut) {
       tooLong++
       continue
@@ -73,7 +75,8 @@ export function hitsOf(matches: readonly Match[], replacing: Replacing): Hits {
         continue
       }
       const insert = replacing.preservesCase ? withCaseOf(text.slice(from, to), given) : given
-      hits.push({ key: `${path}\0${line}\0${from}`, path, line, text, from, to, insert })
+      const key = `${path}\0${line}\0${from}`
+      hits.push({ key, path, line, ...(shownLine && { shownLine }), text, from, to, insert })
     }
   }
   return { hits, tooLong, unread }

@@ -6,7 +6,7 @@ import { readable } from '../ui/names.ts'
 import { digits } from '../ui/times.ts'
 import { Blobs } from './blobs.tsx'
 import { ChangedPath, titleOf } from './changed-path.tsx'
-import { LineCounts } from './line-counts.tsx'
+import { LineCounts, UNCOUNTED, uncountedIn } from './line-counts.tsx'
 import { ChangeLetter } from './review-side.tsx'
 
 /** At most this many files are listed; the rest is only counted. */
@@ -144,12 +144,18 @@ function Bars({ change }: { change: Change }) {
   )
 }
 
-/** The added and deleted lines of all files. */
+/** The added and deleted lines of all files, and how many files they leave out. */
 export function ChangeSum({ changes }: { changes: readonly Change[] }) {
   const sum = (side: 'added' | 'deleted') => changes.reduce((all, change) => all + (change[side] ?? 0), 0)
   const [added, deleted] = [sum('added'), sum('deleted')]
+  const uncounted = uncountedIn(changes)
   return (
     <>
+      {uncounted > 0 ? (
+        <span class="meta cut" title={UNCOUNTED}>
+          {digits(uncounted)} not counted
+        </span>
+      ) : null}
       <span class="add-n">{added ? `+${digits(added)}` : ''}</span>
       <span class="del-n">{deleted ? `−${digits(deleted)}` : ''}</span>
     </>

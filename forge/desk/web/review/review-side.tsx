@@ -10,7 +10,7 @@ import { shortId, withoutTricks } from '../ui/names.ts'
 import { age, digits, plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { ChangedPath, titleOf } from './changed-path.tsx'
-import { LineCounts } from './line-counts.tsx'
+import { LineCounts, UNCOUNTED, uncountedIn } from './line-counts.tsx'
 
 const ROW_HEIGHT = 24
 const LETTERS: Record<Change['status'], { letter: string; look: string }> = {
@@ -29,6 +29,7 @@ export function ReviewSide({ tab }: { tab: Tab }) {
   const list = useRef<HTMLDivElement>(null)
   const added = changes.reduce((sum, change) => sum + (change.added ?? 0), 0)
   const deleted = changes.reduce((sum, change) => sum + (change.deleted ?? 0), 0)
+  const uncounted = uncountedIn(changes)
   // Of a branch, one commit after the other is reviewed; between two commits, they are listed beside all changes.
   const hasCommits = review.kind.value === (tab.at.kind === 'branch' ? 'commit' : 'all')
   return (
@@ -43,6 +44,11 @@ export function ReviewSide({ tab }: { tab: Tab }) {
           </span>
         ) : null}
       </div>
+      {uncounted > 0 ? (
+        <p class="meta no-row" title={UNCOUNTED}>
+          The lines of {plural(uncounted, 'file')} are not counted
+        </p>
+      ) : null}
       {changes.length > 0 ? <FilterField review={review} list={list} /> : null}
       {changes.length > 0 && shown.length === 0 ? <p class="meta none">No results</p> : null}
       <VirtualList

@@ -339,6 +339,64 @@ describe('drafts of a deleted branch that git can’t keep beside those of anoth
   })
 })
 
+test('a branch that was deleted while a merge waited in it is restored where it was, with the merge, after a restart', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const first = await desk.git('rev-parse', 'main')
+  const theirs = await commit(desk.path, 'main', { 'a.txt': 'theirs\n' })
+  await desk.git('reset', '-q', '--hard')
+  const ours = await commit(desk.path, 'topic', { 'a.txt': 'ours\n' }, { parents: [first] })
+  await desk.work.look()
+  const source = { branch: 'main', commit: theirs, words: 'main' }
+  await desk.work.steps.do({ step: 'merge', source, onto: 'topic' })
+  const editor = await edit(desk.work, 'topic', 'a.txt')
+  await editor.type('resolved\n', 0, editor.text.length)
+  await desk.work.flush()
+  await desk.git('branch', '-D', 'topic')
+  await desk.work.look()
+  const work = await desk.restart()
+  await ask(work, 'restore branch', { branch: 'topic' })
+  expect(await desk.git('rev-parse', 'topic')).toBe(ours)
+  await work.mergings.finish('topic')
+  expect(await desk.git('rev-parse', 'topic^@')).toBe(`${ours}\n${theirs}`)
+})
+
+test('what waits in a deleted branch is put aside where git can’t keep it beside another branch, and comes back by Undo', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const first = await desk.git('rev-parse', 'main')
+  const theirs = await commit(desk.path, 'main', { 'a.txt': 'theirs\n' })
+  await desk.git('reset', '-q', '--hard')
+  const source = { branch: 'main', commit: theirs, words: 'main' }
+  const ours = await commit(desk.path, 'topic', { 'a.txt': 'ours\n' }, { parents: [first] })
+  await desk.work.look()
+  await desk.work.steps.do({ step: 'merge', source, onto: 'topic' })
+  const editor = await edit(desk.work, 'topic', 'a.txt')
+  await editor.type('resolved\n', 0, editor.text.length)
+  await desk.work.flush()
+  await desk.git('branch', '-D', 'topic')
+  await desk.git('branch', 'topic/new', ours)
+  await desk.work.look()
+  await desk.work.steps.do({ step: 'merge', source, onto: 'topic/new' })
+  const waiting = () => desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/merging', 'refs/forge/drafts')
+  expect(await waiting()).toBe('refs/forge/merging/topic/new')
+  const words =
+    'What waits in topic, which is gone, was put aside, since git can’t keep it beside the branch topic/new. ' +
+    'It is kept in Operations.'
+  for (const branch of ['topic', 'topic/new'])
+    expect(desk.news).toContainEqual({ say: 'notice', branch, words, isBad: true })
+  const id = await operationOf(desk.work, 'put aside what waits in topic, which is gone')
+  const why = 'Git can’t keep what waits in topic beside the branch topic/new: rename topic/new first.'
+  expect(await refusedBy(desk.work.undo(id))).toThrow(`${why} Nothing was undone.`)
+  await desk.work.mergings.abort('topic/new')
+  await desk.work.renameBranch('topic/new', 'new')
+  await desk.work.undo(id)
+  const work = await desk.restart()
+  await ask(work, 'restore branch', { branch: 'topic' })
+  expect(await desk.git('rev-parse', 'topic')).toBe(ours)
+  expect(await textOf(work, 'topic', 'a.txt')).toBe('resolved\n')
+  await work.mergings.finish('topic')
+  expect(await desk.git('rev-parse', 'topic^@')).toBe(`${ours}\n${theirs}`)
+})
+
 for (const [when, isFirst] of [
   ['before', true],
   ['after', false],

@@ -331,6 +331,21 @@ describe('the changes', () => {
     expect(other.map(({ path }) => path)).toEqual(['b.txt'])
   })
 
+  test('of a file that was renamed onto the path of a deleted one are one, as its draft is', async () => {
+    const text = 'one\ntwo\nthree\nfour\n'
+    await using it = await makeDesk({ 'a.txt': text, 'b.txt': 'b\n' })
+    const { window } = it
+    await window.ask({ ask: 'delete', branch: 'main', paths: ['b.txt'] })
+    await window.ask({ ask: 'move', branch: 'main', moves: [{ from: 'a.txt', to: 'b.txt' }] })
+    await type(window, 'b.txt', text.length, `${text}typed\n`)
+    const { desk } = (await window.ask({ ask: 'desk' })) as { desk: { branches: { drafts: string[] }[] } }
+    const found = await changes(window, main)
+    expect(desk.branches.map(({ drafts }) => drafts)).toEqual([['b.txt']])
+    expect(found.map(({ path, from, status, added, deleted }) => [path, from, status, added, deleted])).toEqual([
+      ['b.txt', 'a.txt', 'renamed', 1, 0],
+    ])
+  })
+
   test('of drafts are as many as the drafts: a file renamed on the desk counts once, and no other pair does', async () => {
     const text = 'one\ntwo\nthree\nfour\n'
     await using it = await makeDesk({ 'a.txt': text, 'b.txt': text, 'c.txt': text, 'd.txt': 'd\n' })

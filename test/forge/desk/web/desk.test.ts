@@ -217,6 +217,26 @@ describe.skipIf(!hasBrowser)('the page', () => {
     }
   })
 
+  test('a sum of lines says how many files it leaves out, since they are binary or large', async () => {
+    await desk.commit(
+      'main',
+      {
+        'large.txt': 'line\n'.repeat(500_000),
+        'data.bin': 'a\0',
+        'small.txt': 'one\n',
+      },
+      { message: 'Bring three files' },
+    )
+    await page.getByRole('tab', { name: 'Repository' }).click()
+    await page.getByRole('option', { name: 'Bring three files' }).click()
+    const sum = page.locator('.detail-changes h3')
+    await sum.getByText('2 not counted').waitFor()
+    await sum.getByText('+1', { exact: true }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Alt+r')
+    await page.getByText('The lines of 2 files are not counted').waitFor()
+  })
+
   test('history: a commit opens as it was, read-only, and a branch can begin there', async () => {
     await openByName('README')
     await page.keyboard.type('x')

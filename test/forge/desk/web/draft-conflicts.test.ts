@@ -228,7 +228,12 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
         [block, page.locator('.cm-gutters'), scroller].map(it => it.boundingBox()),
       )
       if (!box || !gutters || !editor) return false
-      return box.x >= gutters.x + gutters.width && box.x + box.width <= editor.x + editor.width
+      // The block begins in the gutters, and covers them.
+      const isAbove = await block.evaluate(it => {
+        const { left, top } = it.getBoundingClientRect()
+        return it.contains(document.elementFromPoint(left + 6, top + 16))
+      })
+      return isAbove && Math.abs(box.x - gutters.x - 12) < 1 && box.x + box.width <= editor.x + editor.width
     }
     await until(isInView)
     await scroller.evaluate(it => it.scrollTo({ left: 700 }))

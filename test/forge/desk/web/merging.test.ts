@@ -382,6 +382,22 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await hasFocus(conflict(2))
   })
 
+  test('the buttons above a file lead from one of its conflicts to the next, and a key from the text to the one at the cursor', async () => {
+    await open()
+    const hasFocus = (box: ReturnType<typeof conflict>) =>
+      until(() => box.evaluate(element => element === document.activeElement))
+    await row('claim.ts').click()
+    await hasFocus(conflict(1))
+    const [next, previous] = ['Next conflict', 'Previous conflict'].map(name => page.getByRole('button', { name }))
+    await next?.click()
+    await hasFocus(conflict(2))
+    await previous?.click()
+    await hasFocus(conflict(1))
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('F8')
+    await hasFocus(conflict(1))
+  })
+
   test('says that no conflict is left, and how it is finished, instead of going into the text', async () => {
     await open(mergingTemplate(LOGO))
     const hasFocus = (box: ReturnType<typeof conflict>) =>
@@ -497,6 +513,33 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await until(async () => (await option.getAttribute('aria-selected', { timeout: 1_000 })) === 'true')
     await page.keyboard.press('Enter')
     await place('20:3')
+  })
+
+  test('has in the lists of found lines and symbols the numbers beside the text, and goes there', async () => {
+    await open()
+    const place = (words: string) => page.locator('.line-column').getByText(words).waitFor()
+    await page.keyboard.press('Control+Shift+f')
+    await page.keyboard.type('claimBatch')
+    const results = page.getByRole('listbox', { name: 'Results' })
+    const numbers = () => results.locator('.line-number').allTextContents()
+    await until(async () => (await numbers()).join() === '8,11')
+    await page.getByRole('button', { name: 'Replace', exact: true }).first().click()
+    await results.getByRole('option').getByText('claimBatch').nth(1).waitFor()
+    await until(async () => (await numbers()).join() === '8,11')
+    await results.getByRole('option', { name: /async #claimBatch/ }).click()
+    await place('11:')
+    await page.keyboard.press('Control+g')
+    await page.keyboard.type('1:15')
+    await page.getByRole('option', { name: 'Go to line 1', exact: true }).waitFor()
+    await page.keyboard.press('Enter')
+    await place('1:15')
+    await page.keyboard.press('Shift+F12')
+    await page.getByRole('option', { name: 'src/queue/claim.ts:11' }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Alt+Shift+l')
+    await page.keyboard.type('free')
+    await page.getByRole('option', { name: 'method · src/queue/claim.ts:21' }).click()
+    await place('21:')
   })
 
   test('lists what to review with each file on one line, whose name is whole, and the reason below it', async () => {
@@ -877,6 +920,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await isSaved('x top\n\nours\n')
     await mergeMain()
     await page.keyboard.press('Control+z')
+    await page.getByText('There is nothing left to undo here').first().waitFor()
     await page.keyboard.press('F8')
     await until(() => page.evaluate(() => document.activeElement?.matches('section.conflict-box') ?? false))
     await page.keyboard.press('3')
