@@ -5,7 +5,7 @@ import { LABEL_LOOKS, type Label } from '../page/graph-labels.ts'
 import { type RemoteBranch, remoteBranches, switchTo } from '../page/remote-branches.ts'
 import type { Page } from '../page/state.ts'
 import type { ChosenCommits } from '../review/history-actions.ts'
-import { applyStash } from '../steps/draft-moves.ts'
+import { applyStash, dropStash } from '../steps/draft-moves.ts'
 import { sourceActions, sourceAt, stepActions } from '../steps/source-actions.ts'
 import { revertIn } from '../steps/source-steps.ts'
 import { commitSource, sourceOf } from '../steps/step-ways.ts'
@@ -132,6 +132,12 @@ export const labelActions = {
     isPossible: ({ label }) => label.kind === 'stash',
     run: ({ page, label }) => applyStash(page, sourceOf(label)),
   },
+  dropStash: {
+    label: 'Drop the stash',
+    icon: 'trash',
+    isPossible: ({ label }) => label.kind === 'stash',
+    run: ({ page, label }) => dropStash(page, sourceOf(label)),
+  },
   fetch: {
     label: 'Fetch its remote',
     inMenu: ({ label }) => `Fetch ${label.kind === 'remote' ? readable(label.remote) : ''}`,
@@ -190,8 +196,10 @@ export function labelMenu(page: Page, label: Label): Offer {
     return { title, groups: [making, steps, [...only, ...itemsWith(about, [sending, renaming, removing], 'none')]] }
   }
   const making = itemsWith(source, [compare, branchFromHere, tag], 'none')
-  if (label.kind === 'stash')
-    return { title, groups: [making, [...itemsWith(about, [labelActions.applyStash], 'none'), ...steps]] }
+  if (label.kind === 'stash') {
+    const applying = itemsWith(about, [labelActions.applyStash], 'none')
+    return { title, groups: [making, [...applying, ...steps], itemsWith(about, [labelActions.dropStash], 'none')] }
+  }
   if (label.kind === 'remote') {
     const switches = itemsWith(about, [switching], 'none')
     const removing = itemsWith(about, [labelActions.deleteRemote], 'none')
