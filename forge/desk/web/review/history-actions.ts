@@ -21,7 +21,7 @@ import {
   wordsOf,
 } from '../steps/source-steps.ts'
 import { commitSource } from '../steps/step-ways.ts'
-import { type Actions, actionFor, itemsWith, listKeysIn } from '../ui/action.ts'
+import { type Action, type Actions, actionFor, itemsWith, listKeysIn, withKey } from '../ui/action.ts'
 import { shownKeys } from '../ui/keys.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { named, readable, shortId, withoutTricks } from '../ui/names.ts'
@@ -257,6 +257,30 @@ export function whyNotRewritten(about: ChosenCommits, event: KeyboardEvent): str
   if (line.length === 0) return `Commits are rewritten in the history of the whole branch (${shownKeys('Alt+H')}).`
   if (areOnLine(about)) return undefined
   return `${wordsOf(chosen)} came in by a merge: only commits that were made in ${name} itself can be rewritten.`
+}
+
+/** Why the key of an action on one commit does nothing on several, as a sentence; undefined for another key. */
+export function whyForOne(
+  { chosen }: ChosenCommits,
+  event: KeyboardEvent,
+  actions: readonly Pick<Action<never>, 'label' | 'listKeys'>[] = ON_ONE,
+): string | undefined {
+  const [action] = chosen.length > 1 ? withKey(actions, event) : []
+  return action && `“${action.label}” is for one commit: select only one.`
+}
+
+const { reword, split: splitting, takeBack: takingBack } = historyActions
+/** The actions on one commit of a history. */
+const ON_ONE = [
+  ...[reword, splitting, takingBack],
+  ...[...Object.values(sourceActions), ...Object.values(commitStepActions)],
+]
+
+/** Why a key of the histories of branches does nothing in the graph, as a sentence; undefined for another key. */
+export function whyInHistory(event: KeyboardEvent): string | undefined {
+  const { squash, drop } = historyActions
+  const [action] = withKey([squash, splitting, drop, takingBack], event)
+  return action && `“${action.label}” is in the history of a branch (${shownKeys('Alt+H')}).`
 }
 
 /** Actions on a shown history as a whole. */

@@ -461,6 +461,26 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await until(async () => (await desk.tip('main')) === before)
   })
 
+  test('a key of one commit says so where several are selected; one of a history, where that is', async () => {
+    await open()
+    const says = (words: string) => page.locator('.toast').getByText(words).waitFor()
+    await page.getByRole('option', { name: /(^| )Change 28 of main ,/ }).click()
+    await page.keyboard.press('p')
+    await says('“Split…” is in the history of a branch (Alt H).')
+    await page.keyboard.press('Shift+ArrowDown')
+    await until(async () => (await selected().count()) === 2)
+    await page.keyboard.press('r')
+    await says('“Rebase onto…” is for one commit: select only one.')
+    await page.keyboard.press('Shift+E')
+    await says('“Revert some changes as drafts…” is in the history of a branch (Alt H).')
+    await page.keyboard.press('t')
+    await says('“New tag here…” is for one commit: select only one.')
+    await page.keyboard.press('p')
+    await says('“Split…” is in the history of a branch (Alt H).')
+    expect(await dialog().count()).toBe(0)
+    expect(await selected().count()).toBe(2)
+  })
+
   test('selected commits are in the order of the graph, also when others came above them meanwhile', async () => {
     await browser.context.grantPermissions(['clipboard-read', 'clipboard-write'])
     await open()

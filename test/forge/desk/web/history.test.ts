@@ -113,6 +113,15 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await page.keyboard.press('Shift+ArrowDown')
     await page.keyboard.press('Shift+ArrowDown')
     expect(await list().getByRole('option', { selected: true }).count()).toBe(3)
+    for (const [key, action] of [
+      ['r', 'Reword…'],
+      ['p', 'Split…'],
+      ['Shift+E', 'Revert some changes as drafts…'],
+      ['t', 'New tag here…'],
+    ] as const) {
+      await page.keyboard.press(key)
+      await page.locator('.toast').getByText(`“${action}” is for one commit: select only one.`).waitFor()
+    }
     // The focus ring is only around the row that was selected last.
     const outlines = await list()
       .getByRole('option')
