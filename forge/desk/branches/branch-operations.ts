@@ -301,6 +301,38 @@ export async function formerNames(repository: Repository, name: string): Promise
     .map(line => line.slice(RENAMED.length, -end.length))
 }
 
+/** A rename by `git branch -m`. `time`: in seconds since 1970. */
+type RenameByGit = Renaming & { time: number }
+
+/** The renames in the reflogs of all branches. */
+export async function renamesByGit(repository: Repository): Promise<RenameByGit[]> {
+  const which = ['--branches', '--fixed-strings', `--grep-reflog=${RENAMED}`]
+  const log = ['log', '-g', ...which, '--date=unix', '--format=%gd%x00%gs', '--']
+  const { stdout } = await run(repository, log, { ok: 'any' })
+  const lines = stdout.toString('latin1').split('\n')
+  return lines.flatMap(line => {
+    const [, time, from, to] = /@\{(\d+)\}\0Branch: renamed refs\/heads\/(\S+) to refs\/heads\/(\S+)$/.exec(line) ?? []
+    return from === undefined || to === undefined ? [] : [{ from, to, time: Number(time) }]
+  })
+}
+
+/** The names, among those of `tips`, that a branch has got by renames since a time, by way of any others. */
+export function laterNames(
+  renames: readonly RenameByGit[],
+  { from, since }: { from: string; since: number },
+  tips: ReadonlyMap<string, Oid>,
+): Set<string> {
+  const own = renames.filter(rename => rename.from === from && rename.time >= since)
+  const names = own.flatMap(rename => {
+    const { to, time } = rename
+    if (tips.has(to)) return [to]
+    // Each rename counts once, since a branch may have got a name of before again.
+    const others = renames.filter(other => other !== rename)
+    return [...laterNames(others, { from: to, since: time }, tips)]
+  })
+  return new Set(names)
+}
+
 /** Describes an operation: its kind, its sentence for the user, and the operation that it undoes or redoes (`of`). */
 export type How = { kind: string; words: string; of?: Oid }
 
