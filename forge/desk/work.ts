@@ -59,7 +59,7 @@ import { Mergings } from './merging/mergings.ts'
 import { keepRefsPrivate } from './private-refs.ts'
 import { Filters } from './reading/filters.ts'
 import { DRAFTS, draftsRef, MERGING, MOVING, mergingRef, RENAMING, TURNS, turnRef } from './refs.ts'
-import type { Window } from './server/window.ts'
+import { errorInWords, type Window } from './server/window.ts'
 import { isRemoteDeletion } from './steps/delete-on-remote.ts'
 import { stepHandlers } from './steps/handlers.ts'
 import { Plannings } from './steps/plannings.ts'
@@ -354,8 +354,7 @@ export class Work implements AsyncDisposable {
 
   /** Tells the windows of a failure. `branch`: the branch that it is about. */
   #complain(error: unknown, branch?: string): void {
-    const words = error instanceof Error ? error.message : String(error)
-    this.#room.say({ say: 'notice', words, isBad: true, ...(branch !== undefined && { branch }) })
+    this.#room.say({ say: 'notice', words: errorInWords(error), isBad: true, ...(branch !== undefined && { branch }) })
   }
 
   // --- Branches ---

@@ -6,6 +6,7 @@ import { listRefs, type Move, RefMoved, type RefName, readHead } from '../../../
 import { asText, isOid, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { treeWithUntracked } from '../../../core/git/stash.ts'
+import { whyGitFailed } from '../../../core/git/troubles.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { NewOperation } from '../../operations.ts'
 import type { Answer } from '../contract/contract.ts'
@@ -57,10 +58,12 @@ export async function newBranch(
   branches.vanished.delete(name)
   await branches.refresh(name)
   say({ say: 'branch', branch: name })
-  if (problem && tracks !== undefined)
+  if (problem && tracks !== undefined) {
+    const why = whyGitFailed(problem) ?? visible(problem.message)
     throw new Failure(
-      `${visiblePath(name)} was created, but does not track ${visiblePath(tracks)}: ${problem.message} Set it by git branch --set-upstream-to.`,
+      `${visiblePath(name)} was created, but does not track ${visiblePath(tracks)}: ${why}. Then set its upstream.`,
     )
+  }
 }
 
 /** The drafts of a branch that begins at a stash: its untracked files. Undefined for any other commit. */
