@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
 import { ForkliftPanel } from '../forklift/forklift.tsx'
-import { draftsOf, MERGING } from '../page/branch-facts.ts'
+import { branchTitle, draftsOf, MERGING } from '../page/branch-facts.ts'
 import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
 import type { Label } from '../page/graph-labels.ts'
 import { usePlace } from '../page/places.ts'
@@ -180,7 +180,7 @@ function BranchRef({ branch, isHead, shownName }: BranchRefProps) {
       ) : (
         <BranchIcon hasSession={session} />
       )}
-      <RefName of={name} shown={shownName ?? name} />
+      <RefName of={name} shown={shownName ?? name} title={branchTitle(name, branch.checkout)} />
       {drafts > 0 && !merging ? (
         <>
           <span class="vh">, {plural(drafts, 'draft')}</span>

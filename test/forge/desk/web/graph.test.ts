@@ -461,6 +461,23 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await until(async () => (await desk.tip('main')) === before)
   })
 
+  test('the tooltips of a branch say in which folder it is checked out, and its deletion why it is refused', async () => {
+    const folder = join(desk.path, '../checked-out')
+    await open()
+    await desk.git('worktree', 'add', '--quiet', folder, 'topic')
+    const title = `topic, checked out in ${folder}`
+    await page.locator('.graph-row').getByTitle(title).first().waitFor()
+    const refs = page.getByRole('navigation', { name: 'Branches and tags' })
+    await refs.getByTitle(title).click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Delete…' }).click()
+    await dialog().getByText(`It is checked out in ${folder}: first switch to another branch there.`).waitFor()
+    await page.keyboard.press('Escape')
+    await refs.getByTitle(title).dblclick()
+    await page.getByRole('tab', { name: 'topic', selected: true }).and(page.getByTitle(title)).waitFor()
+    await desk.git('worktree', 'remove', folder)
+    await page.getByTitle(title).first().waitFor({ state: 'detached' })
+  })
+
   test('a key of one commit says so where several are selected; one of a history, where that is', async () => {
     await open()
     const says = (words: string) => page.locator('.toast').getByText(words).waitFor()
