@@ -66,7 +66,8 @@ export function rebaseOnto(page: Page, branch: string): void {
   }
 }
 
-function openRebase(page: Page, branch: string, onto: Source): void {
+/** Shows how a branch would be rebased onto a source, and rebases it. */
+export function openRebase(page: Page, branch: string, onto: Source): void {
   const explains = `Rebases the commits that only ${readable(branch)} has onto ${readable(onto.words)}.`
   page.dialog.value = {
     kind: 'step',

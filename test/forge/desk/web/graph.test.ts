@@ -754,6 +754,31 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await until(async () => (await desk.tip('main')) === before)
   })
 
+  test('a branch that is dropped on a remote branch is rebased onto it, and a commit says why not', async () => {
+    await desk.git('update-ref', 'refs/remotes/origin/next', await desk.commit('next', {}, { message: 'Next' }))
+    await desk.git('update-ref', '-d', 'refs/heads/next')
+    await desk.git('remote', 'add', 'origin', desk.path)
+    await open()
+    const remote = page.locator('.graph-row .label[data-ref="refs/remotes/origin/next"]')
+    await remote.waitFor()
+    const drop = async () => {
+      const box = await remote.boundingBox()
+      if (!box) throw new Error('origin/next is not to be seen')
+      await page.mouse.down()
+      await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2, { steps: 5 })
+      await page.mouse.up()
+    }
+    await page.mouse.move(...(await middleOf('topic')))
+    await drop()
+    await dialog().getByRole('heading', { name: 'Rebase topic onto origin/next' }).waitFor()
+    await dialog().getByRole('button', { name: 'Rebase', exact: true }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.locator('.graph-row .subject').filter({ hasText: 'Change 28 of main' }).hover()
+    await drop()
+    await page.locator('.toast').getByText('origin/next is a remote branch, which only a push moves').waitFor()
+    expect(await dialog().count()).toBe(0)
+  })
+
   test('a merge with conflicts goes on in the branch’s tab', async () => {
     await open()
     await dragTo('topic', 'clash-metrics')
