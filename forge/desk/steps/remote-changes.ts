@@ -9,7 +9,7 @@ import { readRemotes, remoteNamed, verifyUtf8, withSecret } from './remotes.ts'
 
 type Room = Pick<BranchServices, 'objects' | 'say'>
 
-/** Adds a remote. Throws a {@link Failure} if there is one of this name, or if the name or the address is not accepted. */
+/** Adds a remote. Throws a {@link Failure} if the name is taken, or if it or the address is not accepted. */
 export async function addRemote(room: Room, name: string, url: string): Promise<void> {
   const { repository } = room.objects
   const why = whyNoName('refs/remotes/', name)

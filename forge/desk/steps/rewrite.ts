@@ -212,7 +212,7 @@ async function rewriteOf(
   }
 }
 
-/** A message without the subject by which `git commit --fixup` and `--squash` name another commit, as git squashes it. */
+/** A message without the subject by which `git commit --squash` names another commit: git leaves it out, too. */
 const withoutFixupSubject = (message: string): string => message.replace(/^(?:fixup|squash)! .*\n*/, '')
 
 /** Some commits, each once, in the order of the history. */
