@@ -10,6 +10,7 @@ import { firstLine, visible } from '../text.ts'
 import type { RefName } from './refs.ts'
 import type { Oid, Path, Repository } from './repository.ts'
 import { GitError, read, run, type Where } from './run.ts'
+import { whyGitFailed } from './troubles.ts'
 
 /** A work tree: its folder, its own git folder, and the ref that its HEAD points to, if any. */
 export type Checkout = { folder: string; gitDir: string; head: RefName | undefined }
@@ -107,6 +108,8 @@ export async function followBranch(repository: Repository, checkout: Checkout, f
     return ''
   } catch (error) {
     if (await isFull(checkout.gitDir).catch(() => false)) return 'The disk is full.'
+    const why = whyGitFailed(error)
+    if (why !== undefined) return `${why.charAt(0).toUpperCase()}${why.slice(1)}.`
     if (error instanceof GitError) return inWords(error.message)
     throw error
   }
@@ -155,9 +158,6 @@ function inWords(message: string): string {
   const [, changed] = /Entry '(.+)' (?:not uptodate|would be overwritten by merge)/.exec(words) ?? []
   if (changed !== undefined) return `${changed} has changes there that are not committed.`
   const [, unknown] = /Untracked working tree file '(.+)' would be/.exec(words) ?? []
-  const [, lock] = LOCKED.exec(words) ?? []
-  if (lock !== undefined)
-    return `Another git command is at work there: wait for its end. If there is none, delete ${lock}.`
   return unknown === undefined ? words.replace(/\.*$/, '.') : `${unknown} lies there and is not git's.`
 }
 

@@ -1,7 +1,9 @@
 /** What `git stash` makes: a commit on top of the one below, that of the index, and that of untracked files. */
 import { type Commit, parseCommit } from './commits.ts'
 import type { Objects } from './objects.ts'
+import { moveRefs } from './refs.ts'
 import type { Oid, Path } from './repository.ts'
+import { read, run } from './run.ts'
 import { isFolder, readTree, type TreeEntry, treeOf, writeTree } from './trees.ts'
 
 /** A larger commit, in bytes, is not read, and counts as none of a stash. */
@@ -49,4 +51,42 @@ async function added(objects: Objects, into: Oid, tree: Oid, folder: Path): Prom
     return await added(objects, before.oid, entry.oid, `${path}/`)
   })
   return (await Promise.all(all)).flat()
+}
+
+/** The ref of the newest stash. All others are in its reflog alone. */
+export const STASH = 'refs/stash'
+
+/** `name`: as git names it, such as stash@{0}, which is the newest one. */
+export type Stash = { name: string; tip: Oid }
+
+/** The entries of `git stash list`, newest first; at most `count`. */
+export async function listStashes(objects: Objects, count?: number): Promise<Stash[]> {
+  if (!(await objects.info(STASH))) return []
+  const limit = count === undefined ? [] : [`--max-count=${count}`]
+  const args = ['log', '--walk-reflogs', '--format=%H', ...limit, STASH, '--']
+  const { stdout } = await run(objects.repository, args, { ok: 'any' })
+  const tips = stdout.toString().split('\n').filter(Boolean)
+  return tips.map((tip, at) => ({ name: `stash@{${at}}`, tip }))
+}
+
+/**
+ * Drops a stash as `git stash drop` does, which refuses to run in a bare repository. Gives its name before that;
+ * undefined where it is no stash any more.
+ */
+export async function dropStash(objects: Objects, oid: Oid): Promise<string | undefined> {
+  const { repository } = objects
+  const stash = (await listStashes(objects)).find(({ tip }) => tip === oid)
+  if (!stash) return undefined
+  await run(repository, ['reflog', 'delete', '--updateref', '--rewrite', `refs/${stash.name}`])
+  const isLast = (await listStashes(objects)).length === 0
+  // Git leaves the ref of the last stash.
+  if (isLast) await moveRefs(repository, [{ ref: STASH, from: oid, to: undefined }], { message: '' })
+  return stash.name
+}
+
+/** Makes a commit the newest stash, as `git stash store` does. */
+export async function storeStash({ repository }: Objects, oid: Oid): Promise<void> {
+  const words = (await read(repository, ['log', '--max-count=1', '--format=%s', oid, '--'])) || 'stash'
+  const command = ['-c', 'core.hooksPath=/dev/null', 'update-ref', '--create-reflog']
+  await run(repository, [...command, '-m', words, STASH, oid])
 }

@@ -6,6 +6,7 @@
 import { mkdir } from 'node:fs/promises'
 import { join } from 'node:path'
 import { Failure } from '../../core/failure.ts'
+import { parseCommit } from '../../core/git/commits.ts'
 import { Maintenance } from '../../core/git/maintenance.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
 import { RefMoved, type RefName } from '../../core/git/refs.ts'
@@ -15,7 +16,14 @@ import { allOf } from '../../core/together.ts'
 import type { Launcher } from '../language/launch.ts'
 import { Operations, type Recorded, type RefFilter } from '../operations.ts'
 import { materializedIn, removeLeftBehind } from '../vfs.ts'
-import { followRename, formerNames, renameBranch, restoreBranch } from './branches/branch-operations.ts'
+import {
+  followRename,
+  formerNames,
+  laterNames,
+  renameBranch,
+  renamesByGit,
+  restoreBranch,
+} from './branches/branch-operations.ts'
 import { finishRenames, movesOfWork } from './branches/branch-renames.ts'
 import type { BranchServices, BranchWork } from './branches/branch-work.ts'
 import {
@@ -50,8 +58,8 @@ import { mergingHandlers } from './merging/handlers.ts'
 import { Mergings } from './merging/mergings.ts'
 import { keepRefsPrivate } from './private-refs.ts'
 import { Filters } from './reading/filters.ts'
-import { DRAFTS, MERGING, MOVING, RENAMING, TURNS } from './refs.ts'
-import type { Window } from './server/window.ts'
+import { DRAFTS, draftsRef, MERGING, MOVING, mergingRef, RENAMING, TURNS, turnRef } from './refs.ts'
+import { errorInWords, type Window } from './server/window.ts'
 import { isRemoteDeletion } from './steps/delete-on-remote.ts'
 import { stepHandlers } from './steps/handlers.ts'
 import { Plannings } from './steps/plannings.ts'
@@ -188,6 +196,30 @@ export class Work implements AsyncDisposable {
       await this.branches.work(name).catch(error => this.#complain(error, name))
     }
     await this.chat.turns.look(unfinished)
+    await this.#followEarlierRenames(new Set([drafts, merging, unfinished].flatMap(all => [...all.keys()])))
+  }
+
+  /**
+   * Follows the branches that another program has renamed while no desk ran. `names`: the branches with refs of the
+   * desk. A branch is followed where the reflogs name one branch alone that got its name after these were written.
+   */
+  async #followEarlierRenames(names: ReadonlySet<string>): Promise<void> {
+    const gone = [...names].filter(name => !this.#tips.has(name))
+    const renames = gone.length === 0 ? [] : await renamesByGit(this.#repository)
+    for (const from of renames.length === 0 ? [] : gone) {
+      const since = await this.#lastWritten(from)
+      const [to, ...others] = laterNames(renames, { from, since }, this.#tips)
+      if (to !== undefined && others.length === 0) await this.#followRename({ from, to })
+    }
+  }
+
+  /** The time when the desk last wrote something of a branch, in seconds since 1970. */
+  async #lastWritten(name: string): Promise<number> {
+    const commits = [draftsRef, mergingRef, turnRef].map(refOf => this.#objects.read(`${refOf(name)}^{commit}`))
+    const times = (await Promise.all(commits)).map(object =>
+      object?.bytes ? (parseCommit(object.bytes).committer.date?.seconds ?? 0) : 0,
+    )
+    return Math.max(...times)
   }
 
   /** Checks now whether another program has moved a ref, as is done every second. */
@@ -234,21 +266,27 @@ export class Work implements AsyncDisposable {
     const followed = new Set<string>()
     const gone = new Set(moved.filter(name => !this.#tips.has(name)))
     for (const to of gone.size === 0 ? [] : moved.filter(name => !before.has(name))) {
-      // The branch may also have been moved meanwhile: this is its commit now.
-      const tip = this.#tips.get(to)
       const from = (await formerNames(this.#repository, to)).find(name => gone.has(name))
-      if (tip === undefined || from === undefined) continue
-      try {
-        const { turns } = this.chat
-        await followRename(this.branches, { from, to }, { tip, isTurnOurs: () => turns.isOwnIn(from) })
-        await turns.renamed(to)
-        await this.chat.renamed(from, to)
-        followed.add(from)
-      } catch (error) {
-        await this.#tellUnfollowed({ from, to }, error)
-      }
+      if (from !== undefined && (await this.#followRename({ from, to }))) followed.add(from)
     }
     return followed
+  }
+
+  /** Follows one rename by another program. Returns whether that was possible; if not, a notice says so. */
+  async #followRename({ from, to }: Renaming): Promise<boolean> {
+    // The branch may also have been moved meanwhile: this is its commit now.
+    const tip = this.#tips.get(to)
+    if (tip === undefined) return false
+    try {
+      const { turns } = this.chat
+      await followRename(this.branches, { from, to }, { tip, isTurnOurs: () => turns.isOwnIn(from) })
+      await turns.renamed(to)
+      await this.chat.renamed(from, to)
+      return true
+    } catch (error) {
+      await this.#tellUnfollowed({ from, to }, error)
+      return false
+    }
   }
 
   /** Says that drafts have not followed a rename, unless another desk was first, or there are none. */
@@ -316,8 +354,7 @@ export class Work implements AsyncDisposable {
 
   /** Tells the windows of a failure. `branch`: the branch that it is about. */
   #complain(error: unknown, branch?: string): void {
-    const words = error instanceof Error ? error.message : String(error)
-    this.#room.say({ say: 'notice', words, isBad: true, ...(branch !== undefined && { branch }) })
+    this.#room.say({ say: 'notice', words: errorInWords(error), isBad: true, ...(branch !== undefined && { branch }) })
   }
 
   // --- Branches ---

@@ -6,6 +6,7 @@ import { listRefs, type Move, RefMoved, type RefName, readHead } from '../../../
 import { asText, isOid, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import { treeWithUntracked } from '../../../core/git/stash.ts'
+import { whyGitFailed } from '../../../core/git/troubles.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { NewOperation } from '../../operations.ts'
 import type { Answer } from '../contract/contract.ts'
@@ -57,10 +58,12 @@ export async function newBranch(
   branches.vanished.delete(name)
   await branches.refresh(name)
   say({ say: 'branch', branch: name })
-  if (problem && tracks !== undefined)
+  if (problem && tracks !== undefined) {
+    const why = whyGitFailed(problem) ?? visible(problem.message)
     throw new Failure(
-      `${visiblePath(name)} was created, but does not track ${visiblePath(tracks)}: ${problem.message} Set it by git branch --set-upstream-to.`,
+      `${visiblePath(name)} was created, but does not track ${visiblePath(tracks)}: ${why}. Then set its upstream.`,
     )
+  }
 }
 
 /** The drafts of a branch that begins at a stash: its untracked files. Undefined for any other commit. */
@@ -300,6 +303,38 @@ export async function formerNames(repository: Repository, name: string): Promise
   return renames
     .filter(line => line.startsWith(RENAMED) && line.endsWith(end))
     .map(line => line.slice(RENAMED.length, -end.length))
+}
+
+/** A rename by `git branch -m`. `time`: in seconds since 1970. */
+type RenameByGit = Renaming & { time: number }
+
+/** The renames in the reflogs of all branches. */
+export async function renamesByGit(repository: Repository): Promise<RenameByGit[]> {
+  const which = ['--branches', '--fixed-strings', `--grep-reflog=${RENAMED}`]
+  const log = ['log', '-g', ...which, '--date=unix', '--format=%gd%x00%gs', '--']
+  const { stdout } = await run(repository, log, { ok: 'any' })
+  const lines = stdout.toString('latin1').split('\n')
+  return lines.flatMap(line => {
+    const [, time, from, to] = /@\{(\d+)\}\0Branch: renamed refs\/heads\/(\S+) to refs\/heads\/(\S+)$/.exec(line) ?? []
+    return from === undefined || to === undefined ? [] : [{ from, to, time: Number(time) }]
+  })
+}
+
+/** The names, among those of `tips`, that a branch has got by renames since a time, by way of any others. */
+export function laterNames(
+  renames: readonly RenameByGit[],
+  { from, since }: { from: string; since: number },
+  tips: ReadonlyMap<string, Oid>,
+): Set<string> {
+  const own = renames.filter(rename => rename.from === from && rename.time >= since)
+  const names = own.flatMap(rename => {
+    const { to, time } = rename
+    if (tips.has(to)) return [to]
+    // Each rename counts once, since a branch may have got a name of before again.
+    const others = renames.filter(other => other !== rename)
+    return [...laterNames(others, { from: to, since: time }, tips)]
+  })
+  return new Set(names)
 }
 
 /** Describes an operation: its kind, its sentence for the user, and the operation that it undoes or redoes (`of`). */

@@ -18,12 +18,14 @@ import { isFolderOfOther } from '../../../core/git/patience.ts'
 import { type Move, RefMoved, type RefName } from '../../../core/git/refs.ts'
 import { asText, fields, type Oid } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
+import { whyGitFailed } from '../../../core/git/troubles.ts'
 import { visible, visiblePath } from '../../../core/text.ts'
 import { draftsRef, mergingRef, renamingRef, turnRef } from '../refs.ts'
 import { type BranchServices, isMove, type Transition } from './branch-work.ts'
 import { HEADS, headRef } from './branches.ts'
 import { moveOwnRefs } from './moving-refs.ts'
 import { type Renaming, renamedBy } from './open-branches.ts'
+import { whyNotWritten } from './save.ts'
 
 /** The transition that renames a locked branch with its drafts. Its `arrive` resolves when all steps are done. */
 export async function renameTransition(
@@ -115,7 +117,7 @@ async function finish(room: BranchServices, { from, to }: Renaming, tip: Oid, wo
     // it.
     if (error instanceof RefMoved && error.found === undefined) return
     if (error instanceof RefMoved) return await keepBoth(room, { from, to }, tip)
-    const why = visible(error instanceof Error ? error.message : String(error))
+    const why = await whyNotWritten(objects.repository, error)
     const rest = 'what is left of its old name goes with the next start of the desk'
     room.say({ say: 'notice', words: `${visiblePath(to)} has its new name, but ${rest}: ${why}.`, isBad: true })
   }
@@ -143,7 +145,7 @@ async function forget({ objects }: BranchServices, from: string, tip: Oid): Prom
 }
 
 function tellUnconfigured(room: BranchServices, name: string, to: string, error: unknown): void {
-  const why = visible(error instanceof Error ? error.message : String(error))
+  const why = whyGitFailed(error) ?? visible(error instanceof Error ? error.message : String(error))
   const kept = `what git’s configuration says of it (the branch that it follows) is still that of ${visiblePath(name)}`
   room.say({ say: 'notice', words: `${visiblePath(to)} has its new name, but ${kept}: ${why}.`, isBad: true })
 }

@@ -19,6 +19,7 @@ import { closeFile, isSamePlace, openFile } from './places.ts'
 import { pathsNow } from './renamed-files.ts'
 import { replaceInFiles } from './replace-in-files.ts'
 import { applyStash } from './stash-drafts.ts'
+import { dropStashAt } from './stash-drops.ts'
 import { shownOperations } from './undo.ts'
 import { addUnsentText } from './unsent-text.ts'
 
@@ -73,6 +74,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     }),
     'take back': async ({ branch, commit, parts }) => await takeBackParts(await work(branch), commit, parts),
     'apply stash': async ({ branch, commit }) => ({ conflicts: await applyStash(await work(branch), commit) }),
+    'drop stash': ({ commit }) => dropStashAt(branches, commit),
     'follow again': ({ branch }) => branches.room.checkouts.followAgain(branch),
     'save elsewhere': async ({ branch, to }) => ({ commit: await saveElsewhere(branches, branch, to) }),
     'drafts elsewhere': async ({ branch, from, to }) => await draftsElsewhere(branches, branch, from, to),

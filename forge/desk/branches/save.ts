@@ -6,6 +6,7 @@ import { type NewObject, oidOf, openObjects, writeObjects } from '../../../core/
 import { fields, type Oid, type Path, type Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
 import type { NewTree } from '../../../core/git/trees.ts'
+import { DISK_IS_FULL, whyGitFailed } from '../../../core/git/troubles.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import { isNotFetched, NOT_FETCHED } from '../not-fetched.ts'
 import { isInTheWay } from './moving-refs.ts'
@@ -104,6 +105,8 @@ export async function whyNotWritten(repository: Repository, error: unknown): Pro
   if (error instanceof Failure) return error.message.replace(/\.$/, '')
   if (isNotFetched(error)) return NOT_FETCHED.replace(/\.$/, '')
   if (isInTheWay(error)) return 'git can’t keep two refs of which one’s name is a folder of the other’s'
-  if (await isFull(repository.objects).catch(() => false)) return 'the disk is full'
+  if (await isFull(repository.objects).catch(() => false)) return DISK_IS_FULL
+  const why = whyGitFailed(error)
+  if (why !== undefined) return why
   return visible(error instanceof Error ? error.message : String(error)).replace(/\.$/, '')
 }

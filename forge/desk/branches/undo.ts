@@ -5,6 +5,7 @@ import { countOnRemotes, isPushed } from '../../../core/git/commits.ts'
 import { isFolderOfOther } from '../../../core/git/patience.ts'
 import { RefMoved, type RefName } from '../../../core/git/refs.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
+import { STASH } from '../../../core/git/stash.ts'
 import { firstOf, many, visible, visiblePath } from '../../../core/text.ts'
 import { PUT_ASIDE, type Recorded } from '../../operations.ts'
 import type { Operation, Reversed } from '../contract/branches.ts'
@@ -26,9 +27,14 @@ import { COPY, DELETE, NEW_FILE, RESTORE } from './file-operations.ts'
 import { LINE_ENDS } from './line-ends.ts'
 import { MODE } from './modes.ts'
 import { branchNameOf, heldIn, lockedAll, nameOfRef, type OpenBranches, renamedBy } from './open-branches.ts'
+import { DROP_STASH, reverseDrop } from './stash-drops.ts'
 
-/** Whether an undo is refused if the ref has moved since. Drafts and waiting merges may have changed. */
-const isHeld = ({ ref }: { ref: RefName }): boolean => !ref.startsWith(DRAFTS) && !ref.startsWith(MERGING)
+/**
+ * Whether an undo is refused if the ref has moved since. Drafts and waiting merges may have changed. The ref of the
+ * stashes names the newest one, whichever was dropped.
+ */
+const isHeld = ({ ref }: { ref: RefName }): boolean =>
+  !ref.startsWith(DRAFTS) && !ref.startsWith(MERGING) && ref !== STASH
 
 /** At most this many tries while another desk writes drafts. */
 const MAX_TRIES = 10
@@ -54,8 +60,10 @@ export async function reverse(branches: OpenBranches, operation: Recorded): Prom
   if (blocked !== undefined) throw new Failure(`${blocked} Nothing was undone.`)
   const [made, gone] = [heads.filter(({ before }) => !before), heads.filter(({ after }) => !after)]
   let lost: Path[] = []
+  let stash: string | undefined
   if (original.kind === 'rename branch' && made.length === 1 && gone.length === 1)
     await moveBranch(branches, branchOfRef(made[0]?.ref ?? ''), branchOfRef(gone[0]?.ref ?? ''), how)
+  else if (original.kind === DROP_STASH) stash = await reverseDrop(branches, operation, how)
   else if (operation.upstream) await reverseUpstream(branches, operation, how)
   else if (original.kind === SAVE_ELSEWHERE) await reverseSaveElsewhere(branches, operation, how)
   else if (original.kind === DRAFTS_ELSEWHERE) await reverseDraftsElsewhere(branches, original, how)
@@ -63,7 +71,13 @@ export async function reverse(branches: OpenBranches, operation: Recorded): Prom
   const stays = await whatStays(branches, heads, original, kind)
   const moved = draftsMovedBy(original)
   return {
-    words: [how.words, ...whatWaits(operation), ...whatGoes(lost), ...stays].join('; '),
+    words: [
+      how.words,
+      ...(stash === undefined ? [] : [stash]),
+      ...whatWaits(operation),
+      ...whatGoes(lost),
+      ...stays,
+    ].join('; '),
     refs: operation.refs.map(({ ref }) => ref),
     of: original.id,
     ...(moved && { moved: kind === 'redo' ? moved : { from: moved.to, to: moved.from } }),

@@ -225,6 +225,8 @@ export const branchQuestions = {
    * are in conflict with it. The operation can be undone.
    */
   'apply stash': question({ branch: Branch, commit: Oid }, v.object({ conflicts: v.array(Path) })),
+  /** Drops a stash; the operation can be undone, which makes it the newest one. */
+  'drop stash': question({ commit: Oid }, Nothing),
   /** Discards drafts; the operation can be undone. */
   discard: question({ branch: Branch, paths: v.array(Path) }, Gone),
   /**

@@ -203,6 +203,9 @@ export const Done = v.object({
 })
 export type Done = v.InferOutput<typeof Done>
 
+/** The address of a remote. It may have a secret in it, which is refused. */
+const Url = v.pipe(v.string(), v.nonEmpty(), v.maxLength(4096))
+
 export const stepQuestions = {
   /** Asks for the outcomes of several steps: the reply has one for each, in the same order. */
   outlooks: repeatable({ steps: v.pipe(v.array(BranchStep), v.maxLength(64)) }, v.array(Outlook)),
@@ -225,6 +228,10 @@ export const stepQuestions = {
     },
     Done,
   ),
+  'add remote': question({ name: Branch, url: Url }, Nothing),
+  'change remote url': question({ name: Branch, url: Url }, Nothing),
+  /** Removes a remote with its remote branches in this repository. */
+  'remove remote': question({ name: Branch }, Nothing),
   /** Stops what is running: a fetch, pull or push, or a step of many commits or its preview. */
   'stop step': repeatable({}, Nothing),
   /** Stops the preview that this window asked for last. Asking for another preview stops it, too. */

@@ -8,6 +8,7 @@ import { findByDigits, type Objects } from '../../../core/git/objects.ts'
 import { listRefs, type Ref, type RefName, readHead } from '../../../core/git/refs.ts'
 import { asText, type Oid } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
+import { listStashes, type Stash } from '../../../core/git/stash.ts'
 import type { Operations } from '../../operations.ts'
 import { branchOfRef, HEADS, headRef } from '../branches/branches.ts'
 import { defaultBranchOf } from '../branches/default-branch.ts'
@@ -16,7 +17,6 @@ import { rowsOf } from '../reading/history.ts'
 import { type Abandoned, findAbandoned } from './abandoned.ts'
 import { type Lanes, layLanes } from './lanes.ts'
 import { describeRefs } from './remotes.ts'
-import { listStashes, type Stash } from './stashes.ts'
 
 /** Of more tags than these, the times are not read, as that would take too long. */
 const MAX_DATED_TAGS = 2000
@@ -26,6 +26,8 @@ const SHOWN = [HEADS, 'refs/remotes/', 'refs/tags/']
 /** At most this many filters have their graphs cached. */
 const MAX_KEPT_GRAPHS = 3
 /** A search finds at most this many commits, and ends after this many milliseconds. */
+/** At most this many stashes, the newest, are listed. */
+const MAX_STASHES = 100
 const [MAX_FOUND_COMMITS, SEARCH_TIMEOUT_MS] = [1000, 20_000]
 
 type Listing = {
@@ -313,7 +315,7 @@ async function listingOf(objects: Objects): Promise<Listing> {
   const { repository } = objects
   const [refs, stashes, head] = await Promise.all([
     listRefs(repository, SHOWN),
-    listStashes(objects),
+    listStashes(objects, MAX_STASHES),
     readHead(repository),
   ])
   return { refs, stashes, head, main: mainOf(refs, head.ref) }

@@ -4,6 +4,7 @@ import { Failure } from '../../../core/failure.ts'
 import { TooLarge } from '../../../core/git/bounds.ts'
 import { RefMoved } from '../../../core/git/refs.ts'
 import { GitError } from '../../../core/git/run.ts'
+import { whyGitFailed } from '../../../core/git/troubles.ts'
 import { visible } from '../../../core/text.ts'
 import { isQuestionName, type QuestionName, questions, type Reply } from '../contract/contract.ts'
 import type { News } from '../contract/news.ts'
@@ -132,7 +133,7 @@ export function errorInWords(error: unknown): string {
   if (error instanceof TooLarge) return `This is too large for the desk: ${error.message}.`
   if (error instanceof RefMoved) return 'The branch was moved meanwhile, so nothing was done: try it again.'
   if (isNotFetched(error)) return NOT_FETCHED
-  if (error instanceof GitError) return `Git could not do this: ${visible(error.message)}.`
+  if (error instanceof GitError) return `Git could not do this: ${whyGitFailed(error) ?? visible(error.message)}.`
   const { code, message = String(error) } = error as NodeJS.ErrnoException
   if (code === 'ENOSPC' || code === 'EDQUOT') return 'The disk is full: free some space and try it again.'
   return `This did not work: ${visible(message.split('\n')[0] ?? '').slice(0, 300)}.`

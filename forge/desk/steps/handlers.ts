@@ -2,6 +2,7 @@
 import type { Handlers } from '../contract/question.ts'
 import type { stepQuestions } from '../contract/steps.ts'
 import type { Window } from '../server/window.ts'
+import { addRemote, changeRemoteUrl, removeRemote } from './remote-changes.ts'
 import type { Steps } from './steps.ts'
 
 export const stepHandlers = (steps: Steps): Handlers<typeof stepQuestions, Window> => ({
@@ -10,5 +11,8 @@ export const stepHandlers = (steps: Steps): Handlers<typeof stepQuestions, Windo
   'way to pull': ({ branch, remote }) => steps.wayToPull(branch, remote),
   'stop preview': (_, window) => window.endPreview(),
   do: ({ step, ...previewed }) => steps.do(step, previewed),
+  'add remote': ({ name, url }) => addRemote(steps.room, name, url),
+  'change remote url': ({ name, url }) => changeRemoteUrl(steps.room, name, url),
+  'remove remote': ({ name }) => removeRemote(steps.room, name),
   'stop step': () => steps.stop(),
 })

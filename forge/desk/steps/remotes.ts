@@ -58,15 +58,24 @@ export async function readRemotes(repository: Repository): Promise<Remotes> {
 /** Shorter secrets are not hidden, since they occur in other words. */
 const MIN_SECRET_CHARS = 4
 
+/** The name and the password in an address. */
+const ADDRESS = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([^/@:]*)(?::([^/]*))?@/i
+
 /**
  * The parts of an address that may be secret: a password, a user name that is a key, the text after a question mark.
  */
 function secretsOf(url: string): string[] {
-  const [, user = '', password = ''] = /^(?:[a-z][a-z0-9+.-]*:\/\/)?([^/@:]*)(?::([^/]*))?@/i.exec(url) ?? []
+  const [, user = '', password = ''] = ADDRESS.exec(url) ?? []
   const isKey = /^https?:/i.test(url)
   const [, query = ''] = url.split(/[?#](.*)/s)
   const parts = [password, query, ...(isKey ? [user] : [])]
   return parts.flatMap(part => [part, decoded(part)]).filter(part => part.length >= MIN_SECRET_CHARS)
+}
+
+/** Whether an address has a part that is a secret, however short: see {@link secretsOf}. */
+export function withSecret(url: string): boolean {
+  const [, user = '', password = ''] = ADDRESS.exec(url) ?? []
+  return password !== '' || (/^https?:/i.test(url) && (user !== '' || /[?#]/.test(url)))
 }
 
 function decoded(text: string): string {

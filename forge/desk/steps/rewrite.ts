@@ -166,7 +166,11 @@ async function rewriteOf(
       const [into, ...others] = inOrder(all, rewriting.commits)
       if (into === undefined || others.length === 0)
         throw new Failure('Select the commits to be squashed: two or more.')
-      const joined = `${[into, ...others].map(oid => messageOf(oid).trimEnd()).join('\n\n')}\n`
+      const messages = [messageOf(into), ...others.map(oid => withoutFixupSubject(messageOf(oid)))]
+      const joined = `${messages
+        .map(message => message.trimEnd())
+        .filter(Boolean)
+        .join('\n\n')}\n`
       const message = typed ?? (rewriting.isFixup ? undefined : joined)
       const merge = line.find(({ oid, parents }) => others.includes(oid) && parents.length > 1)
       if (merge) throw new Failure(`${merge.oid.slice(0, 8)} is a merge, and can’t be squashed into another commit.`)
@@ -207,6 +211,9 @@ async function rewriteOf(
     }
   }
 }
+
+/** A message without the subject by which `git commit --squash` names another commit: git leaves it out, too. */
+const withoutFixupSubject = (message: string): string => message.replace(/^(?:fixup|squash)! .*\n*/, '')
 
 /** Some commits, each once, in the order of the history. */
 function inOrder(all: readonly Oid[], some: readonly Oid[]): Oid[] {

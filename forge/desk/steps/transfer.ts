@@ -7,6 +7,7 @@ import { TRANSFERS } from '../../../core/git/bounds.ts'
 import type { Variables } from '../../../core/git/environment.ts'
 import type { Repository } from '../../../core/git/repository.ts'
 import { type GitAnswer, GitError, read, run } from '../../../core/git/run.ts'
+import { whyGitFailed } from '../../../core/git/troubles.ts'
 import { short, visible, visiblePath } from '../../../core/text.ts'
 import type { BranchServices } from '../branches/branch-work.ts'
 import { withoutSecret } from '../reading/remote-url.ts'
@@ -168,6 +169,9 @@ export function whyFailed(error: unknown, remotes: Remotes, remote: string): unk
   const quoted = shown(remotes, fatal.replace(/^(fatal|error): /, '')) || `git ended with ${error.code ?? 'a signal'}`
   const server = lines.filter(saysServer).slice(0, MAX_SERVER_LINES)
   const said = server.length > 0 ? `; ${shown(remotes, server.join(' '))}` : ''
+  // Checked first: a file of this repository that can't be written is no matter of the remote's.
+  const local = whyGitFailed(error)
+  if (local !== undefined) return new Failure(`Git failed with ${name}: ${local}.`)
   return new Failure(sentenceFor(stderr, name, `${quoted}${said}`))
 }
 

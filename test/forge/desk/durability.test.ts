@@ -5,11 +5,12 @@ import { dirname, join } from 'node:path'
 import { openObjects } from '../../../core/git/objects.ts'
 import { openRepository } from '../../../core/git/repository.ts'
 import { openFile } from '../../../forge/desk/branches/places.ts'
+import { errorInWords } from '../../../forge/desk/server/window.ts'
 import { materializedIn, WorkInProgressVfs } from '../../../forge/vfs.ts'
 import { ask, edit, holdDrafts, makeDesk, PERSON, textOf } from '../../support/desk.ts'
 import { commit, PLAIN, tryGit } from '../../support/git.ts'
 import { randomFrom } from '../../support/random.ts'
-import { refusedBy } from '../../support/refusals.ts'
+import { refusalOf, refusedBy } from '../../support/refusals.ts'
 import { until } from '../../support/repository.ts'
 import { shortest } from '../../support/times.ts'
 import { FIRST_FILES, filesOf, kindOf, stepThatLedTo } from './file-steps.ts'
@@ -257,4 +258,38 @@ test('files that a killed desk prepared for a command are removed at the next st
   await rename(folder, folder.replace(`-${process.pid}-`, `-${dead.pid}-`))
   await desk.restart()
   expect(await readdir(materializedIn(state))).toEqual([])
+})
+
+test('a lock that another git left is named, with what to do, by a save, a branch and an upstream', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': 'a\n' } })
+  const { work } = desk
+  const first = await desk.git('rev-parse', 'main')
+  await desk.git('remote', 'add', 'origin', desk.path)
+  await desk.git('update-ref', 'refs/remotes/origin/main', first)
+  await work.look()
+  const locks = ['refs/heads/main', 'refs/heads/new', 'config', 'packed-refs'].map(name =>
+    join(desk.path, '.git', `${name}.lock`),
+  )
+  const [main = '', created = '', config = '', packed = ''] = locks
+  for (const lock of locks) await writeFile(lock, '')
+  const said = async (question: Promise<unknown>) => errorInWords(await refusalOf(question))
+  const advice = (lock: string) =>
+    `another git command is at work, so wait for its end, or delete ${lock} if there is none`
+  await (await edit(work, 'main', 'a.txt')).type('typed\n')
+  expect(await said(ask(work, 'save', { branch: 'main', paths: 'all' }))).toBe(
+    `Nothing was done in main: ${advice(main)}. What was typed is kept.`,
+  )
+  expect(await said(ask(work, 'new branch', { branch: 'new', from: first }))).toBe(
+    `Git could not do this: ${advice(created)}.`,
+  )
+  const upstream = { branch: 'main', upstream: 'refs/remotes/origin/main' }
+  expect(await said(ask(work, 'set upstream', upstream))).toBe(`Git could not do this: ${advice(config)}.`)
+  const tracked = { branch: 'tracks', from: first, tracks: 'refs/remotes/origin/main' }
+  expect(await said(ask(work, 'new branch', tracked))).toBe(
+    `tracks was created, but does not track refs/remotes/origin/main: ${advice(config)}. Then set its upstream.`,
+  )
+  expect(await said(ask(work, 'delete branch', { branch: 'tracks' }))).toBe(`Git could not do this: ${advice(packed)}.`)
+  for (const lock of locks) await rm(lock)
+  await ask(work, 'save', { branch: 'main', paths: 'all' })
+  expect(await desk.git('show', 'main:a.txt')).toContain('typed')
 })

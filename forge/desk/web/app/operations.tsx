@@ -87,6 +87,7 @@ const LOOKS: Record<string, IconProps> = {
   'rename branch': { name: 'pencil' },
   'delete branch': { name: 'trash' },
   'restore branch': { name: 'branch' },
+  'drop stash': { name: 'trash' },
   'delete remote branch': { name: 'trash' },
   turn: { name: 'bot', tone: 'by-ai' },
   'keep turn': { name: 'check', tone: 'by-ai' },

@@ -2,7 +2,7 @@
 import { useEffect, useRef } from 'preact/hooks'
 import type { At } from '../../contract/values.ts'
 import { type Sign, TurnWord, turnSign } from '../chat/turn-sign.tsx'
-import { draftsOf, MERGING } from '../page/branch-facts.ts'
+import { branchTitle, draftsOf, MERGING } from '../page/branch-facts.ts'
 import { deskActions, findActions } from '../page/desk-actions.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, REPOSITORY, TASKS, type Tab, usePage } from '../page/state.ts'
@@ -129,7 +129,11 @@ function BranchTab({ tab, index }: { tab: Tab; index: number }) {
       class={`tab ${isGone ? 'gone' : ''}`}
       aria-selected={isSelected}
       tabIndex={isSelected ? 0 : -1}
-      title={at.kind === 'branch' ? readable(at.branch) : `The commit ${at.commit}, read-only`}
+      title={
+        at.kind === 'branch'
+          ? branchTitle(at.branch, page.branch(at.branch)?.checkout)
+          : `The commit ${at.commit}, read-only`
+      }
       onPointerEnter={() => page.need(tab)}
       onFocus={() => page.need(tab)}
       onClick={event => {

@@ -3,6 +3,7 @@ import type { Page } from '../page/state.ts'
 import type { Actions } from '../ui/action.ts'
 import { readable } from '../ui/names.ts'
 import { fetchRemotes, pull, push } from './graph-steps.ts'
+import { addRemote } from './remote-actions.ts'
 
 /** The branch that pull and push apply to: that of the selected commit, else the checked out one. */
 export function branchInView(page: Page): string | undefined {
@@ -63,6 +64,7 @@ export const graphActions = {
     isPossible: page => branchInView(page) !== undefined,
     run: withBranch(push),
   },
+  addRemote: { label: 'Add a remote…', keys: 'Alt+Shift+N', icon: 'cloud', run: addRemote },
 } satisfies Actions<Page>
 
 /** Actions with keys in the list of commits only, which the palette does not offer. */

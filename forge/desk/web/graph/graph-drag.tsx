@@ -1,6 +1,7 @@
 /** Dragging a commit or a label onto a branch: the pointer's handling, and what is shown beside it. */
 import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Source } from '../../contract/steps.ts'
+import type { Label } from '../page/graph-labels.ts'
 import { type Page, usePage } from '../page/state.ts'
 import type { DragWay } from '../page/step-drag.ts'
 import { ChangeList } from '../review/change-list.tsx'
@@ -10,6 +11,7 @@ import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { Path } from '../ui/words.tsx'
+import { openRebase } from './graph-steps.ts'
 import { outlookLook } from './step-words.tsx'
 
 /** A press that moves less than this is a click. */
@@ -115,7 +117,7 @@ function follow(page: Page, root: HTMLElement, { source, way }: Grip, start: Poi
     if (!hasMoved) return
     if (!isOn()) pickUp(x, y)
     drag.dragged.value = { source, x, y, isTouch }
-    drag.point(targetAt(x, y))
+    drag.point(remoteAt(page, x, y) ? undefined : targetAt(x, y))
     event.preventDefault()
   }
   const scroll = () => {
@@ -135,10 +137,12 @@ function follow(page: Page, root: HTMLElement, { source, way }: Grip, start: Poi
     root.removeEventListener('scroll', scroll, { capture: true })
     drag.end()
   }
-  const drop = () => {
+  const drop = ({ clientX, clientY }: PointerEvent) => {
     const onto = isOn() ? drag.over.peek() : undefined
+    const remote = isOn() ? remoteAt(page, clientX, clientY) : undefined
     finish()
-    if (onto !== undefined) openSteps(page, source, onto, way)
+    if (remote) dropOnRemote(page, source, remote)
+    else if (onto !== undefined) openSteps(page, source, onto, way)
     else if (!hasMoved) held?.()
   }
   const stop = (event: KeyboardEvent) => {
@@ -181,6 +185,24 @@ function targetAt(x: number, y: number): string | undefined {
   const element = document.elementFromPoint(x, y)
   const label = element?.closest<HTMLElement>('[data-branch]')
   return label?.dataset.branch ?? element?.closest<HTMLElement>('[data-onto]')?.dataset.onto
+}
+
+/** The label of a remote branch under the pointer. */
+function remoteAt(page: Page, x: number, y: number): Label | undefined {
+  const element = document.elementFromPoint(x, y)
+  const ref = element?.closest<HTMLElement>('[data-ref]')?.dataset.ref
+  const labels = [...page.graph.labels.peek().values()].flat()
+  return labels.find(label => label.kind === 'remote' && label.ref === ref)
+}
+
+/** A remote branch moves by pushes alone, so what is dropped on it can only be rebased onto it. */
+function dropOnRemote(page: Page, source: Source, remote: Label): void {
+  if (source.words === remote.name) return
+  if (source.branch !== undefined) openRebase(page, source.branch, sourceOf(remote))
+  else {
+    const why = `${readable(remote.name)} is a remote branch, which only a push moves: drop a branch on it to rebase that.`
+    page.tell({ topic: 'drag', title: why }, 'info')
+  }
 }
 
 /** The elements beside the pointer: the name of the source, and what a drop would do. */

@@ -10,7 +10,7 @@ import type { Label } from '../page/graph-labels.ts'
 import { type GraphState, HEIGHTS } from '../page/graph-state.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, usePage } from '../page/state.ts'
-import { historyActions, historyMenu, whyNotRewritten } from '../review/history-actions.ts'
+import { historyActions, historyMenu, whyForOne, whyInHistory, whyNotRewritten } from '../review/history-actions.ts'
 import { sourceActions, sourceAt, stepActions } from '../steps/source-actions.ts'
 import { commitSource } from '../steps/step-ways.ts'
 import { actionFor } from '../ui/action.ts'
@@ -413,14 +413,14 @@ function actionOf(page: Page, event: KeyboardEvent): (() => void) | undefined {
   const { row } = page.graph
   if (ofList || !row) return ofList
   const several = severalIn(page)
-  if (several.chosen.length > 0) {
-    const why = whyNotRewritten(several, event)
-    const tell = why === undefined ? undefined : () => page.tell({ topic: 'history', title: why }, 'info')
-    return actionFor(historyActions, several, event) ?? tell
-  }
-  return (
-    actionFor(commitActions, { page, row }, event) ??
-    actionFor(sourceActions, { page, source: commitSource(row.oid) }, event) ??
-    actionFor(stepActions, { page, source: sourceAt(page, row) }, event)
-  )
+  const ofCommits =
+    several.chosen.length > 0
+      ? actionFor(historyActions, several, event)
+      : (actionFor(commitActions, { page, row }, event) ??
+        actionFor(sourceActions, { page, source: commitSource(row.oid) }, event) ??
+        actionFor(stepActions, { page, source: sourceAt(page, row) }, event))
+  if (ofCommits) return ofCommits
+  const ofOne = Object.values({ ...commitActions, ...sourceActions, ...stepActions })
+  const why = whyNotRewritten(several, event) ?? whyInHistory(event) ?? whyForOne(several, event, ofOne)
+  return why === undefined ? undefined : () => page.tell({ topic: 'history', title: why }, 'info')
 }

@@ -4,8 +4,9 @@ import { attempt, copy } from '../page/actions.ts'
 import { LABEL_LOOKS, type Label } from '../page/graph-labels.ts'
 import { type RemoteBranch, remoteBranches, switchTo } from '../page/remote-branches.ts'
 import type { Page } from '../page/state.ts'
-import type { ChosenCommits } from '../review/history-actions.ts'
-import { applyStash } from '../steps/draft-moves.ts'
+import { fixupIn } from '../review/fixups.ts'
+import { autosquash, type ChosenCommits } from '../review/history-actions.ts'
+import { applyStash, dropStash } from '../steps/draft-moves.ts'
 import { sourceActions, sourceAt, stepActions } from '../steps/source-actions.ts'
 import { revertIn } from '../steps/source-steps.ts'
 import { commitSource, sourceOf } from '../steps/step-ways.ts'
@@ -44,6 +45,12 @@ export const commitActions = {
   },
   goToDetail: { label: 'Go to the commit’s message and files', listKeys: 'Space', icon: 'panel', run: showDetail },
   revert: { label: 'Revert…', listKeys: 'E', icon: 'undo', run: ({ page, row }) => revertIn(page, [row]) },
+  autosquash: {
+    label: 'Squash into its commit…',
+    icon: 'merge',
+    isPossible: ({ row }) => fixupIn(row.subject) !== undefined && row.parents.length === 1,
+    run: ({ page, row }) => autosquash(page, row),
+  },
   copyHash: { label: 'Copy commit hash', icon: 'copy', run: ({ page, row }) => copy(page, row.oid) },
 } satisfies Actions<OneCommit>
 
@@ -54,7 +61,7 @@ function showDetail({ page }: OneCommit): void {
 
 export function commitMenu(page: Page, row: GraphRow): Offer {
   const labels = page.graph.labels.peek().get(row.oid) ?? []
-  const { travel, showLarge, revert, copyHash } = commitActions
+  const { travel, showLarge, revert, autosquash: squashing, copyHash } = commitActions
   const { branchFromHere, compare, tag } = sourceActions
   const others = labels.map(
     (label): MenuItem => ({
@@ -71,7 +78,7 @@ export function commitMenu(page: Page, row: GraphRow): Offer {
       [...looking, ...making],
       [
         ...itemsWith({ page, source: sourceAt(page, row) }, Object.values(stepActions), 'list'),
-        ...itemsWith({ page, row }, [revert], 'list'),
+        ...itemsWith({ page, row }, [revert, squashing], 'list'),
       ],
       others,
       itemsWith({ page, row }, [copyHash]),
@@ -132,6 +139,12 @@ export const labelActions = {
     isPossible: ({ label }) => label.kind === 'stash',
     run: ({ page, label }) => applyStash(page, sourceOf(label)),
   },
+  dropStash: {
+    label: 'Drop the stash',
+    icon: 'trash',
+    isPossible: ({ label }) => label.kind === 'stash',
+    run: ({ page, label }) => dropStash(page, sourceOf(label)),
+  },
   fetch: {
     label: 'Fetch its remote',
     inMenu: ({ label }) => `Fetch ${label.kind === 'remote' ? readable(label.remote) : ''}`,
@@ -190,8 +203,10 @@ export function labelMenu(page: Page, label: Label): Offer {
     return { title, groups: [making, steps, [...only, ...itemsWith(about, [sending, renaming, removing], 'none')]] }
   }
   const making = itemsWith(source, [compare, branchFromHere, tag], 'none')
-  if (label.kind === 'stash')
-    return { title, groups: [making, [...itemsWith(about, [labelActions.applyStash], 'none'), ...steps]] }
+  if (label.kind === 'stash') {
+    const applying = itemsWith(about, [labelActions.applyStash], 'none')
+    return { title, groups: [making, [...applying, ...steps], itemsWith(about, [labelActions.dropStash], 'none')] }
+  }
   if (label.kind === 'remote') {
     const switches = itemsWith(about, [switching], 'none')
     const removing = itemsWith(about, [labelActions.deleteRemote], 'none')

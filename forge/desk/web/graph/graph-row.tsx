@@ -1,5 +1,7 @@
 /** A row of the graph: the labels at its commit, its subject, its author and age. The lanes are drawn beside it. */
+import type { BranchInfo } from '../../contract/branches.ts'
 import type { GraphRow } from '../../contract/graph.ts'
+import { branchTitle } from '../page/branch-facts.ts'
 import { runOfBranch } from '../page/branches-of-runs.ts'
 import {
   foldLabels,
@@ -126,6 +128,7 @@ function LabelAt({ label, remotes }: { label: Label; remotes: readonly string[] 
     )
   }
   const { name, branch, ref } = label
+  const title = titleOf(branch, remotes)
   const { value: dragged } = drag.dragged
   const outlook = dragged ? drag.outlooks.value.get(name) : undefined
   const isSource = dragged?.source.branch === name
@@ -137,7 +140,7 @@ function LabelAt({ label, remotes }: { label: Label; remotes: readonly string[] 
     drag.over.value === name ? 'over' : '',
   ]
   return (
-    <span class={`label ${looks.join(' ')}`} data-ref={ref} data-branch={name} title={titleOf(name, remotes)}>
+    <span class={`label ${looks.join(' ')}`} data-ref={ref} data-branch={name} title={title}>
       {look ? (
         <Icon name={look.icon} size="xs" />
       ) : branch.merging ? (
@@ -146,7 +149,7 @@ function LabelAt({ label, remotes }: { label: Label; remotes: readonly string[] 
         <Icon name={iconOf(label, branch.session)} size="xs" tone={branch.session ? 'by-ai' : ''} />
       )}
       <span class="vh">{KINDS.branch} </span>
-      <RefName of={name} shown={shortName(name)} />
+      <RefName of={name} shown={shortName(name)} title={title} />
       {remotes.length > 0 && !outlook ? (
         <>
           <Icon name="cloud" size="xs" />
@@ -164,8 +167,10 @@ function iconOf({ name, isHead }: { name: string; isHead: boolean }, hasSession:
   return runOfBranch(name) === undefined ? 'sprout' : 'workflow'
 }
 
-const titleOf = (name: string, remotes: readonly string[]): string =>
-  remotes.length === 0 ? readable(name) : `${readable(name)}, the same on ${remotes.map(readable).join(', ')}`
+function titleOf({ name, checkout }: BranchInfo, remotes: readonly string[]): string {
+  const title = branchTitle(name, checkout)
+  return remotes.length === 0 ? title : `${title}, the same on ${remotes.map(readable).join(', ')}`
+}
 
 /** The placeholder of a row that is loading. */
 export function RowToCome({ index }: { index: number }) {

@@ -4,7 +4,7 @@ import type { ComponentChildren } from 'preact'
 import { useMemo } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
 import { ForkliftPanel } from '../forklift/forklift.tsx'
-import { draftsOf, MERGING } from '../page/branch-facts.ts'
+import { branchTitle, draftsOf, MERGING } from '../page/branch-facts.ts'
 import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
 import type { Label } from '../page/graph-labels.ts'
 import { usePlace } from '../page/places.ts'
@@ -17,6 +17,7 @@ import { byVersion } from '../ui/versions.ts'
 import { IconButton, Name, RefName } from '../ui/words.tsx'
 import { graphActions } from './graph-actions.ts'
 import { labelMenu } from './graph-menus.ts'
+import { type RemoteRefs, remoteMenu } from './remote-actions.ts'
 import { splitByAge } from './stale-branches.ts'
 import { outlookLook, outlookWord } from './step-words.tsx'
 
@@ -179,7 +180,7 @@ function BranchRef({ branch, isHead, shownName }: BranchRefProps) {
       ) : (
         <BranchIcon hasSession={session} />
       )}
-      <RefName of={name} shown={shownName ?? name} />
+      <RefName of={name} shown={shownName ?? name} title={branchTitle(name, branch.checkout)} />
       {drafts > 0 && !merging ? (
         <>
           <span class="vh">, {plural(drafts, 'draft')}</span>
@@ -204,10 +205,15 @@ function BranchRef({ branch, isHead, shownName }: BranchRefProps) {
 function Remotes() {
   const page = usePage()
   const remotes = page.graph.refs.value?.remotes ?? []
-  if (remotes.length === 0) return null
   return (
     <>
       <h3>Remotes</h3>
+      {page.graph.refs.value && remotes.length === 0 ? (
+        <button type="button" class="ref" onClick={() => graphActions.addRemote.run(page)}>
+          <Icon name="plus" />
+          <span class="cut">{graphActions.addRemote.label}</span>
+        </button>
+      ) : null}
       {remotes.map(remote => (
         <Remote key={remote.name} remote={remote} />
       ))}
@@ -215,13 +221,17 @@ function Remotes() {
   )
 }
 
-type RemoteRefs = NonNullable<Page['graph']['refs']['value']>['remotes'][number]
-
 type RemoteBranch = RemoteRefs['branches'][number]
 
-function Remote({ remote: { name, url, branches } }: { remote: RemoteRefs }) {
+function Remote({ remote }: { remote: RemoteRefs }) {
+  const page = usePage()
+  const { name, url, branches } = remote
   const isOpen = useSignal(false)
   const { fresh, stale } = useMemo(() => splitByAge(branches), [branches])
+  const openMenu = (event: MouseEvent | KeyboardEvent, element: HTMLElement) => {
+    event.preventDefault()
+    page.openMenu(remoteMenu(page, remote), placeOfMenu(event, element), element)
+  }
   return (
     <>
       <button
@@ -229,6 +239,10 @@ function Remote({ remote: { name, url, branches } }: { remote: RemoteRefs }) {
         class="ref"
         aria-expanded={isOpen.value}
         title={url === undefined ? readable(name) : readable(url)}
+        onContextMenu={event => openMenu(event, event.currentTarget)}
+        onKeyDown={event => {
+          if (asksForMenu(event)) openMenu(event, event.currentTarget)
+        }}
         onClick={() => {
           isOpen.value = !isOpen.value
         }}

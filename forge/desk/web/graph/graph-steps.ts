@@ -66,7 +66,8 @@ export function rebaseOnto(page: Page, branch: string): void {
   }
 }
 
-function openRebase(page: Page, branch: string, onto: Source): void {
+/** Shows how a branch would be rebased onto a source, and rebases it. */
+export function openRebase(page: Page, branch: string, onto: Source): void {
   const explains = `Rebases the commits that only ${readable(branch)} has onto ${readable(onto.words)}.`
   page.dialog.value = {
     kind: 'step',
@@ -139,7 +140,9 @@ export async function pushTag(page: Page, name: string): Promise<void> {
   if (!refs) return
   const remotes = refs.remotes.map(remote => remote.name)
   if (remotes.length === 0) {
-    page.complain('No remote to push to. Add one in a terminal: git remote add origin URL', { topic: STEP_TOPIC })
+    page.complain('No remote to push to: add one by Add a remote… in the palette of the repository view.', {
+      topic: STEP_TOPIC,
+    })
     return
   }
   const first = Math.max(0, remotes.indexOf('origin'))
@@ -318,7 +321,9 @@ export async function push(page: Page, branch: string): Promise<void> {
   const own =
     remotes.find(name => followed.startsWith(`${name}/`)) ?? (remotes.includes('origin') ? 'origin' : remotes[0])
   if (own === undefined) {
-    page.complain(`No remote to push to. Add one in a terminal: git remote add origin URL`, { topic: STEP_TOPIC })
+    page.complain('No remote to push to: add one by Add a remote… in the palette of the repository view.', {
+      topic: STEP_TOPIC,
+    })
     return
   }
   const ways = [own, ...remotes.filter(name => name !== own)].flatMap((remote): StepWay[] => [

@@ -1,10 +1,16 @@
 /** What the page knows of a branch: its drafts and conflicts, whether a merge waits there, and whether its AI works. */
 import type { MergingFile } from '../../contract/merging.ts'
 import type { At } from '../../contract/values.ts'
+import { readable } from '../ui/names.ts'
 import type { Page, Tab } from './state.ts'
 
 export function branchOf(tab: Tab | undefined): string | undefined {
   return tab?.at.kind === 'branch' ? tab.at.branch : undefined
+}
+
+/** The name of a branch for its tooltip, with the folder in which it is checked out, if it is. */
+export function branchTitle(name: string, checkout: string | undefined): string {
+  return checkout === undefined ? readable(name) : `${readable(name)}, checked out in ${readable(checkout)}`
 }
 
 /** The unsaved files of a branch: those the server knows of, and those typed into since. */

@@ -10,6 +10,7 @@ import type { StepWay } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import type { InTab } from '../page/tab-actions.ts'
+import { undoButton, untilMore } from '../page/undo.ts'
 import { commitStepActions, type OneSource, sourceActions, sourceAt } from '../steps/source-actions.ts'
 import {
   cherryPickAll,
@@ -21,11 +22,12 @@ import {
   wordsOf,
 } from '../steps/source-steps.ts'
 import { commitSource } from '../steps/step-ways.ts'
-import { type Actions, actionFor, itemsWith, listKeysIn } from '../ui/action.ts'
+import { type Action, type Actions, actionFor, itemsWith, listKeysIn, withKey } from '../ui/action.ts'
 import { shownKeys } from '../ui/keys.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { named, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { digits, plural } from '../ui/times.ts'
+import { commitToFix, fixupIn } from './fixups.ts'
 import { takeBack } from './parts-actions.ts'
 
 /** The commits selected in a history, newest first. */
@@ -147,6 +149,19 @@ export const historyActions = {
       about.branch === undefined ? areInARow(about.chosen) : areOnLine(about) && toSquash(about).length > 1,
     run: squashChosen,
   },
+  autosquash: {
+    label: 'Squash into its commit…',
+    icon: 'merge',
+    isPossible: about => areOnLine(about) && toFix(about) !== undefined,
+    run: about => rewrite(about, 'Squash into its commit', autosquashWays(about)),
+  },
+  saveAsFixup: {
+    label: 'Save all drafts as its fixup',
+    icon: 'check',
+    isPossible: about =>
+      one(about) !== undefined && areOnLine(about) && draftsOf(about.page, about.branch ?? '').length > 0,
+    run: saveAsFixup,
+  },
   split: {
     label: 'Split…',
     listKeys: 'P',
@@ -259,6 +274,30 @@ export function whyNotRewritten(about: ChosenCommits, event: KeyboardEvent): str
   return `${wordsOf(chosen)} came in by a merge: only commits that were made in ${name} itself can be rewritten.`
 }
 
+/** Why the key of an action on one commit does nothing on several, as a sentence; undefined for another key. */
+export function whyForOne(
+  { chosen }: ChosenCommits,
+  event: KeyboardEvent,
+  actions: readonly Pick<Action<never>, 'label' | 'listKeys'>[] = ON_ONE,
+): string | undefined {
+  const [action] = chosen.length > 1 ? withKey(actions, event) : []
+  return action && `“${action.label}” is for one commit: select only one.`
+}
+
+const { reword, split: splitting, takeBack: takingBack } = historyActions
+/** The actions on one commit of a history. */
+const ON_ONE = [
+  ...[reword, splitting, takingBack],
+  ...[...Object.values(sourceActions), ...Object.values(commitStepActions)],
+]
+
+/** Why a key of the histories of branches does nothing in the graph, as a sentence; undefined for another key. */
+export function whyInHistory(event: KeyboardEvent): string | undefined {
+  const { squash, drop } = historyActions
+  const [action] = withKey([squash, splitting, drop, takingBack], event)
+  return action && `“${action.label}” is in the history of a branch (${shownKeys('Alt+H')}).`
+}
+
 /** Actions on a shown history as a whole. */
 export const historyViewActions = {
   find: {
@@ -281,6 +320,8 @@ export function historyMenu(about: ChosenCommits): Offer {
     showInGraph: showing,
     reword,
     squash,
+    autosquash,
+    saveAsFixup: saving,
     split,
     moveUp,
     moveDown,
@@ -303,7 +344,11 @@ export function historyMenu(about: ChosenCommits): Offer {
       sources
         ? itemsWith(sources.stepping, Object.values(commitStepActions), 'list')
         : itemsWith(about, [cherryPick], 'list'),
-      itemsWith(about, [reword, squash, split, moveUp, moveDown, drop, reverting, takeParts], 'list'),
+      itemsWith(
+        about,
+        [reword, squash, autosquash, saving, split, moveUp, moveDown, drop, reverting, takeParts],
+        'list',
+      ),
       itemsWith(about, [copyHash], 'list'),
     ],
   }
@@ -356,6 +401,70 @@ function squashWays(about: ChosenCommits): StepWay[] {
     wayOf(about, squash, { do: 'squash', commits: idsOf(commits), isFixup: false }),
     wayOf(about, fixup, { do: 'squash', commits: idsOf(commits), isFixup: true }),
   ]
+}
+
+/** The commit that the only selected one is to be squashed into, by its subject. */
+function toFix(about: ChosenCommits): CommitRow | undefined {
+  const commit = one(about)
+  return commit && commitToFix(about.line, commit)
+}
+
+function autosquashWays(about: ChosenCommits): StepWay[] {
+  const [commit, into] = [one(about), toFix(about)]
+  if (!commit || !into) return []
+  const isFixup = fixupIn(commit.subject)?.isFixup === true
+  const explains = `Makes one commit of ${shortId(commit.oid)} and ${shortId(into.oid)} “${withoutTricks(into.subject)}”${isFixup ? ', which keeps its message' : ''}.`
+  const way = { key: 'autosquash', words: 'Squash', button: 'Squash', explains }
+  return [wayOf(about, way, { do: 'squash', commits: [commit.oid, into.oid], isFixup })]
+}
+
+/** The commit to squash a commit into is looked for among this many before it. */
+const MAX_COMMITS_BEFORE = 300
+
+/** Squashes a commit into the one that its subject names, in a branch that is asked for. */
+export function autosquash(page: Page, { oid, subject }: CommitRow): Promise<void> {
+  return attempt(
+    page,
+    async () => {
+      const at = { kind: 'commit', commit: oid } as const
+      const { rows } = await page.connection.ask('history', { at, from: 0, count: MAX_COMMITS_BEFORE })
+      const line = lineOf(rows)
+      const about = { page, branch: undefined, chosen: line.slice(0, 1), line }
+      const into = toFix(about)
+      const [commit] = line
+      if (!commit || !into)
+        throw new Error(
+          `No commit before it is “${withoutTricks(fixupIn(subject)?.of ?? '')}”: select both to squash them.`,
+        )
+      const title = `Squash ${shortId(oid)} into ${shortId(into.oid)}`
+      pickBranchWith(page, [commit, into], {
+        title: `${title} in…`,
+        run: branch => {
+          const inBranch = { ...about, branch }
+          const ways = autosquashWays(inBranch)
+          rewrite(inBranch, `${title} in ${readable(branch)}`, ways, done => finish(page, done))
+        },
+      })
+    },
+    { topic: STEP_TOPIC },
+  )
+}
+
+/** Saves all drafts of the branch as a commit that is to be squashed into the selected one. */
+async function saveAsFixup(about: ChosenCommits): Promise<void> {
+  const { page, branch } = about
+  const commit = one(about)
+  if (!commit || branch === undefined) return
+  const lasts = untilMore(page)
+  const save = async () => {
+    await settle(page, branch, 'all')
+    const message = `fixup! ${commit.subject}`
+    const { commit: made } = await page.connection.ask('save', { branch, paths: 'all', message })
+    if (made) page.saved(branch, made)
+    const title = `Saved as a fixup of ${shortId(commit.oid)}`
+    page.tell({ topic: 'save', branch, title, lasts, actions: [undoButton(page)] })
+  }
+  await page.saves.add(branch, JSON.stringify('all'), () => attempt(page, save, { branch, topic: 'save' }))
 }
 
 function dropWay(about: ChosenCommits): StepWay {

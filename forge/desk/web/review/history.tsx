@@ -29,6 +29,7 @@ import {
   lineOf,
   reorder,
   revert,
+  whyForOne,
   whyNotRewritten,
 } from './history-actions.ts'
 import { MessageBody } from './message-body.tsx'
@@ -164,7 +165,7 @@ export function HistoryView({ tab, path }: HistoryProps) {
             else if (step !== undefined) select(selected.value + step, event.shiftKey)
             else {
               const run = historyActionFor(about, event) ?? actionFor(historyViewActions, { page, tab }, event)
-              const why = run ? undefined : whyNotRewritten(about, event)
+              const why = run ? undefined : (whyNotRewritten(about, event) ?? whyForOne(about, event))
               if (why !== undefined) page.tell({ topic: 'history', title: why }, 'info')
               if (!run) return
               hasSelected.current = true

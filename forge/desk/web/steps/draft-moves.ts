@@ -1,4 +1,4 @@
-/** Brings drafts to a branch that exists: those of another branch, or what a stash has put away. */
+/** Brings drafts to a branch that exists: those of another branch, or what a stash has put away. Drops a stash. */
 import type { Source } from '../../contract/steps.ts'
 import { STEP_TOPIC } from '../merging/after-step.ts'
 import { attempt } from '../page/actions.ts'
@@ -53,4 +53,17 @@ export function applyStash(page: Page, { commit, words }: Source): void {
         run: () => attempt(page, () => apply(info.name), { topic: STEP_TOPIC }),
       })),
   }
+}
+
+/** Drops a stash. Its notice has Undo. */
+export function dropStash(page: Page, { commit, words }: Source): Promise<void> {
+  const lasts = untilMore(page)
+  return attempt(
+    page,
+    async () => {
+      await page.connection.ask('drop stash', { commit })
+      page.tell({ topic: STEP_TOPIC, title: `Dropped ${readable(words)}`, lasts, actions: [undoButton(page)] })
+    },
+    { topic: STEP_TOPIC },
+  )
 }

@@ -94,19 +94,27 @@ export function listKeysIn<About>(actions: Actions<About>): string {
 }
 
 /**
- * The action that a key runs in a focused list. A letter works with Shift, too, unless that has an action of its own.
+ * The action that a key runs in a focused list. A letter works with Shift, too, unless that has an action of its own,
+ * which may not be possible now.
  */
 export function actionFor<About>(
   actions: Actions<About>,
   about: About,
   event: KeyboardEvent,
 ): (() => void) | undefined {
-  const keys = listKeysOf(event)
-  const possible = Object.values(actions).filter(action => isPossible(action, about))
-  const action =
-    possible.find(({ listKeys }) => listKeys === keys) ??
-    possible.find(({ listKeys }) => listKeys !== undefined && `Shift+${listKeys}` === keys)
+  const action = withKey(Object.values(actions), event).find(it => isPossible(it, about))
   return action && (() => action.run(about))
+}
+
+/** The actions that have the key of an event in a focused list, whether or not they are possible now. */
+export function withKey<Keyed extends { listKeys?: string }>(
+  actions: readonly Keyed[],
+  event: KeyboardEvent,
+): readonly Keyed[] {
+  const keys = listKeysOf(event)
+  const own = actions.filter(({ listKeys }) => listKeys === keys)
+  if (own.length > 0) return own
+  return actions.filter(({ listKeys }) => listKeys !== undefined && `Shift+${listKeys}` === keys)
 }
 
 /**

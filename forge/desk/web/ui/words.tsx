@@ -70,15 +70,15 @@ export function NarrowPath({ of: path }: { of: string }) {
 
 /**
  * The name of a branch or a tag. When there is too little room, its folders, which other names share, are cut first,
- * then the middle of what follows: the end stays.
+ * then the middle of what follows: the end stays. `title`: the whole name, by default.
  */
-export function RefName({ of: name, shown = name }: { of: string; shown?: string }) {
+export function RefName({ of: name, shown = name, title }: { of: string; shown?: string; title?: string }) {
   const folder = folderOf(shown)
   const [head, tail] = splitName(readable(baseName(shown)), TAIL_CHARS)
   // Several elements would be read as several words, so the whole name is the label.
   const isSplit = folder !== '' || tail !== ''
   return (
-    <bdi class="ref-name" title={readable(name)}>
+    <bdi class="ref-name" title={title ?? readable(name)}>
       {isSplit ? <span class="vh">{readable(shown)}</span> : null}
       {folder === '' ? null : (
         <span class="dir" aria-hidden="true">

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Work } from '../../../../forge/desk/work.ts'
-import { ask, conflictsIn, type Desk, edit, makeDesk, textOf } from '../../../support/desk.ts'
+import { ask, conflictsIn, type Desk, edit, makeDesk, PERSON, textOf } from '../../../support/desk.ts'
 import { commit, gitWith } from '../../../support/git.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { until } from '../../../support/repository.ts'
@@ -204,6 +204,65 @@ test('a branch that git branch -m has renamed keeps its drafts and what is typed
   expect(await desk.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main')
   expect(await textOf(desk.work, 'main', 'a.txt')).toContain('more')
   expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/drafts')).toBe('refs/forge/drafts/main')
+})
+
+/** Ends the desk, runs a task, and starts it again. */
+async function whileAway(desk: Desk, task: () => Promise<unknown>): Promise<Desk['work']> {
+  await desk.work[Symbol.asyncDispose]()
+  await task()
+  return await desk.restart()
+}
+
+test('a rename by git branch -m while no desk runs is followed at the next start, also by way of other names', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  await desk.git('branch', 'topic')
+  await (await edit(desk.work, 'main', 'a.txt')).type('draft\n')
+  await (await edit(desk.work, 'topic', 'a.txt')).type('other\n')
+  const work = await whileAway(desk, async () => {
+    await desk.git('branch', '-m', 'main', 'trunk')
+    for (const [from = '', to = ''] of [
+      ['topic', 'next'],
+      ['next', 'topic'],
+      ['topic', 'next'],
+      ['next', 'topic/last'],
+    ])
+      await desk.git('branch', '-m', from, to)
+  })
+  expect((await work.describeBranches()).map(({ name, drafts }) => [name, drafts])).toEqual([
+    ['topic/last', ['a.txt']],
+    ['trunk', ['a.txt']],
+  ])
+  expect(await work.vanished()).toEqual([])
+  expect(await work.branches.nameNow('main')).toBe('trunk')
+  expect(await textOf(work, 'trunk', 'a.txt')).toContain('draft')
+  expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/drafts')).toBe(
+    'refs/forge/drafts/topic/last\nrefs/forge/drafts/trunk',
+  )
+  await work.undo(undefined, 'trunk')
+  expect(await desk.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main')
+})
+
+test('drafts of a deleted branch stay its own where an older rename, or more than one, could be meant', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const rename = (to: string, at: number) => {
+    const times = { ...PERSON, GIT_COMMITTER_DATE: `${at} +0000` }
+    return gitWith(desk.path, ['branch', '-m', 'topic', to], undefined, times)
+  }
+  const now = Math.floor(Date.now() / 1000)
+  await desk.git('branch', 'topic')
+  await rename('older', now - 3600)
+  await desk.git('branch', 'topic')
+  await desk.work.look()
+  await (await edit(desk.work, 'topic', 'a.txt')).type('draft\n')
+  const gone = [{ branch: 'topic', drafts: ['a.txt'] }]
+  expect(await (await whileAway(desk, () => desk.git('branch', '-D', 'topic'))).vanished()).toEqual(gone)
+  const work = await whileAway(desk, async () => {
+    for (const to of ['one', 'two']) {
+      await desk.git('branch', 'topic')
+      await rename(to, now + 3600)
+    }
+  })
+  expect(await work.vanished()).toEqual(gone)
 })
 
 /** Names of which one is a folder of the other: git can't have refs of both at the same time. */

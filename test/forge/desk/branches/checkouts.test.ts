@@ -378,7 +378,7 @@ test('a checkout that stayed behind a lock says so in words, and follows when it
   await (await edit(desk.work, 'main', 'a.txt')).type('saved\n')
   await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
   await desk.work.flush()
-  const why = `Another git command is at work there: wait for its end. If there is none, delete ${lock}.`
+  const why = `Another git command is at work, so wait for its end, or delete ${lock} if there is none.`
   expect(desk.news).toContainEqual({
     say: 'checkout left behind',
     branch: 'main',

@@ -77,3 +77,37 @@ test('where the branch has changed the same line, it is a conflict of the draft'
   expect(await desk.draft()).toContain('branch')
   expect(await desk.draft()).toContain('two')
 })
+
+test('dropping it is an operation: undone, redone, and refused where a terminal was first', async () => {
+  await using desk = await makeStash()
+  const { stash } = desk
+  const stashes = () => desk.git('stash', 'list', '--format=%H')
+  const drop = () => ask(desk.work, 'drop stash', { commit: stash })
+  await drop()
+  expect(await stashes()).toBe('')
+  expect(await desk.git('for-each-ref', 'refs/stash')).toBe('')
+  expect(await refusedBy(drop)).toThrow(`${stash.slice(0, 8)} is no stash any more: nothing was dropped.`)
+  // The operation keeps it from garbage collection.
+  await desk.git('-c', 'gc.reflogExpire=now', 'gc', '--quiet', '--prune=now')
+  await ask(desk.work, 'undo', {})
+  expect(await stashes()).toBe(stash)
+  await ask(desk.work, 'redo', {})
+  expect(await stashes()).toBe('')
+  await desk.git('stash', 'store', '-m', 'Again', stash)
+  const [last] = await ask(desk.work, 'operations', { from: 0, count: 1 })
+  expect(last?.inTheWay).toBeUndefined()
+  const undo = () => ask(desk.work, 'undo', {})
+  expect(await refusedBy(undo)).toThrow(`The stash ${stash.slice(0, 8)} is there again: nothing was undone.`)
+  expect(await stashes()).toBe(stash)
+})
+
+test('it is dropped in a bare repository, too', async () => {
+  await using place = await makeStash()
+  const { stash } = place
+  await place.git('config', 'core.bare', 'true')
+  await place.restart()
+  await ask(place.work, 'drop stash', { commit: stash })
+  expect(await place.git('for-each-ref', 'refs/stash')).toBe('')
+  await ask(place.work, 'undo', {})
+  expect(await place.git('rev-parse', 'refs/stash')).toBe(stash)
+})

@@ -425,30 +425,38 @@ test('undoing the creation of a branch is refused while an AI works in it', asyn
   await untilEnded(chat.desk, 'mine')
 })
 
-test('a turn that waits goes with its branch where git branch -m renames it, and can be kept there', async () => {
-  await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { error: new Error('It broke') }])
-  const { desk } = chat
-  await run(desk)
-  await desk.git('branch', '-m', 'main', 'trunk')
-  await desk.work.look()
-  expect(desk.news).toContainEqual({ say: 'renamed', branch: 'main', to: 'trunk' })
-  expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/turns')).toBe('refs/forge/turns/trunk')
-  expect((await ask(desk.work, 'conversation', { at: onBranch('trunk') })).turn).toMatchObject({
-    state: 'unfinished',
-    files: ['a.txt'],
-  })
-  expect(await openFile(desk.work.branches, onBranch('trunk'), 'a.txt')).toMatchObject({
-    text: 'two\n',
-    readOnly: expect.stringContaining('in trunk did not end well'),
-  })
-  await desk.work.chat.turns.end('trunk', true)
-  expect(await desk.work.draftsIn('trunk')).toEqual(['a.txt'])
-  expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/turns')).toBe('')
-  await desk.work.undo(undefined, 'trunk')
-  await desk.work.chat.turns.end('trunk', false)
-  await desk.work.renameBranch('trunk', 'main')
-  expect(await desk.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main')
-})
+test.each([
+  ['', false],
+  [' while no desk runs', true],
+])(
+  'a turn that waits goes with its branch where git branch -m renames it%s, and can be kept there',
+  async (_, isAway) => {
+    await using chat = await makeChat([{ calls: [write('a.txt', 'two\n')] }, { error: new Error('It broke') }])
+    const { desk } = chat
+    await run(desk)
+    if (isAway) await desk.work[Symbol.asyncDispose]()
+    await desk.git('branch', '-m', 'main', 'trunk')
+    if (isAway) await desk.restart()
+    else await desk.work.look()
+    expect(desk.news).toContainEqual({ say: 'renamed', branch: 'main', to: 'trunk' })
+    expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/turns')).toBe('refs/forge/turns/trunk')
+    expect((await ask(desk.work, 'conversation', { at: onBranch('trunk') })).turn).toMatchObject({
+      state: 'unfinished',
+      files: ['a.txt'],
+    })
+    expect(await openFile(desk.work.branches, onBranch('trunk'), 'a.txt')).toMatchObject({
+      text: 'two\n',
+      readOnly: expect.stringContaining('in trunk did not end well'),
+    })
+    await desk.work.chat.turns.end('trunk', true)
+    expect(await desk.work.draftsIn('trunk')).toEqual(['a.txt'])
+    expect(await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/turns')).toBe('')
+    await desk.work.undo(undefined, 'trunk')
+    await desk.work.chat.turns.end('trunk', false)
+    await desk.work.renameBranch('trunk', 'main')
+    expect(await desk.git('symbolic-ref', 'HEAD')).toBe('refs/heads/main')
+  },
+)
 
 const turnRefs = ({ git }: Desk) => git('for-each-ref', '--format=%(refname)', 'refs/forge/turns')
 

@@ -4,7 +4,7 @@ import { randomBytes } from 'node:crypto'
 import { chmod, mkdir, readdir, readFile, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { serveGit } from '../../../doubles/git-http.ts'
-import { type Desk, edit, makeDesk } from '../../../support/desk.ts'
+import { ask, type Desk, edit, makeDesk } from '../../../support/desk.ts'
 import { bare, commit, type Files, git, gitWith } from '../../../support/git.ts'
 import { until } from '../../../support/repository.ts'
 
@@ -714,4 +714,63 @@ test('a merge and a landing say that drafts of their source are not part of them
   expect((await desk.work.steps.preview({ step: 'merge', source, onto: 'main' })).warnings).toContain(
     'Drafts in 1 file of topic are not saved, so they are not merged.',
   )
+})
+
+test('a remote is added, gets another address, and is removed with its remote branches and upstreams', async () => {
+  await using desk = await makeFar()
+  const { work } = desk
+  const add = (name: string, url: string) => ask(work, 'add remote', { name, url })
+  await add('second', ` ${desk.origin} `)
+  expect(await desk.git('config', 'remote.second.url')).toBe(desk.origin)
+  await work.steps.do({ step: 'fetch', remote: 'second' })
+  await ask(work, 'set upstream', { branch: 'main', upstream: 'refs/remotes/second/main' })
+  await ask(work, 'change remote url', { name: 'second', url: 'https://example.org/second.git' })
+  expect(await desk.git('config', 'remote.second.url')).toBe('https://example.org/second.git')
+  expect(await failure(add('second', desk.origin))).toBe('There is a remote second already: choose another name.')
+  await ask(work, 'remove remote', { name: 'second' })
+  expect(await desk.git('remote')).toBe('origin')
+  expect(await desk.git('for-each-ref', 'refs/remotes/second')).toBe('')
+  expect(await desk.git('config', '--get-regexp', '^branch\\.main|^remote\\.second').catch(() => '')).toBe('')
+  expect(await failure(ask(work, 'remove remote', { name: 'second' }))).toContain('There is no remote second')
+})
+
+test.each([
+  ['ext::sh -c evil', 'no protocol of git’s own'],
+  ['ext://evil', 'no protocol of git’s own'],
+  ['fd::7', 'no protocol of git’s own'],
+  ['--upload-pack=evil', 'can’t begin with a dash'],
+  ['ssh://-oProxyCommand=evil/x', 'can’t begin with a dash'],
+  ['git@-oProxyCommand=evil:x', 'can’t begin with a dash'],
+  ['https://ada:hunter-two@example.org/a.git', 'sign in with git in a terminal'],
+  ['https://hunter-two@example.org/a.git', 'sign in with git in a terminal'],
+  ['https://example.org/a.git?token=hunter-two', 'sign in with git in a terminal'],
+  ['ssh://git:hunter-two@example.org/a.git', 'sign in with git in a terminal'],
+  ['https://example.org/\nhunter-two', 'control character'],
+  ['   ', 'is empty'],
+])('the address %j is refused, and not repeated', async (url, why) => {
+  await using desk = await makeFar()
+  const config = await desk.git('config', '--local', '--list')
+  const said = [
+    await failure(ask(desk.work, 'add remote', { name: 'other', url })),
+    await failure(ask(desk.work, 'change remote url', { name: 'origin', url })),
+  ]
+  for (const words of said) expect(words).toContain(why)
+  expect(JSON.stringify([said, desk.news])).not.toMatch(/hunter-two|evil/)
+  expect(await desk.git('config', '--local', '--list')).toBe(config)
+})
+
+test('usual addresses are accepted: ssh, scp and a folder', async () => {
+  await using desk = await makeFar()
+  const urls = [
+    'ssh://git@example.org:22/a.git',
+    'git@example.org:a/b.git',
+    '../far',
+    'http://example.org:8080/a@b.git',
+  ]
+  for (const url of urls) {
+    await ask(desk.work, 'change remote url', { name: 'origin', url })
+    expect(await desk.git('config', 'remote.origin.url')).toBe(url)
+  }
+  for (const name of ['-x', 'a b', 'a..b'])
+    expect(await failure(ask(desk.work, 'add remote', { name, url: '/x' }))).toContain("can't be the name of a remote")
 })

@@ -481,6 +481,19 @@ test.each([
   expect(await refs()).toBe('')
 })
 
+test('a waiting merge goes with its branch where git branch -m renames it while no desk runs', async () => {
+  await using desk = await makePair(TWO, { bare: false })
+  await begin(desk)
+  await settleFirst(desk.work, 'a.txt', 'settled\n')
+  await desk.work[Symbol.asyncDispose]()
+  await desk.git('branch', '-m', 'main', 'trunk')
+  const work = await desk.restart()
+  const waits = { kind: 'merge', ours: 'trunk', theirs: 'topic', files: [{ path: 'a.txt', left: 1, all: 2 }] }
+  expect(await work.mergings.in('trunk')).toMatchObject(waits)
+  const refs = await desk.git('for-each-ref', '--format=%(refname)', 'refs/forge/merging', 'refs/forge/drafts')
+  expect(refs).toBe('refs/forge/drafts/trunk\nrefs/forge/merging/trunk')
+})
+
 test('where a waiting merge and drafts can’t follow a rename by git branch -m, a notice of the branch says why', async () => {
   await using desk = await makePair(TWO, { bare: false })
   const { work } = desk

@@ -66,6 +66,19 @@ test('commits are squashed into the oldest of them, with both messages or its ow
   }
 })
 
+test('a squashed commit that git commit --squash has made brings its message without that subject', async () => {
+  const { desk, ids } = await openLine()
+  await using _ = desk
+  const { commit: e } = await ask(
+    desk.work,
+    'do',
+    rewrite({ do: 'reword', commit: ids.e ?? '' }, 'squash! Change b\n\nMore.'),
+  )
+  const commits = [e ?? '', ids.b ?? '']
+  const { message } = await ask(desk.work, 'preview', rewrite({ do: 'squash', commits, isFixup: false }))
+  expect(message).toBe('Change b\n\nWhy b.\n\nMore.\n')
+})
+
 test('a commit is dropped, after a warning', async () => {
   const { desk, ids } = await openLine()
   await using _ = desk

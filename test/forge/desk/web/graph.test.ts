@@ -461,6 +461,43 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await until(async () => (await desk.tip('main')) === before)
   })
 
+  test('the tooltips of a branch say in which folder it is checked out, and its deletion why it is refused', async () => {
+    const folder = join(desk.path, '../checked-out')
+    await open()
+    await desk.git('worktree', 'add', '--quiet', folder, 'topic')
+    const title = `topic, checked out in ${folder}`
+    await page.locator('.graph-row').getByTitle(title).first().waitFor()
+    const refs = page.getByRole('navigation', { name: 'Branches and tags' })
+    await refs.getByTitle(title).click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Delete…' }).click()
+    await dialog().getByText(`It is checked out in ${folder}: first switch to another branch there.`).waitFor()
+    await page.keyboard.press('Escape')
+    await refs.getByTitle(title).dblclick()
+    await page.getByRole('tab', { name: 'topic', selected: true }).and(page.getByTitle(title)).waitFor()
+    await desk.git('worktree', 'remove', folder)
+    await page.getByTitle(title).first().waitFor({ state: 'detached' })
+  })
+
+  test('a key of one commit says so where several are selected; one of a history, where that is', async () => {
+    await open()
+    const says = (words: string) => page.locator('.toast').getByText(words).waitFor()
+    await page.getByRole('option', { name: /(^| )Change 28 of main ,/ }).click()
+    await page.keyboard.press('p')
+    await says('“Split…” is in the history of a branch (Alt H).')
+    await page.keyboard.press('Shift+ArrowDown')
+    await until(async () => (await selected().count()) === 2)
+    await page.keyboard.press('r')
+    await says('“Rebase onto…” is for one commit: select only one.')
+    await page.keyboard.press('Shift+E')
+    await says('“Revert some changes as drafts…” is in the history of a branch (Alt H).')
+    await page.keyboard.press('t')
+    await says('“New tag here…” is for one commit: select only one.')
+    await page.keyboard.press('p')
+    await says('“Split…” is in the history of a branch (Alt H).')
+    expect(await dialog().count()).toBe(0)
+    expect(await selected().count()).toBe(2)
+  })
+
   test('selected commits are in the order of the graph, also when others came above them meanwhile', async () => {
     await browser.context.grantPermissions(['clipboard-read', 'clipboard-write'])
     await open()
@@ -715,6 +752,31 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(await desk.git('rev-parse', 'main^')).toBe(before)
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
     await until(async () => (await desk.tip('main')) === before)
+  })
+
+  test('a branch that is dropped on a remote branch is rebased onto it, and a commit says why not', async () => {
+    await desk.git('update-ref', 'refs/remotes/origin/next', await desk.commit('next', {}, { message: 'Next' }))
+    await desk.git('update-ref', '-d', 'refs/heads/next')
+    await desk.git('remote', 'add', 'origin', desk.path)
+    await open()
+    const remote = page.locator('.graph-row .label[data-ref="refs/remotes/origin/next"]')
+    await remote.waitFor()
+    const drop = async () => {
+      const box = await remote.boundingBox()
+      if (!box) throw new Error('origin/next is not to be seen')
+      await page.mouse.down()
+      await page.mouse.move(box.x + box.width / 2, box.y + box.height / 2, { steps: 5 })
+      await page.mouse.up()
+    }
+    await page.mouse.move(...(await middleOf('topic')))
+    await drop()
+    await dialog().getByRole('heading', { name: 'Rebase topic onto origin/next' }).waitFor()
+    await dialog().getByRole('button', { name: 'Rebase', exact: true }).waitFor()
+    await page.keyboard.press('Escape')
+    await page.locator('.graph-row .subject').filter({ hasText: 'Change 28 of main' }).hover()
+    await drop()
+    await page.locator('.toast').getByText('origin/next is a remote branch, which only a push moves').waitFor()
+    expect(await dialog().count()).toBe(0)
   })
 
   test('a merge with conflicts goes on in the branch’s tab', async () => {

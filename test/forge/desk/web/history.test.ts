@@ -108,11 +108,50 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await confirm('Squash', 'Both', 'Add two', 'Add one', 'Begin')
   })
 
+  test('drafts are saved as the fixup of a commit, which is squashed into it by its menu, here and in the graph', async () => {
+    await page.getByRole('treeitem', { name: 'two.txt' }).dblclick()
+    const editor = page.locator('.cm-content').first()
+    await editor.getByText('two').waitFor()
+    await editor.click()
+    await page.keyboard.type('more ')
+    await open()
+    const choose = async (subject: string, item: string) => {
+      await row(subject).first().click({ button: 'right' })
+      await page.getByRole('menuitem', { name: item }).click()
+    }
+    await choose('Add two', 'Save all drafts as its fixup')
+    await page.locator('.toast').getByText('Saved as a fixup of').waitFor()
+    const subjects = async () => (await desk.git('log', '--format=%s', 'main')).split('\n')
+    expect((await subjects())[0]).toBe('fixup! Add two')
+    const fixup = await desk.tip('main')
+    await choose('fixup! Add two', 'Squash into its commit…')
+    await confirm('Squash', 'Add four', 'Add three', 'Add two', 'Add one', 'Begin')
+    expect(await desk.git('show', 'main~2:two.txt')).toContain('more')
+    expect(await desk.git('log', '-1', '--format=%B', 'main~2')).toBe('Add two\n\nWhy two.')
+    await page.keyboard.press('Control+Alt+Z')
+    await until(async () => (await desk.tip('main')) === fixup)
+    await page.keyboard.press('Alt+0')
+    await page.getByRole('option', { name: /fixup! Add two/ }).click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Squash into its commit…' }).click()
+    await dialog().getByRole('listbox', { name: 'Branches' }).getByRole('option').first().dblclick()
+    await dialog().getByText('which keeps its message').waitFor()
+    await confirm('Squash', 'Add four', 'Add three', 'Add two', 'Add one', 'Begin')
+  })
+
   test('several commits are selected with Shift, and squashed or dropped together', async () => {
     await open()
     await page.keyboard.press('Shift+ArrowDown')
     await page.keyboard.press('Shift+ArrowDown')
     expect(await list().getByRole('option', { selected: true }).count()).toBe(3)
+    for (const [key, action] of [
+      ['r', 'Reword…'],
+      ['p', 'Split…'],
+      ['Shift+E', 'Revert some changes as drafts…'],
+      ['t', 'New tag here…'],
+    ] as const) {
+      await page.keyboard.press(key)
+      await page.locator('.toast').getByText(`“${action}” is for one commit: select only one.`).waitFor()
+    }
     // The focus ring is only around the row that was selected last.
     const outlines = await list()
       .getByRole('option')

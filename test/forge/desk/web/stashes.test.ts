@@ -120,4 +120,30 @@ describe.skipIf(!hasBrowser)('a stash', () => {
     await page.getByRole('treeitem', { name: 'new.md' }).click()
     await page.getByText('Untracked').first().waitFor()
   })
+
+  test('is dropped by its menu; Undo makes it the newest one, and says so', async () => {
+    const folder = `${desk.path}-checkout`
+    await desk.git('worktree', 'add', '--quiet', folder, 'retry-jitter')
+    await page.keyboard.press('Alt+0')
+    await page.locator('.graph-row .label').first().waitFor()
+    const tips: string[] = []
+    for (const text of ['One', 'Two']) {
+      await writeFile(`${folder}/README.md`, `${text}\n`)
+      await desk.git('-C', folder, '-c', 'user.name=M', '-c', 'user.email=m@example.com', 'stash', 'push', '-m', text)
+      tips.unshift((await desk.git('rev-parse', 'stash')).trim())
+    }
+    const stashes = async () => (await desk.git('log', '-g', '--format=%H', 'stash')).trim().split('\n')
+    const label = page.locator('.graph-row .label').filter({ hasText: 'stash@{1}' })
+    await label.click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Drop the stash' }).click()
+    const dropped = page.locator('.toast', { hasText: 'Dropped stash@{1}' })
+    await dropped.waitFor()
+    await label.waitFor({ state: 'detached' })
+    expect(await stashes()).toEqual(tips.slice(0, 1))
+    await dropped.getByRole('button', { name: 'Undo' }).click()
+    await page.locator('.toast', { hasText: /Undone: drop stash@\{1\} .*; it is stash@\{0\} now/ }).waitFor()
+    await label.waitFor()
+    expect(await stashes()).toEqual(tips.toReversed())
+    expect(await desk.git('-C', folder, 'stash', 'list')).toContain('stash@{0}: On retry-jitter: One')
+  })
 })
