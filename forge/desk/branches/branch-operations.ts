@@ -308,12 +308,12 @@ export async function formerNames(repository: Repository, name: string): Promise
 /** A rename by `git branch -m`. `time`: in seconds since 1970. */
 type RenameByGit = Renaming & { time: number }
 
-/** The renames in the reflogs of all branches. */
+/** The renames in the reflogs of all branches, the oldest of each branch first. */
 export async function renamesByGit(repository: Repository): Promise<RenameByGit[]> {
   const which = ['--branches', '--fixed-strings', `--grep-reflog=${RENAMED}`]
   const log = ['log', '-g', ...which, '--date=unix', '--format=%gd%x00%gs', '--']
   const { stdout } = await run(repository, log, { ok: 'any' })
-  const lines = stdout.toString('latin1').split('\n')
+  const lines = stdout.toString('latin1').split('\n').reverse()
   return lines.flatMap(line => {
     const [, time, from, to] = /@\{(\d+)\}\0Branch: renamed refs\/heads\/(\S+) to refs\/heads\/(\S+)$/.exec(line) ?? []
     return from === undefined || to === undefined ? [] : [{ from, to, time: Number(time) }]
@@ -326,15 +326,14 @@ export function laterNames(
   { from, since }: { from: string; since: number },
   tips: ReadonlyMap<string, Oid>,
 ): Set<string> {
-  const own = renames.filter(rename => rename.from === from && rename.time >= since)
-  const names = own.flatMap(rename => {
-    const { to, time } = rename
-    if (tips.has(to)) return [to]
-    // Each rename counts once, since a branch may have got a name of before again.
-    const others = renames.filter(other => other !== rename)
-    return [...laterNames(others, { from: to, since: time }, tips)]
-  })
-  return new Set(names)
+  /** The names that the branch had, and from when on. */
+  const names = new Map([[from, since]])
+  for (const rename of renames.toSorted((one, other) => one.time - other.time)) {
+    const begun = names.get(rename.from)
+    const isOwn = begun !== undefined && rename.time >= begun && !tips.has(rename.from)
+    if (isOwn && !names.has(rename.to)) names.set(rename.to, rename.time)
+  }
+  return new Set([...names.keys()].filter(name => name !== from && tips.has(name)))
 }
 
 /** Describes an operation: its kind, its sentence for the user, and the operation that it undoes or redoes (`of`). */

@@ -494,7 +494,7 @@ test('a waiting merge goes with its branch where git branch -m renames it while 
   expect(refs).toBe('refs/forge/drafts/trunk\nrefs/forge/merging/trunk')
 })
 
-test('where a waiting merge and drafts can’t follow a rename by git branch -m, a notice of the branch says why', async () => {
+test('what waits in a deleted branch does not keep a waiting merge from following a rename by git branch -m', async () => {
   await using desk = await makePair(TWO, { bare: false })
   const { work } = desk
   await begin(desk)
@@ -504,10 +504,10 @@ test('where a waiting merge and drafts can’t follow a rename by git branch -m,
   await desk.git('branch', '-m', 'main', 'trunk')
   await work.look()
   const words =
-    'main was renamed to trunk by another program, but what was typed in main could not follow, and is kept there: ' +
-    'git can’t keep two refs of which one’s name is a folder of the other’s.'
-  expect(desk.news).toContainEqual({ say: 'notice', branch: 'main', words, isBad: true })
-  expect(await work.vanished()).toMatchObject([{ branch: 'main', drafts: ['a.txt'] }])
+    'What waits in trunk/gone, which is gone, was put aside, since git can’t keep it beside the branch trunk. ' +
+    'It is kept in Operations.'
+  expect(desk.news).toContainEqual({ say: 'notice', branch: 'trunk/gone', words, isBad: true })
+  expect(await work.mergings.in('trunk')).toMatchObject({ files: [{ path: 'a.txt', left: 1, all: 2 }] })
 })
 
 test('unsaved edits prevent a merge with conflicts, and nothing else', async () => {
