@@ -8,7 +8,7 @@ import type { Objects } from '../../core/git/objects.ts'
 import type { Oid, Path } from '../../core/git/repository.ts'
 import type { FileEntry } from '../../core/git/trees.ts'
 import { CacheFile } from '../cache-file.ts'
-import { CodeReader } from '../code/reader.ts'
+import { CodeReader, type StartParser } from '../code/reader.ts'
 import { bytesIn } from './fence.ts'
 import { type Folder, readFolders } from './folders.ts'
 import { isOnlySize, isTest, roughSize, SEPARATOR, summarise, summaryKind } from './languages.ts'
@@ -33,9 +33,14 @@ const MAX_OUTLINES = 16
 const SHARE = 0.25
 const MAX_OUTLINE_TOKENS = 24_000
 
-/** Opens the summaries. Dispose them: `using summaries = openSummaries(…)`. `folder`: that of the caches. */
-export const openSummaries = (objects: Objects, { folder }: { folder: string }): Summaries =>
-  new Summaries(objects, new SummaryCache(join(folder, 'summaries.sqlite')), new CodeReader(objects, folder))
+/** `folder`: that of the caches. `startParser`: how parsers of code are started; see {@link CodeReader}. */
+type SummariesOptions = { folder: string; startParser?: StartParser | undefined }
+
+/** Opens the summaries. Dispose them: `using summaries = openSummaries(…)`. */
+export function openSummaries(objects: Objects, { folder, startParser }: SummariesOptions): Summaries {
+  const cache = new SummaryCache(join(folder, 'summaries.sqlite'))
+  return new Summaries(objects, cache, new CodeReader(objects, folder, startParser))
+}
 
 /** What a list of summaries is made for. `near`: files that the message is about; `window`: the model's, in tokens. */
 type WantedSummaries = { tree: Oid; active: readonly Path[]; near?: readonly Path[]; window: number }

@@ -43,6 +43,9 @@ type ParsersOptions = {
   program?: string
 }
 
+/** Parses texts; ends when it is disposed of. */
+export type TextParser = Disposable & { parse: (order: ParseOrder) => Promise<Parsed | NoReply> }
+
 type Job = { order: ParseOrder; resolve: (outcome: Parsed | NoReply) => void }
 
 /** A process that has more memory, in bytes, is killed. The parser itself gives up at less, where it is asked. */
@@ -52,7 +55,7 @@ const LOOK_AT_MEMORY_MS = 500
 /** The unit of /proc/PID/statm: a page of memory, in bytes; on machines with larger ones, the limit is higher. */
 const LINUX_PAGE_BYTES = 4096
 
-export class Parsers implements Disposable {
+export class Parsers implements TextParser {
   readonly #most: number
   readonly #seconds: number
   readonly #memory: number

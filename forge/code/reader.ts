@@ -10,7 +10,7 @@ import { CacheFile } from '../cache-file.ts'
 import { type CodeFacts, NO_FACTS, type TextRange } from './facts.ts'
 import { type GrammarName, grammarOf, grammarOfText } from './languages.ts'
 import { factsByLines, lineLanguageOf } from './line-facts.ts'
-import { type Parsed, Parsers, type Wanted } from './parsers.ts'
+import { type Parsed, Parsers, type TextParser, type Wanted } from './parsers.ts'
 import { symbolLines } from './symbol-lines.ts'
 
 /** The version of the queries and rules: increase it whenever the same content gets other facts. */
@@ -39,19 +39,23 @@ export type Structure = { facts: CodeFacts; folds: readonly TextRange[] }
 /** `isBackground`: the files are read with what of the processor nothing else takes. */
 export type ReadOptions = { isBackground?: boolean }
 
+/** Starts a parser for a reader, which disposes of it. */
+export type StartParser = (options: ReadOptions) => TextParser
+
 export class CodeReader implements Disposable {
   readonly #file: CacheFile
-  readonly #parsers: Parsers
-  readonly #background = new Parsers({ isBackground: true })
+  readonly #parsers: TextParser
+  readonly #background: TextParser
 
   /** @param folder The folder of the cache, outside any repository. */
   constructor(
     readonly objects: Objects,
     folder: string,
-    parsers = new Parsers(),
+    startParser: StartParser = options => new Parsers(options),
   ) {
     this.#file = new CacheFile(join(folder, `code-${VERSION}.sqlite`), [TABLE])
-    this.#parsers = parsers
+    this.#parsers = startParser({ isBackground: false })
+    this.#background = startParser({ isBackground: true })
   }
 
   /** The facts (definitions, references, imports) of files, in the same order; none for a file that is not parsed. */
@@ -147,7 +151,7 @@ export class CodeReader implements Disposable {
   /** The facts of a text; undefined where no person wrote it, or it can't be parsed. */
   async #factsIn(
     { path, text, grammar, key }: { path: Path; text: string; grammar: GrammarName | undefined; key: string },
-    parsers: Parsers,
+    parsers: TextParser,
   ): Promise<CodeFacts | undefined> {
     if (grammar) return (await this.#parse({ grammar, text, key }, { kind: 'facts' }, parsers))?.facts
     return isGenerated(text) ? undefined : factsByLines(path, text)
@@ -160,7 +164,7 @@ export class CodeReader implements Disposable {
   async #parse(
     { grammar, text, key }: { grammar: GrammarName; text: string; key: string },
     wanted: Wanted,
-    parsers: Parsers,
+    parsers: TextParser,
   ): Promise<Parsed | undefined> {
     if (isGenerated(text) || this.#rowOf(key)?.facts.length === FATAL.length) return undefined
     const parsed = await parsers.parse({ grammar, text, wanted })

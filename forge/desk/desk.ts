@@ -8,6 +8,7 @@ import { headIn } from '../../core/git/checkouts.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
 import type { Oid, Repository } from '../../core/git/repository.ts'
 import { run } from '../../core/git/run.ts'
+import type { StartParser } from '../code/reader.ts'
 import type { Launcher } from '../language/launch.ts'
 import { Operations } from '../operations.ts'
 import { branchOfRef, HEADS } from './branches/branches.ts'
@@ -66,6 +67,8 @@ export type DeskOptions = {
   tasks?: CommandOptions
   /** How language servers are started. Default: in the locked container. */
   languageServers?: Launcher
+  /** How parsers of code are started. Default: with processes of their own. */
+  startParser?: StartParser
   /** Called with a line for the terminal. */
   log: (words: string) => void
 }
@@ -118,6 +121,7 @@ export class Desk implements AsyncDisposable {
       vfsAt: at => vfsAt(this.#work.branches, at),
       marksAt: at => marksAt(this.#work.branches, at),
       folder: options.state,
+      startParser: options.startParser,
     })
     const toWindows = () => this.#tell({ say: 'repository' })
     this.#graph = new GraphView(this.objects, new Operations(this.objects), toWindows)
@@ -141,11 +145,11 @@ export class Desk implements AsyncDisposable {
   }
 
   async #open(): Promise<void> {
-    const { state, config, models, forklift, languageServers } = this.options
+    const { state, config, models, forklift, languageServers, startParser } = this.options
     await this.#userSettings.begin()
     const onNews = (news: News) => this.#say(news)
     this.#opened = await openWork(this.repository, {
-      ...{ state, config, models, languageServers, onNews },
+      ...{ state, config, models, languageServers, startParser, onNews },
       shown: () => [...this.#windows].flatMap(({ shown }) => shown),
     })
     if (forklift) this.#forklift = new ForkliftOnDesk(this.objects, this.#work.branches, forklift, onNews)

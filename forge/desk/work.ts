@@ -13,6 +13,7 @@ import { RefMoved, type RefName } from '../../core/git/refs.ts'
 import type { Oid, Path, Repository } from '../../core/git/repository.ts'
 import { visiblePath } from '../../core/text.ts'
 import { allOf } from '../../core/together.ts'
+import type { StartParser } from '../code/reader.ts'
 import type { Launcher } from '../language/launch.ts'
 import { Operations, type Recorded, type RefFilter } from '../operations.ts'
 import { materializedIn, removeLeftBehind } from '../vfs.ts'
@@ -78,6 +79,8 @@ type WorkOptions = {
   shown?: (() => Iterable<{ at: At; path: Path }>) | undefined
   /** How language servers are started. Default: in the locked container. */
   languageServers?: Launcher | undefined
+  /** How parsers of code are started. Default: with processes of their own. */
+  startParser?: StartParser | undefined
 }
 
 /** Opens the work on a repository, with the drafts in it. The caller must close it. */
@@ -164,6 +167,7 @@ export class Work implements AsyncDisposable {
     models = NO_MODELS,
     shown = () => [],
     languageServers: launcher,
+    startParser,
   }: WorkOptions): Promise<void> {
     const languages = new LazyLanguages({
       ...{ state, config, shown, launcher },
@@ -171,7 +175,7 @@ export class Work implements AsyncDisposable {
       work: branch => this.branches.work(branch),
     })
     this.#languages = languages
-    this.#chat = await Chat.open(this.branches, { state, config, models, languages }, () => this.look())
+    this.#chat = await Chat.open(this.branches, { state, config, models, languages, startParser }, () => this.look())
     await this.#watch.begin()
     const readRefs = () => tipsBelowEach(this.#repository, [HEADS, DRAFTS, MERGING, TURNS, RENAMING, MOVING])
     const [read, heads] = await Promise.all([

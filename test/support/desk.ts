@@ -12,6 +12,7 @@ import { Window } from '../../forge/desk/server/window.ts'
 import { openWork, type Work } from '../../forge/desk/work.ts'
 import type { Launcher } from '../../forge/language/launch.ts'
 import { gitWith, PLAIN } from './git.ts'
+import { lendParser } from './lent-parsers.ts'
 import { makeFolder } from './repository.ts'
 
 /** The author of commits. */
@@ -69,7 +70,7 @@ export async function makeDesk({
   const opened: Work[] = []
   const open = async (said: News[], state: string) => {
     const repository = await openRepository(path, { env: { ...PLAIN, ...env } })
-    const options = { state: join(folder, state), models, languageServers }
+    const options = { state: join(folder, state), models, languageServers, startParser: lendParser }
     const work = await openWork(repository, { ...options, onNews: it => said.push(it) })
     opened.push(work)
     return work

@@ -11,6 +11,7 @@ import { Pages } from '../../forge/desk/server/pages.ts'
 import { protocolsWith, SECRET_HEADER } from '../../forge/desk/server/secret.ts'
 import { serve } from '../../forge/desk/server/server.ts'
 import { PLAIN } from './git.ts'
+import { lendParser } from './lent-parsers.ts'
 import { makeFolder } from './repository.ts'
 
 export const SCRIPT = '/main-abcd1234.js'
@@ -54,7 +55,12 @@ export async function openTestDesk(path: string, options: TestDeskOptions = {}):
   const identity = { GIT_CONFIG_COUNT: '2', GIT_CONFIG_KEY_0: 'user.name', GIT_CONFIG_VALUE_0: 'Dora Desk' }
   const email = { GIT_CONFIG_KEY_1: 'user.email', GIT_CONFIG_VALUE_1: 'dora@desk.example' }
   const repository = await openRepository(path, { env: { ...PLAIN, ...identity, ...email } })
-  const desk = await Desk.open(repository, { ...programs, state, log: words => said.push(words) })
+  const desk = await Desk.open(repository, {
+    ...programs,
+    state,
+    startParser: lendParser,
+    log: words => said.push(words),
+  })
   const served = {
     pages: await Pages.open(built ?? (await makePage(join(folder.path, 'page')))),
     image: (oid: string) => desk.image(oid),

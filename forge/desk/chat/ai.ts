@@ -3,6 +3,7 @@ import { Failure } from '../../../core/failure.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Session } from '../../ai/session.ts'
 import type { Summaries } from '../../ai/summaries.ts'
+import type { StartParser } from '../../code/reader.ts'
 import type { LazyLanguages } from '../language/lazy.ts'
 import type { Choices } from './choices.ts'
 import type { Models } from './models.ts'
@@ -15,6 +16,8 @@ export type AiOptions = {
   config: string
   models: Models
   languages: LazyLanguages
+  /** How parsers of code are started. Default: with processes of their own. */
+  startParser?: StartParser | undefined
 }
 
 export class Ai implements AsyncDisposable {
@@ -51,7 +54,7 @@ export class Ai implements AsyncDisposable {
   /** The summaries of files, cached by blob. */
   summaries(): Promise<Summaries> {
     this.#summaries ??= import('../../ai/summaries.ts').then(({ openSummaries }) =>
-      openSummaries(this.objects, { folder: this.options.state }),
+      openSummaries(this.objects, { folder: this.options.state, startParser: this.options.startParser }),
     )
     return this.#summaries
   }

@@ -4,7 +4,7 @@ import { findText, type GrepMatch, textSearch } from '../../../core/git/grep.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import type { Path } from '../../../core/git/repository.ts'
 import type { CodeFacts, Definition } from '../../code/facts.ts'
-import { CodeReader } from '../../code/reader.ts'
+import { CodeReader, type StartParser } from '../../code/reader.ts'
 import { type Vfs, WorkInProgressVfs } from '../../vfs.ts'
 import type { codeQuestions, DefinitionPlace, FileStructure, LineRange } from '../contract/code.ts'
 import type { Answer, Fields } from '../contract/contract.ts'
@@ -30,6 +30,8 @@ export type CodeOptions = {
   marksAt: (at: At) => Promise<MarkLengths>
   /** The folder of the cache, outside any repository. */
   folder: string
+  /** How parsers are started. Default: with processes of their own. */
+  startParser?: StartParser | undefined
 }
 
 /** A file with lines that have the name, and what is known of it from its syntax. */
@@ -134,7 +136,7 @@ export class Code implements Disposable {
 
   /** The reader of facts, whose cache is opened by the first question. */
   get #reader(): CodeReader {
-    this.#opened ??= new CodeReader(this.objects, this.options.folder)
+    this.#opened ??= new CodeReader(this.objects, this.options.folder, this.options.startParser)
     return this.#opened
   }
 

@@ -108,7 +108,7 @@ test('a content is parsed once: facts are kept by blob id and grammar, also for 
   const { oid = '' } = (await place.objects.info(`${tree}:a.go`)) ?? {}
   const file = { path: asBytes('a.go'), oid, mode: '100644' } as const
   const read = async (parsers?: Parsers) => {
-    using code = new CodeReader(place.objects, place.folder, parsers)
+    using code = new CodeReader(place.objects, place.folder, parsers && (() => parsers))
     return await code.factsOf([file])
   }
   const [first] = await read()
@@ -121,7 +121,8 @@ test('the text of a blob has the facts that are kept for the blob, and a new tex
   const [path, text] = [asBytes('b.go'), 'package b\nfunc Other() {}\n']
   using code = new CodeReader(place.objects, place.folder)
   const facts = await code.factsOfText(path, text)
-  using later = new CodeReader(place.objects, place.folder, await parsersOf({ seconds: 0 }))
+  const hasty = await parsersOf({ seconds: 0 })
+  using later = new CodeReader(place.objects, place.folder, () => hasty)
   expect(facts.definitions.map(({ name }) => name)).toEqual(['Other'])
   expect(await later.factsOfText(path, text)).toEqual(facts)
   const tree = await commit(place.path, 'main', { 'b.go': text })
@@ -134,10 +135,11 @@ test('a text that ends its process is not parsed again, neither as a blob nor as
   const tree = await commit(place.path, 'main', { 'c.go': text })
   const { oid = '' } = (await place.objects.info(`${tree}:c.go`)) ?? {}
   const file = { path, oid, mode: '100644' } as const
-  using first = new CodeReader(place.objects, place.folder, await parsersOf())
+  const [hostile, harmless] = [await parsersOf(), await harmlessParsers()]
+  using first = new CodeReader(place.objects, place.folder, () => hostile)
   expect(await first.factsOf([file])).toEqual([NO_FACTS])
   // These parsers would give a definition.
-  using later = new CodeReader(place.objects, place.folder, await harmlessParsers())
+  using later = new CodeReader(place.objects, place.folder, () => harmless)
   expect((await later.structureOf(asBytes('d.go'), 'other'))?.facts.definitions).toHaveLength(1)
   expect(await later.factsOf([file])).toEqual([NO_FACTS])
   expect(await later.factsOfText(path, text)).toEqual(NO_FACTS)

@@ -1,6 +1,7 @@
 /** Hostile repositories, which try to run a script in the page, deceive the reader, or freeze the page. */
 import { afterAll, beforeAll, describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { hasBrowser, type OpenBrowser, openBrowser, workOf } from '../../../support/browser.ts'
+import { PERSON } from '../../../support/desk.ts'
 import { commit, git, gitWith } from '../../../support/git.ts'
 import { tabOf } from '../../../support/page-desk.ts'
 import { openPage, openScene, settled, templateOf, templateWith, until } from './page-scene.ts'
@@ -149,9 +150,21 @@ describe.skipIf(!hasBrowser)('a hostile repository', () => {
   })
 
   test(`${ENTRIES.toLocaleString('en')} entries in a folder do not freeze it`, async () => {
-    const names = Array.from({ length: ENTRIES }, (_, index) => [`many/file-${String(index).padStart(6, '0')}.txt`, ''])
-    const files = { ...Object.fromEntries(names), 'z.txt': 'last\n' }
-    const desk = await openScene({ template: templateWith({ main: files }) })
+    // git fast-import, by which commit() makes trees, searches the whole folder for each of its entries.
+    const template = templateOf(async path => {
+      const write = (text: string) => gitWith(path, ['hash-object', '-w', '--stdin'], text)
+      const [empty, last] = [await write(''), await write('last\n')]
+      const names = Array.from({ length: ENTRIES }, (_, index) => `file-${String(index).padStart(6, '0')}.txt`)
+      const many = await gitWith(path, ['mktree'], names.map(name => `100644 blob ${empty}\t${name}\n`).join(''))
+      const top = await gitWith(path, ['mktree'], `040000 tree ${many}\tmany\n100644 blob ${last}\tz.txt\n`)
+      await git(
+        path,
+        'update-ref',
+        'refs/heads/main',
+        await gitWith(path, ['commit-tree', '-m', 'Begin', top], '', PERSON),
+      )
+    })
+    const desk = await openScene({ template })
     const page = await openPage(browser.context, desk)
     await page.getByRole('treeitem', { name: 'many' }).waitFor()
     const work = await workOf(page, async () => {

@@ -485,7 +485,8 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
           await page.setViewportSize({ width, height: 800 })
           for (const name of ['New run', 'Lessons']) {
             const button = page.getByRole('button', { name, exact: true })
-            expect(await isInWindow(button)).toBe(true)
+            // The page rearranges itself after it got its new size.
+            await until(() => isInWindow(button))
             await button.click()
             await page.getByRole('dialog', { name }).waitFor()
             await page.keyboard.press('Escape')
