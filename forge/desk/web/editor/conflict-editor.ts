@@ -356,10 +356,14 @@ function openRanges(state: EditorState) {
 }
 
 /** Rejects edits that would change a marker, the text between markers, or the line ends around them. */
-function marksAreNotTyped(transaction: Transaction): readonly number[] | true {
+function marksAreNotTyped(transaction: Transaction): readonly number[] | boolean {
   const { open } = conflictsOf(transaction.startState)
   // Choosing a side may change markers. (Undo and edits from the server bypass transaction filters.)
   if (open.length === 0 || transaction.isUserEvent('choose') || transaction.isUserEvent(TYPED_IN_OURS)) return true
+  // Half of a move would leave a marker or a line twice.
+  const { changes } = transaction
+  const isMove = transaction.isUserEvent('move')
+  if (isMove && open.some(({ region: { from, to } }) => changes.touchesRange(from, to))) return false
   return open.flatMap(({ region: { from, to } }) => [from - 1, to + 1])
 }
 

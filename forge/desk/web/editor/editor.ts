@@ -35,7 +35,7 @@ import { changeMarks } from './change-marks.ts'
 import { definitionLink } from './definition-link.ts'
 import { findPanel, openFind } from './find-panel.tsx'
 import { goToLine, keepFocus, selectLines } from './gutter-clicks.ts'
-import { commentKey, insertLineAbove, moveLineDownByEnter } from './line-commands.ts'
+import { commentKey, insertLineAbove, moveLineDownByEnter, selectAllOccurrences } from './line-commands.ts'
 import { byteForm, refusedText } from './refused-text.ts'
 import { steadyInWindow } from './steady-cursor.ts'
 import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
@@ -211,6 +211,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
       ...closeBracketsKeymap,
       ...defaultKeymap.filter(({ run }) => run === undefined || !LEFT_OUT.includes(run)),
       { key: 'Mod-f', run: openFind, scope: 'editor search-panel' },
+      { key: 'Mod-Shift-l', run: selectAllOccurrences },
       // Without CodeMirror's command to go to a line: the palette does that.
       ...searchKeymap.filter(({ run }) => run !== gotoLine && run !== openSearchPanel),
       ...historyKeymap,

@@ -1,6 +1,15 @@
 /** Commands of the editor that CodeMirror does not bring. */
 import { type CommentTokens, toggleComment } from '@codemirror/commands'
-import { EditorSelection, EditorState, type Extension, Prec, type StateCommand, Text } from '@codemirror/state'
+import { SearchCursor, selectSelectionMatches } from '@codemirror/search'
+import {
+  EditorSelection,
+  EditorState,
+  type Extension,
+  Prec,
+  type SelectionRange,
+  type StateCommand,
+  Text,
+} from '@codemirror/state'
 import { keymap } from '@codemirror/view'
 
 /** Inserts an empty line above that of each cursor, with its indentation, and moves the cursor there. */
@@ -33,6 +42,31 @@ export const moveLineDownByEnter: StateCommand = ({ state, dispatch }) => {
     range: EditorSelection.cursor(head + 1),
   }))
   dispatch(state.update(changes, { scrollIntoView: true, userEvent: 'input' }))
+  return true
+}
+
+/** At most this many occurrences are selected, as by CodeMirror's own command. */
+const MAX_OCCURRENCES = 1000
+
+/**
+ * Selects all occurrences of what is selected; without a selection, of the word at the cursor, as a whole word, as in
+ * VS Code: CodeMirror's own command does nothing then.
+ */
+export const selectAllOccurrences: StateCommand = target => {
+  const { state, dispatch } = target
+  const { main, ranges } = state.selection
+  const word = ranges.length === 1 && main.empty ? state.wordAt(main.head) : null
+  if (!word) return selectSelectionMatches(target)
+  const found: SelectionRange[] = []
+  const search = new SearchCursor(state.doc, state.sliceDoc(word.from, word.to))
+  while (!search.next().done && found.length <= MAX_OCCURRENCES) {
+    const { from, to } = search.value
+    const around = state.wordAt(from)
+    if (around?.from === from && around.to === to) found.push(EditorSelection.range(from, to))
+  }
+  if (found.length > MAX_OCCURRENCES) return false
+  const at = found.findIndex(({ from }) => from === word.from)
+  dispatch(state.update({ selection: EditorSelection.create(found, at), userEvent: 'select.search.matches' }))
   return true
 }
 

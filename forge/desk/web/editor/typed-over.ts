@@ -104,9 +104,9 @@ function goingOver(state: EditorState, at: number, character: string): Transacti
     return { changes: { from: at - 1, to: at }, selection: { anchor: at + 1 }, effects }
   if (from === at && character === '<') return undefined
   if (character === state.sliceDoc(at, at + 1)) return { selection: { anchor: at + 1 }, effects }
-  // The closing tag of another element is typed, before the inserted one.
+  // The closing tag of another element is typed, or a quote in the string: the inserted closer stays behind it.
   const typed = state.sliceDoc(from, at) + character
-  return from < at && typed.startsWith('</')
+  return from < at && /^(?:<\/|["'])/.test(typed)
     ? { changes: { from, insert: typed }, selection: { anchor: at + 1 } }
     : undefined
 }

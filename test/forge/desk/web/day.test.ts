@@ -89,7 +89,7 @@ describe.skipIf(!hasBrowser)('a day', () => {
     await press('Enter')
     await page.getByRole('tab', { name: 'fix/greet', selected: true }).waitFor()
     await goTo('greet.ts:2:10', 'Hello')
-    await press('Control+d', 'Control+d')
+    await press('Control+Shift+l')
     await type('word')
     await goTo('index.ts:3:21', 'world')
     await press('Control+d')

@@ -23,7 +23,9 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
   let desk: RealDesk
   let browser: OpenBrowser
   beforeAll(async () => {
-    const branches = { main: { 'a.txt': LINES, 'b.txt': 'b\n', 'typed.txt': LINES, 'gone.txt': 'gone\n' } }
+    const branches = {
+      main: { 'a.txt': LINES, 'b.txt': 'b\n', 'typed.txt': LINES, 'moved.txt': LINES, 'gone.txt': 'gone\n' },
+    }
     desk = await openRealDesk({ built: await builtPage(), branches })
     browser = await openBrowser()
   })
@@ -48,6 +50,35 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
       await page.screenshot({ path: `${PICTURES}/${name}-${colorScheme}.png` })
     }
   }
+
+  test('are left whole by the keys that move a line over them', async () => {
+    const page = await visit(browser.context, desk)
+    await openFile(page, 'main', 'moved.txt')
+    await replaceLine(page, 2, 'MY TWO')
+    await replaceLine(page, 6, 'MY SIX')
+    await until(async () => (await desk.show('refs/forge/drafts/main', 'moved.txt')).includes('MY SIX'))
+    await desk.commit('main', { 'moved.txt': THEIRS })
+    await conflict(page, 2).waitFor()
+    const lines = page.locator('.cm-editor .cm-line')
+    const words = async () => (await lines.allTextContents()).join(' ')
+    const before = await words()
+    await lines.filter({ hasText: 'three' }).click()
+    await page.keyboard.press('Alt+ArrowUp')
+    await lines.filter({ hasText: 'five' }).click()
+    await page.keyboard.press('Alt+ArrowDown')
+    expect(await words()).toBe(before)
+    // A line moves where there is no conflict.
+    await page.keyboard.press('Alt+ArrowUp')
+    await until(async () => (await words()) === before.replace('four five', 'five four'))
+    await page.keyboard.press('Alt+ArrowDown')
+    await page.keyboard.press('Alt+Shift+a')
+    await page
+      .getByRole('dialog')
+      .getByRole('button', { name: /^Discard/ })
+      .click()
+    await conflict(page, 1).waitFor({ state: 'detached' })
+    await page.close()
+  })
 
   test('are chosen by the keys of a merge, in two windows, and saved as any draft', async () => {
     const page = await visit(browser.context, desk)

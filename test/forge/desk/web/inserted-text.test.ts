@@ -22,6 +22,9 @@ const TYPED: Record<string, [typed: string, text?: string]> = {
   'quotes.py': ["x = '''one ''' + \"two\""],
   'lines.py': ['"""First.\nSecond.\n"""\n'],
   'empty.py': ['""""""\n'],
+  'quoted.py': ['"""Say "hi"."""\nx = "a"\ny = {"b": 1}\n'],
+  'single.py': ["'''a 'b' c'''\nu = 'd'\n"],
+  'assert.py': ['"""\nassert "a" == \'b\'\n"""\ny = "z"\n'],
 }
 /** New files, what is typed in them with the Tab key as \t, the text then, and what the status bar says. */
 const INDENTED: Record<string, [typed: string, text: string, words: string]> = {
