@@ -681,6 +681,25 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await resolved(1).getByText('Edited', { exact: true }).waitFor()
   })
 
+  test('that the AI has resolved in part has its model beside the merge commit in the history', async () => {
+    await openDesk()
+    await settled(desk, CLAIM, 'by hand\n')
+    model.play([{ calls: [write(POSTGRES, 'by the AI\n')] }, { text: 'Done.' }])
+    page = await openPage(browser.context, desk)
+    await page.keyboard.press('Alt+j')
+    await ask(page, 'Resolve the other file, please.')
+    await page.getByText('10 of 10 conflicts resolved').waitFor()
+    await until(
+      async () => (await page.getByRole('button', { name: 'Finish' }).getAttribute('aria-disabled')) !== 'true',
+    )
+    await page.keyboard.press('Alt+Shift+f')
+    await desk.isMessage(BRANCH, `Merge branch 'upstream' into ${BRANCH}\n\nForge-Model: openai/scripted`)
+    await page.keyboard.press('Alt+h')
+    const merged = page.getByRole('option', { name: `Merge branch 'upstream' into ${BRANCH}` })
+    await merged.getByText('scripted', { exact: true }).waitFor()
+    await page.getByText('with scripted').waitFor()
+  })
+
   test('a turn of the AI that is kept in it becomes drafts of the merge, and waits again after an undo', async () => {
     model.play([{ calls: [write(CLAIM, 'the AI\n')] }, { error: new ModelError('key', 'The key was refused.') }])
     await open()
