@@ -358,8 +358,11 @@ export class Turns implements AsyncDisposable {
     }
   }
 
-  /** Removes a turn: the branch's files can be edited again. */
-  async #over(turn: BranchTurn): Promise<void> {
+  /**
+   * Removes a turn: the branch's files can be edited again. The choices that it has applied are made by that, unless it
+   * was discarded: its message may be sent again.
+   */
+  async #over(turn: BranchTurn, isDiscarded = false): Promise<void> {
     const { work } = turn
     await work.locked(async held => {
       this.#turns.delete(work)
@@ -370,7 +373,7 @@ export class Turns implements AsyncDisposable {
     const spent = this.choices.spend(work.name, id, usageOfTurn(session, id))
     this.#say(turn, { is: 'changed', turn: id })
     await spent
-    await this.choices.fulfilled(work.name, turn.wishes)
+    if (!isDiscarded) await this.choices.fulfilled(work.name, id, turn.wishes)
   }
 
   // --- Actions of the user ---
@@ -413,7 +416,7 @@ export class Turns implements AsyncDisposable {
       if (error instanceof RefMoved) await this.look()
       throw error
     }
-    await this.#over(turn)
+    await this.#over(turn, !keep)
   }
 
   // --- After a restart ---
