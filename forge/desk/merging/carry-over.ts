@@ -86,7 +86,7 @@ function isTyped({ files }: Drafts, { path, kind, stages }: ConflictRow): boolea
   return draft !== undefined && kind !== 'rename/rename' && !stages.some(({ oid }) => oid === draft.oid)
 }
 
-/** Throws a {@link Failure} if a text in conflict has a marker that belongs to no conflict: it can't be carried over. */
+/** Throws a {@link Failure} if a text has a marker that belongs to no conflict: it can't be carried over. */
 async function verifyMarksMatch(objects: Objects, drafts: Drafts, { path, mark }: ConflictRow): Promise<void> {
   const text = (await draftBytes(objects, drafts, path))?.toString('latin1')
   if (text === undefined || mark === undefined || markedPartsOf(text, mark) !== undefined) return

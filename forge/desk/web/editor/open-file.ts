@@ -104,8 +104,8 @@ const MAX_CHARACTERS_SENT = 1 << 20
 /** The symbols of a text are asked for after this many milliseconds without an edit. */
 const STRUCTURE_DELAY_MS = 300
 /**
- * A conflict's first marker, which may be longer. Not that of a draft with its branch: the user may be typing there, and
- * all of it belongs to the draft's side, which is shown soon.
+ * A conflict's first marker, which may be longer. Not that of a draft with its branch: the user may be typing there,
+ * and all of it belongs to the draft's side, which is shown soon.
  */
 const FIRST_MARKER = new RegExp(`^<{7}(?!<* ${DRAFT_SIDE}$)`)
 /** A longer word, in characters, is no name. */
