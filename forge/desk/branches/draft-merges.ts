@@ -26,6 +26,7 @@ import { GitError } from '../../../core/git/run.ts'
 import { makeTree } from '../../../core/git/trees.ts'
 import type { Renamed } from '../../operations.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
+import { DRAFT_SIDE } from '../contract/merging.ts'
 import { textBytes } from '../reading/file-content.ts'
 import { decodeText } from '../reading/text.ts'
 import { originsIn, withoutUnused } from './draft-renames.ts'
@@ -247,7 +248,7 @@ async function marked(
   if (!other || !ours || !theirs || (from !== undefined && !base)) return {}
   const { repository } = objects
   const mark = markLength([base, ours, theirs])
-  const text = await mergeWithMarks(repository, { base, ours, theirs }, { ours: 'draft', theirs: label }, mark)
+  const text = await mergeWithMarks(repository, { base, ours, theirs }, { ours: DRAFT_SIDE, theirs: label }, mark)
   if (!editable(text)) return {}
   const [oid = ''] = await writeObjects(repository, [{ type: 'blob', bytes: text }])
   const left = marksLeft(text.toString('latin1'), mark)

@@ -52,7 +52,11 @@ export class Chat implements AsyncDisposable {
     const commit = await this.conversations.commitOf(work, turn)
     const operation = work.tip === commit ? await this.#operationOf(branch, commit) : undefined
     if (!operation) return { words: await reverseTurn(work, turn, commit), refs: [headRef(branch)] }
-    return await this.reversed(operation, await reverse(this.branches, operation))
+    const reversed = await this.reversed(operation, await reverse(this.branches, operation))
+    // The conversation without the turn lacks what was chosen for its message, which may be sent again.
+    await this.choices.wishAgain(branch, turn)
+    this.#sayBranch(branch)
+    return reversed
   }
 
   /**

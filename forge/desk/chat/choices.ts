@@ -1,6 +1,6 @@
 /**
- * What belongs to the chat of a branch, and no conversation contains: choices that the next turn applies, and the usage
- * of turns that were discarded or undone. Stored in the desk's state folder.
+ * What belongs to the chat of a branch, and no conversation contains: choices that the next turn applies, those that
+ * earlier turns have applied, and the usage of turns that were discarded or undone. Stored in the desk's state folder.
  */
 import * as v from 'valibot'
 import type { Path } from '../../../core/git/repository.ts'
@@ -28,11 +28,18 @@ const Spent = v.object({
 })
 type Spent = v.InferOutput<typeof Spent>
 
+/** The choices that a turn has applied. */
+const Applied = v.object({ turn: v.string(), wishes: Wishes })
+type Applied = v.InferOutput<typeof Applied>
+
+/** At most this many turns of a branch are recorded with the choices that they have applied, the newest. */
+const MAX_APPLIED_TURNS = 50
 /** At most this many turns of a branch are recorded with their usage, the newest. */
 const MAX_SPENT_TURNS = 200
 
 const File = v.object({
   branches: v.optional(v.record(v.string(), Wishes), {}),
+  applied: v.optional(v.record(v.string(), v.array(Applied)), {}),
   spent: v.optional(v.record(v.string(), v.array(Spent)), {}),
   /** The models that were ever chosen here. */
   models: v.optional(v.array(v.string()), []),
@@ -55,7 +62,7 @@ export class Choices {
   static async open(path: string): Promise<Choices> {
     return new Choices(
       path,
-      (await readJson(path, File)) ?? { branches: {}, spent: {}, models: [], isPublicTold: false },
+      (await readJson(path, File)) ?? { branches: {}, applied: {}, spent: {}, models: [], isPublicTold: false },
     )
   }
 
@@ -100,15 +107,36 @@ export class Choices {
   }
 
   /** Removes choices that a turn has applied, except those made since. */
-  async fulfilled(branch: string, taken: Wishes): Promise<void> {
+  async fulfilled(branch: string, turn: string, taken: Wishes): Promise<void> {
+    if (isNothing(taken)) return
+    const others = this.#appliedIn(branch).filter(it => it.turn !== turn)
+    const applied = [...others, { turn, wishes: taken }].slice(-MAX_APPLIED_TURNS)
+    this.#file = { ...this.#file, applied: withEntry(this.#file.applied, branch, applied) }
     await this.#wish(branch, this.wishesSince(branch, taken))
+  }
+
+  /** Makes the choices again that a turn had applied which is undone now, except where there are later ones. */
+  async wishAgain(branch: string, turn: string): Promise<void> {
+    const taken = this.#appliedIn(branch).find(it => it.turn === turn)?.wishes
+    if (!taken) return
+    const now = this.wishesIn(branch)
+    await this.#wish(branch, { ...taken, ...now, whole: { ...taken.whole, ...now.whole } })
+  }
+
+  #appliedIn(branch: string): readonly Applied[] {
+    return (Object.hasOwn(this.#file.applied, branch) && this.#file.applied[branch]) || []
   }
 
   /** Moves all of a branch to its new name. What an earlier branch of that name has left is removed. */
   async renamed(branch: string, to: string): Promise<void> {
-    const { branches, spent } = this.#file
-    if (![branches, spent].some(it => Object.hasOwn(it, branch) || Object.hasOwn(it, to))) return
-    await this.#keep({ ...this.#file, branches: moved(branches, branch, to), spent: moved(spent, branch, to) })
+    const { branches, applied, spent } = this.#file
+    if (![branches, applied, spent].some(it => Object.hasOwn(it, branch) || Object.hasOwn(it, to))) return
+    await this.#keep({
+      ...this.#file,
+      branches: moved(branches, branch, to),
+      applied: moved(applied, branch, to),
+      spent: moved(spent, branch, to),
+    })
   }
 
   async tellPublic(): Promise<void> {
@@ -116,9 +144,8 @@ export class Choices {
   }
 
   async #wish(branch: string, wishes: Wishes): Promise<void> {
-    const isNothing = wishes.model === undefined && Object.keys(wishes.whole).length === 0
-    if (isNothing && !Object.hasOwn(this.#file.branches, branch)) return
-    const branches = withEntry(this.#file.branches, branch, isNothing ? undefined : wishes)
+    if (isNothing(wishes) && !Object.hasOwn(this.#file.branches, branch)) return
+    const branches = withEntry(this.#file.branches, branch, isNothing(wishes) ? undefined : wishes)
     await this.#keep({ ...this.#file, branches })
   }
 
@@ -136,6 +163,8 @@ export class Choices {
     await written
   }
 }
+
+const isNothing = ({ model, whole }: Wishes): boolean => model === undefined && Object.keys(whole).length === 0
 
 /** A record with another value at a name, or without it. */
 function withEntry<Value>(record: Record<string, Value>, name: string, value: Value | undefined) {

@@ -27,6 +27,7 @@ import {
 } from '../branches/drafts.ts'
 import { attributesChange, isOfForge, withOwnFolder } from '../branches/forge-folder.ts'
 import { messageFor, type SaveStep } from '../branches/save.ts'
+import { modelTrailer } from '../reading/model-trailers.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
 
 /**
@@ -110,7 +111,7 @@ async function sessionOnto(objects: Objects, tip: Oid | undefined, turn: Checkpo
   return { ...rest, active_files, messages: [...session.messages, ...turn.session.messages.slice(turn.from)] }
 }
 
-const trailersOf = ({ model, turn }: Checkpoint): string => `Forge-Model: ${visible(model)}\n${TURN}: ${turn}`
+const trailersOf = ({ model, turn }: Checkpoint): string => `${modelTrailer(model)}\n${TURN}: ${turn}`
 
 /** The last part of a model's id. */
 const nameOf = (model: string): string => visible(model.slice(model.lastIndexOf('/') + 1))

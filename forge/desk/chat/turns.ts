@@ -368,8 +368,11 @@ export class Turns implements AsyncDisposable {
     }
   }
 
-  /** Removes a turn: the branch's files can be edited again. */
-  async #over(turn: BranchTurn): Promise<void> {
+  /**
+   * Removes a turn: the branch's files can be edited again. The choices that it has applied are made by that, unless it
+   * was discarded: its message may be sent again.
+   */
+  async #over(turn: BranchTurn, isDiscarded = false): Promise<void> {
     const { work } = turn
     await work.locked(async held => {
       this.#turns.delete(work)
@@ -380,7 +383,7 @@ export class Turns implements AsyncDisposable {
     const spent = this.choices.spend(work.name, id, usageOfTurn(session, id))
     this.#say(turn, { is: 'changed', turn: id })
     await spent
-    await this.choices.fulfilled(work.name, turn.wishes)
+    if (!isDiscarded) await this.choices.fulfilled(work.name, id, turn.wishes)
   }
 
   // --- Actions of the user ---
@@ -423,7 +426,7 @@ export class Turns implements AsyncDisposable {
       if (error instanceof RefMoved) await this.look()
       throw error
     }
-    await this.#over(turn)
+    await this.#over(turn, !keep)
   }
 
   // --- After a restart ---

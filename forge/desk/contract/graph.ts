@@ -21,7 +21,7 @@ export const GraphRow = v.object({
   parents: v.array(Oid),
   subject: v.string(),
   author: Person,
-  /** The model that made the commit, if an AI did. */
+  /** The model that made the commit or a part of it, if an AI did; several are separated by commas. */
   model: v.optional(v.string()),
   committed: v.number(),
   lane: Count,

@@ -4,6 +4,8 @@ import { Nothing, question, repeatable } from './question.ts'
 import { Done } from './steps.ts'
 import { Branch, Change, Count, Image, Oid, Path } from './values.ts'
 
+/** The label of the draft's side, in a conflict of a draft with its branch. */
+export const DRAFT_SIDE = 'draft'
 /** The label of the side with what the user or the AI changed, in a conflict that the update of a merge has added. */
 export const CHANGED_IN_MERGE = 'changed in this merge'
 /** Matches the last marker line of such a conflict, also of one that an earlier version of the desk has added. */

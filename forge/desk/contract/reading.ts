@@ -28,7 +28,7 @@ export const CommitRow = v.object({
   committed: v.number(),
   /** When it was authored, if that is another time, as after a rebase. */
   authored: v.optional(v.number()),
-  /** The model that made the commit, if an AI did. */
+  /** The model that made the commit or a part of it, if an AI did; several are separated by commas. */
   model: v.optional(v.string()),
   /** In the history of a file: its path in this commit, if that is another one. */
   path: v.optional(Path),

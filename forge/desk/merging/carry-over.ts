@@ -5,6 +5,7 @@
 import { createHash } from 'node:crypto'
 import { isDeepStrictEqual } from 'node:util'
 import * as v from 'valibot'
+import { Failure } from '../../../core/failure.ts'
 import {
   type MarkedPart,
   markedPartsOf,
@@ -56,13 +57,15 @@ export async function carryOver(objects: Objects, before: Before, next: Next): P
       const model = before.by[row.path]
       if (model) by[row.path] = model
     } else if (old.kind === 'text' && (row === undefined || row.kind === 'text')) {
+      await verifyMarksMatch(objects, before.drafts, old)
       const carried = await carryText(objects, { before, old, next, row })
+      if (!carried && isTyped(before.drafts, old)) throw notMerged(old.path, next.ours.words)
       if (!carried) continue
       changes.set(old.path, carried.result)
       if (!carried.marked) continue
       marks.set(old.path, carried.marked.file)
       rows.set(old.path, carried.marked.row)
-    } else if (old.kind === 'text' && isTyped(before.drafts, old)) throw notMerged(old.path, next.ours.words)
+    } else if (isTyped(before.drafts, old)) throw notMerged(old.path, next.ours.words)
   }
   const [resolved, tree] = [await makeTree(objects, next.tree, changes), await makeTree(objects, next.tree, marks)]
   await writeObjects(objects.repository, [...resolved.made, ...tree.made])
@@ -73,10 +76,29 @@ export async function carryOver(objects: Objects, before: Before, next: Next): P
 const isSameConflict = (stored: ConflictRow, made: ConflictRow): boolean =>
   isDeepStrictEqual(stored, v.parse(ConflictRow, made))
 
-/** Whether a text in conflict was edited, and is not a whole side that was chosen. */
-function isTyped({ files }: Drafts, { path, stages }: ConflictRow): boolean {
+/**
+ * Whether a file in conflict was edited, and is not a whole side that was chosen. Of a file that both sides renamed,
+ * the stages have git's merged text instead of the sides, so that a chosen side can't be told from an edited one: it is
+ * taken for chosen.
+ */
+function isTyped({ files }: Drafts, { path, kind, stages }: ConflictRow): boolean {
   const draft = files.get(path)
-  return draft !== undefined && !stages.some(({ oid }) => oid === draft.oid)
+  return draft !== undefined && kind !== 'rename/rename' && !stages.some(({ oid }) => oid === draft.oid)
+}
+
+/** Throws a {@link Failure} if a text has a marker that belongs to no conflict: it can't be carried over. */
+async function verifyMarksMatch(objects: Objects, drafts: Drafts, { path, mark }: ConflictRow): Promise<void> {
+  const text = (await draftBytes(objects, drafts, path))?.toString('latin1')
+  if (text === undefined || mark === undefined || markedPartsOf(text, mark) !== undefined) return
+  throw new Failure(
+    `The conflict markers in ${visiblePath(path)} do not belong together: mend them in the editor, then update.`,
+  )
+}
+
+/** The content of a file with the drafts; undefined where it is deleted or not read. */
+async function draftBytes(objects: Objects, drafts: Drafts, path: Path): Promise<Buffer | undefined> {
+  const entry = await entryIn(objects, drafts, path)
+  return entry && (await contentIn(objects, drafts, path, entry))?.bytes
 }
 
 /** `row`: undefined if the new merge has no conflict in the file. */
@@ -89,8 +111,7 @@ async function carryText(objects: Objects, { before, old, next, row }: TextPair)
   const { repository } = objects
   const { path } = old
   // Without a draft, the file still has all of its conflicts, among them what an earlier update has added.
-  const entry = await entryIn(objects, before.drafts, path)
-  const typed = entry && (await contentIn(objects, before.drafts, path, entry))?.bytes
+  const typed = await draftBytes(objects, before.drafts, path)
   const [oldText, newText] = await Promise.all([before, next].map(({ tree }) => readText(objects, tree, path)))
   const mode = (await entryAt(objects, next.tree, path))?.mode
   if (!typed || oldText === undefined || newText === undefined || mode === undefined) return undefined

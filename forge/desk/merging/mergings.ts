@@ -42,6 +42,7 @@ import {
 import type { BranchInfo } from '../contract/branches.ts'
 import { type ConflictFile, type Merging, type MergingFile, nounOf, type WholeSide } from '../contract/merging.ts'
 import type { Done, Source } from '../contract/steps.ts'
+import { withModels } from '../reading/model-trailers.ts'
 import { mergingRef } from '../refs.ts'
 import { leftOut } from '../steps/left-out.ts'
 import { planMerge } from '../steps/merge.ts'
@@ -67,6 +68,8 @@ type RewriteEnd = {
   rewrite: StoredRewrite
   tree: Oid
   settled: BranchWork['drafts']
+  /** The models that have a part in it. */
+  models: readonly string[]
 }
 
 /** At most this many states are cached; a state never changes. */
@@ -354,8 +357,10 @@ export class Mergings {
     await held.writeDrafts()
     const tree = await this.#writeResult(work)
     const settled = work.drafts
-    if (state.rewrite) return await this.#goOn(held, signature, { state, rewrite: state.rewrite, tree, settled })
-    const planned = await this.#planned(state, tree)
+    const models = await modelsIn(work, state)
+    if (state.rewrite)
+      return await this.#goOn(held, signature, { state, rewrite: state.rewrite, tree, settled, models })
+    const planned = await this.#planned(state, tree, models)
     const first = await held.unlocked(() => writeChain(objects, state.oursCommit, planned, signature))
     const name = visiblePath(work.name)
     if (state.does === 'merge' || state.does === 'land') {
@@ -401,16 +406,17 @@ export class Mergings {
   async #goOn(held: HeldBranch, signature: Promise<CommitSignature>, end: RewriteEnd): Promise<Done> {
     const { work } = held
     const { objects, writtenHere } = this.room
-    const { state, rewrite, tree, settled } = end
+    const { state, rewrite, tree, settled, models } = end
     const { applied, amends, does } = rewrite
     const onto = amends ? (await readCommit(objects, state.oursCommit)).parents[0] : state.oursCommit
     const [first, ...later] = rewrite.items
     const { message } = state
     const own = first.message ?? (await this.#messageOfCommit(first.commits[0]))
     const isSame = message === undefined || message.trim() === own.trim()
+    const named = await withModels(objects.repository, isSame ? own : message, models)
     // A commit that is skipped has no use for a message; with one it would be made, without any change.
-    const isKept = isSame || (await this.#isEmpty(state, tree))
-    const items = [isKept ? first : { ...first, message }, ...later]
+    const isKept = (isSame && models.length === 0) || (await this.#isEmpty(state, tree))
+    const items = [isKept ? first : { ...first, message: named }, ...later]
     const { of = items.length, onto: ontoWords = '', leftOut: before = [] } = state
     const course = {
       ...{ onto, items, begun: { tree, applied }, of, ontoWords, ours: state.ours, does, leftOut: before },
@@ -435,16 +441,20 @@ export class Mergings {
     }
   }
 
-  /** The commit to make; none if it would change nothing. */
-  async #planned(state: State, tree: Oid): Promise<Planned[]> {
+  /** The commit to make; none if it would change nothing. `models`: those that have a part in it. */
+  async #planned(state: State, tree: Oid, models: readonly string[]): Promise<Planned[]> {
     const { does, message, theirsCommit } = state
-    if (does === 'merge') return [{ is: 'new', tree, others: [theirsCommit], message: message ?? '' }]
-    if (await this.#isEmpty(state, tree)) return []
-    if (does === 'land' || does === 'revert') return [{ is: 'new', tree, others: [], message: message ?? '' }]
+    const { repository } = this.room.objects
+    if (does !== 'merge' && (await this.#isEmpty(state, tree))) return []
+    if (does === 'merge' || does === 'land' || does === 'revert') {
+      const others = does === 'merge' ? [theirsCommit] : []
+      return [{ is: 'new', tree, others, message: await withModels(repository, message ?? '', models) }]
+    }
     const { message: own, encoding, author } = await readCommit(this.room.objects, theirsCommit)
     const isSame = message === undefined || message.trim() === textOf(own, encoding).trim()
-    if (isSame) return [{ is: 'new', tree, others: [], message: own, encoding, author }]
-    return [{ is: 'new', tree, others: [], message, author }]
+    if (isSame)
+      return [{ is: 'new', tree, others: [], message: await withModels(repository, own, models), encoding, author }]
+    return [{ is: 'new', tree, others: [], message: await withModels(repository, message, models), author }]
   }
 
   /**
@@ -691,6 +701,20 @@ async function modelBehind(
   const isChanged = (await entryIn(objects, drafts, path))?.oid !== by.oid
   const { isUnasked: _, ...rest } = by
   return { ...rest, isChanged }
+}
+
+/**
+ * The models that have a part in the files in conflict: their version of a file is there, or was edited since. What the
+ * user has set back, or replaced by a side, is none.
+ */
+async function modelsIn({ room: { objects }, drafts }: BranchFiles, { rows, by }: State): Promise<string[]> {
+  const found = rows.map(async ({ path }) => {
+    const known = by[path]
+    if (!known) return []
+    const now = (await entryIn(objects, drafts, path))?.oid
+    return now === known.oid || now !== known.before ? [known.model] : []
+  })
+  return [...new Set((await Promise.all(found)).flat())]
 }
 
 /** Whether drafts exist at the paths of a conflict. */

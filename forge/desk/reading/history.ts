@@ -12,6 +12,7 @@ import { visible } from '../../../core/text.ts'
 import type { CommitRow } from '../contract/reading.ts'
 import type { Change } from '../contract/values.ts'
 import { changesBetween } from './changes.ts'
+import { modelOf } from './model-trailers.ts'
 
 /** A larger commit is not read. */
 const MAX_COMMIT_BYTES = 1 << 20
@@ -294,16 +295,6 @@ function rowOf(oid: Oid, commit: Commit, author: Person = commit.author): Commit
     ...(date && date.seconds !== committed && { authored: date.seconds }),
     ...(model && { model }),
   }
-}
-
-/** The model that made a commit, named in a trailer. */
-function modelOf({ message, encoding }: Commit): string | undefined {
-  const last =
-    textOf(message, encoding)
-      .trimEnd()
-      .split(/\n\s*\n/)
-      .at(-1) ?? ''
-  return /^Forge-Model: *(.{1,200}?) *$/m.exec(last)?.[1]
 }
 
 /** The commit with an id, or with the start of one. */

@@ -25,6 +25,7 @@ import { afterTyped, insertsBehindLastLine, typedAfter } from '../../contract/co
 import type { Indentation } from '../../contract/desk.ts'
 import { type Form, insertedBy, type LineEnd, lineEndOf } from '../../contract/editable-text.ts'
 import type { Abilities, LanguageState, Problem, TextChange } from '../../contract/language.ts'
+import { DRAFT_SIDE } from '../../contract/merging.ts'
 import type { Blame, BlamedCommit, EditorConfig } from '../../contract/reading.ts'
 import type { SettingValues } from '../../contract/settings.ts'
 import type { At } from '../../contract/values.ts'
@@ -110,6 +111,11 @@ const WRITTEN_MS = 5_000
 const MAX_CHARACTERS_SENT = 1 << 20
 /** The symbols of a text are asked for after this many milliseconds without an edit. */
 const STRUCTURE_DELAY_MS = 300
+/**
+ * A conflict's first marker, which may be longer. Not that of a draft with its branch: the user may be typing there,
+ * and all of it belongs to the draft's side, which is shown soon.
+ */
+const FIRST_MARKER = new RegExp(`^<{7}(?!<* ${DRAFT_SIDE}$)`)
 /** A longer word, in characters, is no name. */
 const MAX_NAME_CHARS = 400
 /** Files of Ruby, where the name of a method may end in a question or an exclamation mark. */
@@ -200,6 +206,11 @@ export class OpenFile {
   readonly blamed = signal<BlamedCommit | undefined | null>(null)
   /** In a branch with a waiting merge: the file's open and resolved conflicts. */
   readonly conflicts = signal<ConflictsOfFile>({ open: [], settled: [], strays: [], left: 0, all: 0 })
+  /**
+   * Whether conflict markers have come into the text that are not shown as conflicts yet. The text is read-only until
+   * they are, or until it is known that they are none: what is typed meanwhile would break them.
+   */
+  readonly hasUnknownMarkers = signal(false)
   /** The state of the file's language server; undefined where there is none for such files, or not asked yet. */
   readonly language = signal<LanguageState | undefined>(undefined)
   /** How many problems the language server has found, of errors and warnings. */
@@ -367,10 +378,12 @@ export class OpenFile {
     if (!isHeld || !this.#isRefused) this.problem.value = undefined
     this.#isRefused = this.#isRefused && isHeld
     if (this.state && file.kind === 'text' && this.#isHeldBack('text', () => this.ask())) return
+    const before = this.state?.doc
     if (file.kind !== 'text') this.state = undefined
     else if (this.state) withSteadyCursor(this.#views, () => this.#compare(file, isAfterBreak))
     else this.#start(file)
     this.file.value = file
+    if (file.kind === 'text') this.#lookForMarkers(before)
     this.#takeEarly()
     if (file.kind === 'text') this.#say()
     else {
@@ -392,6 +405,7 @@ export class OpenFile {
     const own = getClientID(this.state)
     const isOthers = edits.slice(known).some(({ client }) => client !== own)
     if (isOthers && this.#isHeldBack('text', () => this.ask())) return
+    const before = this.state.doc
     try {
       const updates = edits.slice(known).map(({ client, changes }) => {
         return { clientID: client, changes: ChangeSet.fromJSON(changes) }
@@ -404,6 +418,7 @@ export class OpenFile {
             if (isBehind(update)) this.#takeBehindTyped(update.changes)
             else this.#takeUpdates([update])
       })
+      if (isOthers) this.#lookForMarkers(before)
     } catch {
       // The edits do not fit this text: the file is loaded again.
       this.ask()
@@ -612,6 +627,7 @@ export class OpenFile {
 
   /** Inserts the keys typed while the file was loading at the cursor, unless the file is read-only. */
   #takeEarly(): void {
+    if (this.hasUnknownMarkers.peek()) return
     const text = this.#early
     this.#early = ''
     if (text === '' || !this.state || this.state.readOnly || this.#isLocked) return
@@ -789,6 +805,10 @@ export class OpenFile {
   /** Makes the file read-only while an AI works in its branch. */
   set isLocked(isLocked: boolean) {
     this.#isLocked = isLocked
+    this.#adjustReadOnly()
+  }
+
+  #adjustReadOnly(): void {
     const file = this.file.peek()
     if (!this.state || file?.kind !== 'text' || this.state.readOnly === this.#isReadOnly(file)) return
     const readOnly = EditorState.readOnly.of(this.#isReadOnly(file))
@@ -796,7 +816,23 @@ export class OpenFile {
   }
 
   #isReadOnly(file: TextFile): boolean {
-    return this.at.kind === 'commit' || file.readOnly !== undefined || this.#isLocked
+    return this.at.kind === 'commit' || file.readOnly !== undefined || this.#isLocked || this.hasUnknownMarkers.peek()
+  }
+
+  /** Waits for the conflicts of markers that are in the text now, but were not before. */
+  #lookForMarkers(before: Text | undefined): void {
+    if (this.at.kind === 'commit' || !this.state) return
+    const hasMarkers = this.#more.key === '' && hasConflictMarker(this.state.doc)
+    if (hasMarkers && before && hasConflictMarker(before)) return
+    this.hasUnknownMarkers.value = hasMarkers
+    this.#adjustReadOnly()
+  }
+
+  /** Called when the markers in the text are known to be no conflicts: they are text like any other. */
+  knowMarkers(): void {
+    this.hasUnknownMarkers.value = false
+    this.#adjustReadOnly()
+    this.#takeEarly()
   }
 
   /** Goes to a line by its number beside the text, from 1: of an open conflict above it, only our lines count. */
@@ -849,8 +885,11 @@ export class OpenFile {
       this.dispatch({ effects: this.#adjustable.history.reconfigure(emptyHistory()) })
     }
     this.#more = { key, extension: make(), merge }
+    // Before the conflicts are drawn: they are drawn as those of a text that can be edited.
+    this.#lookForMarkers(undefined)
     const { more } = this.#adjustable
     withSteadyCursor(this.#views, () => this.#reconfigure(more.reconfigure(this.#more.extension)))
+    this.#takeEarly()
     this.#say()
     this.#goToWantedConflict()
   }
@@ -1415,6 +1454,12 @@ function fitting<Edit extends { changes: ChangeSet }>(edits: readonly Edit[]): r
     return index > 0 && characters > MAX_CHARACTERS_SENT
   })
   return end < 0 ? edits : edits.slice(0, end)
+}
+
+/** Whether a line of a text is the first marker of a conflict of a merge. */
+function hasConflictMarker(text: Text): boolean {
+  for (const line of text.iterLines()) if (FIRST_MARKER.test(line)) return true
+  return false
 }
 
 function textOf(text: string): Text {

@@ -7,7 +7,13 @@ import type { Answer } from '../../contract/contract.ts'
 import type { BlamedCommit } from '../../contract/reading.ts'
 import { blameWords } from '../editor/blame-gutter.ts'
 import type { OpenFile } from '../editor/open-file.ts'
-import { ConflictBar, useConflicts, useMergingFile, WholeConflict } from '../merging/merging-pane.tsx'
+import {
+  ConflictBar,
+  useConflicts,
+  useMergingFile,
+  useUnknownMarkers,
+  WholeConflict,
+} from '../merging/merging-pane.tsx'
 import { branchOf, draftsOnServer, isAtWork, isMerging, mergingFile } from '../page/branch-facts.ts'
 import { comparedWith } from '../page/compared-with.ts'
 import { usePlace } from '../page/places.ts'
@@ -43,6 +49,7 @@ export function EditorPane({ tab, path, isActive }: EditorPaneProps) {
   const shown = file.file.value
   const merging = useMergingFile(tab, path)
   useConflicts({ tab, file }, merging)
+  useUnknownMarkers({ tab, file })
   const blame = useBlame(tab, file)
   useLanguage(page, file)
   const sides = merging && tab.merging.files.value.get(merging.path)

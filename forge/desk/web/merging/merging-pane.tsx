@@ -95,6 +95,34 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   }, [tab, file, open.length])
 }
 
+/** Finds out whether markers that have come into a text are conflicts, and lets the user type once that is known. */
+export function useUnknownMarkers({ tab, file }: Props): void {
+  const isUnknown = file.hasUnknownMarkers.value
+  const isUp = usePage().connection.isUp.value
+  useEffect(() => {
+    if (!isUnknown || !isUp) return undefined
+    let isCurrent = true
+    hasConflicts(tab, file.path).then(isConflict => {
+      // Those of a conflict are known when it is shown.
+      if (isCurrent && !isConflict) file.knowMarkers()
+    })
+    return () => {
+      isCurrent = false
+    }
+  }, [tab, file, isUnknown, isUp])
+}
+
+/** Whether a text has conflicts that are going to be shown, according to the server. Loads their sides. */
+async function hasConflicts({ merging }: Tab, path: string): Promise<boolean> {
+  const find = () => merging.latest.peek()?.files.find(file => file.path === path || file.result === path)
+  // What is known may be older than the text.
+  if (!find()) await merging.refresh()
+  const known = find()
+  if (!known || known.kind === NO_CONFLICT || merging.problem.peek() !== undefined) return false
+  await merging.askFor(known.path)
+  return merging.files.peek().get(known.path)?.mark !== undefined
+}
+
 /** The model that resolved conflicts of a file, with the text that it made and the one before, once these are loaded. */
 function useModelOf(known: MergingFile | undefined): ConflictSettings['by'] {
   const { model, oid, before } = known?.by ?? {}

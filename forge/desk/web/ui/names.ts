@@ -181,5 +181,11 @@ export function shortPath(path: string, others: readonly string[]): string {
 
 const partsOf = (path: string): string[] => path.split('/').slice(0, -1)
 
-/** The last part of a model's id: its name without its provider. */
-export const modelName = (model: string): string => withoutTricks(model.slice(model.lastIndexOf('/') + 1))
+/** The last part of a model's id: its name without its provider. Of several, separated by commas, each one's. */
+export const modelName = (model: string): string =>
+  withoutTricks(
+    model
+      .split(', ')
+      .map(id => id.slice(id.lastIndexOf('/') + 1))
+      .join(', '),
+  )

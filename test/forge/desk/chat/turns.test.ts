@@ -29,6 +29,10 @@ const refusal = (promise: Promise<unknown>): Promise<string> =>
 
 const turnIn = async (work: Work, branch = 'main') => (await ask(work, 'conversation', { at: onBranch(branch) })).turn
 
+/** The files that the context of the AI has as a whole. */
+const contextIn = async (work: Work): Promise<string[]> =>
+  (await ask(work, 'conversation', { at: onBranch() })).context.files.map(({ path }) => path)
+
 /** Waits until no turn runs in a branch: it has ended, or waits for an answer. */
 async function untilEnded({ work, news }: Desk, branch = 'main'): Promise<Conversation> {
   await until(async () => (await turnIn(work, branch))?.state !== 'running')
@@ -807,6 +811,26 @@ test('the chosen context and model survive a restart, and apply to the next turn
   await run(desk)
   expect(JSON.stringify(chat.model.requests[0]?.messages)).toContain('one\\n')
   expect(await desk.git('show', 'main:.forge/session.json')).toContain('"a.txt"')
+})
+
+test('the context that was chosen for a message is chosen again after the undo of its turn, also after a restart', async () => {
+  await using chat = await makeChat([{ calls: [write('b.txt', 'new\n')] }, { text: 'Done.' }, { text: 'Add b' }])
+  const { desk } = chat
+  await desk.work.chat.setContext('main', 'a.txt', true)
+  const said = await run(desk)
+  await until(() => desk.work.chat.choices.wishesIn('main').whole['a.txt'] === undefined)
+  const work = await desk.restart()
+  await work.chat.undoTurn('main', endIn(said)?.turn ?? '')
+  await until(async () => (await contextIn(work)).includes('a.txt'))
+})
+
+test('the context that was chosen for a message is chosen still when its turn is discarded', async () => {
+  await using chat = await makeChat([{ error: new ModelError('key', 'The key was refused.') }])
+  const { work } = chat.desk
+  await work.chat.setContext('main', 'a.txt', true)
+  await run(chat.desk)
+  await work.chat.turns.end('main', false)
+  await until(async () => (await contextIn(work)).includes('a.txt'))
 })
 
 test('choices in a branch stay with it when it is renamed, also when that is undone', async () => {

@@ -321,3 +321,52 @@ test('a version chosen for a conflict is dropped where the branch has deleted th
   expect((await work.mergings.update('main')).words).toContain('1 of 1 resolutions no longer fit')
   expect(await rowsIn(work)).toEqual([['a.txt', 'modify/delete', 'open']])
 })
+
+test('a merge is not updated while a stray conflict marker is left in a file with other typed text, which would be lost', async () => {
+  const base = { 'a.txt': lines() }
+  await using desk = await makePair({
+    base,
+    ours: { 'a.txt': lines({ 2: 'ours 2' }) },
+    theirs: { 'a.txt': lines({ 2: 'theirs 2' }) },
+  })
+  const { work, source } = desk
+  await work.steps.do({ step: 'merge', source, onto: 'main' })
+  const editor = await edit(work, 'main', 'a.txt')
+  const [start, end] = ['<<<<<<< main\nours 2\n||||||| base\nline 2\n=======\n', '>>>>>>> topic\n']
+  await editor.type('', editor.text.indexOf(start), start.length)
+  await editor.type('typed\n', editor.text.length)
+  await closeFile(work.branches, MAIN, 'a.txt')
+  const typed = lines({ 2: 'theirs 2' }).replace('line 3', `${end}line 3`).concat('typed\n')
+  expect(await textOf(work, 'main', 'a.txt')).toBe(typed)
+  await commit(desk.path, 'main', { 'a.txt': lines({ 1: 'moved 1', 2: 'ours 2' }) }, MOVED)
+  await work.look()
+  expect(await refusedBy(work.mergings.update('main'))).toThrow(
+    'The conflict markers in a.txt do not belong together: mend them in the editor, then update.',
+  )
+  expect(await textOf(work, 'main', 'a.txt')).toBe(typed)
+
+  const again = await edit(work, 'main', 'a.txt')
+  await again.type('', again.text.indexOf(end), end.length)
+  await closeFile(work.branches, MAIN, 'a.txt')
+  await work.mergings.update('main')
+  expect(await textOf(work, 'main', 'a.txt')).toEndWith('line 9\ntyped\n')
+})
+
+test('a merge whose branch has a deleted file again is not updated while something was typed in the version that was kept', async () => {
+  await using desk = await makePair({
+    base: { 'a.txt': lines(), 'b.txt': 'b\n' },
+    ours: { 'a.txt': null },
+    theirs: { 'a.txt': lines({ 2: 'theirs 2' }) },
+  })
+  const { work, source } = desk
+  await work.steps.do({ step: 'merge', source, onto: 'main' })
+  expect(await rowsIn(work)).toEqual([['a.txt', 'modify/delete', 'open']])
+  await (await edit(work, 'main', 'a.txt')).type('typed ', 0)
+  await closeFile(work.branches, MAIN, 'a.txt')
+  await commit(desk.path, 'main', { 'a.txt': lines({ 2: 'ours 2' }) }, MOVED)
+  await work.look()
+  expect(await refusedBy(work.mergings.update('main'))).toThrow(
+    'What was typed in a.txt can’t be merged with what main has there now: discard the changes to a.txt',
+  )
+  expect(await textOf(work, 'main', 'a.txt')).toStartWith('typed line 1\n')
+})

@@ -54,7 +54,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
   const conflict = (number: number, of = 2) =>
     page.getByRole('region', { name: `Conflict ${number} of ${of}`, exact: true })
   const status = () => page.getByRole('status', { name: 'Status' })
-  const textIs = (path: string, words: string) => desk.isText(BRANCH, path, words)
+  const textIs = (path: string, words: string | ((text: string) => boolean)) => desk.isText(BRANCH, path, words)
   const textIn = async (path: string) => (await desk.textOf(BRANCH, path)) ?? ''
 
   /** Goes to the next conflict and takes our side. */
@@ -724,6 +724,25 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await resolved(1).getByText('Edited', { exact: true }).waitFor()
   })
 
+  test('that the AI has resolved in part has its model beside the merge commit in the history', async () => {
+    await openDesk()
+    await settled(desk, CLAIM, 'by hand\n')
+    model.play([{ calls: [write(POSTGRES, 'by the AI\n')] }, { text: 'Done.' }])
+    page = await openPage(browser.context, desk)
+    await page.keyboard.press('Alt+j')
+    await ask(page, 'Resolve the other file, please.')
+    await page.getByText('10 of 10 conflicts resolved').waitFor()
+    await until(
+      async () => (await page.getByRole('button', { name: 'Finish' }).getAttribute('aria-disabled')) !== 'true',
+    )
+    await page.keyboard.press('Alt+Shift+f')
+    await desk.isMessage(BRANCH, `Merge branch 'upstream' into ${BRANCH}\n\nForge-Model: openai/scripted`)
+    await page.keyboard.press('Alt+h')
+    const merged = page.getByRole('option', { name: `Merge branch 'upstream' into ${BRANCH}` })
+    await merged.getByText('scripted', { exact: true }).waitFor()
+    await page.getByText('with scripted').waitFor()
+  })
+
   test('a turn of the AI that is kept in it becomes drafts of the merge, and waits again after an undo', async () => {
     model.play([{ calls: [write(CLAIM, 'the AI\n')] }, { error: new ModelError('key', 'The key was refused.') }])
     await open()
@@ -1295,6 +1314,30 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.locator('.cm-line').getByText('claim = 1').waitFor()
     await typeFirst('// mine\n')
     await textIs(POSTGRES, `// mine\n${OURS}`)
+  })
+
+  test('takes no text after the undo of its abort until the conflicts are shown, and all after that', async () => {
+    await open()
+    await row('claim.ts').click()
+    await conflict(1).waitFor()
+    await page.getByRole('button', { name: 'Abort' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Abort' }).click()
+    await page.getByRole('tree', { name: 'Explorer' }).waitFor()
+    const editor = page.getByRole('textbox', { name: 'Editor' })
+    await editor.getByText('#leaseMs').click()
+    const release = desk.proxy.hold('merging')
+    await page.keyboard.press('Control+Alt+z')
+    await editor.getByText('<<<<<<<').first().waitFor()
+    await page.keyboard.type('early ')
+    release()
+    await conflict(2).waitFor()
+    await page.getByText('2 of 2 left').waitFor()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.type('// late ')
+    await textIs(CLAIM, text => text.startsWith('// late import'))
+    expect(await textIn(CLAIM)).not.toContain('early')
+    await page.keyboard.press('Control+z')
+    await textIs(CLAIM, text => text.startsWith('import'))
   })
 
   test('is resolved in a file that this window does not show, by another window', async () => {
