@@ -322,7 +322,7 @@ export class History implements AsyncDisposable {
 export const openHistory = (objects: Objects, tips: readonly Oid[], by?: HistoryOrder): History =>
   new History(objects, tips, by)
 
-/** Reads what a graph shows of some commits, in their order, authors as .mailmap has them. Missing ones are left out. */
+/** Reads what a graph shows of some commits, in their order. Missing ones are left out. */
 export async function describe(objects: Objects, oids: readonly Oid[]): Promise<HistoryCommit[]> {
   const read = await Promise.all(oids.map(oid => objects.read(oid, { limit: 16 << 20 })))
   const commits = read.flatMap(object => {

@@ -304,7 +304,7 @@ class Turn {
     return { how: 'failed', words: `This was not expected: ${inWords(error)}` }
   }
 
-  /** The model's commit message; undefined where it gives none, or no time or money is left for it. Throws if stopped. */
+  /** The model's commit message; undefined where it gives none, or has no time or money left. Throws if stopped. */
   async #askForMessage(): Promise<string | undefined> {
     const { checkpoint, model, clean } = this.means
     try {

@@ -43,8 +43,8 @@ export class Chat implements AsyncDisposable {
   }
 
   /**
-   * Undoes a turn: its operation if its commit is the branch's newest one; otherwise by a commit that reverts its changes. A
-   * turn that was kept waits to be kept or discarded again, and its changes are no drafts any more.
+   * Undoes a turn: its operation if its commit is the branch's newest one; otherwise by a commit that reverts its
+   * changes. A turn that was kept waits to be kept or discarded again, and its changes are no drafts any more.
    */
   async undoTurn(branch: string, turn: string): Promise<Reversed> {
     const work = await this.branches.work(branch)

@@ -18,7 +18,8 @@ export type WholeSide = v.InferOutput<typeof WholeSide>
 /**
  * A file of a waiting merge. `open`: it has open conflicts. `odd`: the result differs from what such a merge makes, in
  * words. `by`: the model whose turns changed it, the blob that it made, and whether that was changed since, by hand;
- * `before`: the blob without what these turns resolved; `settled`: how many conflicts they resolved, all if undefined. `result`: the path of the resolved file, if the side that was taken has it under another name than `path`.
+ * `before`: the blob without what these turns resolved; `settled`: how many conflicts they resolved, all if undefined.
+ * `result`: the path of the resolved file, if the side that was taken has it under another name than `path`.
  * `taken`: of a file that is resolved as a whole, the version that it has now, if it is one of those to choose from.
  * `isOfDraft`: while a merge waits, its draft is in conflict with what waits.
  */

@@ -357,8 +357,8 @@ function ExplorerRow({ tab, row, index, drag }: RowProps) {
 }
 
 /**
- * The unsaved change of a row. The tree does not know of the newest edits yet, but open files do. While the AI's turn is
- * shown, only the tree knows what the AI has changed: these are no drafts.
+ * The unsaved change of a row. The tree does not know of the newest edits yet, but open files do. While the AI's turn
+ * is shown, only the tree knows what the AI has changed: these are no drafts.
  */
 function draftOf(page: Page, tab: Tab, { kind, path, draft }: TreeRow): DraftState | undefined {
   if (kind === 'folder' || (draft !== undefined && draft !== 'changed')) return draft

@@ -123,7 +123,7 @@ async function hasConflicts({ merging }: Tab, path: string): Promise<boolean> {
   return merging.files.peek().get(known.path)?.mark !== undefined
 }
 
-/** The model that resolved conflicts of a file, with the text that it made and the one before, once these are loaded. */
+/** The model that resolved conflicts of a file, with the text that it made and the one before, once they are loaded. */
 function useModelOf(known: MergingFile | undefined): ConflictSettings['by'] {
   const { model, oid, before } = known?.by ?? {}
   const text = useTextOf(oid)

@@ -94,8 +94,8 @@ async function reverse(page: Page, branch: string | undefined, ask: () => Promis
 }
 
 /**
- * Prepares the notice about an undo or a redo that is to be asked for. One notice in this view shows the last result, as
- * long as it can be reverted.
+ * Prepares the notice about an undo or a redo that is to be asked for. One notice in this view shows the last result,
+ * as long as it can be reverted.
  */
 export function reversalNotice(page: Page, branch: string | undefined): (reversed: Reversed) => void {
   // What can be reverted changes by the desk's news, which may come before the answer.

@@ -5,7 +5,7 @@ import { digits } from '../ui/times.ts'
 /** Why the lines of a file are not counted. */
 export const UNCOUNTED = 'The lines of binary files, and of files larger than 2 MB, are not counted.'
 
-/** The number of files that a sum of lines leaves out; 0 where the lines of no file are counted, so that there is none. */
+/** The number of files that a sum of lines leaves out; 0 where no lines are counted, so that there is no sum. */
 export function uncountedIn(changes: readonly LineCount[]): number {
   const uncounted = changes.filter(({ added }) => added === undefined).length
   return uncounted === changes.length ? 0 : uncounted
