@@ -1244,6 +1244,25 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await status().getByText('7 of 10 conflicts resolved').waitFor()
   })
 
+  test('says why it can’t be saved until it has ended: by Abort, or in a terminal', async () => {
+    await open()
+    await row('claim.ts').click()
+    await conflict(1).waitFor()
+    const refused = page.locator('.notice').getByText(`A merge, rebase or other step waits in ${BRANCH}: finish it`)
+    await page.keyboard.press('Control+s')
+    await refused.waitFor()
+    await page.getByRole('button', { name: 'Abort' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Abort' }).click()
+    await refused.waitFor({ state: 'detached' })
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await row('claim.ts').click()
+    await conflict(1).waitFor()
+    await page.keyboard.press('Control+s')
+    await refused.waitFor()
+    await desk.git('update-ref', '-d', `refs/forge/merging/${BRANCH}`)
+    await refused.waitFor({ state: 'detached' })
+  })
+
   /** Shows something else than a file with one conflict, does something, and shows the file again. */
   const whileHidden = async (
     by: 'a file' | 'the chat' | 'a branch',
