@@ -76,16 +76,22 @@ export function whyNotFinished(page: Page, { notYet }: Merging): string | undefi
 export async function finish(page: Page, tab: Tab): Promise<void> {
   const branch = branchOf(tab)
   const { merging } = tab
-  const known = merging.latest.peek()
-  if (branch === undefined || !known || merging.isEnding.peek()) return
-  const why = whyNotFinished(page, known)
-  if (why !== undefined) {
-    page.spoken.value = why
+  const shown = merging.latest.peek()
+  if (branch === undefined || !shown || merging.isEnding.peek()) return
+  if (page.connection.isLost.peek()) {
+    page.spoken.value = whyNotFinished(page, shown) ?? ''
     return
   }
   merging.isEnding.value = true
   const run = async () => {
     await settle(page, branch, 'all')
+    // What is shown may still count a conflict that was just resolved here.
+    const known = shown.notYet === undefined ? shown : await page.connection.ask('merging', { branch })
+    if (!known) return
+    if (known.notYet !== undefined) {
+      page.spoken.value = known.notYet
+      return
+    }
     const message = known.nothingLeft === undefined ? merging.message.peek() : undefined
     const fields = message === undefined ? { branch } : { branch, message }
     const { words, merging: again } = await page.connection.ask('finish merging', fields)

@@ -398,6 +398,21 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await hasFocus(conflict(1))
   })
 
+  test('finishes right after the last choice, which the desk does not have yet', async () => {
+    await openDesk()
+    await settled(desk, CLAIM, 'x\n')
+    page = await openPage(browser.context, desk)
+    await page.keyboard.press('F8')
+    await until(() => conflict(1, 1).evaluate(element => element === document.activeElement))
+    const answer = desk.proxy.hold('edit')
+    await page.keyboard.press('2')
+    await page.keyboard.press('Alt+Shift+f')
+    answer()
+    await page.locator('.toast').getByText('Merged upstream into').waitFor()
+    expect(await desk.git('show', `${BRANCH}:${POSTGRES}`)).toBe('export class PostgresStore {\n  claim = 2\n}')
+    expect(await page.getByText(/conflicts? (is|are) left in/).count()).toBe(0)
+  })
+
   test('says that no conflict is left, and how it is finished, instead of going into the text', async () => {
     await open(mergingTemplate(LOGO))
     const hasFocus = (box: ReturnType<typeof conflict>) =>
