@@ -15,9 +15,9 @@
  * that one end deleted are removed without asking. For other content, one end is chosen as a whole, as an operation
  * that can be undone.
  *
- * A clash needs no choice if its other end equals the draft, or the base again, or changes so that git can merge it: the
- * draft is an ordinary one then. If another side ends a clash, as an undo of what brought it does, only what was typed
- * in it meanwhile stays, as a draft, or as a new clash.
+ * A clash needs no choice if its other end equals the draft, or the base again, or changes so that git can merge it:
+ * the draft is an ordinary one then. If another side ends a clash, as an undo of what brought it does, only what was
+ * typed in it meanwhile stays, as a draft, or as a new clash.
  */
 import { markLength, marksLeft, mergeWithMarks, withSide } from '../../../core/git/conflict-marks.ts'
 import { renamedFiles } from '../../../core/git/diffs.ts'

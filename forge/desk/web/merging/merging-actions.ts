@@ -1,7 +1,15 @@
 /** Actions on a waiting merge: resolve a file, ask the AI, finish, abort. */
 import { type Merging, type MergingFile, nounOf } from '../../contract/merging.ts'
 import { attempt } from '../page/actions.ts'
-import { branchOf, draftsOf, isInConflict, mergingFile, mergingFiles } from '../page/branch-facts.ts'
+import {
+  branchOf,
+  draftsOf,
+  isInConflict,
+  isOfForge,
+  mergingFile,
+  mergingFiles,
+  SESSION,
+} from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
@@ -132,16 +140,20 @@ export function abort(page: Page, tab: Tab): void {
   const known = tab.merging.latest.peek()
   if (branch === undefined || !known) return
   const settled = mergingFiles(page, tab).flatMap(({ state, path }) => (state === 'open' ? [] : [path]))
-  const typed = draftsOf(page, branch).map(path => mergingFile(page, tab, path)?.path ?? path)
-  const { size: lost } = new Set([...settled, ...typed])
+  const drafts = draftsOf(page, branch)
+  const typed = drafts.map(path => mergingFile(page, tab, path)?.path ?? path)
+  const { size: lost } = new Set([...settled, ...typed].filter(path => !isOfForge(path)))
+  const noun = nounOf(known.kind)
+  const gone = [
+    ...(lost > 0 ? [`What was resolved or typed in ${plural(lost, 'file')} goes with it.`] : []),
+    ...(drafts.includes(SESSION) ? [`The conversation with the AI since the ${noun} began goes with it.`] : []),
+  ]
   page.dialog.value = {
     kind: 'confirm',
-    title: `Abort the ${nounOf(known.kind)} in ${named(branch)}?`,
+    title: `Abort the ${noun} in ${named(branch)}?`,
     words: [
-      `The ${nounOf(known.kind)} ends, and ${readable(branch)} stays at its last commit.`,
-      lost > 0
-        ? `What was resolved or typed in ${plural(lost, 'file')} goes with it. Undo brings all of it back.`
-        : 'Undo restores it.',
+      `The ${noun} ends, and ${readable(branch)} stays at its last commit.`,
+      gone.length === 0 ? 'Undo restores it.' : [...gone, 'Undo brings all of it back.'].join(' '),
     ],
     list: [],
     button: 'Abort',

@@ -718,6 +718,12 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await ask(page, 'Resolve the other conflict, please.')
     const group = files().getByRole('region', { name: 'Resolved' })
     await group.getByRole('button', { name: 'claim.ts' }).getByText('resolved in part by openai/scripted').waitFor()
+    // The conversation is a draft of the merge, too, and no file that was resolved or typed in.
+    await page.getByRole('button', { name: 'Abort' }).click()
+    const abortion = page.getByRole('dialog')
+    await abortion.getByText('What was resolved or typed in 6 files goes with it.').waitFor()
+    await abortion.getByText('The conversation with the AI since the merge began goes with it.').waitFor()
+    await page.keyboard.press('Escape')
     const postgres = group.getByRole('button', { name: 'postgres.ts' })
     await postgres.waitFor()
     expect(await postgres.textContent()).not.toContain('openai/scripted')
