@@ -154,6 +154,11 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
       .getByRole('region', { name: `Ours, ${BRANCH}` })
       .getByText('moved')
       .waitFor()
+    // Its base is the text of the merge, and not that of the commit that both branches come from.
+    const base = (number: number, name: string) =>
+      conflict(number, 3).getByRole('region', { name: `Base, ${name}`, includeHidden: true })
+    await base(1, 'before that change').waitFor({ state: 'attached' })
+    await base(2, 'common ancestor').waitFor({ state: 'attached' })
     await page.getByText('3 of 3 left').waitFor()
   })
 
