@@ -106,6 +106,23 @@ test('the undo takes the conflict that it brought, and leaves what was typed bes
   expect(await desk.draft()).toContain('eleven')
 })
 
+test('the undo leaves what was typed, also after the branch has moved, and after the conflict was resolved', async () => {
+  await using desk = await makeConflict()
+  await desk.type('9', 'nine')
+  const moved = desk.branch.with(4, 'four')
+  await desk.move(moved)
+  await ask(desk.work, 'undo', {})
+  expect(await desk.conflicts()).toEqual([])
+  expect(await desk.draft()).toBe(text(moved.with(9, 'nine')))
+  await ask(desk.work, 'redo', {})
+  await ask(desk.work, 'take side', { branch: 'main', path: 'a.txt', side: 'ours' })
+  await ask(desk.work, 'undo', {})
+  expect(await desk.conflicts()).toHaveLength(1)
+  await ask(desk.work, 'undo', {})
+  expect(await desk.conflicts()).toEqual([])
+  expect(await desk.draft()).toBe(text(moved.with(9, 'nine')))
+})
+
 test('after the undo, what was typed in the lines of the conflict is in conflict with the branch', async () => {
   await using desk = await makeConflict()
   await desk.type('two', 'two typed')
