@@ -733,11 +733,18 @@ export class BranchWork {
 
   /** Throws a {@link Failure} if a merge waits in the branch. */
   verifyNotMerging(): void {
-    if (!this.#merging) return
-    const name = visiblePath(this.name)
-    throw new Failure(
-      `A merge, rebase or other step waits in ${name}: finish it, which saves all of it, or abort it first.`,
-    )
+    if (this.#merging) throw new Failure(this.#whyMerging)
+  }
+
+  get #whyMerging(): string {
+    return `A merge, rebase or other step waits in ${visiblePath(this.name)}: finish it, which saves all of it, or abort it first.`
+  }
+
+  /** Sets the waiting merge. Once it has ended, windows still show what was refused because of it. */
+  #waitWith(merging: { commit: Oid; head: Oid | undefined } | undefined): void {
+    const hasEnded = this.#merging !== undefined && merging === undefined
+    this.#merging = merging
+    if (hasEnded) this.room.say({ say: 'refusal over', words: this.#whyMerging })
   }
 
   #verifyThere(): void {
@@ -767,7 +774,7 @@ export class BranchWork {
     if (draftsCommit?.oid !== this.#written.commit) await this.#takeDraftsOf(draftsCommit?.oid)
     const [wasGone, wasMerging, known] = [this.#isGone, this.merging, this.head]
     this.#isGone = head === undefined && known !== undefined
-    this.#merging = merging && { commit: merging.oid, head: head?.oid ?? known }
+    this.#waitWith(merging && { commit: merging.oid, head: head?.oid ?? known })
     const tip = merging ?? head
     const isOther = wasGone !== this.#isGone || wasMerging !== this.merging || (merging && known !== this.head)
     if (tip && tip.oid !== this.tip) await this.#moveTo(tip.oid)
@@ -911,7 +918,7 @@ export class BranchWork {
         // What came in from outside before is not what these drafts are in conflict with.
         if (bringsConflicts(this.#drafts, drafts)) this.#keepMoved(undefined)
       }
-      this.#merging = waiting === undefined ? undefined : { commit: waiting, head: after }
+      this.#waitWith(waiting === undefined ? undefined : { commit: waiting, head: after })
       this.#reopen(followed)
       if (deleted) this.#files.keepDeleted(this.#drafts, deleted)
       await this.#showWritten(made?.oid, drafts)

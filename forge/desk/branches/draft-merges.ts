@@ -15,9 +15,11 @@
  * that one end deleted are removed without asking. For other content, one end is chosen as a whole, as an operation
  * that can be undone.
  *
- * A clash whose other end equals the draft, or the base again, needs no choice: the draft is an ordinary one then.
+ * A clash needs no choice if its other end equals the draft, or the base again, or changes so that git can merge it:
+ * the draft is an ordinary one then. If another side ends a clash, as an undo of what brought it does, only what was
+ * typed in it meanwhile stays, as a draft, or as a new clash.
  */
-import { markLength, marksLeft, mergeWithMarks } from '../../../core/git/conflict-marks.ts'
+import { markLength, marksLeft, mergeWithMarks, withSide } from '../../../core/git/conflict-marks.ts'
 import { renamedFiles } from '../../../core/git/diffs.ts'
 import { commonLines, mergeLines, mergeTrees } from '../../../core/git/merges.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
@@ -42,6 +44,7 @@ import {
   isSameDrafts,
   noDrafts,
   readDrafts,
+  type Working,
 } from './drafts.ts'
 import { withSameLineEnds } from './merged-line-ends.ts'
 
@@ -159,9 +162,31 @@ async function mergeClashes(
     if (isSameClash(before, clash)) continue
     // If `theirs` still has the clash that `clash` was made from, `clash` is the newer one and replaces it.
     if (isSameClash(theirs.get(path), before)) clashes.delete(path)
-    await addClash(objects, clashes, path, clash)
+    const isEnded = before !== undefined && !theirs.has(path)
+    const added = isEnded ? await typedBetween(objects, before, clash) : clash
+    if (added) await addClash(objects, clashes, path, added)
   }
   return clashes
+}
+
+/**
+ * What was typed in a clash (a conflict of a draft) that the other side has ended: an undo of what brought it, or a
+ * choice. Undefined if nothing was. Only this is merged with the file there, and not the whole draft.
+ */
+async function typedBetween(objects: Objects, before: Clashing, after: Clashing): Promise<Clashing | undefined> {
+  const [from, to] = await Promise.all([before, after].map(it => ownText(objects, it)))
+  if (!from || !to) return after
+  if (from.equals(to)) return undefined
+  const blobs = [from, to].map(bytes => ({ type: 'blob' as const, bytes }))
+  const [base, draft] = await writeObjects(objects.repository, blobs)
+  return { mode: after.mode, base, draft }
+}
+
+/** The text of a conflicting draft with what git has merged from the other side; undefined if it deletes the file. */
+async function ownText(objects: Objects, { draft, bytes, working }: Clashing): Promise<Buffer | undefined> {
+  const text = working && (working.bytes ?? (await readBytes(objects, working.oid)))?.toString('latin1')
+  const ours = text === undefined ? undefined : withSide(text, working?.mark ?? 0, 'ours')
+  return ours === undefined ? (bytes ?? (await readBytes(objects, draft))) : Buffer.from(ours, 'latin1')
 }
 
 /** Adds a clash (a conflict of a draft); if the file already has one, the two are united. */
@@ -219,19 +244,59 @@ async function withoutSettled(objects: Objects, drafts: Drafts): Promise<Drafts>
 
 /**
  * Gives each clash of text (a conflict of a draft) its text with conflict markers. The text that it has already is kept
- * if the other version is still the same.
+ * if the other version is still the same. A clash without a conflict is an ordinary draft.
  */
 async function withMarks(objects: Objects, drafts: Drafts): Promise<Drafts> {
+  const files = new Map(drafts.files)
   const clashes = new Map<Path, Clashing>()
   for (const [path, clash] of drafts.clashes) {
     const { working, ...plain } = clash
     const other = await entryBeside(objects, drafts, path)
-    const isCurrent = working !== undefined && working.theirs === other?.oid
+    if (working !== undefined && working.theirs === other?.oid) {
+      clashes.set(path, clash)
+      continue
+    }
+    const base = working ? await baseWithMerged(objects, clash, working) : plain.base
     const theirs = drafts.files.has(path) ? 'other draft' : 'branch'
-    clashes.set(path, isCurrent ? clash : { ...plain, ...(await marked(objects, plain, other, theirs)) })
+    const made = await marked(objects, { ...plain, base }, other, theirs)
+    if (made.working?.left === 0) files.set(path, { mode: clash.mode, oid: made.working.oid })
+    else clashes.set(path, { ...plain, base, ...made })
   }
-  return { ...drafts, clashes }
+  return { ...drafts, files, clashes }
 }
+
+/**
+ * The base of a clash (a conflict of a draft), whose other side is about to change. Once its text was typed in, the
+ * draft has what git has merged from that side: the base gets that, too, as it was not typed.
+ */
+async function baseWithMerged(
+  objects: Objects,
+  clash: Clashing,
+  { mark, marked, theirs }: Working,
+): Promise<Oid | undefined> {
+  const { base, draft, bytes } = clash
+  if (base === undefined || draft === undefined) return base
+  const [own, typed, text, there] = await Promise.all([
+    ownText(objects, clash),
+    bytes ?? readBytes(objects, draft),
+    readBytes(objects, marked),
+    readBytes(objects, theirs),
+  ])
+  const isMerged = own && typed && withoutLastLineEnd(own) === withoutLastLineEnd(typed)
+  const [before, after] = (['base', 'theirs'] as const).map(
+    side => text && withSide(text.toString('latin1'), mark, side),
+  )
+  if (!isMerged || before === undefined || after === undefined || !there) return base
+  // The other side's text, with the base in place of each conflict.
+  const sides = { base: Buffer.from(after, 'latin1'), ours: Buffer.from(before, 'latin1'), theirs: there }
+  const length = markLength(Object.values(sides))
+  const merged = await mergeWithMarks(objects.repository, sides, { ours: 'base', theirs: 'theirs' }, length)
+  if (marksLeft(merged.toString('latin1'), length) > 0) return base
+  const [oid] = await writeObjects(objects.repository, [{ type: 'blob', bytes: merged }])
+  return oid
+}
+
+const withoutLastLineEnd = (bytes: Buffer): string => bytes.toString('latin1').replace(/\r?\n$/, '')
 
 async function marked(
   objects: Objects,

@@ -1,4 +1,4 @@
-/** The numbers of lines in a text with conflict markers, as the page shows them: of an open conflict, our lines count. */
+/** The numbers of lines in a text with conflict markers, as shown: of an open conflict, our lines count. */
 
 /** An open conflict: its first and its last line, from 1, both markers, and the number of our lines. */
 export interface ConflictLines {

@@ -8,6 +8,8 @@ import { Branch, Change, Count, Image, Oid, Path } from './values.ts'
 export const DRAFT_SIDE = 'draft'
 /** The label of the side with what the user or the AI changed, in a conflict that the update of a merge has added. */
 export const CHANGED_IN_MERGE = 'changed in this merge'
+/** The name of the base in such a conflict: the text of the merge that was changed. */
+export const BEFORE_CHANGE = 'before that change'
 /** Matches the last marker line of such a conflict, also of one that an earlier version of the desk has added. */
 export const ENDS_CHANGED_IN_MERGE = /> (?:changed|typed) in this merge\s*$/
 

@@ -31,7 +31,7 @@ import {
 } from '@codemirror/view'
 import { type ComponentChild, h, render } from 'preact'
 import { type ConflictLines, lineInOurs } from '../../contract/conflict-lines.ts'
-import { CHANGED_IN_MERGE, ENDS_CHANGED_IN_MERGE } from '../../contract/merging.ts'
+import { BEFORE_CHANGE, CHANGED_IN_MERGE, ENDS_CHANGED_IN_MERGE } from '../../contract/merging.ts'
 import { abortedByInput, isFocusLost } from '../ui/focus.ts'
 import { setSaved } from './change-marks.ts'
 import { ConflictBox, SettledBox } from './conflict-box.tsx'
@@ -661,7 +661,7 @@ class OpenWidget extends Block {
       region,
       number,
       of: all,
-      names: isOfMerge ? { ...names, theirs: CHANGED_IN_MERGE } : names,
+      names: isOfMerge ? { ...names, base: BEFORE_CHANGE, theirs: CHANGED_IN_MERGE } : names,
       cursor: view.state.readOnly ? undefined : cursor,
       choose: choice => choose(view, number, choice),
       askAi: askAi && (() => askAi(conflictsOf(view.state).open.findIndex(open => open.number === number))),

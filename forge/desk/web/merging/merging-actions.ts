@@ -1,7 +1,15 @@
 /** Actions on a waiting merge: resolve a file, ask the AI, finish, abort. */
 import { type Merging, type MergingFile, nounOf } from '../../contract/merging.ts'
 import { attempt } from '../page/actions.ts'
-import { branchOf, draftsOf, isInConflict, mergingFile, mergingFiles } from '../page/branch-facts.ts'
+import {
+  branchOf,
+  draftsOf,
+  isInConflict,
+  isOfForge,
+  mergingFile,
+  mergingFiles,
+  SESSION,
+} from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
@@ -76,16 +84,22 @@ export function whyNotFinished(page: Page, { notYet }: Merging): string | undefi
 export async function finish(page: Page, tab: Tab): Promise<void> {
   const branch = branchOf(tab)
   const { merging } = tab
-  const known = merging.latest.peek()
-  if (branch === undefined || !known || merging.isEnding.peek()) return
-  const why = whyNotFinished(page, known)
-  if (why !== undefined) {
-    page.spoken.value = why
+  const shown = merging.latest.peek()
+  if (branch === undefined || !shown || merging.isEnding.peek()) return
+  if (page.connection.isLost.peek()) {
+    page.spoken.value = whyNotFinished(page, shown) ?? ''
     return
   }
   merging.isEnding.value = true
   const run = async () => {
     await settle(page, branch, 'all')
+    // What is shown may still count a conflict that was just resolved here.
+    const known = shown.notYet === undefined ? shown : await page.connection.ask('merging', { branch })
+    if (!known) return
+    if (known.notYet !== undefined) {
+      page.spoken.value = known.notYet
+      return
+    }
     const message = known.nothingLeft === undefined ? merging.message.peek() : undefined
     const fields = message === undefined ? { branch } : { branch, message }
     const { words, merging: again } = await page.connection.ask('finish merging', fields)
@@ -126,16 +140,20 @@ export function abort(page: Page, tab: Tab): void {
   const known = tab.merging.latest.peek()
   if (branch === undefined || !known) return
   const settled = mergingFiles(page, tab).flatMap(({ state, path }) => (state === 'open' ? [] : [path]))
-  const typed = draftsOf(page, branch).map(path => mergingFile(page, tab, path)?.path ?? path)
-  const { size: lost } = new Set([...settled, ...typed])
+  const drafts = draftsOf(page, branch)
+  const typed = drafts.map(path => mergingFile(page, tab, path)?.path ?? path)
+  const { size: lost } = new Set([...settled, ...typed].filter(path => !isOfForge(path)))
+  const noun = nounOf(known.kind)
+  const gone = [
+    ...(lost > 0 ? [`What was resolved or typed in ${plural(lost, 'file')} goes with it.`] : []),
+    ...(drafts.includes(SESSION) ? [`The conversation with the AI since the ${noun} began goes with it.`] : []),
+  ]
   page.dialog.value = {
     kind: 'confirm',
-    title: `Abort the ${nounOf(known.kind)} in ${named(branch)}?`,
+    title: `Abort the ${noun} in ${named(branch)}?`,
     words: [
-      `The ${nounOf(known.kind)} ends, and ${readable(branch)} stays at its last commit.`,
-      lost > 0
-        ? `What was resolved or typed in ${plural(lost, 'file')} goes with it. Undo brings all of it back.`
-        : 'Undo restores it.',
+      `The ${noun} ends, and ${readable(branch)} stays at its last commit.`,
+      gone.length === 0 ? 'Undo restores it.' : [...gone, 'Undo brings all of it back.'].join(' '),
     ],
     list: [],
     button: 'Abort',

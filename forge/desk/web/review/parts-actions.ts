@@ -3,7 +3,7 @@
  * revert them.
  */
 import { attempt } from '../page/actions.ts'
-import { draftsOf } from '../page/branch-facts.ts'
+import { draftsOf, isOfForge } from '../page/branch-facts.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
@@ -11,9 +11,6 @@ import type { NamedCommit } from '../steps/source-steps.ts'
 import { readable, shortId, withoutTricks } from '../ui/names.ts'
 
 const TOPIC = 'parts'
-
-/** The folder with the conversation of a branch's AI. A revert does not change it. */
-const FORGE_FOLDER = '.forge/'
 
 /** Saves some of a branch's drafts; what is left out stays a draft. */
 export async function saveSome(page: Page, branch: string): Promise<void> {
@@ -47,7 +44,8 @@ export function takeBack(page: Page, { oid, subject }: NamedCommit, branch: stri
     explains: `Select what is undone of “${withoutTricks(subject)}”. It becomes drafts of ${readable(branch)}, and nothing is committed.`,
     load: async () => {
       const { changes } = await page.connection.ask('commit', { commit: oid })
-      return changes.filter(({ path }) => !path.startsWith(FORGE_FOLDER))
+      // A revert does not change the conversation with the AI.
+      return changes.filter(({ path }) => !isOfForge(path))
     },
     run: async parts => {
       await page.connection.ask('take back', { branch, commit: oid, parts })

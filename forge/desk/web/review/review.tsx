@@ -5,7 +5,7 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { Change } from '../../contract/values.ts'
 import { useMergingFile } from '../merging/merging-pane.tsx'
-import { branchOf } from '../page/branch-facts.ts'
+import { branchOf, SESSION } from '../page/branch-facts.ts'
 import { type CommentPlace, isSamePlace } from '../page/comment-draft.ts'
 import { compareWith } from '../page/comparing.ts'
 import { usePlace } from '../page/places.ts'
@@ -28,8 +28,6 @@ import { LineCounts } from './line-counts.tsx'
 import { reviewActions } from './review-actions.ts'
 import { useScrollPlace } from './scroll-place.ts'
 import { useCommit } from './use-commit.ts'
-
-const SESSION = '.forge/session.json'
 
 /** The review of a branch. `children`: shown above the changes. */
 export function ReviewPane({ tab, children }: { tab: Tab; children: ComponentChildren }) {

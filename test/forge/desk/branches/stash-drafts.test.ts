@@ -78,6 +78,73 @@ test('where the branch has changed the same line, it is a conflict of the draft'
   expect(await desk.draft()).toContain('two')
 })
 
+/** {@link makeStash}, where main has another line 2 than the stash, and the stash is applied. */
+async function makeConflict() {
+  const desk = await makeStash()
+  const branch = LINES.with(2, 'branch').with(6, 'six')
+  const move = async (lines: readonly string[]) => {
+    await commit(desk.path, 'main', { 'a.txt': text(lines) }, { message: 'Two' })
+    await desk.work.look()
+  }
+  await move(branch)
+  expect(await desk.apply()).toEqual({ conflicts: ['a.txt'] })
+  const conflicts = async () => (await ask(desk.work, 'merging', { branch: 'main' }))?.files ?? []
+  return Object.assign(desk, { branch, move, conflicts })
+}
+
+test('the undo takes the conflict that it brought, and leaves what was typed beside it; the redo has both', async () => {
+  await using desk = await makeConflict()
+  await desk.type('six', 'six typed')
+  await desk.type('11', 'eleven')
+  await ask(desk.work, 'undo', {})
+  expect(await desk.conflicts()).toEqual([])
+  expect(await desk.draft()).toBe(text(desk.branch.with(6, 'six typed').with(11, 'eleven')))
+  expect((await desk.work.branches.work('main')).draftPaths).toEqual(['a.txt'])
+  await ask(desk.work, 'redo', {})
+  expect(await desk.conflicts()).toMatchObject([{ path: 'a.txt', left: 1, all: 1 }])
+  expect(await desk.draft()).toContain('six typed')
+  expect(await desk.draft()).toContain('eleven')
+})
+
+test('the undo leaves what was typed, also after the branch has moved, and after the conflict was resolved', async () => {
+  await using desk = await makeConflict()
+  await desk.type('9', 'nine')
+  const moved = desk.branch.with(4, 'four')
+  await desk.move(moved)
+  await ask(desk.work, 'undo', {})
+  expect(await desk.conflicts()).toEqual([])
+  expect(await desk.draft()).toBe(text(moved.with(9, 'nine')))
+  await ask(desk.work, 'redo', {})
+  await ask(desk.work, 'take side', { branch: 'main', path: 'a.txt', side: 'ours' })
+  await ask(desk.work, 'undo', {})
+  expect(await desk.conflicts()).toHaveLength(1)
+  await ask(desk.work, 'undo', {})
+  expect(await desk.conflicts()).toEqual([])
+  expect(await desk.draft()).toBe(text(moved.with(9, 'nine')))
+})
+
+test('after the undo, what was typed in the lines of the conflict is in conflict with the branch', async () => {
+  await using desk = await makeConflict()
+  await desk.type('two', 'two typed')
+  await ask(desk.work, 'undo', {})
+  const [conflict] = await desk.conflicts()
+  expect(conflict).toMatchObject({ path: 'a.txt', left: 1, all: 1 })
+  expect(await desk.draft()).toMatch(/^<{7} draft\ntwo typed\n\|{7} base\ntwo\n={7}\nbranch\n>{7} branch$/m)
+})
+
+test('what the branch changes later, beside the conflict, is no conflict, also after typing', async () => {
+  await using desk = await makeConflict()
+  await desk.type('9', 'nine')
+  await desk.move(desk.branch.with(6, 'seven'))
+  expect(await desk.conflicts()).toMatchObject([{ path: 'a.txt', left: 1, all: 1 }])
+  await desk.type('nine', 'nine typed')
+  await desk.move([...desk.branch.with(6, 'eight'), 'end'])
+  expect(await desk.conflicts()).toMatchObject([{ path: 'a.txt', left: 1, all: 1 }])
+  await ask(desk.work, 'take side', { branch: 'main', path: 'a.txt', side: 'both' })
+  const settled = [...LINES.with(2, 'two\nbranch').with(6, 'eight').with(9, 'nine typed'), 'end']
+  expect(await desk.draft()).toBe(text(settled))
+})
+
 test('dropping it is an operation: undone, redone, and refused where a terminal was first', async () => {
   await using desk = await makeStash()
   const { stash } = desk

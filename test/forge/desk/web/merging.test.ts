@@ -154,6 +154,11 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
       .getByRole('region', { name: `Ours, ${BRANCH}` })
       .getByText('moved')
       .waitFor()
+    // Its base is the text of the merge, and not that of the commit that both branches come from.
+    const base = (number: number, name: string) =>
+      conflict(number, 3).getByRole('region', { name: `Base, ${name}`, includeHidden: true })
+    await base(1, 'before that change').waitFor({ state: 'attached' })
+    await base(2, 'common ancestor').waitFor({ state: 'attached' })
     await page.getByText('3 of 3 left').waitFor()
   })
 
@@ -396,6 +401,21 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.keyboard.press('Escape')
     await page.keyboard.press('F8')
     await hasFocus(conflict(1))
+  })
+
+  test('finishes right after the last choice, which the desk does not have yet', async () => {
+    await openDesk()
+    await settled(desk, CLAIM, 'x\n')
+    page = await openPage(browser.context, desk)
+    await page.keyboard.press('F8')
+    await until(() => conflict(1, 1).evaluate(element => element === document.activeElement))
+    const answer = desk.proxy.hold('edit')
+    await page.keyboard.press('2')
+    await page.keyboard.press('Alt+Shift+f')
+    answer()
+    await page.locator('.toast').getByText('Merged upstream into').waitFor()
+    expect(await desk.git('show', `${BRANCH}:${POSTGRES}`)).toBe('export class PostgresStore {\n  claim = 2\n}')
+    expect(await page.getByText(/conflicts? (is|are) left in/).count()).toBe(0)
   })
 
   test('says that no conflict is left, and how it is finished, instead of going into the text', async () => {
@@ -703,6 +723,12 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await ask(page, 'Resolve the other conflict, please.')
     const group = files().getByRole('region', { name: 'Resolved' })
     await group.getByRole('button', { name: 'claim.ts' }).getByText('resolved in part by openai/scripted').waitFor()
+    // The conversation is a draft of the merge, too, and no file that was resolved or typed in.
+    await page.getByRole('button', { name: 'Abort' }).click()
+    const abortion = page.getByRole('dialog')
+    await abortion.getByText('What was resolved or typed in 6 files goes with it.').waitFor()
+    await abortion.getByText('The conversation with the AI since the merge began goes with it.').waitFor()
+    await page.keyboard.press('Escape')
     const postgres = group.getByRole('button', { name: 'postgres.ts' })
     await postgres.waitFor()
     expect(await postgres.textContent()).not.toContain('openai/scripted')
@@ -1261,6 +1287,25 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await toast.getByRole('button', { name: 'Undo' }).click()
     await files().waitFor()
     await status().getByText('7 of 10 conflicts resolved').waitFor()
+  })
+
+  test('says why it can’t be saved until it has ended: by Abort, or in a terminal', async () => {
+    await open()
+    await row('claim.ts').click()
+    await conflict(1).waitFor()
+    const refused = page.locator('.notice').getByText(`A merge, rebase or other step waits in ${BRANCH}: finish it`)
+    await page.keyboard.press('Control+s')
+    await refused.waitFor()
+    await page.getByRole('button', { name: 'Abort' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Abort' }).click()
+    await refused.waitFor({ state: 'detached' })
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await row('claim.ts').click()
+    await conflict(1).waitFor()
+    await page.keyboard.press('Control+s')
+    await refused.waitFor()
+    await desk.git('update-ref', '-d', `refs/forge/merging/${BRANCH}`)
+    await refused.waitFor({ state: 'detached' })
   })
 
   /** Shows something else than a file with one conflict, does something, and shows the file again. */
