@@ -5,6 +5,7 @@ import { read } from '../../../core/git/run.ts'
 import type { Operations, Recorded } from '../../operations.ts'
 import type { BranchServices } from '../branches/branch-work.ts'
 import { headRef } from '../branches/branches.ts'
+import { renamedBy } from '../branches/open-branches.ts'
 import { AMEND } from '../branches/undo.ts'
 import type { StepTarget } from './plan.ts'
 
@@ -29,7 +30,7 @@ export async function areRewrittenHere(
   const left = await commitsOf(repository, [`--max-count=${MAX_COMMITS + 1}`, theirs, `^${tip}`])
   if (left.size > MAX_COMMITS) return false
   const ref = headRef(branch)
-  const moves = [...(await recordedMoves(operations, ref)), ...(await reflogMoves(repository, ref))]
+  const moves = [...(await recordedMoves(operations, branch)), ...(await reflogMoves(repository, ref))]
   for (const { before, after } of moves.slice(0, MAX_MOVES)) {
     // An old entry of the reflog may name a commit that is gone.
     const gone = await commitsOf(repository, ['--ignore-missing', before, `^${after}`, `^${tip}`])
@@ -47,12 +48,18 @@ async function commitsOf(repository: Repository, range: readonly string[]): Prom
 
 type BranchMove = { before: Oid; after: Oid }
 
-/** The moves of a branch by which the desk replaced commits, the newest first; an undo of one replaces them, too. */
-async function recordedMoves(operations: Operations, ref: RefName): Promise<BranchMove[]> {
+/**
+ * The moves of a branch by which the desk replaced commits, the newest first, under its earlier names, too. An undo of
+ * one replaces commits as well.
+ */
+async function recordedMoves(operations: Operations, branch: string): Promise<BranchMove[]> {
   const found: BranchMove[] = []
   let looked = 0
+  let ref = headRef(branch)
   for await (const operation of operations.newestFirst()) {
     if (looked++ >= MAX_OPERATIONS) break
+    const renaming = renamedBy(operation)
+    if (renaming && headRef(renaming.to) === ref) ref = headRef(renaming.from)
     const moved = operation.refs.find(it => it.ref === ref)
     if (!moved?.before || !moved.after || !(await isRewrite(operations, operation))) continue
     found.push({ before: moved.before, after: moved.after })

@@ -1,7 +1,7 @@
 /** The message of the next save: a field in the status bar, and a dialog with subject and body. */
 import { type Signal, useSignal } from '@preact/signals'
 import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
-import { draftsOf, draftsOnServer } from '../page/branch-facts.ts'
+import { draftsOf, draftsOnServer, isMerging } from '../page/branch-facts.ts'
 import { MAX_SUBJECT_CHARS, messageOf, partsOf } from '../page/commit-message.ts'
 import { type Paths, saveOrThrow } from '../page/saving.ts'
 import { type Tab, usePage } from '../page/state.ts'
@@ -60,6 +60,7 @@ interface FieldProps {
  * the focus, so that typing replaces it.
  */
 export function MessageField({ tab, suggested, reason, hasDrafts, submit }: FieldProps) {
+  const page = usePage()
   const hasFocus = useSignal(false)
   const field = useRef<HTMLTextAreaElement>(null)
   const isSuggested = tab.saveMessage.text.value === undefined
@@ -73,6 +74,14 @@ export function MessageField({ tab, suggested, reason, hasDrafts, submit }: Fiel
   useLayoutEffect(() => {
     if (hasFocus.value && isSuggested) field.current?.select()
   }, [hasFocus.value, isSuggested, value])
+  useLayoutEffect(() => {
+    const { current } = field
+    return () => {
+      const hadFocus = current !== null && document.activeElement === current
+      // A step that another window begins takes the field away. The editor would get what is typed on.
+      if (hadFocus && isMerging(page, tab)) current.closest<HTMLElement>('.status')?.focus()
+    }
+  }, [page, tab])
   return (
     <span class="message-field">
       <textarea

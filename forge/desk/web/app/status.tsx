@@ -35,7 +35,7 @@ export function StatusBar() {
   const tab = page.tab.value
   const file = tab?.path === undefined ? undefined : page.files.find(tab.at, tab.path)
   return (
-    <footer class="status">
+    <footer class="status" tabIndex={-1}>
       <div role="status" aria-label="Status">
         {tab ? (
           <Place tab={tab} />

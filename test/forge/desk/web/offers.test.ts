@@ -239,8 +239,9 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
       .waitFor()
   })
 
-  test('a push of a branch whose commit was reworded after its push leads to the forced one', async () => {
+  test('a push of a branch that was reworded and renamed after its push leads to the forced one', async () => {
     const remote = join(desk.path, '../remote.git')
+    await git(desk.path, 'config', 'core.logAllRefUpdates', 'always')
     const old = await commit(desk.path, 'reworded', { 'c.txt': 'c\n' }, { message: 'Typoo' })
     await git(desk.path, 'push', '--quiet', '--set-upstream', 'origin', 'reworded')
     await openBranch(page, 'reworded')
@@ -252,6 +253,8 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     await dialog.locator('textarea:focus').fill('Typo')
     await dialog.getByRole('button', { name: 'Reword', exact: true }).click()
     await list.getByRole('option', { name: /Typo(?!o)/ }).waitFor()
+    await git(desk.path, 'branch', '-m', 'reworded', 'renamed')
+    await page.getByRole('tab', { name: /^renamed/, selected: true }).waitFor()
     await page.keyboard.press('Alt+v')
     await dialog.getByText('origin/reworded has 1 commit that was rewritten here').waitFor()
     await dialog.getByRole('button', { name: 'Pull…' }).waitFor()

@@ -43,6 +43,22 @@ describe.skipIf(!hasBrowser)('the message of a save', () => {
     await until(async () => (await field().inputValue()) === 'edit: FORK.md')
   })
 
+  test('that is being written when another window begins a merge does not go on in the code', async () => {
+    await desk.commit('retry-jitter', { 'FORK.md': 'Another text\n' })
+    await desk.commit('main', { 'FORK.md': 'A third text\n' })
+    await typeIn('README.md')
+    await field().click()
+    await page.keyboard.type('The first half')
+    const source = { branch: 'retry-jitter', commit: await desk.tip('retry-jitter'), words: 'retry-jitter' }
+    await desk.ask({ ask: 'discard', branch: 'main', paths: ['README.md'] })
+    await desk.ask({ ask: 'do', step: { step: 'merge', source, onto: 'main' } })
+    await field().waitFor({ state: 'detached' })
+    await page.keyboard.type(' and the second')
+    await page.getByText('merging').first().waitFor()
+    expect(await page.locator('.status').evaluate(it => it === document.activeElement)).toBe(true)
+    expect(await page.locator('.cm-content').first().innerText()).not.toContain('second')
+  })
+
   test('is written in the dialog, kept after Escape, a reload and a failure, and used once', async () => {
     await typeIn('README.md')
     await typeIn('FORK.md')
