@@ -799,7 +799,8 @@ export class BranchWork {
     let renamed: Renamed[] = []
     const merged = await this.#merged(async drafts => {
       const next = await mergeDrafts(objects, noDrafts(this.tip), drafts, noDrafts(tip))
-      renamed = await this.#renamedBetween(drafts, next)
+      // While the files of an AI's turn are shown, renames in the drafts are not seen: open files follow at its end.
+      renamed = this.#atWork ? [] : await this.#renamedBetween(drafts, next)
       return next
     })
     // The open files follow in the same step in which the drafts change: an edit comes before both or after both.

@@ -9,7 +9,7 @@ import type { Moved } from '../../contract/branches.ts'
 import { turnNotice } from '../chat/turn-state.tsx'
 import { resolveDrafts } from '../merging/merging-actions.ts'
 import { RESTORE, restoreBranch, showWhatCameIn } from '../page/actions.ts'
-import { conflictsIn, draftsOf, showsTurn } from '../page/branch-facts.ts'
+import { conflictsIn, draftsOf, isAtWork, showsTurn } from '../page/branch-facts.ts'
 import { draftsElsewhere } from '../page/saving.ts'
 import { type Notice, type NoticeAction, type Page, type Tab, usePage } from '../page/state.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
@@ -370,8 +370,10 @@ function moved(page: Page, tab: Tab): Notice | undefined {
 /** What became of the drafts of a branch that has moved, or becomes of its AI's turn. */
 function whatOfDrafts(page: Page, branch: string, conflicts: string[]): string {
   if (conflicts.length > 0) return whatConflicts(page, branch, conflicts)
-  if (showsTurn(page, branch))
-    return 'Files are shown as the AI has them. Its changes are merged onto the new commit when its turn is over.'
+  if (showsTurn(page, branch)) {
+    const until = isAtWork(page, branch) ? 'its turn is over' : 'you keep them'
+    return `Files are shown as the AI has them. Its changes are merged onto the new commit when ${until}.`
+  }
   return draftsOf(page, branch).length > 0 ? 'Your drafts merge cleanly with it.' : 'There are no drafts.'
 }
 

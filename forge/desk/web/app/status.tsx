@@ -12,7 +12,7 @@ import { openIndentationMenu } from '../files/indentation-menu.ts'
 import { openLineEndsMenu } from '../files/line-ends.ts'
 import { REMOTE } from '../graph/branch-actions.ts'
 import { pull, push } from '../graph/graph-steps.ts'
-import { branchOf, changedIn, conflictsIn, draftsOf, isAtWork, MERGING, tallyOf } from '../page/branch-facts.ts'
+import { branchOf, changedIn, conflictsIn, draftsOf, MERGING, showsTurn, tallyOf } from '../page/branch-facts.ts'
 import { comparedWith } from '../page/compared-with.ts'
 import { usePlace } from '../page/places.ts'
 import { save } from '../page/saving.ts'
@@ -56,9 +56,9 @@ export function StatusBar() {
   )
 }
 
-/** Whether drafts can be saved: not while an AI works in the branch. */
+/** Whether drafts can be saved: not before an AI's turn in the branch is over, kept or discarded. */
 function canSave(page: Page, at: At & { kind: 'branch' }): boolean {
-  return !page.isGone(at) && !isAtWork(page, at.branch) && page.branch(at.branch)?.merging === undefined
+  return !page.isGone(at) && !showsTurn(page, at.branch) && page.branch(at.branch)?.merging === undefined
 }
 
 function RepositoryPlace() {

@@ -172,6 +172,28 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await page.getByRole('contentinfo').textContent()).toContain(tip.slice(0, 8))
   })
 
+  test('a file that is renamed outside while a turn waits stays open as the AI has it, and follows after Keep', async () => {
+    await open(HALF_A_TURN)
+    await ask(page, QUESTION)
+    await log().getByText('keeper.inDoubt').waitFor()
+    await page.getByRole('tab', { name: /^lease.ts/ }).click()
+    const edited = page.getByRole('textbox', { name: 'Editor' }).getByText('export const RENEW_AT')
+    await edited.waitFor()
+    const lease = await desk.git('show', `${BRANCH}:src/queue/lease.ts`)
+    await desk.commit(BRANCH, { 'src/queue/lease.ts': null, 'src/queue/renewed.ts': `${lease}\n` })
+    await page.getByText('Its changes are merged onto the new commit when its turn is over.').waitFor()
+    await settled(page)
+    expect(await page.getByRole('tab', { name: /^renewed.ts/ }).count()).toBe(0)
+    expect(await edited.isVisible()).toBe(true)
+    await desk.ask({ ask: 'stop turn', branch: BRANCH })
+    await page.getByText('Its changes are merged onto the new commit when you keep them.').waitFor()
+    expect(await page.getByRole('textbox', { name: 'Commit message' }).count()).toBe(0)
+    await desk.ask({ ask: 'end turn', branch: BRANCH, keep: true })
+    await page.getByRole('tab', { name: 'renewed.ts , draft', selected: true }).waitFor()
+    await edited.waitFor()
+    await page.getByRole('textbox', { name: 'Commit message' }).waitFor()
+  })
+
   test('a stopped turn waits for Keep or for Discard, which asks once more; the message has the focus', async () => {
     await open(HALF_A_TURN)
     await ask(page, QUESTION)
