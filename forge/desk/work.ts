@@ -419,13 +419,15 @@ export class Work implements AsyncDisposable {
     return [...(open?.draftPaths ?? [])]
   }
 
-  /** Branches with drafts that another program deleted: they can be restored. */
+  /** Branches with drafts, or with a turn of their AI, that another program deleted: they can be restored. */
   async vanished(): Promise<DeletedBranch[]> {
     const works = await this.branches.all()
-    const gone = works.filter(({ isGone, draftPaths }) => isGone && draftPaths.length > 0)
+    const hasTurn = (name: string) => this.chat.turns.in(name) !== undefined
+    const gone = works.filter(({ isGone, draftPaths, name }) => isGone && (draftPaths.length > 0 || hasTurn(name)))
     return gone.map(({ name, draftPaths, unwritten }) => ({
       branch: name,
       drafts: [...draftPaths],
+      ...(hasTurn(name) && { hasTurn: true }),
       ...(unwritten !== undefined && { unwritten }),
     }))
   }

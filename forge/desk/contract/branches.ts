@@ -56,10 +56,12 @@ export const BranchInfo = v.object({
 })
 export type BranchInfo = v.InferOutput<typeof BranchInfo>
 
-/** A branch that was deleted while it had drafts, which are kept. */
+/** A branch that was deleted while it had drafts or a turn of its AI, which are kept. */
 export const DeletedBranch = v.object({
   branch: Branch,
   drafts: v.array(Path),
+  /** Whether a turn of its AI runs, or waits to be kept or discarded. */
+  hasTurn: v.optional(v.boolean()),
   /** Why what is typed can't be written into the repository now, as the end of a sentence; undefined if it can be. */
   unwritten: v.optional(v.string()),
 })

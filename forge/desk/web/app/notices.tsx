@@ -318,13 +318,14 @@ function unwritten(page: Page, { at }: Tab): Notice | undefined {
 function gone(page: Page, tab: Tab): Notice | undefined {
   const { at } = tab
   if (at.kind === 'commit' || !page.isGone(at)) return undefined
-  const isWritten = page.deleted(at.branch)?.unwritten === undefined
+  const { unwritten, hasTurn } = page.deleted(at.branch) ?? {}
+  const kept = hasTurn
+    ? 'What the AI did in it is kept, also if you close this tab (Alt+B lists it).'
+    : 'Its drafts are kept, also if you close this tab (Alt+B lists it). What you type here is kept as a draft, too.'
   return {
     tone: 'bad',
     title: `${named(at.branch)} was deleted`,
-    words: isWritten
-      ? 'Its drafts are kept, also if you close this tab (Alt+B lists it). What you type here is kept as a draft, too.'
-      : 'Other drafts of it are kept.',
+    words: unwritten === undefined ? kept : 'Other drafts of it are kept.',
     actions: [
       { words: 'Close the tab', run: () => page.close(tab) },
       { words: 'Restore branch', isMain: true, run: () => restoreBranch(page, at.branch) },

@@ -424,14 +424,14 @@ function branchOptions(page: Page, words: string, isAlone: boolean): Option[] {
   return [...options, ...(words === '' && ofRuns.length > 0 ? [more] : []), make]
 }
 
-/** Deleted branches with drafts: their tab offers to restore them. */
+/** Deleted branches with drafts or a turn of their AI: their tab offers to restore them. */
 function deletedOptions(page: Page, words: string, limit: number): Option[] {
   return best(page.desk.value?.deleted ?? [], words, ({ branch }) => readable(branch), limit).map(({ item, name }) => ({
     key: `deleted ${item.branch}`,
     rank: typedRank(words, 'branch', item.branch),
     icon: <Icon name="alert" tone="is-bad" />,
     words: <bdi>{name}</bdi>,
-    end: <span class="meta">deleted, has drafts</span>,
+    end: <span class="meta">deleted, has {item.hasTurn ? 'a turn' : 'drafts'}</span>,
     run: () => {
       page.open({ kind: 'branch', branch: item.branch })
       page.wantFocus()

@@ -581,7 +581,7 @@ export class Page {
     return this.desk.value?.branches.find(branch => branch.name === name)
   }
 
-  /** What is known of a deleted branch that has drafts. */
+  /** What is known of a deleted branch that has drafts or a turn of its AI. */
   deleted(name: string): DeletedBranch | undefined {
     return this.desk.value?.deleted?.find(({ branch }) => branch === name)
   }

@@ -866,6 +866,36 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await button('Keep').waitFor({ state: 'detached' })
   })
 
+  test('a deleted branch with a turn that waits is in the list of branches, also after a restart, to be restored', async () => {
+    await open(HALF_A_TURN)
+    await ask(page, QUESTION)
+    await log().getByText('keeper.inDoubt').waitFor()
+    await desk.git('update-ref', '-d', `refs/heads/${BRANCH}`)
+    await page.getByText('What the AI did in it is kept, also if you close this tab (Alt+B lists it).').waitFor()
+    await button('Stop').click()
+    await button('Keep').waitFor()
+    await button('Close the tab').click()
+    const option = page.getByRole('option', { name: `${BRANCH} deleted, has a turn` })
+    const openByList = async () => {
+      await page.keyboard.press('Alt+b')
+      await option.click()
+      await page.getByText(`${BRANCH} was deleted`, { exact: true }).waitFor()
+    }
+    await openByList()
+    await button('Close the tab').click()
+    await desk.restart()
+    await openByList()
+    await button('Restore branch').click()
+    await page.getByText(`${BRANCH} was deleted`, { exact: true }).waitFor({ state: 'detached' })
+    await page.keyboard.press('Alt+b')
+    await page.getByRole('option', { name: new RegExp(`^${BRANCH}`) }).waitFor()
+    expect(await option.count()).toBe(0)
+    await page.keyboard.press('Escape')
+    await button('Keep').click()
+    await button('Keep').waitFor({ state: 'detached' })
+    await desk.isText(BRANCH, 'src/worker.ts', text => text.includes('claims = true'))
+  })
+
   test('a notice above a file says that the last turn was not completed', async () => {
     await open(HALF_A_TURN)
     await ask(page, QUESTION)
