@@ -30,6 +30,10 @@ type Options = {
 
 const QUESTIONS: Record<Asks, string> = { 'commit message': ASK_FOR_MESSAGE, summary: ASK_FOR_SUMMARY }
 const DEFAULT_OUTPUT = 32_000
+/** The fewest tokens that a request leaves for its answer. */
+const MIN_OUTPUT = 1024
+/** The share of a model's window that a request and its answer may fill, as tokens are only estimated. */
+const USABLE = 0.98
 /** The share of a model's window that all files together may fill when a session opens. */
 const ALL_FILES = 0.5
 /** The share of a model's window that one file alone may fill. */
@@ -67,18 +71,21 @@ export async function requestFor(
   }
   if (asks) transcript.user(QUESTIONS[asks])
   const all = transcript.messages
-  const used = tokensIn(JSON.stringify([tools, SYSTEM, all]))
-  const room = Math.floor(model.window * 0.98) - used
-  const request: Request = {
-    tools,
-    system: [{ type: 'text', text: SYSTEM }],
-    messages: all,
-    output: Math.max(1024, Math.min(output, room)),
-  }
+  const plain = { tools, system: [{ type: 'text' as const, text: SYSTEM }], messages: all }
+  const request: Request = { ...plain, output: Math.max(MIN_OUTPUT, Math.min(output, roomAfter(plain, model.window))) }
   if (!cacheOf(model.name).isMarked) return request
   const isBorder = asks === 'commit message' || isFirstOfTurn(session)
   return withMarks(request, prefix, opening.ttl, isBorder ? opening.ttl : '5m')
 }
+
+/** The tokens of a model's window that a request leaves, by estimate; negative if the request is larger. */
+function roomAfter({ tools, system, messages }: Omit<Request, 'output'>, window: number): number {
+  const texts = system.map(({ text }) => text)
+  return Math.floor(window * USABLE) - tokensIn(JSON.stringify([tools, ...texts, messages]))
+}
+
+/** Whether a request and a short answer fit into a model's window, by estimate. */
+export const fits = (request: Request, window: number): boolean => roomAfter(request, window) >= MIN_OUTPUT
 
 /** The index of the entry from which the conversation is sent: its last summary, or its first entry. */
 export const beginOf = ({ messages }: Session, until = messages.length): number =>

@@ -1,9 +1,10 @@
 /** Shows which files a model knows and how full its window is, before and during a turn. */
 import type { Oid, Path } from '../../core/git/repository.ts'
-import { mostOfFile, requestFor } from './context.ts'
+import { visible } from '../../core/text.ts'
+import { fits, mostOfFile, requestFor } from './context.ts'
 import { tokensIn, tokensOf } from './fence.ts'
-import { catchUp, contentSince, filesIn, nearFiles, prepareSession, type State } from './opening.ts'
-import type { Session } from './session.ts'
+import { catchUp, contentSince, filesIn, nearFiles, prepareSession, type State, withOpening } from './opening.ts'
+import { type Session, withUser } from './session.ts'
 
 /** How a file is in the context: not at all, by its summary, or whole. */
 type Circle = 'none' | 'summary' | 'whole'
@@ -57,8 +58,22 @@ const FULL = 0.8
 export const needsShortening = async (session: Session, state: State): Promise<boolean> =>
   (await tokensUsed(session, state)) > FULL * state.model.window
 
+/**
+ * Why no request can have a user's message, as a sentence: it does not fit into the model's window even without the
+ * conversation and the files that were put into the context. Undefined if it fits.
+ */
+export async function whyMessageTooLong(session: Session, state: State, text: string): Promise<string | undefined> {
+  const { name, window } = state.model
+  const alone = await withOpening({ ...session, messages: [], active_files: [] }, state, 0)
+  const asked = withUser(alone, { turn: '', at: 0, text }, it => it)
+  if (fits(await requestFor(asked, state), window)) return undefined
+  const [tokens, all] = [tokensIn(text), window].map(count => count.toLocaleString('en'))
+  const sizes = `about ${tokens} tokens of the ${all} of its window, of which a part is for instructions and the answer`
+  return `This message is too long for ${visible(name)} (${sizes}): shorten it, or save its text as a file of the branch.`
+}
+
 /** The tokens of the next request. */
-async function tokensUsed(session: Session, state: State): Promise<number> {
+export async function tokensUsed(session: Session, state: State): Promise<number> {
   const from = session.opening?.from ?? Number.POSITIVE_INFINITY
   const last = session.messages.findLastIndex(
     (entry, at) => at >= from && entry.kind === 'answer' && entry.usage.input > 0,

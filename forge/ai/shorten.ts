@@ -4,6 +4,7 @@
  */
 import { beginOf, requestFor } from './context.ts'
 import { bytesIn, tokensIn } from './fence.ts'
+import { tokensUsed } from './meter.ts'
 import { type State, withOpening } from './opening.ts'
 import { type Model, ModelError, type Progress, type Usage } from './request.ts'
 import { type Clean, type EntryOf, NO_USAGE, type Session } from './session.ts'
@@ -35,13 +36,18 @@ type Shortened = { session: Session; isShortened: boolean; words: string; usage:
 export async function shorten(session: Session, options: Options): Promise<Shortened> {
   const { state, model, turn, now, signal, onProgress, clean } = options
   const left = (words: string, usage = NO_USAGE): Shortened => ({ session, isShortened: false, words, usage })
-  const place = placeFor(session, state.model.window)
-  if (place === undefined)
+  const places = placesFor(session, state.model.window)
+  if (places.length === 0)
     return left(
       'The conversation is not what fills the window: take files out of the context, or choose another model.',
     )
   const output = Math.min(MAX_SUMMARY_TOKENS, Math.floor(state.model.window * SHARE))
   try {
+    const place = await firstThatFits(session, state, { places, output })
+    if (place === undefined)
+      return left(
+        'The conversation was not shortened: its older part is too long for the window. Choose a model with a larger window.',
+      )
     const request = await requestFor(session, { ...state, output }, { asks: 'summary', until: place })
     const { blocks, end, usage } = await model.ask(request, { signal, onProgress })
     const text = clean(
@@ -75,12 +81,26 @@ function whyUseless(text: string, end: string, output: number): string | undefin
   return text === '' ? 'was empty' : undefined
 }
 
+/** The first of the places for a summary up to which the conversation, with the summary, fits into the window. */
+async function firstThatFits(
+  session: Session,
+  state: State,
+  { places, output }: { places: readonly number[]; output: number },
+): Promise<number | undefined> {
+  for (const place of places) {
+    const older = { ...session, messages: session.messages.slice(0, place) }
+    if ((await tokensUsed(older, state)) + output <= state.model.window) return place
+  }
+  return undefined
+}
+
 /**
- * The index of the entry before which the summary is inserted. The entries from there on fill about a fifth of the
- * window; the first of them is a message of the user, else an answer, so that no result is without its call. Undefined
- * where nothing would become shorter.
+ * The indexes of the entries before which the summary can be inserted, the best one first; none where nothing would
+ * become shorter. From the best one on, the entries fill about a fifth of the window; the first of them is a message of
+ * the user, else an answer, so that no result is without its call. The other one keeps the last message or answer,
+ * however large it is.
  */
-function placeFor(session: Session, window: number): number | undefined {
+function placesFor(session: Session, window: number): number[] {
   const { messages } = session
   const begin = beginOf(session)
   let room = bytesIn(window * KEPT)
@@ -92,7 +112,10 @@ function placeFor(session: Session, window: number): number | undefined {
     if (entry?.kind === 'user' || entry?.kind === 'answer') places.push(at)
   }
   const asked = places.findLast(at => messages[at]?.kind === 'user')
-  const place = asked ?? places.at(-1) ?? messages.length
-  const older = JSON.stringify(messages.slice(begin, place)).length
-  return place > begin && older > bytesIn(window * SHARE) ? place : undefined
+  const best = asked ?? places.at(-1) ?? messages.length
+  const last = messages.findLastIndex(({ kind }) => kind === 'user' || kind === 'answer')
+  return [...new Set([best, last])].filter(place => {
+    const older = JSON.stringify(messages.slice(begin, place)).length
+    return place > begin && older > bytesIn(window * SHARE)
+  })
 }

@@ -205,6 +205,7 @@ export class Turns implements AsyncDisposable {
     // cache, and may contain anything.
     const session = withWishes((await this.#isOwn(work.tip)) ? loaded : withoutOpening(loaded), wishes)
     const model = await this.#openModel(session)
+    await this.#verifyFits(session, text, { model, vfs, branch: work.name })
     // Throws if git has no name for commits, since a turn that could not be committed is not begun.
     await readSignature(objects.repository)
     // Turns that begin at once share one setup; after a failure the next turn tries again.
@@ -255,6 +256,23 @@ export class Turns implements AsyncDisposable {
     const missing = models.missing(name)
     if (name === undefined || missing !== undefined) throw new Failure(missing ?? 'No model is chosen.')
     return await models.open(name)
+  }
+
+  /** Throws a {@link Failure} if a message alone is too long for the model's window. */
+  async #verifyFits(session: Session, text: string, about: { model: Model; vfs: WorkInProgressVfs; branch: string }) {
+    const { model, vfs, branch } = about
+    // So short a message fits, or something else fills the window: a token has several bytes on average.
+    if (Buffer.byteLength(text) < model.window) return
+    const { whyMessageTooLong } = await import('../../ai/meter.ts')
+    const [builtIn, summaries, tree] = await Promise.all([
+      this.ai.tools.builtIn(),
+      this.ai.summaries(),
+      vfs.writeTree(),
+    ])
+    const tools = builtIn.map(({ description }) => description)
+    const state = { objects: this.room.objects, summaries, model, tools, tree, branch, base: vfs.base }
+    const why = await whyMessageTooLong(session, state, text)
+    if (why !== undefined) throw new Failure(why)
   }
 
   /** Makes the objects of a new turn that tell the windows of its progress (`live`) and ask the user (`questions`). */

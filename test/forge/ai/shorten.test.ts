@@ -88,6 +88,22 @@ test('in the middle of a turn, what the person wants is said again', async () =>
   ])
 })
 
+test('no request for a summary has the large last message or answer that does not fit into the window', async () => {
+  const large = 'word '.repeat(15_000)
+  for (const isAnswer of [false, true]) {
+    await using talk = await longTalk()
+    const count = talk.session.messages.length
+    talk.session = withUser(talk.session, { turn: 'turn-5', at: talk.now, text: isAnswer ? 'Go on' : large }, clean)
+    const answer = { blocks: [{ type: 'text' as const, text: large }], usage: { ...usage, output: 25_000 } }
+    if (isAnswer) talk.session = withAnswer(talk.session, { turn: 'turn-5', model: 'm', answer }, clean)
+    const { model, requests } = modelThat(() => ({ blocks: [{ type: 'text', text: 'They were read.' }] }))
+    const { session, isShortened } = await shorten(talk.session, await options(talk, model))
+    expect([isShortened, requests.length]).toEqual([true, 1])
+    expect(textOf(requests[0] as Request)).not.toContain('word word')
+    expect(session.messages.findIndex(({ kind }) => kind === 'summary')).toBe(isAnswer ? count + 1 : count)
+  }
+})
+
 describe('where nothing comes of it, the session stays as it was, and it is said', () => {
   const FAILURES: [what: string, answer: () => Partial<ModelAnswer>, words: RegExp][] = [
     ['nothing', () => ({}), /was empty/],

@@ -76,6 +76,20 @@ test('a turn is one commit with code, conversation and message', async () => {
   ])
 })
 
+test('a message that does not fit into the window of the model is refused before anything is sent or written', async () => {
+  const model = new ScriptedModel([{ text: 'Read.' }], 32_768)
+  await using desk = await makeDesk({ files: { 'a.txt': 'one\n' }, models: modelsOf(model) })
+  const log = 'A line of a log.\n'.repeat(6_500)
+  expect(await refusal(desk.work.chat.turns.send('main', log))).toBe(
+    'This message is too long for openai/scripted (about 30,695 tokens of the 32,768 of its window, of which a part is for instructions and the answer): shorten it, or save its text as a file of the branch.',
+  )
+  expect(await turnIn(desk.work)).toBeUndefined()
+  expect(await desk.git('for-each-ref', 'refs/forge/turns')).toBe('')
+  expect(model.requests).toEqual([])
+  expect((await run(desk, log.slice(0, 60_000))).turn).toBeUndefined()
+  expect(model.requests).toHaveLength(1)
+})
+
 test('the commit of a turn lists a renamed file as such, among others', async () => {
   const rename = { name: 'rename_file', arguments: { from: 'a.txt', to: 'folder/b.txt' } }
   const script = [{ calls: [rename, write('c.txt', 'new\n'), write('z.txt', 'z\n')] }, { text: 'Done.' }]
