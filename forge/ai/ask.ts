@@ -90,14 +90,18 @@ export class AskedModel implements BatchableModel {
   }
 
   async ask(request: Request, { signal, onProgress }: Options): Promise<ModelAnswer> {
-    for (let failed = 0; ; failed++) {
+    // Each kind of trouble has its own retries: an answer that breaks off after a rate limit gets all of its own.
+    const failed = new Map<ModelTrouble, number>()
+    for (;;) {
       signal.throwIfAborted()
       const asked = this.#accepted(request)
       const answered = await this.askOnce(asked, { signal, onProgress })
       if (answered.answer) return answered.answer
       const { trouble } = answered
       if (this.isAboutMisses(trouble) || this.isAboutChoice(asked, trouble)) continue
-      const seconds = pauseAfter(trouble, failed, this.patience)
+      const before = failed.get(trouble.trouble) ?? 0
+      failed.set(trouble.trouble, before + 1)
+      const seconds = pauseAfter(trouble, before, this.patience)
       if (seconds === undefined) throw trouble
       onProgress({ type: 'again', words: againWords(trouble, this.#asked), seconds: Math.ceil(seconds) })
       await pause(seconds, signal)
@@ -286,7 +290,7 @@ async function* partsOf(
   }
 }
 
-/** The seconds to wait before a retry; undefined where there is to be none. */
+/** The seconds to wait before a retry; undefined where there is to be none. `failed`: retries for the same trouble. */
 function pauseAfter(trouble: ModelError, failed: number, patience: Patience): number | undefined {
   if (!passes(trouble.trouble) || failed >= (patience.again[trouble.trouble] ?? 0)) return undefined
   const { retryAfter = 0 } = trouble

@@ -115,6 +115,14 @@ describe.each(PROVIDERS)('%s', provider => {
     expect((second?.at ?? 0) - (first?.at ?? 0)).toBeGreaterThanOrEqual(990)
   })
 
+  test('an answer that breaks off after a rate limit is asked for as often as one without it', async () => {
+    const cut: Turn = { ...HELLO, cut: { at: 500, how: 'close' } }
+    await using server = await ModelServer.start((_, count) => (count === 0 ? { status: 429 } : cut))
+    const asked = await ask(await openScripted(server, provider))
+    expect(troubleOf(asked).trouble).toBe('cut')
+    expect(server.requests).toHaveLength(4)
+  })
+
   test('a rate limit for an hour is told with its time, and not waited for', async () => {
     await using server = await ModelServer.start(() => ({ status: 429, headers: { 'retry-after': '3600' } }))
     const trouble = troubleOf(await ask(await openScripted(server, provider)))
