@@ -61,6 +61,8 @@ export const BlamedCommit = v.object({
   path: v.optional(Path),
   /** The author's name. */
   name: v.string(),
+  /** The model that made the commit, if it says so. */
+  model: v.optional(v.string()),
   /** When the commit was authored, in seconds since 1970. */
   authored: v.number(),
   subject: v.string(),

@@ -27,6 +27,7 @@ import {
   Histories,
   MAX_FOUND_COMMITS,
   mergeThatBrought,
+  modelsOf,
   rowsBeyond,
   rowsMatching,
   rowsOf,
@@ -92,7 +93,12 @@ export class Reading implements AsyncDisposable {
     blame: async ({ at, path }) => {
       const commit = await this.#shownCommitOf(at)
       if (commit === undefined) return { lines: [], commits: [] }
-      return await blame(this.objects, commit, await this.#savedPath(at, path))
+      const { lines, commits } = await blame(this.objects, commit, await this.#savedPath(at, path))
+      const models = await modelsOf(
+        this.objects,
+        commits.map(({ oid }) => oid),
+      )
+      return { lines, commits: commits.map(it => ({ ...it, model: models.get(it.oid) })) }
     },
     'blob of': async ({ at, path }) => {
       const entry = await entryAt(this.objects, (await this.#placeOf(at)).tree, path)

@@ -297,6 +297,16 @@ function rowOf(oid: Oid, commit: Commit, author: Person = commit.author): Commit
   }
 }
 
+/** The models that made some commits, by commit; only those that name one. */
+export async function modelsOf(objects: Objects, oids: readonly Oid[]): Promise<Map<Oid, string>> {
+  const found = await Promise.all(oids.map(oid => objects.read(oid, { limit: MAX_COMMIT_BYTES })))
+  const models = found.map(object => {
+    const model = object?.type === 'commit' && object.bytes ? modelOf(parseCommit(object.bytes)) : undefined
+    return object && model !== undefined ? ([object.oid, model] as const) : undefined
+  })
+  return new Map(models.filter(entry => entry !== undefined))
+}
+
 /** The commit with an id, or with the start of one. */
 export async function commitByDigits(objects: Objects, digits: string): Promise<Oid> {
   const wanted = digits.trim().toLowerCase()

@@ -2,7 +2,7 @@
 import type { EditorState, Extension } from '@codemirror/state'
 import { type EditorView, GutterMarker, gutter } from '@codemirror/view'
 import type { Blame, BlamedCommit } from '../../contract/reading.ts'
-import { shortId, withoutTricks } from '../ui/names.ts'
+import { modelName, shortId, withoutTricks } from '../ui/names.ts'
 import { age, fullTime } from '../ui/times.ts'
 import { savedLineOf } from './change-marks.ts'
 
@@ -44,9 +44,12 @@ export function numberInCommit(state: EditorState, commits: LineCommits, line: n
 
 export const NOT_SAVED = 'Not saved'
 
-/** The author and age of a commit: `Mira Okafor, 3 mon`. */
-export const blameWords = ({ name, authored, isCut }: BlamedCommit): string =>
-  `${withoutTricks(name)}, ${age(authored)}${isCut ? ', or earlier: the clone is shallow' : ''}`
+/** The end of an author's name where a model made the commit. */
+const withModel = (model: string | undefined): string => (model === undefined ? '' : ` with ${modelName(model)}`)
+
+/** The author, model and age of a commit: `Mira Okafor with large-model, 3 mon`. */
+export const blameWords = ({ name, model, authored, isCut }: BlamedCommit): string =>
+  `${withoutTricks(name)}${withModel(model)}, ${age(authored)}${isCut ? ', or earlier: the clone is shallow' : ''}`
 
 function spanOf(look: string, words: string): HTMLElement {
   const span = document.createElement('span')
@@ -79,10 +82,13 @@ class BlameMarker extends GutterMarker {
       words.textContent = NOT_SAVED
       return words
     }
-    const { oid, name, authored, subject } = this.commit
+    const { oid, name, model, authored, subject } = this.commit
+    const author = spanOf('blame-name cut', withoutTricks(name))
+    if (model !== undefined) author.append(spanOf('by-ai', withModel(model)))
+    const by = model === undefined ? '' : `\n${author.textContent}`
     words.className = 'blame-words'
-    words.title = `${shortId(oid)} ${withoutTricks(subject)}\n${fullTime(authored)}`
-    words.append(spanOf('blame-name cut', withoutTricks(name)), spanOf('', age(authored)))
+    words.title = `${shortId(oid)} ${withoutTricks(subject)}${by}\n${fullTime(authored)}`
+    words.append(author, spanOf('', age(authored)))
     return words
   }
 }

@@ -99,6 +99,16 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     await until(async () => (await page.locator('.cm-blame').count()) === 0)
   })
 
+  test('names the model of a commit that an AI has made', async () => {
+    const message = 'Whisper\n\nForge-Model: openrouter/some/large-model\nForge-Turn: 1\n'
+    await desk.commit('main', { 'new.txt': 'one\ntwo, softly\nthree\nfour\n' }, { message })
+    await open()
+    await until(async () => (await names())[1] === 'Una Upstream with large-model')
+    expect(await names()).toEqual(['Mira', 'Una Upstream with large-model', 'Mira'])
+    await page.keyboard.press('ArrowDown')
+    await page.getByRole('button', { name: /^This line: Una Upstream with large-model, .*: Whisper$/ }).waitFor()
+  })
+
   test('names the commit of many lines at the first one in view', async () => {
     await page.getByRole('treeitem', { name: 'long.ts' }).click()
     await page.getByRole('textbox', { name: 'Editor' }).click()
