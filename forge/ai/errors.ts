@@ -81,7 +81,8 @@ export const passes = (trouble: ModelTrouble): boolean =>
 
 function refused({ status, words, retryAfter }: Refusal, asked: ModelEndpoint, text: string): ModelError {
   const trouble = troubleOfStatus(status, words, asked.provider)
-  return new ModelError(trouble, sentenceOf(trouble, status, words, asked, retryAfter), retryAfter, text)
+  const sentence = sentenceOf(trouble, status, words, asked, retryAfter)
+  return new ModelError(trouble, sentence, retryAfter, text, quoted(words, asked.secrets))
 }
 
 function troubleOfStatus(status: number, words: string, provider: Provider): ModelTrouble {
@@ -117,8 +118,12 @@ function sentenceOf(
       return then(`There is no credit left for ${name}: add some at ${BILLING[host] ?? host}`)
     case 'rate':
       return sendAgain(`${host} takes no more requests for now`, ` ${again}`)
-    case 'overloaded':
-      return sendAgain(`${host} is overloaded or has a fault (${status})`, ` ${again}, or choose another model`)
+    case 'overloaded': {
+      const how = ` ${again}, or choose another model`
+      const { inChat, ...sentence } = sendAgain(`${host} is overloaded or has a fault (${status})`, how)
+      // A run groups such troubles by their words, which a provider may number.
+      return { ...sentence, inChat: `${said}${inChat}` }
+    }
     case 'too long':
       return {
         what: '',

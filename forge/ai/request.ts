@@ -129,6 +129,8 @@ export class ModelError extends Failure {
     readonly retryAfter?: number,
     /** The text of the answer before it broke off. */
     readonly text: string = '',
+    /** What the provider says, as the end of a sentence; '' where it says nothing. */
+    readonly said: string = '',
   ) {
     super(typeof words === 'string' ? words : `${words.what}${words.inChat}`)
     this.inRun = typeof words === 'string' ? words : `${words.what}${words.inRun}`

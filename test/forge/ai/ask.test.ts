@@ -123,6 +123,15 @@ describe.each(PROVIDERS)('%s', provider => {
     expect(server.requests).toHaveLength(4)
   })
 
+  test('what the provider says of its fault is told while that is tried again, and at the end', async () => {
+    await using server = await ModelServer.start(() => ({ status: 500, words: 'Internal error at backend 17' }))
+    const asked = await ask(await openScripted(server, provider))
+    const again = asked.progress.flatMap(news => (news.type === 'again' ? [news.words] : []))
+    expect(again[0]).toMatch(/^127\S+ is overloaded or has a fault; it says: Internal error at backend 17$/)
+    expect(troubleOf(asked).message).toMatch(/fault \(500\); it says: Internal error at backend 17: send the message/)
+    expect(troubleOf(asked).inRun).toMatch(/fault \(500\)\.$/)
+  })
+
   test('a rate limit for an hour is told with its time, and not waited for', async () => {
     await using server = await ModelServer.start(() => ({ status: 429, headers: { 'retry-after': '3600' } }))
     const trouble = troubleOf(await ask(await openScripted(server, provider)))
