@@ -1,6 +1,7 @@
 /** A file: text in the editor, an image, or a sentence that describes its content. */
 
 import type { EditorView } from '@codemirror/view'
+import { effect } from '@preact/signals'
 import { useEffect, useLayoutEffect, useRef, useState } from 'preact/hooks'
 import type { File } from '../../contract/branches.ts'
 import type { Answer } from '../../contract/contract.ts'
@@ -520,6 +521,14 @@ function TextEditor({ tab, file, isActive }: ShownFileProps) {
       view.destroy()
     }
   }, [file, page, tab])
+
+  // The window's layout has the place of the cursor, for when the page is loaded again.
+  useLayoutEffect(() => {
+    const { value: first } = file.cursor
+    return effect(() => {
+      if (file.cursor.value !== first) page.keepLayout()
+    })
+  }, [file, page])
 
   // If the editor is split, actions apply to the half that had the focus last.
   useLayoutEffect(() => {

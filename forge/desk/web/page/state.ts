@@ -1179,7 +1179,10 @@ export class Page {
     if (this.desk.value) this.keepLayout()
   }
 
-  /** Sends the layout after a delay. Also called when a view scrolls. `isNow`: at once, since the window is closing. */
+  /**
+   * Sends the layout after a delay. Also called when a view scrolls, or its cursor moves. `isNow`: at once, since the
+   * window is closing.
+   */
   keepLayout(isNow = false): void {
     const wasWaiting = this.#layoutTimer !== undefined
     clearTimeout(this.#layoutTimer)

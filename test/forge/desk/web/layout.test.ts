@@ -287,6 +287,26 @@ describe.skipIf(!hasBrowser)('the layout', () => {
     for (const name of switches) await isOff(name).waitFor()
   })
 
+  test('has the cursor where it was when its page is loaded again, also where nothing was scrolled', async () => {
+    await page.locator('.cm-content').click()
+    const place = page.locator('.line-column')
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('End')
+    await page.keyboard.type(' one two')
+    await desk.isText('main', 'a.txt', text => text.includes(' one two'))
+    const column = async () => Number((await place.textContent())?.split(':')[1])
+    const typed = await column()
+    await isKept(layout => layout.includes(`"cursor":${typed - 1}`))
+    for (let left = 0; left < 3; left++) await page.keyboard.press('ArrowLeft')
+    await isKept(layout => layout.includes(`"cursor":${typed - 4}`))
+    const before = await place.textContent()
+    await page.reload()
+    await page.locator('.cm-content:focus').waitFor()
+    await until(async () => (await place.textContent()) === before)
+    await page.keyboard.type('and ')
+    await desk.isText('main', 'a.txt', text => text.includes(' one and two'))
+  })
+
   test('is each window’s own, also when its page is loaded again', async () => {
     await fileTabs().nth(3).waitFor()
     const other = await openPage(browser.context, desk)
