@@ -55,7 +55,7 @@ export function TabView({ tab }: { tab: Tab }) {
           />
         </Boundary>
       ) : null}
-      <section key={place} class="middle" aria-label="Work">
+      <section key={tab} class="middle" aria-label="Work">
         <FileTabs tab={tab} />
         <Notices tab={tab} hasChat={hasChat || isDocked} />
         <PublishStrip tab={tab} />
@@ -64,7 +64,7 @@ export function TabView({ tab }: { tab: Tab }) {
       </section>
       {isDocked ? (
         <Boundary part="The chat" about={tab}>
-          <DockedChat key={place} tab={tab} />
+          <DockedChat key={tab} tab={tab} />
         </Boundary>
       ) : null}
     </main>
@@ -74,9 +74,8 @@ export function TabView({ tab }: { tab: Tab }) {
 /** The side bar, one list at a time: the changes, the conflicts of a merge, or all files. */
 function Side({ tab }: { tab: Tab }) {
   const page = usePage()
-  const place = placeOf(tab.at)
-  if (tab.pane.kind === 'review') return <ReviewSide key={place} tab={tab} />
-  if (showsConflicts(page, tab)) return <MergingSide key={place} tab={tab} />
+  if (tab.pane.kind === 'review') return <ReviewSide key={tab} tab={tab} />
+  if (showsConflicts(page, tab)) return <MergingSide key={tab} tab={tab} />
   return <Explorer tab={tab} />
 }
 
