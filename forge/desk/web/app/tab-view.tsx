@@ -132,7 +132,7 @@ function Content({ tab, pane, isActive }: ContentProps) {
     case 'chat':
       return page.desk.value?.isEmpty ? <FirstCommit tab={tab} /> : <ChatView tab={tab} />
     case 'file':
-      return <EditorPane key={pane.path} tab={tab} path={pane.path} isActive={isActive} />
+      return <FilePane tab={tab} path={pane.path} isActive={isActive} />
     case 'review':
       return (
         <ReviewPane tab={tab}>
@@ -153,6 +153,16 @@ function Content({ tab, pane, isActive }: ContentProps) {
     case 'find':
       return <Find tab={tab} />
   }
+}
+
+/**
+ * Shows an open file. The file is the key, since it stays the same when it is renamed: the editor and its search keep
+ * the focus and what is being typed.
+ */
+function FilePane({ tab, path, isActive }: { tab: Tab; path: string; isActive: boolean }) {
+  const page = usePage()
+  const file = page.files.open(tab.at, path, tab.positions.get(path))
+  return <EditorPane key={file} tab={tab} file={file} isActive={isActive} />
 }
 
 /** The view of a repository without commits. */

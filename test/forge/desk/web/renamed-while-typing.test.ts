@@ -25,6 +25,7 @@ describe.skipIf(!hasBrowser)('what is typed while', () => {
 
   const editor = () => page.getByRole('textbox', { name: 'Editor' })
   const branchTab = (name: string) => page.getByRole('tablist', { name: 'Branches' }).getByRole('tab', { name })
+  const fileTab = (name: string) => page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name })
   const rename = (from: string, to: string) => desk.git('branch', '-m', from, to)
   const isFocused = (field: Locator) => field.evaluate(it => it === document.activeElement)
   /** The text of the file in the draft: what was typed into the wrong place is there. */
@@ -113,6 +114,24 @@ describe.skipIf(!hasBrowser)('what is typed while', () => {
     await message.click()
     const ask = () => desk.ask({ ask: 'rename branch', branch: BRANCH, to: RENAMED })
     await isTypedInto(message, ask, branchTab(RENAMED))
+  })
+
+  test('a commit from outside renames the file stays in the search in it', async () => {
+    await opened()
+    await page.keyboard.press('Control+f')
+    const find = page.getByRole('textbox', { name: 'Find', exact: true })
+    const before = await desk.tip(BRANCH)
+    const move = () => desk.commit(BRANCH, { 'README.md': null, 'READ.md': README })
+    await isTypedInto(find, move, fileTab('READ.md'))
+    await isUnchanged(BRANCH, 'READ.md')
+    // A reset renames it back.
+    const back = () => desk.git('update-ref', `refs/heads/${BRANCH}`, before)
+    await isTypedInto(find, back, fileTab('README.md'))
+    await isUnchanged(BRANCH, 'README.md')
+    // And so does another window.
+    const other = () => desk.ask({ ask: 'move', branch: BRANCH, moves: [{ from: 'README.md', to: 'docs/READ.md' }] })
+    await isTypedInto(find, other, fileTab('READ.md'))
+    await isUnchanged(BRANCH, 'docs/READ.md')
   })
 
   test('git branch -m renames the branch stays in the search of the history, with its selection', async () => {
