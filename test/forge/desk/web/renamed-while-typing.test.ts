@@ -1,4 +1,4 @@
-/** What is typed into a field, without a pause, while a terminal or another window renames its branch or its file. */
+/** What is typed, without a pause, while a terminal or another window renames the branch or its file, or commits. */
 import { describe, expect, test } from 'bun:test'
 import type { Locator } from 'playwright-core'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
@@ -149,5 +149,38 @@ describe.skipIf(!hasBrowser)('what is typed while', () => {
     const search = page.getByRole('textbox', { name: 'Search this history' })
     await search.click()
     await isTypedInto(search, () => rename(RENAMED, BRANCH), branchTab(BRANCH))
+  })
+
+  test('a terminal commits another file, or renames the branch, stays on the box of a conflict', async () => {
+    await opened()
+    await page.keyboard.type('mine ')
+    await desk.isText(BRANCH, 'README.md', `mine ${README}`)
+    await desk.commit(BRANCH, { 'README.md': `theirs ${README}` })
+    const box = page.getByRole('region', { name: 'Conflict 1 of 1' })
+    await box.waitFor()
+    await page.keyboard.press('F8')
+    await until(() => isFocused(box))
+    for (const name of ['one', 'two', 'three']) {
+      const before = desk.proxy.count('conflict')
+      const release = desk.proxy.hold('conflict')
+      await desk.commit(BRANCH, { [name]: '' })
+      await until(() => desk.proxy.count('conflict') > before)
+      // The page does not have the sides of the conflict with the new commit yet.
+      expect(await box.and(page.locator(':focus')).count()).toBe(1)
+      release()
+    }
+    // Where the commit changes the file, or the line itself, the box is drawn again.
+    await desk.commit(BRANCH, { 'README.md': `theirs ${README}End.\n` })
+    await editor().getByText('End.').waitFor()
+    await until(() => isFocused(box))
+    await desk.commit(BRANCH, { 'README.md': `others ${README}End.\n` })
+    await box.getByText('others').waitFor()
+    await until(() => isFocused(box))
+    await rename(BRANCH, RENAMED)
+    await branchTab(RENAMED).waitFor()
+    await until(() => desk.proxy.asked.some(it => it.ask === 'merging' && it.branch === RENAMED))
+    expect(await box.and(page.locator(':focus')).count()).toBe(1)
+    await page.keyboard.press('3')
+    await desk.isText(RENAMED, 'README.md', `mine # Tern\nothers ${README}End.\n`)
   })
 })
