@@ -249,6 +249,9 @@ export class Desk implements AsyncDisposable {
     const clock = setTimeout(async () => {
       this.#deskNews = undefined
       if (this.#windows.size === 0) return
+      // Windows hear of a branch that was renamed outside before a list has only its new name: it would count as
+      // deleted. If the look fails, the next one tells why.
+      await this.#work.look().catch(() => undefined)
       const desk = await this.#describe(this.#settings()).catch(() => undefined)
       if (desk) this.#say({ say: 'desk', desk })
     }, after)

@@ -50,7 +50,7 @@ interface Shown {
 export function Notices({ tab, hasChat = true }: { tab: Tab | undefined; hasChat?: boolean }) {
   const page = usePage()
   const all = noticesIn(page, tab, hasChat)
-  return all.length > 0 ? <OneOf key={page.place} all={all} /> : null
+  return all.length > 0 ? <OneOf key={tab ?? page.place} all={all} /> : null
 }
 
 const keyOf = ({ notice, about }: Shown): string => about ?? `${notice.topic} ${notice.branch} ${notice.title}`

@@ -55,7 +55,7 @@ export function TabView({ tab }: { tab: Tab }) {
           />
         </Boundary>
       ) : null}
-      <section key={place} class="middle" aria-label="Work">
+      <section key={tab} class="middle" aria-label="Work">
         <FileTabs tab={tab} />
         <Notices tab={tab} hasChat={hasChat || isDocked} />
         <PublishStrip tab={tab} />
@@ -64,7 +64,7 @@ export function TabView({ tab }: { tab: Tab }) {
       </section>
       {isDocked ? (
         <Boundary part="The chat" about={tab}>
-          <DockedChat key={place} tab={tab} />
+          <DockedChat key={tab} tab={tab} />
         </Boundary>
       ) : null}
     </main>
@@ -74,9 +74,8 @@ export function TabView({ tab }: { tab: Tab }) {
 /** The side bar, one list at a time: the changes, the conflicts of a merge, or all files. */
 function Side({ tab }: { tab: Tab }) {
   const page = usePage()
-  const place = placeOf(tab.at)
-  if (tab.pane.kind === 'review') return <ReviewSide key={place} tab={tab} />
-  if (showsConflicts(page, tab)) return <MergingSide key={place} tab={tab} />
+  if (tab.pane.kind === 'review') return <ReviewSide key={tab} tab={tab} />
+  if (showsConflicts(page, tab)) return <MergingSide key={tab} tab={tab} />
   return <Explorer tab={tab} />
 }
 
@@ -133,7 +132,7 @@ function Content({ tab, pane, isActive }: ContentProps) {
     case 'chat':
       return page.desk.value?.isEmpty ? <FirstCommit tab={tab} /> : <ChatView tab={tab} />
     case 'file':
-      return <EditorPane key={pane.path} tab={tab} path={pane.path} isActive={isActive} />
+      return <FilePane tab={tab} path={pane.path} isActive={isActive} />
     case 'review':
       return (
         <ReviewPane tab={tab}>
@@ -154,6 +153,16 @@ function Content({ tab, pane, isActive }: ContentProps) {
     case 'find':
       return <Find tab={tab} />
   }
+}
+
+/**
+ * Shows an open file. The file is the key, since it stays the same when it is renamed: the editor and its search keep
+ * the focus and what is being typed.
+ */
+function FilePane({ tab, path, isActive }: { tab: Tab; path: string; isActive: boolean }) {
+  const page = usePage()
+  const file = page.files.open(tab.at, path, tab.positions.get(path))
+  return <EditorPane key={file} tab={tab} file={file} isActive={isActive} />
 }
 
 /** The view of a repository without commits. */

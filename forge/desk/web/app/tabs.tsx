@@ -36,7 +36,7 @@ export function Tabs() {
           <PinnedTab to={TASKS} icon="workflow" words="Tasks" />
         </span>
         {page.tabs.value.map((tab, index) => (
-          <BranchTab key={tabKey(tab.at)} tab={tab} index={index} />
+          <BranchTab key={tab} tab={tab} index={index} />
         ))}
       </div>
       <IconButton
@@ -70,10 +70,6 @@ export function Tabs() {
       </div>
     </header>
   )
-}
-
-function tabKey(at: At): string {
-  return at.kind === 'branch' ? `branch ${at.branch}` : at.commit
 }
 
 export function pageTitle(page: Page): string {

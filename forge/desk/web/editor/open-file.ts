@@ -180,8 +180,8 @@ export interface Unsent {
 }
 
 export class OpenFile {
-  #at: At
-  #path: string
+  readonly #at: Signal<At>
+  readonly #path: Signal<string>
   /** The server's answer; its text is that of the moment of opening. */
   readonly file = signal<File | undefined>(undefined)
   /** Why the file could not be opened, or why edits can't be kept at the moment. */
@@ -308,27 +308,27 @@ export class OpenFile {
     this.#first = { cursor: position.cursor, text }
     this.#connection = connection
     this.#choices = choices
-    this.#at = at
-    this.#path = path
+    this.#at = signal(at)
+    this.#path = signal(path)
   }
 
   get at(): At {
-    return this.#at
+    return this.#at.value
   }
 
   get path(): string {
-    return this.#path
+    return this.#path.value
   }
 
   /** Follows the rename of the branch. After a break nothing is sent before the file is loaded. */
   moveToBranch(branch: string): void {
-    this.#at = { kind: 'branch', branch }
+    this.#at.value = { kind: 'branch', branch }
     if (!this.isFromBeforeBreak) this.sendAgain()
   }
 
   /** Follows a rename. `isAfterBreak`: the connection broke, so nothing is sent before the file is loaded. */
   moveTo(path: string, isAfterBreak: boolean): void {
-    this.#path = path
+    this.#path.value = path
     this.#structuredEdits = -1
     this.#askStructureLater()
     if (!isAfterBreak) {

@@ -39,16 +39,15 @@ import { openLine } from './open-line.ts'
 
 interface EditorPaneProps {
   tab: Tab
-  path: string
+  file: OpenFile
   /** Whether the pane is in the half with the focus; always if the editor is not split. */
   isActive: boolean
 }
 
-export function EditorPane({ tab, path, isActive }: EditorPaneProps) {
+export function EditorPane({ tab, file, isActive }: EditorPaneProps) {
   const page = usePage()
-  const file = page.files.open(tab.at, path, tab.positions.get(path))
   const shown = file.file.value
-  const merging = useMergingFile(tab, path)
+  const merging = useMergingFile(tab, file.path)
   useConflicts({ tab, file }, merging)
   useUnknownMarkers({ tab, file })
   const blame = useBlame(tab, file)

@@ -62,7 +62,7 @@ export function useLanguage(page: Page, file: OpenFile): void {
       page.languageSwitches.value
       if (isOpen) untracked(() => understand(page, file, about))
     })
-  }, [page, file, file.path])
+  }, [page, file, file.at, file.path])
   useEffect(() => {
     let shown: LanguageState | undefined
     return effect(() => {

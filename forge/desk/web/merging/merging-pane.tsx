@@ -55,6 +55,9 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   const by = useModelOf(known)
   const isKnown = known !== undefined
   useLayoutEffect(() => {
+    // The sides are loaded again when the branch has a new commit. The boxes stay meanwhile: a key that chooses a side
+    // would be typed into the text.
+    if (isKnown && merging && !sides && shown?.kind === 'text') return
     if (!isKnown || !sides || mark === undefined || !merging || shown?.kind !== 'text') {
       file.extend('', '', () => [])
       return

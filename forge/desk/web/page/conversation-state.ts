@@ -55,15 +55,23 @@ export class ConversationState extends ServerValue<Conversation> {
   /** How long the page took to show the last pieces, in milliseconds. */
   #took = 0
   #timer: ReturnType<typeof setTimeout> | undefined
+  #at: At
 
   constructor(connection: Connection, at: At) {
-    super(() => connection.ask('conversation', { at }))
+    super(() => connection.ask('conversation', { at: this.#at }))
+    this.#at = at
     this.isBusy = computed(() => this.head.value?.turn !== undefined && !this.isUnfinished.value)
     this.isUnfinished = computed(() => this.head.value?.turn?.state === 'unfinished')
     this.usage = computed(() => {
       const { usage, turn } = this.head.value ?? {}
       return usage && turn ? sumOf(usage, turn.usage) : usage
     })
+  }
+
+  /** Follows the branch to its new name. */
+  moveTo(at: At): void {
+    this.#at = at
+    if (this.isAsked) void this.refresh()
   }
 
   /** The tools of the repository that wait for approval. */

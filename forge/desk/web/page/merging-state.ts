@@ -18,7 +18,7 @@ export class MergingState extends ServerValue<Merging | null> {
   /** The sides of the files in conflict loaded so far. */
   readonly files = signal<ReadonlyMap<string, ConflictFile>>(new Map())
   readonly #message = signal<string | undefined>(undefined)
-  readonly #messageKey: string
+  #messageKey: string
   /** Whether the server may not have {@link message} yet: no other one replaces it here until then. */
   #isUnsent = false
   #sendTimer: ReturnType<typeof setTimeout> | undefined
@@ -37,7 +37,7 @@ export class MergingState extends ServerValue<Merging | null> {
   choseAt: string | undefined
 
   readonly #connection: Connection
-  readonly #branch: string | undefined
+  #branch: string | undefined
   /**
    * What the loaded sides of conflicts belong to: a merge at another commit has other sides, and so has a file while
    * its draft is in conflict.
@@ -48,13 +48,25 @@ export class MergingState extends ServerValue<Merging | null> {
 
   /** `place`: a key that identifies the branch or commit, and its repository. */
   constructor(connection: Connection, at: At, place: string) {
-    const branch = at.kind === 'branch' ? at.branch : undefined
-    super(async () => (branch === undefined ? null : await connection.ask('merging', { branch })), {
-      delayMs: ASK_AFTER_MS,
-    })
+    super(() => this.#askNow(), { delayMs: ASK_AFTER_MS })
     this.#connection = connection
-    this.#branch = branch
+    this.#branch = branchIn(at)
     this.#messageKey = textKey('message of a merge in', place)
+  }
+
+  async #askNow(): Promise<Merging | null> {
+    return this.#branch === undefined ? null : await this.#connection.ask('merging', { branch: this.#branch })
+  }
+
+  /** Follows the branch to its new name. `place`: as in the constructor. */
+  moveTo(at: At, place: string): void {
+    this.#branch = branchIn(at)
+    this.#messageKey = textKey('message of a merge in', place)
+    // An answer about the old name could be that no merge waits there.
+    this.stop()
+    this.touch()
+    const message = this.#message.peek()
+    if (this.#isUnsent && message !== undefined) this.writeMessage(message)
   }
 
   /** The commit message that was typed in this window; undefined: that of the server is shown. */
@@ -102,15 +114,6 @@ export class MergingState extends ServerValue<Merging | null> {
   #messageIn(stored: string): string | undefined {
     const [theirs, message] = stored.split(/\n(.*)/s)
     return theirs === this.#theirs ? message : undefined
-  }
-
-  /** Takes over what belongs to the merge of a branch that has been renamed. */
-  takeFrom(old: MergingState): void {
-    // The list of branches may not have the merge under the new name yet, which would forget the message.
-    const known = old.latest.peek()
-    if (known) this.take(known)
-    this.next = old.next
-    this.showsExplorer.value = old.showsExplorer.peek()
   }
 
   /** The merge that waits, as soon as the server has answered; null if there is none. */
@@ -165,3 +168,5 @@ export class MergingState extends ServerValue<Merging | null> {
     }
   }
 }
+
+const branchIn = (at: At): string | undefined => (at.kind === 'branch' ? at.branch : undefined)

@@ -1,5 +1,5 @@
 /** The state of a review: the comparison, the changed files, and which of them are marked as viewed. */
-import { effect, type ReadonlySignal, signal, untracked } from '@preact/signals'
+import { effect, type ReadonlySignal, type Signal, signal, untracked } from '@preact/signals'
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { Comment } from '../../contract/comments.ts'
 import type { DeskInfo } from '../../contract/desk.ts'
@@ -92,13 +92,13 @@ export class ReviewState extends ServerValue<Change[]> {
   readonly unfolded = new Map<string, boolean>()
 
   readonly #page: Desk
-  #at: At
+  readonly #named: Signal<At>
 
   /** `place`: a key that identifies the branch or commit, and its repository. */
   constructor(page: Desk, at: At, place: string) {
     super(isCurrent => this.#compareNow(isCurrent), { forgetsOnFailure: true })
     this.#page = page
-    this.#at = at
+    this.#named = signal(at)
     this.draft = new CommentDraft(place)
     this.comments = new ServerValue(() => page.connection.ask('comments', { at: this.#at }))
     if (at.kind === 'commit') {
@@ -109,8 +109,13 @@ export class ReviewState extends ServerValue<Change[]> {
 
   /** Follows the branch to its new name. `place`: as in the constructor. */
   moveTo(at: At, place: string): void {
-    this.#at = at
+    this.#named.value = at
     this.draft.moveTo(place)
+  }
+
+  /** The branch or commit; the branch under the name that it has now. */
+  get #at(): At {
+    return this.#named.value
   }
 
   /** The base: the chosen one while it exists, else the default branch unless it is the reviewed one. */

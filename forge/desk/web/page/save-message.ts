@@ -5,12 +5,17 @@ import { textKey } from './texts-of-places.ts'
 
 export class SaveMessage {
   readonly #text: Signal<string | undefined>
-  readonly #key: string
+  #key: string
 
-  /** `place`: a key that identifies the branch or commit, and its repository. `old`: the message before a rename. */
-  constructor(place: string, old?: SaveMessage) {
+  /** `place`: a key that identifies the branch or commit, and its repository. */
+  constructor(place: string) {
     this.#key = textKey('commit message in', place)
-    this.#text = signal(old ? old.text.peek() : keptText(this.#key) || undefined)
+    this.#text = signal(keptText(this.#key) || undefined)
+  }
+
+  /** Follows the branch to its new name; what the browser keeps has moved already. */
+  moveTo(place: string): void {
+    this.#key = textKey('commit message in', place)
   }
 
   /** The edited message, kept in the browser until it is used; undefined: the server's. */

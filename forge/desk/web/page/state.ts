@@ -54,9 +54,12 @@ export function paneKey(pane: Pane): string {
 
 const CHAT: Pane = { kind: 'chat' }
 
-/** The tab of a branch or a commit. */
+/**
+ * The tab of a branch or a commit. It stays the same when its branch is renamed, and is the key of the components that
+ * show it: they keep their elements, and so the focus and what is being typed.
+ */
 export class Tab {
-  readonly at: At
+  readonly #at: Signal<At>
   readonly tree: Tree
   readonly review: ReviewState
   readonly search: TextSearch
@@ -91,24 +94,18 @@ export class Tab {
   /** The keys of the panes that were shown, the last one at the end. */
   readonly #shown = new Set<string>()
 
-  /** `old`: the tab of the branch under its former name, with what is being written and looked for there. */
-  constructor(page: Page, at: At, kept?: Layout['tabs'][number], old?: Tab) {
-    this.at = at
+  constructor(page: Page, at: At, kept?: Layout['tabs'][number]) {
+    this.#at = signal(at)
     this.tree = new Tree(page.connection, at, kept?.folders ?? [])
-    this.search = old?.search ?? new TextSearch(page.connection, at, kept?.search)
+    this.search = new TextSearch(page.connection, at, kept?.search)
     this.conversation = new ConversationState(page.connection, at)
     const desk = page.desk.peek()
     const place = placeIn(desk?.folder, at)
     this.followedTo = at.kind === 'branch' ? desk?.branches.find(({ name }) => name === at.branch)?.tip : undefined
-    this.review = old?.review ?? new ReviewState(page, at, place)
+    this.review = new ReviewState(page, at, place)
     this.merging = new MergingState(page.connection, at, place)
-    this.composer = old?.composer ?? new ComposerState(place)
-    this.saveMessage = new SaveMessage(place, old?.saveMessage)
-    if (old) {
-      this.search.moveTo(at)
-      this.review.moveTo(at, place)
-      this.composer.moveTo(place)
-    }
+    this.composer = new ComposerState(place)
+    this.saveMessage = new SaveMessage(place)
     this.positions = keptPositions(kept)
     this.panes = signal(panesOf(kept))
     const shown: Pane | undefined = kept?.active === undefined ? undefined : { kind: 'file', path: kept.active }
@@ -122,6 +119,29 @@ export class Tab {
     this.active.subscribe(key => {
       this.#shown.delete(key)
       this.#shown.add(key)
+    })
+  }
+
+  /** The branch or commit; the branch under the name that it has now. */
+  get at(): At {
+    return this.#at.value
+  }
+
+  /**
+   * Follows the branch to its new name, with what is being written and looked for there. `place`: a key that identifies
+   * the branch and its repository; the browser has moved the texts to it already.
+   */
+  moveTo(at: At, place: string): void {
+    batch(() => {
+      this.#at.value = at
+      this.hasFollowed = false
+      this.tree.moveTo(at)
+      this.search.moveTo(at)
+      this.review.moveTo(at, place)
+      this.conversation.moveTo(at)
+      this.merging.moveTo(at, place)
+      this.composer.moveTo(place)
+      this.saveMessage.moveTo(place)
     })
   }
 
@@ -766,24 +786,26 @@ export class Page {
   renamed(from: string, to: string): void {
     const [before, now] = [from, to].map((branch): At => ({ kind: 'branch', branch })) as [At, At]
     const folder = this.desk.peek()?.folder
-    moveTexts(placeIn(folder, before), placeIn(folder, now))
-    this.#followBase(from, to)
-    this.#renameInNotices(from, to)
-    this.files.renameBranch(from, to)
-    const tabs = this.tabs.peek()
-    const index = tabs.findIndex(tab => tab.at.kind === 'branch' && tab.at.branch === from)
-    const old = tabs[index]
-    if (!old) {
-      this.#tabOf(to)?.restoreTexts()
-      return
-    }
-    const tab = new Tab(this, now, this.#layoutOf(old), old)
-    tab.followedTo = old.followedTo
-    tab.merging.takeFrom(old.merging)
-    tab.recentlyClosed.value = old.recentlyClosed.peek()
-    this.tabs.value = tabs.with(index, tab)
-    // A queued message is sent at the end of the turn, also while the tab is not shown.
-    if (old.conversation.isAsked) tab.conversation.load()
+    const place = placeIn(folder, now)
+    moveTexts(placeIn(folder, before), place)
+    // All at once: a view in between would be of a branch that does not exist, without the field that is typed into.
+    batch(() => {
+      this.#renameInDesk(from, to)
+      this.#followBase(from, to)
+      this.#renameInNotices(from, to)
+      this.files.renameBranch(from, to)
+      const tab = this.#tabOf(from)
+      if (tab) tab.moveTo(now, place)
+      else this.#tabOf(to)?.restoreTexts()
+    })
+  }
+
+  /** Gives a branch its new name at once, before the server sends the desk's state. */
+  #renameInDesk(from: string, to: string): void {
+    const desk = this.desk.peek()
+    if (!desk || desk.branches.some(({ name }) => name === to)) return
+    const branches = desk.branches.map(info => (info.name === from ? { ...info, name: to } : info))
+    this.desk.value = { ...desk, branches }
   }
 
   /** Keeps a renamed branch the base of the reviews that compare with it. */
@@ -949,8 +971,10 @@ export class Page {
     for (const [at, from] of paths.entries()) {
       const to = now.paths[at]
       if (to === undefined || to === from) continue
-      this.files.rename(branch, { from, to }, true)
-      tab.rename({ from, to })
+      batch(() => {
+        this.files.rename(branch, { from, to }, true)
+        tab.rename({ from, to })
+      })
     }
     tab.followedTo = now.tip
     tab.missing.value = new Set(now.missing)
@@ -1031,8 +1055,10 @@ export class Page {
         this.renamed(news.branch, news.to)
         return
       case 'renamed file':
-        this.files.rename(news.branch, news)
-        this.#tabOf(news.branch)?.rename(news)
+        batch(() => {
+          this.files.rename(news.branch, news)
+          this.#tabOf(news.branch)?.rename(news)
+        })
         return
       case 'problems':
         this.#fileIn(news.branch, news.path)?.takeProblems(news.version, news.problems)
@@ -1162,6 +1188,7 @@ export class Page {
   #watchLayout(): void {
     // All parts of the layout are read here, so that the effect runs again when one of them changes.
     for (const tab of this.tabs.value) {
+      tab.at
       tab.panes.value
       tab.active.value
       tab.split.value

@@ -64,7 +64,7 @@ export class Tree {
   readonly isThere: ReadonlySignal<boolean>
 
   readonly #connection: Connection
-  readonly #at: At
+  #at: At
   readonly #listings = signal<ReadonlyMap<string, FolderEntry[]>>(new Map())
   readonly #asked = new Set<string>()
   #timer: ReturnType<typeof setTimeout> | undefined
@@ -75,6 +75,12 @@ export class Tree {
     this.open = signal(new Set(open))
     this.rows = computed(() => (this.matches.value ? this.#rowsOfFiles(this.matches.value) : this.#flatten()))
     this.isThere = computed(() => this.#listings.value.has(''))
+  }
+
+  /** Follows the branch to its new name. */
+  moveTo(at: At): void {
+    this.#at = at
+    if (this.#asked.size > 0) this.refresh()
   }
 
   /** Loads the open folders that have not been loaded. */
@@ -205,11 +211,14 @@ export class Tree {
 
   async #ask(folder: string): Promise<void> {
     this.#asked.add(folder)
+    const at = this.#at
     try {
-      const entries = await this.#connection.ask('folder', { at: this.#at, path: folder })
+      const entries = await this.#connection.ask('folder', { at, path: folder })
       this.#listings.value = new Map(this.#listings.peek()).set(folder, entries)
       this.problem.value = undefined
     } catch (error) {
+      // The branch has been renamed meanwhile: the folder was asked for again.
+      if (at !== this.#at) return
       this.#asked.delete(folder)
       if (folder === '') this.problem.value = (error as Error).message
       else this.#forget(folder)
