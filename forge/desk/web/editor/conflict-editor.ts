@@ -47,6 +47,7 @@ import {
   settling,
   wordsOfSettled,
 } from './conflict-regions.ts'
+import { editableRanges } from './find-panel.tsx'
 import { undoIn } from './two-views.ts'
 
 export interface ConflictSettings {
@@ -217,6 +218,7 @@ export function conflictExtension(settings: ConflictSettings): Extension {
       return show(settings, marked, ofModelIn(settings, marked), doc, selection)
     }),
     EditorStates.changeFilter.of(marksAreNotTyped),
+    editableRanges.of(isOutsideConflicts),
     EditorView.domEventHandlers({ beforeinput: typeOnInOurs, paste: pasteInOurs }),
     Prec.high(
       keymap.of([
@@ -349,6 +351,10 @@ const mendedGutters = gutterLineClass.compute([shown], state => {
     true,
   )
 })
+
+function isOutsideConflicts(state: EditorState, from: number, to: number): boolean {
+  return conflictsOf(state).open.every(({ region }) => to < region.from || from > region.to)
+}
 
 function openRanges(state: EditorState) {
   const { open } = conflictsOf(state)

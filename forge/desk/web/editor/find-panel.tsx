@@ -15,7 +15,15 @@ import {
   searchPanelOpen,
   setSearchQuery,
 } from '@codemirror/search'
-import { type ChangeSpec, EditorState, type Extension, StateEffect, StateField, Transaction } from '@codemirror/state'
+import {
+  type ChangeSpec,
+  EditorState,
+  type Extension,
+  Facet,
+  StateEffect,
+  StateField,
+  Transaction,
+} from '@codemirror/state'
 import {
   type Command,
   Decoration,
@@ -102,7 +110,7 @@ export const openFind: Command = view => {
   openSearchPanel(view)
   // CodeMirror would search for the selection unescaped in a regular expression too, and drop the replacement.
   const search = before.regexp ? escaped(selected) : selected
-  const next = selected === '' || selected.includes('\n') ? before : changed(before, { search })
+  const next = changed(before, selected === '' || selected.includes('\n') ? {} : { search })
   view.dispatch({ effects: setSearchQuery.of(next) })
   const field = view.dom.querySelector<HTMLInputElement>('.find-panel [name="search"]')
   if (!field) return true
@@ -118,13 +126,21 @@ const escaped = (text: string): string => text.replace(/[\\^$.*+?()[\]{}|]/g, '\
 /** A search with some of its settings changed. */
 function changed(query: SearchQuery, changes: Partial<ConstructorParameters<typeof SearchQuery>[0]>): SearchQuery {
   const { search, replace, caseSensitive, regexp, wholeWord, test } = query
-  const fields = { search, replace, caseSensitive, regexp, wholeWord, ...(test && { test }), ...changes }
+  const fields = { search, replace, caseSensitive, regexp, wholeWord, test: test ?? isEditable, ...changes }
   // A backslash stands for itself, except in a regular expression and its replacement.
   return new SearchQuery({ ...fields, literal: !fields.regexp })
 }
 
+/** Tells of a range whether it can be edited: matches elsewhere, as in the block of a conflict, are not found. */
+export const editableRanges = Facet.define<(state: EditorState, from: number, to: number) => boolean>()
+
+function isEditable(_: string, state: EditorState, from: number, to: number): boolean {
+  return state.facet(editableRanges).every(isIn => isIn(state, from, to))
+}
+
 /** Whether a match is in the part of the text in which is searched. */
-function isInScope(_: string, state: EditorState, from: number, to: number): boolean {
+function isInScope(words: string, state: EditorState, from: number, to: number): boolean {
+  if (!isEditable(words, state, from, to)) return false
   let isInside = false
   state.field(scope).between(from, to, (start, end) => {
     if (start <= from && to <= end) isInside = true
@@ -147,7 +163,7 @@ function findInSelection(view: EditorView): void {
 
 function findEverywhere(view: EditorView): void {
   const { search, replace, caseSensitive, regexp, wholeWord, literal } = getSearchQuery(view.state)
-  const query = new SearchQuery({ search, replace, caseSensitive, regexp, wholeWord, literal })
+  const query = new SearchQuery({ search, replace, caseSensitive, regexp, wholeWord, literal, test: isEditable })
   view.dispatch({ effects: [setScope.of(Decoration.none), setSearchQuery.of(query)] })
 }
 
@@ -238,6 +254,7 @@ function replaceEach(view: EditorView, found: Found): void {
 function FindPanel({ view, found }: { view: EditorView; found: Found }) {
   const { query, words, isReadOnly, isInCase } = found
   const { value: shown } = query
+  const isInSelection = shown.test === isInScope
   const change = (changes: Partial<ConstructorParameters<typeof SearchQuery>[0]>) => {
     const next = changed(query.peek(), changes)
     if (next.eq(query.peek())) return
@@ -304,8 +321,8 @@ function FindPanel({ view, found }: { view: EditorView; found: Found }) {
         <Toggle
           words="Find in selection"
           short="[ ]"
-          isOn={shown.test !== undefined}
-          toggle={() => (shown.test ? findEverywhere : findInSelection)(view)}
+          isOn={isInSelection}
+          toggle={() => (isInSelection ? findEverywhere : findInSelection)(view)}
         />
         <span class={`meta count ${isBad ? 'is-bad' : ''}`} role="status">
           {words}

@@ -363,4 +363,39 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     expect(names).toEqual(['Tern', 'Use', 'More'])
     await page.close()
   })
+
+  test('are left out by find and replace, which counts what it replaces', async () => {
+    const text = (line: string) => `a draft of one\nabove\n${line}\nbelow\none is last\n`
+    await commit(desk.path, 'main', { 'find.txt': text('one') })
+    const page = await visit(browser.context, desk)
+    await openFile(page, 'main', 'find.txt')
+    await replaceLine(page, 3, 'one of mine')
+    await until(async () => (await desk.show('refs/forge/drafts/main', 'find.txt')) === text('one of mine'))
+    await commit(desk.path, 'main', { 'find.txt': text('one of theirs') })
+    const box = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
+    await box.waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).focus()
+    await page.keyboard.press('Control+f')
+    const panel = page.getByRole('search', { name: 'Find in the file' })
+    const said = panel.getByRole('status')
+    const find = panel.getByRole('textbox', { name: 'Find', exact: true })
+    for (const [words, count] of [
+      ['draft', '1 of 1'],
+      ['mine', 'No results'],
+      ['>>>>', 'No results'],
+      ['one', '1 of 2'],
+    ] as const) {
+      await find.fill(words)
+      await until(async () => (await said.textContent()) === count)
+    }
+    await panel.getByRole('textbox', { name: 'Replace', exact: true }).fill('1')
+    await panel.getByRole('button', { name: 'Replace all' }).click()
+    await said.getByText('2 matches replaced').waitFor()
+    await box.focus()
+    await page.keyboard.press('3')
+    const replaced = 'a draft of 1\nabove\none of mine\none of theirs\nbelow\n1 is last\n'
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.show('main', 'find.txt')) === replaced)
+    await page.close()
+  })
 })
