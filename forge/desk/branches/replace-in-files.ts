@@ -4,6 +4,7 @@ import { pathspecsOf } from '../../../core/git/path-filters.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { LineEdit } from '../contract/branches.ts'
+import { MAX_REPLACED_MATCHES } from '../contract/limits.ts'
 import type { BranchWork } from './branch-work.ts'
 import { changeTexts, type Skipped, whyNotEditable } from './change-texts.ts'
 import { FORGE_FOLDER, isOfForge } from './forge-folder.ts'
@@ -22,16 +23,14 @@ interface Replacing {
   files: readonly FileEdits[]
 }
 
-/** At most this many replacements in one operation. */
-const MAX_EDITS = 10_000
-
 /** Replaces parts of lines in files of a branch. See {@link changeTexts}. */
 export async function replaceInFiles(
   work: BranchWork,
   wanted: Replacing,
 ): Promise<{ files: number; edits: number; skipped: Skipped[] }> {
   const edits = wanted.files.reduce((sum, file) => sum + file.edits.length, 0)
-  if (edits > MAX_EDITS) throw new Failure(`At most ${MAX_EDITS} places are replaced at once: narrow the search.`)
+  if (edits > MAX_REPLACED_MATCHES)
+    throw new Failure(`At most ${MAX_REPLACED_MATCHES} matches are replaced at once: narrow the search.`)
   return await changeTexts(work, {
     tree: wanted.tree,
     kind: 'replace',

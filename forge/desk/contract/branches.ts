@@ -1,5 +1,6 @@
 /** What the page can ask about branches: editing and saving files, and undo. */
 import * as v from 'valibot'
+import { MAX_REPLACED_MATCHES } from './limits.ts'
 import { WaitingKind } from './merging.ts'
 import { Nothing, question, repeatable } from './question.ts'
 import { At, Branch, Count, Oid, Part, Path, Paths, RefName } from './values.ts'
@@ -242,8 +243,8 @@ export const branchQuestions = {
       tree: Oid,
       words: v.pipe(v.string(), v.maxLength(1_000)),
       files: v.pipe(
-        v.array(v.object({ path: Path, edits: v.pipe(v.array(LineEdit), v.maxLength(10_000)) })),
-        v.maxLength(10_000),
+        v.array(v.object({ path: Path, edits: v.pipe(v.array(LineEdit), v.maxLength(MAX_REPLACED_MATCHES)) })),
+        v.maxLength(MAX_REPLACED_MATCHES),
       ),
     },
     v.object({ files: Count, edits: Count, skipped: v.array(v.object({ path: Path, why: v.string() })) }),

@@ -2,6 +2,7 @@
 import type { Signal } from '@preact/signals'
 import type { RefObject, TargetedKeyboardEvent } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
+import { MAX_REPLACED_MATCHES } from '../../contract/limits.ts'
 import type { Match } from '../../contract/reading.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
@@ -16,7 +17,7 @@ import { digits, plural } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
 import { Button, IconButton, Path, Toggle } from '../ui/words.tsx'
 import { openFile, openLine } from './open-line.ts'
-import { chosenHits, replaceHits, searchActions } from './search-actions.ts'
+import { chosenHits, isReplaceable, replaceHits, searchActions } from './search-actions.ts'
 
 const ROW_HEIGHT = 24
 /** At most this many characters of a line are shown before its first match. */
@@ -124,7 +125,7 @@ function Fields({ search, branch, isReplacing }: FieldsProps) {
           look="small"
           words={count === 0 ? 'Replace' : `Replace ${count.toLocaleString('en')}`}
           title={`${searchActions.replaceAll.label}  ${shownKeys(searchActions.replaceAll.keys)}`}
-          isOff={count === 0 || search.isRunning.value}
+          isOff={!isReplaceable(count) || search.isRunning.value}
           onClick={() => replaceHits(page, search, branch)}
         />
       ) : null}
@@ -242,6 +243,7 @@ function Said({ search, isReplacing, files }: SaidProps) {
   )
 }
 
+const TOO_MANY = `At most ${digits(MAX_REPLACED_MATCHES)} matches are replaced at once: narrow the search.`
 const UTF8_ALONE = 'Files in Latin-1 were not searched: this git was built without PCRE.'
 
 function foundWords(search: TextSearch, isReplacing: boolean, files: number): string {
@@ -251,7 +253,7 @@ function foundWords(search: TextSearch, isReplacing: boolean, files: number): st
   const readOnly = isReplacing ? search.readOnly.value.length : 0
   const isOfUtf8Alone = search.isOfUtf8Alone.value
   if (matches.value.length + readOnly === 0 && !isRunning.value)
-    return ['No results', isByLine ? BY_LINE : '', isOfUtf8Alone ? UTF8_ALONE : ''].filter(Boolean).join('. ')
+    return inSentences('No results', [isByLine ? BY_LINE : '', isOfUtf8Alone ? UTF8_ALONE : ''])
   const { hits, tooLong, unread } = search.hits.value
   const count = isReplacing ? plural(hits.length, 'match', 'matches') : plural(matches.value.length, 'line')
   const notes = [
@@ -263,9 +265,16 @@ function foundWords(search: TextSearch, isReplacing: boolean, files: number): st
     isReplacing && unread > 0
       ? `${plural(unread, 'match', 'matches')} left out: browsers read the expression differently.`
       : '',
-  ].filter(note => note !== '')
+    isReplacing && chosenHits(search).length > MAX_REPLACED_MATCHES ? TOO_MANY : '',
+  ]
   const where = `${count} in ${plural(files, 'file')}${isRunning.value ? ', still searching' : ''}`
-  return [where, ...notes].join('. ')
+  return inSentences(where, notes)
+}
+
+/** What was found, with the notes that are not empty. */
+function inSentences(found: string, notes: readonly string[]): string {
+  const all = notes.filter(note => note !== '')
+  return all.length === 0 ? found : `${found}. ${all.join(' ')}`
 }
 
 function Results({ tab, rows }: { tab: Tab; rows: Row[] }) {

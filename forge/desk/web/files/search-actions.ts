@@ -1,4 +1,5 @@
 /** The options of the search in all files, and replacing what it has found. */
+import { MAX_REPLACED_MATCHES } from '../../contract/limits.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import type { Hit } from '../page/replacing.ts'
 import type { TextSearch } from '../page/search.ts'
@@ -37,12 +38,15 @@ export const searchActions = {
     keys: 'Ctrl+Alt+Enter',
     icon: 'check',
     isPossible: ({ tab }) =>
-      tab.pane.kind === 'find' && branchOf(tab) !== undefined && chosenHits(tab.search).length > 0,
+      tab.pane.kind === 'find' && branchOf(tab) !== undefined && isReplaceable(chosenHits(tab.search).length),
     run: ({ page, tab }) => replaceHits(page, tab.search, branchOf(tab) ?? ''),
   },
   matchCase: { label: 'Match case', keys: 'Alt+Shift+I', icon: 'search', ...toggle('matchCase') },
   isRegex: { label: 'Find a regular expression', keys: 'Alt+Shift+E', icon: 'search', ...toggle('isRegex') },
 } satisfies Actions<InTab>
+
+/** Whether that many matches can be replaced by one operation. */
+export const isReplaceable = (count: number): boolean => count > 0 && count <= MAX_REPLACED_MATCHES
 
 /** The hits that are to be replaced. */
 export function chosenHits(search: TextSearch): Hit[] {
