@@ -3,6 +3,7 @@
  * news of changes goes to all windows.
  */
 import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../../core/failure.ts'
 import { headIn } from '../../core/git/checkouts.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
@@ -54,6 +55,8 @@ const SETTINGS_VALID_MS = 10_000
  * runs git, which should not slow down typing and saving.
  */
 const [REFS_NEWS_DELAY_MS, OTHER_NEWS_DELAY_MS] = [20, 250]
+/** The desk's state waits this long at most, in milliseconds, for the look that tells of renamed branches. */
+const LOOK_PATIENCE_MS = 1_000
 
 export type DeskOptions = {
   /** The desk's state folder, outside the repository. */
@@ -250,8 +253,8 @@ export class Desk implements AsyncDisposable {
       this.#deskNews = undefined
       if (this.#windows.size === 0) return
       // Windows hear of a branch that was renamed outside before a list has only its new name: it would count as
-      // deleted. If the look fails, the next one tells why.
-      await this.#work.look().catch(() => undefined)
+      // deleted. A look that fails is repeated by the next one, which tells why; one may wait for a locked branch.
+      await Promise.race([this.#work.look().catch(() => undefined), sleep(LOOK_PATIENCE_MS)])
       const desk = await this.#describe(this.#settings()).catch(() => undefined)
       if (desk) this.#say({ say: 'desk', desk })
     }, after)

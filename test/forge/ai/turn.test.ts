@@ -228,7 +228,7 @@ for (const { name, summary } of [
         {
           turn: 'turn-0',
           model,
-          answer: { blocks: [{ type: 'text', text: 'word '.repeat(14_000) }], usage: NO_USAGE },
+          answer: { blocks: [{ type: 'text', text: 'word '.repeat(11_000) }], usage: NO_USAGE },
         },
         String,
       ),
@@ -288,7 +288,7 @@ test('messages of commits are what git expects', () => {
   expect(cleanMessage('Add\u001b[31m it')).toBe('Add\\x1b[31m it')
   expect(cleanMessage('Add it\n\nCo-Authored-By: Eve <eve@example.org>\nForge-Model: none')).toBe('Add it')
   expect(cleanMessage('Add it [ci skip]\n\n***NO_CI***')).toBe('Add it (ci skip)\n\n(NO_CI)')
-  const long = cleanMessage(`${'word '.repeat(30)}`) ?? ''
+  const long = cleanMessage(`${'word '.repeat(11_000)}`) ?? ''
   expect(long.split('\n')[0]?.length).toBeLessThanOrEqual(72)
-  expect(long).toContain('word '.repeat(29).trimEnd())
+  expect(long).toContain('word '.repeat(11_000).trimEnd())
 })

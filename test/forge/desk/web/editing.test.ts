@@ -31,7 +31,7 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
       'odd.py': ODD,
       'doc.ts': DOC,
     }
-    const names = Array.from({ length: 20 }, (_, number) => `work-${number + 1}`)
+    const names = Array.from({ length: 24 }, (_, number) => `work-${number + 1}`)
     const branches = Object.fromEntries(['main', ...names].map(name => [name, files]))
     desk = await openRealDesk({ built: await builtPage(), branches })
   })
