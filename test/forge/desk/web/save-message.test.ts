@@ -56,7 +56,7 @@ describe.skipIf(!hasBrowser)('the message of a save', () => {
     await page.keyboard.type(' and the second')
     await page.getByText('merging').first().waitFor()
     expect(await page.locator('.status').evaluate(it => it === document.activeElement)).toBe(true)
-    expect(await page.locator('.cm-content').first().innerText()).not.toContain('second')
+    expect(await page.locator('.cm-content').first().textContent()).not.toContain('second')
   })
 
   test('is written in the dialog, kept after Escape, a reload and a failure, and used once', async () => {
