@@ -156,17 +156,17 @@ function writeAgain({ composer }: Tab, text: string | undefined): void {
 }
 
 /**
- * Empties the message field where a turn whose message was put back into it is in the branch again, by Redo. A message
- * that was changed stays.
+ * Empties the message field where an undone turn, whose message was put back into it, is in the branch again by Redo. A
+ * message that was changed stays.
  */
 export function watchRedone(page: Page): () => void {
   return effect(() => {
     for (const tab of page.tabs.value) {
       const { conversation, composer } = tab
-      const section = conversation.sections.value.findLast(({ turn, end }) => turn === composer.returned && end?.commit)
+      const section = conversation.sections.value.findLast(({ turn }) => turn === composer.undone)
       if (!section?.end?.commit?.canUndo) continue
       const request = requestOf(page, tab, section.turn)
-      composer.returned = undefined
+      composer.undone = undefined
       if (composer.text.peek() === request) composer.write('')
     }
   })
@@ -309,7 +309,7 @@ export async function undoTurn(page: Page, tab: Tab, turn: string): Promise<void
       await conversation.refresh()
       if (conversation.head.peek()?.turn?.id === turn) return
       writeAgain(tab, request)
-      if (composer.text.peek() === request) composer.returned = turn
+      if (composer.text.peek() === request) composer.undone = turn
     },
     { branch },
   )

@@ -13,8 +13,10 @@ export class ComposerState {
   readonly sent = signal(0)
   /** Why the message could not be sent, as a sentence, until it is changed or sent again, or this is dismissed. */
   readonly refusal = signal<string | undefined>(undefined)
-  /** The turn that failed, was stopped or was undone, and whose message is in the field again. */
+  /** The turn that failed or was stopped and whose message is in the field again. */
   returned: string | undefined
+  /** The turn that was undone and whose message is in the field again. */
+  undone: string | undefined
   /** Escape was pressed once: pressing it again stops the turn. */
   readonly isStopNear = signal(false)
   /** Whether the chat was opened on request. It then shows the settings to make if there is no model. */

@@ -120,8 +120,9 @@ describe.skipIf(!hasBrowser)('a desk that shows what matters', () => {
       await until(async () => (await git(desk.path, 'rev-parse', 'tabs')) !== tip)
     }
     await page.keyboard.press('Alt+o')
-    const off = page.getByRole('dialog').getByRole('button', { name: 'Undo', disabled: true }).first()
-    const on = page.getByRole('dialog').getByRole('button', { name: 'Undo', disabled: false }).first()
+    const rows = page.getByRole('dialog').locator('.operation')
+    const off = rows.getByRole('button', { name: 'Undo', disabled: true }).first()
+    const on = rows.getByRole('button', { name: 'Undo', disabled: false }).first()
     await off.waitFor()
     const borderOf = (button: typeof on) => button.evaluate(element => getComputedStyle(element).borderTopColor)
     expect(await borderOf(off)).toBe(await borderOf(on))
