@@ -268,10 +268,13 @@ export class Work implements AsyncDisposable {
    */
   async #followRenames(before: ReadonlyMap<string, Oid>, moved: readonly string[]): Promise<Set<string>> {
     const followed = new Set<string>()
-    const gone = new Set(moved.filter(name => !this.#tips.has(name)))
+    // Git deletes the old name before it makes the new one: a look in between has taken the branch for deleted.
+    const gone = new Set([...moved, ...this.branches.vanished.keys()].filter(name => !this.#tips.has(name)))
     for (const to of gone.size === 0 ? [] : moved.filter(name => !before.has(name))) {
       const from = (await formerNames(this.#repository, to)).find(name => gone.has(name))
-      if (from !== undefined && (await this.#followRename({ from, to }))) followed.add(from)
+      if (from === undefined || !(await this.#followRename({ from, to }))) continue
+      followed.add(from)
+      this.branches.vanished.delete(from)
     }
     return followed
   }

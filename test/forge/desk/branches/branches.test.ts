@@ -578,6 +578,25 @@ test('a branch renamed during typing loses nothing, and is found by both names',
   )
 })
 
+test('a branch is followed where the desk looks in the middle of git branch -m, after the old name is deleted', async () => {
+  await using desk = await makeDesk({ files: FILES, bare: false })
+  await desk.git('branch', 'topic')
+  await desk.work.look()
+  await (await edit(desk.work, 'topic', 'a.txt')).type('typed\n')
+  await desk.work.flush()
+  const tip = await desk.git('rev-parse', 'topic')
+  await desk.git('branch', '-q', '-D', 'topic')
+  await desk.work.look()
+  // As git writes it: the reflog of the old name goes on in that of the new one.
+  await desk.git('update-ref', 'refs/heads/other', tip)
+  const line = `${tip} ${tip} A <a@example.com> 1795996404 +0000\tBranch: renamed refs/heads/topic to refs/heads/other\n`
+  await writeFile(join(desk.path, '.git/logs/refs/heads/other'), line)
+  await desk.work.look()
+  expect(desk.news).toContainEqual({ say: 'renamed', branch: 'topic', to: 'other' })
+  expect(await textOf(desk.work, 'other', 'a.txt')).toContain('typed')
+  expect(await desk.work.vanished()).toEqual([])
+})
+
 test('a branch deleted during typing keeps the edits, and gets them back when it is restored', async () => {
   await using desk = await makeDesk({ files: FILES })
   await ask(desk.work, 'new branch', { branch: 'topic', from: null })
