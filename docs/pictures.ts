@@ -107,6 +107,9 @@ async function takePictures(address: string, folder: string): Promise<void> {
     for (let line = 0; line < 8; line++) await page.keyboard.press('ArrowDown')
     await page.locator('.crumb-symbols').waitFor()
     await page.locator('.cm-line span').first().waitFor()
+    // The explorer has found the file, and the context is counted.
+    await page.getByRole('treeitem', { name: 'tide.ts' }).locator('.mark').waitFor()
+    await page.getByText('in context').first().waitFor()
     await page.screenshot({ path: join(folder, 'desk-branch-light.png') })
   }
   {
