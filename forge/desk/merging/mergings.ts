@@ -545,8 +545,8 @@ export class Mergings {
 
   /**
    * Whether the branch was moved since the merge began, so that it can be made anew: a rebase only if the branch still
-   * has the rebased commits, a revert only if it still has the reverted ones. A merge of Forklift can't be, as it is
-   * published for the commit that it began with.
+   * has the rebased commits, a revert only if it still has the reverted ones. A merge of Forklift is never made anew:
+   * it is published for the commit that it began with.
    */
   async #canUpdate({ head }: BranchWork, { from, does, base, todo, forklift }: State): Promise<boolean> {
     const { repository } = this.room.objects

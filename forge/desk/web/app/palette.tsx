@@ -165,7 +165,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
       </div>
       {options.length === 0 && isWaiting ? <Waiting words="Searching…" /> : null}
       {options.length === 0 && !isWaiting ? <p class="none meta">{noneWords(mode, words.value)}</p> : null}
-      <PaletteFoot />
+      <PaletteFoot mode={mode} />
     </dialog>
   )
 }
@@ -224,14 +224,14 @@ function Prefixes() {
   )
 }
 
-function PaletteFoot() {
+function PaletteFoot({ mode }: { mode: PaletteMode }) {
   return (
     <footer>
       <span>
         <kbd>↑</kbd> <kbd>↓</kbd> select
       </span>
       <span>
-        <kbd>Enter</kbd> open
+        <kbd>Enter</kbd> {mode === 'languages' ? 'choose' : 'open'}
       </span>
       <span>
         <kbd>Esc</kbd> close

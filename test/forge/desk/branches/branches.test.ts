@@ -587,7 +587,7 @@ test('a branch is followed where the desk looks in the middle of git branch -m, 
   const tip = await desk.git('rev-parse', 'topic')
   await desk.git('branch', '-q', '-D', 'topic')
   await desk.work.look()
-  // As git writes it: the reflog of the old name goes on in that of the new one.
+  // Git moves the reflog to the new name, and adds this line to it.
   await desk.git('update-ref', 'refs/heads/other', tip)
   const line = `${tip} ${tip} A <a@example.com> 1795996404 +0000\tBranch: renamed refs/heads/topic to refs/heads/other\n`
   await writeFile(join(desk.path, '.git/logs/refs/heads/other'), line)
