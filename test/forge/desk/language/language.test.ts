@@ -113,6 +113,7 @@ test('problems follow what is typed, and two branches have a server each, on the
   const text = await open(scene)
   await until(async () => String(await lines(scene)) === '1')
   await open(scene, 'other')
+  await until(async () => String(await lines(scene, 'other')) === '1')
   expect(scene.launcher.started).toHaveLength(2)
   await type(scene, A, 0, [[0, 'wrong', ''], text.length])
   await until(async () => String(await lines(scene)) === '0,2')

@@ -186,6 +186,8 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await page.getByRole('tab', { name: /^renewed.ts/ }).count()).toBe(0)
     expect(await edited.isVisible()).toBe(true)
     await desk.ask({ ask: 'stop turn', branch: BRANCH })
+    // What became of the turn is said first, and what becomes of its changes after it.
+    await page.getByTitle('Show the next notice').click()
     await page.getByText('Its changes are merged onto the new commit when you keep them.').waitFor()
     expect(await page.getByRole('textbox', { name: 'Commit message' }).count()).toBe(0)
     await desk.ask({ ask: 'end turn', branch: BRANCH, keep: true })
