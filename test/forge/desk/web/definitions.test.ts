@@ -232,6 +232,7 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
     await page.getByRole('option', { name: /use\.cc/ }).waitFor()
     await page.keyboard.press('Enter')
     await showsFile('use.cc')
+    await page.locator('.cm-content:focus').getByText('view;').waitFor()
     await page.keyboard.press('F12')
     await page.getByRole('option').nth(2).waitFor()
     expect(await page.getByRole('option').first().textContent()).toContain('class tide_view')
