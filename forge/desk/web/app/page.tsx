@@ -4,6 +4,7 @@ import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
 import { watchFailed, watchQueued, watchRedone } from '../chat/chat-actions.ts'
 import { RepositoryView } from '../graph/graph.tsx'
+import { copy } from '../page/actions.ts'
 import { sayLeftBehind } from '../page/saving.ts'
 import { Page, PageProvider, TASKS } from '../page/state.ts'
 import { TasksView } from '../tasks/tasks.tsx'
@@ -12,6 +13,7 @@ import { nameWhatIsCut } from '../ui/cut.ts'
 import { isFocusLost } from '../ui/focus.ts'
 import { keysOf } from '../ui/keys.ts'
 import { takeSecret } from '../ui/secret.ts'
+import { typing } from '../ui/typing.ts'
 import { commandsOf } from './commands.ts'
 import { Dialogs } from './dialogs.tsx'
 import { Menu } from './menu.tsx'
@@ -155,6 +157,21 @@ function guardTyping(page: Page): void {
   })
 }
 
+/** Keeps what is typed on when its field is gone, and says so: the code must not get the rest of a message. */
+function keepTypingOutOfCode(page: Page): void {
+  typing.onInterrupted = text =>
+    page.notify({
+      topic: 'interrupted typing',
+      tone: 'warn',
+      title: 'The field that you typed in is gone',
+      words: 'What you typed in it, and after it, is kept here alone. Press Escape, or click, to go on.',
+      text,
+      actions: [{ words: 'Copy', isMain: true, stays: true, run: () => void copy(page, text) }],
+    })
+  typing.onEnd = () => page.wantFocus()
+  typing.listen()
+}
+
 function begin(): void {
   takeSecret()
   const page = new Page(nonceOfStyles())
@@ -166,6 +183,7 @@ function begin(): void {
   watchRedone(page)
   keepLayoutAtEnd(page)
   keepWayBack(page)
+  keepTypingOutOfCode(page)
   listenForKeys(page)
   render(<Desk page={page} />, document.body)
 }

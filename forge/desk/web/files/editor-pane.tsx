@@ -23,6 +23,7 @@ import { SUBMODULE } from '../page/tree.ts'
 import { type PreviewKind, previewKindOf } from '../preview/kinds.ts'
 import { ImageFigure } from '../ui/blob-image.tsx'
 import { FailedLine } from '../ui/failed.tsx'
+import { isFocusLost } from '../ui/focus.ts'
 import { Icon } from '../ui/icons.tsx'
 import { isTypingKey, shownKeys } from '../ui/keys.ts'
 import { placeOfMenu } from '../ui/menu-content.ts'
@@ -492,8 +493,7 @@ function TextEditor({ tab, file, isActive }: ShownFileProps) {
     if (!box.current || !file.state) return undefined
     const view = file.makeView(box.current, isFocused.current)
     shown.current = view
-    const isFree = document.activeElement === document.body || document.activeElement === null
-    if (isFree && isFocused.current && !tab.merging.isGoingTo(file.path)) view.focus()
+    if (isFocusLost() && isFocused.current && !tab.merging.isGoingTo(file.path)) view.focus()
     const keep = () => {
       file.scrolled(view)
       page.keepLayout()

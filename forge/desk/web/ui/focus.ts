@@ -1,5 +1,6 @@
 /** Focus management: after an action, the focus is where the work continues, and never lost. */
 import { signal } from '@preact/signals'
+import { isNothingFocused, typing } from './typing.ts'
 
 /**
  * The names of the places in the page that actions can focus. If several elements have the same name, such as two
@@ -95,7 +96,7 @@ export class FocusWish {
   #listening: AbortController | undefined
 
   get isOpen(): boolean {
-    return this.#listening !== undefined
+    return this.#listening !== undefined && !typing.isInterrupted
   }
 
   make(): void {
@@ -124,10 +125,12 @@ export class FocusWish {
   }
 }
 
-/** Whether the focused element has left the page. */
+/**
+ * Whether the focused element has left the page, so that the focus can be given to another. Not while a field is gone
+ * that was being typed in: the rest of the sentence would go there.
+ */
 export function isFocusLost(): boolean {
-  const { activeElement } = document
-  return activeElement === null || activeElement === document.body
+  return isNothingFocused() && !typing.isInterrupted
 }
 
 /** A controller that the next key or click of the user aborts. Abort it when that does not matter any more. */

@@ -673,6 +673,36 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await desk.isMessage(BRANCH, 'Bring in 2.14, at last')
   })
 
+  test('a message that is typed while another window aborts the merge goes into no file, and is kept', async () => {
+    await openDesk()
+    for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+    page = await openPage(browser.context, desk)
+    await row('postgres.ts').click()
+    const message = page.getByLabel('Commit message')
+    await message.focus()
+    await page.keyboard.press('Control+a')
+    const before = await desk.git('show', `${BRANCH}:${POSTGRES}`)
+    await using window = await desk.desk.window()
+    const aborted = window.ask({ ask: 'abort merging', branch: BRANCH })
+    let typed = ''
+    const type = async () => {
+      await page.keyboard.type(`${typed.length} `)
+      typed += `${typed.length} `
+    }
+    while ((await files().count()) > 0) await type()
+    await aborted
+    await type()
+    const notice = page.getByRole('alert').filter({ hasText: 'The field that you typed in is gone' })
+    await notice.waitFor()
+    await rendered(page)
+    await type()
+    expect(await page.evaluate(() => document.activeElement === document.body)).toBe(true)
+    await notice.getByRole('button', { name: 'Show more' }).click()
+    await notice.getByText(typed.trim()).waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).waitFor()
+    expect(await desk.git('show', `${BRANCH}:${POSTGRES}`)).toBe(before)
+  })
+
   test('a message to the AI is sent without a question about the resolved files, which can’t be saved yet', async () => {
     model.play([{ text: 'claim.ts has two conflicts.' }])
     await open()
