@@ -839,7 +839,10 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(await desk.messageOf('topic')).toBe('Begin topic')
     await until(async () => (await dialog().count()) === 0)
     await until(async () => page.evaluate(() => document.activeElement?.getAttribute('role') === 'listbox'))
-    await page.getByRole('option', { name: /^branch topic Begin topic/ }).click()
+    // The rebased commit is the newest.
+    const topic = page.getByRole('option', { name: /^branch topic Begin topic/ })
+    await until(() => topic.evaluate(row => row.id === 'row-0'))
+    await topic.click()
     await list().focus()
     for (const [key, title] of [
       ['b', 'New branch'],
