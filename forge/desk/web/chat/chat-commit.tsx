@@ -37,7 +37,7 @@ export function CommitCard({ tab, end, commit }: { tab: Tab; end: End; commit: C
       {isTalk ? null : (
         <div class="card-head">
           <Icon name="commit" />
-          <span class="mono">{shortId(commit.oid)}</span>
+          <CommitLink oid={commit.oid} />
           <bdi class="strong cut grow" title={withoutTricks(commit.subject)}>
             {withoutTricks(commit.subject)}
           </bdi>
@@ -62,7 +62,7 @@ export function CommitCard({ tab, end, commit }: { tab: Tab; end: End; commit: C
         {isTalk ? (
           <span class="card-talk cut" title={withoutTricks(commit.subject)}>
             <Icon name="commit" />
-            <span class="mono">{shortId(commit.oid)}</span>
+            <CommitLink oid={commit.oid} />
             only the conversation
           </span>
         ) : (
@@ -92,6 +92,16 @@ export function CommitCard({ tab, end, commit }: { tab: Tab; end: End; commit: C
         <span class="cost">{usageWords(end.usage)}</span>
       </div>
     </article>
+  )
+}
+
+function CommitLink({ oid }: { oid: string }) {
+  const page = usePage()
+  const open = () => page.open({ kind: 'commit', commit: oid }).show({ kind: 'history', path: undefined })
+  return (
+    <button type="button" class="link mono" title="Open this commit in History" onClick={open}>
+      {shortId(oid)}
+    </button>
   )
 }
 

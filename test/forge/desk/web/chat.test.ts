@@ -93,6 +93,21 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await page.getByRole('tab', { name: 'By commit' }).getAttribute('aria-selected')).toBe('true')
   })
 
+  test('the id of a turn’s commit leads to it in History, also where the turn has changed no file', async () => {
+    await open([{ text: 'The worker asks first.' }])
+    await ask(page, QUESTION)
+    await until(async () => (await desk.git('log', '-1', '--format=%s', BRANCH)).startsWith('chat: Now the worker'))
+    const found = await desk.git('log', '-1', '--format=%H', '--grep=Bound renewals', BRANCH)
+    const commits = [await desk.git('rev-parse', BRANCH), found]
+    for (const commit of commits) {
+      await log()
+        .getByRole('button', { name: commit.slice(0, 8), exact: true })
+        .click()
+      await page.getByRole('complementary', { name: 'Commit', exact: true }).getByText(commit).waitFor()
+      await page.getByRole('tab', { name: BRANCH }).click()
+    }
+  })
+
   test('while a turn runs, files are read-only, the tabs say so, and Escape stops it at the second press', async () => {
     await open(HALF_A_TURN)
     await ask(page, QUESTION)
