@@ -7,7 +7,7 @@ import { mergeTrees } from '../../../core/git/merges.ts'
 import { type Objects, oidOf } from '../../../core/git/objects.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { emptyTree, type TreeChange, writeTree } from '../../../core/git/trees.ts'
-import { many, visible, visiblePath } from '../../../core/text.ts'
+import { firstOf, visible, visiblePath } from '../../../core/text.ts'
 import { cleanMessage } from '../../ai/commit-message.ts'
 import { SESSION, type Session } from '../../ai/session.ts'
 import { readSession, writeSession } from '../../ai/session-file.ts'
@@ -35,6 +35,9 @@ import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
  */
 export const TURN = 'Forge-Turn'
 export const UNDOES = 'Forge-Undoes'
+
+/** At most this many files are named in a refusal. */
+const MAX_NAMED_FILES = 3
 
 /**
  * Commits a turn to its branch, code and conversation together. If the branch was moved meanwhile, the changes are
@@ -253,7 +256,7 @@ async function aboutCommit(objects: Objects, oid: Oid): Promise<{ parent: Oid | 
 function verifyNothingMeets(paths: readonly Path[]): void {
   const met = [...new Set(paths)]
   if (met.length === 0) return
-  const where = met.length <= 2 ? met.map(visiblePath).join(' and ') : many(met.length, 'file')
+  const where = firstOf(met.map(visiblePath), MAX_NAMED_FILES)
   throw new Failure(
     `Later work has changed the same places in ${where}: nothing was undone. Undo that first, or ask for it in the chat.`,
   )

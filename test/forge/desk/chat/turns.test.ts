@@ -764,6 +764,21 @@ test('a turn whose lines were changed since is not reverted', async () => {
   expect(await desk.git('rev-parse', 'main')).toBe(before)
 })
 
+test('the refusal to revert a turn names the first of many files that were changed since', async () => {
+  const names = ['a.txt', 'b.txt', 'c.txt', 'd.txt']
+  await using chat = await makeChat(
+    [{ calls: names.map(name => write(name, 'two\n')) }, { text: 'Done.' }],
+    Object.fromEntries(names.map(name => [name, 'one\n'])),
+  )
+  const { desk } = chat
+  const turn = endIn(await run(desk))?.turn ?? ''
+  for (const name of names) await (await edit(desk.work, 'main', name)).type('three\n', 0, 4)
+  await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
+  expect(await refusal(desk.work.chat.undoTurn('main', turn))).toBe(
+    'Later work has changed the same places in a.txt, b.txt, c.txt and 1 more: nothing was undone. Undo that first, or ask for it in the chat.',
+  )
+})
+
 test('a commit has the conversation up to it, and a branch from there continues it', async () => {
   await using chat = await makeChat([{ text: 'First.' }, { text: 'Second.' }, { text: 'Third.' }])
   const { desk } = chat
