@@ -306,7 +306,7 @@ function againWords(trouble: ModelError, asked: ModelEndpoint): string {
     case 'rate':
       return `${host} takes no more requests for now`
     case 'overloaded':
-      return `${host} is overloaded or has a fault${trouble.said}`
+      return `${trouble.what}${trouble.said}`
     case 'cut':
       return `The answer of ${host} broke off`
     default:

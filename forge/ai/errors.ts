@@ -38,6 +38,9 @@ const CONTEXT_TOO_LONG =
   /prompt is too long|request too large|context[ _-]?(?:length|window|size|limit)|maximum context|too many (?:input )?tokens|input is too long/i
 const NO_MODEL = /model[^.]{0,80}(?:not found|does not exist|not exist|not a valid)|no endpoints found|unknown model/i
 
+/** The statuses by which a provider says that it is overloaded; others of 500 and more are faults. */
+const OVERLOADED: ReadonlySet<number> = new Set([429, 503, 529])
+
 /** The host of an address, with its port where that is not the default. Messages show nothing else of an address. */
 export const hostOf = (address: string): string => new URL(address).host
 
@@ -120,7 +123,10 @@ function sentenceOf(
       return sendAgain(`${host} takes no more requests for now`, ` ${again}`)
     case 'overloaded': {
       const how = ` ${again}, or choose another model`
-      const { inChat, ...sentence } = sendAgain(`${host} is overloaded or has a fault (${status})`, how)
+      const { inChat, ...sentence } = sendAgain(
+        `${host} ${OVERLOADED.has(status) ? 'is overloaded' : 'has a fault'} (${status})`,
+        how,
+      )
       // A run groups such troubles by their words, which a provider may number.
       return { ...sentence, inChat: `${said}${inChat}` }
     }
@@ -191,6 +197,7 @@ function refusalOf(error: unknown): Refusal | undefined {
 function statusOfWord(word: string): number {
   if (/insufficient_quota|billing/.test(word)) return 402
   if (/rate_limit/.test(word)) return 429
+  if (/overloaded/.test(word)) return 529
   if (/invalid_request|context_length/.test(word)) return 400
   return /^\d{3}$/.test(word) ? Number(word) : 500
 }

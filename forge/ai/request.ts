@@ -120,6 +120,8 @@ export type Sentence = { what: string; inChat: string; inRun: string }
  * tasks.
  */
 export class ModelError extends Failure {
+  /** What happened, without what to do. */
+  readonly what: string
   readonly inRun: string
 
   constructor(
@@ -133,6 +135,7 @@ export class ModelError extends Failure {
     readonly said: string = '',
   ) {
     super(typeof words === 'string' ? words : `${words.what}${words.inChat}`)
+    this.what = typeof words === 'string' ? words : words.what
     this.inRun = typeof words === 'string' ? words : `${words.what}${words.inRun}`
   }
 }

@@ -127,7 +127,7 @@ describe.each(PROVIDERS)('%s', provider => {
     await using server = await ModelServer.start(() => ({ status: 500, words: 'Internal error at backend 17' }))
     const asked = await ask(await openScripted(server, provider))
     const again = asked.progress.flatMap(news => (news.type === 'again' ? [news.words] : []))
-    expect(again[0]).toMatch(/^127\S+ is overloaded or has a fault; it says: Internal error at backend 17$/)
+    expect(again[0]).toMatch(/^127\S+ has a fault \(500\); it says: Internal error at backend 17$/)
     expect(troubleOf(asked).message).toMatch(/fault \(500\); it says: Internal error at backend 17: send the message/)
     expect(troubleOf(asked).inRun).toMatch(/fault \(500\)\.$/)
   })

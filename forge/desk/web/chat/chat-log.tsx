@@ -132,7 +132,9 @@ function Doing({ tab }: { tab: Tab }) {
   return (
     <p class={`doing ${isWaiting ? 'waits' : ''}`}>
       {isWaiting ? <Icon name="question" tone="is-warn" /> : <Icon name="arc" tone="by-ai spin" />}
-      <span class="cut grow">{isWaiting ? `Waits for you${words === '' ? '' : `: ${words}`}` : words}</span>
+      <span class={retry ? 'grow' : 'cut grow'}>
+        {isWaiting ? `Waits for you${words === '' ? '' : `: ${words}`}` : words}
+      </span>
       <span class="time">{retry ? `tries again in ${left} s` : turn ? clock(now / 1_000 - turn.since) : ''}</span>
     </p>
   )

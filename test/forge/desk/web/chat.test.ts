@@ -556,6 +556,15 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await log().getByText('Yes.').waitFor()
   })
 
+  test('what the provider says of its fault is readable to its end while it is tried again', async () => {
+    const words = `api.example.org has a fault (500); it says: ${'the backend has failed, '.repeat(8)}call support.`
+    await open([{ text: 'So', again: { words, seconds: 12 }, resent: FOREVER, until: FOREVER }])
+    await ask(page, QUESTION)
+    const said = page.locator('.doing').getByText('call support.')
+    await said.waitFor()
+    expect(await said.evaluate(({ scrollWidth, clientWidth }) => scrollWidth - clientWidth)).toBe(0)
+  })
+
   test('a wait for another try counts down, and nothing moves', async () => {
     const again = { words: 'The provider is overloaded', seconds: 12 }
     const { promise: resent, resolve } = Promise.withResolvers<void>()

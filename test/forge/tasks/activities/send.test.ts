@@ -96,13 +96,13 @@ test('a provider in trouble is told of while that lasts: what, since when, and w
   const read = () => readTroubles(join(folder, id, 'runs', RUN), Date.now())
   const began = Date.now()
   const first = await failureOf(send(it.scene))
-  expect(first.message).toMatch(/^127\.0\.0\.1:\d+ is overloaded or has a fault \(503\)\.$/)
+  expect(first.message).toMatch(/^127\.0\.0\.1:\d+ is overloaded \(503\)\.$/)
   const [trouble] = await read()
   expect([trouble?.words, trouble?.tries]).toEqual([first.message, 1])
   expect(trouble?.since).toBeGreaterThanOrEqual(began)
   expect((trouble?.next ?? 0) - (trouble?.since ?? 0)).toBeGreaterThanOrEqual(1000)
   expect(trouble && troubleInWords(trouble, began)).toMatch(
-    /^127\S+ is overloaded or has a fault \(503\) \(\S+, since \d\d:\d\d:\d\d\): one try so far, the next is at \d\d:\d\d:\d\d\.$/,
+    /^127\S+ is overloaded \(503\) \(\S+, since \d\d:\d\d:\d\d\): one try so far, the next is at \d\d:\d\d:\d\d\.$/,
   )
   // A worker with a gate of its own, which knows nothing of the first refusal, sends the next request without delay.
   const later = it.scene.again({ openGate: () => new Gate({ firstPause: 0.01 }) })

@@ -179,7 +179,7 @@ describe.skipIf(hasNoTemporal)('a run that is dead', () => {
         answer: ({ kind }) => (kind === 'implement' && isBusy ? { turn: { status: 503 } } : undefined),
       })
       const following = scene.forge(['run', '--yes', 'busy-provider'])
-      const said = /is overloaded or has a fault \(503\) \(\S+, since \d\d:\d\d:\d\d\): (one try|\d+ tries) so far/
+      const said = /is overloaded \(503\) \(\S+, since \d\d:\d\d:\d\d\): (one try|\d+ tries) so far/
       await until('forge runs says it', async () => said.test((await scene.forge(['runs'])).out), 60)
       expect((await scene.forge(['show', 'last'])).out.replace(/\s+/g, ' ')).toMatch(said)
       isBusy = false
