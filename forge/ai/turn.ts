@@ -247,9 +247,10 @@ class Turn {
     const title = tool ? titleOf(tool, call) : visible(call.name)
     this.#say(title)
     onEvent({ type: 'runs', call, title })
-    const begun = performance.now()
+    // The turn's clock, which stands still while a person is asked.
+    const begun = this.budget.taken
     const result = tool ? await runTool(tool, call, this.#room) : unknownTool(tools, call)
-    const seconds = Math.round(performance.now() - begun) / 1000
+    const seconds = Math.round((this.budget.taken - begun) * 1000) / 1000
     this.#room.took(result)
     this.#tree = undefined
     const { text, isError, words } = result

@@ -62,6 +62,21 @@ async function play(
 const results = ({ messages }: Session) =>
   messages.flatMap(entry => (entry.kind === 'result' ? [`${entry.name}: ${entry.isError ? 'error' : 'fine'}`] : []))
 
+test('the time of a call is without that in which a person was waited for', async () => {
+  const asking: Tool = {
+    description: { name: 'asks', description: 'Asks a person.', parameters: { type: 'object' } },
+    title: () => 'asks',
+    run: async (_, room) => {
+      await room.forPerson(() => Bun.sleep(1_500))
+      return { text: 'Asked.', isError: false, words: 'asked' }
+    },
+  }
+  const { session } = await play([{ calls: [{ name: 'asks' }] }, { text: 'Done.' }], { tools: [asking] })
+  expect(session.messages.find(({ kind }) => kind === 'result')).toMatchObject({ name: 'asks', words: 'asked' })
+  const [seconds = Number.NaN] = session.messages.flatMap(it => (it.kind === 'result' ? [it.seconds] : []))
+  expect(seconds).toBeLessThan(1)
+})
+
 test('calls of one answer run in their order, and each step is kept before the next request', async () => {
   const { session, end, files, kept, model } = await play([
     {

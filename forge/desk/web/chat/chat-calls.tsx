@@ -108,6 +108,8 @@ function CallWords({ call }: { call: Call }) {
 function Time({ call }: { call: Call }) {
   const isRunning = call.state === 'runs'
   const begun = useRef(Date.now())
+  // The time in which a person is asked is not the call's.
+  if (!isRunning) begun.current = Date.now()
   const now = useClock(isRunning)
   if (isRunning) {
     const seconds = (now - begun.current) / 1_000
