@@ -1172,6 +1172,9 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await whole.getByText('Git has merged the text, so it is the same under each name.').waitFor()
     await whole.getByRole('heading', { name: 'Our name ours.md' }).waitFor()
     await whole.getByRole('heading', { name: 'Their name theirs.md' }).waitFor()
+    // The page shows the first letter as a capital, which must not be one of a name.
+    const about = await whole.locator('.about').textContent()
+    expect(about).toStartWith(`the file old.md is ours.md in ${BRANCH}, and theirs.md in upstream. Git has merged`)
     await whole.getByRole('button', { name: 'Their name' }).click()
     await page.getByRole('group', { name: 'Versions' }).getByRole('button', { name: 'Their name' }).waitFor()
     await textIs('theirs.md', text('their first', 'our last'))

@@ -145,6 +145,23 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     await label.waitFor()
   })
 
+  test('has its name as it is in the notice that it was deleted on the remote already', async () => {
+    await page.keyboard.press('Alt+0')
+    await page
+      .locator('.graph-row .label')
+      .filter({ hasText: 'origin/proposed/3.0.0' })
+      .first()
+      .click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Delete remote branch…' }).click()
+    await dialog().getByText('deletes origin/proposed/3.0.0 with 1 commit that is on no other branch or tag').waitFor()
+    await git(originOf(desk.path), 'branch', '-D', 'proposed/3.0.0')
+    await dialog().getByRole('button', { name: 'Delete' }).click()
+    const notice = page.locator('.toast').getByText('was deleted on origin already')
+    expect(await notice.textContent()).toContain(
+      'proposed/3.0.0 was deleted on origin already: removed origin/proposed',
+    )
+  })
+
   test('is deleted from the menu of the local branch that tracks it, which stays', async () => {
     const tip = await desk.tip('lease-renewal')
     await page.keyboard.press('Alt+0')
