@@ -347,6 +347,7 @@ export async function push(page: Page, branch: string): Promise<void> {
     title: `${isNew ? 'Publish' : 'Push'} ${readable(branch)}`,
     ways,
     first: 0,
+    names: { branch, open: name => void push(page, name) },
     pull: remote => void pull(page, branch, remote),
     isDone: done => finish(page, { ...done, isUndoable: false }),
   }

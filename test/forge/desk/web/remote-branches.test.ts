@@ -210,6 +210,21 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     expect(await upstreamOf('retry-jitter')).toBe('main')
   })
 
+  test('is pushed to by a dialog that follows its branch to a new name', async () => {
+    // In a bare repository, as here, git keeps no reflogs unless it is told to.
+    await desk.git('config', 'core.logAllRefUpdates', 'true')
+    await desk.commit('lease-renewal', { 'more.md': 'more\n' }, { message: 'More' })
+    await showBranch(page, 'lease-renewal')
+    await page.keyboard.press('Alt+v')
+    await page.getByRole('dialog', { name: 'Push lease-renewal' }).getByText('1 commit to origin/').waitFor()
+    await desk.git('branch', '-m', 'lease-renewal', 'renewal')
+    const renamed = page.getByRole('dialog', { name: 'Push renewal', exact: true })
+    await renamed.getByText('Adds the commits of renewal that origin does not have yet.').waitFor()
+    await renamed.getByRole('button', { name: 'Push', exact: true, disabled: false }).click()
+    await dialog().waitFor({ state: 'detached' })
+    expect(await desk.git('rev-parse', 'origin/lease-renewal')).toBe(await desk.tip('renewal'))
+  })
+
   test('is the upstream of a branch soon after git has set it in a terminal, and is none any more once it is unset', async () => {
     await desk.commit('retry-jitter', { 'more.md': 'more\n' }, { message: 'More' })
     await showBranch(page, 'retry-jitter')
