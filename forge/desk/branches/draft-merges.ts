@@ -257,7 +257,7 @@ async function withMarks(objects: Objects, drafts: Drafts): Promise<Drafts> {
       continue
     }
     const base = working ? await baseWithMerged(objects, clash, working) : plain.base
-    const theirs = drafts.files.has(path) ? 'other draft' : 'branch'
+    const theirs = (await isDraftBeside(objects, drafts, path)) ? 'other draft' : 'branch'
     const made = await marked(objects, { ...plain, base }, other, theirs)
     if (made.working?.left === 0) files.set(path, { mode: clash.mode, oid: made.working.oid })
     else clashes.set(path, { ...plain, base, ...made })
@@ -327,4 +327,16 @@ const editable = (bytes: Buffer): Buffer | undefined =>
 export async function entryBeside(objects: Objects, { tip, files }: Drafts, path: Path): Promise<Entry> {
   if (files.has(path)) return entryOf(files.get(path))
   return await entryInTip(objects, tip, path)
+}
+
+/**
+ * Whether the version of a file that conflicts with its draft is a draft, too. A file that the drafts rename has the
+ * branch's version, until it is resolved, under its new name.
+ */
+export async function isDraftBeside(objects: Objects, drafts: Drafts, path: Path): Promise<boolean> {
+  if (!drafts.files.has(path)) return false
+  const origin = originsIn(drafts).get(path)
+  if (origin === undefined) return true
+  const there = await entryInTip(objects, drafts.tip, origin)
+  return there?.oid !== entryOf(drafts.files.get(path))?.oid
 }

@@ -5,7 +5,7 @@ import { mergeLines } from '../../../core/git/merges.ts'
 import { type Objects, oidOf, writeBlob, writeObjects } from '../../../core/git/objects.ts'
 import type { Entry, Oid } from '../../../core/git/repository.ts'
 import { GitError } from '../../../core/git/run.ts'
-import { visible, visiblePath } from '../../../core/text.ts'
+import { visiblePath } from '../../../core/text.ts'
 import type { BranchWork, Deed } from '../branches/branch-work.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
 import { type DraftFile, type Drafts, draftsOf, entryIn, entryInTip, isEmpty, noDrafts } from '../branches/drafts.ts'
@@ -18,7 +18,7 @@ import {
 } from '../branches/merging-commits.ts'
 import { conflictsLeft, differsBeyondOne } from '../merging/mergings.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
-import { keepWords, renamesOf, sessionChanges } from './turn-ends.ts'
+import { keepWords, nameOf, renamesOf, sessionChanges } from './turn-ends.ts'
 
 /** Whether a turn began in a waiting merge: it can then be kept only while that merge waits. */
 export async function isInMerging(objects: Objects, { base }: Checkpoint): Promise<boolean> {
@@ -72,7 +72,7 @@ export async function settleByTurn(
         ? { kind: 'keep turn', words: keepWords(work, turn), also: [checkpoints.end] }
         : {
             kind: 'settle',
-            words: `${visible(turn.model)} settles conflicts in ${visiblePath(name)}`,
+            words: `resolve conflicts in ${visiblePath(name)} with ${nameOf(turn.model)}`,
             unrecorded: [checkpoints.end],
           }
       await held.become(settled, deed)

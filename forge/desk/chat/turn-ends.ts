@@ -117,7 +117,7 @@ async function sessionOnto(objects: Objects, tip: Oid | undefined, turn: Checkpo
 const trailersOf = ({ model, turn }: Checkpoint): string => `${modelTrailer(model)}\n${TURN}: ${turn}`
 
 /** The last part of a model's id. */
-const nameOf = (model: string): string => visible(model.slice(model.lastIndexOf('/') + 1))
+export const nameOf = (model: string): string => visible(model.slice(model.lastIndexOf('/') + 1))
 
 /** The message of a turn's commit: the model's subject, else one made from the changes or the request. */
 async function messageOf({ room: { objects } }: BranchWork, { session, turn, files, base }: Checkpoint) {

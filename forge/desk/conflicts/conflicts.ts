@@ -169,7 +169,10 @@ interface Sides {
   does?: StoredMerging['does']
 }
 
-/** Describes a conflict with the names of the two sides. */
+/**
+ * Describes a conflict with the names of the two sides. It begins with no name: the page shows the first letter as a
+ * capital.
+ */
 export function wordsFor({ kind, stages, original }: About, sides: Sides): string {
   const [ours, theirs] = [visiblePath(sides.ours), visiblePath(sides.theirs)]
   const has = (number: number) => stages.find(({ stage }) => stage === number)
@@ -188,9 +191,9 @@ export function wordsFor({ kind, stages, original }: About, sides: Sides): strin
     case 'rename/delete':
       return `${lacks} in ${gone}, renamed in ${there}`
     case 'rename/rename':
-      return `${named(1)} is ${named(2)} in ${ours}, and ${named(3)} in ${theirs}`
+      return `the file ${named(1)} is ${named(2)} in ${ours}, and ${named(3)} in ${theirs}`
     case 'file/folder':
-      return `${visiblePath(original ?? '')} is a file in ${there}, and a folder in ${gone}: the file stands beside it`
+      return `the path ${visiblePath(original ?? '')} is a file in ${there}, and a folder in ${gone}: the file stands beside it`
     case 'file/link':
       return `a ${thing(has(2)?.mode)} in ${ours}, and a ${thing(has(3)?.mode)} in ${theirs}: git keeps both, under two names`
     case 'mode':

@@ -9,7 +9,7 @@ import { type Objects, oidOf } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import type { BranchFiles, BranchWork } from '../branches/branch-work.ts'
-import { entryBeside } from '../branches/draft-merges.ts'
+import { entryBeside, isDraftBeside } from '../branches/draft-merges.ts'
 import { type Clashing, type DraftFile, draftFileOf, entryInTip, isOpen } from '../branches/drafts.ts'
 import type { MergingKind } from '../branches/merging-commits.ts'
 import { SETTLE } from '../branches/undo.ts'
@@ -32,7 +32,8 @@ export async function draftConflictsIn(work: BranchWork): Promise<Merging | unde
     await held.collect()
     const { drafts, tip, name } = work
     if (drafts.clashes.size === 0 || tip === undefined) return undefined
-    const [theirs = name, ...others] = new Set([...drafts.clashes.keys()].map(path => theirsOf(work, path)))
+    const names = await Promise.all([...drafts.clashes.keys()].map(path => theirsOf(work, path)))
+    const [theirs = name, ...others] = new Set(names)
     return {
       kind: 'drafts' as const,
       ...{
@@ -90,7 +91,7 @@ export async function draftConflict(work: BranchWork, path: Path): Promise<Confl
       kind,
       words: words ?? '',
       oursName: DRAFT,
-      theirsName: theirsOf(work, path),
+      theirsName: await theirsOf(work, path),
       base: base ?? nothing,
       ours,
       theirs: theirs ?? nothing,
@@ -116,8 +117,8 @@ export async function takeDraftSide(work: BranchWork, path: Path, side: WholeSid
       else files.set(path, file)
       const clashes = new Map(work.drafts.clashes)
       clashes.delete(path)
-      const isOther = side === 'theirs' && theirsOf(work, path) !== work.name
-      const taken = isOther ? theirsOf(work, path) : WORDS[side]
+      const theirs = await theirsOf(work, path)
+      const taken = side === 'theirs' && theirs !== work.name ? theirs : WORDS[side]
       const words = `resolve ${visiblePath(path)} in ${visiblePath(work.name)} by ${taken}`
       await held.become({ drafts: { ...work.drafts, files, clashes } }, { kind: SETTLE, words })
     })
@@ -133,9 +134,9 @@ function clashAt({ drafts }: BranchWork, path: Path): Clashing {
 }
 
 /** The name of the side that conflicts with a file's draft. */
-function theirsOf({ drafts, merging, name }: BranchFiles, path: Path): string {
+async function theirsOf({ room, drafts, merging, name }: BranchFiles, path: Path): Promise<string> {
   if (merging !== undefined) return WAITING
-  return drafts.files.has(path) ? OTHER_DRAFT : name
+  return (await isDraftBeside(room.objects, drafts, path)) ? OTHER_DRAFT : name
 }
 
 async function entriesOf({ room, drafts }: BranchFiles, path: Path, { mode, base, draft }: Clashing) {
@@ -152,7 +153,7 @@ async function rowOf(work: BranchFiles, path: Path, clash: Clashing): Promise<Me
   const stages = ([base, ours, theirs] as const).flatMap((entry, at) =>
     entry ? [{ ...entry, path, stage: STAGES[at] ?? 1 }] : [],
   )
-  const words = wordsFor({ kind, stages }, { ours: DRAFT, theirs: theirsOf(work, path) })
+  const words = wordsFor({ kind, stages }, { ours: DRAFT, theirs: await theirsOf(work, path) })
   const left = working?.left ?? 1
   const all = working ? await marksIn(work.room.objects, working.marked, working.mark) : 1
   return { path, kind, all, left, words, state: isOpen(clash) ? 'open' : 'settled' }

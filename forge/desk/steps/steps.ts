@@ -221,6 +221,13 @@ export class Steps {
   async #previewOf(step: PlannedStep['step'], plan: StepPlan, work: BranchWork): Promise<Preview> {
     const { objects } = this.room
     const { stop, message, before } = plan
+    const hasToSave = stop !== undefined && work.draftPaths.length > 0
+    // Drafts in conflict can't be saved.
+    const inConflict = work.conflictPaths
+    if (hasToSave && inConflict.length > 0)
+      throw new Failure(
+        `This has conflicts, and ${many(inConflict.length, 'draft')} of ${visiblePath(plan.branch)} ${inConflict.length === 1 ? 'is' : 'are'} in conflict: resolve that first, since the conflicts are resolved there, too: ${namesOf(inConflict)}.`,
+      )
     const files = stop ? groupsOf(stop.merge).map(group => conflictIn(objects, stop, group)) : []
     const [conflictsIn, warnings, result, rewritten] = await Promise.all([
       Promise.all(files),
@@ -233,14 +240,7 @@ export class Steps {
       warnings.push(
         `${many(after.length, 'draft')} of ${visiblePath(plan.branch)} will be in conflict with it, to be resolved there: ${namesOf(after)}.`,
       )
-    const hasToSave = stop !== undefined && work.draftPaths.length > 0
-    // Drafts in conflict can't be saved.
-    const inConflict = work.conflictPaths
-    if (hasToSave && inConflict.length > 0)
-      warnings.push(
-        `${many(inConflict.length, 'draft')} of ${visiblePath(plan.branch)} ${inConflict.length === 1 ? 'is' : 'are'} in conflict: resolve that first, since the conflicts are resolved there, too: ${namesOf(inConflict)}.`,
-      )
-    else if (hasToSave)
+    if (hasToSave)
       warnings.push(
         `${visiblePath(plan.branch)} has drafts in ${many(work.draftPaths.length, 'file')}: save or discard them first, since the conflicts are resolved there.`,
       )
@@ -251,7 +251,7 @@ export class Steps {
       ...(message !== undefined && { message }),
       ...(plan.notes && plan.notes.length > 0 && { notes: [...plan.notes] }),
       ...(rewritten && { rewritten }),
-      ...(hasToSave && inConflict.length === 0 && { offers: 'save' as const }),
+      ...(hasToSave && { offers: 'save' as const }),
     }
   }
 

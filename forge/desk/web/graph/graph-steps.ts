@@ -3,7 +3,6 @@ import { signal } from '@preact/signals'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { Source } from '../../contract/steps.ts'
 import { STEP_TOPIC, showDone } from '../merging/after-step.ts'
-import { sentence } from '../page/actions.ts'
 import { tagWarning } from '../page/case-twins.ts'
 import type { Choice, StepWay } from '../page/dialog-content.ts'
 import { type RemoteBranch, remoteBranches } from '../page/remote-branches.ts'
@@ -231,7 +230,7 @@ export async function fetchRemotes(
     const step = { step: 'fetch', ...(remote && { remote }), ...(branch && { branch }) } as const
     const { words, isUndoable = false } = await page.connection.ask('do', { step })
     if (isUndoable) showDone(page, { words, isUndoable })
-    else page.tell({ topic: STEP_TOPIC, title: sentence(words) })
+    else page.tell({ topic: STEP_TOPIC, title: words })
   } catch (error) {
     page.complain(error, { topic: STEP_TOPIC })
   } finally {
@@ -348,6 +347,7 @@ export async function push(page: Page, branch: string): Promise<void> {
     title: `${isNew ? 'Publish' : 'Push'} ${readable(branch)}`,
     ways,
     first: 0,
+    names: { branch, open: name => void push(page, name) },
     pull: remote => void pull(page, branch, remote),
     isDone: done => finish(page, { ...done, isUndoable: false }),
   }

@@ -1,5 +1,4 @@
 /** What the page shows after a step on a branch: a notice that it is done, or the waiting conflicts. */
-import { sentence } from '../page/actions.ts'
 import type { Page } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
 import { goToFirstConflict } from './merging-actions.ts'
@@ -8,6 +7,7 @@ import { goToFirstConflict } from './merging-actions.ts'
 export const STEP_TOPIC = 'step'
 
 export interface DoneStep {
+  /** The result, as a sentence. */
   words: string
   /** The branch in which a merge waits because of conflicts. */
   merging?: string
@@ -22,7 +22,7 @@ export function showDone(page: Page, { words, merging, isUndoable, next }: DoneS
     const actions = [...(next ? [next] : []), ...(isUndoable ? [undoButton(page)] : [])]
     page.tell({
       topic: STEP_TOPIC,
-      title: sentence(words),
+      title: words,
       lasts: untilMore(page),
       ...(actions.length > 0 && { actions }),
     })

@@ -1,5 +1,5 @@
 /** The side bar of a waiting merge: its files, what is left, Finish and Abort. */
-import { useEffect, useId } from 'preact/hooks'
+import { useEffect, useId, useState } from 'preact/hooks'
 import type { Merging, MergingFile } from '../../contract/merging.ts'
 import { isAtWork, mergingFiles, tallyOf } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
@@ -176,8 +176,8 @@ const SKIP: Record<Merging['kind'], string> = {
 const skipOf = ({ kind, at }: Merging): string => (at && at.of > 1 && kind === 'revert' ? SKIP.rebase : SKIP[kind])
 
 /**
- * The end of the list: the commit message, or the reason why the merge can't be finished yet, or makes no commit; the
- * results to review; Abort, disabled only while the AI works; and Finish.
+ * The end of the list: the commit message once no conflict is left; the reason why the merge can't be finished yet, or
+ * makes no commit; the results to review; Abort, disabled only while the AI works; and Finish.
  */
 function End({ tab, merging }: { tab: Tab; merging: Merging }) {
   const page = usePage()
@@ -186,12 +186,17 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
   const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
   const isLocked = isAtWork(page, branch)
   const reason = isLocked ? 'The AI is at work here: wait for it, or stop it.' : whyNotFinished(page, merging)
-  const { at, forklift, nothingLeft } = merging
+  const { at, forklift, nothingLeft, files } = merging
+  const words = reason ?? nothingLeft
   const isLast = !at || at.number >= at.of
   const { message, isEnding } = tab.merging
+  // A field that the user types in stays, whatever other windows and programs do: the focus would go to the editor,
+  // with the rest of the sentence.
+  const [isTyping, setIsTyping] = useState(false)
+  const hasMessage = isTyping || (nothingLeft === undefined && files.every(({ state }) => state !== 'open'))
   return (
     <div class="finish">
-      {reason === undefined && nothingLeft === undefined ? (
+      {hasMessage ? (
         <label class="field-label">
           Commit message
           <textarea
@@ -199,12 +204,15 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
             rows={3}
             value={message.value ?? merging.message.trimEnd()}
             onInput={event => tab.merging.writeMessage(event.currentTarget.value)}
+            onFocus={() => setIsTyping(true)}
+            onBlur={() => setIsTyping(false)}
           />
         </label>
-      ) : (
+      ) : null}
+      {words === undefined ? null : (
         <p class="reason" id={why}>
           <Icon name="alert" tone="is-warn" />
-          <span>{withoutTricks(reason ?? nothingLeft ?? '')}</span>
+          <span>{withoutTricks(words)}</span>
         </p>
       )}
       <Odd tab={tab} merging={merging} />
@@ -216,7 +224,7 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
           ref={button}
           class="button main"
           aria-disabled={reason !== undefined || isEnding.value}
-          aria-describedby={reason === undefined && nothingLeft === undefined ? undefined : why}
+          aria-describedby={words === undefined ? undefined : why}
           onClick={() => {
             if (reason === undefined) finish(page, tab)
           }}

@@ -109,6 +109,7 @@ export function restoreBranch(page: Page, branch: string): Promise<void> {
   return attempt(page, () => page.connection.ask('restore branch', { branch }), { branch, topic: RESTORE })
 }
 
+/** Begins words with a capital letter. They must not begin with a name, which would be changed. */
 export function sentence(words: string): string {
   return words.charAt(0).toUpperCase() + words.slice(1)
 }

@@ -97,6 +97,8 @@ export type DialogContent =
       first: number
       /** What is fetched before the preview. */
       fetches?: Extract<Step, { step: 'fetch' }>
+      /** The branch that the dialog names, and what opens the dialog anew under another name of that branch. */
+      names?: { branch: string; open: (branch: string) => void }
       /** Runs a pull from the remote, offered where the preview says that a push to it needs one first. */
       pull?: (remote: string) => void
       isDone: (done: { words: string; merging?: string; isUndoable: boolean }) => void

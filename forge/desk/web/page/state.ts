@@ -798,6 +798,13 @@ export class Page {
       if (tab) tab.moveTo(now, place)
       else this.#tabOf(to)?.restoreTexts()
     })
+    this.#renameInDialog(from, to)
+  }
+
+  /** Opens a dialog that names a renamed branch anew: what it asks for is about a branch that is not there any more. */
+  #renameInDialog(from: string, to: string): void {
+    const dialog = this.dialog.peek()
+    if (dialog?.kind === 'step' && dialog.names?.branch === from) dialog.names.open(to)
   }
 
   /** Gives a branch its new name at once, before the server sends the desk's state. */

@@ -694,9 +694,11 @@ test('a pull with conflicts offers a save of the drafts only where these can be 
   await desk.work.look()
   const after = await desk.work.steps.preview(pull('merge'))
   expect(after.offers).toBeUndefined()
-  expect(after.warnings).toContain(
-    '1 draft of main is in conflict: resolve that first, since the conflicts are resolved there, too: d.txt.',
-  )
+  expect(after).toMatchObject({
+    is: 'impossible',
+    words:
+      'This has conflicts, and 1 draft of main is in conflict: resolve that first, since the conflicts are resolved there, too: d.txt.',
+  })
 })
 
 test('a merge and a landing say that drafts of their source are not part of them', async () => {

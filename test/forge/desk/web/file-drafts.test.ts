@@ -509,6 +509,26 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await desk.isMessage('main', 'delete: README.md')
   })
 
+  test('a renamed file whose text conflicts with a commit from outside has the branch’s name as the other side', async () => {
+    await row('README.md').click()
+    await editor().waitFor()
+    await page.keyboard.press('F2')
+    await answer('Rename README.md', 'docs/README.md')
+    await files().getByRole('tab', { name: 'README.md , draft', selected: true }).waitFor()
+    await editor().click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.type('Mine ')
+    await desk.isText('main', 'docs/README.md', text => text.startsWith('Mine # Tern'))
+    await desk.commit('main', { 'README.md': 'Theirs # Tern\n\nA queue.\n' })
+    const conflict = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
+    await conflict.waitFor()
+    await page.keyboard.press('Alt+Shift+k')
+    const theirs = conflict.getByRole('region', { name: 'Theirs' })
+    await theirs.getByText('Theirs # Tern').waitFor()
+    expect(await theirs.getAttribute('aria-label')).toBe('Theirs, main')
+    await page.getByRole('heading', { name: 'Conflicts with main', exact: true }).waitFor()
+  })
+
   test('Ctrl+S saves the shown file only: without one it says so, and offers to save all drafts', async () => {
     for (const name of ['README.md', 'FORK.md']) {
       await row(name).dblclick()

@@ -602,6 +602,27 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('button', { name: 'Finish' }).waitFor()
   })
 
+  test('keeps its message under the hands that type it when the branch is moved, or a file is in conflict again', async () => {
+    await openDesk(rebasingTemplate)
+    const marked = await textIn(CLAIM)
+    await settled(desk, CLAIM, 'x\n')
+    page = await openPage(browser.context, desk)
+    const message = page.getByLabel('Commit message')
+    await message.fill('Claim')
+    await desk.commit(BRANCH, { 'moved.txt': 'moved\n' })
+    await page.getByText(/was moved since this began: update the rebase/).waitFor()
+    await page.keyboard.type(' by')
+    await page.getByRole('button', { name: 'Finish this commit', exact: true, disabled: true }).waitFor()
+    await page.getByRole('button', { name: 'Update', exact: true }).waitFor()
+    // Another window takes its resolution back.
+    await settled(desk, CLAIM, marked)
+    await row('claim.ts').getByText('1 left').waitFor()
+    await page.keyboard.type(' shard')
+    await rendered(page)
+    expect(await message.inputValue()).toBe('Claim by shard')
+    expect(await message.evaluate(it => it === document.activeElement)).toBe(true)
+  })
+
   test('finishes with the message that was typed in another window, which shows it, too', async () => {
     await openDesk()
     for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
@@ -1181,6 +1202,9 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await whole.getByText('Git has merged the text, so it is the same under each name.').waitFor()
     await whole.getByRole('heading', { name: 'Our name ours.md' }).waitFor()
     await whole.getByRole('heading', { name: 'Their name theirs.md' }).waitFor()
+    // The page shows the first letter as a capital, which must not be one of a name.
+    const about = await whole.locator('.about').textContent()
+    expect(about).toStartWith(`the file old.md is ours.md in ${BRANCH}, and theirs.md in upstream. Git has merged`)
     await whole.getByRole('button', { name: 'Their name' }).click()
     await page.getByRole('group', { name: 'Versions' }).getByRole('button', { name: 'Their name' }).waitFor()
     await textIs('theirs.md', text('their first', 'our last'))

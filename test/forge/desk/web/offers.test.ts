@@ -105,6 +105,23 @@ describe.skipIf(!hasBrowser)('a desk that offers what helps', () => {
     await page.getByRole('tab', { name: /^main ?, merging/, selected: true }).waitFor()
   })
 
+  test('a step with conflicts into a branch with a draft in conflict is off, with the reason', async () => {
+    await git(desk.path, 'branch', 'clashing', 'main')
+    await openFile(page, 'clashing', 'b.txt')
+    await page.keyboard.type('mine ')
+    await until(async () => (await desk.show('refs/forge/drafts/clashing', 'b.txt')).startsWith('mine '))
+    await desk.commit('clashing', { 'b.txt': `other ${LINES}` })
+    await page.getByRole('region', { name: 'Conflict 1 of 1', exact: true }).waitFor()
+    await openBranch(page, 'topic')
+    await page.keyboard.press('Alt+Shift+8')
+    await page.getByRole('option').filter({ hasText: 'clashing' }).click()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    const dialog = page.getByRole('dialog', { name: 'topic → clashing' })
+    await dialog.getByText('1 draft of clashing is in conflict: resolve that first').waitFor()
+    await dialog.getByRole('button', { name: 'Merge', exact: true, disabled: true }).waitFor()
+    await page.keyboard.press('Escape')
+  })
+
   test('a step that saves the drafts first uses the message that was typed for them, also if their tab was closed', async () => {
     await git(desk.path, 'branch', 'typed-in', 'main')
     const tip = await git(desk.path, 'rev-parse', 'main')

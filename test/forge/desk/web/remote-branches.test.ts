@@ -145,6 +145,23 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     await label.waitFor()
   })
 
+  test('has its name as it is in the notice that it was deleted on the remote already', async () => {
+    await page.keyboard.press('Alt+0')
+    await page
+      .locator('.graph-row .label')
+      .filter({ hasText: 'origin/proposed/3.0.0' })
+      .first()
+      .click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Delete remote branch…' }).click()
+    await dialog().getByText('deletes origin/proposed/3.0.0 with 1 commit that is on no other branch or tag').waitFor()
+    await git(originOf(desk.path), 'branch', '-D', 'proposed/3.0.0')
+    await dialog().getByRole('button', { name: 'Delete' }).click()
+    const notice = page.locator('.toast').getByText('was deleted on origin already')
+    expect(await notice.textContent()).toContain(
+      'proposed/3.0.0 was deleted on origin already: removed origin/proposed',
+    )
+  })
+
   test('is deleted from the menu of the local branch that tracks it, which stays', async () => {
     const tip = await desk.tip('lease-renewal')
     await page.keyboard.press('Alt+0')
@@ -191,6 +208,21 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     await dialog().waitFor({ state: 'detached' })
     expect(await desk.git('rev-parse', 'origin/retry-jitter')).toBe(await desk.tip('retry-jitter'))
     expect(await upstreamOf('retry-jitter')).toBe('main')
+  })
+
+  test('is pushed to by a dialog that follows its branch to a new name', async () => {
+    // In a bare repository, as here, git keeps no reflogs unless it is told to.
+    await desk.git('config', 'core.logAllRefUpdates', 'true')
+    await desk.commit('lease-renewal', { 'more.md': 'more\n' }, { message: 'More' })
+    await showBranch(page, 'lease-renewal')
+    await page.keyboard.press('Alt+v')
+    await page.getByRole('dialog', { name: 'Push lease-renewal' }).getByText('1 commit to origin/').waitFor()
+    await desk.git('branch', '-m', 'lease-renewal', 'renewal')
+    const renamed = page.getByRole('dialog', { name: 'Push renewal', exact: true })
+    await renamed.getByText('Adds the commits of renewal that origin does not have yet.').waitFor()
+    await renamed.getByRole('button', { name: 'Push', exact: true, disabled: false }).click()
+    await dialog().waitFor({ state: 'detached' })
+    expect(await desk.git('rev-parse', 'origin/lease-renewal')).toBe(await desk.tip('renewal'))
   })
 
   test('is the upstream of a branch soon after git has set it in a terminal, and is none any more once it is unset', async () => {
