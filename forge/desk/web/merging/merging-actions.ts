@@ -38,9 +38,9 @@ export async function takeSide(
   const branch = branchOf(tab)
   if (branch === undefined) return
   const take = async () => {
-    await settle(page, branch, [path])
-    await page.connection.ask('take side', { branch, path, side })
     const shown = mergingFile(page, tab, path)
+    await settle(page, branch, [path, shown?.result ?? path])
+    await page.connection.ask('take side', { branch, path, side })
     await tab.merging.refresh()
     const now = tab.merging.latest.peek()?.files.find(file => file.path === path)
     if (shown && now) follow(page, tab, shown.result ?? path, now.result ?? path)

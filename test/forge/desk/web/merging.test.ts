@@ -1166,15 +1166,21 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await shown('tries.ts').waitFor({ state: 'detached' })
   })
 
-  test('has the names to choose of a file that both sides renamed, where git has merged its text', async () => {
-    const text = (first: string, last: string) => `${first}\n${'same\n'.repeat(20)}${last}\n`
-    await open(
-      mergingTemplate({
-        'old.md': { base: text('first', 'last'), ours: null, theirs: null },
-        'ours.md': { base: null, ours: text('first', 'our last'), theirs: null },
-        'theirs.md': { base: null, ours: null, theirs: text('their first', 'last') },
-      }),
+  const textWith = (first: string, last: string) => `${first}\n${'same\n'.repeat(20)}${last}\n`
+  /** A file that both sides renamed, with lines that git merges. */
+  const RENAMED = {
+    'old.md': { base: textWith('first', 'last'), ours: null, theirs: null },
+    'ours.md': { base: null, ours: textWith('first', 'our last'), theirs: null },
+    'theirs.md': { base: null, ours: null, theirs: textWith('their first', 'last') },
+  }
+  const versions = () => page.getByRole('group', { name: 'Versions' })
+  const isChosen = async (words: string) =>
+    await until(
+      async () => (await versions().getByRole('button', { pressed: true }).allTextContents()).join() === words,
     )
+
+  test('has the names to choose of a file that both sides renamed, where git has merged its text', async () => {
+    await open(mergingTemplate(RENAMED))
     await row('ours.md').click()
     const whole = page.getByRole('region', { name: 'Conflict', exact: true })
     await whole.getByText('Select a name').waitFor()
@@ -1182,8 +1188,37 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await whole.getByRole('heading', { name: 'Our name ours.md' }).waitFor()
     await whole.getByRole('heading', { name: 'Their name theirs.md' }).waitFor()
     await whole.getByRole('button', { name: 'Their name' }).click()
-    await page.getByRole('group', { name: 'Versions' }).getByRole('button', { name: 'Their name' }).waitFor()
-    await textIs('theirs.md', text('their first', 'our last'))
+    await versions().getByRole('button', { name: 'Their name' }).waitFor()
+    await textIs('theirs.md', textWith('their first', 'our last'))
+  })
+
+  test('keeps what is typed in a file that both sides renamed under each name that is chosen', async () => {
+    await open(mergingTemplate(RENAMED))
+    await row('ours.md').click()
+    await page
+      .getByRole('region', { name: 'Conflict', exact: true })
+      .getByRole('button', { name: 'Their name' })
+      .click()
+    await isChosen('Their name')
+    const merged = textWith('their first', 'our last')
+    await page.locator('.cm-line').getByText('their first').waitFor()
+    await typeFirst('typed ')
+    await textIs('theirs.md', `typed ${merged}`)
+    await isChosen('Their name')
+    // Nor is it lost by another click on the same name.
+    const asked = desk.proxy.count('take side')
+    await versions().getByRole('button', { name: 'Their name' }).click()
+    await until(() => desk.proxy.count('take side') > asked)
+    await versions().getByRole('button', { name: 'Our name' }).click()
+    await isChosen('Our name')
+    await textIs('ours.md', `typed ${merged}`)
+    await page.getByRole('tab', { name: 'ours.md', exact: false, selected: true }).waitFor()
+    // The file stays open under its new name, with the undo of the editor.
+    await page.getByRole('textbox', { name: 'Editor' }).focus()
+    await page.keyboard.press('Control+z')
+    await textIs('ours.md', merged)
+    await isChosen('Our name')
+    expect(await desk.textOf(BRANCH, 'theirs.md')).toBeUndefined()
   })
 
   test('says of a file that only their side has that the branch does not get it', async () => {
