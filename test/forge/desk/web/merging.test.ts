@@ -1221,6 +1221,23 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     expect(await desk.textOf(BRANCH, 'theirs.md')).toBeUndefined()
   })
 
+  test('gives back what was typed in a version in place of which another one was chosen', async () => {
+    await open(mergingTemplate({ 'notes.txt': { base: 'a\n', ours: null, theirs: 'b\n' } }))
+    await row('notes.txt').click()
+    const whole = page.getByRole('region', { name: 'Conflict', exact: true })
+    await whole.getByRole('button', { name: 'Theirs' }).click()
+    await isChosen('Theirs')
+    await typeFirst('typed ')
+    await textIs('notes.txt', 'typed b\n')
+    await isChosen('')
+    await versions().getByRole('button', { name: 'Ours' }).click()
+    await page.getByText('notes.txt is left out').waitFor()
+    const notice = page.locator('.toast').filter({ hasText: 'Discarded changes to notes.txt' })
+    await notice.getByRole('button', { name: 'Undo' }).click()
+    await textIs('notes.txt', 'typed b\n')
+    await page.locator('.cm-line').getByText('typed b').waitFor()
+  })
+
   test('says of a file that only their side has that the branch does not get it', async () => {
     await open(mergingTemplate({ 'notes.txt': { base: 'a\n', ours: null, theirs: 'b\n' } }))
     await row('notes.txt').click()
