@@ -964,6 +964,46 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await conflict(1, 1).waitFor()
   })
 
+  test('leaves nothing to undo in the editor where another window has changed which conflicts are open', async () => {
+    await open()
+    const other = await openPage(browser.context, desk)
+    const partsOf = (it: DeskPage) => ({
+      conflict: it.getByRole('region', { name: 'Conflict 1 of 1', exact: true }),
+      resolved: it.getByRole('region', { name: 'Conflict 1 of 1, resolved' }),
+      row: it.getByRole('navigation', { name: 'Conflicted files' }).getByRole('button', { name: 'postgres.ts' }),
+    })
+    const [here, there] = [partsOf(page), partsOf(other)]
+    const press = async (key: string) => {
+      await page.getByRole('textbox', { name: 'Editor' }).focus()
+      await page.keyboard.press(key)
+    }
+    const isNothing = () => page.getByText('There is nothing left to undo here').first().waitFor()
+    const marked = await textIn(POSTGRES)
+    for (const { row } of [here, there]) await row.click()
+    await here.conflict.getByRole('button', { name: 'Both' }).click()
+    await there.resolved.getByRole('button', { name: 'Change' }).click()
+    await textIs(POSTGRES, marked)
+    await here.conflict.waitFor()
+    await press('Control+z')
+    await isNothing()
+    expect(await textIn(POSTGRES)).toBe(marked)
+    // Nor is there a choice to make again after the other window has made it.
+    await here.conflict.getByRole('button', { name: 'Ours' }).click()
+    await there.resolved.waitFor()
+    await press('Control+z')
+    await there.conflict.getByRole('button', { name: 'Theirs' }).click()
+    await here.resolved.waitFor()
+    for (const key of ['Control+y', 'Control+z']) await press(key)
+    await rendered(page)
+    await textIs(POSTGRES, OURS.replace('1', '2'))
+    // What is typed since can be undone.
+    await typeFirst('y ')
+    await textIs(POSTGRES, `y ${OURS.replace('1', '2')}`)
+    await press('Control+z')
+    await textIs(POSTGRES, OURS.replace('1', '2'))
+    await other.close()
+  })
+
   /** Opens claim.ts in a branch that has another last line than main, and types `x ` before its first line. */
   const typeBeforeMerge = async () => {
     const template = templateOf(async path => {
