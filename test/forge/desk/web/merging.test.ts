@@ -703,6 +703,35 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     expect(await desk.git('show', `${BRANCH}:${POSTGRES}`)).toBe(before)
   })
 
+  test('has what is typed without a pause in the message when another window finishes it, and a notice has all', async () => {
+    await openDesk()
+    for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+    page = await openPage(browser.context, desk)
+    await row('postgres.ts').click()
+    const message = page.getByLabel('Commit message')
+    await message.focus()
+    await page.keyboard.press('Control+a')
+    let typed = ''
+    const type = async () => {
+      await page.keyboard.type(`${typed.length} `)
+      typed += `${typed.length} `
+    }
+    // The second message has what was typed after the first one.
+    while (desk.proxy.count('keep merging message') < 2) await type()
+    await using window = await desk.desk.window()
+    const finished = window.ask({ ask: 'finish merging', branch: BRANCH })
+    while ((await files().count()) > 0) await type()
+    await finished
+    const committed = await desk.git('log', '-1', '--format=%B', BRANCH)
+    expect(committed).toMatch(/^0 2 /)
+    expect(typed).toStartWith(committed)
+    const notice = page.getByRole('alert').filter({ hasText: 'The field that you typed in is gone' })
+    await type()
+    await notice.getByRole('button', { name: 'Show more' }).click()
+    await notice.getByText(typed.trim()).waitFor()
+    expect(await textIn(POSTGRES)).toBe('x\n')
+  })
+
   test('a message to the AI is sent without a question about the resolved files, which can’t be saved yet', async () => {
     model.play([{ text: 'claim.ts has two conflicts.' }])
     await open()
