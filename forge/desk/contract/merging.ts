@@ -130,8 +130,11 @@ export type ConflictFile = v.InferOutput<typeof ConflictFile>
 export const mergingQuestions = {
   merging: repeatable({ branch: Branch }, v.nullable(Merging)),
   conflict: repeatable({ branch: Branch, path: Path }, ConflictFile),
-  /** Replaces a whole file by one side; text is resolved in the editor. */
-  'take side': question({ branch: Branch, path: Path, side: WholeSide }, Nothing),
+  /**
+   * Replaces a whole file by one side; text is resolved in the editor. `isTextReplaced`: whether what was typed or
+   * resolved in the file is gone with it, as the last operation, until its undo.
+   */
+  'take side': question({ branch: Branch, path: Path, side: WholeSide }, v.object({ isTextReplaced: v.boolean() })),
   /**
    * Keeps what the user types as the message of what waits, for all windows. `theirs`: the merged commit for which it
    * is meant.

@@ -12,13 +12,14 @@ import type { Move } from '../../../core/git/refs.ts'
 import { asBytes, type Entry, type Oid, type Path } from '../../../core/git/repository.ts'
 import { entryAt, listFiles, makeTree } from '../../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
-import type { BranchFiles, BranchServices, BranchWork, HeldBranch } from '../branches/branch-work.ts'
+import type { BranchFiles, BranchServices, BranchWork, Deed, HeldBranch, Next } from '../branches/branch-work.ts'
 import {
   asChanges,
   contentIn,
   type DraftFile,
   entryIn,
   entryInTip,
+  isSameDrafts,
   noDrafts,
   verifyNoClash,
 } from '../branches/drafts.ts'
@@ -31,6 +32,7 @@ import {
   type StoredRewrite,
 } from '../branches/merging-commits.ts'
 import type { CommitSignature } from '../branches/save.ts'
+import { SETTLE } from '../branches/undo.ts'
 import { conflictRows, sideOf, wordsFor } from '../conflicts/conflicts.ts'
 import {
   draftConflict,
@@ -241,22 +243,30 @@ export class Mergings {
 
   /**
    * Resolves a whole file by one side. `both` keeps what can be kept: in text all open conflicts with both sides, ours
-   * first; of other files what git left.
+   * first; of other files what git left. Another choice than before can be undone. Returns whether it replaces what was
+   * typed or resolved in the file.
    */
-  async takeSide(branch: string, path: Path, side: WholeSide): Promise<void> {
+  async takeSide(branch: string, path: Path, side: WholeSide): Promise<{ isTextReplaced: boolean }> {
     const work = await this.open(branch)
     const isDraft = work.merging === undefined || isOfDraft(work, path, isRow(await this.#state(work), path))
-    if (isDraft) return await takeDraftSide(work, path, side)
-    await work.inOneGo(async held => this.#take(held, path, side), { isMerging: true })
+    if (!isDraft) return await work.inOneGo(async held => this.#take(held, path, side), { isMerging: true })
+    await takeDraftSide(work, path, side)
+    return { isTextReplaced: false }
   }
 
-  async #take(held: HeldBranch, path: Path, side: WholeSide): Promise<void> {
+  async #take(held: HeldBranch, path: Path, side: WholeSide): Promise<{ isTextReplaced: boolean }> {
     const { work } = held
     const { objects } = this.room
     const state = await this.#state(work)
     const row = rowAt(state, path)
     verifyNoClash(work.drafts, row.paths)
-    const wanted = side === 'both' ? await bothOf(work, row) : await entriesOf(objects, state, row, side)
+    const names = namesIn(row)
+    const wanted =
+      names && side !== 'base'
+        ? await filesNamed(work, row, names, side)
+        : side === 'both'
+          ? await bothOf(work, row)
+          : await entriesOf(objects, state, row, side)
     // Drops an earlier choice, which may have several files.
     const files = new Map([...work.drafts.files].filter(([at]) => !isSettledWith(row, at)))
     for (const [at, file] of wanted) {
@@ -268,15 +278,33 @@ export class Mergings {
     const others = state.kept.filter(it => it !== row.path)
     const kept = [...files.keys()].some(at => isSettledWith(row, at)) ? others : [...others, row.path]
     const { [row.path]: _, ...by } = state.by
-    await this.#replace(held, { ...state, kept, by }, { ...work.drafts, files })
+    const drafts = { ...work.drafts, files }
+    const renamed = names && (await renamedTo(work, names, side))
+    const isFirst = !state.kept.includes(row.path) && !isTouched(work, row)
+    const isRecorded = !isFirst && !renamed && !isSameDrafts(drafts, work.drafts)
+    const isTextReplaced = isRecorded && (await replacesText(work, state, row, wanted))
+    const [file, name] = [visiblePath((await resultOf(work, row)) ?? row.path), visiblePath(work.name)]
+    const words = isTextReplaced
+      ? `discard what was ${row.mark === undefined ? 'typed' : 'resolved'} in ${file} in ${name}`
+      : `resolve ${file} in ${name} by ${WORDS[side]}`
+    const deed = isRecorded ? { kind: SETTLE, words } : undefined
+    // The operation's undo needs the drafts in the repository.
+    if (deed) await held.writeDrafts()
+    await this.#replace(held, { ...state, kept, by }, drafts, { renamed, deed })
+    return { isTextReplaced }
   }
 
   /** Replaces what waits by another state of the same merge, with these drafts on it. */
-  async #replace(held: HeldBranch, { tree, ...state }: State, drafts: BranchWork['drafts']): Promise<void> {
+  async #replace(
+    held: HeldBranch,
+    { tree, ...state }: State,
+    drafts: BranchWork['drafts'],
+    { renamed, deed }: Pick<Next, 'renamed'> & { deed?: Deed | undefined } = {},
+  ): Promise<void> {
     const { repository } = this.room.objects
     const next = makeMerging(repository, state, tree)
     await writeObjects(repository, next.made)
-    await held.become({ merging: next.oid, drafts: { ...drafts, tip: next.oid } })
+    await held.become({ merging: next.oid, drafts: { ...drafts, tip: next.oid }, renamed }, deed)
   }
 
   /**
@@ -812,6 +840,9 @@ function whySkipped({ does }: State): string {
 
 const STAGE = { base: 1, ours: 2, theirs: 3 } as const
 
+/** The versions, in the words of an operation. */
+const WORDS: Record<WholeSide, string> = { ours: 'ours', theirs: 'theirs', base: 'the base', both: 'both sides' }
+
 /** The tree entry that one side has in a conflict; undefined if that side has no file there. */
 async function entryOfSide(
   objects: Objects,
@@ -828,11 +859,13 @@ async function entryOfSide(
   return { mode: found.mode, oid: found.oid }
 }
 
+type Names = NonNullable<ConflictFile['names']>
+
 /**
  * The names that both sides gave a file, if only these are in conflict: git then puts the merged text under both, as
  * the index has it, too. Of a file that can't be merged, the index has each side's own version.
  */
-function namesIn({ kind, mark, stages }: ConflictRow): ConflictFile['names'] {
+function namesIn({ kind, mark, stages }: ConflictRow): Names | undefined {
   const [ours, theirs] = [2, 3].map(number => stages.find(({ stage }) => stage === number))
   if (kind !== 'rename/rename' || mark !== undefined || !ours || ours.oid !== theirs?.oid) return undefined
   return { ours: ours.path, theirs: theirs.path }
@@ -865,9 +898,63 @@ async function entriesOf(
   return wanted.set(original, chosen)
 }
 
+/**
+ * The tree entries at the paths of a conflict of names if one of them is chosen, or both: the text stays as it is now,
+ * also where it was typed in.
+ */
+async function filesNamed(
+  work: BranchFiles,
+  { paths }: ConflictRow,
+  names: Names,
+  side: Exclude<WholeSide, 'base'>,
+): Promise<Map<Path, DraftFile>> {
+  const { drafts, tip, room } = work
+  const [ours, theirs] = await Promise.all(
+    [names.ours, names.theirs].map(async path =>
+      drafts.files.has(path) ? drafts.files.get(path) : await entryInTip(room.objects, tip, path),
+    ),
+  )
+  // The base has neither name: what git has merged takes its place.
+  const merged = ours ?? theirs ?? (await entryInTip(room.objects, tip, names.ours))
+  const wanted = new Map<Path, DraftFile>(paths.map(path => [path, undefined]))
+  if (side !== 'theirs') wanted.set(names.ours, ours ?? merged)
+  if (side !== 'ours') wanted.set(names.theirs, theirs ?? merged)
+  return wanted
+}
+
+/** The names of a conflict under which the file is now. */
+async function namesNow({ drafts, room }: BranchFiles, { ours, theirs }: Names): Promise<('ours' | 'theirs')[]> {
+  const [our, their] = await Promise.all([ours, theirs].map(path => entryIn(room.objects, drafts, path)))
+  return [...(our ? ['ours' as const] : []), ...(their ? ['theirs' as const] : [])]
+}
+
+/** The rename of a file that has one name of a conflict if the other one is chosen: windows follow it. */
+async function renamedTo(work: BranchFiles, names: Names, side: WholeSide): Promise<Next['renamed']> {
+  const [now, ...more] = await namesNow(work, names)
+  const isOther = now !== undefined && more.length === 0 && now !== side
+  return isOther && (side === 'ours' || side === 'theirs') ? [{ from: names[now], to: names[side] }] : undefined
+}
+
+/** Whether a choice replaces text that was typed or resolved in the files of a conflict: it is none of the versions. */
+async function replacesText(
+  work: BranchFiles,
+  state: State,
+  row: ConflictRow,
+  wanted: ReadonlyMap<Path, DraftFile>,
+): Promise<boolean> {
+  const { drafts, room } = work
+  if ((await sideAt(room.objects, state, row, path => entryIn(room.objects, drafts, path))) !== undefined) return false
+  const kept = new Set([...wanted.values(), ...row.stages].map(file => file?.oid))
+  return [...drafts.files].some(([path, file]) => isSettledWith(row, path) && file && !kept.has(file.oid))
+}
+
 /** The version that the files of a conflict have now; undefined if it is none of those to choose from. */
 async function takenIn(work: BranchFiles, state: State, row: ConflictRow): Promise<WholeSide | undefined> {
   const { drafts, room } = work
+  const names = namesIn(row)
+  const [name, ...more] = names ? await namesNow(work, names) : []
+  // A name stays chosen also where its text was typed in.
+  if (name) return more.length > 0 ? 'both' : name
   const side = await sideAt(room.objects, state, row, path => entryIn(room.objects, drafts, path))
   return side ?? (row.mark === undefined && !isTouched(work, row) ? 'both' : undefined)
 }

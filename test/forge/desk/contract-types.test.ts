@@ -16,7 +16,7 @@ declare const conflict: Answer<'conflict'>
 const handlers: Handlers<typeof mergingQuestions, undefined> = {
   merging: () => null,
   conflict: async () => conflict,
-  'take side': async () => undefined,
+  'take side': async () => ({ isTextReplaced: false }),
   'keep merging message': async () => undefined,
   'finish merging': async () => done,
   'update merging': () => done,
@@ -37,7 +37,7 @@ const WRONG = {
   'a reply that lacks a field':
     "export const all: typeof handlers = { ...handlers, 'abort merging': async () => ({}) }",
   'a reply where nothing is to be said':
-    "export const all: typeof handlers = { ...handlers, 'take side': async () => 7 }",
+    "export const all: typeof handlers = { ...handlers, 'keep merging message': async () => 7 }",
   'a handler of no question': 'export const all: typeof handlers = { ...handlers, nosuch: () => undefined }',
   'a question without a handler':
     'const { merging, ...rest } = handlers\nexport const all: typeof handlers = rest\nexport { merging }',

@@ -429,7 +429,10 @@ export class OpenFile {
 
   #takeUpdates(updates: readonly Update[]): void {
     for (const { changes } of updates) this.#confirm(changes.apply(this.#confirmed), changes)
-    this.dispatch(receiveUpdates(this.state as EditorState, updates))
+    // One by one where there are conflicts: another window may have opened one and resolved it again.
+    const steps = this.#more.merge === '' ? [updates] : updates.map(update => [update])
+    for (const step of steps)
+      this.#endUndoAtConflicts(() => this.dispatch(receiveUpdates(this.state as EditorState, step)))
   }
 
   /** Applies lines inserted behind the last line, which has no line end: what was typed meanwhile stays before them. */
@@ -438,7 +441,9 @@ export class OpenFile {
     const typed = this.#unconfirmed
     const selection = state.selection.map(afterTyped(changes, typed))
     const theirs = changes.apply(this.#confirmed)
-    this.#goOnFrom(theirs, getSyncedVersion(state) + 1, typedAfter(changes, typed), selection)
+    this.#endUndoAtConflicts(() =>
+      this.#goOnFrom(theirs, getSyncedVersion(state) + 1, typedAfter(changes, typed), selection),
+    )
   }
 
   /** What was typed on top of the server's text, as one change. */
@@ -879,11 +884,7 @@ export class OpenFile {
     if (!this.state || key === this.#more.key) return
     if (this.#isHeldBack('extension', () => this.extend(key, merge, make))) return
     // Undo stops where conflicts began to be shown, and where they ended: markers that it brought back would be text.
-    const isOther = merge !== this.#more.merge
-    if (isOther) {
-      this.#isUndoCut ||= undoDepth(this.state) > 0
-      this.dispatch({ effects: this.#adjustable.history.reconfigure(emptyHistory()) })
-    }
+    if (merge !== this.#more.merge) this.#endUndo(this.state)
     this.#more = { key, extension: make(), merge }
     // Before the conflicts are drawn: they are drawn as those of a text that can be edited.
     this.#lookForMarkers(undefined)
@@ -892,6 +893,23 @@ export class OpenFile {
     this.#takeEarly()
     this.#say()
     this.#goToWantedConflict()
+  }
+
+  /** Lets the undo of the editor end here. */
+  #endUndo(state: EditorState): void {
+    this.#isUndoCut ||= undoDepth(state) > 0
+    this.dispatch({ effects: this.#adjustable.history.reconfigure(emptyHistory()) })
+  }
+
+  /**
+   * Takes edits of the server. Where they open or resolve a conflict, undo ends: the undo of a choice made here would
+   * put the conflict beside the one that is there already.
+   */
+  #endUndoAtConflicts(take: () => void): void {
+    const before = numbersOfOpen(this.state as EditorState)
+    take()
+    const state = this.state as EditorState
+    if (numbersOfOpen(state) !== before) this.#endUndo(state)
   }
 
   /** Goes to the next or previous conflict. Returns false if there is none in that direction. */
@@ -1188,7 +1206,7 @@ export class OpenFile {
 
   /** Continues from the server's text, and adds the edits of this window that the server does not have. */
   #adopt(theirs: Text, version: number, isAfterBreak: boolean): void {
-    this.#goOnFrom(theirs, version, this.#lackingIn(theirs, isAfterBreak))
+    this.#endUndoAtConflicts(() => this.#goOnFrom(theirs, version, this.#lackingIn(theirs, isAfterBreak)))
   }
 
   /**
@@ -1461,6 +1479,12 @@ function hasConflictMarker(text: Text): boolean {
   for (const line of text.iterLines()) if (FIRST_MARKER.test(line)) return true
   return false
 }
+
+/** The numbers of the open conflicts, in one text. */
+const numbersOfOpen = (state: EditorState): string =>
+  conflictsOf(state)
+    .open.map(({ number }) => number)
+    .join()
 
 function textOf(text: string): Text {
   return Text.of(text.split('\n'))

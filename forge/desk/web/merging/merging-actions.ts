@@ -14,7 +14,7 @@ import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
 import { shownKeys } from '../ui/keys.ts'
-import { named, readable } from '../ui/names.ts'
+import { baseName, named, readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
 const TOPIC = 'merging'
@@ -38,9 +38,14 @@ export async function takeSide(
   const branch = branchOf(tab)
   if (branch === undefined) return
   const take = async () => {
-    await settle(page, branch, [path])
-    await page.connection.ask('take side', { branch, path, side })
     const shown = mergingFile(page, tab, path)
+    await settle(page, branch, [path, shown?.result ?? path])
+    const lasts = untilMore(page)
+    const { isTextReplaced } = await page.connection.ask('take side', { branch, path, side })
+    if (isTextReplaced) {
+      const title = `Discarded changes to ${readable(baseName(shown?.result ?? path))}`
+      page.tell({ topic: TOPIC, branch, title, lasts, actions: [undoButton(page)] })
+    }
     await tab.merging.refresh()
     const now = tab.merging.latest.peek()?.files.find(file => file.path === path)
     if (shown && now) follow(page, tab, shown.result ?? path, now.result ?? path)

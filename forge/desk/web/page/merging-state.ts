@@ -10,7 +10,7 @@ import { textKey } from './texts-of-places.ts'
 
 /** Delay after a change before the state is loaded again, in milliseconds. */
 const ASK_AFTER_MS = 120
-/** Delay after a key in the message before the message is sent, in milliseconds. */
+/** While the message is typed, it is sent once in so many milliseconds. */
 const SEND_AFTER_MS = 300
 
 /** The merge that waits in a tab's branch; the value is null if none does. */
@@ -79,12 +79,15 @@ export class MergingState extends ServerValue<Merging | null> {
     this.#message.value = message
     this.#isUnsent = message !== undefined
     keepText(this.#messageKey, message === undefined ? '' : `${this.#theirs}\n${message}`)
-    clearTimeout(this.#sendTimer)
-    if (message !== undefined) this.#sendTimer = setTimeout(() => this.#sendMessage(message), SEND_AFTER_MS)
+    // Not only after a pause: another window may finish the merge while typing goes on here.
+    this.#sendTimer ??= setTimeout(() => {
+      this.#sendTimer = undefined
+      this.#sendMessage(this.#message.peek())
+    }, SEND_AFTER_MS)
   }
 
-  async #sendMessage(message: string): Promise<void> {
-    if (this.#branch === undefined || this.#theirs === '') return
+  async #sendMessage(message: string | undefined): Promise<void> {
+    if (message === undefined || !this.#isUnsent || this.#branch === undefined || this.#theirs === '') return
     try {
       await this.#connection.ask('keep merging message', { branch: this.#branch, theirs: this.#theirs, message })
     } catch {

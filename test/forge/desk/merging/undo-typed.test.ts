@@ -294,3 +294,50 @@ test('an older operation of a merge is not undone in the next one', async () => 
   await work.steps.do({ step: 'cherry-pick', commits: [desk.theirs], onto: 'main' })
   expect(await refusedBy(work.undo(begun?.id))).toThrow('What waits in main is not what did then')
 })
+
+test.each(['ours', 'base'] as const)(
+  'what was typed in a version comes back by undo after a choice of %s',
+  async other => {
+    const sides = { base: { 'n.txt': 'base\n' }, ours: { 'n.txt': null }, theirs: { 'n.txt': 'theirs\n' } }
+    await using desk = await makePair(sides)
+    const { work } = desk
+    const take = async (side: WholeSide) =>
+      (await ask(work, 'take side', { branch: 'main', path: 'n.txt', side })).isTextReplaced
+    const done = async () => (await ask(work, 'operations', { from: 0, count: 9 })).map(({ words }) => words)
+    await begin(desk)
+    const begun = await done()
+    expect(await take('theirs')).toBe(false)
+    await type(desk, 'n.txt', 'theirs', 'theirs, typed')
+    expect(await done()).toEqual(begun)
+    expect(await take(other)).toBe(true)
+    expect(await take('theirs')).toBe(false)
+    expect(await read(desk, 'n.txt')).toBe('theirs\n')
+    const [discarded, chosen] = ['discard what was typed in n.txt in main', 'resolve n.txt in main by theirs']
+    expect(await done()).toEqual([chosen, discarded, ...begun])
+    // The same choice once more changes nothing.
+    expect(await take('theirs')).toBe(false)
+    expect((await work.undo()).words).toBe(`undo: ${chosen}`)
+    expect((await work.undo()).words).toBe(`undo: ${discarded}`)
+    expect(await read(desk, 'n.txt')).toBe('theirs, typed\n')
+    expect(await rowsIn(work)).toEqual([['n.txt', 'modify/delete', 'settled']])
+    expect((await work.redo()).words).toBe(`redo: ${discarded}`)
+    await work.undo()
+    await finish(desk)
+    expect(await show(desk.path, 'main', 'n.txt')).toBe('theirs, typed')
+  },
+)
+
+test('what was resolved in a text with two new names comes back by undo after a choice of a version', async () => {
+  await using desk = await makePair({
+    base: { a: lines() },
+    ours: { a: null, b: lines({ 5: 'ours' }) },
+    theirs: { a: null, c: lines({ 5: 'theirs' }) },
+  })
+  const { work } = desk
+  await begin(desk)
+  await type(desk, 'b', FIRST_CONFLICT, 'by hand\n')
+  expect(await ask(work, 'take side', { branch: 'main', path: 'b', side: 'ours' })).toEqual({ isTextReplaced: true })
+  expect(await read(desk, 'b')).toBe(lines({ 5: 'ours' }))
+  expect((await work.undo()).words).toBe('undo: discard what was resolved in b in main')
+  expect(await read(desk, 'b')).toBe(lines({ 5: 'by hand' }))
+})

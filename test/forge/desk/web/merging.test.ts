@@ -724,6 +724,35 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     expect(await desk.git('show', `${BRANCH}:${POSTGRES}`)).toBe(before)
   })
 
+  test('has what is typed without a pause in the message when another window finishes it, and a notice has all', async () => {
+    await openDesk()
+    for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+    page = await openPage(browser.context, desk)
+    await row('postgres.ts').click()
+    const message = page.getByLabel('Commit message')
+    await message.focus()
+    await page.keyboard.press('Control+a')
+    let typed = ''
+    const type = async () => {
+      await page.keyboard.type(`${typed.length} `)
+      typed += `${typed.length} `
+    }
+    // The second message has what was typed after the first one.
+    while (desk.proxy.count('keep merging message') < 2) await type()
+    await using window = await desk.desk.window()
+    const finished = window.ask({ ask: 'finish merging', branch: BRANCH })
+    while ((await files().count()) > 0) await type()
+    await finished
+    const committed = await desk.git('log', '-1', '--format=%B', BRANCH)
+    expect(committed).toMatch(/^0 2 /)
+    expect(typed).toStartWith(committed)
+    const notice = page.getByRole('alert').filter({ hasText: 'The field that you typed in is gone' })
+    await type()
+    await notice.getByRole('button', { name: 'Show more' }).click()
+    await notice.getByText(typed.trim()).waitFor()
+    expect(await textIn(POSTGRES)).toBe('x\n')
+  })
+
   test('a message to the AI is sent without a question about the resolved files, which can’t be saved yet', async () => {
     model.play([{ text: 'claim.ts has two conflicts.' }])
     await open()
@@ -985,6 +1014,46 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await conflict(1, 1).waitFor()
   })
 
+  test('leaves nothing to undo in the editor where another window has changed which conflicts are open', async () => {
+    await open()
+    const other = await openPage(browser.context, desk)
+    const partsOf = (it: DeskPage) => ({
+      conflict: it.getByRole('region', { name: 'Conflict 1 of 1', exact: true }),
+      resolved: it.getByRole('region', { name: 'Conflict 1 of 1, resolved' }),
+      row: it.getByRole('navigation', { name: 'Conflicted files' }).getByRole('button', { name: 'postgres.ts' }),
+    })
+    const [here, there] = [partsOf(page), partsOf(other)]
+    const press = async (key: string) => {
+      await page.getByRole('textbox', { name: 'Editor' }).focus()
+      await page.keyboard.press(key)
+    }
+    const isNothing = () => page.getByText('There is nothing left to undo here').first().waitFor()
+    const marked = await textIn(POSTGRES)
+    for (const { row } of [here, there]) await row.click()
+    await here.conflict.getByRole('button', { name: 'Both' }).click()
+    await there.resolved.getByRole('button', { name: 'Change' }).click()
+    await textIs(POSTGRES, marked)
+    await here.conflict.waitFor()
+    await press('Control+z')
+    await isNothing()
+    expect(await textIn(POSTGRES)).toBe(marked)
+    // Nor is there a choice to make again after the other window has made it.
+    await here.conflict.getByRole('button', { name: 'Ours' }).click()
+    await there.resolved.waitFor()
+    await press('Control+z')
+    await there.conflict.getByRole('button', { name: 'Theirs' }).click()
+    await here.resolved.waitFor()
+    for (const key of ['Control+y', 'Control+z']) await press(key)
+    await rendered(page)
+    await textIs(POSTGRES, OURS.replace('1', '2'))
+    // What is typed since can be undone.
+    await typeFirst('y ')
+    await textIs(POSTGRES, `y ${OURS.replace('1', '2')}`)
+    await press('Control+z')
+    await textIs(POSTGRES, OURS.replace('1', '2'))
+    await other.close()
+  })
+
   /** Opens claim.ts in a branch that has another last line than main, and types `x ` before its first line. */
   const typeBeforeMerge = async () => {
     const template = templateOf(async path => {
@@ -1187,15 +1256,21 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await shown('tries.ts').waitFor({ state: 'detached' })
   })
 
-  test('has the names to choose of a file that both sides renamed, where git has merged its text', async () => {
-    const text = (first: string, last: string) => `${first}\n${'same\n'.repeat(20)}${last}\n`
-    await open(
-      mergingTemplate({
-        'old.md': { base: text('first', 'last'), ours: null, theirs: null },
-        'ours.md': { base: null, ours: text('first', 'our last'), theirs: null },
-        'theirs.md': { base: null, ours: null, theirs: text('their first', 'last') },
-      }),
+  const textWith = (first: string, last: string) => `${first}\n${'same\n'.repeat(20)}${last}\n`
+  /** A file that both sides renamed, with lines that git merges. */
+  const RENAMED = {
+    'old.md': { base: textWith('first', 'last'), ours: null, theirs: null },
+    'ours.md': { base: null, ours: textWith('first', 'our last'), theirs: null },
+    'theirs.md': { base: null, ours: null, theirs: textWith('their first', 'last') },
+  }
+  const versions = () => page.getByRole('group', { name: 'Versions' })
+  const isChosen = async (words: string) =>
+    await until(
+      async () => (await versions().getByRole('button', { pressed: true }).allTextContents()).join() === words,
     )
+
+  test('has the names to choose of a file that both sides renamed, where git has merged its text', async () => {
+    await open(mergingTemplate(RENAMED))
     await row('ours.md').click()
     const whole = page.getByRole('region', { name: 'Conflict', exact: true })
     await whole.getByText('Select a name').waitFor()
@@ -1206,8 +1281,54 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     const about = await whole.locator('.about').textContent()
     expect(about).toStartWith(`the file old.md is ours.md in ${BRANCH}, and theirs.md in upstream. Git has merged`)
     await whole.getByRole('button', { name: 'Their name' }).click()
-    await page.getByRole('group', { name: 'Versions' }).getByRole('button', { name: 'Their name' }).waitFor()
-    await textIs('theirs.md', text('their first', 'our last'))
+    await versions().getByRole('button', { name: 'Their name' }).waitFor()
+    await textIs('theirs.md', textWith('their first', 'our last'))
+  })
+
+  test('keeps what is typed in a file that both sides renamed under each name that is chosen', async () => {
+    await open(mergingTemplate(RENAMED))
+    await row('ours.md').click()
+    await page
+      .getByRole('region', { name: 'Conflict', exact: true })
+      .getByRole('button', { name: 'Their name' })
+      .click()
+    await isChosen('Their name')
+    const merged = textWith('their first', 'our last')
+    await page.locator('.cm-line').getByText('their first').waitFor()
+    await typeFirst('typed ')
+    await textIs('theirs.md', `typed ${merged}`)
+    await isChosen('Their name')
+    // Nor is it lost by another click on the same name.
+    const asked = desk.proxy.count('take side')
+    await versions().getByRole('button', { name: 'Their name' }).click()
+    await until(() => desk.proxy.count('take side') > asked)
+    await versions().getByRole('button', { name: 'Our name' }).click()
+    await isChosen('Our name')
+    await textIs('ours.md', `typed ${merged}`)
+    await page.getByRole('tab', { name: 'ours.md', exact: false, selected: true }).waitFor()
+    // The file stays open under its new name, with the undo of the editor.
+    await page.getByRole('textbox', { name: 'Editor' }).focus()
+    await page.keyboard.press('Control+z')
+    await textIs('ours.md', merged)
+    await isChosen('Our name')
+    expect(await desk.textOf(BRANCH, 'theirs.md')).toBeUndefined()
+  })
+
+  test('gives back what was typed in a version in place of which another one was chosen', async () => {
+    await open(mergingTemplate({ 'notes.txt': { base: 'a\n', ours: null, theirs: 'b\n' } }))
+    await row('notes.txt').click()
+    const whole = page.getByRole('region', { name: 'Conflict', exact: true })
+    await whole.getByRole('button', { name: 'Theirs' }).click()
+    await isChosen('Theirs')
+    await typeFirst('typed ')
+    await textIs('notes.txt', 'typed b\n')
+    await isChosen('')
+    await versions().getByRole('button', { name: 'Ours' }).click()
+    await page.getByText('notes.txt is left out').waitFor()
+    const notice = page.locator('.toast').filter({ hasText: 'Discarded changes to notes.txt' })
+    await notice.getByRole('button', { name: 'Undo' }).click()
+    await textIs('notes.txt', 'typed b\n')
+    await page.locator('.cm-line').getByText('typed b').waitFor()
   })
 
   test('says of a file that only their side has that the branch does not get it', async () => {
