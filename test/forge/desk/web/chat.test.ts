@@ -216,8 +216,8 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await button('Keep').waitFor({ state: 'detached' })
     expect(asked('end turn')).toMatchObject([{ keep: false }])
     expect(await log().getByText('running', { exact: true }).count()).toBe(0)
-    // What was written meanwhile is still in the message.
-    expect(await field().inputValue()).toBe('And now?')
+    // What was written meanwhile is still in the field, behind the message of the turn.
+    expect(await field().inputValue()).toBe(`${QUESTION}\n\nAnd now?`)
   })
 
   test('the message of a discarded turn is in the empty field again', async () => {
@@ -748,6 +748,15 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     // Its message is in the empty field again.
     await until(async () => (await field().inputValue()).startsWith('Renewals must not pile up'))
     expect(await desk.git('show', `${BRANCH}:src/queue/lease.ts`)).toContain('const RENEW_AT = 0.6')
+  })
+
+  test('a message that waits in the field keeps that of an undone turn above it, until the turn is redone', async () => {
+    await open()
+    await field().fill('half wri')
+    await log().getByRole('button', { name: 'Undo this turn' }).last().click()
+    await until(async () => /^Renewals must not pile up.*\n\nhalf wri$/s.test(await field().inputValue()))
+    await page.keyboard.press('Control+Alt+Shift+z')
+    await until(async () => (await field().inputValue()) === 'half wri')
   })
 
   test('the message of an undone turn leaves the field again when the turn is redone, unless it was changed', async () => {
