@@ -258,17 +258,22 @@ export function keepTurn(page: Page, tab: Tab): Promise<void> {
   return endTurn(page, tab, true)
 }
 
-/** Discards an unfinished turn; asks first if files would be lost. Its message is then to be sent in other words. */
-export async function discardTurn(page: Page, tab: Tab): Promise<void> {
+/** Discards an unfinished turn. Its message is then to be sent in other words. */
+export function discardTurn(page: Page, tab: Tab): void {
   const turn = tab.conversation.head.peek()?.turn
   const files = turn ? filesOf(turn) : []
-  if (files.length === 0) return await endTurn(page, tab, false)
   const typed = isMerging(page, tab) ? [] : draftsOnServer(page, branchOf(tab) ?? '')
+  const changes = `the changes of the turn to ${plural(files.length, 'file')}`
+  const effect =
+    files.length > 0
+      ? 'The files are then as in the last commit, and the messages of this turn are removed. Undo restores both.'
+      : 'The messages of this turn are removed. Undo restores them.'
+  // Asked without changes, too: the key must not do at once what it asks about at other times.
   page.dialog.value = {
     kind: 'confirm',
-    title: `Discard the changes of the turn to ${plural(files.length, 'file')}?`,
+    title: `Discard ${files.length > 0 ? changes : 'the last turn'}?`,
     words: [
-      'The files are then as in the last commit, and the messages of this turn are removed. Undo restores both. Your message is in the message field again.',
+      `${effect} Your message is in the message field again.`,
       ...(typed.length > 0 ? [`What was typed in ${typed.map(readable).join(', ')} is shown again, as drafts.`] : []),
     ],
     list: files,

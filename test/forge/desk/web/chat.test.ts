@@ -233,6 +233,45 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.locator('textarea:focus').waitFor()
   })
 
+  test('the message of a failed turn is not in the field twice after Discard, whether it was changed there or not', async () => {
+    await open([{}])
+    await ask(page, QUESTION)
+    await until(async () => (await field().inputValue()) === QUESTION)
+    const discard = async () => {
+      await button('Discard').click()
+      await page
+        .getByRole('dialog', { name: 'Discard the last turn?' })
+        .getByRole('button', { name: 'Discard' })
+        .click()
+      await button('Keep').waitFor({ state: 'detached' })
+    }
+    await discard()
+    expect(await field().inputValue()).toBe(QUESTION)
+    await page.keyboard.press('Control+Alt+z')
+    await button('Keep').waitFor()
+    await field().fill('In other words')
+    await discard()
+    expect(await field().inputValue()).toBe('In other words')
+  })
+
+  test('the discard of a turn without changes asks, too, and keeps its message above what is typed by then', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    await open([{ until: promise, text: 'The first is done.' }, {}])
+    await askAndQueue('first', 'second')
+    await page.keyboard.type('half wri')
+    resolve()
+    await page.getByText('No file changed.').waitFor()
+    await page.keyboard.press('Alt+Shift+q')
+    await page.getByRole('dialog', { name: 'Discard the last turn?' }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.keyboard.press('Alt+Shift+q')
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    await button('Keep').waitFor({ state: 'detached' })
+    expect(await field().inputValue()).toBe('second\n\nhalf wri')
+    expect(asked('send').map(question => 'text' in question && question.text)).toEqual(['first', 'second'])
+  })
+
   test('the discard of a turn is undone by its notice, and by the key of the branch', async () => {
     await open(HALF_A_TURN)
     await ask(page, QUESTION)
