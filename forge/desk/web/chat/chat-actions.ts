@@ -118,7 +118,10 @@ function hasAnswer({ conversation }: Tab): boolean {
   return items.some(({ kind }) => kind === 'text' || kind === 'call')
 }
 
-/** Puts the request of a failed turn back into the message field, unless another message is in it or queued. */
+/**
+ * Puts the request of a failed turn back into the message field. Where another message is in it or queued, that one is
+ * sent next, and the request stays in the conversation before it.
+ */
 export function watchFailed(page: Page): () => void {
   const seen = new Set<string>()
   return effect(() => {
@@ -133,7 +136,9 @@ export function watchFailed(page: Page): () => void {
       const hasFailed = how === 'failed' || (how !== 'done' && how !== 'limit' && !hasAnswer(tab))
       if (!hasFailed) continue
       const request = requestOf(page, tab)
-      writeAgain(tab, request)
+      if (request === undefined) continue
+      const isFree = composer.text.peek() === '' && composer.queued.peek() === ''
+      if (isFree) composer.write(request)
       // After a reload, the field has the message already.
       if (composer.text.peek() === request) composer.returned = section.turn
     }
@@ -149,15 +154,18 @@ function requestOf(page: Page, tab: Tab, turn?: string): string | undefined {
   return asked?.kind === 'user' ? asked.text : undefined
 }
 
-/** Puts a request back into the message field, unless another message is in it or queued. */
-function writeAgain({ composer }: Tab, text: string | undefined): void {
-  const isFree = composer.text.peek() === '' && composer.queued.peek() === ''
-  if (text !== undefined && isFree) composer.write(text)
+/**
+ * Puts the request of a removed turn back into the message field, before another message there. If it was put there
+ * when the turn failed, it may have been changed since: it is not repeated.
+ */
+function putBack({ composer }: Tab, turn: string | undefined, request: string | undefined): void {
+  const isThere = turn !== undefined && composer.returned === turn && composer.text.peek() !== ''
+  if (request !== undefined && !isThere) composer.putBack(request)
 }
 
 /**
- * Empties the message field where an undone turn, whose message was put back into it, is in the branch again by Redo. A
- * message that was changed stays.
+ * Takes the message of an undone turn, which was put back into the message field, out of it where the turn is in the
+ * branch again by Redo. A message that was changed stays.
  */
 export function watchRedone(page: Page): () => void {
   return effect(() => {
@@ -167,7 +175,7 @@ export function watchRedone(page: Page): () => void {
       if (!section?.end?.commit?.canUndo) continue
       const request = requestOf(page, tab, section.turn)
       composer.undone = undefined
-      if (composer.text.peek() === request) composer.write('')
+      if (request !== undefined) composer.removePutBack(request)
     }
   })
 }
@@ -250,17 +258,22 @@ export function keepTurn(page: Page, tab: Tab): Promise<void> {
   return endTurn(page, tab, true)
 }
 
-/** Discards an unfinished turn; asks first if files would be lost. Its message is then to be sent in other words. */
-export async function discardTurn(page: Page, tab: Tab): Promise<void> {
+/** Discards an unfinished turn. Its message is then to be sent in other words. */
+export function discardTurn(page: Page, tab: Tab): void {
   const turn = tab.conversation.head.peek()?.turn
   const files = turn ? filesOf(turn) : []
-  if (files.length === 0) return await endTurn(page, tab, false)
   const typed = isMerging(page, tab) ? [] : draftsOnServer(page, branchOf(tab) ?? '')
+  const changes = `the changes of the turn to ${plural(files.length, 'file')}`
+  const effect =
+    files.length > 0
+      ? 'The files are then as in the last commit, and the messages of this turn are removed. Undo restores both.'
+      : 'The messages of this turn are removed. Undo restores them.'
+  // Asked without changes, too: the key must not do at once what it asks about at other times.
   page.dialog.value = {
     kind: 'confirm',
-    title: `Discard the changes of the turn to ${plural(files.length, 'file')}?`,
+    title: `Discard ${files.length > 0 ? changes : 'the last turn'}?`,
     words: [
-      'The files are then as in the last commit, and the messages of this turn are removed. Undo restores both. Your message is in the message field again, if that is empty.',
+      `${effect} Your message is in the message field again.`,
       ...(typed.length > 0 ? [`What was typed in ${typed.map(readable).join(', ')} is shown again, as drafts.`] : []),
     ],
     list: files,
@@ -281,16 +294,17 @@ function endTurn(page: Page, tab: Tab, keep: boolean): Promise<void> {
 
 async function endTurnIn(page: Page, tab: Tab, branch: string, keep: boolean): Promise<void> {
   const request = requestOf(page, tab)
+  const turn = tab.conversation.head.peek()?.turn?.id
   const lasts = untilMore(page)
   await page.connection.ask('end turn', { branch, keep })
   if (!keep) {
-    writeAgain(tab, request)
+    putBack(tab, turn, request)
     page.tell({ branch, title: `Discarded the last turn in ${named(branch)}`, lasts, actions: [undoButton(page)] })
   }
   await tab.conversation.refresh()
 }
 
-/** Undoes a turn. Its message is in the message field again, if that is empty, unless the turn waits again. */
+/** Undoes a turn. Its message is in the message field again, unless the turn waits again. */
 export async function undoTurn(page: Page, tab: Tab, turn: string): Promise<void> {
   const branch = branchOf(tab)
   if (branch === undefined) return
@@ -308,8 +322,8 @@ export async function undoTurn(page: Page, tab: Tab, turn: string): Promise<void
       } else show(reversed)
       await conversation.refresh()
       if (conversation.head.peek()?.turn?.id === turn) return
-      writeAgain(tab, request)
-      if (composer.text.peek() === request) composer.undone = turn
+      putBack(tab, turn, request)
+      if (request !== undefined && composer.startsWith(request)) composer.undone = turn
     },
     { branch },
   )

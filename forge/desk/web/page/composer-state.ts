@@ -71,6 +71,21 @@ export class ComposerState {
     this.#set('', inParagraphs(this.queued.peek(), this.text.peek()))
   }
 
+  /** Puts a message back into the field, before what is being written there, unless it begins the field already. */
+  putBack(text: string): void {
+    if (!this.startsWith(text)) this.write(inParagraphs(text, this.text.peek()))
+  }
+
+  /** Whether the field has a message, alone or before another one. */
+  startsWith(text: string): boolean {
+    return `${this.text.peek()}\n\n`.startsWith(`${text}\n\n`)
+  }
+
+  /** Removes a message that {@link putBack} has put into the field; one that was changed stays. */
+  removePutBack(text: string): void {
+    if (this.startsWith(text)) this.write(this.text.peek().slice(text.length + 2))
+  }
+
   beginSending(): void {
     this.isSending.value = true
     this.refusal.value = undefined

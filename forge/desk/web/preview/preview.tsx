@@ -169,7 +169,7 @@ function Svg({ source, alt }: { source: string; alt: string }) {
   return address === undefined ? null : <img class="drawing" src={address} alt={alt} onError={() => setBroken(true)} />
 }
 
-/** An image of the repository, as the branch or commit has it. */
+/** An image of the repository, as the commit has it, or the branch with its drafts now. */
 function RepositoryImage({ at, path, alt }: { at: At; path: string; alt: string }) {
   const page = usePage()
   const isSvg = path.toLowerCase().endsWith('.svg')
@@ -178,7 +178,8 @@ function RepositoryImage({ at, path, alt }: { at: At; path: string; alt: string 
     const { text } = isSvg && oid !== undefined ? await page.connection.ask('blob', { oid }) : {}
     return { oid, text }
   }
-  const found = useServerValue(load, [page, at, path]).latest.value
+  const changes = at.kind === 'branch' ? page.changed.value.get(at.branch) : undefined
+  const found = useServerValue(load, [page, at, path, changes]).latest.value
   if (!found) return <span class="not-loaded">{alt}</span>
   if (found.oid === undefined) return <span class="not-loaded">image not found: {visible(alt || path)}</span>
   if (isSvg) return found.text === undefined ? null : <Svg source={found.text} alt={alt} />

@@ -231,8 +231,8 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await button('Keep').waitFor({ state: 'detached' })
     expect(asked('end turn')).toMatchObject([{ keep: false }])
     expect(await log().getByText('running', { exact: true }).count()).toBe(0)
-    // What was written meanwhile is still in the message.
-    expect(await field().inputValue()).toBe('And now?')
+    // What was written meanwhile is still in the field, behind the message of the turn.
+    expect(await field().inputValue()).toBe(`${QUESTION}\n\nAnd now?`)
   })
 
   test('the message of a discarded turn is in the empty field again', async () => {
@@ -246,6 +246,45 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await button('Keep').waitFor({ state: 'detached' })
     expect(await field().inputValue()).toBe(QUESTION)
     await page.locator('textarea:focus').waitFor()
+  })
+
+  test('the message of a failed turn is not in the field twice after Discard, whether it was changed there or not', async () => {
+    await open([{}])
+    await ask(page, QUESTION)
+    await until(async () => (await field().inputValue()) === QUESTION)
+    const discard = async () => {
+      await button('Discard').click()
+      await page
+        .getByRole('dialog', { name: 'Discard the last turn?' })
+        .getByRole('button', { name: 'Discard' })
+        .click()
+      await button('Keep').waitFor({ state: 'detached' })
+    }
+    await discard()
+    expect(await field().inputValue()).toBe(QUESTION)
+    await page.keyboard.press('Control+Alt+z')
+    await button('Keep').waitFor()
+    await field().fill('In other words')
+    await discard()
+    expect(await field().inputValue()).toBe('In other words')
+  })
+
+  test('the discard of a turn without changes asks, too, and keeps its message above what is typed by then', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    await open([{ until: promise, text: 'The first is done.' }, {}])
+    await askAndQueue('first', 'second')
+    await page.keyboard.type('half wri')
+    resolve()
+    await page.getByText('No file changed.').waitFor()
+    await page.keyboard.press('Alt+Shift+q')
+    await page.getByRole('dialog', { name: 'Discard the last turn?' }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.keyboard.press('Alt+Shift+q')
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    await button('Keep').waitFor({ state: 'detached' })
+    expect(await field().inputValue()).toBe('second\n\nhalf wri')
+    expect(asked('send').map(question => 'text' in question && question.text)).toEqual(['first', 'second'])
   })
 
   test('the discard of a turn is undone by its notice, and by the key of the branch', async () => {
@@ -772,6 +811,15 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     // Its message is in the empty field again.
     await until(async () => (await field().inputValue()).startsWith('Renewals must not pile up'))
     expect(await desk.git('show', `${BRANCH}:src/queue/lease.ts`)).toContain('const RENEW_AT = 0.6')
+  })
+
+  test('a message that waits in the field keeps that of an undone turn above it, until the turn is redone', async () => {
+    await open()
+    await field().fill('half wri')
+    await log().getByRole('button', { name: 'Undo this turn' }).last().click()
+    await until(async () => /^Renewals must not pile up.*\n\nhalf wri$/s.test(await field().inputValue()))
+    await page.keyboard.press('Control+Alt+Shift+z')
+    await until(async () => (await field().inputValue()) === 'half wri')
   })
 
   test('the message of an undone turn leaves the field again when the turn is redone, unless it was changed', async () => {

@@ -15,6 +15,8 @@ import { type DeskPage, settled, templateOf, until, withEachPage } from './page-
 setDefaultTimeout(120_000)
 
 const GIF = 'GIF89a\x01\0\x01\0\0\0\0,\0\0\0\0\x01\0\x01\0\0\x02\x02D\x01\0;'
+/** An image of one row. */
+const gifOf = (width: number): string => GIF.replace('GIF89a\x01', `GIF89a${String.fromCharCode(width)}`)
 const XMLNS = 'xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink"'
 const RUN = 'window.hasRun=true'
 
@@ -393,6 +395,37 @@ describe.skipIf(!hasBrowser)('a preview', () => {
     await page.getByRole('tab', { name: 'page.md' }).click()
     await preview().getByRole('link', { name: 'up' }).click()
     await preview().getByText('Top').waitFor()
+  })
+
+  test('of Markdown shows an image that is added, replaced and deleted meanwhile', async () => {
+    await show('page.md')
+    await preview().getByText('image not found: none').waitFor()
+    const upload = async (width: number) => {
+      await page.getByRole('treeitem', { name: /^docs/ }).click({ button: 'right' })
+      const [chooser] = await Promise.all([
+        page.waitForEvent('filechooser'),
+        page.getByRole('menuitem', { name: 'Upload files here…' }).click(),
+      ])
+      await chooser.setFiles([{ name: 'none.png', mimeType: 'image/png', buffer: Buffer.from(gifOf(width), 'latin1') }])
+    }
+    const image = preview().getByRole('img', { name: 'none', exact: true })
+    const hasWidth = (width: number) =>
+      until(async () =>
+        (await image.evaluateAll(all => all.map(it => (it as HTMLImageElement).naturalWidth))).includes(width),
+      )
+    await upload(1)
+    await hasWidth(1)
+    await upload(2)
+    await page.getByRole('dialog').getByRole('button', { name: 'Replace' }).click()
+    await hasWidth(2)
+    await page.keyboard.press('Control+Shift+s')
+    await until(async () => (await desk.git('ls-tree', 'main', 'docs/none.png')) !== '')
+    await commit(desk.path, 'main', { 'docs/none.png': gifOf(3) })
+    await hasWidth(3)
+    await page.getByRole('treeitem', { name: 'none.png' }).click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Delete…' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete' }).click()
+    await preview().getByText('image not found: none').waitFor()
   })
 
   test('of Markdown shows front matter as code, and neither as a rule nor as a heading', async () => {
