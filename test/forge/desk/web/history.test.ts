@@ -336,7 +336,8 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     const first = `${made(0)}from ${await desk.tip('main')}\n\n`
     const later = Array.from({ length: 449 }, (_, at) => `${made(at + 1)}\n`)
     await gitWith(desk.path, ['fast-import', '--quiet'], first + later.join(''))
-    await open()
+    await page.keyboard.press('Alt+h')
+    await row('Add many 449').waitFor()
     await page.getByRole('textbox', { name: 'Search this history' }).fill('add many')
     await page.getByRole('status').getByText('450 commits', { exact: true }).waitFor()
     await page.getByRole('textbox', { name: 'Search this history' }).fill('add')
