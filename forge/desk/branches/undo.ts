@@ -168,9 +168,21 @@ async function verifyUnmoved(branches: OpenBranches, all: Operation['refs']): Pr
   const moved = refs.flatMap(({ ref, after }, at) => (infos[at]?.oid === after ? [] : [{ ref, now: infos[at]?.oid }]))
   if (moved.length === 0) return
   const recent = await operations.list(0, RECENT_OPERATIONS)
-  const { words, next } = whatMoved(moved, recent)
-  throw new Failure(`${words}: nothing was undone. ${next}`)
+  throw new Failure(refusalOf(whatMoved(moved, recent)))
 }
+
+/** What prevents an undo, as part of a sentence, and what to do first. */
+type Obstacle = { words: string; next: string }
+
+const refusalOf = ({ words, next }: Obstacle): string => `${words}: nothing was undone. ${next}`
+
+const otherTurn = (branch: string): Obstacle => ({
+  words: `There is another turn of the AI in ${visiblePath(branch)}`,
+  next: 'Wait until it has ended, or keep or discard it first.',
+})
+
+/** The refusal of an undo because of another turn of the branch's AI; windows show it until that turn is over. */
+export const whyTurnPreventsUndo = (branch: string): string => refusalOf(otherTurn(branch))
 
 /**
  * Lists `count` of the newest operations after the first `from`, each with whether it can be undone, as far as the refs
@@ -280,17 +292,10 @@ function whyNot(
   return undefined
 }
 
-/** The refs that prevent an undo, as part of a sentence, and what to do first. `recent`: the newest operations. */
-function whatMoved(
-  moved: readonly { ref: RefName; now: Oid | undefined }[],
-  recent: readonly Operation[],
-): { words: string; next: string } {
+/** The refs that prevent an undo. `recent`: the newest operations. */
+function whatMoved(moved: readonly { ref: RefName; now: Oid | undefined }[], recent: readonly Operation[]): Obstacle {
   const turn = moved.find(({ ref, now }) => ref.startsWith(TURNS) && now !== undefined)
-  if (turn)
-    return {
-      words: `There is another turn of the AI in ${visiblePath(turn.ref.slice(TURNS.length))}`,
-      next: 'Wait until it has ended, or keep or discard it first.',
-    }
+  if (turn) return otherTurn(turn.ref.slice(TURNS.length))
   const lastOf = (name: RefName) => recent.flatMap(({ refs }) => refs).find(({ ref }) => ref === name)
   const isByDesk = moved.every(({ ref, now }) => lastOf(ref)?.after === now)
   return {

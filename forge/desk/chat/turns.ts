@@ -29,6 +29,7 @@ import { withoutUnused, withRename } from '../branches/draft-renames.ts'
 import { asChanges, type DraftFile, draftsOf, entryInTip, noDrafts, verifyNoClash } from '../branches/drafts.ts'
 import { setUpMergeDriver } from '../branches/forge-folder.ts'
 import { readSignature } from '../branches/save.ts'
+import { whyTurnPreventsUndo } from '../branches/undo.ts'
 import type { BranchInfo } from '../contract/branches.ts'
 import type { TurnNews } from '../contract/chat.ts'
 import type { Asked } from '../merging/request.ts'
@@ -395,6 +396,7 @@ export class Turns implements AsyncDisposable {
     await work.locked(async held => {
       this.#turns.delete(work)
       await held.showAtWork(undefined)
+      this.room.say({ say: 'refusal over', words: whyTurnPreventsUndo(work.name) })
     })
     const { turn: id, session } = turn.now
     // Counted from here on; a disk that refuses to keep it must not hide that the turn is over.

@@ -7,7 +7,7 @@ import { branchOf, conflictsIn, draftsOf, draftsOnServer, isMerging } from '../p
 import { filesOf } from '../page/conversation-state.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
-import { reversalNotice, undoButton, untilMore } from '../page/undo.ts'
+import { hideRefusedUndo, reversalNotice, undoButton, untilMore } from '../page/undo.ts'
 import { baseName, named, readable } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
@@ -317,6 +317,7 @@ export async function undoTurn(page: Page, tab: Tab, turn: string): Promise<void
     async () => {
       const reversed = await page.connection.ask('undo turn', { branch, turn })
       if (reversed.of === undefined) {
+        hideRefusedUndo(page)
         const title = sentence(reversed.words.replace(/^take back /, 'taken back by a new commit: '))
         page.tell({ branch, title, lasts, actions: [undoButton(page)] })
       } else show(reversed)

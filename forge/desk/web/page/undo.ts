@@ -112,7 +112,7 @@ export function reversalNotice(page: Page, branch: string | undefined): (reverse
     const { isUndo, title } = reversalOf(words)
     if (isUndo) page.reopenFiles(of)
     if (moved && moved.from === branchOf(page.tab.peek())) showWithDraft(page, moved.to, draft)
-    page.notices.value = page.notices.peek().filter(({ topic }) => topic !== UNDO)
+    hideRefusedUndo(page)
     const key = isUndo ? 'redo' : 'undo'
     const again: NoticeAction = {
       words: isUndo ? 'Redo' : 'Undo',
@@ -122,6 +122,11 @@ export function reversalNotice(page: Page, branch: string | undefined): (reverse
     }
     page.tell({ title, lasts: isUndo ? untilOtherRedo : untilOtherUndo, actions: [again] })
   }
+}
+
+/** Removes the notices of undos that were refused: after one that succeeded, they would be taken for its result. */
+export function hideRefusedUndo(page: Page): void {
+  page.notices.value = page.notices.peek().filter(({ topic }) => topic !== UNDO)
 }
 
 /** The result of an undo or a redo in words: `undo: save a.ts` becomes "Undone: save a.ts". */

@@ -310,6 +310,27 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect((await conversationOf(desk)).turn?.files).toHaveLength(2)
   })
 
+  test('that another turn prevents an undo is said until that turn is discarded', async () => {
+    await open(HALF_A_TURN)
+    const discard = async () => {
+      await log().getByText('keeper.inDoubt').waitFor()
+      await button('Stop').click()
+      await button('Discard').click()
+      await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+      await button('Keep').waitFor({ state: 'detached' })
+    }
+    await ask(page, QUESTION)
+    await discard()
+    model.play(HALF_A_TURN)
+    await ask(page, QUESTION)
+    await log().getByText('keeper.inDoubt').waitFor()
+    await page.keyboard.press('Control+Alt+z')
+    const refusal = page.getByText(`There is another turn of the AI in ${BRANCH}: nothing was undone.`)
+    await refusal.waitFor()
+    await discard()
+    await refusal.waitFor({ state: 'detached' })
+  })
+
   test('what a running turn has cost so far is in the sums, too', async () => {
     const second = Promise.withResolvers<void>()
     const calls = [{ name: 'get_lines', arguments: { path: 'src/worker.ts' } }]
@@ -853,6 +874,25 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     const notice = page.locator('.toast').filter({ hasText: 'Taken back by a new commit: ' })
     await notice.getByRole('button', { name: 'Undo' }).click()
     await until(async () => (await desk.tip(BRANCH)) === later)
+  })
+
+  test('the undo of a turn by a new commit removes the notice of an undo that was refused before', async () => {
+    await open()
+    const made = await desk.tip(BRANCH)
+    await page.getByRole('tab', { name: 'lease.ts' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).press('Control+Home')
+    await page.keyboard.type('// Later')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.tip(BRANCH)) !== made)
+    await desk.commit(BRANCH, { 'elsewhere.txt': 'From another program.\n' }, { when: Math.floor(Date.now() / 1000) })
+    await page.keyboard.press('Control+Alt+z')
+    const refusal = page.getByText(`${BRANCH} has moved since: nothing was undone.`)
+    await refusal.waitFor()
+    await page.keyboard.press('Alt+j')
+    await log().getByRole('button', { name: 'Undo this turn' }).last().click()
+    await page.locator('.toast').getByText('Taken back by a new commit: ').waitFor()
+    await refusal.waitFor({ state: 'detached' })
   })
 
   test('the files that the AI has edited in its turn are marked in the explorer, in tabs or not', async () => {
