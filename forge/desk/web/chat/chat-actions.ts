@@ -4,6 +4,7 @@ import type { Approval } from '../../contract/chat.ts'
 import { nounOf } from '../../contract/merging.ts'
 import { attempt, sentence } from '../page/actions.ts'
 import { branchOf, conflictsIn, draftsOf, draftsOnServer, isMerging } from '../page/branch-facts.ts'
+import { isSenderThere } from '../page/composer-state.ts'
 import { filesOf } from '../page/conversation-state.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
@@ -62,7 +63,10 @@ async function sendNow(page: Page, tab: Tab, branch: string): Promise<void> {
   composer.beginSending()
   try {
     const { turn } = await page.connection.ask('send', { branch, text })
-    if (turn !== undefined) composer.removeSent(text)
+    if (turn !== undefined) {
+      composer.hasSent(turn)
+      composer.removeSent(text)
+    }
     // Another window's message was first.
     else if (queued === '' && composer.text.peek() === text) composer.queue()
     await conversation.refresh()
@@ -118,10 +122,7 @@ function hasAnswer({ conversation }: Tab): boolean {
   return items.some(({ kind }) => kind === 'text' || kind === 'call')
 }
 
-/**
- * Puts the request of a failed turn back into the message field. Where another message is in it or queued, that one is
- * sent next, and the request stays in the conversation before it.
- */
+/** Puts the request of a failed turn back into the message field of the window that has sent it. */
 export function watchFailed(page: Page): () => void {
   const seen = new Set<string>()
   return effect(() => {
@@ -134,15 +135,22 @@ export function watchFailed(page: Page): () => void {
       seen.add(section.turn)
       const how = section.end?.how
       const hasFailed = how === 'failed' || (how !== 'done' && how !== 'limit' && !hasAnswer(tab))
-      if (!hasFailed) continue
-      const request = requestOf(page, tab)
-      if (request === undefined) continue
-      const isFree = composer.text.peek() === '' && composer.queued.peek() === ''
-      if (isFree) composer.write(request)
-      // After a reload, the field has the message already.
-      if (composer.text.peek() === request) composer.returned = section.turn
+      if (hasFailed) void giveBack(tab, section.turn, requestOf(page, tab))
     }
   })
+}
+
+/**
+ * Puts the request of a failed turn back into the message field, unless another window has sent it and exists. Where
+ * another message is in the field or queued, that one is sent next: the request stays in the conversation before it.
+ */
+async function giveBack({ composer }: Tab, turn: string, request: string | undefined): Promise<void> {
+  if (request === undefined) return
+  const isElsewhere = composer.sentTurn !== turn && (await isSenderThere(turn))
+  const isFree = composer.text.peek() === '' && composer.queued.peek() === ''
+  if (isFree && !isElsewhere) composer.write(request)
+  // After a reload, the field has the message already.
+  if (composer.text.peek() === request) composer.returned = turn
 }
 
 /** What the user has asked for in a turn; without `turn`, in the last one. */

@@ -23,12 +23,16 @@ export class ComposerState {
   readonly isWanted = signal(false)
   /** Requests the focus for the message field. */
   readonly focusWish = new FocusWish()
+  /** The last turn whose message this window has sent, also before a reload; '' if there is none. */
+  sentTurn = ''
 
   #key: string
 
   /** `place`: a key that identifies the branch and its repository. */
   constructor(place: string) {
     this.#key = textKey('message to', place)
+    this.sentTurn = kept(this.#sentKey, () => sessionStorage)
+    if (this.sentTurn !== '') lockAsSender(this.sentTurn)
     this.restore()
   }
 
@@ -46,13 +50,25 @@ export class ComposerState {
 
   /** Follows the branch to its new name; the browser has moved the text to it already. */
   moveTo(place: string): void {
-    keep(this.#queuedKey, '', () => sessionStorage)
+    for (const key of [this.#queuedKey, this.#sentKey]) keep(key, '', () => sessionStorage)
     this.#key = textKey('message to', place)
     this.#keepQueue()
+    keep(this.#sentKey, this.sentTurn, () => sessionStorage)
   }
 
   get #queuedKey(): string {
     return `queued ${this.#key}`
+  }
+
+  get #sentKey(): string {
+    return `turn of ${this.#key}`
+  }
+
+  /** Records that this window has sent the message of a turn: it gets it back, if the turn fails. */
+  hasSent(turn: string): void {
+    this.sentTurn = turn
+    keep(this.#sentKey, turn, () => sessionStorage)
+    lockAsSender(turn)
   }
 
   write(text: string): void {
@@ -127,6 +143,20 @@ export class ComposerState {
     this.isWanted.value = true
     this.focusWish.make()
   }
+}
+
+/** The name of a lock that the window which has sent a turn's message holds while it exists; the turn is appended. */
+const SENDER = 'the sender of turn '
+
+/** Lets the other windows know that the one which has sent a turn's message exists, until it is closed. */
+function lockAsSender(turn: string): void {
+  navigator.locks?.request(SENDER + turn, () => new Promise(() => {})).catch(() => {})
+}
+
+/** Whether a window which has sent a turn's message exists. */
+export async function isSenderThere(turn: string): Promise<boolean> {
+  const locks = await navigator.locks?.query()
+  return locks?.held?.some(({ name }) => name === SENDER + turn) === true
 }
 
 const inParagraphs = (...texts: string[]): string => texts.filter(text => text !== '').join('\n\n')

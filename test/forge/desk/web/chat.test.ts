@@ -1168,6 +1168,40 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await other.close()
   })
 
+  test('the message of a stopped turn is in no other window’s field, unless the one that sent it is closed', async () => {
+    await open([{ until: FOREVER }])
+    const other = await openPage(browser.context, desk)
+    const otherField = other.getByRole('textbox', { name: 'Message', exact: true })
+    await otherField.waitFor()
+    const stopInOther = async () => {
+      await other.getByRole('button', { name: 'Stop', exact: true }).click()
+      await other.getByRole('button', { name: 'Discard', exact: true }).waitFor()
+    }
+    await ask(page, QUESTION)
+    // Also after a reload, and whatever is written next.
+    await button('Stop').waitFor()
+    await page.reload()
+    await button('Stop').waitFor()
+    await field().fill('Half a message')
+    await stopInOther()
+    await button('Discard').waitFor()
+    expect(await otherField.inputValue()).toBe('')
+    const keep = other.getByRole('button', { name: 'Keep', exact: true })
+    await keep.click()
+    await keep.waitFor({ state: 'detached' })
+    model.play([{ until: FOREVER }])
+    await ask(other, 'Then this.')
+    await other.getByRole('button', { name: 'Stop', exact: true }).waitFor()
+    await field().fill('')
+    await other.close()
+    // The browser releases the locks of a closed window a moment later.
+    const windows = () =>
+      page.evaluate(async () => new Set((await navigator.locks.query()).held?.map(it => it.clientId)).size)
+    await until(async () => (await windows()) === 1)
+    await button('Stop').click()
+    await until(async () => (await field().inputValue()) === 'Then this.')
+  })
+
   test('messages that two windows queue in one turn are both sent, one after the other', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     await open([
