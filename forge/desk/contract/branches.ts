@@ -3,7 +3,7 @@ import * as v from 'valibot'
 import { MAX_REPLACED_MATCHES } from './limits.ts'
 import { WaitingKind } from './merging.ts'
 import { Nothing, question, repeatable } from './question.ts'
-import { At, Branch, Count, Oid, Part, Path, Paths, RefName } from './values.ts'
+import { At, Branch, Count, Gone, Oid, Part, Path, Paths, RefName } from './values.ts'
 
 /**
  * How other programs moved a branch that has drafts: from which commit to which, the number of new commits and their
@@ -159,10 +159,6 @@ export type Reversed = v.InferOutput<typeof Reversed>
 
 const SaveResult = v.object({ commit: v.optional(Oid) })
 const Parts = v.pipe(v.array(Part), v.maxLength(20_000))
-
-/** The files that the branch does not have any more without their drafts, and the operation that removed these. */
-const Gone = v.object({ gone: v.array(Path), operation: v.optional(Oid) })
-export type Gone = v.InferOutput<typeof Gone>
 
 /** The commit that deleted or renamed a file, if one did, and whether the file can be restored. */
 const DeletedFile = v.object({

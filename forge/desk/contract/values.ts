@@ -56,3 +56,7 @@ export const Part = v.object({
   shown: v.optional(v.object({ before: v.optional(Oid), after: v.optional(Oid) })),
 })
 export type Part = v.InferOutput<typeof Part>
+
+/** The files that the branch does not have any more without their drafts, and the operation that removed these. */
+export const Gone = v.object({ gone: v.array(Path), operation: v.optional(Oid) })
+export type Gone = v.InferOutput<typeof Gone>

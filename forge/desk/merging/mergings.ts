@@ -20,6 +20,7 @@ import {
   entryIn,
   entryInTip,
   isSameDrafts,
+  missingIn,
   noDrafts,
   verifyNoClash,
 } from '../branches/drafts.ts'
@@ -44,6 +45,7 @@ import {
 import type { BranchInfo } from '../contract/branches.ts'
 import { type ConflictFile, type Merging, type MergingFile, nounOf, type WholeSide } from '../contract/merging.ts'
 import type { Done, Source } from '../contract/steps.ts'
+import type { Gone } from '../contract/values.ts'
 import { withModels } from '../reading/model-trailers.ts'
 import { mergingRef } from '../refs.ts'
 import { leftOut } from '../steps/left-out.ts'
@@ -596,10 +598,10 @@ export class Mergings {
    * Discards a merge with all resolutions. The operation can be undone, which also restores `message`, the message that
    * the user typed for the merge.
    */
-  async abort(branch: string, message?: string): Promise<Done> {
+  async abort(branch: string, message?: string): Promise<{ words: string } & Gone> {
     const { say } = this.room
     const work = await this.open(branch)
-    const words = await work.locked(async held => {
+    const { does, gone, operation } = await work.locked(async held => {
       work.verifyFree()
       await held.collect()
       return await held.again(async () => {
@@ -609,12 +611,15 @@ export class Mergings {
         if (state) await this.#keepMessage(held, state, message)
         await held.writeDrafts()
         const does = `abort the ${nounOf(state?.does ?? 'merge')} in ${visiblePath(branch)}`
-        await held.become({ merging: null, drafts: noDrafts(head) }, { kind: 'abort merging', words: does })
-        return does
+        const { files, clashes } = work.drafts
+        const paths = new Set([...files.keys(), ...clashes.keys(), ...(state?.rows ?? []).map(({ path }) => path)])
+        const after = noDrafts(head)
+        const operation = await held.become({ merging: null, drafts: after }, { kind: 'abort merging', words: does })
+        return { does, gone: await missingIn(work.room.objects, after, [...paths]), operation }
       })
     })
     say({ say: 'repository' })
-    return { words: `${pastOf(words)}. ${visiblePath(branch)} is as it was.` }
+    return { words: `${pastOf(does)}. ${visiblePath(branch)} is as it was.`, gone, ...(operation && { operation }) }
   }
 }
 

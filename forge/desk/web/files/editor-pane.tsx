@@ -419,7 +419,7 @@ function isNotOurs(page: Page, tab: Tab, path: string): boolean {
 function fateOf(known: Answer<'deleted file'> | undefined, place: string): string {
   if (known?.renamedTo !== undefined) return 'was renamed'
   if (known?.commit) return 'was deleted'
-  return known?.canRestore ? `is not in ${place} any more` : 'was not found'
+  return known?.canRestore ? `is not in ${place}` : 'was not found'
 }
 
 /** A file that the branch does not have: which commit deleted or renamed it, if it was there. */

@@ -167,7 +167,8 @@ export function abort(page: Page, tab: Tab): void {
       const lasts = untilMore(page)
       const message = tab.merging.message.peek()
       const fields = message === undefined ? { branch } : { branch, message }
-      const { words } = await page.connection.ask('abort merging', fields)
+      const { words, ...gone } = await page.connection.ask('abort merging', fields)
+      page.closeFiles(branch, gone)
       page.tell({ topic: TOPIC, branch, title: words, lasts, actions: [undoButton(page)] })
       tab.merging.writeMessage(undefined)
       tab.merging.next = undefined

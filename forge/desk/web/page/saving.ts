@@ -1,6 +1,7 @@
 /** Saves drafts as commits, and moves drafts to another branch. */
-import type { Gone } from '../../contract/branches.ts'
+
 import type { LeftBehind } from '../../contract/desk.ts'
+import type { Gone } from '../../contract/values.ts'
 import { baseName, branchWhileTyping, folderOf, named, readable, shortId, typedName } from '../ui/names.ts'
 import { Disconnected } from '../ui/socket.ts'
 import { plural } from '../ui/times.ts'

@@ -1464,6 +1464,25 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await status().getByText('7 of 10 conflicts resolved').waitFor()
   })
 
+  test('closes the tabs of files that its branch does not have when it is aborted, until that is undone', async () => {
+    await open(mergingTemplate({ 'notes.txt': { base: 'a\n', ours: null, theirs: 'b\n' }, ...LOGO }))
+    const tabs = page.getByRole('tablist', { name: 'Files' })
+    await row('claim.ts').click()
+    await conflict(1).waitFor()
+    for (const name of ['notes.txt', 'logo.png']) {
+      await row(name).click()
+      await tabs.getByRole('tab', { name, selected: true }).waitFor()
+    }
+    const during = (await tabs.getByRole('tab').allTextContents()).join()
+    await page.getByRole('button', { name: 'Abort' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Abort' }).click()
+    await page.locator('.toast').getByText(`Aborted the merge in ${BRANCH}.`).waitFor()
+    await tabs.getByRole('tab', { name: 'claim.ts', exact: true, selected: true }).waitFor()
+    expect((await tabs.getByRole('tab').allTextContents()).join()).toBe('AI chat,claim.ts')
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await until(async () => (await tabs.getByRole('tab').allTextContents()).join() === during)
+  })
+
   test('says why it can’t be saved until it has ended: by Abort, or in a terminal', async () => {
     await open()
     await row('claim.ts').click()

@@ -123,7 +123,7 @@ describe.skipIf(!hasBrowser)('a tab whose file', () => {
       await files()
         .getByRole('tab', { name: `${name} , deleted` })
         .click()
-      await page.getByRole('heading', { name: `${name} is not in main any more` }).waitFor()
+      await page.getByRole('heading', { name: `${name} is not in main`, exact: true }).waitFor()
       await page.getByRole('button', { name: 'Restore' }).click()
       await files()
         .getByRole('tab', { name: `${name} , draft` })
