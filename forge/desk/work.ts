@@ -383,7 +383,7 @@ export class Work implements AsyncDisposable {
     return listed.map(({ name, tip, committed, subject, upstream }) => {
       const count = counts.get(name)
       const checkout = folders.get(headRef(name))
-      const { moved, unwritten, changedByAi, turnBase } = works.get(name) ?? {}
+      const { moved, unwritten, changedByAi, renamedByAi, turnBase } = works.get(name) ?? {}
       const turn = this.chat.turns.stateIn(name)
       const kind = merging.get(name)
       const conflicts = works.get(name)?.conflictPaths ?? []
@@ -399,6 +399,7 @@ export class Work implements AsyncDisposable {
         ...(checkout !== undefined && { checkout }),
         drafts: [...(works.get(name)?.draftPaths ?? [])],
         ...(changedByAi && { changedByAi: [...changedByAi] }),
+        ...(renamedByAi && renamedByAi.size > 0 && { renamedByAi: [...renamedByAi.keys()] }),
         ...(turnBase !== undefined && { turnBase }),
         ...(conflicts.length > 0 && { conflicts }),
         ...(moved && { moved }),

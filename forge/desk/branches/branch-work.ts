@@ -364,6 +364,12 @@ export class BranchWork {
     return this.#atWork && listed(this.#atWork.files).paths
   }
 
+  /** The new paths of the files that the AI has renamed in a turn that is not over, by their old paths. */
+  get renamedByAi(): ReadonlyMap<Path, Path> {
+    const origins = this.#atWork ? originsIn(this.#atWork.files) : new Map<Path, Path>()
+    return new Map([...origins].map(([path, origin]) => [origin, path]))
+  }
+
   /**
    * The commit that the shown files of an AI's turn are compared with, where that is not the branch's last one: the
    * branch has been moved since the turn began. Undefined while a merge waits, which the turn works on.

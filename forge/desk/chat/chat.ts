@@ -67,10 +67,12 @@ export class Chat implements AsyncDisposable {
     const turn = operation.refs.find(({ ref }) => ref.startsWith(TURNS))
     if (!turn) return reversed
     await this.turns.look()
-    const { whyBusy, merging, draftPaths } = await this.branches.work(turn.ref.slice(TURNS.length))
+    const { whyBusy, merging, draftPaths, renamedByAi } = await this.branches.work(turn.ref.slice(TURNS.length))
     // The drafts of a waiting merge are its resolutions, which the turn has begun with.
     if (whyBusy === undefined || merging !== undefined || draftPaths.length === 0) return reversed
-    const files = firstOf(draftPaths.map(visiblePath), MAX_NAMED_FILES)
+    // Files are named as they are shown.
+    const paths = draftPaths.map(path => renamedByAi.get(path) ?? path)
+    const files = firstOf(paths.map(visiblePath), MAX_NAMED_FILES)
     const kept = `what was typed in ${files} is kept, and shown again when the turn is kept or discarded`
     return { ...reversed, words: `${reversed.words}; ${kept}` }
   }

@@ -39,6 +39,8 @@ export const BranchInfo = v.object({
   drafts: v.array(Path),
   /** The files that the AI has changed in a turn that is not over: they are shown so, and are no drafts. */
   changedByAi: v.optional(v.array(Path)),
+  /** The old paths of those that it has renamed: what is typed in such a file is a draft of that path meanwhile. */
+  renamedByAi: v.optional(v.array(Path)),
   /** The commit at which the turn of {@link changedByAi} began, if the branch has been moved since. */
   turnBase: v.optional(Oid),
   /** Unsaved files that conflict with the branch's new commit. */

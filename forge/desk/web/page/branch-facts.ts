@@ -22,7 +22,10 @@ export function draftsOf(page: Page, branch: string): string[] {
 
 /** The files of a branch that are not as in its last commit: drafts, or what the AI has changed in its turn. */
 export function changedIn(page: Page, branch: string): string[] {
-  return [...new Set([...draftsOf(page, branch), ...(page.branch(branch)?.changedByAi ?? [])])]
+  const { changedByAi = [], renamedByAi = [] } = page.branch(branch) ?? {}
+  // A file that the AI has renamed is counted by its new path.
+  const drafts = draftsOf(page, branch).filter(path => !renamedByAi.includes(path))
+  return [...new Set([...drafts, ...changedByAi])]
 }
 
 /**

@@ -660,7 +660,8 @@ test('a file that a kept turn has renamed is one renamed draft: it is saved with
   await (await edit(work, 'main', 'c.txt')).type('typed\n')
 
   // What was typed since is there again after an undo and a redo, and the rename still is one.
-  await ask(work, 'undo', { branch: 'main' })
+  const undone = await ask(work, 'undo', { branch: 'main' })
+  expect(undone.words).toContain('what was typed in b.txt, c.txt is kept')
   expect(await textOf(work, 'main', 'b.txt')).toBe(lines)
   expect(renames().at(-1)).toBe('a.txt b.txt')
   await ask(work, 'redo', { branch: 'main' })

@@ -423,6 +423,24 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await desk.git('ls-tree', '-r', '--name-only', BRANCH, from, to)).toBe(to)
   })
 
+  test('a file that the AI renamed, and that is typed in after Keep, is one changed file after the undo of Keep', async () => {
+    const rename = { name: 'rename_file', arguments: { from: 'src/queue/retry.ts', to: 'src/queue/again.ts' } }
+    await open([{ calls: [rename] }, { error: new ModelError('key', 'The key was refused.') }])
+    await ask(page, QUESTION)
+    await page.getByRole('contentinfo').getByText('1 file changed since').waitFor()
+    await button('Keep').click()
+    await button('Keep').waitFor({ state: 'detached' })
+    await page.keyboard.press('Control+p')
+    await page.getByRole('combobox', { name: 'Command palette' }).fill('again.ts')
+    await page.keyboard.press('Enter')
+    await page.getByRole('textbox', { name: 'Editor' }).press('Control+Home')
+    await page.keyboard.type('// Typed after Keep')
+    await desk.isText(BRANCH, 'src/queue/again.ts', text => text.startsWith('// Typed after Keep'))
+    await page.keyboard.press('Control+Alt+z')
+    await page.locator('.toast').getByText('what was typed in src/queue/again.ts is kept').waitFor()
+    await page.getByRole('contentinfo').getByText('1 file changed since').waitFor()
+  })
+
   test('what is written while a turn runs is sent when that has ended, and never twice', async () => {
     const { promise, resolve } = Promise.withResolvers<void>()
     await open([
