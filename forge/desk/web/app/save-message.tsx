@@ -1,5 +1,5 @@
 /** The message of the next save: a field in the status bar, and a dialog with subject and body. */
-import { type Signal, useSignal } from '@preact/signals'
+import { useSignal } from '@preact/signals'
 import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { draftsOf, draftsOnServer, isMerging } from '../page/branch-facts.ts'
 import { MAX_SUBJECT_CHARS, messageOf, partsOf } from '../page/commit-message.ts'
@@ -17,32 +17,39 @@ const MAX_SHOWN_LINES = 10
 /** At most this many of the files to save are listed. */
 const MAX_LISTED_FILES = 200
 
-/** The message that the server would write for a save; '' without drafts, or until it is known. */
-export function useSuggestion(branch: string, paths: Paths): Signal<string> {
+/** The message that the server would write for a save of these files; '' without drafts, or until it is known. */
+export function useSuggestion(branch: string, paths: Paths): string {
   const page = usePage()
-  const suggested = useSignal('')
+  const suggested = useSignal({ of: '', message: '' })
   const drafts = draftsOf(page, branch)
   // The message is asked for again when the server learns of a draft, and when the branch changes otherwise: an undo
   // may turn the deletion of a file into an edit, while the drafts are of the same files.
   const changes = page.changed.value.get(branch) ?? 0
   const files = paths === 'all' ? [] : paths
+  const of = [branch, ...files].join('\0')
   const key = [...files, '', ...drafts, '', ...draftsOnServer(page, branch), changes].join('\0')
   useEffect(() => {
     if (drafts.length === 0) {
-      suggested.value = ''
+      suggested.value = { of, message: '' }
       return undefined
     }
+    let isCurrent = true
     const timer = setTimeout(async () => {
       try {
-        suggested.value = (await page.connection.ask('message', { branch, paths })).message
+        const { message } = await page.connection.ask('message', { branch, paths })
+        if (isCurrent) suggested.value = { of, message }
       } catch {
         // Without a suggestion the field stays empty; the server then writes the message when it saves.
       }
     }, ASK_DELAY_MS)
-    return () => clearTimeout(timer)
+    return () => {
+      isCurrent = false
+      clearTimeout(timer)
+    }
     // `key` stands for all that the effect reads.
   }, [page, branch, key])
-  return suggested
+  // Until the next message comes, the known one may be for the file that was shown before.
+  return suggested.value.of === of ? suggested.value.message : ''
 }
 
 interface FieldProps {
@@ -139,7 +146,7 @@ export function SaveDialog({ tab, branch, close }: DialogProps) {
   const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
   const [subjectId, bodyId] = [useId(), useId()]
-  const { subject, body } = partsOf(tab.saveMessage.text.value ?? suggested.value)
+  const { subject, body } = partsOf(tab.saveMessage.text.value ?? suggested)
   const drafts = draftsOf(page, branch)
   const write = (part: { subject?: string; body?: string }) =>
     tab.saveMessage.write(messageOf({ subject, body, ...part }) || undefined)

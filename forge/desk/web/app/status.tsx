@@ -306,13 +306,7 @@ function SaveForm({ tab, branch }: { tab: Tab; branch: string }) {
         submit()
       }}
     >
-      <MessageField
-        tab={tab}
-        suggested={suggested.value}
-        reason={reason}
-        hasDrafts={drafts.length > 0}
-        submit={submit}
-      />
+      <MessageField tab={tab} suggested={suggested} reason={reason} hasDrafts={drafts.length > 0} submit={submit} />
       <button
         type="submit"
         class="button save"

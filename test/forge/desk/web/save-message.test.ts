@@ -43,6 +43,28 @@ describe.skipIf(!hasBrowser)('the message of a save', () => {
     await until(async () => (await field().inputValue()) === 'edit: FORK.md')
   })
 
+  test('is not that of another file, after a change of files, and after the last conflict of one is resolved', async () => {
+    await typeIn('FORK.md')
+    await typeIn('README.md')
+    await until(async () => (await field().inputValue()) === 'edit: README.md')
+    const release = desk.proxy.hold('message')
+    await page.getByRole('treeitem', { name: 'FORK.md' }).click()
+    await page.locator('.crumbs .here').getByText('FORK.md').waitFor()
+    expect(await field().inputValue()).toBe('')
+    release()
+    await until(async () => (await field().inputValue()) === 'edit: FORK.md')
+    await desk.commit('main', { 'README.md': 'Another text.\n' })
+    await page.getByRole('button', { name: 'Resolve' }).click()
+    await page.locator('section.conflict-box:focus').waitFor()
+    expect(await field().getAttribute('placeholder')).toBe('Resolve the conflicts first')
+    const releaseLater = desk.proxy.hold('message')
+    await page.keyboard.press('1')
+    await page.getByPlaceholder('Commit message').waitFor()
+    expect(await field().inputValue()).toBe('')
+    releaseLater()
+    await until(async () => (await field().inputValue()) === 'edit: README.md')
+  })
+
   test('that is being written when another window begins a merge does not go on in the code', async () => {
     await desk.commit('retry-jitter', { 'FORK.md': 'Another text\n' })
     await desk.commit('main', { 'FORK.md': 'A third text\n' })
