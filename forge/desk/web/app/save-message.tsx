@@ -8,6 +8,7 @@ import { type Tab, usePage } from '../page/state.ts'
 import { DialogFrame, SubmitFooter } from '../ui/dialog-frame.tsx'
 import { named } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
+import { typing } from '../ui/typing.ts'
 import { Path } from '../ui/words.tsx'
 
 /** Delay after the last change of the drafts before the server is asked for a commit message, in milliseconds. */
@@ -85,8 +86,9 @@ export function MessageField({ tab, suggested, reason, hasDrafts, submit }: Fiel
     const { current } = field
     return () => {
       const hadFocus = current !== null && document.activeElement === current
-      // A step that another window begins takes the field away. The editor would get what is typed on.
-      if (hadFocus && isMerging(page, tab)) current.closest<HTMLElement>('.status')?.focus()
+      // A step that another window begins takes the field away, and the editor would get the focus. While the user
+      // types, nothing gets it: what is typed on is kept.
+      if (hadFocus && isMerging(page, tab) && !typing.isIn(current)) current.closest<HTMLElement>('.status')?.focus()
     }
   }, [page, tab])
   return (

@@ -22,8 +22,18 @@ export class Typing {
 
   /** Whether the field that was typed in is gone, and the user has not stopped typing yet. */
   get isInterrupted(): boolean {
-    const isGone = this.#field?.isConnected === false && performance.now() - this.#at < NEXT_LETTER
+    const isGone = this.#field?.isConnected === false && this.#isNow
     return (isGone || this.#text !== undefined) && isNothingFocused()
+  }
+
+  /** Whether the user is typing in a field: if it leaves the page, the focus must not go elsewhere. */
+  isIn(field: Element): boolean {
+    return this.#field === field && this.#isNow
+  }
+
+  /** Whether the next letter may be on its way. */
+  get #isNow(): boolean {
+    return performance.now() - this.#at < NEXT_LETTER
   }
 
   /** Begins to listen, ahead of the commands: a key with Ctrl is no letter. */

@@ -65,7 +65,7 @@ describe.skipIf(!hasBrowser)('the message of a save', () => {
     await until(async () => (await field().inputValue()) === 'edit: README.md')
   })
 
-  test('that is being written when another window begins a merge does not go on in the code', async () => {
+  test('that is being written when another window begins a merge does not go on in the code, and is kept', async () => {
     await desk.commit('retry-jitter', { 'FORK.md': 'Another text\n' })
     await desk.commit('main', { 'FORK.md': 'A third text\n' })
     await typeIn('README.md')
@@ -73,12 +73,22 @@ describe.skipIf(!hasBrowser)('the message of a save', () => {
     await page.keyboard.type('The first half')
     const source = { branch: 'retry-jitter', commit: await desk.tip('retry-jitter'), words: 'retry-jitter' }
     await desk.ask({ ask: 'discard', branch: 'main', paths: ['README.md'] })
-    await desk.ask({ ask: 'do', step: { step: 'merge', source, onto: 'main' } })
-    await field().waitFor({ state: 'detached' })
-    await page.keyboard.type(' and the second')
+    const merged = desk.ask({ ask: 'do', step: { step: 'merge', source, onto: 'main' } })
+    let typed = 'The first half'
+    const type = async () => {
+      await page.keyboard.type(` ${typed.length}`)
+      typed += ` ${typed.length}`
+    }
+    while ((await field().count()) > 0) await type()
+    await merged
+    await type()
     await page.getByText('merging').first().waitFor()
-    expect(await page.locator('.status').evaluate(it => it === document.activeElement)).toBe(true)
-    expect(await page.locator('.cm-content').first().textContent()).not.toContain('second')
+    await type()
+    expect(await page.evaluate(() => document.activeElement === document.body)).toBe(true)
+    const notice = page.getByRole('alert').filter({ hasText: 'The field that you typed in is gone' })
+    await notice.getByRole('button', { name: 'Show more' }).click()
+    await notice.getByText(typed).waitFor()
+    expect(await desk.textOf('main', 'README.md')).toBe('# Tern\n\nA queue.\n')
   })
 
   test('is written in the dialog, kept after Escape, a reload and a failure, and used once', async () => {
