@@ -263,12 +263,7 @@ export class Mergings {
     const row = rowAt(state, path)
     verifyNoClash(work.drafts, row.paths)
     const names = namesIn(row)
-    const wanted =
-      names && side !== 'base'
-        ? await filesNamed(work, row, names, side)
-        : side === 'both'
-          ? await bothOf(work, row)
-          : await entriesOf(objects, state, row, side)
+    const wanted = await filesBy(work, state, row, side)
     // Drops an earlier choice, which may have several files.
     const files = new Map([...work.drafts.files].filter(([at]) => !isSettledWith(row, at)))
     for (const [at, file] of wanted) {
@@ -903,9 +898,22 @@ async function entriesOf(
   return wanted.set(original, chosen)
 }
 
+/** The tree entries at the paths of a conflict if it is resolved by one side, or by both. */
+async function filesBy(
+  work: BranchWork,
+  state: State,
+  row: ConflictRow,
+  side: WholeSide,
+): Promise<Map<Path, DraftFile>> {
+  const names = namesIn(row)
+  if (names && side !== 'base') return await filesNamed(work, row, names, side)
+  if (side === 'both') return await bothOf(work, row)
+  return await entriesOf(work.room.objects, state, row, side)
+}
+
 /**
- * The tree entries at the paths of a conflict of names if one of them is chosen, or both: the text stays as it is now,
- * also where it was typed in.
+ * The tree entries at the paths of a file that both sides renamed, with one name chosen, or both. The text stays as it
+ * is now, with what was typed in it.
  */
 async function filesNamed(
   work: BranchFiles,

@@ -272,7 +272,7 @@ export function discardTurn(page: Page, tab: Tab): void {
   const files = turn ? filesOf(turn) : []
   const typed = isMerging(page, tab) ? [] : draftsOnServer(page, branchOf(tab) ?? '')
   const changes = `the changes of the turn to ${plural(files.length, 'file')}`
-  const effect =
+  const result =
     files.length > 0
       ? 'The files are then as in the last commit, and the messages of this turn are removed. Undo restores both.'
       : 'The messages of this turn are removed. Undo restores them.'
@@ -281,7 +281,7 @@ export function discardTurn(page: Page, tab: Tab): void {
     kind: 'confirm',
     title: `Discard ${files.length > 0 ? changes : 'the last turn'}?`,
     words: [
-      `${effect} Your message is in the message field again.`,
+      `${result} Your message is in the message field again.`,
       ...(typed.length > 0 ? [`What was typed in ${typed.map(readable).join(', ')} is shown again, as drafts.`] : []),
     ],
     list: files,

@@ -10,7 +10,7 @@ import { textKey } from './texts-of-places.ts'
 
 /** Delay after a change before the state is loaded again, in milliseconds. */
 const ASK_AFTER_MS = 120
-/** While the message is typed, it is sent once in so many milliseconds. */
+/** The time from one sending of the message to the next while it is typed, in milliseconds. */
 const SEND_AFTER_MS = 300
 
 /** The merge that waits in a tab's branch; the value is null if none does. */
@@ -79,7 +79,7 @@ export class MergingState extends ServerValue<Merging | null> {
     this.#message.value = message
     this.#isUnsent = message !== undefined
     keepText(this.#messageKey, message === undefined ? '' : `${this.#theirs}\n${message}`)
-    // Not only after a pause: another window may finish the merge while typing goes on here.
+    // Does not wait for a pause in typing: another window may finish the merge meanwhile.
     this.#sendTimer ??= setTimeout(() => {
       this.#sendTimer = undefined
       this.#sendMessage(this.#message.peek())

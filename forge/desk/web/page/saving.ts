@@ -1,5 +1,4 @@
 /** Saves drafts as commits, and moves drafts to another branch. */
-
 import type { LeftBehind } from '../../contract/desk.ts'
 import type { Gone } from '../../contract/values.ts'
 import { baseName, branchWhileTyping, folderOf, named, readable, shortId, typedName } from '../ui/names.ts'

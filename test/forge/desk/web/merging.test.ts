@@ -13,7 +13,16 @@ import { openTestDesk } from '../../../support/served.ts'
 import { findings } from './axe.ts'
 import { ask } from './conversation-scene.ts'
 import { BRANCH, CLAIM, LOGO, mergingTemplate, POSTGRES, rebasingTemplate, settled, upstreamIn } from './merge-scene.ts'
-import { type DeskPage, openPage, openScene, settled as rendered, showBranch, templateOf, until } from './page-scene.ts'
+import {
+  type DeskPage,
+  numbersTyped,
+  openPage,
+  openScene,
+  settled as rendered,
+  showBranch,
+  templateOf,
+  until,
+} from './page-scene.ts'
 
 const template = mergingTemplate()
 const LINES = Array.from({ length: 300 }, (_, at) => `line ${at}\n`).join('')
@@ -705,21 +714,17 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     const before = await desk.git('show', `${BRANCH}:${POSTGRES}`)
     await using window = await desk.desk.window()
     const aborted = window.ask({ ask: 'abort merging', branch: BRANCH })
-    let typed = ''
-    const type = async () => {
-      await page.keyboard.type(`${typed.length} `)
-      typed += `${typed.length} `
-    }
-    while ((await files().count()) > 0) await type()
+    const numbers = numbersTyped(page)
+    while ((await files().count()) > 0) await numbers.type()
     await aborted
-    await type()
+    await numbers.type()
     const notice = page.getByRole('alert').filter({ hasText: 'The field that you typed in is gone' })
     await notice.waitFor()
     await rendered(page)
-    await type()
+    await numbers.type()
     expect(await page.evaluate(() => document.activeElement === document.body)).toBe(true)
     await notice.getByRole('button', { name: 'Show more' }).click()
-    await notice.getByText(typed.trim()).waitFor()
+    await notice.getByText(numbers.typed.trim()).waitFor()
     await page.getByRole('textbox', { name: 'Editor' }).waitFor()
     expect(await desk.git('show', `${BRANCH}:${POSTGRES}`)).toBe(before)
   })
@@ -732,24 +737,20 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     const message = page.getByLabel('Commit message')
     await message.focus()
     await page.keyboard.press('Control+a')
-    let typed = ''
-    const type = async () => {
-      await page.keyboard.type(`${typed.length} `)
-      typed += `${typed.length} `
-    }
+    const numbers = numbersTyped(page)
     // The second message has what was typed after the first one.
-    while (desk.proxy.count('keep merging message') < 2) await type()
+    while (desk.proxy.count('keep merging message') < 2) await numbers.type()
     await using window = await desk.desk.window()
     const finished = window.ask({ ask: 'finish merging', branch: BRANCH })
-    while ((await files().count()) > 0) await type()
+    while ((await files().count()) > 0) await numbers.type()
     await finished
     const committed = await desk.git('log', '-1', '--format=%B', BRANCH)
     expect(committed).toMatch(/^0 2 /)
-    expect(typed).toStartWith(committed)
+    expect(numbers.typed).toStartWith(committed)
     const notice = page.getByRole('alert').filter({ hasText: 'The field that you typed in is gone' })
-    await type()
+    await numbers.type()
     await notice.getByRole('button', { name: 'Show more' }).click()
-    await notice.getByText(typed.trim()).waitFor()
+    await notice.getByText(numbers.typed.trim()).waitFor()
     expect(await textIn(POSTGRES)).toBe('x\n')
   })
 

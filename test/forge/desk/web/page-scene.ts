@@ -100,6 +100,21 @@ export async function settled(page: Page): Promise<void> {
   await page.evaluate(SETTLED)
 }
 
+/** Types numbers into what has the focus, a few letters a time; `typed` is all of them, so that a lost one shows. */
+export function numbersTyped(page: Page): { readonly typed: string; type: () => Promise<void> } {
+  let typed = ''
+  return {
+    get typed() {
+      return typed
+    },
+    async type() {
+      const next = `${typed.length} `
+      typed += next
+      await page.keyboard.type(next)
+    },
+  }
+}
+
 /** Opens the page of a desk, and waits until its branches are shown. */
 export async function openPage(context: BrowserContext, desk: PageDesk): Promise<DeskPage> {
   const page = await context.newPage()

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { findings } from './axe.ts'
-import { type DeskPage, showBranch, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, numbersTyped, showBranch, until, withEachPage } from './page-scene.ts'
 
 if (!hasBrowser) console.warn(NO_BROWSER)
 
@@ -70,24 +70,20 @@ describe.skipIf(!hasBrowser)('the message of a save', () => {
     await desk.commit('main', { 'FORK.md': 'A third text\n' })
     await typeIn('README.md')
     await field().click()
-    await page.keyboard.type('The first half')
+    await page.keyboard.type('The first half ')
     const source = { branch: 'retry-jitter', commit: await desk.tip('retry-jitter'), words: 'retry-jitter' }
     await desk.ask({ ask: 'discard', branch: 'main', paths: ['README.md'] })
     const merged = desk.ask({ ask: 'do', step: { step: 'merge', source, onto: 'main' } })
-    let typed = 'The first half'
-    const type = async () => {
-      await page.keyboard.type(` ${typed.length}`)
-      typed += ` ${typed.length}`
-    }
-    while ((await field().count()) > 0) await type()
+    const numbers = numbersTyped(page)
+    while ((await field().count()) > 0) await numbers.type()
     await merged
-    await type()
+    await numbers.type()
     await page.getByText('merging').first().waitFor()
-    await type()
+    await numbers.type()
     expect(await page.evaluate(() => document.activeElement === document.body)).toBe(true)
     const notice = page.getByRole('alert').filter({ hasText: 'The field that you typed in is gone' })
     await notice.getByRole('button', { name: 'Show more' }).click()
-    await notice.getByText(typed).waitFor()
+    await notice.getByText(`The first half ${numbers.typed}`.trim()).waitFor()
     expect(await desk.textOf('main', 'README.md')).toBe('# Tern\n\nA queue.\n')
   })
 
