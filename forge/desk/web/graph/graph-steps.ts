@@ -3,7 +3,7 @@ import { signal } from '@preact/signals'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { Source } from '../../contract/steps.ts'
 import { STEP_TOPIC, showDone } from '../merging/after-step.ts'
-import { tagWarning } from '../page/case-twins.ts'
+import { tagWarnings } from '../page/case-twins.ts'
 import type { Choice, StepWay } from '../page/dialog-content.ts'
 import { type RemoteBranch, remoteBranches } from '../page/remote-branches.ts'
 import type { Page } from '../page/state.ts'
@@ -162,6 +162,7 @@ export async function pushTag(page: Page, name: string): Promise<void> {
 
 /** Asks for another name of a tag, which one on a remote does not get. */
 export function renameTag(page: Page, name: string): void {
+  const warning = tagWarnings(page, name)
   page.dialog.value = {
     kind: 'ask',
     title: `Rename the tag ${readable(name)}`,
@@ -169,7 +170,7 @@ export function renameTag(page: Page, name: string): void {
     value: readable(name),
     button: 'Rename',
     hint: 'A tag that was pushed keeps its name on the remote.',
-    warn: typed => tagWarning(page, typedName(typed, folderOf(name), baseName(name)), name),
+    warn: typed => warning(typedName(typed, folderOf(name), baseName(name))),
     run: async typed => {
       const to = typedName(typed, folderOf(name), baseName(name))
       const { words } = await page.connection.ask('do', { step: { step: 'rename tag', name, to } })

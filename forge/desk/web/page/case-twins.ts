@@ -2,6 +2,8 @@
  * Warnings about new names that differ from existing ones only in case: file systems of macOS and Windows can't hold
  * both. A name also meets another one where its begin up to a slash, a folder, differs only in case.
  */
+
+import type { Refs } from '../../contract/graph.ts'
 import { isIn } from '../../contract/paths.ts'
 import type { FolderEntry } from '../../contract/reading.ts'
 import { joinPath, named, readable } from '../ui/names.ts'
@@ -55,14 +57,23 @@ export function branchWarning(page: Page, name: string, renamed?: string): strin
   return undefined
 }
 
-/** A warning about the name of a new tag, or about the new name of the tag `renamed`. */
-export const tagWarning = ({ graph }: Page, name: string, renamed?: string): string | undefined =>
-  words(
-    caseTwin(
-      name,
-      (graph.refs.peek()?.tags ?? []).map(tag => tag.name).filter(other => other !== renamed),
-    ),
-  )
+/**
+ * Gives warnings about the name of a new tag, or about the new name of the tag `renamed`. The tags are asked for once,
+ * at the first letter: those that the graph has loaded may be older.
+ */
+export function tagWarnings(page: Page, renamed?: string): (name: string) => Promise<string | undefined> {
+  let asked: Promise<Refs> | undefined
+  return async name => {
+    asked ??= page.connection.ask('refs', {})
+    const { tags } = await asked
+    return words(
+      caseTwin(
+        name,
+        tags.map(tag => tag.name).filter(other => other !== renamed),
+      ),
+    )
+  }
+}
 
 /** Gives warnings about paths for files of a branch. `moved`: the files and folders that leave their old paths. */
 export function fileWarnings(

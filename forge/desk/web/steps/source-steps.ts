@@ -5,7 +5,7 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { BranchStep, Source } from '../../contract/steps.ts'
 import { type DoneStep, STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
-import { tagWarning } from '../page/case-twins.ts'
+import { tagWarnings } from '../page/case-twins.ts'
 import type { StepWay } from '../page/dialog-content.ts'
 import type { Page } from '../page/state.ts'
 import { readable, shortId, toName, withoutTricks } from '../ui/names.ts'
@@ -198,13 +198,14 @@ export function pickBranchWith(page: Page, commits: NamedCommits, { title, step,
 }
 
 export function tagAt(page: Page, { commit, words }: Source): void {
+  const warning = tagWarnings(page)
   page.dialog.value = {
     kind: 'ask',
     title: `New tag at ${readable(words)}`,
     label: 'Tag name',
     value: '',
     button: 'Create tag',
-    warn: typed => tagWarning(page, toName(typed)),
+    warn: typed => warning(toName(typed)),
     messageLabel: 'Message (optional)',
     hint: 'With a message, it is an annotated tag. It stays on this machine until it is pushed.',
     run: async (typed, message) => {

@@ -66,13 +66,20 @@ async function doStep(page: Page, step: FileStep): Promise<void> {
       await page.keyboard.press('Control+End')
       await page.keyboard.insertText(step.text)
       return
-    case 'save':
-      if (step.paths === 'all') await page.keyboard.press('Control+Shift+s')
-      else {
-        await open(step.paths[0] ?? '')
-        await page.keyboard.press('Control+s')
-      }
-      await page.getByRole('status', { name: 'Status' }).getByText('Saved →').first().waitFor()
+    case 'save': {
+      const status = page.getByRole('status', { name: 'Status' })
+      const hasNothing = (await status.locator('.saved').getByText('Saved →').count()) > 0
+      // What an earlier save has said stays there.
+      const said = () => status.locator('> .vh').textContent()
+      const before = await said()
+      if (step.paths !== 'all') await open(step.paths[0] ?? '')
+      await page.keyboard.press(step.paths === 'all' ? 'Control+Shift+s' : 'Control+s')
+      if (hasNothing) return
+      await until(async () => {
+        const words = await said()
+        return words !== before && words?.startsWith('Saved →') === true
+      })
+    }
   }
 }
 
