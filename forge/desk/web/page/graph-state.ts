@@ -250,6 +250,7 @@ export class GraphState {
       ])
       this.refs.value = withoutHeads(refs)
       this.#neededWidth.value = Math.max(this.#neededWidth.peek(), this.#usualWidth())
+      if (!this.isSelectedHidden) await this.#need(this.selected.peek().row)
       // A row that was selected while the rows were loaded is at its place in the old list.
       const { row, oid } = this.selected.peek()
       if (this.rowAt(row)?.oid !== oid) await this.#keepSelected(isFiltered)
@@ -460,9 +461,14 @@ export class GraphState {
     this.centreWanted.value++
   }
 
-  /** Resolves when a row is loaded. */
+  /** Resolves when a row is loaded, from the newest graph. */
   async #need(row: number): Promise<void> {
-    if (!this.rowAt(row)) await this.#ask(Math.floor(row / CHUNK))
+    const chunk = Math.floor(row / CHUNK)
+    if (!this.rowAt(row) || !this.#isFresh(chunk)) await this.#ask(chunk)
+  }
+
+  #isFresh(chunk: number): boolean {
+    return this.#chunks.get(chunk)?.round === this.#round
   }
 
   /** Keeps the same commit selected, in whatever row it is now. A commit that no ref has any more is not kept. */
@@ -501,14 +507,27 @@ export class GraphState {
   async #fill(): Promise<void> {
     if (!this.#isBegun) return
     const [from, to] = this.#view
+    const first = Math.floor(from / CHUNK)
+    this.#dropOld(first, to)
     const asked: Promise<void>[] = []
-    for (let chunk = Math.floor(from / CHUNK); chunk * CHUNK < to; chunk++) {
+    for (let chunk = first; chunk * CHUNK < to; chunk++) {
       if (this.#asked.size >= MAX_QUESTIONS_AT_ONCE) break
-      const isFresh = this.#chunks.get(chunk)?.round === this.#round
-      if (isFresh || this.#asked.has(chunk)) continue
+      if (this.#isFresh(chunk) || this.#asked.has(chunk)) continue
       asked.push(this.#ask(chunk).then(() => this.#fill()))
     }
     await Promise.all(asked)
+  }
+
+  /**
+   * Drops rows of an older graph that are out of view: a key such as Home would select the commit that was there before.
+   * The chunk of the selected row stays until it is loaded anew, since its commit is shown.
+   */
+  #dropOld(first: number, to: number): void {
+    const selected = Math.floor(this.selected.peek().row / CHUNK)
+    for (const chunk of this.#chunks.keys()) {
+      const isInView = chunk >= first && chunk * CHUNK < to
+      if (!isInView && chunk !== selected && !this.#isFresh(chunk)) this.#chunks.delete(chunk)
+    }
   }
 
   async #ask(chunk: number): Promise<void> {

@@ -385,6 +385,20 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(await selected().textContent()).toBe(before)
   })
 
+  test('Home shows and selects the newest commit, also one that came while the list was scrolled down', async () => {
+    await openOther(manyCommits(400, 4))
+    await page.keyboard.press('End')
+    await page.getByRole('option', { name: 'Change 399' }).waitFor()
+    await desk.commit('main', {}, { message: 'Newest of all' })
+    await page.getByText('401 commits').waitFor()
+    await page.keyboard.press('Home')
+    await page.getByRole('option', { name: 'Newest of all', selected: true }).waitFor()
+    await page
+      .getByRole('complementary', { name: /^Commit/ })
+      .getByText('Newest of all')
+      .waitFor()
+  })
+
   test('a filter keeps the selected commit, scrolls to it, and says so where it hides it', async () => {
     await openOther(manyCommits(400, 24))
     const commitPane = page.getByRole('complementary', { name: /^Commit/ })
