@@ -3,6 +3,8 @@
  * configuration.
  */
 
+import { isAscii } from './single-bytes.ts'
+
 export type Variables = Record<string, string | undefined>
 
 /**
@@ -26,6 +28,9 @@ const NEVER_ASK = {
   GIT_HTTP_LOW_SPEED_LIMIT: '1',
   GIT_HTTP_LOW_SPEED_TIME: '60',
 }
+/** For a search that ignores case: git knows letters beyond ASCII only in a UTF-8 locale, in which it is slower. */
+export const ignoringCase = (words: string): Record<string, string> => (isAscii(words) ? {} : { LC_ALL: 'C.UTF-8' })
+
 /** Switches off the user's and the system's configuration: for the workspace and for judging merges. */
 export const OWN_CONFIG = {
   GIT_CONFIG_GLOBAL: '/dev/null',

@@ -3,6 +3,7 @@ import { isUtf8 } from 'node:buffer'
 import { availableParallelism } from 'node:os'
 import { Failure } from '../failure.ts'
 import { visible } from '../text.ts'
+import { ignoringCase } from './environment.ts'
 import { asText, type Oid, type Path, type Repository } from './repository.ts'
 import { GitError, MANY_BLOBS, run } from './run.ts'
 import { inSingleBytes, isAscii, quoted } from './single-bytes.ts'
@@ -221,10 +222,9 @@ const wordsOf = ({ words, matchCase, matchWord, dialect }: GrepQuestion): string
   ...['-e', dialect === '-P' ? `${LINE_ENDS}${words}` : words],
 ]
 
-/** The locale for git: it knows letters beyond ASCII only in a UTF-8 locale, in which every search is slower. */
 const languageOf = ({ words, isRegex, matchCase, of }: TextQuestion & Pick<Pass, 'of'>): Record<string, string> => {
   if (of === 'other encodings') return { LC_ALL: 'C' }
-  return isAscii(words) || (!isRegex && matchCase) ? {} : { LC_ALL: 'C.UTF-8' }
+  return !isRegex && matchCase ? {} : ignoringCase(words)
 }
 
 function colours([red = 0, green = 0, blue = 0]: Uint8Array): string[] {

@@ -2,6 +2,7 @@
  * The graph of the repository in windows of rows: commits, lanes, and lines. The history is read once and then follows
  * the refs, so that a window is available at once also with very many commits.
  */
+import { ignoringCase } from '../../../core/git/environment.ts'
 import type { CommitGraph, CommitNumber } from '../../../core/git/graph.ts'
 import { type History, openHistory } from '../../../core/git/history.ts'
 import { findByDigits, type Objects } from '../../../core/git/objects.ts'
@@ -168,7 +169,7 @@ export class GraphView implements AsyncDisposable {
       // `git rev-list` does not search authors as .mailmap has them.
       const how = ['--use-mailmap', '--no-show-signature', '--format=%H', '-i', '-F', `-n${MAX_FOUND_COMMITS + 1}`]
       const args = ['log', ...how, `--${what}=${wanted}`, '--stdin']
-      const { stdout } = await run(place, args, { input })
+      const { stdout } = await run(place, args, { input, env: ignoringCase(wanted) })
       return stdout.toString().split('\n').filter(Boolean)
     }
     try {

@@ -1,6 +1,7 @@
 /** The history of a branch or a commit, of one file in it, and single commits, for the page. */
 import { Failure } from '../../../core/failure.ts'
 import { type Commit, parseCommit, textOf } from '../../../core/git/commits.ts'
+import { ignoringCase } from '../../../core/git/environment.ts'
 import { type History, openHistory, subjectOf, type Touch, touching } from '../../../core/git/history.ts'
 import type { Person } from '../../../core/git/mailmap.ts'
 import { findByDigits, type Objects } from '../../../core/git/objects.ts'
@@ -225,7 +226,7 @@ async function rowsSaying(objects: Objects, tip: Oid, wanted: string, path: Path
   const input = Buffer.from(path === undefined ? `${tip}\n` : `${tip}\n--\n${path}\n`, 'latin1')
   const search = async (by: string) => {
     const args = ['log', ...LISTED, `--max-count=${MAX_FOUND_COMMITS}`, '-i', '-F', by, '--stdin']
-    const env = { GIT_LITERAL_PATHSPECS: '1' }
+    const env = { ...ignoringCase(wanted), GIT_LITERAL_PATHSPECS: '1' }
     const { stdout } = await run(objects.repository, args, { bounds: SEARCH_BOUNDS, input, env })
     return stdout.toString().split('\n').filter(Boolean)
   }

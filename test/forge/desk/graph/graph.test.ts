@@ -270,6 +270,15 @@ test('commits are found by message, author and hash, in the order of the graph',
   expect(await view.find(ALL, 'lease', gone)).toEqual({ rows: [], isCut: true })
 })
 
+test('a search of commits ignores the case of all letters', async () => {
+  await using place = await makePlace()
+  await commit(place.path, 'main', { a: '1' }, { message: 'Überarbeitet', author: 'Łukasz L <l@x>' })
+  await commit(place.path, 'main', { a: '2' }, { message: 'Other', author: 'Una <u@x>' })
+  await using view = openView(place.objects)
+  const find = async (words: string) => (await view.find(ALL, words, new AbortController().signal)).rows.map(r => r.row)
+  for (const words of ['łukasz', 'ŁUKASZ', 'über', 'ÜBER']) expect(await find(words)).toEqual([1])
+})
+
 test('commits that only reflogs or operations have are shown on request', async () => {
   await using place = await makePlace()
   await place.git('config', 'core.logAllRefUpdates', 'always')
