@@ -3,6 +3,7 @@
  * line above it with Undo; the rest of the file can be edited. Markers can't be edited: a conflict is resolved only by
  * choosing.
  */
+import { indentUnit } from '@codemirror/language'
 import {
   type EditorSelection,
   type EditorState,
@@ -222,7 +223,8 @@ export function conflictExtension(settings: ConflictSettings): Extension {
     EditorView.domEventHandlers({ beforeinput: typeOnInOurs, paste: pasteInOurs }),
     Prec.high(
       keymap.of([
-        { key: 'Enter', run: view => insertInOurs(view, '\n') },
+        { key: 'Enter', run: breakLineInOurs },
+        { key: 'Tab', run: view => insertInOurs(view, view.state.facet(indentUnit)) },
         { key: 'Backspace', run: deleteInOurs },
       ]),
     ),
@@ -391,6 +393,15 @@ function pasteInOurs(event: ClipboardEvent, view: EditorView): boolean {
   if (!text || !insertInOurs(view, text)) return false
   event.preventDefault()
   return true
+}
+
+/** Begins a new line with the indentation of the cursor's line. Returns whether the cursor is in our side. */
+function breakLineInOurs(view: EditorView): boolean {
+  const place = cursorInOurs(view)
+  if (!place) return false
+  const line = view.state.doc.lineAt(place.at)
+  const [indentation] = line.text.slice(0, place.at - line.from).match(/^[ \t]*/) ?? ['']
+  return insertInOurs(view, `\n${indentation}`)
 }
 
 /** Inserts a text at a cursor in our side of an open conflict. Returns whether the cursor is there. */

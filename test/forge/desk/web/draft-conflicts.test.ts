@@ -193,6 +193,34 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await page.close()
   })
 
+  test('keep the indentation of the lines that are typed on in them', async () => {
+    await desk.commit('main', { 'pool.go': 'func get() {\n\treturn\n}\n' })
+    const page = await visit(browser.context, desk)
+    await openFile(page, 'main', 'pool.go')
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('End')
+    await page.keyboard.type(' 1')
+    await until(async () => (await desk.show('refs/forge/drafts/main', 'pool.go')).includes('\treturn 1\n'))
+    await desk.commit('main', { 'pool.go': 'func get() {\n\treturn 2\n}\n' })
+    const block = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
+    await block.locator('.side-cursor').waitFor()
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('if x {')
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Tab')
+    await page.keyboard.type('y()')
+    await block.getByText('y()').waitFor()
+    await page.keyboard.press('F8')
+    await until(() => block.evaluate(box => box === document.activeElement))
+    await page.keyboard.press('1')
+    await page.getByRole('region', { name: 'Conflict 1 of 1, resolved' }).waitFor()
+    await page.keyboard.press('Control+s')
+    const saved = 'func get() {\n\treturn 1\n\tif x {\n\t\ty()\n}\n'
+    await until(async () => (await desk.show('main', 'pool.go')) === saved)
+    await page.close()
+  })
+
   test('appear around the line being typed, which stays in view at its height, also while typing goes on', async () => {
     const numbered = (changed: string) =>
       Array.from({ length: 120 }, (_, at) => (at === 39 ? changed : `line ${at + 1}`)).join('\n')
