@@ -28,21 +28,28 @@ export const insertLineAbove: StateCommand = ({ state, dispatch }) => {
 }
 
 /**
- * Enter in front of the first letter of a line: moves the line down unchanged. CodeMirror's own Enter would indent it
- * anew by its language, and so drop an indentation that the language does not expect.
+ * Enter in front of the first letter of a line, or after words that were typed in front of its indentation: moves the
+ * line down unchanged. CodeMirror's own Enter would indent it anew by its language, and so change its indentation.
  */
 export const moveLineDownByEnter: StateCommand = ({ state, dispatch }) => {
-  const isInFront = state.selection.ranges.every(({ head, empty }) => {
-    const { from, text } = state.doc.lineAt(head)
-    return empty && text.trim() !== '' && text.slice(0, head - from).trim() === ''
-  })
-  if (state.readOnly || !isInFront) return false
-  const changes = state.changeByRange(({ head }) => ({
-    changes: { from: state.doc.lineAt(head).from, insert: state.lineBreak },
-    range: EditorSelection.cursor(head + 1),
+  const places = state.selection.ranges.map(range => lineStartFor(state, range))
+  if (state.readOnly || places.includes(undefined)) return false
+  const changes = state.changeByRange(range => ({
+    changes: { from: lineStartFor(state, range) ?? range.head, insert: state.lineBreak },
+    range: EditorSelection.cursor(range.head + 1),
   }))
   dispatch(state.update(changes, { scrollIntoView: true, userEvent: 'input' }))
   return true
+}
+
+/** Where the line begins that Enter at a cursor moves down unchanged; undefined if the cursor is in its words. */
+function lineStartFor(state: EditorState, { head, empty }: SelectionRange): number | undefined {
+  const { from, text } = state.doc.lineAt(head)
+  const [before, after] = [text.slice(0, head - from), text.slice(head - from)]
+  if (!empty || after.trim() === '') return undefined
+  if (before.trim() === '') return from
+  const isTypedInFront = /^\S/.test(before) && /^(?:\t| {2})/.test(after)
+  return isTypedInFront ? head : undefined
 }
 
 /** At most this many occurrences are selected, as by CodeMirror's own command. */

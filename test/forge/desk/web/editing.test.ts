@@ -236,6 +236,16 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     await isDraft('odd.py', ODD.replace('\n', '\n\n\n').replace('y', 'xy'))
   })
 
+  test('Enter after words typed in front of an indentation moves the line down as it is', async () => {
+    await openFile(page, branch, 'odd.py')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Home')
+    await page.keyboard.press('Home')
+    await page.keyboard.type('# typed')
+    await page.keyboard.press('Enter')
+    await isDraft('odd.py', ODD.replace('\n', '\n# typed\n'))
+  })
+
   test('Enter in a comment goes on with an asterisk, and one undo takes a line back', async () => {
     await openFile(page, branch, 'doc.ts')
     await page.keyboard.press('ArrowDown')
