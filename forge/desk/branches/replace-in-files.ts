@@ -68,7 +68,7 @@ const namesForgeFolder = (files: string): boolean =>
   pathspecsOf(files).some(spec => !spec.includes('exclude)') && /[)/]\.forge(\/|$)/.test(spec))
 
 const hasChanged = (path: Path): Failure =>
-  new Failure(`${visiblePath(path)} has changed since this search. Nothing was replaced: search again.`)
+  new Failure(`${visiblePath(path)} has changed since this search. Nothing was replaced: look at the results again.`)
 
 /** A text with parts of its lines replaced; undefined if an edit does not fit the text. */
 function withEdits(text: string, edits: readonly LineEdit[]): string | undefined {

@@ -165,7 +165,7 @@ function WordsField({ search }: { search: TextSearch }) {
       value={search.words.value}
       onKeyDown={event => {
         toResults(page, event)
-        if (event.key === 'Enter' && !event.isComposing) search.start()
+        if (event.key === 'Enter' && !event.isComposing) void search.again()
       }}
       onInput={event => {
         search.words.value = event.currentTarget.value
@@ -196,7 +196,7 @@ function FilterBar({ search }: { search: TextSearch }) {
         value={search.files.value}
         onKeyDown={event => {
           toResults(page, event)
-          if (event.key === 'Enter' && !event.isComposing) search.start()
+          if (event.key === 'Enter' && !event.isComposing) void search.again()
         }}
         onInput={event => {
           search.files.value = event.currentTarget.value

@@ -78,5 +78,7 @@ export async function replaceHits(page: Page, search: TextSearch, branch: string
     await search.afterReplacing(hits)
   } catch (error) {
     page.complain(error, about)
+    // It may be refused since a file has changed.
+    await search.again()
   }
 }

@@ -122,8 +122,12 @@ export class TextSearch {
     this.#at = at
   }
 
-  /** Searches again after files have changed. The shown matches stay until the new ones arrive. */
+  /**
+   * Searches again, such as after files have changed. The shown matches stay until the new ones arrive; for the same
+   * words, what was left out of the replacement stays so.
+   */
   async again(): Promise<void> {
+    clearTimeout(this.#timer)
     if (this.#isRestored || this.words.peek() === this.found.peek()) await this.#begin(this.#keptNow())
     else await this.start()
   }

@@ -122,7 +122,7 @@ describe('a replacement in files', () => {
     const found = await it.searchFor({ words: 'cat', replacement: 'dog' })
     await it.type('b.ts', 'new ')
     const error = await it.replace(found).catch(String)
-    expect(error).toContain('b.ts has changed since this search. Nothing was replaced: search again.')
+    expect(error).toContain('b.ts has changed since this search. Nothing was replaced: look at the results again.')
     expect(await it.textOf('a.ts')).toBe('cat\n')
     const edits = [{ line: 9, from: 0, to: 1, insert: '' }]
     const wrong = {

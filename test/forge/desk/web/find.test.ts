@@ -2,6 +2,7 @@
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { hasBrowser } from '../../../support/browser.ts'
+import { replacement } from '../../../support/desk.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { findings } from './axe.ts'
 import { type DeskPage, templateWith, until, withEachPage } from './page-scene.ts'
@@ -9,15 +10,14 @@ import { type DeskPage, templateWith, until, withEachPage } from './page-scene.t
 // A busy machine renders slowly.
 setDefaultTimeout(120_000)
 
-const template = templateWith({
-  main: {
-    'src/a.ts': "import { lease } from './lease'\n\nexport const one = lease(1)\n",
-    'src/b.ts': "import { lease } from './lease'\n\nexport const two = lease(2) + lease(3)\n",
-    'src/index.ts': 'export * from "./a"\n',
-    'test/index.ts': 'test\n',
-    'docs/lease.md': '# lease\n',
-  },
-})
+const SCENE = {
+  'src/a.ts': "import { lease } from './lease'\n\nexport const one = lease(1)\n",
+  'src/b.ts': "import { lease } from './lease'\n\nexport const two = lease(2) + lease(3)\n",
+  'src/index.ts': 'export * from "./a"\n',
+  'test/index.ts': 'test\n',
+  'docs/lease.md': '# lease\n',
+}
+const template = templateWith({ main: SCENE })
 
 describe.skipIf(!hasBrowser)('a search in files', () => {
   let desk: PageDesk
@@ -80,6 +80,30 @@ describe.skipIf(!hasBrowser)('a search in files', () => {
     await page.getByRole('button', { name: 'Replace', exact: true }).last().waitFor()
     await page.keyboard.press('Control+Shift+s')
     await until(async () => (await desk.messageOf('main')).startsWith('edit: src/a.ts, src/b.ts'))
+  })
+
+  test('follows what another window changes, and leaves out what was left out, also where Enter repeats it', async () => {
+    await page.keyboard.press('Control+Shift+h')
+    await page.keyboard.type('lease')
+    await field('Replace in files').fill('claim')
+    await field('Files to search').fill('src, !index.ts')
+    await status('7 matches in 2 files')
+    await field('Files to search').press('ArrowDown')
+    for (let row = 0; row < 7; row++) await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Space')
+    await page.getByRole('button', { name: 'Replace 6' }).waitFor()
+    await using window = await desk.desk.window()
+    await window.ask({ ask: 'open', at: { kind: 'branch', branch: 'main' }, path: 'src/a.ts' })
+    const { length } = SCENE['src/a.ts']
+    const edits = [{ client: 'other', changes: replacement(length, 0, 0, '// lease\n') }]
+    await window.ask({ ask: 'edit', branch: 'main', path: 'src/a.ts', version: 0, edits })
+    await status('8 matches in 2 files')
+    await page.getByRole('button', { name: 'Replace 7' }).waitFor()
+    const searches = desk.proxy.count('find text')
+    await field('Find in files').press('Enter')
+    await until(() => desk.proxy.count('find text') > searches)
+    await status('8 matches in 2 files')
+    await page.getByRole('button', { name: 'Replace 7' }).waitFor()
   })
 
   test('replaces by groups of an expression, with words of its own for what is wrong', async () => {
