@@ -1,9 +1,11 @@
 /** Keeps the line of the cursor where it is in the window while something else than the user's input moves the text. */
-import { EditorView, ViewPlugin } from '@codemirror/view'
+import { EditorView, type Rect, ViewPlugin } from '@codemirror/view'
+import { conflictsOf } from './conflict-editor.ts'
 
 /**
  * Runs an update that the user did not make, such as edits from the server or blocks for conflicts. In each view in
- * which the cursor is visible, its line stays at its height.
+ * which the cursor is visible, its line stays at its height; in a conflict, it goes down as far as the top of the
+ * conflict's box needs to be visible.
  */
 export function withSteadyCursor(views: readonly EditorView[], update: () => void): void {
   // A notice may be there already, while the observer has not run yet.
@@ -12,21 +14,43 @@ export function withSteadyCursor(views: readonly EditorView[], update: () => voi
   const before = views.map(({ state }) => state)
   update()
   views.forEach((view, index) => {
-    const yMargin = heights[index]
-    if (yMargin === undefined || view.state === before[index]) return
+    const height = heights[index]
+    if (height === undefined || view.state === before[index]) return
     const { head } = view.state.selection.main
+    const yMargin = Math.max(height, heightBelowHead(view) ?? height)
     view.dispatch({ effects: EditorView.scrollIntoView(head, { y: 'start', yMargin }) })
+    // This read makes CodeMirror scroll now: in the next frame, the editor may have another height, as below a notice.
+    cursorOf(view)
   })
 }
 
 /** The pixels from the top of the visible text to the cursor; undefined if the cursor is not visible. */
 function heightOfCursor(view: EditorView): number | undefined {
-  const cursor = view.coordsAtPos(view.state.selection.main.head)
+  const cursor = cursorOf(view)
   const { top, bottom } = view.scrollDOM.getBoundingClientRect()
   if (!cursor || cursor.top < top || cursor.bottom > bottom) return undefined
-  const margins = view.state.facet(EditorView.scrollMargins).map(margin => margin(view)?.top ?? 0)
-  return cursor.top - top - Math.max(0, ...margins)
+  return cursor.top - top - marginOf(view)
 }
+
+/**
+ * The pixels from the top of a conflict's box to the cursor in it; undefined if the cursor is in no conflict, or so far
+ * down in it that they can't both be visible.
+ */
+function heightBelowHead(view: EditorView): number | undefined {
+  const { head } = view.state.selection.main
+  const isInConflict = conflictsOf(view.state).open.some(({ region: { from, to } }) => from <= head && head <= to)
+  const cursor = isInConflict ? cursorOf(view) : null
+  if (!cursor) return undefined
+  const box = view.documentTop + view.lineBlockAt(head).top
+  const isFitting = cursor.bottom - box <= view.scrollDOM.clientHeight - marginOf(view)
+  return isFitting ? cursor.top - box : undefined
+}
+
+const cursorOf = (view: EditorView): Rect | null => view.coordsAtPos(view.state.selection.main.head)
+
+/** The height of what covers the top of the text, such as sticky lines. */
+const marginOf = (view: EditorView): number =>
+  Math.max(0, ...view.state.facet(EditorView.scrollMargins).map(margin => margin(view)?.top ?? 0))
 
 /** Where an editor and its visible text are in the window, in pixels from the top. */
 interface Edges {
@@ -62,11 +86,12 @@ class SteadyInWindow {
     const edges = edgesOf(view)
     this.#edges = edges
     const moved = edges.editor - before.editor
-    const cursor = moved === 0 ? null : view.coordsAtPos(view.state.selection.main.head)
+    const cursor = moved === 0 ? null : cursorOf(view)
     if (!cursor) return
     const [top, bottom] = [cursor.top - moved, cursor.bottom - moved]
     if (top < before.top || bottom > before.bottom) return
-    const wanted = Math.max(edges.top, Math.min(top, edges.bottom - (bottom - top)))
+    const highest = edges.top + (heightBelowHead(view) ?? -marginOf(view)) + marginOf(view)
+    const wanted = Math.max(highest, Math.min(top, edges.bottom - (bottom - top)))
     view.scrollDOM.scrollTop += cursor.top - wanted
   }
 }

@@ -271,6 +271,43 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await page.close()
   })
 
+  test('show their heads below the lines that stay in view, where they appear around a line at the top', async () => {
+    const line = (number: number, changed: string) => (number === 60 ? `    ${changed}` : `    step(${number})`)
+    const text = (changed: string) => {
+      const lines = Array.from({ length: 150 }, (_, at) => line(at + 1, changed))
+      return ['class Long {', '  run() {', ...lines, '  }', '}', ''].join('\n')
+    }
+    await desk.commit('main', { 'long.ts': text('step(60)') })
+    const page = await visit(browser.context, desk)
+    await openFile(page, 'main', 'long.ts')
+    await replaceLine(page, 62, '    mine(60)')
+    await until(async () => (await desk.show('refs/forge/drafts/main', 'long.ts')) === text('mine(60)'))
+    const sticky = page.locator('.cm-sticky-line')
+    const typed = page.locator('.cm-line').getByText('mine(60)')
+    await typed.evaluate(it => it.scrollIntoView({ block: 'start' }))
+    await until(async () => (await sticky.count()) === 2)
+    const scroller = page.locator('.cm-scroller')
+    const heightBelow = await page.locator('.cm-sticky').evaluate(it => it.getBoundingClientRect().height)
+    await scroller.evaluate((it, by) => it.scrollBy(0, -by), heightBelow)
+    await desk.commit('main', { 'long.ts': text('theirs(60)') })
+    const block = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
+    await block.waitFor()
+    await page.getByText('main moved outside the desk').waitFor()
+    const isHeadInView = () =>
+      block.evaluate(it => {
+        const { left, top } = it.getBoundingClientRect()
+        return it.contains(document.elementFromPoint(left + 20, top + 2))
+      })
+    await until(isHeadInView)
+    await picture(page, 'conflict-below-sticky-lines')
+    await block.focus()
+    await page.keyboard.press('1')
+    await page.getByRole('region', { name: 'Conflict 1 of 1, resolved' }).waitFor()
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.show('main', 'long.ts')) === text('mine(60)'))
+    await page.close()
+  })
+
   test('are in view as a whole when the text is scrolled sideways, and so is the cursor after a choice', async () => {
     await desk.commit('main', { 'long.txt': `${'long '.repeat(200)}\ntwo\n` })
     const page = await visit(browser.context, desk)

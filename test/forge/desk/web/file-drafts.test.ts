@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
-import { type DeskPage, settled, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, settled, showBranch, until, withEachPage } from './page-scene.ts'
 
 if (!hasBrowser) console.warn(NO_BROWSER)
 
@@ -439,6 +439,59 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await page.locator('.cm-content:focus').waitFor()
     await page.keyboard.type('and ')
     await desk.isText('main', 'long.txt', text => text.endsWith('six seven and eight'))
+  })
+
+  test('a draft that conflicts with a commit from outside shows it without waiting for the list of branches', async () => {
+    await row('README.md').dblclick()
+    await editor().click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.type('Mine ')
+    await desk.isText('main', 'README.md', text => text.startsWith('Mine '))
+    desk.proxy.untold.add('desk')
+    await desk.commit('main', { 'README.md': 'Theirs\n' })
+    await page.getByRole('region', { name: 'Conflict 1 of 1', exact: true }).waitFor()
+    // What is typed on belongs to the draft's side.
+    await page.keyboard.type('and on ')
+    await page.getByRole('region', { name: 'Ours' }).getByText('Mine and on').waitFor()
+  })
+
+  test('drafts that conflict in the branch they are moved to show the whole conflict, and the undo the cursor', async () => {
+    const lines = Array.from({ length: 200 }, (_, at) => `export const value${at} = ${at}\n`)
+    await desk.commit('main', { 'long.ts': ['// First\n', ...lines].join('') })
+    await desk.git('branch', 'right', 'main')
+    await desk.commit('right', { 'long.ts': lines.join('') })
+    for (const branch of ['right', 'main']) {
+      await showBranch(page, branch)
+      await row('long.ts').dblclick()
+      await files().getByRole('tab', { name: 'long.ts', selected: true }).waitFor()
+    }
+    await editor().click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.type('// Typed')
+    await page.keyboard.press('Enter')
+    await desk.isText('main', 'long.ts', text => text.startsWith('// Typed\n'))
+    await page.keyboard.press('Control+Alt+Shift+o')
+    await page
+      .getByRole('dialog')
+      .getByRole('option', { name: /^right/ })
+      .waitFor()
+    await page.keyboard.type('right')
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: /^right/, selected: true }).waitFor()
+    const head = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
+    await head.getByRole('button', { name: /^Ours/ }).waitFor()
+    const isInView = (element: Element) => {
+      const edge = element.closest('.cm-scroller')?.getBoundingClientRect().top ?? Number.NaN
+      return element.getBoundingClientRect().top >= edge
+    }
+    await page.getByText('Drafts of right are in conflict').waitFor()
+    await settled(page)
+    expect(await head.evaluate(isInView)).toBe(true)
+    await page.keyboard.press('Control+Alt+Z')
+    await page.getByRole('tab', { name: /^main/, selected: true }).waitFor()
+    await page.locator('.line-column').getByText('2:1').waitFor()
+    await settled(page)
+    expect(await page.locator('.cm-line').getByText('// Typed').evaluate(isInView)).toBe(true)
   })
 
   test('what is typed after the undo of drafts moved to a new branch, and its redo, goes on at the end of the last', async () => {
