@@ -801,10 +801,12 @@ export class Page {
     this.#renameInDialog(from, to)
   }
 
-  /** Opens a dialog that names a renamed branch anew: what it asks for is about a branch that is not there any more. */
+  /** Gives the dialog of a step the new name of a branch: there is none of the old one any more. */
   #renameInDialog(from: string, to: string): void {
     const dialog = this.dialog.peek()
-    if (dialog?.kind === 'step' && dialog.names?.branch === from) dialog.names.open(to)
+    const renamed = dialog?.kind === 'step' ? dialog.renamed?.(from, to) : undefined
+    if (dialog?.kind !== 'step' || !renamed) return
+    this.dialog.value = { ...renamed, firstTitle: dialog.firstTitle ?? dialog.title }
   }
 
   /** Gives a branch its new name at once, before the server sends the desk's state. */
