@@ -23,7 +23,7 @@ export type PageDeskOptions = Omit<TestDeskOptions, 'state' | 'last'> & {
 
 export const tabOf = (branch: string, files: string[] = [], folders: string[] = []): Layout['tabs'][number] => ({
   at: { kind: 'branch', branch },
-  files: files.map(path => ({ path, top: 0, cursor: 0 })),
+  files: files.map(path => ({ path, cursor: 0 })),
   folders,
 })
 

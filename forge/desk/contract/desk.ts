@@ -88,6 +88,9 @@ export const SearchLayout = v.object({
 })
 export type SearchLayout = v.InferOutput<typeof SearchLayout>
 
+/** A scroll position: the first visible line, from 1, and as its decimals the part of it that is out of view. */
+const FirstLine = v.optional(v.pipe(v.number(), v.minValue(1)))
+
 export const Layout = v.object({
   tabs: v.array(
     v.object({
@@ -95,7 +98,7 @@ export const Layout = v.object({
       files: v.array(
         v.object({
           path: Path,
-          top: Count,
+          firstLine: FirstLine,
           cursor: Count,
           /** The indentation and the name of the language, if the user has chosen them for this file. */
           indentation: v.optional(Indentation),
@@ -113,7 +116,7 @@ export const Layout = v.object({
        * if the file is in both halves.
        */
       split: v.optional(
-        v.object({ path: Path, isRight: v.boolean(), top: v.optional(Count), cursor: v.optional(Count) }),
+        v.object({ path: Path, isRight: v.boolean(), firstLine: FirstLine, cursor: v.optional(Count) }),
       ),
       /** The pinned files. */
       pinned: v.optional(v.array(Path)),

@@ -358,7 +358,7 @@ describe('the desk:', () => {
 
   test('stores the layout, readable only by the user, and gives it to the next window', async () => {
     const layout = (active: number): Layout => ({
-      tabs: [{ at: main, files: [{ path: 'a.txt', top: 1, cursor: 2 }], active: 'a.txt', folders: ['folder'] }],
+      tabs: [{ at: main, files: [{ path: 'a.txt', firstLine: 1.5, cursor: 2 }], active: 'a.txt', folders: ['folder'] }],
       active,
     })
     {

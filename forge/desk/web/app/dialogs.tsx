@@ -45,7 +45,7 @@ export function Dialogs() {
     case 'landing':
       return <LandingDialog key={content.title} content={content} close={close} tasks={page.tasks} />
     case 'step':
-      return <StepDialog key={content.title} content={content} close={close} />
+      return <StepDialog key={content.firstTitle ?? content.title} content={content} close={close} />
     case 'parts':
       return <PartsDialog key={content.title} content={content} close={close} />
     case 'split':

@@ -429,6 +429,6 @@ export function allowCommands(page: Page, tab: Tab): void {
 export function showCommit(tab: Tab, oid: string, path?: string): void {
   tab.review.kind.value = 'commit'
   tab.review.commit.value = oid
-  if (path !== undefined) tab.review.current.value = { path }
+  if (path !== undefined) tab.review.select(path)
   tab.show({ kind: 'review' })
 }

@@ -88,6 +88,7 @@ import {
 } from './language-tools.ts'
 import type { LineEdit } from './line-edits.ts'
 import { byteForm, isAboutRefusedText, refuse, refusedTextOf } from './refused-text.ts'
+import { lineAtHeight, scrollToLine } from './scrolled-line.ts'
 import { withSteadyCursor } from './steady-cursor.ts'
 import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
 import { type CodeSymbol, definitionAt, setStructure, symbolsAt, symbolsOf } from './symbols.ts'
@@ -137,9 +138,12 @@ export interface Cursor {
   cursors: number
 }
 
-/** A scroll position in pixels, and the cursor's place in the text. */
+/**
+ * The first visible line, from 1, and as its decimals the part of it that is out of view (undefined: the beginning of
+ * the text), and the cursor's place in the text.
+ */
 export interface Place {
-  top: number
+  firstLine?: number | undefined
   cursor: number
 }
 
@@ -218,8 +222,6 @@ export class OpenFile {
   readonly problemCounts = signal({ errors: 0, warnings: 0 })
   /** Increases when the server has opened the file for this window. */
   readonly opens = signal(0)
-  /** The scroll position, in pixels. */
-  top: number
   state: EditorState | undefined
   /** Keys typed while the file was loading. */
   #early = ''
@@ -255,12 +257,14 @@ export class OpenFile {
   #second: EditorView | undefined
   /** The view that had the focus last. */
   #here: EditorView | undefined
-  /** The scroll position of the second view, in pixels. */
-  #secondTop = 0
+  /** The first visible line, from 1, with the part of it that is out of view. */
+  #firstLine: number
+  /** That of the second view. */
+  #secondFirstLine = 1
   /** From the last session, if the file was in both halves: the places in the half with the focus and in the other. */
   #kept: { here?: Place; other?: Place }
   /** The place of the view with the focus, until it is known whether the other view is closed with it. */
-  #left: { selection: EditorSelection; top: number } | undefined
+  #left: { selection: EditorSelection; firstLine: number } | undefined
   /** The server's text according to all that was received. */
   #confirmed = Text.empty
   /** The text that the server has on the disk, while it can't write newer ones there. */
@@ -305,7 +309,7 @@ export class OpenFile {
     // Another version of the desk may have kept a language that this one does not know.
     this.#chosenLanguage = language !== undefined && isLanguage(language) ? language : undefined
     this.#kept = other ? { here, other } : {}
-    this.top = position.top
+    this.#firstLine = position.firstLine ?? 1
     this.#first = { cursor: position.cursor, text }
     this.#connection = connection
     this.#choices = choices
@@ -552,31 +556,23 @@ export class OpenFile {
     delete this.#kept[isHere ? 'here' : 'other']
     const selection = kept ? { anchor: Math.min(kept.cursor, state.doc.length) } : state.selection
     const isSecond = this.#view !== undefined
-    const top = kept?.top ?? this.top
+    const firstLine = kept ? (kept.firstLine ?? 1) : this.#firstLine
     const shown = state.update({ selection, effects: isSecond ? this.#asSecond() : [] }).state
     const view = new EditorView({ parent, state: shown })
     if (isSecond) {
       this.#second = view
-      this.#secondTop = top
+      this.#secondFirstLine = firstLine
       if (searchPanelOpen(view.state)) closeSearchPanel(view)
     } else {
       this.#view = view
       this.state = view.state
-      this.top = top
+      this.#firstLine = firstLine
       this.#wrap(this.#choices.isWrapped.peek())
     }
     if (isHere) this.lookAt(view)
     this.#goToWantedConflict()
     this.#askStructureLater(0)
-    // The view starts at the top.
-    if (top > 0) {
-      view.requestMeasure({
-        read: () => {},
-        write: () => {
-          view.scrollDOM.scrollTop = top
-        },
-      })
-    }
+    scrollToLine(view, firstLine)
     return view
   }
 
@@ -654,12 +650,13 @@ export class OpenFile {
     this.#here = undefined
     if (!this.#left || !this.state) return
     this.state = this.state.update({ selection: this.#left.selection }).state
-    this.top = this.#left.top
+    this.#firstLine = this.#left.firstLine
   }
 
   /** If both views are removed at once, the place of the one with the focus is kept. */
   #leave(view: EditorView): void {
-    this.#left = { selection: view.state.selection, top: view === this.#second ? this.#secondTop : this.top }
+    const firstLine = view === this.#second ? this.#secondFirstLine : this.#firstLine
+    this.#left = { selection: view.state.selection, firstLine }
     queueMicrotask(() => {
       this.#left = undefined
     })
@@ -670,31 +667,31 @@ export class OpenFile {
     const { selection } = second.state
     const place = second.scrollSnapshot()
     this.#view = second
-    this.top = this.#secondTop
+    this.#firstLine = this.#secondFirstLine
     second.setState((this.state as EditorState).update({ selection }).state)
     this.state = second.state
     second.dispatch({ effects: place })
   }
 
   /**
-   * Records the scroll position of a view. Read on scrolling rather than on leaving, where it would force a layout of
-   * the next view.
+   * Records the first visible line of a view. Read on scrolling rather than on leaving, where it would force a layout
+   * of the next view.
    */
   scrolled(view: EditorView): void {
-    const top = Math.round(view.scrollDOM.scrollTop)
-    if (view === this.#second) this.#secondTop = top
-    else if (view === this.#view) this.top = top
+    const firstLine = lineAtHeight(view, view.scrollDOM.scrollTop)
+    if (view === this.#second) this.#secondFirstLine = firstLine
+    else if (view === this.#view) this.#firstLine = firstLine
   }
 
-  /** The scroll positions, the cursors and what was chosen for the file, to restore after a restart. */
+  /** The first lines, the cursors and what was chosen for the file, to restore after a restart. */
   get position(): Position {
     const chosen = {
       ...(this.#chosenIndentation && { indentation: this.#chosenIndentation }),
       ...(this.#chosenLanguage && { language: this.#chosenLanguage }),
     }
-    const first = { top: this.top, cursor: this.state?.selection.main.head ?? 0 }
+    const first = { firstLine: this.#firstLine, cursor: this.state?.selection.main.head ?? 0 }
     if (!this.#second) return { ...first, ...chosen }
-    const second = { top: this.#secondTop, cursor: this.#second.state.selection.main.head }
+    const second = { firstLine: this.#secondFirstLine, cursor: this.#second.state.selection.main.head }
     return this.#here === this.#second ? { ...second, other: first, ...chosen } : { ...first, other: second, ...chosen }
   }
 
@@ -705,8 +702,8 @@ export class OpenFile {
   }
 
   /** Goes to the position that another branch's version of the file was left at. */
-  goToLeft({ top, cursor, text }: LeftPosition): void {
-    if (!this.#view) this.top = top
+  goToLeft({ firstLine = 1, cursor, text }: LeftPosition): void {
+    if (!this.#view) this.#firstLine = firstLine
     if (this.state) this.goToPlace(placeIn(this.state.doc, cursor, text))
     else this.#first = { cursor, text }
   }

@@ -4,11 +4,11 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { Source } from '../../contract/steps.ts'
 import { STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { tagWarnings } from '../page/case-twins.ts'
-import type { Choice, StepWay } from '../page/dialog-content.ts'
+import type { Choice, StepContent, StepWay } from '../page/dialog-content.ts'
 import { type RemoteBranch, remoteBranches } from '../page/remote-branches.ts'
 import type { Page } from '../page/state.ts'
 import { branchesToPick, choiceOf, finish, openSteps } from '../steps/source-steps.ts'
-import { branchSource, commitSource } from '../steps/step-ways.ts'
+import { branchSource, commitSource, nameAfter, sourceAfter } from '../steps/step-ways.ts'
 import { baseName, folderOf, named, readable, shortId, toName, typedName, withoutTricks } from '../ui/names.ts'
 import { byVersion } from '../ui/versions.ts'
 
@@ -67,12 +67,20 @@ export function rebaseOnto(page: Page, branch: string): void {
 
 /** Shows how a branch would be rebased onto a source, and rebases it. */
 export function openRebase(page: Page, branch: string, onto: Source): void {
+  page.dialog.value = rebaseContent(page, branch, onto)
+}
+
+function rebaseContent(page: Page, branch: string, onto: Source): StepContent {
   const explains = `Rebases the commits that only ${readable(branch)} has onto ${readable(onto.words)}.`
-  page.dialog.value = {
+  return {
     kind: 'step',
     title: `Rebase ${readable(branch)} onto ${readable(onto.words)}`,
     ways: [{ key: 'rebase', words: 'Rebase', button: 'Rebase', explains, step: { step: 'rebase', branch, onto } }],
     first: 0,
+    renamed: (from, to) =>
+      branch === from || onto.branch === from
+        ? rebaseContent(page, nameAfter(branch, from, to), sourceAfter(onto, from, to))
+        : undefined,
     isDone: done => finish(page, done),
   }
 }
@@ -278,6 +286,22 @@ export async function pull(page: Page, branch: string, forPush?: string): Promis
     return
   }
   const remote = forPush ?? namesake
+  // Why a pull is impossible is what its preview says.
+  const asked = { branch, ...(remote !== undefined && { remote }) }
+  const usual = await page.connection.ask('way to pull', asked).catch(() => 'fast-forward' as const)
+  page.dialog.value = pullContent(page, branch, { remote, usual, isForPush: forPush !== undefined })
+}
+
+interface PullFrom {
+  remote: string | undefined
+  /** What `git pull` would do. */
+  usual: string
+  /** Whether the pull is for a push, which its notice then offers. */
+  isForPush: boolean
+}
+
+function pullContent(page: Page, branch: string, pulled: PullFrom): StepContent {
+  const { remote, usual, isForPush } = pulled
   const fromRemote = remote !== undefined && { remote }
   const way = (how: 'fast-forward' | 'merge' | 'rebase', words: string, explains: string): StepWay => ({
     key: how,
@@ -295,17 +319,16 @@ export async function pull(page: Page, branch: string, forPush?: string): Promis
     way('merge', 'Merge', `Merges ${from} into ${name}.`),
     way('rebase', 'Rebase', `Rebases the commits that only ${name} has onto ${from}.`),
   ]
-  // Why a pull is impossible is what its preview says.
-  const usual = await page.connection.ask('way to pull', { branch, ...fromRemote }).catch(() => 'fast-forward')
-  page.dialog.value = {
+  return {
     kind: 'step',
     title: `Pull ${from} into ${name}`,
     ways,
     fetches: { step: 'fetch', ...(remote === undefined ? { branch } : { remote }) },
     first: ways.findIndex(({ key }) => key === usual),
+    renamed: (from, to) => (branch === from ? pullContent(page, to, pulled) : undefined),
     isDone: done => {
       const next = { words: 'Push…', run: () => void push(page, branch) }
-      finish(page, forPush === undefined ? done : { ...done, next })
+      finish(page, isForPush ? { ...done, next } : done)
     },
   }
 }
@@ -314,18 +337,23 @@ export async function push(page: Page, branch: string): Promise<void> {
   const refs = await page.graph.needRefs()
   if (!refs) return
   const remotes = refs.remotes.map(({ name }) => name)
+  const content = pushContent(page, branch, remotes)
+  if (content) page.dialog.value = content
+  else
+    page.complain('No remote to push to: add one by Add a remote… in the palette of the repository view.', {
+      topic: STEP_TOPIC,
+    })
+}
+
+/** The dialog of a push; undefined without a remote. */
+function pushContent(page: Page, branch: string, remotes: readonly string[]): StepContent | undefined {
   const { upstream, goneUpstream } = page.branch(branch) ?? {}
   const isNew = upstream === undefined
   // A branch whose upstream is gone is still configured for its remote, to which git push would go.
   const followed = upstream?.name ?? goneUpstream ?? ''
   const own =
     remotes.find(name => followed.startsWith(`${name}/`)) ?? (remotes.includes('origin') ? 'origin' : remotes[0])
-  if (own === undefined) {
-    page.complain('No remote to push to: add one by Add a remote… in the palette of the repository view.', {
-      topic: STEP_TOPIC,
-    })
-    return
-  }
+  if (own === undefined) return undefined
   const ways = [own, ...remotes.filter(name => name !== own)].flatMap((remote): StepWay[] => [
     {
       key: remote,
@@ -343,12 +371,12 @@ export async function push(page: Page, branch: string): Promise<void> {
       step: { step: 'push', branch, remote, isForced: true },
     },
   ])
-  page.dialog.value = {
+  return {
     kind: 'step',
     title: `${isNew ? 'Publish' : 'Push'} ${readable(branch)}`,
     ways,
     first: 0,
-    names: { branch, open: name => void push(page, name) },
+    renamed: (from, to) => (branch === from ? pushContent(page, to, remotes) : undefined),
     pull: remote => void pull(page, branch, remote),
     isDone: done => finish(page, { ...done, isUndoable: false }),
   }

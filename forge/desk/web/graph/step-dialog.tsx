@@ -37,6 +37,11 @@ export function StepDialog({ content, close }: Props) {
   const message = useRef<HTMLTextAreaElement>(null)
   const panel = useId()
   const way = ways[chosen.value] as StepWay
+  /** What was typed last in place of a usual message. */
+  const typed = useRef<{ title: string; way: string; text: string }>(undefined)
+  const isTypedHere = typed.current?.way === way.key
+  // A renamed branch changes the dialog's title, and often the usual message: what was typed stays.
+  const carried = isTypedHere && typed.current?.title !== content.title ? typed.current?.text : undefined
   const step = way.step.step === 'merge' ? { ...way.step, isCommitWanted: isCommitWanted.value } : way.step
   const fetch = useFetch(content.fetches)
   const { preview: found, changes, problem: trouble, look } = usePreview(fetch.isDone ? step : undefined)
@@ -228,6 +233,10 @@ export function StepDialog({ content, close }: Props) {
               field={message}
               of={{ title: content.title, field: `${way.key} ${preview.message}` }}
               value={preview.message}
+              carried={carried}
+              onType={text => {
+                typed.current = { title: content.title, way: way.key, text }
+              }}
               hasFocus={isMessageOnly}
             />
           ) : null}
@@ -386,13 +395,23 @@ interface MessageProps {
   of: DialogField
   /** The usual message. */
   value: string
+  /** What was typed under the dialog's former title. */
+  carried: string | undefined
+  onType: (text: string) => void
   /** Whether the step changes only the message: its field then has the focus, with the cursor at the start. */
   hasFocus: boolean
 }
 
-function Message({ field, of, value, hasFocus }: MessageProps) {
+function Message({ field, of, value, carried, onType, hasFocus }: MessageProps) {
   const { dialogTexts } = usePage()
   const id = useId()
+  const keep = (text: string) => {
+    dialogTexts.keep(of, text)
+    onType(text)
+  }
+  useEffect(() => {
+    if (carried !== undefined) keep(carried)
+  }, [])
   useEffect(() => {
     const { activeElement } = document
     const isElsewhere = activeElement?.matches('button:not([type="submit"])')
@@ -408,8 +427,8 @@ function Message({ field, of, value, hasFocus }: MessageProps) {
         id={id}
         class="field"
         rows={Math.min(8, Math.max(2, value.split('\n').length))}
-        defaultValue={dialogTexts.of(of) ?? value.trimEnd()}
-        onInput={event => dialogTexts.keep(of, event.currentTarget.value)}
+        defaultValue={carried ?? dialogTexts.of(of) ?? value.trimEnd()}
+        onInput={event => keep(event.currentTarget.value)}
       />
     </div>
   )

@@ -1,15 +1,8 @@
 /** Actions on a waiting merge: resolve a file, ask the AI, finish, abort. */
 import { type Merging, type MergingFile, nounOf } from '../../contract/merging.ts'
 import { attempt } from '../page/actions.ts'
-import {
-  branchOf,
-  draftsOf,
-  isInConflict,
-  isOfForge,
-  mergingFile,
-  mergingFiles,
-  SESSION,
-} from '../page/branch-facts.ts'
+import { branchOf, draftsOf, isInConflict, mergingFile, mergingFiles } from '../page/branch-facts.ts'
+import { isOfForge, SESSION } from '../page/conversation-files.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'

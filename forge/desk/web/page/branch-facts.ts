@@ -48,12 +48,6 @@ export function conflictsIn(page: Page, branch: string): string[] {
   return (page.branch(branch)?.conflicts ?? []).filter(path => !isSettled(path))
 }
 
-/** The conversation of a branch's AI. */
-export const SESSION = '.forge/session.json'
-
-/** Whether a file is of the folder with the conversation of a branch's AI. */
-export const isOfForge = (path: string): boolean => path.startsWith('.forge/')
-
 /** What a branch with a waiting merge is doing, in git's words. */
 export const MERGING = {
   merge: 'merging',

@@ -97,8 +97,10 @@ export type DialogContent =
       first: number
       /** What is fetched before the preview. */
       fetches?: Extract<Step, { step: 'fetch' }>
-      /** The branch that the dialog names, and what opens the dialog anew under another name of that branch. */
-      names?: { branch: string; open: (branch: string) => void }
+      /** Gives the content under the new name of a branch; undefined if the dialog is not about that branch. */
+      renamed?: (from: string, to: string) => StepContent | undefined
+      /** The first title: what was chosen in the dialog stays when it gets another one. */
+      firstTitle?: string
       /** Runs a pull from the remote, offered where the preview says that a push to it needs one first. */
       pull?: (remote: string) => void
       isDone: (done: { words: string; merging?: string; isUndoable: boolean }) => void
@@ -146,3 +148,6 @@ export type DialogContent =
       choices: () => readonly Choice[] | undefined
       found?: (commit: CommitRow) => Choice
     }
+
+/** The content of a dialog with the preview of a step. */
+export type StepContent = Extract<DialogContent, { kind: 'step' }>

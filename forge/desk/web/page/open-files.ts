@@ -22,8 +22,8 @@ export class OpenFiles {
     this.#make = make
   }
 
-  /** Opens a file. `position`: its scroll position and cursor when last shown. */
-  open(at: At, path: string, position: LeftPosition = { top: 0, cursor: 0 }): OpenFile {
+  /** Opens a file. `position`: its first line and cursor when last shown. */
+  open(at: At, path: string, position: LeftPosition = { cursor: 0 }): OpenFile {
     const key = keyOf(at, path)
     this.#unwanted.delete(key)
     const known = this.#files.get(key)

@@ -10,6 +10,7 @@ import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
 import { CommentDraft } from './comment-draft.ts'
 import { comparedWith } from './compared-with.ts'
+import { isOfForge } from './conversation-files.ts'
 import type { OpenFiles } from './open-files.ts'
 import { type Base, branchBase } from './review-base.ts'
 
@@ -51,7 +52,13 @@ interface Desk {
   readonly files: Pick<OpenFiles, 'of'>
 }
 
-/** The value is the list of changed files. */
+/** The changes of the code, and those of the conversation with the AI, which is committed with it. */
+export const byKind = (changes: readonly Change[]): { code: Change[]; conversation: Change[] } => ({
+  code: changes.filter(({ path }) => !isOfForge(path)),
+  conversation: changes.filter(({ path }) => isOfForge(path)),
+})
+
+/** The value is the list of changed files, those of the conversation with the AI last. */
 export class ReviewState extends ServerValue<Change[]> {
   readonly kind = signal<Kind>('all')
   /** The base the user chose; undefined: the default of {@link base}. */
@@ -76,6 +83,8 @@ export class ReviewState extends ServerValue<Change[]> {
   readonly comments: ServerValue<Comment[]>
   /** The comment that is being written. */
   readonly draft: CommentDraft
+  /** Whether the files of the conversation with the AI are shown: they are no code, and folded at first. */
+  readonly showsConversation = signal(false)
   /** The file selected in the list; another object each time that it is selected, also of the same file. */
   readonly current = signal<{ path: string } | undefined>(undefined)
   /** The value of {@link current} that the diffs were scrolled to last. */
@@ -178,7 +187,8 @@ export class ReviewState extends ServerValue<Change[]> {
     const isEmpty = changes.length === 0 && (kind === 'all' || (kind === 'commit' && chosen === undefined))
     const containedBy = isEmpty ? await this.#containedIn(base) : undefined
     if (isCurrent()) this.containedBy.value = containedBy
-    return changes
+    const { code, conversation } = byKind(changes)
+    return [...code, ...conversation]
   }
 
   /**
@@ -256,6 +266,23 @@ export class ReviewState extends ServerValue<Change[]> {
       return base.at.kind === 'commit' ? await connection.ask('changes by hand', { commit: base.at.commit }) : []
     }
     return await connection.ask('changes', { from: base.at, to: this.#at, isFromMergeBase: !this.isStraight.peek() })
+  }
+
+  /** The changed files, without the conversation's while it is folded. */
+  get shown(): Change[] | undefined {
+    const { value: changes } = this.latest
+    return changes && (this.showsConversation.value ? changes : byKind(changes).code)
+  }
+
+  /** Unfolds the conversation if a file is one of its own. */
+  unfold(path: string): void {
+    if (isOfForge(path)) this.showsConversation.value = true
+  }
+
+  /** Selects a file: the diffs are scrolled to it. */
+  select(path: string): void {
+    this.unfold(path)
+    this.current.value = { path }
   }
 
   /** The changed files whose path, or old path, has each word of the filter. */

@@ -77,7 +77,7 @@ export class Tab {
   readonly active: Signal<string>
   /** The heading that the preview of a Markdown file is to show, as a link has asked for it. */
   readonly headingWanted = signal<{ path: string; slug: string } | undefined>(undefined)
-  /** The scroll position and cursor of each file in the last session, or when its tab was closed with its draft. */
+  /** The first line and cursor of each file in the last session, or when its tab was closed with its draft. */
   readonly positions: Map<string, Position>
   /** Requests the focus for the editor of the shown file. */
   readonly focusWish = new FocusWish()
@@ -453,8 +453,8 @@ function viewsOf(panes: readonly Pane[]): ViewLayout[] {
 /** The places in the files of a kept tab; of a file in both halves of a split, both. */
 function keptPositions(kept: Layout['tabs'][number] | undefined): Map<string, Position> {
   const { files = [], split, active } = kept ?? {}
-  const { top, cursor } = split ?? {}
-  const other = split?.path === active && top !== undefined && cursor !== undefined ? { top, cursor } : undefined
+  const { firstLine, cursor } = split ?? {}
+  const other = split?.path === active && cursor !== undefined ? { firstLine, cursor } : undefined
   return new Map(
     files.map(({ path, ...place }) => [path, { ...place, ...(other && path === active && { other }) }] as const),
   )
@@ -801,10 +801,12 @@ export class Page {
     this.#renameInDialog(from, to)
   }
 
-  /** Opens a dialog that names a renamed branch anew: what it asks for is about a branch that is not there any more. */
+  /** Gives the dialog of a step the new name of a branch: there is none of the old one any more. */
   #renameInDialog(from: string, to: string): void {
     const dialog = this.dialog.peek()
-    if (dialog?.kind === 'step' && dialog.names?.branch === from) dialog.names.open(to)
+    const renamed = dialog?.kind === 'step' ? dialog.renamed?.(from, to) : undefined
+    if (dialog?.kind !== 'step' || !renamed) return
+    this.dialog.value = { ...renamed, firstTitle: dialog.firstTitle ?? dialog.title }
   }
 
   /** Gives a branch its new name at once, before the server sends the desk's state. */
@@ -1243,8 +1245,8 @@ export class Page {
     const active = paths.find(path => paneKey({ kind: 'file', path }) === key)
     const positionOf = (path: string) => this.files.find(tab.at, path)?.position ?? tab.positions.get(path)
     const files = paths.map(path => {
-      const { top = 0, cursor = 0, indentation, language } = positionOf(path) ?? {}
-      return { path, top, cursor, ...(indentation && { indentation }), ...(language && { language }) }
+      const { firstLine, cursor = 0, indentation, language } = positionOf(path) ?? {}
+      return { path, firstLine, cursor, ...(indentation && { indentation }), ...(language && { language }) }
     })
     const split = tab.split.peek()
     const other = paths.find(path => paneKey({ kind: 'file', path }) === split?.key)

@@ -2,6 +2,7 @@
 import { EditorView } from '@codemirror/view'
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useRef } from 'preact/hooks'
+import { lineAtHeight } from '../editor/scrolled-line.ts'
 
 /** The events by which the user takes over the scrolling of the preview. */
 const INPUTS = ['keydown', 'pointerdown', 'wheel'] as const
@@ -65,7 +66,7 @@ function followEditor(preview: HTMLElement, view: EditorView): void {
   const { scrollDOM } = view
   const room = scrollDOM.scrollHeight - scrollDOM.clientHeight
   const share = room <= 0 ? 0 : Math.min(1, Math.max(0, scrollDOM.scrollTop / room))
-  const line = lineAt(view, scrollDOM.scrollTop + share * scrollDOM.clientHeight)
+  const line = lineAtHeight(view, scrollDOM.scrollTop + share * scrollDOM.clientHeight)
   const edge = preview.getBoundingClientRect().top - preview.scrollTop
   const blocks = [...preview.querySelectorAll<HTMLElement>('[data-line]')].map(block => ({
     line: Number(block.dataset.line),
@@ -79,12 +80,4 @@ function followEditor(preview: HTMLElement, view: EditorView): void {
   const top = from.top + part * (to.top - from.top)
   // The blank margin above the first block is in view at the beginning.
   preview.scrollTop = top - share * preview.clientHeight - (1 - share) * (blocks[0]?.top ?? 0)
-}
-
-/** The line at a height in the scrolled text, with the part of it that is above that height. */
-function lineAt(view: EditorView, height: number): number {
-  const inText = height - view.documentPadding.top
-  const block = view.lineBlockAtHeight(inText)
-  const part = Math.min(1, Math.max(0, (inText - block.top) / block.height))
-  return view.state.doc.lineAt(block.from).number + part
 }

@@ -43,12 +43,12 @@ export function LineComments({ tab, place, text }: { tab: Tab; place: CommentPla
 }
 
 /**
- * The comments whose line is in no shown diff: their file is not changed (any more), or their line does not exist any
- * more.
+ * The comments whose line is in no shown diff: their file is not changed (any more) or folded with the conversation, or
+ * their line does not exist any more.
  */
 export function OtherComments({ tab }: { tab: Tab }) {
   const { review } = tab
-  const changes = review.latest.value ?? []
+  const changes = review.shown ?? []
   const shown = new Set(changes.flatMap(({ path, from }) => [path, from]))
   const others = (review.comments.latest.value ?? []).filter(it => it.line === undefined || !shown.has(it.path))
   if (others.length === 0 || review.latest.value === undefined) return null

@@ -3,7 +3,8 @@
  * revert them.
  */
 import { attempt } from '../page/actions.ts'
-import { draftsOf, isOfForge } from '../page/branch-facts.ts'
+import { draftsOf } from '../page/branch-facts.ts'
+import { isOfForge } from '../page/conversation-files.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'

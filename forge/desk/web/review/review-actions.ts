@@ -44,6 +44,7 @@ function commentOnLine({ page, tab }: InTab): void {
     run: async typed => {
       const line = Number(typed)
       if (!Number.isInteger(line) || line < 1) throw new Error('Type the number of a line of the new version.')
+      review.unfold(path)
       beginComment(page, tab, { path, side: 'after', line })
     },
   }

@@ -3,7 +3,7 @@ import type { RefObject } from 'preact'
 import { useRef } from 'preact/hooks'
 import type { Change } from '../../contract/values.ts'
 import { usePlace } from '../page/places.ts'
-import { MAX_COMMITS_ONE_BY_ONE, type ReviewState } from '../page/review-state.ts'
+import { byKind, MAX_COMMITS_ONE_BY_ONE, type ReviewState } from '../page/review-state.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shortId, withoutTricks } from '../ui/names.ts'
@@ -13,6 +13,8 @@ import { ChangedPath, titleOf } from './changed-path.tsx'
 import { LineCounts, UNCOUNTED, uncountedIn } from './line-counts.tsx'
 
 const ROW_HEIGHT = 24
+/** The row above the files of the conversation with the AI. */
+const CONVERSATION = 'conversation' as const
 const LETTERS: Record<Change['status'], { letter: string; look: string }> = {
   added: { letter: 'A', look: 'is-ok' },
   changed: { letter: 'M', look: 'is-you' },
@@ -25,18 +27,24 @@ export function ReviewSide({ tab }: { tab: Tab }) {
   const { review } = tab
   const isKnown = review.latest.value !== undefined
   const changes = review.latest.value ?? []
-  const shown = review.filtered
+  const { code } = byKind(changes)
+  const shown = byKind(review.filtered)
+  const rows = [
+    ...shown.code,
+    ...(shown.conversation.length > 0 ? [CONVERSATION] : []),
+    ...(review.showsConversation.value ? shown.conversation : []),
+  ]
   const list = useRef<HTMLDivElement>(null)
-  const added = changes.reduce((sum, change) => sum + (change.added ?? 0), 0)
-  const deleted = changes.reduce((sum, change) => sum + (change.deleted ?? 0), 0)
-  const uncounted = uncountedIn(changes)
+  const added = code.reduce((sum, change) => sum + (change.added ?? 0), 0)
+  const deleted = code.reduce((sum, change) => sum + (change.deleted ?? 0), 0)
+  const uncounted = uncountedIn(code)
   // Of a branch, one commit after the other is reviewed; between two commits, they are listed beside all changes.
   const hasCommits = review.kind.value === (tab.at.kind === 'branch' ? 'commit' : 'all')
   return (
     <aside class="side" aria-label="Side bar">
       {hasCommits ? <Commits tab={tab} /> : null}
       <div class="side-head">
-        <h2 class="grow">{isKnown ? countWords(shown.length, changes.length) : 'Files'}</h2>
+        <h2 class="grow">{isKnown ? countWords(shown.code.length, code.length) : 'Files'}</h2>
         {isKnown ? (
           <span class="meta">
             <span class="add-n">{added ? `+${digits(added)}` : ''}</span>{' '}
@@ -50,21 +58,24 @@ export function ReviewSide({ tab }: { tab: Tab }) {
         </p>
       ) : null}
       {changes.length > 0 ? <FilterField review={review} list={list} /> : null}
-      {changes.length > 0 && shown.length === 0 ? <p class="meta none">No results</p> : null}
+      {changes.length > 0 && rows.length === 0 ? <p class="meta none">No results</p> : null}
       <VirtualList
         class="list"
         box={list}
         role="navigation"
         aria-label="Changed files"
-        count={shown.length}
+        count={rows.length}
         rowHeight={ROW_HEIGHT}
-        active={shown.findIndex(({ path }) => path === review.readPath.value)}
+        active={rows.findIndex(row => row !== CONVERSATION && row.path === review.readPath.value)}
         row={index => {
-          const change = shown[index]
-          return change ? <ChangeRow key={change.path} review={review} change={change} /> : null
+          const row = rows[index]
+          if (row === CONVERSATION) {
+            return <ConversationHead key={row} review={review} count={shown.conversation.length} look="filerow plain" />
+          }
+          return row ? <ChangeRow key={row.path} review={review} change={row} /> : null
         }}
       />
-      <LookedAtCount review={review} changes={changes} />
+      <LookedAtCount review={review} changes={code} />
     </aside>
   )
 }
@@ -100,7 +111,7 @@ function FilterField({ review, list }: FilterProps) {
           const [first] = review.filtered
           if (event.key === 'Escape' && review.filter.peek() !== '') review.filter.value = ''
           else if (event.key === 'ArrowDown') list.current?.querySelector<HTMLElement>('.filerow')?.focus()
-          else if (event.key === 'Enter' && first) review.current.value = { path: first.path }
+          else if (event.key === 'Enter' && first) review.select(first.path)
           else return
           event.preventDefault()
           event.stopPropagation()
@@ -121,6 +132,31 @@ export function ChangeLetter({ status }: { status: Change['status'] }) {
   )
 }
 
+interface ConversationHeadProps {
+  review: ReviewState
+  count: number
+  look?: string
+}
+
+/** Folds and unfolds the files of the conversation with the AI, which are no code of the branch. */
+export function ConversationHead({ review, count, look = 'conversation-head' }: ConversationHeadProps) {
+  const { value: isOpen } = review.showsConversation
+  return (
+    <button
+      type="button"
+      class={look}
+      aria-expanded={isOpen}
+      onClick={() => {
+        review.showsConversation.value = !isOpen
+      }}
+    >
+      <Icon name={isOpen ? 'chevron-down' : 'chevron-right'} size="xs" />
+      <span class="cut">Conversation with the AI</span>
+      <span class="meta">{plural(count, 'file')}</span>
+    </button>
+  )
+}
+
 function ChangeRow({ review, change }: { review: ReviewState; change: Change }) {
   return (
     <button
@@ -128,9 +164,7 @@ function ChangeRow({ review, change }: { review: ReviewState; change: Change }) 
       class="filerow"
       aria-current={review.readPath.value === change.path}
       title={titleOf(change)}
-      onClick={() => {
-        review.current.value = { path: change.path }
-      }}
+      onClick={() => review.select(change.path)}
     >
       <ChangeLetter status={change.status} />
       <ChangedPath of={change} />

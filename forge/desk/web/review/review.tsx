@@ -5,11 +5,12 @@ import { useEffect, useRef } from 'preact/hooks'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { Change } from '../../contract/values.ts'
 import { useMergingFile } from '../merging/merging-pane.tsx'
-import { branchOf, SESSION } from '../page/branch-facts.ts'
+import { branchOf } from '../page/branch-facts.ts'
 import { type CommentPlace, isSamePlace } from '../page/comment-draft.ts'
 import { compareWith } from '../page/comparing.ts'
+import { SESSION } from '../page/conversation-files.ts'
 import { usePlace } from '../page/places.ts'
-import { FILES_AT_ONCE, type Kind, ReviewState } from '../page/review-state.ts'
+import { byKind, FILES_AT_ONCE, type Kind, ReviewState } from '../page/review-state.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { Failed } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
@@ -26,6 +27,7 @@ import { type DiffLine, lineIn } from './diff.ts'
 import type { DiffComments } from './diff-view.tsx'
 import { LineCounts } from './line-counts.tsx'
 import { reviewActions } from './review-actions.ts'
+import { ConversationHead } from './review-side.tsx'
 import { useScrollPlace } from './scroll-place.ts'
 import { useCommit } from './use-commit.ts'
 
@@ -160,8 +162,9 @@ function Diffs({ tab }: { tab: Tab }) {
   const count = review.filesShown
   const box = usePlace<HTMLElement>('diffs')
   const changes = review.latest.value
+  const { code, conversation } = byKind(changes ?? [])
   const onScroll = useScrollPlace(review, box, changes)
-  const more = (changes?.length ?? 0) - count.value
+  const more = code.length - count.value
   const isAsking = changes === undefined && review.problem.value === undefined
   return (
     // The section scrolls, and stays when the comparison changes, so the keyboard must be able to focus it.
@@ -173,7 +176,7 @@ function Diffs({ tab }: { tab: Tab }) {
       {changes?.length === 0 ? <NoChanges review={review} branch={branchOf(tab)} /> : null}
       {isAsking ? <Waiting words="Comparing" /> : null}
       <OtherComments tab={tab} />
-      {(changes ?? []).slice(0, count.value).map(change => (
+      {code.slice(0, count.value).map(change => (
         <FileDiff key={change.path} tab={tab} change={change} />
       ))}
       {more > 0 ? (
@@ -185,6 +188,10 @@ function Diffs({ tab }: { tab: Tab }) {
           }}
         />
       ) : null}
+      {conversation.length > 0 ? <ConversationHead review={review} count={conversation.length} /> : null}
+      {review.showsConversation.value
+        ? conversation.map(change => <FileDiff key={change.path} tab={tab} change={change} />)
+        : null}
     </section>
   )
 }

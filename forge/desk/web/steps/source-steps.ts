@@ -6,11 +6,11 @@ import type { BranchStep, Source } from '../../contract/steps.ts'
 import { type DoneStep, STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
 import { tagWarnings } from '../page/case-twins.ts'
-import type { StepWay } from '../page/dialog-content.ts'
+import type { StepContent, StepWay } from '../page/dialog-content.ts'
 import type { Page } from '../page/state.ts'
 import { readable, shortId, toName, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
-import { buttonOf, explain, stepOf, titleInto, WAYS, type Way } from './step-ways.ts'
+import { buttonOf, explain, nameAfter, sourceAfter, stepOf, titleInto, WAYS, type Way } from './step-ways.ts'
 
 export type NamedCommit = Pick<CommitRow, 'oid' | 'subject'>
 
@@ -23,6 +23,10 @@ export function waysFor({ graph }: Page, { commit, branch }: Source): readonly W
 
 /** Opens the dialog of steps for a source that was dropped on the branch `onto`, or for which the branch was chosen. */
 export function openSteps(page: Page, source: Source, onto: string, first: Way = 'merge'): void {
+  page.dialog.value = contentOf(page, source, onto, first)
+}
+
+function contentOf(page: Page, source: Source, onto: string, first: Way): StepContent {
   const target = page.branch(onto)
   const ways = waysFor(page, source).flatMap((way): StepWay[] => {
     const step = stepOf(way, source, onto, target?.tip)
@@ -30,11 +34,15 @@ export function openSteps(page: Page, source: Source, onto: string, first: Way =
     return [{ key: way, words: buttonOf(way), button: buttonOf(way), explains: explain(way, source, onto), step }]
   })
   const at = ways.findIndex(({ key }) => key === first)
-  page.dialog.value = {
+  return {
     kind: 'step',
     title: `${readable(source.words)} → ${readable(onto)}`,
     ways,
     first: Math.max(0, at),
+    renamed: (from, to) =>
+      onto === from || source.branch === from
+        ? contentOf(page, sourceAfter(source, from, to), nameAfter(onto, from, to), first)
+        : undefined,
     isDone: done => finish(page, done),
   }
 }
@@ -74,16 +82,20 @@ export function chooseTarget(page: Page, source: Source, way: Way): void {
 export function cherryPickAll(page: Page, commits: readonly string[], from: string | undefined): void {
   const words = plural(commits.length, 'commit')
   const stepOnto = (onto: string): BranchStep => ({ step: 'cherry-pick', commits: [...commits], onto })
-  const open = (onto: string) => {
+  const contentOnto = (onto: string): StepContent => {
     const explains = `Applies the changes of ${words} to ${readable(onto)}, the oldest first, each as a new commit.`
     const way = { key: 'cherry-pick', words: 'Cherry-pick', button: 'Cherry-pick', explains, step: stepOnto(onto) }
-    page.dialog.value = {
+    return {
       kind: 'step',
       title: `${words} → ${readable(onto)}`,
       ways: [way],
       first: 0,
+      renamed: (from, to) => (onto === from ? contentOnto(to) : undefined),
       isDone: done => showDone(page, done),
     }
+  }
+  const open = (onto: string) => {
+    page.dialog.value = contentOnto(onto)
   }
   page.dialog.value = {
     kind: 'pick',
@@ -132,16 +144,21 @@ export function openRevert(
   branch: string,
   isDone: (done: DoneStep) => void = done => showDone(page, done),
 ): void {
+  page.dialog.value = revertContent(commits, branch, isDone)
+}
+
+function revertContent(commits: NamedCommits, branch: string, isDone: (done: DoneStep) => void): StepContent {
   const [{ subject }, ...others] = commits
   const explains =
     others.length === 0
       ? `Undoes the changes of “${withoutTricks(subject)}” by a new commit in ${readable(branch)}.`
       : `Undoes the changes of ${wordsOf(commits)} in ${readable(branch)}, the newest first, each by a new commit.`
-  page.dialog.value = {
+  return {
     kind: 'step',
     title: `Revert ${wordsOf(commits)} in ${readable(branch)}`,
     ways: [{ key: 'revert', words: 'Revert', button: 'Revert', explains, step: revertStep(commits, branch) }],
     first: 0,
+    renamed: (from, to) => (branch === from ? revertContent(commits, to, isDone) : undefined),
     isDone,
   }
 }

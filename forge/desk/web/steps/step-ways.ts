@@ -6,6 +6,12 @@ import { readable, shortId } from '../ui/names.ts'
 export const branchSource = (name: string, tip: string): Source => ({ commit: tip, branch: name, words: name })
 export const commitSource = (commit: string): Source => ({ commit, words: shortId(commit) })
 
+/** The name that a branch has after a rename. */
+export const nameAfter = (name: string, from: string, to: string): string => (name === from ? to : name)
+/** A source after the rename of a branch. */
+export const sourceAfter = (source: Source, from: string, to: string): Source =>
+  source.branch === from ? branchSource(to, source.commit) : source
+
 /** A label as the source of a merge, a landing or a move. */
 export function sourceOf(label: Label): Source {
   if (label.kind === 'branch') return branchSource(label.name, label.tip)

@@ -185,7 +185,7 @@ describe.skipIf(!hasBrowser)('the layout', () => {
     await page.locator('.refused-host').first().waitFor({ state: 'detached' })
     // Both places are there again after a reload, and the half that stays keeps its own.
     await page.keyboard.press('Control+End')
-    await isKept(layout => /"split":\{"path":"a.txt","isRight":false,"top":\d+,"cursor":\d+\}/.test(layout))
+    await isKept(layout => /"split":\{"path":"a.txt","isRight":false,"firstLine":[\d.]+,"cursor":\d+\}/.test(layout))
     await page.reload()
     await editor('Right half').getByText('at the end').waitFor()
     await editor('Left half').getByText('at the start').waitFor()
@@ -195,6 +195,53 @@ describe.skipIf(!hasBrowser)('the layout', () => {
     await page.getByRole('textbox', { name: 'Editor' }).getByText('at the end').waitFor()
     await page.keyboard.type('!')
     await desk.isText('main', 'a.txt', text => text.endsWith('at the end!'))
+  })
+
+  test('shows the same lines with another wrap and in another width of the window', async () => {
+    await fileTabs().nth(3).waitFor()
+    const line = (_: unknown, index: number) => `line ${index + 1}: ${'some words, '.repeat(index % 40)}\n`
+    await desk.commit('main', { 'a.txt': Array.from({ length: 300 }, line).join('') })
+    await page.locator('.cm-line', { hasText: 'line 9:' }).waitFor()
+    /** The number of the first visible line, and how far its beginning is from the top, in pixels. */
+    const shown = () =>
+      page.locator('.cm-scroller').evaluate(scroller => {
+        const { top } = scroller.getBoundingClientRect()
+        const lines = [...scroller.querySelectorAll('.cm-line')]
+        const first = lines.find(it => it.getBoundingClientRect().bottom > top + 1)
+        const number = Number(/^line (\d+):/.exec(first?.textContent ?? '')?.[1] ?? Number.NaN)
+        return { number, from: Math.round((first?.getBoundingClientRect().top ?? 0) - top) }
+      })
+    const go = async (name: string) => {
+      await tab(name).click()
+      await page.getByRole('tab', { name, selected: true }).waitFor()
+    }
+    const isWrapped = async (is: boolean) =>
+      until(async () => (await page.locator('.cm-content.cm-lineWrapping').count()) === (is ? 1 : 0))
+    await page.locator('.cm-scroller').hover()
+    await page.mouse.wheel(0, 3007)
+    await until(async () => (await shown()).number > 100)
+    const { number, from } = await shown()
+    const isAtLine = () => until(async () => (await shown()).number === number)
+    await go('b.txt')
+    await go('a.txt')
+    await until(async () => JSON.stringify(await shown()) === JSON.stringify({ number, from }))
+    await page.keyboard.press('Alt+z')
+    await isWrapped(true)
+    await isAtLine()
+    await go('b.txt')
+    await page.keyboard.press('Alt+z')
+    await isWrapped(false)
+    await go('a.txt')
+    await isAtLine()
+    await go('b.txt')
+    await page.keyboard.press('Alt+z')
+    await isWrapped(true)
+    await go('a.txt')
+    await isAtLine()
+    await isKept(layout => layout.includes(`"firstLine":${number}`))
+    await page.setViewportSize({ width: 900, height: 800 })
+    await page.reload()
+    await isAtLine()
   })
 
   test('opens a file by a single click in the preview tab, and keeps it by an edit, a double click or Enter', async () => {

@@ -225,6 +225,28 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     expect(await desk.git('rev-parse', 'origin/lease-renewal')).toBe(await desk.tip('renewal'))
   })
 
+  test('is pulled from by a dialog that follows its branch to a new name, in the chosen way', async () => {
+    await desk.git('config', 'core.logAllRefUpdates', 'true')
+    const theirs = await commit(
+      originOf(desk.path),
+      'lease-renewal',
+      { 'theirs.md': 'theirs\n' },
+      { message: 'Theirs' },
+    )
+    await showBranch(page, 'lease-renewal')
+    await page.keyboard.press('Alt+p')
+    const former = page.getByRole('dialog', { name: 'Pull origin/lease-renewal into lease-renewal' })
+    await former.getByRole('tab', { name: 'Merge' }).click()
+    await former.getByRole('button', { name: 'Pull', exact: true, disabled: false }).waitFor()
+    await desk.git('branch', '-m', 'lease-renewal', 'renewal')
+    const renamed = page.getByRole('dialog', { name: 'Pull origin/lease-renewal into renewal' })
+    await renamed.getByText('Merges origin/lease-renewal into renewal.').waitFor()
+    await renamed.getByRole('tab', { name: 'Merge', selected: true }).waitFor()
+    await renamed.getByRole('button', { name: 'Pull', exact: true, disabled: false }).click()
+    await dialog().waitFor({ state: 'detached' })
+    expect(await desk.tip('renewal')).toBe(theirs)
+  })
+
   test('is the upstream of a branch soon after git has set it in a terminal, and is none any more once it is unset', async () => {
     await desk.commit('retry-jitter', { 'more.md': 'more\n' }, { message: 'More' })
     await showBranch(page, 'retry-jitter')

@@ -605,6 +605,32 @@ describe.skipIf(!hasBrowser)('a review', () => {
     await diff('src/alpha.ts').waitFor()
   })
 
+  test('the conversation with the AI is folded apart from the code, and not counted with it', async () => {
+    const files = { '.forge/session.json': '{"turns": []}\n', '.forge/.gitattributes': 'session.json -diff\n' }
+    await desk.commit('topic', { ...files, 'd.txt': 'd\n' }, { ...MIRA, message: 'A turn' })
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    await diff('d.txt').waitFor()
+    const side = page.getByRole('complementary', { name: 'Side bar' })
+    await side.getByRole('heading', { name: '2 files', exact: true }).waitFor()
+    expect(await side.locator('.side-head .meta').textContent()).toBe('+2 −1')
+    await side.getByText('0 of 2', { exact: true }).waitFor()
+    expect(await diff('.forge/session.json').count()).toBe(0)
+    const head = side.getByRole('button', { name: 'Conversation with the AI 2 files' })
+    expect(await head.getAttribute('aria-expanded')).toBe('false')
+    await head.click()
+    await diff('.forge/session.json').waitFor()
+    await side.getByRole('button', { name: '.gitattributes' }).click()
+    await diff('.forge/.gitattributes').getByText('session.json -diff').waitFor()
+    expect(await findings(page)).toEqual([])
+    await page.getByRole('region', { name: 'Diff' }).getByRole('button', { name: 'Conversation with the AI' }).click()
+    await diff('.forge/session.json').waitFor({ state: 'detached' })
+    // Enter in the filter goes to the first file that is found, also to one that is folded.
+    await page.getByRole('textbox', { name: 'Filter changed files' }).fill('session')
+    await page.keyboard.press('Enter')
+    await diff('.forge/session.json').waitFor()
+  })
+
   test('a branch stays the base of a review when it is renamed', async () => {
     await showBranch(page, 'main')
     await page.keyboard.press('Control+Alt+r')
