@@ -63,8 +63,8 @@ function useFocus(page: Page): void {
   // The effect also runs when one of these values changes, since that may remove the focused element.
   const { value: desk } = page.desk
   const isTasksComing = page.active.value === TASKS && !page.tasks.isReady.value
-  const middle = [isTasksComing, tab, tab?.active.value, tab?.merging.latest.value, desk]
-  const shown = [...middle, page.notices.value, page.toast.value, page.menu.value]
+  const ofTab = [tab?.active.value, tab?.merging.latest.value, tab?.review.latest.value]
+  const shown = [isTasksComing, tab, ...ofTab, desk, page.notices.value, page.toast.value, page.menu.value]
   useEffect(() => {
     // Until the desk's state has arrived, nothing is shown that could have the focus.
     if (isCovered || !page.desk.peek()) return undefined

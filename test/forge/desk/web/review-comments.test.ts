@@ -266,6 +266,16 @@ describe.skipIf(!hasBrowser)('a review', () => {
     await until(async () => (await width()) === '7')
   })
 
+  test('the diff has the focus where the element that had it is gone with another view', async () => {
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    await diff('a.txt').getByRole('checkbox', { name: 'Viewed' }).click()
+    await page.keyboard.press('Alt+Shift+3')
+    await page.getByText('No unsaved changes.').waitFor()
+    const region = page.getByRole('region', { name: 'Diff' })
+    await until(() => region.evaluate(it => it === document.activeElement))
+  })
+
   test('changes in blanks are hidden on wish, by a key and a button', async () => {
     await desk.commit('topic', { 'b.txt': 'b  \n' }, MIRA)
     await showBranch(page, 'topic')
