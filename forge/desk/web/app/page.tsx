@@ -2,7 +2,7 @@
 import { batch } from '@preact/signals'
 import { render } from 'preact'
 import { useEffect } from 'preact/hooks'
-import { watchFailed, watchQueued, watchRedone } from '../chat/chat-actions.ts'
+import { watchFailed, watchQueued, watchRestored } from '../chat/chat-actions.ts'
 import { RepositoryView } from '../graph/graph.tsx'
 import { copy } from '../page/actions.ts'
 import { sayLeftBehind } from '../page/saving.ts'
@@ -180,7 +180,7 @@ function begin(): void {
   guardTyping(page)
   watchQueued(page)
   watchFailed(page)
-  watchRedone(page)
+  watchRestored(page)
   keepLayoutAtEnd(page)
   keepWayBack(page)
   keepTypingOutOfCode(page)

@@ -172,17 +172,18 @@ function putBack({ composer }: Tab, turn: string | undefined, request: string | 
 }
 
 /**
- * Takes the message of an undone turn, which was put back into the message field, out of it where the turn is in the
- * branch again by Redo. A message that was changed stays.
+ * Takes the message of an undone or discarded turn, which was put back into the message field, out of it where the turn
+ * is there again, by Redo or by Undo. A message that was changed stays.
  */
-export function watchRedone(page: Page): () => void {
+export function watchRestored(page: Page): () => void {
   return effect(() => {
     for (const tab of page.tabs.value) {
       const { conversation, composer } = tab
-      const section = conversation.sections.value.findLast(({ turn }) => turn === composer.undone)
-      if (!section?.end?.commit?.canUndo) continue
+      const section = conversation.sections.value.findLast(({ turn }) => turn === composer.removed)
+      const isWaiting = conversation.head.value?.turn?.id === composer.removed
+      if (!section || !(isWaiting || section.end?.commit?.canUndo)) continue
       const request = requestOf(page, tab, section.turn)
-      composer.undone = undefined
+      composer.removed = undefined
       if (request !== undefined) composer.removePutBack(request)
     }
   })
@@ -310,13 +311,20 @@ async function endTurnIn(page: Page, tab: Tab, branch: string, keep: boolean): P
     page.tell({ branch, title: `Discarded the last turn in ${named(branch)}`, lasts, actions: [undoButton(page)] })
   }
   await tab.conversation.refresh()
+  if (!keep) wasRemoved(tab, turn, request)
+}
+
+/** Records that a turn is gone whose message is in the message field again. */
+function wasRemoved({ composer, conversation }: Tab, turn: string | undefined, request: string | undefined): void {
+  const isWaiting = conversation.head.peek()?.turn?.id === turn
+  if (!isWaiting && request !== undefined && composer.startsWith(request)) composer.removed = turn
 }
 
 /** Undoes a turn. Its message is in the message field again, unless the turn waits again. */
 export async function undoTurn(page: Page, tab: Tab, turn: string): Promise<void> {
   const branch = branchOf(tab)
   if (branch === undefined) return
-  const { conversation, composer } = tab
+  const { conversation } = tab
   const request = requestOf(page, tab, turn)
   const show = reversalNotice(page, branch)
   const lasts = untilMore(page)
@@ -332,7 +340,7 @@ export async function undoTurn(page: Page, tab: Tab, turn: string): Promise<void
       await conversation.refresh()
       if (conversation.head.peek()?.turn?.id === turn) return
       putBack(tab, turn, request)
-      if (request !== undefined && composer.startsWith(request)) composer.undone = turn
+      wasRemoved(tab, turn, request)
     },
     { branch },
   )

@@ -15,8 +15,8 @@ export class ComposerState {
   readonly refusal = signal<string | undefined>(undefined)
   /** The turn that failed or was stopped and whose message is in the field again. */
   returned: string | undefined
-  /** The turn that was undone and whose message is in the field again. */
-  undone: string | undefined
+  /** The turn that was undone or discarded and whose message is in the field again. */
+  removed: string | undefined
   /** Escape was pressed once: pressing it again stops the turn. */
   readonly isStopNear = signal(false)
   /** Whether the chat was opened on request. It then shows the settings to make if there is no model. */

@@ -235,7 +235,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     expect(await field().inputValue()).toBe(`${QUESTION}\n\nAnd now?`)
   })
 
-  test('the message of a discarded turn is in the empty field again', async () => {
+  test('the message of a discarded turn is in the empty field again, until its undo', async () => {
     await open(HALF_A_TURN)
     await ask(page, QUESTION)
     await log().getByText('keeper.inDoubt').waitFor()
@@ -246,6 +246,9 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await button('Keep').waitFor({ state: 'detached' })
     expect(await field().inputValue()).toBe(QUESTION)
     await page.locator('textarea:focus').waitFor()
+    await page.keyboard.press('Control+Alt+z')
+    await button('Keep').waitFor()
+    await until(async () => (await field().inputValue()) === '')
   })
 
   test('the message of a failed turn is not in the field twice after Discard, whether it was changed there or not', async () => {
