@@ -6,9 +6,9 @@ import { join } from 'node:path'
 import { setTimeout as sleep } from 'node:timers/promises'
 import { Failure } from '../../core/failure.ts'
 import { headIn } from '../../core/git/checkouts.ts'
+import { identityOf } from '../../core/git/identity.ts'
 import { type Objects, openObjects } from '../../core/git/objects.ts'
 import type { Oid, Repository } from '../../core/git/repository.ts'
-import { run } from '../../core/git/run.ts'
 import type { StartParser } from '../code/reader.ts'
 import type { Launcher } from '../language/launch.ts'
 import { Operations } from '../operations.ts'
@@ -384,13 +384,6 @@ type Settings = Pick<DeskInfo, 'identity' | 'hooks'>
 async function settingsOf(repository: Repository): Promise<Settings> {
   const [identity, hooks] = await Promise.all([identityOf(repository), hooksOf(repository)])
   return { hooks, ...(identity && { identity }) }
-}
-
-/** The identity for commits; undefined if git has none. */
-async function identityOf(repository: Repository): Promise<DeskInfo['identity']> {
-  const { code, stdout } = await run(repository, ['var', 'GIT_AUTHOR_IDENT'], { ok: [0, 128] })
-  const [, name = '', email = ''] = /^(.*) <(.*)> \d+ [+-]\d+$/m.exec(stdout.toString()) ?? []
-  return code === 0 ? { name, email } : undefined
 }
 
 const withUndo = (info: BranchInfo, { undo, redo }: { undo?: string; redo?: string } = {}): BranchInfo => ({

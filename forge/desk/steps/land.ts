@@ -3,12 +3,15 @@
  * commits are kept at `refs/forge/kept/`.
  */
 
+import { identityOf } from '../../../core/git/identity.ts'
+import type { Person } from '../../../core/git/mailmap.ts'
 import { isRefName, type Objects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
 import type { Oid, Repository } from '../../../core/git/repository.ts'
 import { run } from '../../../core/git/run.ts'
+import { withTrailers } from '../../../core/git/trailers.ts'
 import { entryAt } from '../../../core/git/trees.ts'
-import { many, visiblePath } from '../../../core/text.ts'
+import { many, visible, visiblePath } from '../../../core/text.ts'
 import { SESSION } from '../../ai/session.ts'
 import { groupsOf, isClean } from '../conflicts/conflicts.ts'
 import type { Source } from '../contract/steps.ts'
@@ -69,32 +72,69 @@ async function keptMove(objects: Objects, { commit, branch, words }: Source): Pr
 /** At most this many commits are listed in the message; the rest is only counted. */
 const MAX_LISTED_COMMITS = 100
 const MAX_SUBJECTS_BYTES = 1 << 20
+/** At most this many authors are named in the message. */
+const MAX_CO_AUTHORS = 50
 
 /** The trailers that a turn or a save adds to its message for the desk. */
 const OWN_TRAILER = /^Forge-(Model|Turn|Undoes): .*\n?/gm
 
-/** The message of a landing: that of the only commit, or a list of subjects. */
+/**
+ * The message of a landing: that of the only commit, or a list of subjects; and the authors of the commits besides the
+ * user, who is the author of the new one.
+ */
 async function messageFor(objects: Objects, source: Source, { tip }: StepTarget): Promise<string> {
-  const messages = await messagesBetween(objects.repository, tip, source.commit)
+  const { repository } = objects
+  const [commits, session, own] = await Promise.all([
+    commitsBetween(repository, tip, source.commit),
+    entryAt(objects, source.commit, SESSION),
+    identityOf(repository),
+  ])
+  const name = visiblePath(source.branch ?? source.words)
+  const trailers = coAuthors(commits, own).map(person => `Co-authored-by: ${person}`)
+  if (session) trailers.push(`Forge-Session: ${name} ${source.commit.slice(0, 12)}`)
+  const messages = commits.map(({ message }) => message).filter(message => message !== '')
   const [only = ''] = messages
-  const hasSession = (await entryAt(objects, source.commit, SESSION)) !== undefined
-  const trailer = hasSession
-    ? `\nForge-Session: ${visiblePath(source.branch ?? source.words)} ${source.commit.slice(0, 12)}\n`
-    : ''
-  if (messages.length === 1) return `${only.replace(OWN_TRAILER, '').trimEnd()}\n${trailer}`
+  const usual = messages.length === 1 ? only.replace(OWN_TRAILER, '').trimEnd() : listOf(messages, source)
+  return await withTrailers(repository, `${usual}\n`, trailers)
+}
+
+function listOf(messages: readonly string[], { words }: Source): string {
   const subjects = messages.map(message => message.split('\n', 1)[0] ?? '')
   const listed = [...new Set(subjects)].slice(0, MAX_LISTED_COMMITS).map(subject => `- ${subject}\n`)
   const rest =
     subjects.length > MAX_LISTED_COMMITS ? `- and ${many(subjects.length - MAX_LISTED_COMMITS, 'commit')} more\n` : ''
-  return `Land ${visiblePath(source.words)}\n\n${listed.join('')}${rest}${trailer}`
+  return `Land ${visiblePath(words)}\n\n${listed.join('')}${rest}`
 }
 
-async function messagesBetween(repository: Repository, old: Oid, tip: Oid): Promise<string[]> {
-  const args = ['log', '--reverse', '--topo-order', '--no-merges', '--encoding=UTF-8', '-z', '--format=%B']
+/** A commit's author as "name <address>", as .mailmap has them, and its message. */
+interface Landed {
+  author: string
+  message: string
+}
+
+const CO_AUTHOR = /^Co-authored-by: *(.*<.*>) *$/gim
+const addressOf = (person: string): string => person.slice(person.lastIndexOf('<') + 1, -1).toLowerCase()
+
+/** The authors of commits, and those that their messages name, each once by their address; the user is left out. */
+function coAuthors(commits: readonly Landed[], own: Person | undefined): string[] {
+  const people = commits.flatMap(({ author, message }) => [
+    author,
+    ...[...message.matchAll(CO_AUTHOR)].map(([, person = '']) => person),
+  ])
+  const byAddress = new Map(people.map(person => [addressOf(person), visible(person)]))
+  byAddress.delete(own?.email.toLowerCase() ?? '')
+  return [...byAddress.values()].slice(0, MAX_CO_AUTHORS)
+}
+
+async function commitsBetween(repository: Repository, old: Oid, tip: Oid): Promise<Landed[]> {
+  const args = ['log', '--reverse', '--topo-order', '--no-merges', '--encoding=UTF-8', '-z', '--format=%aN <%aE>%n%B']
   const { stdout } = await run(repository, [...args, tip, `^${old}`, '--'], { limit: MAX_SUBJECTS_BYTES })
-  const messages = stdout
+  return stdout
     .toString()
     .split('\0')
-    .map(message => message.trim())
-  return messages.filter(message => message !== '')
+    .filter(Boolean)
+    .map(text => {
+      const [author = '', ...lines] = text.split('\n')
+      return { author, message: lines.join('\n').trim() }
+    })
 }

@@ -72,7 +72,7 @@ test('a landing is one commit without the conversation, and the tip is kept', as
   const source = { ...desk.source, commit: tip }
   const { preview } = await doAsPreviewed(desk, { step: 'land', source, onto: 'main' }, 'main')
   expect(preview.message).toBe(
-    `Land topic\n\n- Change theirs\n- Say more\n\nForge-Session: topic ${tip.slice(0, 12)}\n`,
+    `Land topic\n\n- Change theirs\n- Say more\n\nCo-authored-by: Una Upstream <una@upstream.example>\nForge-Session: topic ${tip.slice(0, 12)}\n`,
   )
   expect(await desk.git('log', '-1', '--format=%P', 'main')).toBe(desk.ours)
   expect(await desk.git('ls-tree', '-r', '--name-only', 'main')).toBe('a.txt\nb.txt\nours.txt\ntheirs.txt')
@@ -80,6 +80,23 @@ test('a landing is one commit without the conversation, and the tip is kept', as
   const again = await desk.work.steps.preview({ step: 'land', source, onto: 'main' })
   expect(again).toMatchObject({ is: 'nothing', words: 'nothing to do' })
   expect(await refusedBy(desk.work.steps.do({ step: 'land', source, onto: 'main' }))).toThrow('nothing to do')
+})
+
+test('a landing names the authors of the commits besides the user, each once', async () => {
+  await using desk = await makePair(CLEAN)
+  const land = async (message: string, author: string) => {
+    const tip = await commit(desk.path, 'topic', { 'b.txt': message }, { message, author })
+    const source = { ...desk.source, commit: tip }
+    return (await desk.work.steps.preview({ step: 'land', source, onto: 'main' })).message
+  }
+  const una = 'Co-authored-by: Una Upstream <una@upstream.example>'
+  const list = 'Land topic\n\n- Change theirs\n- One\n'
+  expect(await land('One', 'Ada <Ada@example.org>')).toBe(`${list}\n${una}\n`)
+  const named = 'Two\n\nCo-authored-by: Bea <bea@example.org>\nCo-authored-by: ada <ada@example.org>\n'
+  const bea = 'Co-authored-by: Bea <bea@example.org>'
+  expect(await land(named, 'Una U <una@upstream.example>')).toBe(
+    `${list}- Two\n\n${una.replace('Upstream', 'U')}\n${bea}\n`,
+  )
 })
 
 test('a rebase keeps author, date and every byte of the message', async () => {
