@@ -20,6 +20,8 @@ export class DeskProxy implements AsyncDisposable {
   readonly lost = new Set<QuestionName>()
   /** Questions that arrive, but whose answers are lost. */
   readonly unanswered = new Set<QuestionName>()
+  /** News that do not reach the page. */
+  readonly untold = new Set<News['say']>()
   /** Refuses everything, as a desk does whose key is not the page's. */
   isLocked = false
 
@@ -128,6 +130,7 @@ export class DeskProxy implements AsyncDisposable {
     line.desk.addEventListener('close', () => page.close())
     line.desk.addEventListener('message', ({ data }) => {
       if (this.unanswered.size > 0 && this.#isUnanswered(String(data))) return
+      if (this.untold.size > 0 && this.untold.has(JSON.parse(String(data)).say)) return
       page.send(String(data))
     })
   }

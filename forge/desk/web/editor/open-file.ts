@@ -111,11 +111,13 @@ const WRITTEN_MS = 5_000
 const MAX_CHARACTERS_SENT = 1 << 20
 /** The symbols of a text are asked for after this many milliseconds without an edit. */
 const STRUCTURE_DELAY_MS = 300
+/** A conflict's first marker, which may be longer. */
+const FIRST_MARKER = /^<{7}/
 /**
- * A conflict's first marker, which may be longer. Not that of a draft with its branch: the user may be typing there,
- * and all of it belongs to the draft's side, which is shown soon.
+ * The same, but for that of a draft with its branch: the user may be typing there, and all of it belongs to the draft's
+ * side, which is shown soon.
  */
-const FIRST_MARKER = new RegExp(`^<{7}(?!<* ${DRAFT_SIDE}$)`)
+const FIRST_MARKER_OF_STEP = new RegExp(`^<{7}(?!<* ${DRAFT_SIDE}$)`)
 /** A longer word, in characters, is no name. */
 const MAX_NAME_CHARS = 400
 /** Files of Ruby, where the name of a method may end in a question or an exclamation mark. */
@@ -206,11 +208,10 @@ export class OpenFile {
   readonly blamed = signal<BlamedCommit | undefined | null>(null)
   /** In a branch with a waiting merge: the file's open and resolved conflicts. */
   readonly conflicts = signal<ConflictsOfFile>({ open: [], settled: [], strays: [], left: 0, all: 0 })
-  /**
-   * Whether conflict markers have come into the text that are not shown as conflicts yet. The text is read-only until
-   * they are, or until it is known that they are none: what is typed meanwhile would break them.
-   */
+  /** Whether conflict markers have come into the text that are not shown as conflicts yet, nor known to be none. */
   readonly hasUnknownMarkers = signal(false)
+  /** Whether some of these are not of a draft's conflict: the text is read-only, since typing would break them. */
+  #isHeldByMarkers = false
   /** The state of the file's language server; undefined where there is none for such files, or not asked yet. */
   readonly language = signal<LanguageState | undefined>(undefined)
   /** How many problems the language server has found, of errors and warnings. */
@@ -632,7 +633,7 @@ export class OpenFile {
 
   /** Inserts the keys typed while the file was loading at the cursor, unless the file is read-only. */
   #takeEarly(): void {
-    if (this.hasUnknownMarkers.peek()) return
+    if (this.#isHeldByMarkers) return
     const text = this.#early
     this.#early = ''
     if (text === '' || !this.state || this.state.readOnly || this.#isLocked) return
@@ -821,21 +822,24 @@ export class OpenFile {
   }
 
   #isReadOnly(file: TextFile): boolean {
-    return this.at.kind === 'commit' || file.readOnly !== undefined || this.#isLocked || this.hasUnknownMarkers.peek()
+    return this.at.kind === 'commit' || file.readOnly !== undefined || this.#isLocked || this.#isHeldByMarkers
   }
 
   /** Waits for the conflicts of markers that are in the text now, but were not before. */
   #lookForMarkers(before: Text | undefined): void {
     if (this.at.kind === 'commit' || !this.state) return
-    const hasMarkers = this.#more.key === '' && hasConflictMarker(this.state.doc)
-    if (hasMarkers && before && hasConflictMarker(before)) return
+    const { doc } = this.state
+    const hasMarkers = this.#more.key === '' && hasLine(doc, FIRST_MARKER)
+    if (hasMarkers && before && hasLine(before, FIRST_MARKER)) return
     this.hasUnknownMarkers.value = hasMarkers
+    this.#isHeldByMarkers = hasMarkers && hasLine(doc, FIRST_MARKER_OF_STEP)
     this.#adjustReadOnly()
   }
 
   /** Called when the markers in the text are known to be no conflicts: they are text like any other. */
   knowMarkers(): void {
     this.hasUnknownMarkers.value = false
+    this.#isHeldByMarkers = false
     this.#adjustReadOnly()
     this.#takeEarly()
   }
@@ -1474,9 +1478,9 @@ function fitting<Edit extends { changes: ChangeSet }>(edits: readonly Edit[]): r
   return end < 0 ? edits : edits.slice(0, end)
 }
 
-/** Whether a line of a text is the first marker of a conflict of a merge. */
-function hasConflictMarker(text: Text): boolean {
-  for (const line of text.iterLines()) if (FIRST_MARKER.test(line)) return true
+/** Whether a line of a text matches a pattern. */
+function hasLine(text: Text, pattern: RegExp): boolean {
+  for (const line of text.iterLines()) if (pattern.test(line)) return true
   return false
 }
 

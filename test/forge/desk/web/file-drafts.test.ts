@@ -441,6 +441,20 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await desk.isText('main', 'long.txt', text => text.endsWith('six seven and eight'))
   })
 
+  test('a draft that conflicts with a commit from outside shows it without waiting for the list of branches', async () => {
+    await row('README.md').dblclick()
+    await editor().click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.type('Mine ')
+    await desk.isText('main', 'README.md', text => text.startsWith('Mine '))
+    desk.proxy.untold.add('desk')
+    await desk.commit('main', { 'README.md': 'Theirs\n' })
+    await page.getByRole('region', { name: 'Conflict 1 of 1', exact: true }).waitFor()
+    // What is typed on belongs to the draft's side.
+    await page.keyboard.type('and on ')
+    await page.getByRole('region', { name: 'Ours' }).getByText('Mine and on').waitFor()
+  })
+
   test('drafts that conflict in the branch they are moved to show the whole conflict, and the undo the cursor', async () => {
     const lines = Array.from({ length: 200 }, (_, at) => `export const value${at} = ${at}\n`)
     await desk.commit('main', { 'long.ts': ['// First\n', ...lines].join('') })

@@ -1581,6 +1581,19 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await textIs(CLAIM, text => text.startsWith('import'))
   })
 
+  test('shows its conflicts after the undo of its abort without waiting for the list of branches', async () => {
+    await open()
+    await row('claim.ts').click()
+    await conflict(1).waitFor()
+    await page.getByRole('button', { name: 'Abort' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Abort' }).click()
+    await page.getByRole('tree', { name: 'Explorer' }).waitFor()
+    desk.proxy.untold.add('desk')
+    await page.keyboard.press('Control+Alt+z')
+    await conflict(2).waitFor()
+    expect(await page.getByRole('textbox', { name: 'Editor' }).getByText('<<<<<<<').count()).toBe(0)
+  })
+
   test('is resolved in a file that this window does not show, by another window', async () => {
     await open()
     await row('postgres.ts').click()
