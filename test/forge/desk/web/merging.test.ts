@@ -218,6 +218,35 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     )
   })
 
+  test('of a cherry-pick names the sides of a conflict that its update adds, and those of the others as before', async () => {
+    const lines = (second: string, last: string) => `1\n${second}\n3\n4\n5\n6\n7\n8\n${last}\n10\n`
+    await openDesk(
+      templateOf(async path => {
+        const base = await commit(path, BRANCH, { 'a.txt': lines('base 2', 'base 9') })
+        await commit(path, BRANCH, { 'a.txt': lines('ours 2', 'ours 9') })
+        const changed = { 'a.txt': lines('theirs 2', 'theirs 9') }
+        const picked = await commit(path, 'topic', changed, { message: 'Pick', parents: [base] })
+        await using ofStep = await openTestDesk(path)
+        await using window = await ofStep.window()
+        await window.ask({ ask: 'do', step: { step: 'cherry-pick', commits: [picked], onto: BRANCH } })
+      }),
+    )
+    page = await openPage(browser.context, desk)
+    await row('a.txt').click()
+    await conflict(1).getByRole('button', { name: /^Both/ }).click()
+    await textIs('a.txt', text => text.startsWith('1\nours 2\ntheirs 2\n3\n'))
+    // Line 2 is that of the base again: there, the cherry-pick has no conflict any more.
+    await desk.commit(BRANCH, { 'a.txt': lines('base 2', 'ours 9') })
+    await page.getByRole('button', { name: 'Update', exact: true }).click()
+    const side = (number: number, name: string) => conflict(number).getByRole('region', { name, exact: true })
+    await side(1, `Ours, ${BRANCH} after the update`).getByText('theirs 2').waitFor()
+    await side(1, 'Theirs, changed in this cherry-pick').getByText('ours 2').waitFor()
+    await side(2, `Ours, ${BRANCH}`).getByText('ours 9').waitFor()
+    await side(2, `Theirs, ${(await desk.tip('topic')).slice(0, 8)} (Pick)`)
+      .getByText('theirs 9')
+      .waitFor()
+  })
+
   test('counts what is resolved while the desk is away, and says why it can’t be finished then', async () => {
     await open()
     await page.keyboard.press('F8')
