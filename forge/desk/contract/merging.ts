@@ -136,6 +136,14 @@ export const mergingQuestions = {
    */
   'take side': question({ branch: Branch, path: Path, side: WholeSide }, v.object({ isTextReplaced: v.boolean() })),
   /**
+   * Resolves the open conflicts of texts by one side, as one operation. What git has merged, and what was resolved or
+   * typed beside them, stays.
+   */
+  'take conflicts': question(
+    { branch: Branch, paths: v.array(Path), side: v.picklist(['ours', 'theirs']) },
+    v.object({ words: v.string() }),
+  ),
+  /**
    * Keeps what the user types as the message of what waits, for all windows. `theirs`: the merged commit for which it
    * is meant.
    */

@@ -9,6 +9,7 @@ export const mergingHandlers = (mergings: Mergings): Handlers<typeof mergingQues
   merging: async ({ branch }) => (await mergings.in(branch)) ?? null,
   conflict: ({ branch, path }) => mergings.conflict(branch, path),
   'take side': ({ branch, path, side }) => mergings.takeSide(branch, path, side),
+  'take conflicts': ({ branch, paths, side }) => mergings.takeConflicts(branch, paths, side),
   'keep merging message': ({ branch, theirs, message }) => mergings.writeMessage(branch, theirs, message),
   'finish merging': ({ branch, message }) => mergings.finish(branch, message),
   'update merging': ({ branch }) => mergings.update(branch),

@@ -5,7 +5,14 @@
 
 import { Failure } from '../../../core/failure.ts'
 import { isAncestor, outsideOf, textOf } from '../../../core/git/commits.ts'
-import { firstMark, type MarkedPart, markedPartsOf, marksLeft, withBoth } from '../../../core/git/conflict-marks.ts'
+import {
+  firstMark,
+  type MarkedPart,
+  markedPartsOf,
+  marksLeft,
+  withBoth,
+  withSide,
+} from '../../../core/git/conflict-marks.ts'
 import { subjectOf } from '../../../core/git/history.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
@@ -289,6 +296,33 @@ export class Mergings {
     if (deed) await held.writeDrafts()
     await this.#replace(held, { ...state, kept, by }, drafts, { renamed, deed })
     return { isTextReplaced }
+  }
+
+  /**
+   * Resolves the open conflicts of texts by one side, as one operation. What git has merged, and what was resolved or
+   * typed beside them, stays.
+   */
+  async takeConflicts(branch: string, paths: readonly Path[], side: 'ours' | 'theirs'): Promise<{ words: string }> {
+    const work = await this.open(branch)
+    return await work.inOneGo(async held => this.#takeConflicts(held, paths, side), { isMerging: true })
+  }
+
+  async #takeConflicts(held: HeldBranch, paths: readonly Path[], side: 'ours' | 'theirs'): Promise<{ words: string }> {
+    const { work } = held
+    const state = await this.#state(work)
+    const rows = paths.map(path => rowAt(state, path)).filter(({ mark }) => mark !== undefined)
+    const resolved = rows.flatMap(row => row.paths)
+    verifyNoClash(work.drafts, resolved)
+    const texts = await Promise.all(rows.map(row => textsBy(work, row, side)))
+    const files = new Map([...work.drafts.files, ...texts.flatMap(files => [...files])])
+    const [first = ''] = paths
+    const what = paths.length === 1 ? visiblePath(first) : many(paths.length, 'file')
+    const words = `the conflicts left in ${what} by ${side}`
+    // The operation's undo needs the drafts in the repository.
+    await held.writeDrafts()
+    const deed = { kind: SETTLE, words: `resolve ${words} in ${visiblePath(work.name)}` }
+    await this.#replace(held, state, { ...work.drafts, files }, { deed })
+    return { words: `Resolved ${words}.` }
   }
 
   /** Replaces what waits by another state of the same merge, with these drafts on it. */
@@ -907,7 +941,7 @@ async function filesBy(
 ): Promise<Map<Path, DraftFile>> {
   const names = namesIn(row)
   if (names && side !== 'base') return await filesNamed(work, row, names, side)
-  if (side === 'both') return await bothOf(work, row)
+  if (side === 'both') return await textsBy(work, row, 'both')
   return await entriesOf(work.room.objects, state, row, side)
 }
 
@@ -996,8 +1030,12 @@ async function sideAt(
   return undefined
 }
 
-/** The files of a conflict as they are now, with both sides of each open conflict instead of its markers. */
-async function bothOf(work: BranchWork, row: ConflictRow): Promise<Map<Path, DraftFile>> {
+/** The texts of a conflict as they are now, with one side or both of each open conflict instead of its markers. */
+async function textsBy(
+  work: BranchWork,
+  row: ConflictRow,
+  side: 'ours' | 'theirs' | 'both',
+): Promise<Map<Path, DraftFile>> {
   const { drafts, name, tip } = work
   const { objects } = work.room
   const wanted = new Map<Path, DraftFile>()
@@ -1006,7 +1044,8 @@ async function bothOf(work: BranchWork, row: ConflictRow): Promise<Map<Path, Dra
     const entry = (await entryIn(objects, drafts, path)) ?? (await entryInTip(objects, tip, path))
     const content = entry && (await contentIn(objects, drafts, path, entry))
     if (!entry || !content?.bytes) continue
-    const text = withBoth(content.bytes.toString('latin1'), row.mark ?? 0)
+    const marked = content.bytes.toString('latin1')
+    const text = side === 'both' ? withBoth(marked, row.mark ?? 0) : await textBySide(objects, row, marked, side)
     if (text === undefined)
       throw new Failure(
         `The marks in ${visiblePath(path)} in ${visiblePath(name)} do not belong together: mend them in the editor.`,
@@ -1015,6 +1054,22 @@ async function bothOf(work: BranchWork, row: ConflictRow): Promise<Map<Path, Dra
     wanted.set(path, { mode: entry.mode, oid: oidOf(objects.repository.format, { type: 'blob', bytes }), bytes })
   }
   return wanted
+}
+
+/** A text with one side of each open conflict instead of its markers; undefined if these do not belong together. */
+async function textBySide(
+  objects: Objects,
+  { mark = 0, stages }: ConflictRow,
+  marked: string,
+  side: 'ours' | 'theirs',
+): Promise<string | undefined> {
+  const text = withSide(marked, mark, side)
+  const last = markedPartsOf(marked, mark)?.at(-1)
+  if (text === undefined || last === undefined || 'same' in last) return text
+  // A marker needs a line of its own: at the end of a file, git adds a line end that the side's own text may not have.
+  const entry = stages.find(({ stage }) => stage === (side === 'ours' ? 2 : 3))
+  const own = (entry && (await objects.read(entry.oid))?.bytes)?.toString('latin1') ?? ''
+  return own === '' || own.endsWith('\n') ? text : text.replace(/\r?\n$/, '')
 }
 
 // --- Oddities ---

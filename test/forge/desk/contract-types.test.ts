@@ -17,6 +17,7 @@ const handlers: Handlers<typeof mergingQuestions, undefined> = {
   merging: () => null,
   conflict: async () => conflict,
   'take side': async () => ({ isTextReplaced: false }),
+  'take conflicts': async () => done,
   'keep merging message': async () => undefined,
   'finish merging': async () => done,
   'update merging': () => done,

@@ -32,7 +32,7 @@ import {
 } from '@codemirror/view'
 import { type ComponentChild, h, render } from 'preact'
 import { type ConflictLines, lineInOurs } from '../../contract/conflict-lines.ts'
-import { BEFORE_CHANGE, CHANGED_IN_MERGE, ENDS_CHANGED_IN_MERGE } from '../../contract/merging.ts'
+import { BEFORE_CHANGE, ENDS_CHANGED_IN_MERGE } from '../../contract/merging.ts'
 import { abortedByInput, isFocusLost } from '../ui/focus.ts'
 import { setSaved } from './change-marks.ts'
 import { ConflictBox, SettledBox } from './conflict-box.tsx'
@@ -64,6 +64,8 @@ export interface ConflictSettings {
   isSaved: boolean
   ends: FinalNewlines
   names: { ours: string; base: string; theirs: string }
+  /** What waits, as a noun: `the cherry-pick`. */
+  noun: string
   /**
    * The name of the model that resolved conflicts, and the text that it made of the file. `before`: the text without
    * what it resolved.
@@ -671,14 +673,20 @@ class OpenWidget extends Block {
 
   protected override content(view: EditorView): ComponentChild {
     const { settings, region, number, all, cursor } = this
-    const { askAi, names } = settings
-    const isOfMerge = ENDS_CHANGED_IN_MERGE.test(view.state.doc.sliceString(region.from, region.to))
+    const { askAi, names, noun } = settings
+    const isOfUpdate = ENDS_CHANGED_IN_MERGE.test(view.state.doc.sliceString(region.from, region.to))
+    // Our side may have lines of theirs that the step merges without a conflict since its update.
+    const namesOfUpdate = {
+      ours: `${names.ours} after the update`,
+      base: BEFORE_CHANGE,
+      theirs: `changed in this ${noun}`,
+    }
     return h(ConflictBox, {
       path: settings.path,
       region,
       number,
       of: all,
-      names: isOfMerge ? { ...names, base: BEFORE_CHANGE, theirs: CHANGED_IN_MERGE } : names,
+      names: isOfUpdate ? namesOfUpdate : names,
       cursor: view.state.readOnly ? undefined : cursor,
       choose: choice => choose(view, number, choice),
       askAi: askAi && (() => askAi(conflictsOf(view.state).open.findIndex(open => open.number === number))),

@@ -214,7 +214,7 @@ export class OpenFile {
   readonly conflicts = signal<ConflictsOfFile>({ open: [], settled: [], strays: [], left: 0, all: 0 })
   /** Whether conflict markers have come into the text that are not shown as conflicts yet, nor known to be none. */
   readonly hasUnknownMarkers = signal(false)
-  /** Whether some of these are not of a draft's conflict: the text is read-only, since what is typed would break them. */
+  /** Whether some of these are not of a draft's conflict: the text is read-only, since typing would break them. */
   #isHeldByMarkers = false
   /** The state of the file's language server; undefined where there is none for such files, or not asked yet. */
   readonly language = signal<LanguageState | undefined>(undefined)

@@ -46,6 +46,20 @@ export async function takeSide(
   await attempt(page, take, { branch, topic: TOPIC })
 }
 
+/** Resolves all open conflicts of some texts by one side. */
+export async function takeConflicts(page: Page, tab: Tab, paths: string[], side: 'ours' | 'theirs'): Promise<void> {
+  const branch = branchOf(tab)
+  if (branch === undefined) return
+  const take = async () => {
+    await settle(page, branch, paths)
+    const lasts = untilMore(page)
+    const { words: title } = await page.connection.ask('take conflicts', { branch, paths, side })
+    page.tell({ topic: TOPIC, branch, title, lasts, actions: [undoButton(page)] })
+    await tab.merging.refresh()
+  }
+  await attempt(page, take, { branch, topic: TOPIC })
+}
+
 /** Shows the file under the name that it has on the side that was taken, in place of the one that is gone. */
 function follow(page: Page, tab: Tab, from: string, to: string): void {
   if (from === to || tab.path !== from) return

@@ -3,7 +3,7 @@
 import { Text } from '@codemirror/state'
 import type { RefObject } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
-import type { ConflictFile, MergingFile, WholeSide as Side } from '../../contract/merging.ts'
+import { type ConflictFile, type MergingFile, nounOf, type WholeSide as Side } from '../../contract/merging.ts'
 import { AskButton } from '../editor/conflict-box.tsx'
 import { type ConflictSettings, conflictExtension, lineInFile } from '../editor/conflict-editor.ts'
 import type { OpenFile } from '../editor/open-file.ts'
@@ -81,6 +81,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
         isSaved: !isOfDrafts,
         ends: { ours: endsWithLine(sides.ours), theirs: endsWithLine(sides.theirs) },
         names: { ours: readable(ours), base: BASES[merging.kind], theirs: readable(theirs) },
+        noun: nounOf(merging.kind),
         by,
         askAi: canAsk ? only => askAi(page, tab, [file.path], only) : undefined,
         onCount: () => tab.merging.touch(),

@@ -6,10 +6,12 @@ import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
+import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { readable, withoutTricks } from '../ui/names.ts'
 import { digits, plural } from '../ui/times.ts'
 import { Button, IconButton, Path } from '../ui/words.tsx'
 import { abort, finish, update, whyNotFinished } from './merging-actions.ts'
+import { conflictMenu } from './merging-commands.ts'
 
 const GROUPS: { state: MergingFile['state']; title: string }[] = [
   { state: 'open', title: 'To do' },
@@ -110,6 +112,10 @@ function FileRow({ tab, file, isFirst }: { tab: Tab; file: MergingFile; isFirst:
   const button = usePlace<HTMLButtonElement>(...(isFirst ? (['conflicted files'] as const) : []))
   const { state, left, all, words } = file
   const path = file.result ?? file.path
+  const openMenu = (event: MouseEvent | KeyboardEvent, element: HTMLElement) => {
+    event.preventDefault()
+    page.openMenu(conflictMenu({ page, tab, file }), placeOfMenu(event, element), element)
+  }
   return (
     <button
       type="button"
@@ -117,6 +123,10 @@ function FileRow({ tab, file, isFirst }: { tab: Tab; file: MergingFile; isFirst:
       class="filerow plain"
       aria-current={tab.path === path}
       title={words === undefined ? readable(path) : `${readable(path)}: ${withoutTricks(words)}`}
+      onContextMenu={event => openMenu(event, event.currentTarget)}
+      onKeyDown={event => {
+        if (asksForMenu(event)) openMenu(event, event.currentTarget)
+      }}
       onClick={() => {
         const isShown = tab.path === path
         // A file that is still loading is clicked again: its conflict gets the focus when it is drawn.

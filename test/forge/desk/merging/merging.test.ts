@@ -297,6 +297,51 @@ test.each([
   )
 })
 
+test.each([
+  ['ours', lines({ 1: 'ours 1', 5: 'typed 5', 9: 'ours 9' }), `${lines({ 1: 'ours 1', 5: 'theirs 5' })}ours end`],
+  [
+    'theirs',
+    lines({ 1: 'theirs 1', 5: 'typed 5', 9: 'ours 9' }),
+    `${lines({ 1: 'ours 1', 5: 'theirs 5' })}theirs end\n`,
+  ],
+] as const)(
+  'all open conflicts of two texts are resolved by %s in one step, and the rest of them stays',
+  async (side, a, b) => {
+    await using desk = await makePair({
+      base: { 'a.txt': lines(), 'b.txt': `${lines()}end\n` },
+      ours: {
+        'a.txt': lines({ 1: 'ours 1', 5: 'ours 5', 9: 'ours 9' }),
+        'b.txt': `${lines({ 1: 'ours 1' })}ours end`,
+      },
+      theirs: {
+        'a.txt': lines({ 1: 'theirs 1', 5: 'theirs 5' }),
+        'b.txt': `${lines({ 5: 'theirs 5' })}theirs end\n`,
+      },
+    })
+    const { work } = desk
+    await begin(desk)
+    const editor = await edit(work, 'main', 'a.txt')
+    const from = editor.text.lastIndexOf('<<<<<<<')
+    await editor.type('typed 5\n', from, editor.text.indexOf('line 6') - from)
+    await closeFile(work.branches, { kind: 'branch', branch: 'main' }, 'a.txt')
+    const before = await textOf(work, 'main', 'a.txt')
+    expect(await ask(work, 'take conflicts', { branch: 'main', paths: ['a.txt', 'b.txt'], side })).toEqual({
+      words: `Resolved the conflicts left in 2 files by ${side}.`,
+    })
+    expect(await rowsIn(work)).toEqual([
+      ['a.txt', 'text', 'settled'],
+      ['b.txt', 'text', 'settled'],
+    ])
+    expect(await textOf(work, 'main', 'a.txt')).toBe(a)
+    await work.undo()
+    expect(await textOf(work, 'main', 'a.txt')).toBe(before)
+    expect((await work.mergings.in('main'))?.notYet).toContain('2 conflicts are left')
+    await ask(work, 'take conflicts', { branch: 'main', paths: ['a.txt', 'b.txt'], side })
+    await work.mergings.finish('main')
+    expect(await desk.git('rev-parse', 'main:b.txt')).toBe(await gitWith(desk.path, ['hash-object', '--stdin'], b))
+  },
+)
+
 test('a submodule at two commits waits for a choice', async () => {
   await using desk = await makePair({ base: { z: 'z\n' }, ours: { z: 'z\n' }, theirs: { z: 'z\n' } })
   const { work } = desk

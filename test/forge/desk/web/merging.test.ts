@@ -218,6 +218,59 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     )
   })
 
+  test('of a cherry-pick names the sides of a conflict that its update adds, and those of the others as before', async () => {
+    const lines = (second: string, last: string) => `1\n${second}\n3\n4\n5\n6\n7\n8\n${last}\n10\n`
+    await openDesk(
+      templateOf(async path => {
+        const base = await commit(path, BRANCH, { 'a.txt': lines('base 2', 'base 9') })
+        await commit(path, BRANCH, { 'a.txt': lines('ours 2', 'ours 9') })
+        const changed = { 'a.txt': lines('theirs 2', 'theirs 9') }
+        const picked = await commit(path, 'topic', changed, { message: 'Pick', parents: [base] })
+        await using ofStep = await openTestDesk(path)
+        await using window = await ofStep.window()
+        await window.ask({ ask: 'do', step: { step: 'cherry-pick', commits: [picked], onto: BRANCH } })
+      }),
+    )
+    page = await openPage(browser.context, desk)
+    await row('a.txt').click()
+    await conflict(1).getByRole('button', { name: /^Both/ }).click()
+    await textIs('a.txt', text => text.startsWith('1\nours 2\ntheirs 2\n3\n'))
+    // Line 2 is that of the base again: there, the cherry-pick has no conflict any more.
+    await desk.commit(BRANCH, { 'a.txt': lines('base 2', 'ours 9') })
+    await page.getByRole('button', { name: 'Update', exact: true }).click()
+    const side = (number: number, name: string) => conflict(number).getByRole('region', { name, exact: true })
+    await side(1, `Ours, ${BRANCH} after the update`).getByText('theirs 2').waitFor()
+    await side(1, 'Theirs, changed in this cherry-pick').getByText('ours 2').waitFor()
+    await side(2, `Ours, ${BRANCH}`).getByText('ours 9').waitFor()
+    await side(2, `Theirs, ${(await desk.tip('topic')).slice(0, 8)} (Pick)`)
+      .getByText('theirs 9')
+      .waitFor()
+  })
+
+  test('takes one side for all conflicts of a file, or of all files, in one step each, with an undo', async () => {
+    await open()
+    await row('claim.ts').click()
+    await conflict(2).waitFor()
+    await page.keyboard.press('Control+Shift+F8')
+    await page.getByRole('region', { name: 'Conflict 2 of 2, resolved' }).waitFor()
+    await textIs(CLAIM, text => text.includes('{ shards }') && !text.includes('#leaseMs'))
+    const undo = page.locator('.toast').getByRole('button', { name: 'Undo' })
+    await undo.click()
+    await conflict(2).waitFor()
+    await row('postgres.ts').click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Take ours for all conflicts of all files' }).click()
+    await files().getByRole('heading', { name: 'To do' }).waitFor({ state: 'detached' })
+    await textIs(CLAIM, text => text.includes('#leaseMs') && !text.includes('{ shards }'))
+    await textIs(POSTGRES, text => text.includes('claim = 1') && !text.includes('claim = 2'))
+    await undo.click()
+    await files().getByRole('region', { name: 'To do' }).getByRole('button').nth(1).waitFor()
+    await row('postgres.ts').focus()
+    await page.keyboard.press('Shift+F10')
+    await page.getByRole('menuitem', { name: 'Take theirs for all conflicts of the file' }).click()
+    await textIs(POSTGRES, text => text.includes('claim = 2') && !text.includes('claim = 1'))
+    await row('claim.ts').getByText('2 left').waitFor()
+  })
+
   test('counts what is resolved while the desk is away, and says why it can’t be finished then', async () => {
     await open()
     await page.keyboard.press('F8')
