@@ -1485,6 +1485,24 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await until(async () => (await tabs.getByRole('tab').allTextContents()).join() === during)
   })
 
+  test('closes the tabs of files that its branch does not have in the other windows, too, until that is undone', async () => {
+    await open(mergingTemplate({ 'notes.txt': { base: 'a\n', ours: null, theirs: 'b\n' }, ...LOGO }))
+    const other = await openPage(browser.context, desk)
+    const tabs = other.getByRole('tablist', { name: 'Files' })
+    const ofOther = other.getByRole('navigation', { name: 'Conflicted files' })
+    for (const name of ['claim.ts', 'notes.txt']) {
+      await ofOther.getByRole('button', { name }).click()
+      await tabs.getByRole('tab', { name, selected: true }).waitFor()
+    }
+    await page.getByRole('button', { name: 'Abort' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Abort' }).click()
+    await tabs.getByRole('tab', { name: 'notes.txt' }).waitFor({ state: 'detached' })
+    await tabs.getByRole('tab', { name: 'claim.ts', exact: true, selected: true }).waitFor()
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await tabs.getByRole('tab', { name: 'notes.txt', selected: true }).waitFor()
+    await other.close()
+  })
+
   test('says why it can’t be saved until it has ended: by Abort, or in a terminal', async () => {
     await open()
     await row('claim.ts').click()
