@@ -171,6 +171,24 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByText('3 of 3 left').waitFor()
   })
 
+  test('is not updated while a file that its branch has deleted has typed text, and is once that is discarded', async () => {
+    await open()
+    await row('claim.ts').click()
+    await conflict(2).waitFor()
+    await settled(desk, CLAIM, (await textIn(CLAIM)).replace('#seen = 0;', '#seen = 0; // a sentence of mine'))
+    await commit(desk.path, BRANCH, { [CLAIM]: null })
+    const update = page.getByRole('button', { name: 'Update', exact: true })
+    await update.click()
+    await page.getByText(`discard the changes to ${CLAIM}, then try again.`).waitFor()
+    await page.keyboard.press('Alt+i')
+    await page.keyboard.press('Alt+Shift+d')
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await update.click()
+    await page.locator('.toast').getByText(`newest commit of ${BRANCH}: `).waitFor()
+    await page.getByText(`discard the changes to ${CLAIM}, then try again.`).waitFor({ state: 'detached' })
+  })
+
   test('lists what was typed in another file as a conflict after its update, where the branch has changed that line', async () => {
     await open()
     for (const _ of [1, 2, 3]) await resolveFirst()
