@@ -499,6 +499,8 @@ export class Work implements AsyncDisposable {
         : await reverse(this.branches, operation)
     const renamed = renamedBy(operation)
     if (renamed) await this.chat.renamed(renamed.to, renamed.from)
+    const isUndo = operation.kind !== 'undo'
+    if (isUndo && reversed.of !== undefined) this.#room.say({ say: 'undone', operation: reversed.of })
     return await this.chat.reversed(operation, reversed)
   }
 

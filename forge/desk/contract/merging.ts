@@ -2,7 +2,7 @@
 import * as v from 'valibot'
 import { Nothing, question, repeatable } from './question.ts'
 import { Done } from './steps.ts'
-import { Branch, Change, Count, Gone, Image, Oid, Path } from './values.ts'
+import { Branch, Change, Count, Image, Oid, Path } from './values.ts'
 
 /** The label of the draft's side, in a conflict of a draft with its branch. */
 export const DRAFT_SIDE = 'draft'
@@ -155,10 +155,7 @@ export const mergingQuestions = {
   'finish merging': question({ branch: Branch, message: v.optional(v.string()) }, Done),
   /** Makes what waits anew after its branch was moved; keeps the resolution of each conflict with the same sides. */
   'update merging': question({ branch: Branch }, Done),
-  'abort merging': question(
-    { branch: Branch, message: v.optional(v.string()) },
-    v.object({ words: v.string(), ...Gone.entries }),
-  ),
+  'abort merging': question({ branch: Branch, message: v.optional(v.string()) }, Done),
   /** What a merge of two parents changes in what git merges by itself: how its conflicts were resolved, and more. */
   'changes by hand': repeatable({ commit: Oid }, v.array(Change)),
 }

@@ -6,7 +6,7 @@ import { DeskInfo, LeftBehind } from './desk.ts'
 import { LanguageState, Problem } from './language.ts'
 import { Match } from './reading.ts'
 import { UserSettings } from './settings.ts'
-import { Branch, Count, Oid, Path } from './values.ts'
+import { Branch, Count, Gone, Oid, Path } from './values.ts'
 
 const say = <const Kind extends string, const Fields extends v.ObjectEntries>(kind: Kind, fields: Fields) =>
   v.object({ say: v.literal(kind), ...fields })
@@ -24,6 +24,10 @@ export const News = v.variant('say', [
   say('renamed', { branch: Branch, to: Branch }),
   /** A file or folder was renamed: windows that have it open follow. */
   say('renamed file', { branch: Branch, from: Path, to: Path }),
+  /** Files that an operation has removed from a branch: all windows close their tabs. */
+  say('files gone', { branch: Branch, ...Gone.entries }),
+  /** An operation was undone: all windows open the tabs again that they closed for it. */
+  say('undone', { operation: Oid }),
   /** Edits of an open file; the first leads to `version` + 1. A window also receives its own. */
   say('edited', { branch: Branch, path: Path, version: Count, edits: v.array(Edit) }),
   /** An open file was replaced: saved elsewhere, merged, undone, discarded. */

@@ -52,7 +52,6 @@ import {
 import type { BranchInfo } from '../contract/branches.ts'
 import { type ConflictFile, type Merging, type MergingFile, nounOf, type WholeSide } from '../contract/merging.ts'
 import type { Done, Source } from '../contract/steps.ts'
-import type { Gone } from '../contract/values.ts'
 import { withModels } from '../reading/model-trailers.ts'
 import { mergingRef } from '../refs.ts'
 import { leftOut } from '../steps/left-out.ts'
@@ -627,7 +626,7 @@ export class Mergings {
    * Discards a merge with all resolutions. The operation can be undone, which also restores `message`, the message that
    * the user typed for the merge.
    */
-  async abort(branch: string, message?: string): Promise<{ words: string } & Gone> {
+  async abort(branch: string, message?: string): Promise<Done> {
     const { say } = this.room
     const work = await this.open(branch)
     const { does, gone, operation } = await work.locked(async held => {
@@ -647,8 +646,9 @@ export class Mergings {
         return { does, gone: await missingIn(work.room.objects, after, [...paths]), operation }
       })
     })
+    say({ say: 'files gone', branch, gone, ...(operation && { operation }) })
     say({ say: 'repository' })
-    return { words: `${pastOf(does)}. ${visiblePath(branch)} is as it was.`, gone, ...(operation && { operation }) }
+    return { words: `${pastOf(does)}. ${visiblePath(branch)} is as it was.` }
   }
 }
 

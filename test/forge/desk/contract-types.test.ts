@@ -22,7 +22,7 @@ const handlers: Handlers<typeof mergingQuestions, undefined> = {
   'finish merging': async () => done,
   'update merging': () => done,
   'changes by hand': () => [],
-  'abort merging': () => ({ ...done, gone: [] }),
+  'abort merging': () => done,
 }
 `
 
@@ -43,7 +43,7 @@ const WRONG = {
   'a question without a handler':
     'const { merging, ...rest } = handlers\nexport const all: typeof handlers = rest\nexport { merging }',
   'a field that a question does not have':
-    "export const all: typeof handlers = { ...handlers, 'abort merging': ({ nosuch }) => ({ words: nosuch, gone: [] }) }",
+    "export const all: typeof handlers = { ...handlers, 'abort merging': ({ nosuch }) => ({ words: nosuch }) }",
   'no such question': "await ask('nosuch', {})",
   'a question without its fields': "await ask('save', { branch: 'main' })",
   'a field of another type': "await ask('save', { branch: 7, paths: 'all' })",

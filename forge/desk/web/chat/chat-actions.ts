@@ -141,16 +141,15 @@ export function watchFailed(page: Page): () => void {
 }
 
 /**
- * Puts the request of a failed turn back into the message field, unless another window has sent it and exists. Where
- * another message is in the field or queued, that one is sent next: the request stays in the conversation before it.
+ * Puts the request of a failed turn back into the message field, before another message there or one that is queued,
+ * unless another window has sent it and exists. After a reload, the field has it already, perhaps changed.
  */
 async function giveBack({ composer }: Tab, turn: string, request: string | undefined): Promise<void> {
-  if (request === undefined) return
-  const isElsewhere = composer.sentTurn !== turn && (await isSenderThere(turn))
-  const isFree = composer.text.peek() === '' && composer.queued.peek() === ''
-  if (isFree && !isElsewhere) composer.write(request)
-  // After a reload, the field has the message already.
-  if (composer.text.peek() === request) composer.returned = turn
+  if (request === undefined || composer.returned === turn) return
+  if (composer.sentTurn !== turn && (await isSenderThere(turn))) return
+  composer.takeBack()
+  composer.putBack(request)
+  composer.hasReturned(turn)
 }
 
 /** What the user has asked for in a turn; without `turn`, in the last one. */

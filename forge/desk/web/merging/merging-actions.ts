@@ -174,8 +174,7 @@ export function abort(page: Page, tab: Tab): void {
       const lasts = untilMore(page)
       const message = tab.merging.message.peek()
       const fields = message === undefined ? { branch } : { branch, message }
-      const { words, ...gone } = await page.connection.ask('abort merging', fields)
-      page.closeFiles(branch, gone)
+      const { words } = await page.connection.ask('abort merging', fields)
       page.tell({ topic: TOPIC, branch, title: words, lasts, actions: [undoButton(page)] })
       tab.merging.writeMessage(undefined)
       tab.merging.next = undefined

@@ -13,8 +13,8 @@ export class ComposerState {
   readonly sent = signal(0)
   /** Why the message could not be sent, as a sentence, until it is changed or sent again, or this is dismissed. */
   readonly refusal = signal<string | undefined>(undefined)
-  /** The turn that failed or was stopped and whose message is in the field again. */
-  returned: string | undefined
+  /** The last turn that failed or was stopped and whose message was put back, also before a reload; '' if none was. */
+  returned = ''
   /** The turn that was undone or discarded and whose message is in the field again. */
   removed: string | undefined
   /** Escape was pressed once: pressing it again stops the turn. */
@@ -31,6 +31,7 @@ export class ComposerState {
   /** `place`: a key that identifies the branch and its repository. */
   constructor(place: string) {
     this.#key = textKey('message to', place)
+    this.returned = kept(this.#returnedKey, () => sessionStorage)
     this.sentTurn = kept(this.#sentKey, () => sessionStorage)
     if (this.sentTurn !== '') lockAsSender(this.sentTurn)
     this.restore()
@@ -50,10 +51,11 @@ export class ComposerState {
 
   /** Follows the branch to its new name; the browser has moved the text to it already. */
   moveTo(place: string): void {
-    for (const key of [this.#queuedKey, this.#sentKey]) keep(key, '', () => sessionStorage)
+    for (const key of [this.#queuedKey, this.#sentKey, this.#returnedKey]) keep(key, '', () => sessionStorage)
     this.#key = textKey('message to', place)
     this.#keepQueue()
     keep(this.#sentKey, this.sentTurn, () => sessionStorage)
+    keep(this.#returnedKey, this.returned, () => sessionStorage)
   }
 
   get #queuedKey(): string {
@@ -62,6 +64,16 @@ export class ComposerState {
 
   get #sentKey(): string {
     return `turn of ${this.#key}`
+  }
+
+  get #returnedKey(): string {
+    return `returned ${this.#key}`
+  }
+
+  /** Records that the message of a failed turn was put back: what becomes of it in the field is the user's choice. */
+  hasReturned(turn: string): void {
+    this.returned = turn
+    keep(this.#returnedKey, turn, () => sessionStorage)
   }
 
   /** Records that this window has sent the message of a turn: it gets it back, if the turn fails. */

@@ -1069,6 +1069,12 @@ export class Page {
           this.#tabOf(news.branch)?.rename(news)
         })
         return
+      case 'files gone':
+        this.closeFiles(news.branch, news)
+        return
+      case 'undone':
+        this.reopenFiles(news.operation)
+        return
       case 'problems':
         this.#fileIn(news.branch, news.path)?.takeProblems(news.version, news.problems)
         return

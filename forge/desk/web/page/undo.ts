@@ -110,7 +110,6 @@ export function reversalNotice(page: Page, branch: string | undefined): (reverse
     }
     for (const ref of refs) if (ref.startsWith(HEADS)) page.reopen(ref.slice(HEADS.length))
     const { isUndo, title } = reversalOf(words)
-    if (isUndo) page.reopenFiles(of)
     if (moved && moved.from === branchOf(page.tab.peek())) showWithDraft(page, moved.to, draft)
     hideRefusedUndo(page)
     const key = isUndo ? 'redo' : 'undo'

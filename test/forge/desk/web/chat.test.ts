@@ -348,7 +348,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     }
   })
 
-  test('a message without an answer, whose turn was stopped, stays in the conversation when the next one is sent', async () => {
+  test('a message without an answer, whose turn was stopped, is sent with what was typed since', async () => {
     await open([{ until: FOREVER }])
     await ask(page, 'a long request')
     await page.getByText('Turn 4 · Thinks').waitFor()
@@ -488,9 +488,28 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await open([{ until: promise }])
     await askAndQueue('first', 'second')
     resolve()
-    await until(async () => (await field().inputValue()) === 'second')
+    await until(async () => (await field().inputValue()) === 'first\n\nsecond')
     await log().getByText('The model’s answer was empty').waitFor()
     expect(asked('send')).toHaveLength(1)
+  })
+
+  test('the message of a failed turn is put once before what was typed meanwhile, and both are sent as one', async () => {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    await open([{ until: promise }, { text: 'Both are done.' }])
+    await ask(page, 'first')
+    await button('Stop').waitFor()
+    await field().fill('second')
+    resolve()
+    await until(async () => (await field().inputValue()) === 'first\n\nsecond')
+    await field().fill('first, in other words\n\nsecond')
+    await page.reload()
+    await button('Discard').waitFor()
+    await settled(page)
+    expect(await field().inputValue()).toBe('first, in other words\n\nsecond')
+    await button('Send').click()
+    await log().getByText('Both are done.').waitFor()
+    expect(asked('end turn')).toMatchObject([{ keep: false }])
+    expect(await field().inputValue()).toBe('')
   })
 
   test('what is to be sent when the turn has ended is so after a reload, too', async () => {
@@ -1149,7 +1168,7 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await log().getByText('The second breaks.').waitFor()
     await button('Keep').click()
     await button('Keep').waitFor({ state: 'detached' })
-    expect(await field().inputValue()).toBe('third, typed on')
+    expect(await field().inputValue()).toBe('second\n\nthird, typed on')
     expect(await desk.git('show', 'renamed:src/metrics.ts')).toBe('first')
   })
 

@@ -171,6 +171,24 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByText('3 of 3 left').waitFor()
   })
 
+  test('is not updated while a file that its branch has deleted has typed text, and is once that is discarded', async () => {
+    await open()
+    await row('claim.ts').click()
+    await conflict(2).waitFor()
+    await settled(desk, CLAIM, (await textIn(CLAIM)).replace('#seen = 0;', '#seen = 0; // a sentence of mine'))
+    await commit(desk.path, BRANCH, { [CLAIM]: null })
+    const update = page.getByRole('button', { name: 'Update', exact: true })
+    await update.click()
+    await page.getByText(`discard the changes to ${CLAIM}, then try again.`).waitFor()
+    await page.keyboard.press('Alt+i')
+    await page.keyboard.press('Alt+Shift+d')
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await update.click()
+    await page.locator('.toast').getByText(`newest commit of ${BRANCH}: `).waitFor()
+    await page.getByText(`discard the changes to ${CLAIM}, then try again.`).waitFor({ state: 'detached' })
+  })
+
   test('lists what was typed in another file as a conflict after its update, where the branch has changed that line', async () => {
     await open()
     for (const _ of [1, 2, 3]) await resolveFirst()
@@ -1536,6 +1554,24 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     expect((await tabs.getByRole('tab').allTextContents()).join()).toBe('AI chat,claim.ts')
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
     await until(async () => (await tabs.getByRole('tab').allTextContents()).join() === during)
+  })
+
+  test('closes the tabs of files that its branch does not have in the other windows, too, until that is undone', async () => {
+    await open(mergingTemplate({ 'notes.txt': { base: 'a\n', ours: null, theirs: 'b\n' }, ...LOGO }))
+    const other = await openPage(browser.context, desk)
+    const tabs = other.getByRole('tablist', { name: 'Files' })
+    const ofOther = other.getByRole('navigation', { name: 'Conflicted files' })
+    for (const name of ['claim.ts', 'notes.txt']) {
+      await ofOther.getByRole('button', { name }).click()
+      await tabs.getByRole('tab', { name, selected: true }).waitFor()
+    }
+    await page.getByRole('button', { name: 'Abort' }).click()
+    await page.getByRole('dialog').getByRole('button', { name: 'Abort' }).click()
+    await tabs.getByRole('tab', { name: 'notes.txt' }).waitFor({ state: 'detached' })
+    await tabs.getByRole('tab', { name: 'claim.ts', exact: true, selected: true }).waitFor()
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await tabs.getByRole('tab', { name: 'notes.txt', selected: true }).waitFor()
+    await other.close()
   })
 
   test('says why it can’t be saved until it has ended: by Abort, or in a terminal', async () => {
