@@ -277,4 +277,12 @@ describe('no agent starts', () => {
       expect(result.harnessLog).toBe('')
     })
   }
+
+  test('for the name of an agent that OpenCode does not have', async () => {
+    const env = { OPENCODE_AGENT: 'nosuch' }
+    const result = await box({ scene: { ...clean, seconds: 60 }, script: asking('true'), env })
+    expectCode(result, 5)
+    expect(result.harnessLog).toMatch(/knows no primary agent 'nosuch': set OPENCODE_AGENT to one of build .*\bplan\b/)
+    expect(result.requests).toEqual([])
+  })
 })

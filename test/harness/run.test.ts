@@ -32,6 +32,7 @@ const standIn = (script: string) => `#!/usr/bin/env bash
 say() { printf '{"type":"text","part":{"type":"text","text":"%s"}}\\n' "$1"; }
 finish() { printf '{"type":"step_finish","part":{"reason":"%s","type":"step-finish"}}\\n' "$1"; }
 if [[ "$1 $2" == 'agent list' ]]; then
+  touch "$OPENCODE_TEST_MARK-list"
   printf 'build (primary)\\n  [\\n  ]\\nexplore (subagent)\\n'
   exit
 fi
@@ -382,6 +383,12 @@ describe.concurrent('time', () => {
     expect(result.stuck()).toContain('- greeting.txt')
     expect(performance.now() - began).toBeLessThan(5000)
   })
+})
+
+test('OpenCode is started once: its default agent is not looked up first, which would take seconds', async () => {
+  const result = await run({ ...clean, env: { OPENCODE_AGENT: 'build' } })
+  expect(result.agentRan).toBe(true)
+  expect(existsSync(`${result.mark}-list`)).toBe(false)
 })
 
 describe('an agent that failed ends with 5', () => {

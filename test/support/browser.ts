@@ -26,6 +26,9 @@ const FLAGS = [
   '--disable-background-networking',
   '--disable-component-update',
   '--disable-sync',
+  // Playwright has Chromium note the calls that led to each request. To find their lines, V8 parses the page's whole
+  // script a second time unless it has kept them: a quarter of the main thread's work while a page opens.
+  '--js-flags=--no-enable-lazy-source-positions',
 ]
 
 /** Slows the processor of pages by this factor: `SLOW=6 bun test …` shows what happens on a busy machine. */

@@ -69,9 +69,11 @@ configure_agent() {
   check_agent_name
 }
 
-# Ends the run for an agent name that OpenCode does not know: OpenCode only warns, and uses its default agent.
+# Ends the run for an agent name that OpenCode does not know: OpenCode only warns, and uses its default agent. That is
+# `build`, so for this name OpenCode is not started just to be asked, which takes a processor for two seconds.
 check_agent_name() {
   local known
+  [[ $OPENCODE_AGENT != build ]] || return 0
   known=$(opencode agent list </dev/null 2>>"$agent_log") || die "opencode agent list failed; see ${agent_log##*/}"
   grep -qxF "$OPENCODE_AGENT (primary)" <<<"$known" \
     || die "OpenCode knows no primary agent '$OPENCODE_AGENT': set OPENCODE_AGENT to one of $(sed -n 's/ (primary)$//p' <<<"$known" | paste -sd ' ' -)"
