@@ -220,8 +220,10 @@ export class OpenFile {
   /** The scroll position, in pixels. */
   top: number
   state: EditorState | undefined
-  /** Keys typed while the file was loading. */
-  #early = ''
+  /** Keys typed while the file was loading, and what was to be gone to before some of them. */
+  #early: { go?: () => void; keys: string }[] = []
+  /** Whether the cursor is where these keys were inserted, so that the first view has to scroll to it. */
+  #isAtEarly = false
   /** Called for a click on a name with Ctrl held; the cursor is at the name. */
   onDefinition: (() => void) | undefined
   /** Called for the key that comments lines, where the comments of the file's language are not known. */
@@ -567,8 +569,12 @@ export class OpenFile {
     if (isHere) this.lookAt(view)
     this.#goToWantedConflict()
     this.#askStructureLater(0)
+    const isAtEarly = this.#isAtEarly
+    this.#isAtEarly = false
     // The view starts at the top.
-    if (top > 0) {
+    if (isAtEarly) {
+      view.dispatch({ effects: EditorView.scrollIntoView(view.state.selection.main, { y: 'center' }) })
+    } else if (top > 0) {
       view.requestMeasure({
         read: () => {},
         write: () => {
@@ -623,20 +629,36 @@ export class OpenFile {
   /** Keeps a key typed while the file is loading. Returns whether it was kept. */
   typeEarly(key: string): boolean {
     if (this.state) return false
-    if (key === 'Backspace' && this.#early !== '') this.#early = this.#early.slice(0, -1)
-    else if (key === 'Enter') this.#early += '\n'
-    else if (key.length === 1) this.#early += key
+    const keys = this.#early.at(-1)?.keys ?? ''
+    if (key === 'Backspace' && keys !== '') this.#typeEarly(keys.slice(0, -1))
+    else if (key === 'Enter') this.#typeEarly(`${keys}\n`)
+    else if (key.length === 1) this.#typeEarly(keys + key)
     else return false
     return true
+  }
+
+  #typeEarly(keys: string): void {
+    this.#early.push({ ...this.#early.pop(), keys })
+  }
+
+  /** Runs `go`, which moves the cursor: in a file that is loading as soon as it is there, before what is typed next. */
+  goWhenOpened(go: () => void): void {
+    if (this.state) go()
+    else if (this.file.peek() === undefined) this.#early.push({ go, keys: '' })
   }
 
   /** Inserts the keys typed while the file was loading at the cursor, unless the file is read-only. */
   #takeEarly(): void {
     if (this.hasUnknownMarkers.peek()) return
-    const text = this.#early
-    this.#early = ''
-    if (text === '' || !this.state || this.state.readOnly || this.#isLocked) return
-    this.dispatch({ ...this.state.replaceSelection(text), userEvent: 'input.type', scrollIntoView: true })
+    const early = this.#early.splice(0)
+    if (early.length === 0 || !this.state) return
+    this.#isAtEarly = !this.#view
+    delete this.#kept.here
+    for (const { go, keys } of early) {
+      go?.()
+      if (keys === '' || this.state.readOnly || this.#isLocked) continue
+      this.dispatch({ ...this.state.replaceSelection(keys), userEvent: 'input.type', scrollIntoView: true })
+    }
   }
 
   /** Removes a view, which is then destroyed. The second view takes the place of the first one. */
@@ -1047,6 +1069,8 @@ export class OpenFile {
         }),
         this.#adjustable.more.of(this.#more.extension),
         EditorView.domEventHandlers({
+          // The browser puts the cursor at the start of the text. CodeMirror puts it back, but a key may be faster.
+          focus: (_, view) => view.focus(),
           compositionend: () => {
             setTimeout(() => this.#afterComposition(), COMPOSITION_END_MS)
           },
