@@ -21,7 +21,7 @@ import {
 import { EditorView } from '@codemirror/view'
 import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Edit, File } from '../../contract/branches.ts'
-import { afterTyped, insertsBehindLastLine, typedAfter } from '../../contract/concurrent-edits.ts'
+import { afterTyped, DESK_CLIENT, insertsBehindLastLine, typedAfter } from '../../contract/concurrent-edits.ts'
 import type { Indentation } from '../../contract/desk.ts'
 import { type Form, insertedBy, type LineEnd, lineEndOf } from '../../contract/editable-text.ts'
 import type { Abilities, LanguageState, Problem, TextChange } from '../../contract/language.ts'
@@ -93,6 +93,7 @@ import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
 import { type CodeSymbol, definitionAt, setStructure, symbolsAt, symbolsOf } from './symbols.ts'
 import { SyntaxSelection } from './syntax-selection.ts'
 import { repeatIn, type TwoViews, undoOfTwoViews } from './two-views.ts'
+import { touchesTyped } from './typed-ranges.ts'
 
 type Update = { clientID: string; changes: ChangeSet }
 type TextFile = Extract<File, { kind: 'text' }>
@@ -228,9 +229,9 @@ export class OpenFile {
   onDefinition: (() => void) | undefined
   /** Called for the key that comments lines, where the comments of the file's language are not known. */
   onNoComments: (() => void) | undefined
-  /** Called for an undo that finds nothing since conflicts have begun or ended after what was typed. */
+  /** Called for an undo that finds nothing since it has ended after what was typed, as where conflicts began or ended. */
   onUndoCut: (() => void) | undefined
-  /** Whether there were edits to undo when conflicts began to be shown, or ended. */
+  /** Whether there were edits to undo when it has ended. */
   #isUndoCut = false
   readonly #selecting = new SyntaxSelection()
   /** The value of {@link edits} for which the symbols were asked last. */
@@ -432,9 +433,14 @@ export class OpenFile {
   #takeUpdates(updates: readonly Update[]): void {
     for (const { changes } of updates) this.#confirm(changes.apply(this.#confirmed), changes)
     // One by one where there are conflicts: another window may have opened one and resolved it again.
-    const steps = this.#more.merge === '' ? [updates] : updates.map(update => [update])
+    const isOfDesk = updates.some(({ clientID }) => clientID === DESK_CLIENT)
+    const steps = this.#more.merge === '' && !isOfDesk ? [updates] : updates.map(update => [update])
     for (const step of steps)
-      this.#endUndoAtConflicts(() => this.dispatch(receiveUpdates(this.state as EditorState, step)))
+      this.#endUndoAtConflicts(() => {
+        const receive = () => receiveUpdates(this.state as EditorState, step)
+        if (isOfDesk) this.#endUndoWhereTakenBack(receive().changes)
+        this.dispatch(receive())
+      })
   }
 
   /** Applies lines inserted behind the last line, which has no line end: what was typed meanwhile stays before them. */
@@ -934,6 +940,15 @@ export class OpenFile {
     if (numbersOfOpen(state) !== before) this.#endUndo(state)
   }
 
+  /**
+   * Lets undo end before a change of the server, such as a discard, that takes back edits made here: the undo of one that
+   * is taken back already would make a text that the file never had.
+   */
+  #endUndoWhereTakenBack(changes: ChangeSet): void {
+    const state = this.state as EditorState
+    if (touchesTyped(state, changes)) this.#endUndo(state)
+  }
+
   /** Goes to the next or previous conflict. Returns false if there is none in that direction. */
   goToConflict(by: 1 | -1, start: ConflictStart): boolean {
     const view = this.#here ?? this.#view
@@ -1230,7 +1245,10 @@ export class OpenFile {
 
   /** Continues from the server's text, and adds the edits of this window that the server does not have. */
   #adopt(theirs: Text, version: number, isAfterBreak: boolean): void {
-    this.#endUndoAtConflicts(() => this.#goOnFrom(theirs, version, this.#lackingIn(theirs, isAfterBreak)))
+    const { doc } = this.state as EditorState
+    const lacking = this.#lackingIn(theirs, isAfterBreak)
+    this.#endUndoWhereTakenBack(changesBetween(doc, lacking.apply(theirs)))
+    this.#endUndoAtConflicts(() => this.#goOnFrom(theirs, version, lacking))
   }
 
   /**

@@ -319,6 +319,52 @@ describe.skipIf(!hasBrowser)('typing', () => {
     expect(await desk.textOf('main', 'README.md')).toBe(REST)
   })
 
+  test('that was discarded is not undone once more by the undo of the editor, which has ended there', async () => {
+    const discard = () => desk.ask({ ask: 'discard', branch: 'main', paths: ['README.md'] })
+    const isNothing = async () => {
+      await page.keyboard.press('Control+z')
+      await page.getByText('There is nothing left to undo here').first().waitFor()
+      await page.keyboard.press('Escape')
+      expect(await inEditor()).toBe(REST)
+    }
+    const isRestShown = () => until(async () => (await inEditor()) === REST)
+    // A deletion, whose undo would insert the words a second time; the file is shown.
+    await page.keyboard.press('Control+Delete')
+    await page.keyboard.press('Control+Delete')
+    await until(async () => (await inEditor()) !== REST)
+    await isOnServer(await inEditor())
+    await discard()
+    await isRestShown()
+    await isNothing()
+    // It is not shown: the discard comes while another file is.
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Control+Delete')
+    await page.keyboard.type('One')
+    await page.keyboard.press('Enter')
+    await isOnServer('# Tern\n\nOne\nqueue.\n')
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('AGENTS.md')
+    await page.getByRole('option', { name: 'AGENTS.md' }).first().waitFor()
+    await page.keyboard.press('Enter')
+    await page.locator('.cm-line').getByText('For agents').waitFor()
+    await discard()
+    await isOnServer(REST)
+    await page.keyboard.press('Alt+PageUp')
+    await isRestShown()
+    await page.locator('.cm-content:focus').waitFor()
+    await isNothing()
+    // What is typed since can be undone, also beside what comes in from elsewhere.
+    await page.keyboard.press('Control+End')
+    await page.keyboard.type('new')
+    await isOnServer(`${REST}new`)
+    await desk.commit('main', { 'README.md': '# Tern, a library\n\nA queue.\n' })
+    await isOnServer('# Tern, a library\n\nA queue.\nnew')
+    await page.locator('.cm-line').getByText('# Tern, a library').waitFor()
+    await page.keyboard.press('Control+z')
+    await isOnServer('# Tern, a library\n\nA queue.\n')
+  })
+
   test('keeps \\r, and pastes without it', async () => {
     await desk.commit('ends', { 'mixed.txt': 'a\r\nb\n' })
     await showBranch(page, 'ends')
