@@ -88,6 +88,10 @@ export const SearchLayout = v.object({
 })
 export type SearchLayout = v.InferOutput<typeof SearchLayout>
 
+/** The line of a cursor, from 1, its column, from 0, and the first characters of the line, to find it again. */
+export const CursorLine = v.object({ line: Count, column: Count, text: v.pipe(v.string(), v.maxLength(100)) })
+export type CursorLine = v.InferOutput<typeof CursorLine>
+
 export const Layout = v.object({
   tabs: v.array(
     v.object({
@@ -97,6 +101,7 @@ export const Layout = v.object({
           path: Path,
           top: Count,
           cursor: Count,
+          cursorLine: v.optional(CursorLine),
           /** The indentation and the name of the language, if the user has chosen them for this file. */
           indentation: v.optional(Indentation),
           language: v.optional(v.string()),
@@ -113,7 +118,13 @@ export const Layout = v.object({
        * if the file is in both halves.
        */
       split: v.optional(
-        v.object({ path: Path, isRight: v.boolean(), top: v.optional(Count), cursor: v.optional(Count) }),
+        v.object({
+          path: Path,
+          isRight: v.boolean(),
+          top: v.optional(Count),
+          cursor: v.optional(Count),
+          cursorLine: v.optional(CursorLine),
+        }),
       ),
       /** The pinned files. */
       pinned: v.optional(v.array(Path)),

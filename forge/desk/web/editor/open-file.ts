@@ -68,6 +68,7 @@ import {
   moveToConflict,
   shownCursor,
 } from './conflict-editor.ts'
+import { type CursorPlace, cursorIn, cursorPlaceOf } from './cursor-line.ts'
 import {
   Adjustable,
   CLOSING,
@@ -137,9 +138,8 @@ export interface Cursor {
 }
 
 /** A scroll position in pixels, and the cursor's place in the text. */
-export interface Place {
+export interface Place extends CursorPlace {
   top: number
-  cursor: number
 }
 
 /**
@@ -157,10 +157,11 @@ export interface LeftPosition extends Position {
   text?: Text | undefined
 }
 
-/** The place in a text of a cursor in another version of it (`text`; undefined: in the same one). */
-function placeIn(doc: Text, cursor: number, text: Text | undefined): number {
-  const place = text ? changesBetween(text, doc).mapPos(cursor) : cursor
-  return Math.min(place, doc.length)
+type FirstCursor = CursorPlace & Pick<LeftPosition, 'text'>
+
+/** The place of a cursor in a text, also if it was left in another version of it (`text`). */
+function placeIn(doc: Text, { text, ...place }: FirstCursor): number {
+  return text ? Math.min(changesBetween(text, doc).mapPos(place.cursor), doc.length) : cursorIn(doc, place)
 }
 
 export interface EditorChoices {
@@ -243,7 +244,7 @@ export class OpenFile {
   readonly #connection: Connection
   readonly #choices: EditorChoices
   readonly #adjustable = new Adjustable()
-  #first: { cursor: number; text: Text | undefined }
+  #first: FirstCursor
   /** What .editorconfig says about the indentation of the file; empty until it has been loaded. */
   #editorConfig: EditorConfig = {}
   /** The indentation that the user has chosen for the file. */
@@ -308,7 +309,7 @@ export class OpenFile {
     this.#chosenLanguage = language !== undefined && isLanguage(language) ? language : undefined
     this.#kept = other ? { here, other } : {}
     this.top = position.top
-    this.#first = { cursor: position.cursor, text }
+    this.#first = { cursor: position.cursor, cursorLine: position.cursorLine, text }
     this.#connection = connection
     this.#choices = choices
     this.#at = signal(at)
@@ -557,7 +558,7 @@ export class OpenFile {
     const state = this.state as EditorState
     const kept = this.#kept[isHere ? 'here' : 'other']
     delete this.#kept[isHere ? 'here' : 'other']
-    const selection = kept ? { anchor: Math.min(kept.cursor, state.doc.length) } : state.selection
+    const selection = kept ? { anchor: cursorIn(state.doc, kept) } : state.selection
     const isSecond = this.#view !== undefined
     const top = kept?.top ?? this.top
     const shown = state.update({ selection, effects: isSecond ? this.#asSecond() : [] }).state
@@ -719,9 +720,10 @@ export class OpenFile {
       ...(this.#chosenIndentation && { indentation: this.#chosenIndentation }),
       ...(this.#chosenLanguage && { language: this.#chosenLanguage }),
     }
-    const first = { top: this.top, cursor: this.state?.selection.main.head ?? 0 }
+    const { cursor, cursorLine } = this.state ? cursorPlaceOf(this.state) : this.#first
+    const first = { top: this.top, cursor, cursorLine }
     if (!this.#second) return { ...first, ...chosen }
-    const second = { top: this.#secondTop, cursor: this.#second.state.selection.main.head }
+    const second = { top: this.#secondTop, ...cursorPlaceOf(this.#second.state) }
     return this.#here === this.#second ? { ...second, other: first, ...chosen } : { ...first, other: second, ...chosen }
   }
 
@@ -732,10 +734,11 @@ export class OpenFile {
   }
 
   /** Goes to the position that another branch's version of the file was left at. */
-  goToLeft({ top, cursor, text }: LeftPosition): void {
+  goToLeft({ top, cursor, cursorLine, text }: LeftPosition): void {
     if (!this.#view) this.top = top
-    if (this.state) this.goToPlace(placeIn(this.state.doc, cursor, text))
-    else this.#first = { cursor, text }
+    const place = { cursor, cursorLine, text }
+    if (this.state) this.goToPlace(placeIn(this.state.doc, place))
+    else this.#first = place
   }
 
   /** Shows the commits beside the lines (`open`: shows one of them); undefined hides them. */
@@ -1115,7 +1118,7 @@ export class OpenFile {
   }
 
   get #firstCursor(): number {
-    return placeIn(this.#confirmed, this.#first.cursor, this.#first.text)
+    return placeIn(this.#confirmed, this.#first)
   }
 
   #indentation(text: string): Extension {

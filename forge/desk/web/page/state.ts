@@ -453,8 +453,9 @@ function viewsOf(panes: readonly Pane[]): ViewLayout[] {
 /** The places in the files of a kept tab; of a file in both halves of a split, both. */
 function keptPositions(kept: Layout['tabs'][number] | undefined): Map<string, Position> {
   const { files = [], split, active } = kept ?? {}
-  const { top, cursor } = split ?? {}
-  const other = split?.path === active && top !== undefined && cursor !== undefined ? { top, cursor } : undefined
+  const { top, cursor, cursorLine } = split ?? {}
+  const isOther = split?.path === active && top !== undefined && cursor !== undefined
+  const other = isOther ? { top, cursor, cursorLine } : undefined
   return new Map(
     files.map(({ path, ...place }) => [path, { ...place, ...(other && path === active && { other }) }] as const),
   )
@@ -1243,8 +1244,8 @@ export class Page {
     const active = paths.find(path => paneKey({ kind: 'file', path }) === key)
     const positionOf = (path: string) => this.files.find(tab.at, path)?.position ?? tab.positions.get(path)
     const files = paths.map(path => {
-      const { top = 0, cursor = 0, indentation, language } = positionOf(path) ?? {}
-      return { path, top, cursor, ...(indentation && { indentation }), ...(language && { language }) }
+      const { top = 0, cursor = 0, cursorLine, indentation, language } = positionOf(path) ?? {}
+      return { path, top, cursor, cursorLine, ...(indentation && { indentation }), ...(language && { language }) }
     })
     const split = tab.split.peek()
     const other = paths.find(path => paneKey({ kind: 'file', path }) === split?.key)
