@@ -63,6 +63,7 @@ import {
   type ConflictStart,
   type ConflictsOfFile,
   conflictsOf,
+  enterConflictAtCursor,
   lineInEditor,
   lineInFile,
   moveToConflict,
@@ -916,6 +917,7 @@ export class OpenFile {
     if (this.#isHeldBack('extension', () => this.extend(key, merge, make))) return
     // Undo stops where conflicts began to be shown, and where they ended: markers that it brought back would be text.
     if (merge !== this.#more.merge) this.#endUndo(this.state)
+    const isNew = this.#more.merge === ''
     this.#more = { key, extension: make(), merge }
     // Before the conflicts are drawn: they are drawn as those of a text that can be edited.
     this.#lookForMarkers(undefined)
@@ -923,6 +925,7 @@ export class OpenFile {
     withSteadyCursor(this.#views, () => this.#reconfigure(more.reconfigure(this.#more.extension)))
     this.#takeEarly()
     this.#say()
+    if (isNew) this.run(enterConflictAtCursor)
     this.#goToWantedConflict()
   }
 
