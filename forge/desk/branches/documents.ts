@@ -3,7 +3,7 @@ import { ChangeSet, type ChangeSpec, Text } from '@codemirror/state'
 import { diffArrays } from 'diff'
 import { Failure } from '../../../core/failure.ts'
 import type { Edit } from '../contract/branches.ts'
-import { afterTyped, typedAfter } from '../contract/concurrent-edits.ts'
+import { afterTyped, DESK_CLIENT, typedAfter } from '../contract/concurrent-edits.ts'
 import { byteSizeOf, refusalOf, sizeAfter } from '../contract/editable-text.ts'
 import { encode, type Form } from '../reading/text.ts'
 
@@ -12,9 +12,6 @@ import { encode, type Form } from '../reading/text.ts'
  * not applied, since the text after them could not be edited: `refused` says why.
  */
 export type Taken = { accepted: true; edits: Edit[] } | { accepted: false; refused?: string }
-
-/** The client id of the server's own edits, such as after a merge. */
-const SERVER = 'forge'
 
 /**
  * The text of a file that several windows edit. The {@link marked} text is the one that the server is writing or
@@ -98,7 +95,7 @@ export class Document {
     // `text` becomes the marked text, and the edits made since the mark are rebased onto it.
     this.#marked = whole.apply(this.#marked)
     this.#since = typedAfter(whole, this.#since)
-    return { version, edit: { client: SERVER, changes: change.toJSON() } }
+    return { version, edit: { client: DESK_CLIENT, changes: change.toJSON() } }
   }
 }
 

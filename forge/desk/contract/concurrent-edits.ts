@@ -5,6 +5,9 @@
  */
 import { ChangeSet, Text } from '@codemirror/state'
 
+/** The client id of the server's own edits, such as after a merge or a discard. */
+export const DESK_CLIENT = 'forge'
+
 /** Whether a change inserts lines behind the last line of a text, which has no line end. */
 export const insertsBehindLastLine = (change: ChangeSet): boolean => linesBehind(change) !== undefined
 

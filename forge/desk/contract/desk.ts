@@ -90,6 +90,9 @@ export type SearchLayout = v.InferOutput<typeof SearchLayout>
 
 /** A scroll position: the first visible line, from 1, and as its decimals the part of it that is out of view. */
 const FirstLine = v.optional(v.pipe(v.number(), v.minValue(1)))
+/** The line of a cursor, from 1, its column, from 0, and the first characters of the line, to find it again. */
+export const CursorLine = v.object({ line: Count, column: Count, text: v.pipe(v.string(), v.maxLength(100)) })
+export type CursorLine = v.InferOutput<typeof CursorLine>
 
 export const Layout = v.object({
   tabs: v.array(
@@ -100,6 +103,7 @@ export const Layout = v.object({
           path: Path,
           firstLine: FirstLine,
           cursor: Count,
+          cursorLine: v.optional(CursorLine),
           /** The indentation and the name of the language, if the user has chosen them for this file. */
           indentation: v.optional(Indentation),
           language: v.optional(v.string()),
@@ -116,7 +120,13 @@ export const Layout = v.object({
        * if the file is in both halves.
        */
       split: v.optional(
-        v.object({ path: Path, isRight: v.boolean(), firstLine: FirstLine, cursor: v.optional(Count) }),
+        v.object({
+          path: Path,
+          isRight: v.boolean(),
+          firstLine: FirstLine,
+          cursor: v.optional(Count),
+          cursorLine: v.optional(CursorLine),
+        }),
       ),
       /** The pinned files. */
       pinned: v.optional(v.array(Path)),

@@ -11,6 +11,7 @@ import { TasksView } from '../tasks/tasks.tsx'
 import { Boundary } from '../ui/boundary.tsx'
 import { nameWhatIsCut } from '../ui/cut.ts'
 import { isFocusLost } from '../ui/focus.ts'
+import { heldKeys } from '../ui/held-keys.ts'
 import { keysOf } from '../ui/keys.ts'
 import { takeSecret } from '../ui/secret.ts'
 import { typing } from '../ui/typing.ts'
@@ -183,6 +184,7 @@ function begin(): void {
   watchRestored(page)
   keepLayoutAtEnd(page)
   keepWayBack(page)
+  heldKeys.listen()
   keepTypingOutOfCode(page)
   listenForKeys(page)
   render(<Desk page={page} />, document.body)

@@ -19,6 +19,7 @@ import { type Page, type Tab, usePage } from '../page/state.ts'
 import { byRank, NOT_TYPED, typedRank } from '../page/typed-refs.ts'
 import { useFoundCommits } from '../review/found-commits.ts'
 import type { Command } from '../ui/action.ts'
+import { heldKeys } from '../ui/held-keys.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { LANGUAGE_NAMES } from '../ui/languages.ts'
@@ -72,7 +73,8 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
   const words = useSignal(beginningOf(mode))
   const chosen = useSignal(0)
   const { groups, isWaiting } = useGroups(page, mode, words.value)
-  // Enter was pressed before the files for these words had arrived: the first one is opened when they do.
+  // Enter was pressed before the files for these words had arrived: the first one is opened when they do. What is typed
+  // meanwhile is for that file.
   const isEager = useSignal(false)
   const options = groups.flatMap(group => group.options)
   const current = options[Math.min(chosen.value, options.length - 1)]
@@ -99,6 +101,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
     words.value = beginningOf(mode)
     chosen.value = 0
     isEager.value = false
+    heldKeys.forget()
     field.current?.focus()
   }, [mode, words, chosen, isEager])
   const isForeseen = current !== undefined && !current.key.startsWith('file ')
@@ -106,8 +109,11 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
   useEffect(() => {
     if (!isEager.value || !canRun) return
     isEager.value = false
+    if (current) heldKeys.release()
+    else heldKeys.forget()
     run(current)
   })
+  useEffect(() => () => heldKeys.forget(), [])
   useEffect(() => {
     dialog.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' })
   })
@@ -132,8 +138,10 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
         // Close at once, since the palette's key may be pressed again before the browser reports the close.
         else if (event.key === 'Escape') close()
         else if (event.key === 'Enter' && canRun) run(current)
-        else if (event.key === 'Enter') isEager.value = true
-        else return
+        else if (event.key === 'Enter') {
+          isEager.value = true
+          heldKeys.hold()
+        } else return
         event.preventDefault()
       }}
     >
@@ -154,6 +162,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
             words.value = event.currentTarget.value
             chosen.value = 0
             isEager.value = false
+            heldKeys.forget()
           }}
         />
         {isNarrowMode(mode) ? null : <Prefixes />}
@@ -625,7 +634,7 @@ function lineOptions(page: Page, words: string): Option[] {
   const at = Math.max(0, Number(column) - 1)
   const run = () => {
     const file = page.files.find(tab.at, path)
-    if (file) jump(page, file, () => file.goToShownLine(Number(line), at))
+    file?.goWhenOpened(() => jump(page, file, () => file.goToShownLine(Number(line), at)))
     tab.edit(path)
   }
   return [{ key: `line ${words}`, icon: <Icon name="list" />, words: `Go to line ${Number(line)}`, run }]

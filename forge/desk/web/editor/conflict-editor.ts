@@ -540,6 +540,19 @@ function showConflict(view: EditorView, { region, number }: OpenConflict): void 
   focusBlock(view, `[data-conflict="${number}"]`)
 }
 
+/**
+ * Focuses the block of a merge's conflict that has come up at the cursor, as by the undo of an abort: the cursor would
+ * not be visible, and the block's keys would be typed into the text.
+ */
+export function enterConflictAtCursor(view: EditorView): void {
+  const value = view.state.field(shown, false)
+  const { main } = view.state.selection
+  // In a draft's conflict, the user may be typing.
+  if (!value?.settings.isSaved || !main.empty || !view.hasFocus) return
+  const conflict = value.open.find(({ region }) => region.from === main.head)
+  if (conflict) showConflict(view, conflict)
+}
+
 function focusBlock(view: EditorView, selector: string): void {
   const { activeElement: before } = document
   // If the focus has moved elsewhere meanwhile, it stays there.

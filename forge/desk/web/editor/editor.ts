@@ -41,6 +41,7 @@ import { steadyInWindow } from './steady-cursor.ts'
 import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
 import { isStructureNew, structured } from './symbols.ts'
 import { typedOver } from './typed-over.ts'
+import { noTypedRanges } from './typed-ranges.ts'
 
 /** The completion without a language server: on request. */
 export const WORD_COMPLETION: Extension = autocompletion({ activateOnTyping: false })
@@ -151,7 +152,11 @@ const ran = (act: (view: EditorView) => void) => (view: EditorView) => {
 }
 
 /** A history of undo that is empty, also in place of another one. */
-export const emptyHistory = (): Extension => [history(), historyField.init(() => NO_HISTORY.field(historyField))]
+export const emptyHistory = (): Extension => [
+  history(),
+  historyField.init(() => NO_HISTORY.field(historyField)),
+  noTypedRanges(),
+]
 const NO_HISTORY = EditorState.create({ extensions: history() })
 
 export function editorExtensions(settings: EditorSettings): Extension {
@@ -180,7 +185,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
     steadyInWindow,
     highlightActiveLineGutter(),
     highlightSelectionMatches(),
-    adjustable.history.of(history()),
+    adjustable.history.of(emptyHistory()),
     drawSelection(),
     dropCursor(),
     rectangularSelection({ eventFilter: event => event.altKey && event.shiftKey && event.button === 0 }),

@@ -21,7 +21,7 @@ import {
 import { EditorView } from '@codemirror/view'
 import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Edit, File } from '../../contract/branches.ts'
-import { afterTyped, insertsBehindLastLine, typedAfter } from '../../contract/concurrent-edits.ts'
+import { afterTyped, DESK_CLIENT, insertsBehindLastLine, typedAfter } from '../../contract/concurrent-edits.ts'
 import type { Indentation } from '../../contract/desk.ts'
 import { type Form, insertedBy, type LineEnd, lineEndOf } from '../../contract/editable-text.ts'
 import type { Abilities, LanguageState, Problem, TextChange } from '../../contract/language.ts'
@@ -63,11 +63,13 @@ import {
   type ConflictStart,
   type ConflictsOfFile,
   conflictsOf,
+  enterConflictAtCursor,
   lineInEditor,
   lineInFile,
   moveToConflict,
   shownCursor,
 } from './conflict-editor.ts'
+import { type CursorPlace, cursorIn, cursorPlaceOf } from './cursor-line.ts'
 import {
   Adjustable,
   CLOSING,
@@ -94,6 +96,7 @@ import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
 import { type CodeSymbol, definitionAt, setStructure, symbolsAt, symbolsOf } from './symbols.ts'
 import { SyntaxSelection } from './syntax-selection.ts'
 import { repeatIn, type TwoViews, undoOfTwoViews } from './two-views.ts'
+import { touchesTyped } from './typed-ranges.ts'
 
 type Update = { clientID: string; changes: ChangeSet }
 type TextFile = Extract<File, { kind: 'text' }>
@@ -142,9 +145,8 @@ export interface Cursor {
  * The first visible line, from 1, and as its decimals the part of it that is out of view (undefined: the beginning of
  * the text), and the cursor's place in the text.
  */
-export interface Place {
+export interface Place extends CursorPlace {
   firstLine?: number | undefined
-  cursor: number
 }
 
 /**
@@ -162,10 +164,11 @@ export interface LeftPosition extends Position {
   text?: Text | undefined
 }
 
-/** The place in a text of a cursor in another version of it (`text`; undefined: in the same one). */
-function placeIn(doc: Text, cursor: number, text: Text | undefined): number {
-  const place = text ? changesBetween(text, doc).mapPos(cursor) : cursor
-  return Math.min(place, doc.length)
+type FirstCursor = CursorPlace & Pick<LeftPosition, 'text'>
+
+/** The place of a cursor in a text, also if it was left in another version of it (`text`). */
+function placeIn(doc: Text, { text, ...place }: FirstCursor): number {
+  return text ? Math.min(changesBetween(text, doc).mapPos(place.cursor), doc.length) : cursorIn(doc, place)
 }
 
 export interface EditorChoices {
@@ -223,15 +226,17 @@ export class OpenFile {
   /** Increases when the server has opened the file for this window. */
   readonly opens = signal(0)
   state: EditorState | undefined
-  /** Keys typed while the file was loading. */
-  #early = ''
+  /** Keys typed while the file was loading, and what was to be gone to before some of them. */
+  #early: { go?: () => void; keys: string }[] = []
+  /** Whether the cursor is where these keys were inserted, so that the first view has to scroll to it. */
+  #isAtEarly = false
   /** Called for a click on a name with Ctrl held; the cursor is at the name. */
   onDefinition: (() => void) | undefined
   /** Called for the key that comments lines, where the comments of the file's language are not known. */
   onNoComments: (() => void) | undefined
-  /** Called for an undo that finds nothing since conflicts have begun or ended after what was typed. */
+  /** Called for an undo that finds nothing since it has ended after what was typed, as where conflicts began or ended. */
   onUndoCut: (() => void) | undefined
-  /** Whether there were edits to undo when conflicts began to be shown, or ended. */
+  /** Whether there were edits to undo when it has ended. */
   #isUndoCut = false
   readonly #selecting = new SyntaxSelection()
   /** The value of {@link edits} for which the symbols were asked last. */
@@ -243,7 +248,7 @@ export class OpenFile {
   readonly #connection: Connection
   readonly #choices: EditorChoices
   readonly #adjustable = new Adjustable()
-  #first: { cursor: number; text: Text | undefined }
+  #first: FirstCursor
   /** What .editorconfig says about the indentation of the file; empty until it has been loaded. */
   #editorConfig: EditorConfig = {}
   /** The indentation that the user has chosen for the file. */
@@ -310,7 +315,7 @@ export class OpenFile {
     this.#chosenLanguage = language !== undefined && isLanguage(language) ? language : undefined
     this.#kept = other ? { here, other } : {}
     this.#firstLine = position.firstLine ?? 1
-    this.#first = { cursor: position.cursor, text }
+    this.#first = { cursor: position.cursor, cursorLine: position.cursorLine, text }
     this.#connection = connection
     this.#choices = choices
     this.#at = signal(at)
@@ -435,9 +440,14 @@ export class OpenFile {
   #takeUpdates(updates: readonly Update[]): void {
     for (const { changes } of updates) this.#confirm(changes.apply(this.#confirmed), changes)
     // One by one where there are conflicts: another window may have opened one and resolved it again.
-    const steps = this.#more.merge === '' ? [updates] : updates.map(update => [update])
+    const isOfDesk = updates.some(({ clientID }) => clientID === DESK_CLIENT)
+    const steps = this.#more.merge === '' && !isOfDesk ? [updates] : updates.map(update => [update])
     for (const step of steps)
-      this.#endUndoAtConflicts(() => this.dispatch(receiveUpdates(this.state as EditorState, step)))
+      this.#endUndoAtConflicts(() => {
+        const receive = () => receiveUpdates(this.state as EditorState, step)
+        if (isOfDesk) this.#endUndoWhereTakenBack(receive().changes)
+        this.dispatch(receive())
+      })
   }
 
   /** Applies lines inserted behind the last line, which has no line end: what was typed meanwhile stays before them. */
@@ -554,7 +564,7 @@ export class OpenFile {
     const state = this.state as EditorState
     const kept = this.#kept[isHere ? 'here' : 'other']
     delete this.#kept[isHere ? 'here' : 'other']
-    const selection = kept ? { anchor: Math.min(kept.cursor, state.doc.length) } : state.selection
+    const selection = kept ? { anchor: cursorIn(state.doc, kept) } : state.selection
     const isSecond = this.#view !== undefined
     const firstLine = kept ? (kept.firstLine ?? 1) : this.#firstLine
     const shown = state.update({ selection, effects: isSecond ? this.#asSecond() : [] }).state
@@ -572,7 +582,10 @@ export class OpenFile {
     if (isHere) this.lookAt(view)
     this.#goToWantedConflict()
     this.#askStructureLater(0)
-    scrollToLine(view, firstLine)
+    const isAtEarly = this.#isAtEarly
+    this.#isAtEarly = false
+    if (isAtEarly) view.dispatch({ effects: EditorView.scrollIntoView(view.state.selection.main, { y: 'center' }) })
+    else scrollToLine(view, firstLine)
     return view
   }
 
@@ -620,20 +633,36 @@ export class OpenFile {
   /** Keeps a key typed while the file is loading. Returns whether it was kept. */
   typeEarly(key: string): boolean {
     if (this.state) return false
-    if (key === 'Backspace' && this.#early !== '') this.#early = this.#early.slice(0, -1)
-    else if (key === 'Enter') this.#early += '\n'
-    else if (key.length === 1) this.#early += key
+    const keys = this.#early.at(-1)?.keys ?? ''
+    if (key === 'Backspace' && keys !== '') this.#typeEarly(keys.slice(0, -1))
+    else if (key === 'Enter') this.#typeEarly(`${keys}\n`)
+    else if (key.length === 1) this.#typeEarly(keys + key)
     else return false
     return true
+  }
+
+  #typeEarly(keys: string): void {
+    this.#early.push({ ...this.#early.pop(), keys })
+  }
+
+  /** Runs `go`, which moves the cursor: in a file that is loading as soon as it is there, before what is typed next. */
+  goWhenOpened(go: () => void): void {
+    if (this.state) go()
+    else if (this.file.peek() === undefined) this.#early.push({ go, keys: '' })
   }
 
   /** Inserts the keys typed while the file was loading at the cursor, unless the file is read-only. */
   #takeEarly(): void {
     if (this.#isHeldByMarkers) return
-    const text = this.#early
-    this.#early = ''
-    if (text === '' || !this.state || this.state.readOnly || this.#isLocked) return
-    this.dispatch({ ...this.state.replaceSelection(text), userEvent: 'input.type', scrollIntoView: true })
+    const early = this.#early.splice(0)
+    if (early.length === 0 || !this.state) return
+    this.#isAtEarly = !this.#view
+    delete this.#kept.here
+    for (const { go, keys } of early) {
+      go?.()
+      if (keys === '' || this.state.readOnly || this.#isLocked) continue
+      this.dispatch({ ...this.state.replaceSelection(keys), userEvent: 'input.type', scrollIntoView: true })
+    }
   }
 
   /** Removes a view, which is then destroyed. The second view takes the place of the first one. */
@@ -689,9 +718,10 @@ export class OpenFile {
       ...(this.#chosenIndentation && { indentation: this.#chosenIndentation }),
       ...(this.#chosenLanguage && { language: this.#chosenLanguage }),
     }
-    const first = { firstLine: this.#firstLine, cursor: this.state?.selection.main.head ?? 0 }
+    const { cursor, cursorLine } = this.state ? cursorPlaceOf(this.state) : this.#first
+    const first = { firstLine: this.#firstLine, cursor, cursorLine }
     if (!this.#second) return { ...first, ...chosen }
-    const second = { firstLine: this.#secondFirstLine, cursor: this.#second.state.selection.main.head }
+    const second = { firstLine: this.#secondFirstLine, ...cursorPlaceOf(this.#second.state) }
     return this.#here === this.#second ? { ...second, other: first, ...chosen } : { ...first, other: second, ...chosen }
   }
 
@@ -702,10 +732,11 @@ export class OpenFile {
   }
 
   /** Goes to the position that another branch's version of the file was left at. */
-  goToLeft({ firstLine = 1, cursor, text }: LeftPosition): void {
+  goToLeft({ firstLine = 1, cursor, cursorLine, text }: LeftPosition): void {
     if (!this.#view) this.#firstLine = firstLine
-    if (this.state) this.goToPlace(placeIn(this.state.doc, cursor, text))
-    else this.#first = { cursor, text }
+    const place = { cursor, cursorLine, text }
+    if (this.state) this.goToPlace(placeIn(this.state.doc, place))
+    else this.#first = place
   }
 
   /** Shows the commits beside the lines (`open`: shows one of them); undefined hides them. */
@@ -886,6 +917,7 @@ export class OpenFile {
     if (this.#isHeldBack('extension', () => this.extend(key, merge, make))) return
     // Undo stops where conflicts began to be shown, and where they ended: markers that it brought back would be text.
     if (merge !== this.#more.merge) this.#endUndo(this.state)
+    const isNew = this.#more.merge === ''
     this.#more = { key, extension: make(), merge }
     // Before the conflicts are drawn: they are drawn as those of a text that can be edited.
     this.#lookForMarkers(undefined)
@@ -893,6 +925,7 @@ export class OpenFile {
     withSteadyCursor(this.#views, () => this.#reconfigure(more.reconfigure(this.#more.extension)))
     this.#takeEarly()
     this.#say()
+    if (isNew) this.run(enterConflictAtCursor)
     this.#goToWantedConflict()
   }
 
@@ -911,6 +944,15 @@ export class OpenFile {
     take()
     const state = this.state as EditorState
     if (numbersOfOpen(state) !== before) this.#endUndo(state)
+  }
+
+  /**
+   * Lets undo end before a change of the server, such as a discard, that takes back edits made here: the undo of one that
+   * is taken back already would make a text that the file never had.
+   */
+  #endUndoWhereTakenBack(changes: ChangeSet): void {
+    const state = this.state as EditorState
+    if (touchesTyped(state, changes)) this.#endUndo(state)
   }
 
   /** Goes to the next or previous conflict. Returns false if there is none in that direction. */
@@ -1048,6 +1090,8 @@ export class OpenFile {
         }),
         this.#adjustable.more.of(this.#more.extension),
         EditorView.domEventHandlers({
+          // The browser puts the cursor at the start of the text. CodeMirror puts it back, but a key may be faster.
+          focus: (_, view) => view.focus(),
           compositionend: () => {
             setTimeout(() => this.#afterComposition(), COMPOSITION_END_MS)
           },
@@ -1077,7 +1121,7 @@ export class OpenFile {
   }
 
   get #firstCursor(): number {
-    return placeIn(this.#confirmed, this.#first.cursor, this.#first.text)
+    return placeIn(this.#confirmed, this.#first)
   }
 
   #indentation(text: string): Extension {
@@ -1207,7 +1251,10 @@ export class OpenFile {
 
   /** Continues from the server's text, and adds the edits of this window that the server does not have. */
   #adopt(theirs: Text, version: number, isAfterBreak: boolean): void {
-    this.#endUndoAtConflicts(() => this.#goOnFrom(theirs, version, this.#lackingIn(theirs, isAfterBreak)))
+    const { doc } = this.state as EditorState
+    const lacking = this.#lackingIn(theirs, isAfterBreak)
+    this.#endUndoWhereTakenBack(changesBetween(doc, lacking.apply(theirs)))
+    this.#endUndoAtConflicts(() => this.#goOnFrom(theirs, version, lacking))
   }
 
   /**

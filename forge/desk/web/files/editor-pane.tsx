@@ -504,7 +504,9 @@ function TextEditor({ tab, file, isActive }: ShownFileProps) {
       page.tell({ topic: 'comments', title }, 'info')
     }
     file.onUndoCut = () => {
-      const words = 'The undo of the editor ends where conflicts began or ended: earlier edits may be part of them.'
+      const words =
+        'The undo of the editor ends where conflicts began or ended, and where Discard or another step took back what ' +
+        'was typed. Undo of the desk takes such a step back.'
       page.tell({ topic: 'undo typing', title: 'There is nothing left to undo here', words }, 'info')
     }
     view.scrollDOM.addEventListener('scroll', keep, { passive: true })

@@ -28,9 +28,11 @@ export async function openPlace(
   const isShown = page.tab.peek() === tab && tab.path === path
   openFile(page, tab, path, isPreview)
   const file = page.files.open(tab.at, path)
+  file.goWhenOpened(() => {
+    if (isShown) jump(page, file, () => go(file))
+    else go(file)
+  })
   await file.opened()
-  if (isShown) jump(page, file, () => go(file))
-  else go(file)
 }
 
 /** Goes to another place in the shown file, from which the browser's Back returns. */

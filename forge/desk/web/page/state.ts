@@ -453,8 +453,8 @@ function viewsOf(panes: readonly Pane[]): ViewLayout[] {
 /** The places in the files of a kept tab; of a file in both halves of a split, both. */
 function keptPositions(kept: Layout['tabs'][number] | undefined): Map<string, Position> {
   const { files = [], split, active } = kept ?? {}
-  const { firstLine, cursor } = split ?? {}
-  const other = split?.path === active && cursor !== undefined ? { firstLine, cursor } : undefined
+  const { firstLine, cursor, cursorLine } = split ?? {}
+  const other = split?.path === active && cursor !== undefined ? { firstLine, cursor, cursorLine } : undefined
   return new Map(
     files.map(({ path, ...place }) => [path, { ...place, ...(other && path === active && { other }) }] as const),
   )
@@ -1251,8 +1251,9 @@ export class Page {
     const active = paths.find(path => paneKey({ kind: 'file', path }) === key)
     const positionOf = (path: string) => this.files.find(tab.at, path)?.position ?? tab.positions.get(path)
     const files = paths.map(path => {
-      const { firstLine, cursor = 0, indentation, language } = positionOf(path) ?? {}
-      return { path, firstLine, cursor, ...(indentation && { indentation }), ...(language && { language }) }
+      const { firstLine, cursor = 0, cursorLine, indentation, language } = positionOf(path) ?? {}
+      const chosen = { ...(indentation && { indentation }), ...(language && { language }) }
+      return { path, firstLine, cursor, cursorLine, ...chosen }
     })
     const split = tab.split.peek()
     const other = paths.find(path => paneKey({ kind: 'file', path }) === split?.key)

@@ -185,7 +185,7 @@ describe.skipIf(!hasBrowser)('the layout', () => {
     await page.locator('.refused-host').first().waitFor({ state: 'detached' })
     // Both places are there again after a reload, and the half that stays keeps its own.
     await page.keyboard.press('Control+End')
-    await isKept(layout => /"split":\{"path":"a.txt","isRight":false,"firstLine":[\d.]+,"cursor":\d+\}/.test(layout))
+    await isKept(layout => /"split":\{"path":"a.txt","isRight":false,"firstLine":[\d.]+,"cursor":\d+/.test(layout))
     await page.reload()
     await editor('Right half').getByText('at the end').waitFor()
     await editor('Left half').getByText('at the start').waitFor()
@@ -352,6 +352,30 @@ describe.skipIf(!hasBrowser)('the layout', () => {
     await until(async () => (await place.textContent()) === before)
     await page.keyboard.type('and ')
     await desk.isText('main', 'a.txt', text => text.includes(' one and two'))
+  })
+
+  test('has the cursor in its line when its page is loaded again, also where lines were inserted above', async () => {
+    await fileTabs().nth(3).waitFor()
+    const lines = Array.from({ length: 30 }, (_, index) => `line ${index}\n`)
+    await desk.commit('main', { 'a.txt': lines.join('') })
+    await page.locator('.cm-line', { hasText: 'line 20' }).click()
+    await page.keyboard.press('End')
+    const cursor = lines.slice(0, 21).join('').length - 1
+    await isKept(layout => layout.includes(`"cursor":${cursor}`))
+    await tab('b.txt').click()
+    await page.getByRole('tab', { name: 'b.txt', selected: true }).waitFor()
+    await isKept(layout => layout.includes('"active":"b.txt"'))
+    const kept = JSON.stringify(await desk.layout())
+    const inserted = ['one that is new\n', 'another one\n']
+    await desk.commit('main', { 'a.txt': [...inserted, ...lines].join('') })
+    await desk.isText('main', 'a.txt', text => text.startsWith('one that is new'))
+    expect(JSON.stringify(await desk.layout())).toBe(kept)
+    await page.reload()
+    await tab('a.txt').click()
+    await page.locator('.cm-content:focus').getByText('another one').waitFor()
+    await page.keyboard.type('!')
+    const typed = lines.with(20, 'line 20!\n')
+    await desk.isText('main', 'a.txt', [...inserted, ...typed].join(''))
   })
 
   test('is each window’s own, also when its page is loaded again', async () => {

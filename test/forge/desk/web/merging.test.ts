@@ -1683,6 +1683,23 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     expect(await page.getByRole('textbox', { name: 'Editor' }).getByText('<<<<<<<').count()).toBe(0)
   })
 
+  test('has the focus on its conflict after the undo of its abort, as before, and the conflict’s keys', async () => {
+    await open()
+    await row('postgres.ts').click()
+    const isFocused = () => conflict(1, 1).evaluate(box => box === document.activeElement)
+    await conflict(1, 1).waitFor()
+    await until(isFocused)
+    await page.keyboard.press('Alt+Shift+Z')
+    await page.getByRole('dialog').getByRole('button', { name: 'Abort' }).click()
+    await page.getByRole('tree', { name: 'Explorer' }).waitFor()
+    await page.locator('.cm-content:focus').getByText('claim = 1').waitFor()
+    await page.keyboard.press('Control+Alt+z')
+    await conflict(1, 1).waitFor()
+    await until(isFocused)
+    await page.keyboard.press('2')
+    await textIs(POSTGRES, OURS.replace('1', '2'))
+  })
+
   test('is resolved in a file that this window does not show, by another window', async () => {
     await open()
     await row('postgres.ts').click()

@@ -77,6 +77,57 @@ describe.skipIf(!hasBrowser)('typing', () => {
     await desk.isText('main', 'AGENTS.md', '## For agents\n')
   })
 
+  test('after Enter in the palette goes to the chosen file, at its line, however late it is found and opened', async () => {
+    const LINES = 'one\ntwo\nthree\n'
+    await desk.commit('main', { 'first.txt': LINES, 'second.txt': LINES, 'third.txt': LINES })
+    await page.getByRole('treeitem', { name: 'third.txt' }).waitFor()
+    const goToLine = async (line: number) => {
+      await page.keyboard.press('Control+g')
+      await page.keyboard.type(String(line))
+      await page.keyboard.press('Enter')
+    }
+    // The file is found, and is opened late.
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('first')
+    await page.getByRole('dialog').getByRole('option', { name: 'first.txt' }).waitFor()
+    const open = desk.proxy.hold('open')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('begin ')
+    await goToLine(2)
+    await page.keyboard.type('typed ')
+    open()
+    await desk.isText('main', 'first.txt', 'begin one\ntyped two\nthree\n')
+    // It is found late.
+    const find = desk.proxy.hold('find file')
+    for (const name of ['second', 'third']) {
+      await page.keyboard.press('Control+p')
+      await page.keyboard.type(name)
+      await page.keyboard.press('Enter')
+      await goToLine(3)
+      await page.keyboard.type('typex')
+      await page.keyboard.press('Backspace')
+      await page.keyboard.type('d')
+      await page.keyboard.press('Enter')
+    }
+    find()
+    await desk.isText('main', 'second.txt', 'one\ntwo\ntyped\nthree\n')
+    await desk.isText('main', 'third.txt', 'one\ntwo\ntyped\nthree\n')
+    // Nothing is found.
+    const findNothing = desk.proxy.hold('find file')
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('no such file')
+    await page.keyboard.press('Enter')
+    await goToLine(1)
+    await page.keyboard.type('lost')
+    findNothing()
+    await page.getByText('No results').waitFor()
+    await page.keyboard.press('Escape')
+    await page.keyboard.type('end')
+    await desk.isText('main', 'third.txt', 'one\ntwo\ntyped\nendthree\n')
+    await desk.isText('main', 'first.txt', 'begin one\ntyped two\nthree\n')
+    await isOnServer(REST)
+  })
+
   test('is sent after the connection broke in the middle', async () => {
     desk.proxy.delay = 20
     for (const word of ['one ', 'two ', 'three ', 'four ']) {
@@ -266,6 +317,52 @@ describe.skipIf(!hasBrowser)('typing', () => {
     await until(async () => (await inEditor()) === REST)
     await Bun.sleep(200)
     expect(await desk.textOf('main', 'README.md')).toBe(REST)
+  })
+
+  test('that was discarded is not undone once more by the undo of the editor, which has ended there', async () => {
+    const discard = () => desk.ask({ ask: 'discard', branch: 'main', paths: ['README.md'] })
+    const isNothing = async () => {
+      await page.keyboard.press('Control+z')
+      await page.getByText('There is nothing left to undo here').first().waitFor()
+      await page.keyboard.press('Escape')
+      expect(await inEditor()).toBe(REST)
+    }
+    const isRestShown = () => until(async () => (await inEditor()) === REST)
+    // A deletion, whose undo would insert the words a second time; the file is shown.
+    await page.keyboard.press('Control+Delete')
+    await page.keyboard.press('Control+Delete')
+    await until(async () => (await inEditor()) !== REST)
+    await isOnServer(await inEditor())
+    await discard()
+    await isRestShown()
+    await isNothing()
+    // It is not shown: the discard comes while another file is.
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Control+Delete')
+    await page.keyboard.type('One')
+    await page.keyboard.press('Enter')
+    await isOnServer('# Tern\n\nOne\nqueue.\n')
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('AGENTS.md')
+    await page.getByRole('option', { name: 'AGENTS.md' }).first().waitFor()
+    await page.keyboard.press('Enter')
+    await page.locator('.cm-line').getByText('For agents').waitFor()
+    await discard()
+    await isOnServer(REST)
+    await page.keyboard.press('Alt+PageUp')
+    await isRestShown()
+    await page.locator('.cm-content:focus').waitFor()
+    await isNothing()
+    // What is typed since can be undone, also beside what comes in from elsewhere.
+    await page.keyboard.press('Control+End')
+    await page.keyboard.type('new')
+    await isOnServer(`${REST}new`)
+    await desk.commit('main', { 'README.md': '# Tern, a library\n\nA queue.\n' })
+    await isOnServer('# Tern, a library\n\nA queue.\nnew')
+    await page.locator('.cm-line').getByText('# Tern, a library').waitFor()
+    await page.keyboard.press('Control+z')
+    await isOnServer('# Tern, a library\n\nA queue.\n')
   })
 
   test('keeps \\r, and pastes without it', async () => {
