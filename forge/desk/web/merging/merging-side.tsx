@@ -1,11 +1,12 @@
 /** The side bar of a waiting merge: its files, what is left, Finish and Abort. */
-import { useEffect, useId, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { Merging, MergingFile } from '../../contract/merging.ts'
 import { isAtWork, mergingFiles, tallyOf } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
+import { useKeptSelection } from '../ui/kept-selection.ts'
 import { readable, withoutTricks } from '../ui/names.ts'
 import { digits, plural } from '../ui/times.ts'
 import { Button, IconButton, Path } from '../ui/words.tsx'
@@ -190,6 +191,8 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
   const words = reason ?? nothingLeft
   const isLast = !at || at.number >= at.of
   const { message, isEnding } = tab.merging
+  const field = useRef<HTMLTextAreaElement>(null)
+  useKeptSelection(field)
   // A field that the user types in stays, whatever other windows and programs do: the focus would go to the editor,
   // with the rest of the sentence.
   const [isTyping, setIsTyping] = useState(false)
@@ -200,6 +203,7 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
         <label class="field-label">
           Commit message
           <textarea
+            ref={field}
             class="field"
             rows={3}
             value={message.value ?? merging.message.trimEnd()}

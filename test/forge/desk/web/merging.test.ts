@@ -680,6 +680,37 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await desk.isMessage(BRANCH, 'Last')
   })
 
+  test('leaves the cursor at its place in the message when another window types in it', async () => {
+    await openDesk()
+    for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+    page = await openPage(browser.context, desk)
+    const other = await openPage(browser.context, desk)
+    const [here, there] = [page, other].map(it => it.getByLabel('Commit message')) as [Locator, Locator]
+    await here.fill('Bring in 2.14')
+    await until(async () => (await there.inputValue()) === 'Bring in 2.14')
+    await there.click()
+    await other.keyboard.press('Control+End')
+    await here.click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('Control+ArrowRight')
+    const typeThere = async (words: string, text: string) => {
+      await other.keyboard.type(words)
+      await until(async () => (await here.inputValue()) === text)
+    }
+    await typeThere(' at last', 'Bring in 2.14 at last')
+    await page.keyboard.type(' it')
+    await until(async () => (await there.inputValue()) === 'Bring it in 2.14 at last')
+    // Above the cursor, too, and a selection stays one.
+    await page.keyboard.press('Control+Shift+ArrowRight')
+    await other.keyboard.press('Control+Home')
+    await typeThere('Queue: ', 'Queue: Bring it in 2.14 at last')
+    const selected = await here.evaluate((it: HTMLTextAreaElement) =>
+      it.value.slice(it.selectionStart, it.selectionEnd).trim(),
+    )
+    expect(selected).toBe('in')
+    await other.close()
+  })
+
   test('has the typed message again after an undo of its abort, and after one of its end', async () => {
     await openDesk()
     for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')

@@ -4,6 +4,7 @@ import { EditorState, Text } from '@codemirror/state'
 import { asBytes } from '../../../../core/git/repository.ts'
 import { changeMarks, countsOf } from '../../../../forge/desk/web/editor/change-marks.ts'
 import { diffOf } from '../../../../forge/desk/web/review/diff.ts'
+import { movedPosition } from '../../../../forge/desk/web/ui/kept-selection.ts'
 import {
   foldersAbove,
   markedPieces,
@@ -181,3 +182,15 @@ function numbers(text: string): number[] {
   const lines = text.split('\n').length - (text.endsWith('\n') ? 1 : 0)
   return text === '' ? [] : Array.from({ length: lines }, (_, index) => index + 1)
 }
+
+test('the cursor of a field keeps its place in a text that is replaced', () => {
+  const moved = (before: string, after: string) => movedPosition(before.replace('|', ''), after, before.indexOf('|'))
+  expect(moved('Revert |it', 'Revert it now')).toBe('Revert '.length)
+  expect(moved('Revert |it', 'Now: Revert it')).toBe('Now: Revert '.length)
+  expect(moved('|it', 'Revert it')).toBe(0)
+  expect(moved('it|', 'it, too')).toBe('it'.length)
+  // Where the cursor was, the text is another one: it goes no further than that.
+  expect(moved('a lo|ng word', 'a word')).toBe('a '.length)
+  expect(moved('a long| word', 'a brief word')).toBe('a brief'.length)
+  expect(moved('aa|a', 'aa')).toBe(2)
+})
