@@ -1,5 +1,6 @@
 /** Chooses some of the changes of a commit: files, runs of changed lines, or single lines. */
 import { type ReadonlySignal, type Signal, signal, useSignal } from '@preact/signals'
+import { Fragment } from 'preact'
 import { useEffect, useId, useMemo, useRef } from 'preact/hooks'
 import type { Change, Part } from '../../contract/values.ts'
 import { usePage } from '../page/state.ts'
@@ -10,7 +11,8 @@ import { useServerValue } from '../ui/server-value.ts'
 import { plural } from '../ui/times.ts'
 import { Blobs } from './blobs.tsx'
 import { ChangedPath, titleOf } from './changed-path.tsx'
-import { type Diff, type DiffLine, diffOf } from './diff.ts'
+import { type Diff, type DiffLine, diffOf, isWithoutNewline } from './diff.ts'
+import { NoNewline } from './diff-view.tsx'
 import { LineCounts } from './line-counts.tsx'
 import { keyOfLine, type LineRun, rangesOf, runsOf } from './line-runs.ts'
 import { ChangeLetter } from './review-side.tsx'
@@ -232,17 +234,27 @@ function Run({ path, diff, runs, run, choice }: RunProps) {
       </label>
       {lines.map(line => {
         const [text, sign, look] = wordsOf(diff, line)
+        const key = keyOfLine(line)
+        const isUnended = isWithoutNewline(diff, line)
         return (
-          <label class={`dl part-line ${look}`} key={keyOfLine(line)} for={`${id}${keyOfLine(line)}`}>
-            <Check
-              id={`${id}${keyOfLine(line)}`}
-              words={`${line.kind} ${text}`}
-              isChecked={choice.has(path, line)}
-              onChange={isChosen => choice.setLines(path, runs, [line], isChosen)}
-            />
-            <b>{sign}</b>
-            <span>{text}</span>
-          </label>
+          <Fragment key={key}>
+            <label class={`dl part-line ${look}`} for={`${id}${key}`}>
+              <Check
+                id={`${id}${key}`}
+                words={`${line.kind} ${text}${isUnended ? ', no newline at end of file' : ''}`}
+                isChecked={choice.has(path, line)}
+                onChange={isChosen => choice.setLines(path, runs, [line], isChosen)}
+              />
+              <b>{sign}</b>
+              <span>{text}</span>
+            </label>
+            {isUnended ? (
+              <div class="dl part-line">
+                <i />
+                <NoNewline />
+              </div>
+            ) : null}
+          </Fragment>
         )
       })}
     </div>

@@ -77,6 +77,38 @@ describe.skipIf(!hasBrowser)('parts of changes', () => {
     await isText(text(now.with(0, 'Aline 1').with(6, 'Bline 7')))
   })
 
+  test('a newline that was added at the end is a change of its own, which is saved or left out', async () => {
+    await desk.commit('main', { 'end.txt': 'one\ntwo' })
+    await page.getByRole('treeitem', { name: 'end.txt' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await type(0, 'first\n')
+    await page.keyboard.press('Control+End')
+    await page.keyboard.press('Enter')
+    await desk.isText('main', 'end.txt', 'first\none\ntwo\n')
+    await page.keyboard.press('Control+Alt+s')
+    const dialog = page.getByRole('dialog', { name: 'Save some changes of main' })
+    const change = (line: number) => dialog.getByRole('checkbox', { name: `Change at line ${line} of end.txt` })
+    await change(3).waitFor()
+    await dialog.getByRole('checkbox', { name: 'deleted two, no newline at end of file' }).waitFor()
+    await dialog.getByText('No newline at end of file').waitFor()
+    await change(1).check()
+    expect(await change(3).isChecked()).toBe(false)
+    expect(await findings(page)).toEqual([])
+    const sizeIs = (text: string) =>
+      until(async () => (await desk.git('cat-file', '-s', 'main:end.txt')) === `${text.length}`)
+    const save = async () => {
+      await dialog.getByRole('button', { name: 'Save', exact: true }).click()
+      await dialog.waitFor({ state: 'detached' })
+    }
+    await save()
+    await sizeIs('first\none\ntwo')
+    // The newline alone is left.
+    await page.keyboard.press('Control+Alt+s')
+    await change(3).check()
+    await save()
+    await sizeIs('first\none\ntwo\n')
+  })
+
   test('lines are chosen anew where the branch was moved meanwhile; the choice and the message stay after Escape', async () => {
     await open()
     await type(0, 'A')
