@@ -7,6 +7,7 @@ import { type Tab, usePage } from '../page/state.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { useKeptSelection } from '../ui/kept-selection.ts'
+import { shownKeys } from '../ui/keys.ts'
 import { readable, withoutTricks } from '../ui/names.ts'
 import { digits, plural } from '../ui/times.ts'
 import { Button, IconButton, Path } from '../ui/words.tsx'
@@ -176,6 +177,8 @@ const SKIP: Record<Merging['kind'], string> = {
 /** The button that leaves out the commit in conflict: of several that are reverted, only this one. */
 const skipOf = ({ kind, at }: Merging): string => (at && at.of > 1 && kind === 'revert' ? SKIP.rebase : SKIP[kind])
 
+const AT_WORK = 'The AI is at work here: wait for it, or stop it.'
+
 /**
  * The end of the list: the commit message once no conflict is left; the reason why the merge can't be finished yet, or
  * makes no commit; the results to review; Abort, disabled only while the AI works; and Finish.
@@ -186,7 +189,7 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
   const button = usePlace<HTMLButtonElement>('finish')
   const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
   const isLocked = isAtWork(page, branch)
-  const reason = isLocked ? 'The AI is at work here: wait for it, or stop it.' : whyNotFinished(page, merging)
+  const reason = isLocked ? AT_WORK : whyNotFinished(page, merging)
   const { at, forklift, nothingLeft, files } = merging
   const words = reason ?? nothingLeft
   const isLast = !at || at.number >= at.of
@@ -210,6 +213,15 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
             onInput={event => tab.merging.writeMessage(event.currentTarget.value)}
             onFocus={() => setIsTyping(true)}
             onBlur={() => setIsTyping(false)}
+            aria-keyshortcuts="Control+Enter"
+            title={`${shownKeys('Ctrl+Enter')} finishes`}
+            onKeyDown={event => {
+              if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+              event.preventDefault()
+              if (isLocked) page.spoken.value = AT_WORK
+              // It says why the merge can't be finished yet.
+              else finish(page, tab)
+            }}
           />
         </label>
       ) : null}
