@@ -131,11 +131,14 @@ function listenForKeys(page: Page): void {
 
 /**
  * Whether the focused list or field handles the key itself (it names its keys in aria-keyshortcuts): F2 in the explorer
- * renames the row there, not the file that is shown. The attribute has "Control" for Ctrl.
+ * renames the row there, not the file that is shown. The attribute has "Control" for Ctrl. On a button, it names the
+ * key of a command.
  */
 function isForTheFocus({ target }: KeyboardEvent, keys: string): boolean {
   const heard =
-    target instanceof Element ? target.closest('[aria-keyshortcuts]')?.getAttribute('aria-keyshortcuts') : ''
+    target instanceof Element
+      ? target.closest('[aria-keyshortcuts]:not(button)')?.getAttribute('aria-keyshortcuts')
+      : ''
   return heard?.replaceAll('Control+', 'Ctrl+').split(' ').includes(keys) === true
 }
 
