@@ -141,10 +141,9 @@ export async function takeBackParts(work: BranchWork, oid: Oid, parts: readonly 
 async function treeWithout(objects: Objects, before: Oid, after: Oid, parts: readonly Part[]): Promise<Oid> {
   const changes = new Map((await changesBetween(objects, before, after)).map(change => [change.path, change]))
   const back = parts.map(({ path, lines }): Part => {
-    // The changes are compared from after to before, so a renamed file has its old name; a rename is taken as a whole.
-    const from = changes.get(path)?.from
-    if (from !== undefined) return { path: from }
-    return { path, ...(lines && { lines: lines.map(backwards) }) }
+    // The changes are compared from after to before, so a renamed file has its old name.
+    const { from = path } = changes.get(path) ?? {}
+    return { path: from, ...(lines && { lines: lines.map(backwards) }) }
   })
   return await treeWithParts(objects, after, before, back)
 }

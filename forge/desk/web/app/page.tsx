@@ -116,7 +116,7 @@ function listenForKeys(page: Page): void {
   const listen = (event: KeyboardEvent) => {
     const keys = keysOf(event)
     const isFree = !page.dialog.peek() && !page.menu.peek() && !event.isComposing
-    if (!isFree || isForTheList(event, keys)) return
+    if (!isFree || isForTheFocus(event, keys)) return
     const command = commandsOf(page).find(known => known.keys === keys || known.otherKeys === keys)
     if (!command) return
     event.preventDefault()
@@ -131,13 +131,16 @@ function listenForKeys(page: Page): void {
 }
 
 /**
- * Whether the focused list handles the key itself (it names its keys in aria-keyshortcuts): F2 in the explorer renames
- * the row there, not the file that is shown.
+ * Whether the focused list or field handles the key itself (it names its keys in aria-keyshortcuts): F2 in the explorer
+ * renames the row there, not the file that is shown. The attribute has "Control" for Ctrl. On a button, it names the
+ * key of a command.
  */
-function isForTheList({ target }: KeyboardEvent, keys: string): boolean {
+function isForTheFocus({ target }: KeyboardEvent, keys: string): boolean {
   const heard =
-    target instanceof Element ? target.closest('[aria-keyshortcuts]')?.getAttribute('aria-keyshortcuts') : ''
-  return heard?.split(' ').includes(keys) === true
+    target instanceof Element
+      ? target.closest('[aria-keyshortcuts]:not(button)')?.getAttribute('aria-keyshortcuts')
+      : ''
+  return heard?.replaceAll('Control+', 'Ctrl+').split(' ').includes(keys) === true
 }
 
 function nonceOfStyles(): string {

@@ -99,6 +99,7 @@ export function MessageField({ tab, suggested, reason, hasDrafts, submit }: Fiel
         aria-label="Commit message"
         placeholder={reason ?? 'Commit message'}
         autocomplete="off"
+        aria-keyshortcuts="Control+Enter"
         rows={rows}
         title={lines > 1 ? 'Enter adds a line, Ctrl+Enter saves' : 'Enter saves, Shift+Enter adds a line'}
         value={value}

@@ -5,6 +5,7 @@ import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { clock, money } from '../ui/figures.ts'
 import { Icon } from '../ui/icons.tsx'
+import { useKeptSelection } from '../ui/kept-selection.ts'
 import { modelName, readable, withoutTricks } from '../ui/names.ts'
 import { readableProse } from '../ui/prose.ts'
 import { UnfoldButton, useUnfolding } from '../ui/unfolding.tsx'
@@ -121,6 +122,8 @@ function Field({ tab, branch, describedBy }: FieldProps) {
   // In the docked chat, the message field does not get the focus when the tab is shown: the editor beside it does.
   const field = usePlace<HTMLTextAreaElement>(...(tab.pane.kind === 'chat' ? (['message'] as const) : []))
   const text = composer.text.value
+  // The message of a turn that failed comes back before what is being written.
+  useKeptSelection(field)
   const { focusWish } = composer
   const wanted = focusWish.made.value
   useLayoutEffect(() => {

@@ -1,11 +1,13 @@
 /** The side bar of a waiting merge: its files, what is left, Finish and Abort. */
-import { useEffect, useId, useState } from 'preact/hooks'
+import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { Merging, MergingFile } from '../../contract/merging.ts'
 import { isAtWork, mergingFiles, tallyOf } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
+import { useKeptSelection } from '../ui/kept-selection.ts'
+import { shownKeys } from '../ui/keys.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { readable, withoutTricks } from '../ui/names.ts'
 import { digits, plural } from '../ui/times.ts'
@@ -185,6 +187,8 @@ const SKIP: Record<Merging['kind'], string> = {
 /** The button that leaves out the commit in conflict: of several that are reverted, only this one. */
 const skipOf = ({ kind, at }: Merging): string => (at && at.of > 1 && kind === 'revert' ? SKIP.rebase : SKIP[kind])
 
+const AT_WORK = 'The AI is at work here: wait for it, or stop it.'
+
 /**
  * The end of the list: the commit message once no conflict is left; the reason why the merge can't be finished yet, or
  * makes no commit; the results to review; Abort, disabled only while the AI works; and Finish.
@@ -195,11 +199,13 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
   const button = usePlace<HTMLButtonElement>('finish')
   const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
   const isLocked = isAtWork(page, branch)
-  const reason = isLocked ? 'The AI is at work here: wait for it, or stop it.' : whyNotFinished(page, merging)
+  const reason = isLocked ? AT_WORK : whyNotFinished(page, merging)
   const { at, forklift, nothingLeft, files } = merging
   const words = reason ?? nothingLeft
   const isLast = !at || at.number >= at.of
   const { message, isEnding } = tab.merging
+  const field = useRef<HTMLTextAreaElement>(null)
+  useKeptSelection(field)
   // A field that the user types in stays, whatever other windows and programs do: the focus would go to the editor,
   // with the rest of the sentence.
   const [isTyping, setIsTyping] = useState(false)
@@ -210,12 +216,22 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
         <label class="field-label">
           Commit message
           <textarea
+            ref={field}
             class="field"
             rows={3}
             value={message.value ?? merging.message.trimEnd()}
             onInput={event => tab.merging.writeMessage(event.currentTarget.value)}
             onFocus={() => setIsTyping(true)}
             onBlur={() => setIsTyping(false)}
+            aria-keyshortcuts="Control+Enter"
+            title={`${shownKeys('Ctrl+Enter')} finishes`}
+            onKeyDown={event => {
+              if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
+              event.preventDefault()
+              if (isLocked) page.spoken.value = AT_WORK
+              // It says why the merge can't be finished yet.
+              else finish(page, tab)
+            }}
           />
         </label>
       ) : null}

@@ -8,7 +8,7 @@ import { type Colours, coloursOf, piecesOf } from '../ui/coloured.ts'
 import { Icon } from '../ui/icons.tsx'
 import { visible } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
-import { type Diff, type DiffLine, type DiffPart, diffOf } from './diff.ts'
+import { type Diff, type DiffLine, type DiffPart, diffOf, isWithoutNewline } from './diff.ts'
 
 interface Props {
   path: string
@@ -186,6 +186,12 @@ function Lines({ diff, part, colours, isSideBySide, comments }: LinesProps) {
           <Half diff={diff} line={left} side="before" colours={colours} comments={comments} />
           <Half diff={diff} line={right} side="after" colours={colours} comments={comments} />
         </div>
+        {[left, right].some(line => line && isWithoutNewline(diff, line)) ? (
+          <div class="pair">
+            <HalfNewline diff={diff} line={left} />
+            <HalfNewline diff={diff} line={right} />
+          </div>
+        ) : null}
         {left?.kind === 'deleted' ? below(left) : null}
         {below(right)}
       </Fragment>
@@ -205,10 +211,37 @@ function Lines({ diff, part, colours, isSideBySide, comments }: LinesProps) {
           <b>{look.sign}</b>
           <Code diff={diff} line={line} side={line.kind === 'deleted' ? 'before' : 'after'} colours={colours} />
         </div>
+        {isWithoutNewline(diff, line) ? (
+          <div class="dl">
+            <i />
+            <i />
+            <NoNewline />
+          </div>
+        ) : null}
         {below(line)}
       </Fragment>
     )
   })
+}
+
+/** What git writes below a last line without a line end. */
+export function NoNewline() {
+  return (
+    <>
+      <b>\</b>
+      <span class="meta">No newline at end of file</span>
+    </>
+  )
+}
+
+function HalfNewline({ diff, line }: { diff: Diff; line: DiffLine | undefined }) {
+  if (!line || !isWithoutNewline(diff, line)) return <div class="dl half nothing" />
+  return (
+    <div class="dl half">
+      <i />
+      <NoNewline />
+    </div>
+  )
 }
 
 const textOfLine = (diff: Diff, { kind, before = 0, after = 0 }: DiffLine): string =>

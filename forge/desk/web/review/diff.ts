@@ -36,23 +36,35 @@ export interface Diff {
   parts: DiffPart[]
   added: number
   deleted: number
-  /** Whether the final line end was added or removed. */
+  /** Whether the final line end was added or removed, where blanks are ignored: otherwise the last line says so. */
   end: 'added' | 'removed' | undefined
+  /** Whether the last line of the old and of the new text has no line end. */
+  isUnended: { before: boolean; after: boolean }
   /** The old and the new kind of line end, if all lines changed it. */
   lineEnds: [LineEnd, LineEnd] | undefined
 }
 
 export type LineEnd = 'LF' | 'CRLF'
 
+/** Whether a changed line is the last one of its text and has no line end: git names that below the line. */
+export function isWithoutNewline({ before, after, isUnended }: Diff, line: DiffLine): boolean {
+  if (line.kind === 'deleted') return isUnended.before && line.before === before.lines
+  return line.kind === 'added' && isUnended.after && line.after === after.lines
+}
+
 /** The number in `after` of a line of `before`; of a line that is gone, that of the next one which both have. */
 export function lineIn(before: string, after: string, line: number): number {
-  const lines = diffOf(before, after, false).parts.flatMap(part => part.lines)
+  // A last line that only gets a line end, or loses it, is still there.
+  const lines = diffOf(withEnd(before), withEnd(after), false).parts.flatMap(part => part.lines)
   const rest = lines.slice(lines.findIndex(it => it.before === line))
   return rest.find(({ kind }) => kind === 'same')?.after ?? lines.findLast(it => it.after !== undefined)?.after ?? 1
 }
 
+const withEnd = (text: string): string => (text === '' || text.endsWith('\n') ? text : `${text}\n`)
+
 /**
- * Compares two texts. `ignoresBlanks`: changes in blanks are ignored. If all lines of a text end alike, their line end
+ * Compares two texts. `ignoresBlanks`: changes in blanks are ignored. As in git, a last line without a line end differs
+ * from the same line with one. If all lines of a text end alike, their line end
  * is not compared by line, but once for the whole text.
  */
 export function diffOf(before: string, after: string, ignoresBlanks: boolean): Diff {
@@ -82,8 +94,11 @@ function diffOfLines(before: string, after: string, ignoresBlanks: boolean): Dif
   if (before === '' || after === '') return wholeOf(before, after)
   const one = textOf(before)
   const other = textOf(after)
-  const hunks = Chunk.build(one, other, DIFF).flatMap(chunk =>
-    hunksOf(one, other, chunk).map(hunk => ({ chunk, ...hunk })),
+  const [comparedOne, comparedOther] = ignoresBlanks
+    ? [one, other]
+    : [comparedText(before, one), comparedText(after, other)]
+  const hunks = Chunk.build(comparedOne, comparedOther, DIFF).flatMap(chunk =>
+    hunksOf(comparedOne, comparedOther, chunk).map(hunk => ({ chunk, ...hunk })),
   )
   const shown = hunks.filter(hunk => !ignoresBlanks || !isBlank(one, other, hunk))
   const parts: DiffPart[] = []
@@ -106,7 +121,8 @@ function diffOfLines(before: string, after: string, ignoresBlanks: boolean): Dif
     parts: joined(parts),
     added,
     deleted,
-    end: endOf(before, after),
+    end: ignoresBlanks ? endOf(before, after) : undefined,
+    isUnended: { before: isUnended(before), after: isUnended(after) },
     lineEnds: undefined,
   }
 }
@@ -133,15 +149,25 @@ function wholeOf(before: string, after: string): Diff {
     added: added.length,
     deleted: deleted.length,
     end: undefined,
+    isUnended: { before: isUnended(before), after: isUnended(after) },
     lineEnds: undefined,
   }
 }
 
 /** Whether the final line end was added or removed. */
 function endOf(before: string, after: string): Diff['end'] {
-  const [had, has] = [before.endsWith('\n'), after.endsWith('\n')]
-  if (had === has) return undefined
-  return has ? 'added' : 'removed'
+  if (isUnended(before) === isUnended(after)) return undefined
+  return isUnended(before) ? 'added' : 'removed'
+}
+
+const isUnended = (text: string): boolean => !text.endsWith('\n')
+
+/** Behind the last line of a text, where it has no line end. No text has this character: it would be binary. */
+const NO_LINE_END = '\0'
+
+/** The lines of a text to compare: they differ from the shown ones only in {@link NO_LINE_END}. */
+function comparedText(text: string, shown: Text): Text {
+  return isUnended(text) ? textOf(text + NO_LINE_END) : shown
 }
 
 /** Splits a text into lines; a final line end begins no empty line. */

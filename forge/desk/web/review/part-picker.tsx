@@ -1,5 +1,6 @@
 /** Chooses some of the changes of a commit: files, runs of changed lines, or single lines. */
 import { type ReadonlySignal, type Signal, signal, useSignal } from '@preact/signals'
+import { Fragment } from 'preact'
 import { useEffect, useId, useMemo, useRef } from 'preact/hooks'
 import type { Change, Part } from '../../contract/values.ts'
 import { usePage } from '../page/state.ts'
@@ -10,7 +11,8 @@ import { useServerValue } from '../ui/server-value.ts'
 import { plural } from '../ui/times.ts'
 import { Blobs } from './blobs.tsx'
 import { ChangedPath, titleOf } from './changed-path.tsx'
-import { type Diff, type DiffLine, diffOf } from './diff.ts'
+import { type Diff, type DiffLine, diffOf, isWithoutNewline } from './diff.ts'
+import { NoNewline } from './diff-view.tsx'
 import { LineCounts } from './line-counts.tsx'
 import { keyOfLine, type LineRun, rangesOf, runsOf } from './line-runs.ts'
 import { ChangeLetter } from './review-side.tsx'
@@ -20,7 +22,7 @@ const MAX_LINE_LENGTH = 500
 /** Lines in a file's diff above which it can only be chosen as a whole. */
 const MAX_LINES_TO_CHOOSE = 2_000
 
-/** The choice within one file: all of it, or lines. */
+/** The choice within one file: all of it, or lines; of a renamed file without any lines, the rename alone. */
 type Choice = 'whole' | { runs: readonly LineRun[]; lines: ReadonlySet<string> }
 
 /** The changes that the user has chosen, by path. */
@@ -63,12 +65,21 @@ export class PartChoice {
     this.#set(path, isChosen ? 'whole' : undefined)
   }
 
+  /** Chooses the rename of a file without its lines, or takes both back: lines are those of the new path. */
+  setRename(path: string, isChosen: boolean): void {
+    this.dropped.value = []
+    this.#set(path, isChosen ? { runs: [], lines: new Set() } : undefined)
+  }
+
   has(path: string, line: DiffLine): boolean {
     const choice = this.#files.value.get(path)
     return choice === 'whole' || choice?.lines.has(keyOfLine(line)) === true
   }
 
-  /** Chooses some lines of a file, or takes them back. All lines together are the whole file. */
+  /**
+   * Chooses some lines of a file, or takes them back. All lines together are the whole file; of a renamed file, the
+   * rename stays chosen without them.
+   */
   setLines(path: string, runs: readonly LineRun[], lines: readonly DiffLine[], isChosen: boolean): void {
     this.dropped.value = []
     const all = runs.flatMap(run => run.lines.map(keyOfLine))
@@ -78,7 +89,8 @@ export class PartChoice {
       if (isChosen) chosen.add(key)
       else chosen.delete(key)
     }
-    if (chosen.size === 0) this.#set(path, undefined)
+    const isRenamed = this.#shown.get(path)?.from !== undefined
+    if (chosen.size === 0 && !isRenamed) this.#set(path, undefined)
     else this.#set(path, chosen.size === all.length ? 'whole' : { runs, lines: chosen })
   }
 
@@ -171,8 +183,9 @@ function PickedFile({ change, choice, isOpenFirst }: FileProps & { isOpenFirst: 
 /** The changed lines of a file. Only those of a text that exists before and after can be chosen one by one. */
 function FileLines({ change, choice }: FileProps) {
   const page = usePage()
-  const { path, status, before, after } = change
-  const isText = status === 'changed' && before?.mode === after?.mode && change.added !== undefined
+  const { path, from, status, before, after } = change
+  const isEdited = status === 'changed' || (status === 'renamed' && before?.oid !== after?.oid)
+  const isText = isEdited && before?.mode === after?.mode && change.added !== undefined
   const ask = async () => {
     const [old, now] = await Promise.all([before, after].map(it => page.connection.ask('blob', { oid: it?.oid ?? '' })))
     return { old: old?.text, now: now?.text, isGuess: (old?.encoding ?? now?.encoding) !== undefined }
@@ -196,10 +209,27 @@ function FileLines({ change, choice }: FileProps) {
   }
   return (
     <div class="diff-code">
+      {from === undefined ? null : <RenameLine path={path} from={from} choice={choice} />}
       {runs.map(run => (
         <Run key={`${run.range.fromA} ${run.range.fromB}`} {...{ path, diff, runs, run, choice }} />
       ))}
     </div>
+  )
+}
+
+/** The rename of a file whose lines can be chosen. */
+function RenameLine({ path, from, choice }: { path: string; from: string; choice: PartChoice }) {
+  const id = useId()
+  return (
+    <label class="part-head" for={id}>
+      <Check
+        id={id}
+        words={`Rename of ${readable(path)}`}
+        isChecked={choice.files.value.has(path)}
+        onChange={isChosen => choice.setRename(path, isChosen)}
+      />
+      <span class="meta">Renamed from {readable(from)}. Selected lines include the rename.</span>
+    </label>
   )
 }
 
@@ -232,17 +262,27 @@ function Run({ path, diff, runs, run, choice }: RunProps) {
       </label>
       {lines.map(line => {
         const [text, sign, look] = wordsOf(diff, line)
+        const key = keyOfLine(line)
+        const isUnended = isWithoutNewline(diff, line)
         return (
-          <label class={`dl part-line ${look}`} key={keyOfLine(line)} for={`${id}${keyOfLine(line)}`}>
-            <Check
-              id={`${id}${keyOfLine(line)}`}
-              words={`${line.kind} ${text}`}
-              isChecked={choice.has(path, line)}
-              onChange={isChosen => choice.setLines(path, runs, [line], isChosen)}
-            />
-            <b>{sign}</b>
-            <span>{text}</span>
-          </label>
+          <Fragment key={key}>
+            <label class={`dl part-line ${look}`} for={`${id}${key}`}>
+              <Check
+                id={`${id}${key}`}
+                words={`${line.kind} ${text}${isUnended ? ', no newline at end of file' : ''}`}
+                isChecked={choice.has(path, line)}
+                onChange={isChosen => choice.setLines(path, runs, [line], isChosen)}
+              />
+              <b>{sign}</b>
+              <span>{text}</span>
+            </label>
+            {isUnended ? (
+              <div class="dl part-line">
+                <i />
+                <NoNewline />
+              </div>
+            ) : null}
+          </Fragment>
         )
       })}
     </div>

@@ -92,3 +92,16 @@ test('lines of a commit are taken back as drafts, beside what was typed; later c
   const nine = { branch: 'main', commit: both, parts: [{ path: 'a.txt', lines: [line(9)] }] }
   expect(await refusedBy(ask(desk.work, 'take back', nine))).toThrow('Later changes of the same lines are in the way')
 })
+
+test('lines of a file that a commit has renamed are taken back with the rename, and the others stay', async () => {
+  const desk = await makeDesk({ files: { 'old.txt': text(LINES) } })
+  await using _ = desk
+  await desk.git('mv', 'old.txt', 'new.txt')
+  await writeFile(join(desk.path, 'new.txt'), text(LINES.with(2, 'two').with(9, 'nine')))
+  await desk.git('commit', '-q', '-a', '-m', 'Rename and edit')
+  const both = await desk.git('rev-parse', 'main')
+  await desk.work.look()
+  await ask(desk.work, 'take back', { branch: 'main', commit: both, parts: [{ path: 'new.txt', lines: [line(2)] }] })
+  expect((await desk.work.branches.work('main')).draftPaths).toEqual(['new.txt', 'old.txt'])
+  expect((await edit(desk.work, 'main', 'old.txt')).text).toBe(text(LINES.with(9, 'nine')))
+})

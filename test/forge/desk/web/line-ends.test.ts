@@ -2,6 +2,7 @@
 import { describe, expect, test } from 'bun:test'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
+import { findings } from './axe.ts'
 import { type DeskPage, until, withEachPage } from './page-scene.ts'
 import { openBeside } from './real-page.ts'
 
@@ -71,6 +72,30 @@ describe.skipIf(!hasBrowser)('the line endings of a file', () => {
     await drafts().waitFor({ state: 'detached' })
     await page.getByRole('tab', { name: /^lines\.txt/ }).click()
     await button('LF').waitFor()
+  })
+
+  test('of a last line that had none, and got one with a line after it, are named in the review as git diff has them', async () => {
+    await open('end.txt', 'one\ntwo')
+    await page.keyboard.press('Control+End')
+    await page.keyboard.type('\nthree')
+    await drafts().waitFor()
+    await page.keyboard.press('Alt+r')
+    await page.getByRole('tab', { name: 'Unsaved changes' }).click()
+    const diff = page.getByRole('article', { name: 'end.txt' }).locator('.diff-code')
+    const rows = () =>
+      diff
+        .locator('.dl')
+        .evaluateAll(all => all.map(row => `${row.querySelector('b')?.textContent}${row.lastChild?.textContent}`))
+    const ofGit = ['one', '−two', '\\No newline at end of file', '+two', '+three', '\\No newline at end of file']
+    await until(async () => (await rows()).join() === ofGit.join())
+    await page
+      .getByRole('button', { name: /side by side/i })
+      .first()
+      .click()
+    const signs = () => diff.locator('.pair').evaluateAll(all => all.map(pair => pair.textContent?.replace(/\d+/g, '')))
+    const named = '\\No newline at end of file'
+    await until(async () => (await signs()).join() === ['oneone', '−two+two', named, '+three', named].join())
+    expect(await findings(page)).toEqual([])
   })
 
   test('are none of a draft any more when they are changed back', async () => {

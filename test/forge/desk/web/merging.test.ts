@@ -682,6 +682,29 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('button', { name: 'Finish' }).waitFor()
   })
 
+  test('is finished by Ctrl+Enter in its message, which is no message to the AI then, and says why it can’t be', async () => {
+    await openDesk()
+    const marked = await textIn(CLAIM)
+    for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+    page = await openPage(browser.context, desk)
+    await page.getByRole('tab', { name: 'AI chat' }).click()
+    await page.getByRole('textbox', { name: 'Message', exact: true }).fill('Not yet')
+    const message = page.getByLabel('Commit message')
+    await message.fill('Bring in')
+    await settled(desk, CLAIM, marked)
+    await row('claim.ts').getByText('2 left').waitFor()
+    await page.keyboard.press('Control+Enter')
+    await page.getByRole('status').getByText('2 conflicts are left').waitFor({ state: 'attached' })
+    await settled(desk, CLAIM, 'x\n')
+    await page.getByRole('button', { name: 'Finish', exact: true, disabled: false }).waitFor()
+    await page.keyboard.type(' 2.14')
+    expect(await findings(page)).toEqual([])
+    await page.keyboard.press('Control+Enter')
+    await desk.isMessage(BRANCH, 'Bring in 2.14')
+    await files().waitFor({ state: 'detached' })
+    expect(await page.getByRole('textbox', { name: 'Message', exact: true }).inputValue()).toBe('Not yet')
+  })
+
   test('keeps its message under the hands that type it when the branch is moved, or a file is in conflict again', async () => {
     await openDesk(rebasingTemplate)
     const marked = await textIn(CLAIM)
@@ -749,6 +772,37 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await until(async () => (await there.inputValue()) === 'Last')
     await other.getByRole('button', { name: 'Finish', exact: true }).click()
     await desk.isMessage(BRANCH, 'Last')
+  })
+
+  test('leaves the cursor at its place in the message when another window types in it', async () => {
+    await openDesk()
+    for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+    page = await openPage(browser.context, desk)
+    const other = await openPage(browser.context, desk)
+    const [here, there] = [page, other].map(it => it.getByLabel('Commit message')) as [Locator, Locator]
+    await here.fill('Bring in 2.14')
+    await until(async () => (await there.inputValue()) === 'Bring in 2.14')
+    await there.click()
+    await other.keyboard.press('Control+End')
+    await here.click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('Control+ArrowRight')
+    const typeThere = async (words: string, text: string) => {
+      await other.keyboard.type(words)
+      await until(async () => (await here.inputValue()) === text)
+    }
+    await typeThere(' at last', 'Bring in 2.14 at last')
+    await page.keyboard.type(' it')
+    await until(async () => (await there.inputValue()) === 'Bring it in 2.14 at last')
+    // Above the cursor, too, and a selection stays one.
+    await page.keyboard.press('Control+Shift+ArrowRight')
+    await other.keyboard.press('Control+Home')
+    await typeThere('Queue: ', 'Queue: Bring it in 2.14 at last')
+    const selected = await here.evaluate((it: HTMLTextAreaElement) =>
+      it.value.slice(it.selectionStart, it.selectionEnd).trim(),
+    )
+    expect(selected).toBe('in')
+    await other.close()
   })
 
   test('has the typed message again after an undo of its abort, and after one of its end', async () => {

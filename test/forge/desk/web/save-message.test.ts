@@ -87,6 +87,20 @@ describe.skipIf(!hasBrowser)('the message of a save', () => {
     expect(await desk.textOf('main', 'README.md')).toBe('# Tern\n\nA queue.\n')
   })
 
+  test('of several lines saves by Ctrl+Enter, also beside a message to the AI, which is not sent', async () => {
+    await typeIn('README.md')
+    await page.getByRole('tab', { name: 'AI chat' }).click()
+    const message = page.getByRole('textbox', { name: 'Message', exact: true })
+    await message.fill('Not yet')
+    await field().click()
+    await page.keyboard.type('Say what is typed')
+    await page.keyboard.press('Shift+Enter')
+    await page.keyboard.type('once')
+    await page.keyboard.press('Control+Enter')
+    await desk.isMessage('main', 'Say what is typed\nonce')
+    expect(await message.inputValue()).toBe('Not yet')
+  })
+
   test('is written in the dialog, kept after Escape, a reload and a failure, and used once', async () => {
     await typeIn('README.md')
     await typeIn('FORK.md')

@@ -3,7 +3,8 @@ import { describe, expect, test } from 'bun:test'
 import { EditorState, Text } from '@codemirror/state'
 import { asBytes } from '../../../../core/git/repository.ts'
 import { changeMarks, countsOf } from '../../../../forge/desk/web/editor/change-marks.ts'
-import { diffOf } from '../../../../forge/desk/web/review/diff.ts'
+import { diffOf, isWithoutNewline, lineIn } from '../../../../forge/desk/web/review/diff.ts'
+import { movedPosition } from '../../../../forge/desk/web/ui/kept-selection.ts'
 import {
   foldersAbove,
   markedPieces,
@@ -108,22 +109,33 @@ describe('a diff', () => {
     ])
   })
 
-  test('of an end says which lines came or went, and what became of the last line end', () => {
+  test('has a last line whose line end came or went as another line, as git has it', () => {
     const seen = (before: string, after: string) => {
-      const { parts, end } = diffOf(before, after, false)
-      const lines = parts.flatMap(part => part.lines)
-      return [...lines.map(({ kind, before, after }) => `${kind} ${before ?? '-'} ${after ?? '-'}`), end]
+      const diff = diffOf(before, after, false)
+      return diff.parts
+        .flatMap(part => part.lines)
+        .map(line => {
+          const { kind, before, after } = line
+          return `${kind} ${before ?? '-'} ${after ?? '-'}${isWithoutNewline(diff, line) ? ' \\' : ''}`
+        })
     }
     const appended = ['same 1 1', 'same 2 2', 'added - 3']
-    expect(seen('a\nb\n', 'a\nb\nc\n')).toEqual([...appended, undefined])
-    expect(seen('a\nb', 'a\nb\nc')).toEqual([...appended, undefined])
-    expect(seen('a\nb', 'a\nb\nc\n')).toEqual([...appended, 'added'])
-    expect(seen('a\nb\n', 'a\nb\nc')).toEqual([...appended, 'removed'])
-    expect(seen('a\nb\nc\n', 'a\nb\n')).toEqual(['same 1 1', 'same 2 2', 'deleted 3 -', undefined])
-    expect(seen('a\nb', 'a\nb\n')).toEqual(['same 1 1', 'same 2 2', 'added'])
-    expect(seen('a\n', 'a\n\n')).toEqual(['same 1 1', 'added - 2', undefined])
-    expect(seen('', '\n')).toEqual(['added - 1', undefined])
-    expect(seen('\n', '')).toEqual(['deleted 1 -', undefined])
+    expect(seen('a\nb\n', 'a\nb\nc\n')).toEqual(appended)
+    const continued = ['same 1 1', 'deleted 2 - \\', 'added - 2']
+    expect(seen('a\nb', 'a\nb\nc')).toEqual([...continued, 'added - 3 \\'])
+    expect(seen('a\nb', 'a\nb\nc\n')).toEqual([...continued, 'added - 3'])
+    expect(seen('a\nb', 'a\nb\n')).toEqual(continued)
+    expect(seen('a\nb\n', 'a\nb\nc')).toEqual(['same 1 1', 'same 2 2', 'added - 3 \\'])
+    expect(seen('a\nb\n', 'a\nb')).toEqual(['same 1 1', 'deleted 2 -', 'added - 2 \\'])
+    expect(seen('a\nb', 'x\nb')).toEqual(['deleted 1 -', 'added - 1', 'same 2 2'])
+    expect(seen('a\nb\nc\n', 'a\nb\n')).toEqual(['same 1 1', 'same 2 2', 'deleted 3 -'])
+    expect(seen('a\n', 'a\n\n')).toEqual(['same 1 1', 'added - 2'])
+    expect(seen('', '\n')).toEqual(['added - 1'])
+    expect(seen('\n', '')).toEqual(['deleted 1 -'])
+    expect(seen('', 'a')).toEqual(['added - 1 \\'])
+    expect(diffOf('a\nb', 'a\nb\nc', false)).toMatchObject({ added: 2, deleted: 1, end: undefined })
+    expect(diffOf('a\nb', 'a\nb\n', true)).toMatchObject({ added: 0, deleted: 0, end: 'added' })
+    expect(lineIn('a\nb', 'a\nb\nc', 2)).toBe(2)
   })
 
   test('compares line ends for the whole where all are alike, and by line where they are mixed', () => {
@@ -181,3 +193,15 @@ function numbers(text: string): number[] {
   const lines = text.split('\n').length - (text.endsWith('\n') ? 1 : 0)
   return text === '' ? [] : Array.from({ length: lines }, (_, index) => index + 1)
 }
+
+test('the cursor of a field keeps its place in a text that is replaced', () => {
+  const moved = (before: string, after: string) => movedPosition(before.replace('|', ''), after, before.indexOf('|'))
+  expect(moved('Revert |it', 'Revert it now')).toBe('Revert '.length)
+  expect(moved('Revert |it', 'Now: Revert it')).toBe('Now: Revert '.length)
+  expect(moved('|it', 'Revert it')).toBe(0)
+  expect(moved('it|', 'it, too')).toBe('it'.length)
+  // Where the cursor was, the text is another one: it goes no further than that.
+  expect(moved('a lo|ng word', 'a word')).toBe('a '.length)
+  expect(moved('a long| word', 'a brief word')).toBe('a brief'.length)
+  expect(moved('aa|a', 'aa')).toBe(2)
+})
