@@ -187,6 +187,19 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     expect(await option.count()).toBe(0)
   })
 
+  test('of a deleted branch says that drafts are kept only where there are some', async () => {
+    await desk.git('branch', 'topic', 'main')
+    await showBranch(page, 'topic')
+    await page.getByRole('treeitem', { name: 'README.md' }).dblclick()
+    await page.locator('.cm-focused').waitFor()
+    await desk.git('branch', '-D', 'topic')
+    await page.getByText('topic was deleted').waitFor()
+    await page.getByText('What you type here is kept as a draft.', { exact: true }).waitFor()
+    await page.keyboard.type('kept')
+    await page.getByText('Its drafts are kept, also if you close this tab').waitFor()
+    await desk.isText('topic', 'README.md', text => text.startsWith('kept'))
+  })
+
   test('of what is typed in a deleted branch says where it can’t be written, and why that can’t be restored', async () => {
     await desk.git('branch', 'topic', 'main')
     await showBranch(page, 'topic')
