@@ -313,6 +313,28 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     expect(await desk.git('ls-tree', '--name-only', 'main', 'elsewhere.txt')).toBe('elsewhere.txt')
   })
 
+  test('an amend that is refused leaves the focus in the message, where one types on', async () => {
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('typed ')
+    await desk.isText('main', 'README.md', text => text.includes('typed'))
+    await page.keyboard.press('Alt+Shift+t')
+    await dialog().getByText('1 file', { exact: true }).waitFor()
+    await message().fill('Add four')
+    const release = desk.proxy.hold('do')
+    await page.keyboard.press('Control+Enter')
+    await until(() => desk.proxy.count('do') === 1)
+    await desk.ask({ ask: 'new file', branch: 'main', path: 'elsewhere.txt' })
+    release()
+    await dialog().getByText('have changed since this was previewed: nothing was done').waitFor()
+    await dialog().getByText('2 files', { exact: true }).waitFor()
+    await page.keyboard.type(' and more')
+    expect(await message().inputValue()).toBe('Add four and more')
+    await page.keyboard.press('Control+Enter')
+    await dialog().waitFor({ state: 'detached' })
+    expect(await desk.git('log', '-1', '--format=%s', 'main')).toBe('Add four and more')
+  })
+
   test('Ctrl+F goes to the search of the history, and selects what was searched for', async () => {
     await open()
     const field = page.getByRole('textbox', { name: 'Search this history' })
