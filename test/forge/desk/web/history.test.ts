@@ -59,6 +59,17 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await dialog().getByText('rewrites 1 commit').waitFor()
   })
 
+  test('the label of a branch says which remotes have it at the same commit', async () => {
+    await open()
+    const label = row('Add four').locator('.label')
+    await label.getByText('main').first().waitFor()
+    expect(await label.textContent()).not.toContain('origin')
+    await desk.git('update-ref', 'refs/remotes/origin/main', 'main')
+    await row('branch main and on origin').locator('.label svg').nth(1).waitFor()
+    expect(await label.getAttribute('title')).toBe('branch main, the same on origin')
+    expect(await label.count()).toBe(1)
+  })
+
   test('a commit is reworded by a key, with a body; the undo of the notice restores it', async () => {
     await open()
     await page.keyboard.press('End')
