@@ -59,6 +59,23 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await dialog().getByText('rewrites 1 commit').waitFor()
   })
 
+  test('the lines of a message are shown once each, also where no empty line follows the first one', async () => {
+    const message = 'Say how much is missing\n- in the docs,\n- and in the log\n\nAs was asked.\n'
+    await desk.commit('main', { 'README.md': '# Said\n' }, { message })
+    await page.keyboard.press('Alt+h')
+    await row('Say how much is missing - in the docs, - and in the log').click()
+    const lines = ['- in the docs,', '- and in the log', 'As was asked.']
+    const isShownOnce = async (detail: ReturnType<DeskPage['getByRole']>) => {
+      await detail.getByRole('heading', { name: 'Say how much is missing', exact: true }).waitFor()
+      const text = (await detail.textContent()) ?? ''
+      for (const line of lines) expect(text.split(line)).toHaveLength(2)
+    }
+    await isShownOnce(page.getByRole('complementary', { name: 'Commit' }))
+    await page.keyboard.press('Alt+0')
+    await page.getByRole('option', { name: /Say how much is missing/ }).click()
+    await isShownOnce(page.getByRole('complementary', { name: /^Commit [0-9a-f]{8}/ }))
+  })
+
   test('the label of a branch says which remotes have it at the same commit', async () => {
     await open()
     const label = row('Add four').locator('.label')
