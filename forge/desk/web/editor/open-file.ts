@@ -389,6 +389,7 @@ export class OpenFile {
     else {
       this.isDraft.value = false
       this.symbols.value = []
+      this.blamed.value = null
     }
     this.#push()
   }
