@@ -102,6 +102,15 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     expect(await desk.messageOf('main')).toBe('edit: README.md')
   })
 
+  test('in the status bar offers an undo until something else has moved what it is about', async () => {
+    await page.keyboard.press('Alt+0')
+    await desk.ask({ ask: 'new branch', branch: 'tmpx', from: null })
+    const undo = page.getByRole('button', { name: 'Undo: create the branch tmpx' })
+    await undo.waitFor()
+    await desk.git('branch', '-D', 'tmpx')
+    await undo.waitFor({ state: 'detached' })
+  })
+
   test('of a deleted branch, undone, brings its tab back with its files and drafts, also after a reload', async () => {
     await showBranch(page, 'retry-jitter')
     const files = page.getByRole('tablist', { name: 'Files' })
