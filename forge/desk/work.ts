@@ -43,7 +43,7 @@ import { MovedBranches } from './branches/moved-branches.ts'
 import { finishOwnMoves } from './branches/moving-refs.ts'
 import { branchNameOf, OpenBranches, type Renaming, renamedBy } from './branches/open-branches.ts'
 import { whyNotWritten } from './branches/save.ts'
-import { reverse } from './branches/undo.ts'
+import { refsMovedSince, reverse } from './branches/undo.ts'
 import { Watch, type WatchedPart } from './branches/watch.ts'
 import { WrittenHere } from './branches/written-here.ts'
 import { Chat } from './chat/chat.ts'
@@ -455,13 +455,17 @@ export class Work implements AsyncDisposable {
 
   // --- Undo ---
 
-  /** What Undo and Redo would do, in words. */
+  /**
+   * What Undo and Redo would do, in words. Of the whole repository, an undo that would be refused since refs have moved
+   * is left out; of a branch, its refusal says what to do first.
+   */
   async undoable(branch?: string): Promise<Undoable> {
     const { operations } = this.#room
     const part = branch === undefined ? undefined : partOf(branch)
     const [undo, redo] = await Promise.all([operations.nextToUndo(part), operations.nextToRedo(part)])
     const again = redo?.of === undefined ? undefined : await operations.find(redo.of)
-    return { ...(undo && { undo: undo.words }), ...(again && { redo: again.words }) }
+    const moved = undo && branch === undefined ? await refsMovedSince(this.branches, undo.refs) : []
+    return { ...(undo && moved.length === 0 && { undo: undo.words }), ...(again && { redo: again.words }) }
   }
 
   /** What Undo and Redo would do in each branch that one of the newest operations changed. */

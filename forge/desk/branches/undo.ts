@@ -160,14 +160,18 @@ async function whatBlocks(
   return undefined
 }
 
-/** Throws if a branch is not where the operation left it. Drafts may have changed: they are merged. */
-async function verifyUnmoved(branches: OpenBranches, all: Operation['refs']): Promise<void> {
-  const { objects, operations } = branches.room
+/** The refs that are not where an operation left them, with what they name now: its undo is refused. */
+export async function refsMovedSince({ room: { objects } }: OpenBranches, all: Operation['refs']) {
   const refs = all.filter(isHeld)
   const infos = await Promise.all(refs.map(({ ref }) => objects.info(ref)))
-  const moved = refs.flatMap(({ ref, after }, at) => (infos[at]?.oid === after ? [] : [{ ref, now: infos[at]?.oid }]))
+  return refs.flatMap(({ ref, after }, at) => (infos[at]?.oid === after ? [] : [{ ref, now: infos[at]?.oid }]))
+}
+
+/** Throws if a branch is not where the operation left it. Drafts may have changed: they are merged. */
+async function verifyUnmoved(branches: OpenBranches, all: Operation['refs']): Promise<void> {
+  const moved = await refsMovedSince(branches, all)
   if (moved.length === 0) return
-  const recent = await operations.list(0, RECENT_OPERATIONS)
+  const recent = await branches.room.operations.list(0, RECENT_OPERATIONS)
   throw new Failure(refusalOf(whatMoved(moved, recent)))
 }
 

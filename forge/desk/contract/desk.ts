@@ -114,6 +114,8 @@ export const Layout = v.object({
       /** The pane that is shown, if it is none of a file. */
       view: v.optional(ViewKind),
       base: v.optional(BaseLayout),
+      /** The changes that are marked as viewed in the review, by path and blobs; the last one at the end. */
+      viewed: v.optional(v.array(v.string())),
       search: v.optional(SearchLayout),
       /**
        * The file in the other half of a split, and whether that is the right one; its scroll position and cursor there,

@@ -318,10 +318,12 @@ function unwritten(page: Page, { at }: Tab): Notice | undefined {
 function gone(page: Page, tab: Tab): Notice | undefined {
   const { at } = tab
   if (at.kind === 'commit' || !page.isGone(at)) return undefined
-  const { unwritten, hasTurn } = page.deleted(at.branch) ?? {}
-  const kept = hasTurn
-    ? 'What the AI did in it is kept, also if you close this tab (Alt+B lists it).'
-    : 'Its drafts are kept, also if you close this tab (Alt+B lists it). What you type here is kept as a draft, too.'
+  const { unwritten, hasTurn, drafts = [] } = page.deleted(at.branch) ?? {}
+  const ofDrafts =
+    drafts.length > 0
+      ? 'Its drafts are kept, also if you close this tab (Alt+B lists it). What you type here is kept as a draft, too.'
+      : 'What you type here is kept as a draft.'
+  const kept = hasTurn ? 'What the AI did in it is kept, also if you close this tab (Alt+B lists it).' : ofDrafts
   return {
     tone: 'bad',
     title: `${named(at.branch)} was deleted`,

@@ -81,8 +81,8 @@ async function sendNow(page: Page, tab: Tab, branch: string): Promise<void> {
 
 /**
  * Ends an unfinished turn before the next message: if it changed files, asks whether to keep or discard them. Without
- * changes it is kept, so that the AI gets its message, too. It is discarded if it has no answer and its message is in
- * the field again: that is then the next one.
+ * changes it is kept, so that the AI gets its message, too. It is discarded if it has no answer and its message, which is
+ * in the field again, is sent once more, perhaps with other words around it.
  */
 async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void> {
   const { composer, conversation } = tab
@@ -98,7 +98,9 @@ async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void
   }
   if (files.length === 0) {
     try {
-      await end(hasAnswer(tab) || turn?.id !== composer.returned)
+      const request = turn?.id === composer.returned ? requestOf(page, tab) : undefined
+      const isSentAgain = request !== undefined && composer.text.peek().includes(request)
+      await end(hasAnswer(tab) || !isSentAgain)
     } catch (error) {
       composer.refusal.value = (error as Error).message
     }

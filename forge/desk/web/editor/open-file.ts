@@ -399,6 +399,7 @@ export class OpenFile {
     else {
       this.isDraft.value = false
       this.symbols.value = []
+      this.blamed.value = null
     }
     this.#push()
   }

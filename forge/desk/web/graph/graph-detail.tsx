@@ -5,7 +5,7 @@ import type { GraphRow } from '../../contract/graph.ts'
 import { usePlace } from '../page/places.ts'
 import { usePage } from '../page/state.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
-import { MessageBody } from '../review/message-body.tsx'
+import { MessageBody, partsOf } from '../review/message-body.tsx'
 import { useCommit } from '../review/use-commit.ts'
 import { sourceActions } from '../steps/source-actions.ts'
 import { commitSource } from '../steps/step-ways.ts'
@@ -38,6 +38,7 @@ export function GraphDetail() {
     if (isLarge && page.places.find('home')?.offsetParent === null) pane.current?.focus()
   }, [isLarge])
   if (!row) return <aside class="detail" aria-label="Commit" style={style} />
+  const { title, body } = partsOf(row, commit?.message)
   return (
     // The pane scrolls, so the keyboard must be able to focus it.
     <aside
@@ -57,7 +58,7 @@ export function GraphDetail() {
       <div class="detail-head">
         <div class="detail-title">
           <h2>
-            <bdi>{withoutTricks(row.subject)}</bdi>
+            <bdi>{withoutTricks(title)}</bdi>
           </h2>
           <IconButton
             icon={isLarge ? 'shrink' : 'enlarge'}
@@ -67,7 +68,7 @@ export function GraphDetail() {
             onClick={() => showLarge.run({ page, row })}
           />
         </div>
-        {commit ? <Body message={commit.message} isLarge={isLarge} /> : null}
+        <Body text={body} isLarge={isLarge} />
       </div>
       {page.graph.chosen.length > 0 ? (
         <p class="failed-line" role="status">
@@ -93,13 +94,9 @@ export function GraphDetail() {
  * The message after its first line: in the narrow pane with joined lines and without the trailers shown as facts; in
  * the large one as written.
  */
-function Body({ message, isLarge }: { message: string; isLarge: boolean }) {
-  const text = message.slice(message.indexOf('\n') + 1)
-  if (!message.includes('\n') || text.trim() === '') return null
-  if (isLarge) {
-    const written = text.replace(/^\s*\n/, '').trimEnd()
-    return <pre class="body written">{written.split('\n').map(visible).join('\n')}</pre>
-  }
+function Body({ text, isLarge }: { text: string; isLarge: boolean }) {
+  if (text === '') return null
+  if (isLarge) return <pre class="body written">{text.split('\n').map(visible).join('\n')}</pre>
   return <MessageBody text={text} />
 }
 

@@ -11,9 +11,11 @@ import {
   type Label,
   labelWords,
   type ShownLabel,
+  sameOn,
   shortName,
 } from '../page/graph-labels.ts'
 import { usePage } from '../page/state.ts'
+import { OnRemotes } from '../review/commit-labels.tsx'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { modelName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { age, timeTitle } from '../ui/times.ts'
@@ -150,12 +152,7 @@ function LabelAt({ label, remotes }: { label: Label; remotes: readonly string[] 
       )}
       <span class="vh">{KINDS.branch} </span>
       <RefName of={name} shown={shortName(name)} title={title} />
-      {remotes.length > 0 && !outlook ? (
-        <>
-          <Icon name="cloud" size="xs" />
-          <span class="vh"> and on {remotes.map(readable).join(', ')}</span>
-        </>
-      ) : null}
+      {outlook ? null : <OnRemotes remotes={remotes} />}
       {outlook ? <span class="why">{outlookWord(outlook)}</span> : null}
     </span>
   )
@@ -168,8 +165,7 @@ function iconOf({ name, isHead }: { name: string; isHead: boolean }, hasSession:
 }
 
 function titleOf({ name, checkout }: BranchInfo, remotes: readonly string[]): string {
-  const title = branchTitle(name, checkout)
-  return remotes.length === 0 ? title : `${title}, the same on ${remotes.map(readable).join(', ')}`
+  return `${branchTitle(name, checkout)}${sameOn(remotes)}`
 }
 
 /** The placeholder of a row that is loading. */

@@ -8,7 +8,10 @@ interface Refusal {
   problem: Signal<string | undefined>
   /** The part of the dialog with the preview. */
   body: RefObject<HTMLDivElement | null>
-  /** Says why a step was refused, and loads the preview again, since it may be stale by then. */
+  /**
+   * Says why a step was refused, and loads the preview again, since it may be stale by then. Moves the focus to the
+   * preview, but not out of a message that is being typed: an Enter there does nothing.
+   */
   refuse: (error: unknown) => void
   /** Moves the focus to the preview, since the same key again would do what was not read yet. */
   focusPreview: () => void
@@ -22,13 +25,17 @@ export function useRefusal(look: () => unknown): Refusal {
   useLayoutEffect(() => {
     if (focusings.value > 0) body.current?.focus()
   }, [focusings.value])
+  // The new preview may have no message: its field is gone then, with the focus.
+  useLayoutEffect(() => {
+    if (problem.value !== undefined && document.activeElement === document.body) body.current?.focus()
+  })
   const focusPreview = () => {
     focusings.value++
   }
   const refuse = (error: unknown) => {
     problem.value = error instanceof Error ? error.message : String(error)
     look()
-    focusPreview()
+    if (!(document.activeElement instanceof HTMLTextAreaElement)) focusPreview()
   }
   return { problem, body, refuse, focusPreview }
 }

@@ -122,5 +122,9 @@ export const LABEL_LOOKS = {
   stash: { look: 'remote', icon: 'archive' },
 } as const
 
+/** The remotes that have a label's branch at the same commit, after what else its title says; '' if there are none. */
+export const sameOn = (remotes: readonly string[]): string =>
+  remotes.length === 0 ? '' : `, the same on ${remotes.map(readable).join(', ')}`
+
 /** A label in words, for assistive technology. */
 export const labelWords = (label: Label): string => `${KINDS[label.kind]} ${readable(label.name)}`.trimStart()

@@ -111,6 +111,7 @@ export class Tab {
     const shown: Pane | undefined = kept?.active === undefined ? undefined : { kind: 'file', path: kept.active }
     this.active = signal(shown ? paneKey(shown) : (kept?.view ?? CHAT.kind))
     this.review.chosenBase.value = kept?.base
+    this.review.lookedAt.value = new Set(kept?.viewed)
     const split = kept?.split
     this.split = signal(split && { key: paneKey({ kind: 'file', path: split.path }), isRight: split.isRight })
     this.pinned = signal(new Set(kept?.pinned))
@@ -501,6 +502,8 @@ const DOCKED = 'the chat is docked'
 const LAYOUT_IN_WINDOW = 'layout of '
 /** At most this many open files of a branch are followed across renames after a reconnect. */
 const MAX_FOLLOWED_FILES = 1_000
+/** Of the changes that are marked as viewed in a tab's review, this many, the last ones, are in the layout. */
+const MAX_VIEWED_KEPT = 1_000
 /** Of the panes that the user has closed in a tab, this many can be opened again. */
 const MAX_RECENTLY_CLOSED = 100
 /** Delay after the last change before the layout is sent, in milliseconds. */
@@ -1210,6 +1213,7 @@ export class Page {
       tab.pinned.value
       tab.previewed.value
       tab.review.chosenBase.value
+      tab.review.lookedAt.value
       tab.search.layout.value
       tab.tree.open.value
     }
@@ -1263,6 +1267,7 @@ export class Page {
     const views = viewsOf(tab.panes.peek())
     const view = views.find(({ kind }) => kind === key)?.kind
     const { kind, name, at } = tab.review.chosenBase.peek() ?? {}
+    const viewed = [...tab.review.lookedAt.peek()].slice(-MAX_VIEWED_KEPT)
     const search = tab.search.layout.peek()
     return {
       at: tab.at,
@@ -1277,6 +1282,7 @@ export class Page {
       ...(views.length > 0 && { views }),
       ...(view && { view }),
       ...(kind && name !== undefined && at && { base: { kind, name, at } }),
+      ...(viewed.length > 0 && { viewed }),
       ...(search && { search }),
     }
   }

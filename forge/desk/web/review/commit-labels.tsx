@@ -6,10 +6,12 @@ import {
   LABEL_LOOKS,
   type Label,
   labelWords,
+  sameOn,
   shortName,
 } from '../page/graph-labels.ts'
 import { usePage } from '../page/state.ts'
 import { Icon } from '../ui/icons.tsx'
+import { readable } from '../ui/names.ts'
 import { RefName } from '../ui/words.tsx'
 
 interface Props {
@@ -32,11 +34,12 @@ export function CommitLabels({ commit, room, kind }: Props) {
           <span
             key={shown.label.ref}
             class={`label ${LABEL_LOOKS[shown.label.kind].look} ${isShortLabel(shown.label) ? 'short' : ''}`}
-            title={labelWords(shown.label)}
+            title={`${labelWords(shown.label)}${sameOn(shown.remotes)}`}
           >
             <Icon name={LABEL_LOOKS[shown.label.kind].icon} size="xs" />
             <span class="vh">{KINDS[shown.label.kind]} </span>
             <RefName of={shown.label.name} shown={shortName(shown.label.name)} />
+            <OnRemotes remotes={shown.remotes} />
           </span>
         ) : (
           <span key={shown.words} class="label remote several" title={shown.folded.map(labelWords).join('\n')}>
@@ -45,5 +48,16 @@ export function CommitLabels({ commit, room, kind }: Props) {
         ),
       )}
     </span>
+  )
+}
+
+/** The sign in the label of a branch that remotes have at the same commit, too. */
+export function OnRemotes({ remotes }: { remotes: readonly string[] }) {
+  if (remotes.length === 0) return null
+  return (
+    <>
+      <Icon name="cloud" size="xs" />
+      <span class="vh"> and on {remotes.map(readable).join(', ')}</span>
+    </>
   )
 }

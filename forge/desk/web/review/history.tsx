@@ -32,7 +32,7 @@ import {
   whyForOne,
   whyNotRewritten,
 } from './history-actions.ts'
-import { MessageBody } from './message-body.tsx'
+import { MessageBody, partsOf } from './message-body.tsx'
 import { useCommit } from './use-commit.ts'
 
 const ROW_HEIGHT = 26
@@ -426,14 +426,13 @@ function labelRoomIn(width: number): number {
 function Detail({ tab, row, path }: HistoryProps & { row: CommitRow }) {
   const page = usePage()
   const { commit, asked } = useCommit(row.oid)
-  const { subject } = row
   const branch = branchOf(tab)
-  const body = commit?.message.slice(commit.message.indexOf('\n') + 1).trim()
+  const { title, body } = partsOf(row, commit?.message)
   return (
     <aside class="detail" aria-label="Commit">
       <div class="detail-head">
         <h2>
-          <bdi>{withoutTricks(subject)}</bdi>
+          <bdi>{withoutTricks(title)}</bdi>
         </h2>
         <Authorship of={row} />
         <p class="mono meta">{row.oid}</p>
@@ -448,7 +447,7 @@ function Detail({ tab, row, path }: HistoryProps & { row: CommitRow }) {
           <Button look="small" icon="undo" words="Revert…" onClick={() => revert(page, [row], branch)} />
         </div>
       </div>
-      {body && commit?.message.includes('\n') ? <MessageBody text={body} /> : null}
+      <MessageBody text={body} />
       <FailedLine problem={asked.problem.value} again={() => asked.refresh()} />
       <Files commit={commit} path={path && (row.path ?? path)} />
     </aside>

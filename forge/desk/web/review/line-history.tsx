@@ -17,7 +17,7 @@ import { VirtualList } from '../ui/virtual-list.tsx'
 import { Button, Empty, Waiting } from '../ui/words.tsx'
 import { Authorship } from './authorship.tsx'
 import { type ChosenCommits, HISTORY_KEYS, historyActionFor, historyMenu, revert } from './history-actions.ts'
-import { MessageBody } from './message-body.tsx'
+import { MessageBody, partsOf } from './message-body.tsx'
 import { useCommit } from './use-commit.ts'
 
 const ROW_HEIGHT = 26
@@ -163,12 +163,12 @@ function Detail({ tab, row: { commit: row, hunks }, open }: { tab: Tab; row: Row
   const page = usePage()
   const branch = branchOf(tab)
   const { commit } = useCommit(row.oid)
-  const body = commit?.message.slice(commit.message.indexOf('\n') + 1).trim()
+  const { title, body } = partsOf(row, commit?.message)
   return (
     <aside class="detail" aria-label="Commit">
       <div class="detail-head">
         <h2>
-          <bdi>{withoutTricks(row.subject)}</bdi>
+          <bdi>{withoutTricks(title)}</bdi>
         </h2>
         <Authorship of={row} />
         <p class="mono meta">{row.oid}</p>
@@ -183,7 +183,7 @@ function Detail({ tab, row: { commit: row, hunks }, open }: { tab: Tab; row: Row
           <Button look="small" icon="undo" words="Revert…" onClick={() => revert(page, [row], branch)} />
         </div>
       </div>
-      {body && commit?.message.includes('\n') ? <MessageBody text={body} /> : null}
+      <MessageBody text={body} />
       <section class="detail-changes" aria-label="Changes of these lines">
         {hunks.map(hunk => (
           <Patch key={`${hunk.before} ${hunk.after}`} hunk={hunk} />

@@ -1,4 +1,5 @@
-/** The commit message after its first line, wrapped to the pane's width. */
+/** The message of a commit: its first line as a title, and the rest wrapped to the pane's width. */
+import type { CommitRow } from '../../contract/reading.ts'
 import { visible } from '../ui/names.ts'
 import { joinWrappedLines } from '../ui/reflow.ts'
 
@@ -15,4 +16,22 @@ export function MessageBody({ text }: { text: string }) {
       ))}
     </div>
   )
+}
+
+/**
+ * A commit's message as a title, which is its first line, and the rest. Git's subject of a commit is its first
+ * paragraph, which may have several lines: it is the title only until the message is loaded.
+ */
+export function partsOf({ subject }: Pick<CommitRow, 'subject'>, message: string | undefined) {
+  if (message === undefined) return { title: subject, body: '' }
+  const [first = '', ...rest] = message.trimStart().split('\n')
+  // The subject of a row is cut where it is very long.
+  const title = subject.startsWith(first.trimEnd()) ? first.trimEnd() : subject
+  return {
+    title,
+    body: rest
+      .join('\n')
+      .replace(/^\s*\n/, '')
+      .trimEnd(),
+  }
 }

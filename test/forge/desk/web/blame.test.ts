@@ -99,6 +99,18 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     await until(async () => (await page.locator('.cm-blame').count()) === 0)
   })
 
+  test('says nothing of a line above a file that is deleted', async () => {
+    await open()
+    await page.keyboard.type('mine ')
+    await desk.isText('main', 'new.txt', text => text.startsWith('mine '))
+    await page.locator('.crumbs').getByText('This line is not saved').waitFor()
+    await desk.commit('main', { 'new.txt': null })
+    await page.getByRole('region', { name: 'Conflict', exact: true }).focus()
+    await page.keyboard.press('2')
+    await page.getByText('new.txt was deleted').waitFor()
+    expect(await page.getByText('This line is not saved').count()).toBe(0)
+  })
+
   test('names the model of a commit that an AI has made', async () => {
     const message = 'Whisper\n\nForge-Model: openrouter/some/large-model\nForge-Turn: 1\n'
     await desk.commit('main', { 'new.txt': 'one\ntwo, softly\nthree\nfour\n' }, { message })

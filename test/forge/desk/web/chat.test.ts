@@ -372,11 +372,25 @@ describe.skipIf(!hasBrowser)('the conversation', () => {
     await page.reload()
     await button('Keep').waitFor()
     await until(async () => (await field().inputValue()) === 'a long request')
-    await field().fill('a shorter request')
+    await field().fill('Once more: a long request, and a short one')
     model.play([{ text: 'It is done.' }])
     await button('Send').click()
     await log().getByText('It is done.').waitFor()
-    expect(JSON.stringify(model.requests.at(-1))).not.toContain('a long request')
+    expect(JSON.stringify(model.requests.at(-1)).split('a long request')).toHaveLength(2)
+  })
+
+  test('a message without an answer stays in the conversation where another one is sent instead of it', async () => {
+    await open([{ error: new ModelError('key', 'The key was refused (401): set another one.') }])
+    await ask(page, 'a long request')
+    await page.getByText('The last turn was not completed.').waitFor()
+    await until(async () => (await field().inputValue()) === 'a long request')
+    await field().fill('quite another one')
+    model.play([{ text: 'It is done.' }])
+    await button('Send').click()
+    await log().getByText('It is done.').waitFor()
+    await log().getByText('a long request').waitFor()
+    expect(asked('end turn')).toEqual([expect.objectContaining({ keep: true })])
+    expect(JSON.stringify(model.requests.at(-1))).toContain('a long request')
   })
 
   test('a turn that failed names a renamed file once, and files of the same name with their folders', async () => {

@@ -59,6 +59,34 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await dialog().getByText('rewrites 1 commit').waitFor()
   })
 
+  test('the lines of a message are shown once each, also where no empty line follows the first one', async () => {
+    const message = 'Say how much is missing\n- in the docs,\n- and in the log\n\nAs was asked.\n'
+    await desk.commit('main', { 'README.md': '# Said\n' }, { message })
+    await page.keyboard.press('Alt+h')
+    await row('Say how much is missing - in the docs, - and in the log').click()
+    const lines = ['- in the docs,', '- and in the log', 'As was asked.']
+    const isShownOnce = async (detail: ReturnType<DeskPage['getByRole']>) => {
+      await detail.getByRole('heading', { name: 'Say how much is missing', exact: true }).waitFor()
+      const text = (await detail.textContent()) ?? ''
+      for (const line of lines) expect(text.split(line)).toHaveLength(2)
+    }
+    await isShownOnce(page.getByRole('complementary', { name: 'Commit' }))
+    await page.keyboard.press('Alt+0')
+    await page.getByRole('option', { name: /Say how much is missing/ }).click()
+    await isShownOnce(page.getByRole('complementary', { name: /^Commit [0-9a-f]{8}/ }))
+  })
+
+  test('the label of a branch says which remotes have it at the same commit', async () => {
+    await open()
+    const label = row('Add four').locator('.label')
+    await label.getByText('main').first().waitFor()
+    expect(await label.textContent()).not.toContain('origin')
+    await desk.git('update-ref', 'refs/remotes/origin/main', 'main')
+    await row('branch main and on origin').locator('.label svg').nth(1).waitFor()
+    expect(await label.getAttribute('title')).toBe('branch main, the same on origin')
+    expect(await label.count()).toBe(1)
+  })
+
   test('a commit is reworded by a key, with a body; the undo of the notice restores it', async () => {
     await open()
     await page.keyboard.press('End')
@@ -311,6 +339,28 @@ describe.skipIf(!hasBrowser)('the history of a branch', () => {
     await dialog().getByText('2 files', { exact: true }).waitFor()
     await confirm('Amend', 'Add four and more', 'Add three', 'Add two', 'Add one', 'Begin')
     expect(await desk.git('ls-tree', '--name-only', 'main', 'elsewhere.txt')).toBe('elsewhere.txt')
+  })
+
+  test('an amend that is refused leaves the focus in the message, where one types on', async () => {
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('typed ')
+    await desk.isText('main', 'README.md', text => text.includes('typed'))
+    await page.keyboard.press('Alt+Shift+t')
+    await dialog().getByText('1 file', { exact: true }).waitFor()
+    await message().fill('Add four')
+    const release = desk.proxy.hold('do')
+    await page.keyboard.press('Control+Enter')
+    await until(() => desk.proxy.count('do') === 1)
+    await desk.ask({ ask: 'new file', branch: 'main', path: 'elsewhere.txt' })
+    release()
+    await dialog().getByText('have changed since this was previewed: nothing was done').waitFor()
+    await dialog().getByText('2 files', { exact: true }).waitFor()
+    await page.keyboard.type(' and more')
+    expect(await message().inputValue()).toBe('Add four and more')
+    await page.keyboard.press('Control+Enter')
+    await dialog().waitFor({ state: 'detached' })
+    expect(await desk.git('log', '-1', '--format=%s', 'main')).toBe('Add four and more')
   })
 
   test('Ctrl+F goes to the search of the history, and selects what was searched for', async () => {

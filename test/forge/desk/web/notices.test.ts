@@ -102,6 +102,15 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     expect(await desk.messageOf('main')).toBe('edit: README.md')
   })
 
+  test('in the status bar offers an undo until something else has moved what it is about', async () => {
+    await page.keyboard.press('Alt+0')
+    await desk.ask({ ask: 'new branch', branch: 'tmpx', from: null })
+    const undo = page.getByRole('button', { name: 'Undo: create the branch tmpx' })
+    await undo.waitFor()
+    await desk.git('branch', '-D', 'tmpx')
+    await undo.waitFor({ state: 'detached' })
+  })
+
   test('of a deleted branch, undone, brings its tab back with its files and drafts, also after a reload', async () => {
     await showBranch(page, 'retry-jitter')
     const files = page.getByRole('tablist', { name: 'Files' })
@@ -185,6 +194,19 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.keyboard.press('Alt+b')
     await page.getByRole('option', { name: /^topic/ }).waitFor()
     expect(await option.count()).toBe(0)
+  })
+
+  test('of a deleted branch says that drafts are kept only where there are some', async () => {
+    await desk.git('branch', 'topic', 'main')
+    await showBranch(page, 'topic')
+    await page.getByRole('treeitem', { name: 'README.md' }).dblclick()
+    await page.locator('.cm-focused').waitFor()
+    await desk.git('branch', '-D', 'topic')
+    await page.getByText('topic was deleted').waitFor()
+    await page.getByText('What you type here is kept as a draft.', { exact: true }).waitFor()
+    await page.keyboard.type('kept')
+    await page.getByText('Its drafts are kept, also if you close this tab').waitFor()
+    await desk.isText('topic', 'README.md', text => text.startsWith('kept'))
   })
 
   test('of what is typed in a deleted branch says where it can’t be written, and why that can’t be restored', async () => {

@@ -590,6 +590,26 @@ describe.skipIf(!hasBrowser)('a review', () => {
       })
   })
 
+  test('files stay viewed when the page is loaded again, unless they have changed', async () => {
+    await desk.commit('topic', { 'd.txt': 'd\n', 'e.txt': 'e\n' })
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    const viewed = (path: string) => diff(path).getByRole('checkbox', { name: 'Viewed' })
+    await viewed('d.txt').check()
+    await viewed('e.txt').check()
+    await page.getByText('2 of 3', { exact: true }).waitFor()
+    await page.reload()
+    await page.getByText('2 of 3', { exact: true }).waitFor()
+    expect(await viewed('a.txt').isChecked()).toBe(false)
+    await diff('d.txt').getByRole('button', { name: 'Diff of d.txt', expanded: false }).waitFor()
+    await page.goto('about:blank')
+    await desk.commit('topic', { 'd.txt': 'another d\n' })
+    await page.goto(desk.url)
+    await page.getByText('1 of 3', { exact: true }).waitFor()
+    await diff('d.txt').getByText('another d').waitFor()
+    expect(await viewed('e.txt').isChecked()).toBe(true)
+  })
+
   test('the list of files is filtered by a field, which has the key of the explorer’s', async () => {
     await desk.commit('topic', { 'src/alpha.ts': 'a\n', 'src/beta.ts': 'b\n', 'docs/alpha.md': 'd\n' })
     await showBranch(page, 'topic')
