@@ -16,7 +16,7 @@ export function cursorPlaceOf({ doc, selection: { main } }: EditorState): Requir
   return { cursor: main.head, cursorLine: { line: number, column: main.head - from, text: text.slice(0, MAX_TEXT) } }
 }
 
-/** The offset of a cursor in a text that may have changed: in the nearest line that has the text of the cursor's line. */
+/** The offset of a cursor in a text that may have changed: in the nearest line with the text of the cursor's line. */
 export function cursorIn(doc: Text, { cursor, cursorLine }: CursorPlace): number {
   if (!cursorLine) return Math.min(cursor, doc.length)
   const line = doc.line(nearestLine(doc, cursorLine) ?? Math.min(Math.max(1, cursorLine.line), doc.lines))

@@ -234,7 +234,7 @@ export class OpenFile {
   onDefinition: (() => void) | undefined
   /** Called for the key that comments lines, where the comments of the file's language are not known. */
   onNoComments: (() => void) | undefined
-  /** Called for an undo that finds nothing since it has ended after what was typed, as where conflicts began or ended. */
+  /** Called for an undo that finds nothing since it has ended after what was typed, as where conflicts began. */
   onUndoCut: (() => void) | undefined
   /** Whether there were edits to undo when it has ended. */
   #isUndoCut = false
@@ -948,8 +948,8 @@ export class OpenFile {
   }
 
   /**
-   * Lets undo end before a change of the server, such as a discard, that takes back edits made here: the undo of one that
-   * is taken back already would make a text that the file never had.
+   * Lets undo end before a change of the server, such as a discard, that takes back edits made here: the undo of one
+   * that is taken back already would make a text that the file never had.
    */
   #endUndoWhereTakenBack(changes: ChangeSet): void {
     const state = this.state as EditorState

@@ -1,4 +1,4 @@
-/** The ranges of a text in which the user's edits are that can be undone, and whether another change takes these back. */
+/** The ranges of a text in which the user's edits are that can be undone, and whether a change takes these back. */
 import { type ChangeSet, type EditorState, type Extension, StateField, type Text, Transaction } from '@codemirror/state'
 
 interface Range {
