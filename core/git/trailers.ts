@@ -1,4 +1,4 @@
-/** Trailers: the lines at the end of a commit message that name people and facts, as `git interpret-trailers` has them. */
+/** Trailers: lines at the end of a commit message that name people and facts, as in `git interpret-trailers`. */
 import type { Repository } from './repository.ts'
 import { run } from './run.ts'
 

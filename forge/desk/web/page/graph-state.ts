@@ -519,7 +519,7 @@ export class GraphState {
   }
 
   /**
-   * Drops rows of an older graph that are out of view: a key such as Home would select the commit that was there before.
+   * Drops rows of an older graph that are out of view: a key such as Home would select a commit that was there before.
    * The chunk of the selected row stays until it is loaded anew, since its commit is shown.
    */
   #dropOld(first: number, to: number): void {

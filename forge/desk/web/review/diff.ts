@@ -64,8 +64,8 @@ const withEnd = (text: string): string => (text === '' || text.endsWith('\n') ? 
 
 /**
  * Compares two texts. `ignoresBlanks`: changes in blanks are ignored. As in git, a last line without a line end differs
- * from the same line with one. If all lines of a text end alike, their line end
- * is not compared by line, but once for the whole text.
+ * from the same line with one. If all lines of a text end alike, their line end is not compared by line, but once for
+ * the whole text.
  */
 export function diffOf(before: string, after: string, ignoresBlanks: boolean): Diff {
   const ends = [lineEndOf(before), lineEndOf(after)] as const
@@ -100,21 +100,27 @@ function diffOfLines(before: string, after: string, ignoresBlanks: boolean): Dif
   const hunks = Chunk.build(comparedOne, comparedOther, DIFF).flatMap(chunk =>
     hunksOf(comparedOne, comparedOther, chunk).map(hunk => ({ chunk, ...hunk })),
   )
-  const shown = hunks.filter(hunk => !ignoresBlanks || !isBlank(one, other, hunk))
   const parts: DiffPart[] = []
-  let [line, shift] = [0, 0]
+  let same: DiffLine[] = []
+  let [lineA, lineB] = [0, 0]
   let [added, deleted] = [0, 0]
-  for (const [index, hunk] of shown.entries()) {
+  for (const hunk of hunks) {
     const { fromA, toA, fromB, toB } = hunk
-    parts.push(...unchanged(other, line, fromA, shift, { isFirst: index === 0, isLast: false }))
+    same.push(...sameLines({ fromA: lineA, toA: fromA, fromB: lineB, toB: fromB }))
+    lineA = toA
+    lineB = toB
+    if (ignoresBlanks && isBlank(one, other, hunk)) {
+      same.push(...sameLines(hunk))
+      continue
+    }
+    parts.push(...unchanged(other, same, { isFirst: parts.length === 0, isLast: false }))
     parts.push({ kind: 'lines', lines: changedLines(one, other, hunk.chunk, hunk), where: '' })
-    line = toA
-    shift = toB - toA
+    same = []
     added += toB - fromB
     deleted += toA - fromA
   }
-  const end = ignoresBlanks ? Math.min(one.lines, other.lines - shift) : one.lines
-  parts.push(...unchanged(other, line, end, shift, { isFirst: shown.length === 0, isLast: true }))
+  same.push(...sameLines({ fromA: lineA, toA: one.lines, fromB: lineB, toB: other.lines }))
+  parts.push(...unchanged(other, same, { isFirst: parts.length === 0, isLast: true }))
   return {
     before: one,
     after: other,
@@ -220,12 +226,16 @@ interface Place {
   isLast: boolean
 }
 
-/** A run of unchanged lines; those far from a change are folded. */
-function unchanged(after: Text, start: number, end: number, shift: number, { isFirst, isLast }: Place): DiffPart[] {
-  const lines = Array.from({ length: Math.max(0, end - start) }, (_, index): DiffLine => {
-    const before = start + index + 1
-    return { kind: 'same', before, after: before + shift, words: [] }
+/** Lines shown as unchanged: those of `after`, with the numbers of `before` as far as it has as many there. */
+function sameLines({ fromA, toA, fromB, toB }: Hunk): DiffLine[] {
+  return numbersOf(fromB, toB).map((after, index) => {
+    const before = fromA + index < toA ? fromA + index + 1 : undefined
+    return { kind: 'same', before, after, words: [] }
   })
+}
+
+/** A run of unchanged lines; those far from a change are folded. */
+function unchanged(after: Text, lines: DiffLine[], { isFirst, isLast }: Place): DiffPart[] {
   const head = isFirst ? 0 : CONTEXT
   const tail = isLast ? 0 : CONTEXT
   const folded = lines.slice(head, lines.length - tail)

@@ -165,6 +165,18 @@ describe('a diff', () => {
 
   test('can leave out changes of blanks', () => {
     expect(diffOf('if (a) {\nb\n}\n', 'if (a) {\n  b\n}\n', true)).toMatchObject({ added: 0, deleted: 0 })
+    // The lines behind a blank line that is not shown as a change have their own numbers.
+    const { parts } = diffOf('a\nb\nc\n\nd\ne\n', '\na\nb\nc\nd\nX\n', true)
+    const numbers = parts.flatMap(({ lines }) => lines.map(({ kind, before, after }) => [kind, before, after]))
+    expect(numbers).toEqual([
+      ['same', undefined, 1],
+      ['same', 1, 2],
+      ['same', 2, 3],
+      ['same', 3, 4],
+      ['same', 5, 5],
+      ['deleted', 6, undefined],
+      ['added', undefined, 6],
+    ])
     expect(diffOf('a\nb\n', '  a\nc\n', true).added).toBeGreaterThan(0)
   })
 
