@@ -81,8 +81,8 @@ async function sendNow(page: Page, tab: Tab, branch: string): Promise<void> {
 
 /**
  * Ends an unfinished turn before the next message: if it changed files, asks whether to keep or discard them. Without
- * changes it is kept, so that the AI gets its message, too. It is discarded if it has no answer and its message, which is
- * in the field again, is sent once more, perhaps with other words around it.
+ * changes it is kept, so that the AI gets its message, too. It is discarded if it has no answer and its message, which
+ * is in the field again, is sent once more, perhaps with other words around it.
  */
 async function endUnfinished(page: Page, tab: Tab, branch: string): Promise<void> {
   const { composer, conversation } = tab
