@@ -7,7 +7,7 @@ import { type ConflictFile, type MergingFile, nounOf, type WholeSide as Side } f
 import { AskButton } from '../editor/conflict-box.tsx'
 import { type ConflictSettings, conflictExtension, lineInFile } from '../editor/conflict-editor.ts'
 import type { OpenFile } from '../editor/open-file.ts'
-import { BASES, branchOf, canAskAi, isAtWork, isInConflict, isMerging, mergingFile } from '../page/branch-facts.ts'
+import { BASES, canAskAi, isAtWork, isInConflict, isMerging, mergingFile } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
 import { ImageFigure } from '../ui/blob-image.tsx'
@@ -28,7 +28,7 @@ interface Props {
 /** The entry of a file in the merge that waits in the tab's branch, if there is one. */
 export function useMergingFile(tab: Tab, path: string): MergingFile | undefined {
   const page = usePage()
-  const isOn = isInConflict(page, tab) || isNewlyMerging(page, tab)
+  const isOn = isInConflict(page, tab)
   const file = isOn ? mergingFile(page, tab, path) : undefined
   useEffect(() => {
     if (isOn) tab.merging.load()
@@ -39,12 +39,6 @@ export function useMergingFile(tab: Tab, path: string): MergingFile | undefined 
     // Loaded again when a rebase goes on to its next commit, which clears the loaded sides.
   }, [tab, asked, tab.merging.files.value.has(asked ?? '')])
   return file
-}
-
-/** Whether a step waits in the branch that the list of branches does not know of yet: its news may come later. */
-function isNewlyMerging(page: Page, tab: Tab): boolean {
-  const { kind = 'drafts' } = tab.merging.latest.value ?? {}
-  return kind !== 'drafts' && page.branch(branchOf(tab) ?? '') !== undefined
 }
 
 /** The kind of a file that changed without a conflict. */

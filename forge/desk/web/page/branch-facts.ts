@@ -101,9 +101,12 @@ export function isInConflict(page: Page, tab: Tab | undefined): boolean {
   const branch = branchOf(tab)
   if (!tab || branch === undefined) return false
   if (showsTurn(page, branch)) return isMerging(page, tab)
+  const { kind } = tab.merging.latest.value ?? {}
   // A branch whose conflicts of drafts are all resolved still counts as in conflict, until the drafts are saved.
-  const isSettled = tab.merging.latest.value?.kind === 'drafts'
-  return isMerging(page, tab) || conflictsIn(page, branch).length > 0 || isSettled
+  const isSettled = kind === 'drafts'
+  // What waits may be known before the list of branches tells of it.
+  const isWaiting = kind !== undefined && page.branch(branch) !== undefined
+  return isMerging(page, tab) || conflictsIn(page, branch).length > 0 || isSettled || isWaiting
 }
 
 /**

@@ -156,6 +156,7 @@ describe.skipIf(!hasBrowser)('Forklift', () => {
     await panel.getByRole('button', { name: /Stuck, 1 file in conflict/ }).focus()
     await window.keyboard.press('Enter')
     await window.getByRole('article', { name: 'STUCK.md, from Forklift' }).getByText('greeting').waitFor()
+    await window.getByRole('button', { name: 'greeting.txt' }).getByText('1 left').waitFor()
     await window.keyboard.press('F8')
     const conflict = window.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
     await conflict.getByText('hello from upstream').waitFor()
