@@ -111,6 +111,8 @@ async function takePictures(address: string, folder: string): Promise<void> {
     await page.getByRole('treeitem', { name: 'tide.ts' }).locator('.mark').waitFor()
     await page.getByText('in context').first().waitFor()
     await page.screenshot({ path: join(folder, 'desk-branch-light.png') })
+    // The next window begins with the layout of this one, which the desk keeps a moment after its last change.
+    await Bun.sleep(1_000)
   }
   {
     await using browser = await openBrowser({ colorScheme: 'dark' })
@@ -119,6 +121,8 @@ async function takePictures(address: string, folder: string): Promise<void> {
     await page.keyboard.press('Alt+R')
     await page.getByText(/^[1-9]\d* files?$/).waitFor()
     await page.getByText('9 unchanged lines').waitFor()
+    const message = page.getByRole('textbox', { name: 'Commit message' })
+    while ((await message.inputValue()) === '') await Bun.sleep(50)
     await page.screenshot({ path: join(folder, 'desk-review-dark.png') })
   }
   await using browser = await openBrowser({ colorScheme: 'light' })
