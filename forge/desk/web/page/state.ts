@@ -567,6 +567,8 @@ export class Page {
   #isRestored = false
   /** The desk's state from news that arrived while a question for it was under way. */
   #heardDesk: DeskInfo | undefined
+  /** The newest news of the branches when a branch was opened: one that was just made is in the next news. */
+  readonly #awaited = new Map<string, DeskInfo | undefined>()
 
   /** Called when a checkout did not follow a save, and with those left behind when the page connects. */
   onLeftBehind: (checkout: LeftBehind) => void = () => {}
@@ -613,7 +615,8 @@ export class Page {
   isGone(at: At): boolean {
     const desk = this.desk.value
     if (!desk || at.kind === 'commit') return false
-    return !this.branch(at.branch) && !desk.isEmpty
+    const isAwaited = this.#awaited.has(at.branch) && this.#awaited.get(at.branch) === this.#heardDesk
+    return !this.branch(at.branch) && !desk.isEmpty && !isAwaited
   }
 
   /** Shows a branch or a commit in its tab, or in a new one. */
@@ -624,6 +627,7 @@ export class Page {
       this.active.value = index
       return this.tabs.peek()[index] as Tab
     }
+    if (at.kind === 'branch' && !this.deleted(at.branch)) this.#awaited.set(at.branch, this.#heardDesk)
     const tab = new Tab(this, at)
     batch(() => {
       this.tabs.value = [...this.tabs.peek(), tab]
@@ -899,6 +903,7 @@ export class Page {
    */
   async #begin(): Promise<void> {
     this.#heardDesk = undefined
+    this.#awaited.clear()
     const tips = new Map(this.desk.peek()?.branches.map(({ name, tip }) => [name, tip]))
     let isFirst = false
     try {

@@ -35,6 +35,16 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.getByRole('tab', { name: 'README.md' }).waitFor()
   })
 
+  test('of a deleted branch is not shown for a new one that the list of branches does not have yet', async () => {
+    desk.proxy.untold.add('desk')
+    await page.keyboard.press('Alt+Shift+b')
+    await page.getByRole('dialog', { name: 'New branch' }).getByLabel('Branch name').fill('fresh')
+    await page.keyboard.press('Enter')
+    await branches().getByRole('tab', { name: 'fresh', selected: true }).waitFor()
+    await page.getByRole('treeitem', { name: 'README.md' }).waitFor()
+    expect(await page.getByText('fresh was deleted').count()).toBe(0)
+  })
+
   test('of a checkout that could not follow has the new name of a branch that is renamed', async () => {
     const folder = `${desk.path}-checkout`
     await desk.git('worktree', 'add', '--quiet', folder, 'main')
