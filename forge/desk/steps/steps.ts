@@ -9,6 +9,7 @@ import { makeTree } from '../../../core/git/trees.ts'
 import { firstOf, many, visiblePath } from '../../../core/text.ts'
 import { FORGE_AUTHOR, type Recorded, refsOf } from '../../operations.ts'
 import type { BranchServices, BranchWork } from '../branches/branch-work.ts'
+import { headRef } from '../branches/branches.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
 import { asChanges, isOpen, noDrafts, verifyNoClash } from '../branches/drafts.ts'
 import { readMerging } from '../branches/merging-commits.ts'
@@ -213,9 +214,10 @@ export class Steps {
    */
   async wayToPull(branch: string, remote?: string): Promise<PullStep['how']> {
     const { objects } = this.room
-    const { head } = await this.branches.work(branch)
     const source = await pullSource(objects, await followed(objects.repository, branch, remote))
-    return await wayToPull(objects.repository, branch, { tip: head, upstream: source?.commit })
+    // As it is now: a commit from outside may not have been noticed yet.
+    const tip = (await objects.info(headRef(branch)))?.oid
+    return await wayToPull(objects.repository, branch, { tip, upstream: source?.commit })
   }
 
   async #previewOf(step: PlannedStep['step'], plan: StepPlan, work: BranchWork): Promise<Preview> {

@@ -54,6 +54,13 @@ const failure = async (asked: Promise<unknown>): Promise<string> =>
     (error: Error) => error.message,
   )
 
+test('the usual way to pull is that of the branch as it is now, with a commit that a terminal has made', async () => {
+  await using desk = await makeFar()
+  expect(await desk.work.steps.wayToPull('main')).toBe('fast-forward')
+  await commit(desk.path, 'main', { 'own.txt': 'own\n' }, { message: 'My own' })
+  expect(await desk.work.steps.wayToPull('main')).toBe('merge')
+})
+
 test('a fetch over HTTP reports its progress and its result', async () => {
   await using desk = await makeFar()
   await using server = serveGit(join(desk.folder, 'far'))
