@@ -118,8 +118,8 @@ const STRUCTURE_DELAY_MS = 300
 /** A conflict's first marker, which may be longer. */
 const FIRST_MARKER = /^<{7}/
 /**
- * The same, but for that of a draft with its branch: the user may be typing there, and all of it belongs to the draft's
- * side, which is shown soon.
+ * The first marker of a conflict that is not one of a draft with its branch: in a draft's conflict, the user may be
+ * typing, and what is typed belongs to the draft's side, which is shown soon.
  */
 const FIRST_MARKER_OF_STEP = new RegExp(`^<{7}(?!<* ${DRAFT_SIDE}$)`)
 /** A longer word, in characters, is no name. */
@@ -217,7 +217,7 @@ export class OpenFile {
   readonly conflicts = signal<ConflictsOfFile>({ open: [], settled: [], strays: [], left: 0, all: 0 })
   /** Whether conflict markers have come into the text that are not shown as conflicts yet, nor known to be none. */
   readonly hasUnknownMarkers = signal(false)
-  /** Whether some of these are not of a draft's conflict: the text is read-only, since typing would break them. */
+  /** Whether some of these markers are those of a merge: the text is read-only, since typing would break them. */
   #isHeldByMarkers = false
   /** The state of the file's language server; undefined where there is none for such files, or not asked yet. */
   readonly language = signal<LanguageState | undefined>(undefined)
@@ -226,7 +226,7 @@ export class OpenFile {
   /** Increases when the server has opened the file for this window. */
   readonly opens = signal(0)
   state: EditorState | undefined
-  /** Keys typed while the file was loading, and what was to be gone to before some of them. */
+  /** Keys typed while the file was loading; `go`: the jump in the file that was asked for before them. */
   #early: { go?: () => void; keys: string }[] = []
   /** Whether the cursor is where these keys were inserted, so that the first view has to scroll to it. */
   #isAtEarly = false
@@ -234,9 +234,9 @@ export class OpenFile {
   onDefinition: (() => void) | undefined
   /** Called for the key that comments lines, where the comments of the file's language are not known. */
   onNoComments: (() => void) | undefined
-  /** Called for an undo that finds nothing since it has ended after what was typed, as where conflicts began. */
+  /** Called for an undo that does nothing since the history of edits was ended, as where conflicts began. */
   onUndoCut: (() => void) | undefined
-  /** Whether there were edits to undo when it has ended. */
+  /** Whether there were edits to undo when the history was ended. */
   #isUndoCut = false
   readonly #selecting = new SyntaxSelection()
   /** The value of {@link edits} for which the symbols were asked last. */
@@ -264,7 +264,7 @@ export class OpenFile {
   #here: EditorView | undefined
   /** The first visible line, from 1, with the part of it that is out of view. */
   #firstLine: number
-  /** That of the second view. */
+  /** The first visible line of the second view. */
   #secondFirstLine = 1
   /** From the last session, if the file was in both halves: the places in the half with the focus and in the other. */
   #kept: { here?: Place; other?: Place }
