@@ -80,7 +80,7 @@ const OWN_TRAILER = /^Forge-(Model|Turn|Undoes): .*\n?/gm
 
 /**
  * The message of a landing: that of the only commit, or a list of subjects; and the authors of the commits besides the
- * user, who is the author of the new one.
+ * user, which is the author of the new commit.
  */
 async function messageFor(objects: Objects, source: Source, { tip }: StepTarget): Promise<string> {
   const { repository } = objects

@@ -646,7 +646,7 @@ export class OpenFile {
     this.#early.push({ ...this.#early.pop(), keys })
   }
 
-  /** Runs `go`, which moves the cursor: in a file that is loading as soon as it is there, before what is typed next. */
+  /** Runs `go`, which moves the cursor; in a file that is loading, once it has loaded, and before keys typed later. */
   goWhenOpened(go: () => void): void {
     if (this.state) go()
     else if (this.file.peek() === undefined) this.#early.push({ go, keys: '' })

@@ -33,13 +33,16 @@ function heightOfCursor(view: EditorView): number | undefined {
 }
 
 /**
- * The pixels from the top of a conflict's box to the cursor in it; undefined if the cursor is in no conflict, or so far
- * down in it that they can't both be visible.
+ * The pixels from the top of a conflict's box to the cursor in it, or from the bar of a resolved one to the cursor in
+ * its first line; undefined if the cursor is in neither, or so far down that they can't both be visible.
  */
 function heightBelowHead(view: EditorView): number | undefined {
-  const { head } = view.state.selection.main
-  const isInConflict = conflictsOf(view.state).open.some(({ region: { from, to } }) => from <= head && head <= to)
-  const cursor = isInConflict ? cursorOf(view) : null
+  const { doc, selection } = view.state
+  const { head } = selection.main
+  const { open, settled } = conflictsOf(view.state)
+  const isInConflict = open.some(({ region: { from, to } }) => from <= head && head <= to)
+  const isBelowBar = settled.some(({ from }) => from === doc.lineAt(head).from)
+  const cursor = isInConflict || isBelowBar ? cursorOf(view) : null
   if (!cursor) return undefined
   const box = view.documentTop + view.lineBlockAt(head).top
   const isFitting = cursor.bottom - box <= view.scrollDOM.clientHeight - marginOf(view)

@@ -11,7 +11,7 @@ import {
   mergingFiles,
 } from '../page/branch-facts.ts'
 import type { Page, Tab } from '../page/state.ts'
-import { type Actions, itemsWith } from '../ui/action.ts'
+import { type Action, type Actions, itemsWith } from '../ui/action.ts'
 import type { Offer } from '../ui/menu-content.ts'
 import { baseName, named } from '../ui/names.ts'
 import { abort, askAi, FINISH_KEYS, finish, goToConflict, takeConflicts, update } from './merging-actions.ts'
@@ -43,16 +43,20 @@ const isOpenText = ({ kind, state, isOfDraft }: MergingFile): boolean =>
 const isResolvable = ({ page, tab }: InTab): boolean => isOn({ page, tab }) && !isAtWork(page, branchOf(tab) ?? '')
 
 /** The shown file, if it has open conflicts that can be resolved by one side. */
-function shownText(about: InTab): MergingFile | undefined {
+function shownText(about: InTab): string[] {
   const { page, tab } = about
   const file = tab.path === undefined || !isResolvable(about) ? undefined : mergingFile(page, tab, tab.path)
-  return file && isOpenText(file) ? file : undefined
+  return file && isOpenText(file) ? [file.path] : []
 }
 
-const takeInShown = (about: InTab, side: 'ours' | 'theirs') => {
-  const file = shownText(about)
-  return file && takeConflicts(about.page, about.tab, [file.path], side)
-}
+/** An action that resolves all open conflicts of some texts by one side; it is not possible without any. */
+const taking = <About extends InTab>(side: 'ours' | 'theirs', what: string, paths: (about: About) => string[]) =>
+  ({
+    label: `Take ${side} for all conflicts of ${what}`,
+    icon: 'check',
+    isPossible: about => paths(about).length > 0,
+    run: about => takeConflicts(about.page, about.tab, paths(about), side),
+  }) satisfies Action<About>
 
 export const mergingActions = {
   next: {
@@ -69,20 +73,8 @@ export const mergingActions = {
     isPossible: isOfConflicts,
     run: ({ page, tab }) => goToConflict(page, tab, -1),
   },
-  oursInFile: {
-    label: 'Take ours for all conflicts of the file',
-    keys: 'Ctrl+F8',
-    icon: 'check',
-    isPossible: about => shownText(about) !== undefined,
-    run: about => takeInShown(about, 'ours'),
-  },
-  theirsInFile: {
-    label: 'Take theirs for all conflicts of the file',
-    keys: 'Ctrl+Shift+F8',
-    icon: 'check',
-    isPossible: about => shownText(about) !== undefined,
-    run: about => takeInShown(about, 'theirs'),
-  },
+  oursInFile: { ...taking('ours', 'the file', shownText), keys: 'Ctrl+F8' },
+  theirsInFile: { ...taking('theirs', 'the file', shownText), keys: 'Ctrl+Shift+F8' },
   askForAll: {
     label: 'Ask the AI for all conflicts',
     keys: 'Alt+Shift+V',
@@ -120,38 +112,20 @@ interface OfFile extends InTab {
   file: MergingFile
 }
 
-/** The files of which all conflicts are resolved by an action on a file, or on all files. */
-const openTexts = ({ page, tab }: InTab): string[] =>
-  mergingFiles(page, tab).flatMap(file => (isOpenText(file) ? [file.path] : []))
+/** The file, if it has open conflicts that can be resolved by one side. */
+const ownText = (about: OfFile): string[] => (isResolvable(about) && isOpenText(about.file) ? [about.file.path] : [])
 
-const isTextOpen = (about: OfFile): boolean => isResolvable(about) && isOpenText(about.file)
-const areMoreOpen = (about: OfFile): boolean => isResolvable(about) && openTexts(about).length > 1
+/** All such files, if there are several. */
+function allTexts(about: InTab): string[] {
+  const paths = mergingFiles(about.page, about.tab).flatMap(file => (isOpenText(file) ? [file.path] : []))
+  return isResolvable(about) && paths.length > 1 ? paths : []
+}
 
 const fileActions = {
-  ours: {
-    label: 'Take ours for all conflicts of the file',
-    icon: 'check',
-    isPossible: isTextOpen,
-    run: ({ page, tab, file }) => takeConflicts(page, tab, [file.path], 'ours'),
-  },
-  theirs: {
-    label: 'Take theirs for all conflicts of the file',
-    icon: 'check',
-    isPossible: isTextOpen,
-    run: ({ page, tab, file }) => takeConflicts(page, tab, [file.path], 'theirs'),
-  },
-  oursInAll: {
-    label: 'Take ours for all conflicts of all files',
-    icon: 'check',
-    isPossible: areMoreOpen,
-    run: ({ page, tab }) => takeConflicts(page, tab, openTexts({ page, tab }), 'ours'),
-  },
-  theirsInAll: {
-    label: 'Take theirs for all conflicts of all files',
-    icon: 'check',
-    isPossible: areMoreOpen,
-    run: ({ page, tab }) => takeConflicts(page, tab, openTexts({ page, tab }), 'theirs'),
-  },
+  ours: taking('ours', 'the file', ownText),
+  theirs: taking('theirs', 'the file', ownText),
+  oursInAll: taking('ours', 'all files', allTexts),
+  theirsInAll: taking('theirs', 'all files', allTexts),
 } satisfies Actions<OfFile>
 
 /** The menu of a file in the list of conflicts. */

@@ -289,6 +289,30 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await row('claim.ts').getByText('2 left').waitFor()
   })
 
+  test('shows the bar of a conflict at the beginning of a file that one side was taken for', async () => {
+    await openDesk()
+    const side = (word: string) => `${word}\n${'line\n'.repeat(100)}`
+    await desk.commit('main', { 'top.md': side('base') })
+    await desk.git('branch', 'left', 'main')
+    await desk.commit('left', { 'top.md': side('left') })
+    const theirs = await desk.commit('main', { 'top.md': side('right') })
+    await using window = await desk.desk.window()
+    const source = { commit: theirs, branch: 'main', words: 'main' }
+    await window.ask({ ask: 'do', step: { step: 'merge', source, onto: 'left' } })
+    page = await openPage(browser.context, desk)
+    await showBranch(page, 'left')
+    await row('top.md').click()
+    await until(() => conflict(1, 1).evaluate(box => box === document.activeElement))
+    await page.keyboard.press('Control+Shift+F8')
+    const bar = page.getByRole('region', { name: 'Conflict 1 of 1, resolved' })
+    await bar.waitFor()
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).waitFor()
+    await rendered(page)
+    const topOf = (it: Element) => it.getBoundingClientRect().top
+    const view = await page.locator('.cm-scroller').evaluate(topOf)
+    expect(await bar.evaluate(topOf)).toBeGreaterThanOrEqual(view)
+  })
+
   test('counts what is resolved while the desk is away, and says why it can’t be finished then', async () => {
     await open()
     await page.keyboard.press('F8')
