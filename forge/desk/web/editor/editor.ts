@@ -8,7 +8,7 @@ import {
   history,
   historyField,
   historyKeymap,
-  indentWithTab,
+  indentLess,
   toggleBlockComment,
 } from '@codemirror/commands'
 import { bracketMatching, foldGutter, foldKeymap, indentOnInput } from '@codemirror/language'
@@ -35,7 +35,7 @@ import { changeMarks } from './change-marks.ts'
 import { definitionLink } from './definition-link.ts'
 import { findPanel, openFind } from './find-panel.tsx'
 import { goToLine, keepFocus, selectLines } from './gutter-clicks.ts'
-import { commentKey, insertLineAbove, moveLineDownByEnter, selectAllOccurrences } from './line-commands.ts'
+import { commentKey, indentLines, insertLineAbove, moveLineDownByEnter, selectAllOccurrences } from './line-commands.ts'
 import { byteForm, refusedText } from './refused-text.ts'
 import { steadyInWindow } from './steady-cursor.ts'
 import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
@@ -211,6 +211,8 @@ export function editorExtensions(settings: EditorSettings): Extension {
       { ...EXPAND_KEYS, run: ran(settings.onExpand) },
       { ...SHRINK_KEYS, run: ran(settings.onShrink) },
       { key: 'Mod-Shift-Enter', run: insertLineAbove },
+      { key: 'Mod-]', run: indentLines },
+      { key: 'Tab', run: indentLines, shift: indentLess },
       { key: 'Enter', run: moveLineDownByEnter },
       { key: 'Enter', run: continueComment },
       ...closeBracketsKeymap,
@@ -222,7 +224,6 @@ export function editorExtensions(settings: EditorSettings): Extension {
       ...historyKeymap,
       ...foldKeymap,
       ...completionKeymap,
-      indentWithTab,
     ]),
   ]
 }

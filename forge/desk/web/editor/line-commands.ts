@@ -1,5 +1,5 @@
 /** Commands of the editor that CodeMirror does not bring. */
-import { type CommentTokens, toggleComment } from '@codemirror/commands'
+import { type CommentTokens, indentMore, toggleComment } from '@codemirror/commands'
 import { SearchCursor, selectSelectionMatches } from '@codemirror/search'
 import {
   EditorSelection,
@@ -51,6 +51,25 @@ function lineStartFor(state: EditorState, { head, empty }: SelectionRange): numb
   const isTypedInFront = /^\S/.test(before) && /^(?:\t| {2})/.test(after)
   return isTypedInFront ? head : undefined
 }
+
+/**
+ * Indents the selected lines. Of several, the empty ones stay empty, as in VS Code: CodeMirror's own command makes them
+ * lines of spaces.
+ */
+export const indentLines: StateCommand = ({ state, dispatch }) =>
+  indentMore({
+    state,
+    dispatch: ({ changes }) => {
+      const kept: { from: number; insert: Text }[] = []
+      changes.iterChanges((from, _to, _fromNew, _toNew, insert) => {
+        const isAlone = state.selection.ranges.some(range => range.empty && range.head === from)
+        if (isAlone || state.doc.lineAt(from).length > 0) kept.push({ from, insert })
+      })
+      const indented = state.changes(kept)
+      const selection = state.selection.map(indented, 1)
+      dispatch(state.update({ changes: indented, selection, userEvent: 'input.indent' }))
+    },
+  })
 
 /** At most this many occurrences are selected, as by CodeMirror's own command. */
 const MAX_OCCURRENCES = 1000

@@ -29,9 +29,10 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
       'src/two.ts': LINES,
       'src/deep/three.ts': LINES,
       'odd.py': ODD,
+      'gap.ts': 'a()\n\n\nb()\n',
       'doc.ts': DOC,
     }
-    const names = Array.from({ length: 24 }, (_, number) => `work-${number + 1}`)
+    const names = Array.from({ length: 25 }, (_, number) => `work-${number + 1}`)
     const branches = Object.fromEntries(['main', ...names].map(name => [name, files]))
     desk = await openRealDesk({ built: await builtPage(), branches })
   })
@@ -244,6 +245,23 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     await page.keyboard.type('# typed')
     await page.keyboard.press('Enter')
     await isDraft('odd.py', ODD.replace('\n', '\n# typed\n'))
+  })
+
+  test('an indented block has no spaces in its empty lines, and an empty line alone is indented', async () => {
+    await openFile(page, branch, 'gap.ts')
+    await page.keyboard.press('Shift+Control+End')
+    await page.keyboard.press('Control+]')
+    await isDraft('gap.ts', '  a()\n\n\n  b()\n')
+    await page.keyboard.press('Tab')
+    await isDraft('gap.ts', '    a()\n\n\n    b()\n')
+    await page.keyboard.press('Shift+Tab')
+    await page.keyboard.press('ArrowLeft')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Tab')
+    await isDraft('gap.ts', '  a()\n  \n\n  b()\n')
+    await page.keyboard.press('Control+z')
+    await page.keyboard.press('Control+z')
+    await isDraft('gap.ts', '    a()\n\n\n    b()\n')
   })
 
   test('Enter in a comment goes on with an asterisk, and one undo takes a line back', async () => {
