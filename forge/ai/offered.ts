@@ -87,6 +87,6 @@ function telling(names: readonly LineName[], path: Path): string[] {
   // The headings of a changelog are version numbers.
   if (isMarkdown)
     return names.filter(({ level, name }) => level <= 3 && !/^\[?v?\d+\.\d+/.test(name)).map(it => it.name)
-  const all = names.map(({ name }) => name)
+  const all = names.filter(({ isOffered }) => isOffered).map(({ name }) => name)
   return /(?:^|\/)(?:GNU)?[Mm]akefile$|\.mk$/.test(path) ? all.slice(0, MAX_TARGETS) : all
 }

@@ -11,7 +11,8 @@ export type LineKind = DefinitionKind | 'heading' | 'key'
 
 /**
  * A name with its line, from 1, and its place there in UTF-16 units. `depth`: how many names are around it; `level`:
- * that of a heading, from 1, else 0; `text`: the line, without its opening bracket.
+ * that of a heading, from 1, else 0; `text`: the line, without its opening bracket; `isOffered`: whether other files can
+ * use it.
  */
 export type LineName = {
   name: string
@@ -21,6 +22,7 @@ export type LineName = {
   depth: number
   level: number
   text: string
+  isOffered: boolean
 }
 
 /**
@@ -33,22 +35,33 @@ type Rules = {
   isCode?: boolean
   /** The first group is a whole declaration, as `suspend int read`, whose last word is the name. */
   isDeclared?: boolean
+  /** The lines of names that only their own file can use. */
+  isPrivate?: RegExp
+  /** What begins and ends a text of several lines, in which nothing is defined. */
+  longText?: RegExp
 }
 
 const MAX_LINES = 20_000
 const MAX_LINE_CHARS = 240
 const MAX_NAMES = 5_000
 
+/** What begins and ends a text of several lines in Elixir, Kotlin, Scala and Swift. */
+const LONG_TEXT = /"""|'''/g
+/** A pattern of a line that begins with words such as `private`, and goes on with a definition. */
+const afterModifiers = (words: string, definition: string): RegExp =>
+  new RegExp(String.raw`^\s*(?:@\w+ )*(?:(?:${words})(?:[[(]\w+[\])])? )*${definition}`)
+
+const JVM_WORDS =
+  'public|protected|private|internal|abstract|final|sealed|static|data|open|partial|case|inner|inline|value|override|suspend|operator|infix|tailrec|external|expect|actual|enum|annotation|companion|implicit|lazy|fun'
 const JVM: Rules = {
   isCode: true,
   isDeclared: true,
+  isPrivate: /^[^({=]*\bprivate\b/,
+  longText: LONG_TEXT,
   patterns: [
-    [
-      /^ *(?:(?:public|protected|internal|abstract|final|sealed|static|data|open|partial|case) )*(?:class|interface|enum|record|object|trait|struct) (\w+)/,
-      'class',
-    ],
+    [afterModifiers(JVM_WORDS, String.raw`(?:class|interface|enum|record|object|trait|struct) (\w+)`), 'class'],
+    [afterModifiers(JVM_WORDS, String.raw`(?:fun|def) (?:<[^>]*> ?)?(?:[\w<>?, ]+\.)?(\w+)`), 'function'],
     [/^ +(?:public|override|open) ([^(=;{]+)\(/, 'method'],
-    [/^ *(?:public |open |internal )?(?:suspend )?fun (?:<[^>]*> )?([\w.]+)/, 'function'],
   ],
 }
 /** Vue and Svelte: what the scripts in them export. */
@@ -60,11 +73,18 @@ const COMPONENT: Rules = {
     [/^export (?:const |let |var )(\w+)/, 'variable'],
   ],
 }
+const SWIFT_WORDS =
+  'public|open|final|internal|private|fileprivate|package|static|class|mutating|override|indirect|nonisolated'
 const SWIFT: Rules = {
   isCode: true,
+  isPrivate: /^[^({=]*\b(?:file)?private\b/,
+  longText: LONG_TEXT,
   patterns: [
-    [/^(?:(?:public|open|final) )*(?:class|struct|enum|protocol|actor|extension) (\w+)/, 'class'],
-    [/^(?:(?:public|open|final) )*func (\w+)/, 'function'],
+    [afterModifiers(SWIFT_WORDS, String.raw`func (\w+)`), 'function'],
+    [
+      afterModifiers(SWIFT_WORDS, String.raw`(?:class|struct|enum|protocol|actor|extension) (?!var\b|let\b)(\w+)`),
+      'class',
+    ],
   ],
 }
 const SQL: Rules = {
@@ -77,12 +97,18 @@ const SQL: Rules = {
   ],
 }
 const PROTO: Rules = { isCode: true, patterns: [[/^(?:message|service|enum) (\w+)/, 'type']] }
-const LUA: Rules = { isCode: true, patterns: [[/^function ([\w.:]+)/, 'function']] }
+const LUA: Rules = {
+  isCode: true,
+  isPrivate: /^\s*local\b/,
+  patterns: [[/^\s*(?:local )?function (?:[\w.]+[.:])?(\w+)/, 'function']],
+}
 const ELIXIR: Rules = {
   isCode: true,
+  isPrivate: /^\s*def(?:macro|guard|n)?p\b/,
+  longText: LONG_TEXT,
   patterns: [
-    [/^ *defmodule ([\w.]+)/, 'module'],
-    [/^ *def (\w+)/, 'function'],
+    [/^\s*(?:defmodule|defprotocol|defimpl) ([\w.]+)/, 'module'],
+    [/^\s*def(?:macro|guard|delegate|n)?p? (?!unquote\b)(\w+[?!]?)/, 'function'],
   ],
 }
 const MARKDOWN: Rules = { depth: 'heading', patterns: [[/^#{1,6}\s+(.+?)(?:\s+#+)?\s*$/, 'heading']] }
@@ -156,6 +182,7 @@ export function namesByLines(path: Path, text: string): LineName[] {
   /** The indentation of the names around the current line. */
   const open: number[] = []
   let isFenced = false
+  let isLongText = false
   // The fields between two lines of dashes at the top are no headings.
   const front = rules.depth === 'heading' && lines[0]?.trimEnd() === '---' ? lines.findIndex(isDashes) : -1
   for (const [at, whole] of lines.entries()) {
@@ -164,8 +191,13 @@ export function namesByLines(path: Path, text: string): LineName[] {
     const line = whole.slice(0, MAX_LINE_CHARS).trimEnd()
     if (rules.depth === 'heading' && /^\s*(?:```|~~~)/.test(line)) isFenced = !isFenced
     if (isFenced) continue
+    const wasLongText = isLongText
+    if (rules.longText && (line.match(rules.longText)?.length ?? 0) % 2 === 1) isLongText = !isLongText
+    if (wasLongText) continue
     const one = nameIn(line, rules) ?? (rules.depth === 'heading' ? underlined(line, lines[at + 1]) : undefined)
-    if (one) found.push({ ...one, line: at + 1, depth: depthOf(rules, line, one, open), text: shown(line) })
+    if (!one) continue
+    const isOffered = rules.isPrivate?.test(line) !== true
+    found.push({ ...one, line: at + 1, depth: depthOf(rules, line, one, open), text: shown(line), isOffered })
   }
   return found
 }

@@ -154,13 +154,18 @@ export class Code implements Disposable {
 /** The definitions of a name in a file. Those with a lower rank are listed first. */
 function definitionsIn({ path, facts }: NamedFile, name: string): { place: DefinitionPlace; rank: number }[] {
   return facts.definitions
-    .filter(definition => definition.name === name && definition.kind !== 'impl')
+    .filter(definition => isNamed(definition, name) && definition.kind !== 'impl')
     .map(definition => {
-      const { line, column, signature: text, kind } = definition
+      const { line, signature: text, kind } = definition
+      const column = definition.column + definition.name.length - name.length
       const place = { path, line, ranges: [[column, column + name.length] as [number, number]], text, kind }
       return { place, rank: rankOf(facts, definition) }
     })
 }
+
+/** Whether a definition has this name. A module, as `Phoenix.Endpoint`, also has that of its last part. */
+const isNamed = (definition: Definition, name: string): boolean =>
+  definition.name === name || definition.name.endsWith(`.${name}`)
 
 /** A constructor says less than its class, and a declaration without a body less than the definition itself. */
 function rankOf({ definitions }: CodeFacts, { kind, name, inside }: Definition): number {
@@ -173,5 +178,7 @@ function rankOf({ definitions }: CodeFacts, { kind, name, inside }: Definition):
 function isMentionedIn({ facts }: NamedFile, name: string): boolean {
   // A file that was not parsed (no grammar, generated, too large) is judged by its text.
   const isParsed = facts.references.length > 0
-  return !isParsed || facts.references.includes(name) || facts.definitions.some(definition => definition.name === name)
+  if (!isParsed || facts.definitions.some(definition => isNamed(definition, name))) return true
+  // The references of a file that is read by its lines have no `!` and `?`.
+  return facts.references.includes(name) || facts.references.includes(name.replace(/[!?]$/, ''))
 }

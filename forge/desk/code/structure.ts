@@ -2,12 +2,15 @@
 import type { Path } from '../../../core/git/repository.ts'
 import type { Definition } from '../../code/facts.ts'
 import { grammarOfText } from '../../code/languages.ts'
+import { factsByLines, lineLanguageOf } from '../../code/line-facts.ts'
 import { type LineName, namesByLines } from '../../code/line-names.ts'
 import type { CodeReader } from '../../code/reader.ts'
 import type { FileStructure, FileSymbol, LineRange } from '../contract/code.ts'
 
 export async function structureOf(code: CodeReader, path: Path, text: string): Promise<FileStructure> {
   if (!grammarOfText(path, text)) {
+    if (lineLanguageOf(path) !== undefined)
+      return { symbols: symbolsOf(factsByLines(path, text).definitions), folds: [] }
     const lines = text.split('\n').length
     return { symbols: symbolsOfLines(namesByLines(path, text), lines), folds: [] }
   }

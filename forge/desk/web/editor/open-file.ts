@@ -125,7 +125,7 @@ const FIRST_MARKER_OF_STEP = new RegExp(`^<{7}(?!<* ${DRAFT_SIDE}$)`)
 /** A longer word, in characters, is no name. */
 const MAX_NAME_CHARS = 400
 /** Files of Ruby, where the name of a method may end in a question or an exclamation mark. */
-const RUBY = /\.(?:rb|rake|gemspec)$|(?:^|\/)(?:Rake|Gem)file$/
+const NAMES_WITH_MARKS = /\.(?:rb|rake|gemspec|exs?)$|(?:^|\/)(?:Rake|Gem)file$/
 
 const NOTHING_MORE = { key: '', extension: [], merge: '' }
 
@@ -905,7 +905,7 @@ export class OpenFile {
     const word = from === to ? state.wordAt(head) : { from, to }
     if (!word || word.to - word.from > MAX_NAME_CHARS) return undefined
     const [name, next] = [state.sliceDoc(word.from, word.to), state.sliceDoc(word.to, word.to + 2)]
-    const mark = RUBY.test(this.path) ? (/^[?!](?!=)/.exec(next)?.[0] ?? '') : ''
+    const mark = NAMES_WITH_MARKS.test(this.path) ? (/^[?!](?!=)/.exec(next)?.[0] ?? '') : ''
     return /^[\p{L}\p{N}_$]+[?!]?$/u.test(name) ? name + mark : undefined
   }
 

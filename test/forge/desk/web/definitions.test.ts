@@ -15,6 +15,8 @@ const template = templateWith({
     'one.py': 'class One:\n    def close(self):\n        pass\n',
     'remark.ts': '// See backoff.\nexport const other = 1\n',
     'deep.ts': `export class Deep {\n  next(at: number): number {\n    return [\n      at,\n${'      1,\n'.repeat(100)}    ].length\n  }\n}\n`,
+    'lib/chart.ex':
+      'defmodule Sea.Chart do\n  def first(at), do: shown!(at)\n\n  def shown(at), do: at\n\n  defp shown!(at), do: at\nend\n',
     'lib/page.rb': 'class Page\n  def shown?(now)\n    now\n  end\n\n  def shown\n  end\nend\n',
     'lib/site.rb': 'def first(page)\n  page.shown?(1)\nend\n',
     'two.go': 'package two\n\nfunc close() {\n}\n',
@@ -68,6 +70,21 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
     await showsFile('page.rb')
     await page.locator('.cm-activeLine').getByText('shown?(now)').waitFor()
     await until(async () => (await selected()) === 'shown?')
+  })
+
+  test('of a private function in Elixir is found, with its exclamation mark', async () => {
+    await page.keyboard.press('Control+p')
+    await palette().fill('chart.ex:2:25')
+    await page
+      .getByRole('option', { name: /chart.ex/ })
+      .first()
+      .waitFor()
+    await page.keyboard.press('Enter')
+    await showsFile('chart.ex')
+    await page.locator('.line-column').getByText('2:25', { exact: true }).waitFor()
+    await page.keyboard.press('F12')
+    await page.locator('.line-column').getByText(/^6:/).waitFor()
+    await until(async () => (await selected()) === 'shown!')
   })
 
   test('whose definition is found after a click elsewhere is shown by a button only', async () => {

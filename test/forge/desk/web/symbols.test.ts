@@ -50,8 +50,38 @@ const TEXTS: Record<string, { text: string; symbols: string[] }> = {
   'a.json': { text: '{\n  "a": {\n    "b": 1\n  },\n  "c": 2\n}\n', symbols: ['a', '  b', 'c'] },
   'a.yml': { text: 'on:\n  push: 1\njobs:\n  - name: x\n', symbols: ['on', '  push', 'jobs', '  name'] },
   'a.toml': { text: 'name = 1\n[tool]\nlevel = 2\n', symbols: ['name', 'tool', '  level'] },
+  'a.ex': {
+    text: 'defmodule Tide.Chart do\n  @moduledoc """\n  Use it so:\n\n      defmodule MyChart do\n      end\n  """\n\n  def high?(at), do: low(at)\n\n  defmacro __using__(_) do\n    quote do\n      def unquote(name)(), do: 1\n      def inner!(), do: 1\n    end\n  end\n\n  defp low(at) when is_integer(at) do\n    at\n  end\nend\n\ndefimpl Sea, for: Tide do\nend\n',
+    symbols: ['Tide.Chart', '  high?', '  __using__', '    inner!', '  low', 'Sea'],
+  },
+  'a.kt': {
+    text: 'class Tide(\n    private val at: Int,\n) {\n    companion object {\n        private fun low(): Int = 1\n    }\n\n    override suspend fun next(\n        at: Int,\n    ): Int {\n        return at\n    }\n}\n\nfun <T> List<T>.second(): T = this[1]\n',
+    symbols: ['Tide', '  low', '  next', 'second'],
+  },
+  'a.scala': {
+    text: 'case class Tide(at: Int)\n\nobject Tide {\n  private[sea] def low(at: Int): Int = at\n  implicit def next[T](at: T): T = {\n    at\n  }\n}\n',
+    symbols: ['Tide', 'Tide', '  low', '  next'],
+  },
+  'a.swift': {
+    text: 'public struct Tide {\n    private(set) var at = 0\n    static func low() -> Int { 1 }\n\n    @discardableResult\n    private func next() -> Int {\n        at\n    }\n}\n\nextension Tide: Sea {\n    class func of() {}\n}\n',
+    symbols: ['Tide', '  low', '  next', 'Tide', '  of'],
+  },
+  'a.lua': {
+    text: 'local M = {}\n\nlocal function low(at)\n  return at\nend\n\nfunction M.high(at)\n  local function inner() end\n  return low(at)\nend\n\nfunction M:next() end\n',
+    symbols: ['low', 'high', '  inner', 'next'],
+  },
   'a.txt': { text: '# not a heading\n', symbols: [] },
 }
+
+test('without a grammar a function ends with its own lines, not where the next one begins', async () => {
+  const state = await stateOf('a.ex', TEXTS['a.ex']?.text ?? '')
+  const namesAt = (words: string) => symbolsAt(state, state.doc.toString().indexOf(words)).map(({ name }) => name)
+  expect(namesAt('Use it so')).toEqual(['Tide.Chart'])
+  expect(namesAt('inner!')).toEqual(['Tide.Chart', '__using__', 'inner!'])
+  expect(namesAt('is_integer')).toEqual(['Tide.Chart', 'low'])
+  const macro = definitionAt(state, state.doc.toString().indexOf('quote do'))
+  expect(state.sliceDoc(macro?.from, macro?.to)).toMatch(/^ {2}defmacro __using__[^]*inner![^]*\n {2}end$/)
+})
 
 test.each(Object.entries(TEXTS))('the symbols of %s', async (path, { text, symbols }) => {
   const found = symbolsOf(await stateOf(path, text))

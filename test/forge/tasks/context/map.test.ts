@@ -169,7 +169,7 @@ test('what a file without a grammar offers, by its lines', async () => {
     await offersOf('a.kt', 'class Tide : Sea {\n    fun next(at: Int): Int {\n        return at\n    }\n}\n'),
   ).toEqual([
     { name: 'Tide', line: 'class Tide : Sea', at: 0, end: 5 },
-    { name: 'next', line: 'fun next(at: Int): Int', at: 1, end: 4 },
+    { name: 'next', line: '  fun next(at: Int): Int', at: 1, end: 4 },
   ])
   expect(await offersOf('a.md', '# A heading\n')).toEqual([])
 })
