@@ -13,9 +13,10 @@ import {
 import { EditorView, GutterMarker, gutter } from '@codemirror/view'
 import { goToLine } from './gutter-clicks.ts'
 import { type Hunk, hunksOf } from './hunks.ts'
+import { byLines } from './line-diff.ts'
 
-// Limits of one comparison (lines to scan, milliseconds); beyond them the differences are coarser.
-const DIFF = { scanLimit: 500, timeout: 50 }
+// Limits of one comparison of characters (to scan, milliseconds); beyond them whole lines differ.
+const DIFF = byLines({ scanLimit: 500, timeout: 50 })
 const MAX_MARKS = 20_000
 
 export interface ChangedLines {

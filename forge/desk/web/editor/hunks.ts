@@ -1,7 +1,7 @@
 /** Converts the chunks of @codemirror/merge, which differ by characters, to differing lines, as git counts them. */
 import type { Chunk } from '@codemirror/merge'
 import type { Text } from '@codemirror/state'
-import { diffArrays } from 'diff'
+import { differingLines } from './line-diff.ts'
 
 /** Lines of text A replaced by lines of text B: from 0, `to` exclusive. */
 export interface Hunk {
@@ -29,29 +29,12 @@ function withoutCommonLines(one: Text, other: Text, hunk: Hunk): Hunk[] {
   if (linesA === 0 || linesB === 0 || linesA + linesB > MAX_COMPARED_LINES) return [hunk]
   const lines = (text: Text, from: number, to: number) =>
     Array.from({ length: to - from }, (_, index) => lineAt(text, from + index))
-  const hunks: Hunk[] = []
-  let [atA, atB] = [fromA, fromB]
-  let current: Hunk | undefined
-  for (const { added, removed, count } of diffArrays(lines(one, fromA, toA), lines(other, fromB, toB))) {
-    if (!added && !removed) {
-      atA += count
-      atB += count
-      current = undefined
-      continue
-    }
-    if (!current) {
-      current = { fromA: atA, toA: atA, fromB: atB, toB: atB }
-      hunks.push(current)
-    }
-    if (removed) {
-      atA += count
-      current.toA = atA
-    } else {
-      atB += count
-      current.toB = atB
-    }
-  }
-  return hunks
+  return differingLines(lines(one, fromA, toA), lines(other, fromB, toB)).map(it => ({
+    fromA: fromA + it.fromA,
+    toA: fromA + it.toA,
+    fromB: fromB + it.fromB,
+    toB: fromB + it.toB,
+  }))
 }
 
 function hunkOf(one: Text, other: Text, chunk: Chunk): Hunk {

@@ -88,6 +88,7 @@ import {
   showProblems,
   tips,
 } from './language-tools.ts'
+import { byLines } from './line-diff.ts'
 import type { LineEdit } from './line-edits.ts'
 import { byteForm, isAboutRefusedText, refuse, refusedTextOf } from './refused-text.ts'
 import { lineAtHeight, scrollToLine } from './scrolled-line.ts'
@@ -1539,10 +1540,13 @@ function textOf(text: string): Text {
   return Text.of(text.split('\n'))
 }
 
+/** Limits of one comparison of characters (to scan, milliseconds); beyond them whole lines differ. */
+const DIFF = byLines({ scanLimit: 500, timeout: 100 })
+
 function changesBetween(from: Text, to: Text): ChangeSet {
   const before = from.toString()
   const after = to.toString()
-  const changes = diff(before, after, { scanLimit: 500, timeout: 100 }).map(({ fromA, toA, fromB, toB }) => {
+  const changes = diff(before, after, DIFF).map(({ fromA, toA, fromB, toB }) => {
     return { from: fromA, to: toA, insert: to.slice(fromB, toB) }
   })
   return ChangeSet.of(changes, from.length)

@@ -2,10 +2,11 @@
 import { Chunk } from '@codemirror/merge'
 import { Text } from '@codemirror/state'
 import { type Hunk, hunksOf } from '../editor/hunks.ts'
+import { byLines } from '../editor/line-diff.ts'
 import type { Range } from '../ui/coloured.ts'
 
-/** Limits of the comparison (lines to scan, milliseconds); beyond them the differences are coarser. */
-const DIFF = { scanLimit: 1_000, timeout: 200 }
+/** Limits of the comparison of words (characters to scan, milliseconds); beyond them no words are marked. */
+const DIFF = byLines({ scanLimit: 1_000, timeout: 200 })
 /** The number of unchanged lines shown around a change. */
 const CONTEXT = 3
 /** If a larger share of a line is new, its words are not marked. */

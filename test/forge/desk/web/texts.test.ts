@@ -98,6 +98,23 @@ describe('a diff', () => {
     expect(shape(before, before.replace('line 15\n', 'line 15\nnew\n'))).toEqual(['fold 12', 'lines 7', 'fold 14'])
   })
 
+  test('of a long text with changes all over has only their lines, here and in the marks of the editor', () => {
+    // Most lines occur more than once, as in code.
+    const before = Array.from({ length: 14_000 }, (_, at) => (at % 40 === 0 ? `f${at}() {` : `  line ${at % 300}`))
+    const after = before.flatMap((line, at) => (at % 110 === 7 ? [line, '  new'] : at % 113 === 5 ? [] : [line]))
+    const [one, other] = [before, after].map(it => `${it.join('\n')}\n`) as [string, string]
+    const { added, deleted } = diffOf(one, other, false)
+    expect({ added, deleted }).toEqual({ added: 128, deleted: 123 })
+    const state = EditorState.create({ doc: other, extensions: changeMarks(Text.of(one.split('\n'))) })
+    expect(countsOf(state)).toEqual({ added: 128, deleted: 123 })
+  })
+
+  test('of two long texts without a common line has each line once', () => {
+    const of = (word: string) => `${Array.from({ length: 9_000 }, (_, at) => `${word} ${at}`).join('\n')}\n`
+    const { added, deleted } = diffOf(of('a'), of('b'), false)
+    expect({ added, deleted }).toEqual({ added: 9_000, deleted: 9_000 })
+  })
+
   test('numbers its lines as they are in both texts', () => {
     const { parts } = diffOf('a\nb\nc\n', 'a\nx\ny\nc\n', false)
     expect(parts.flatMap(part => part.lines.map(({ kind, before, after }) => [kind, before, after]))).toEqual([
