@@ -3,11 +3,12 @@
  * the path above the editor says the same, so these lines are hidden from it.
  */
 import { syntaxTree } from '@codemirror/language'
-import type { Extension } from '@codemirror/state'
+import type { EditorState, Extension, Line } from '@codemirror/state'
 import { EditorView, ViewPlugin, type ViewUpdate } from '@codemirror/view'
 import { highlightTree } from '@lezer/highlight'
 import { codeStyle } from '../ui/code-style.ts'
-import { isStructureNew, symbolsAt } from './symbols.ts'
+import { lineInFile } from './conflict-editor.ts'
+import { type CodeSymbol, isStructureNew, symbolsAt } from './symbols.ts'
 
 /** At most this many lines stay in view, and at most this share of the editor's height. */
 const MAX_LINES = 5
@@ -15,7 +16,7 @@ const MAX_SHARE = 0.3
 /** At most this many characters of a line are shown. */
 const MAX_CHARS = 300
 
-/** A line that stays in view: its offset and number. */
+/** A line that stays in view: its offset, and the number that the gutter has beside it. */
 interface Sticky {
   from: number
   number: number
@@ -107,14 +108,13 @@ class StickyLines {
       // The first line that is not covered by the lines found so far.
       const y = top + index * height
       const { from } = view.lineBlockAtHeight(y)
-      const around = symbolsAt(state, from).filter(symbol => isLong(view, symbol))
+      const around = distinct(symbolsAt(state, from).flatMap(symbol => headOf(state, symbol) ?? []))
       const next = around[index]
       if (!next) break
       const isAbove = view.lineBlockAt(next.from).top < y
       const isBelow = view.lineBlockAt(next.to).bottom > y + height
       if (!isAbove || !isBelow) break
-      const line = state.doc.lineAt(next.at)
-      lines.push({ from: line.from, number: line.number })
+      lines.push({ from: next.head.from, number: lineInFile(state, next.head.number) })
     }
     return lines
   }
@@ -168,10 +168,23 @@ class StickyLines {
   }
 }
 
-/** Whether a symbol has several lines. */
-function isLong({ state }: EditorView, { from, to }: { from: number; to: number }): boolean {
-  return state.doc.lineAt(from).to < to
+/** A symbol of several lines, with the one that stays in view. */
+interface Headed {
+  from: number
+  to: number
+  head: Line
 }
+
+/** A symbol with its head: the line of its name, or its first line where the name is behind its end, as in C's typedef. */
+function headOf({ doc }: EditorState, { from, to, at }: CodeSymbol): Headed | undefined {
+  const [first, named] = [doc.lineAt(from), doc.lineAt(at)]
+  if (first.to >= to) return undefined
+  return { from, to, head: named.to >= to ? first : named }
+}
+
+/** Without those that have the same head as the one around them, as the struct of a typedef. */
+const distinct = (symbols: readonly Headed[]): Headed[] =>
+  symbols.filter(({ head }, at) => head.from !== symbols[at - 1]?.head.from)
 
 const plugin = ViewPlugin.fromClass(StickyLines)
 

@@ -236,6 +236,22 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
     await until(async () => (await page.locator('.cm-sticky').count()) === 0)
   })
 
+  test('of a type in C stays in view by its first line, though its name is in the last one', async () => {
+    const pool = `typedef struct Pool {\n${'  int used;\n'.repeat(100)}} Pool;\n\nint after(void) { return 1; }\n`
+    await desk.commit('main', { 'pool.c': pool }, { message: 'Add a pool' })
+    await page.getByRole('treeitem', { name: 'pool.c' }).waitFor()
+    await page.keyboard.press('Control+p')
+    await palette().fill('pool.c:80')
+    await page.getByRole('option', { name: /pool\.c/ }).waitFor()
+    await page.keyboard.press('Enter')
+    await showsFile('pool.c')
+    const sticky = page.locator('.cm-sticky-line')
+    await sticky.first().waitFor()
+    expect((await sticky.allInnerTexts()).map(text => text.replace(/\s+/g, ' ').trim())).toEqual([
+      '1 typedef struct Pool {',
+    ])
+  })
+
   test('of a C++ class is found behind macros, before its constructors, and is in the path above the editor', async () => {
     const header =
       'namespace detail {\nauto is_low(int at) -> bool { return true; }\n}\n\nSEA_BEGIN_EXPORT\n\n// A view.\n' +

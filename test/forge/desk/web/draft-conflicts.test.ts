@@ -308,6 +308,26 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await page.close()
   })
 
+  test('do not shift the numbers of the lines that stay in view below them', async () => {
+    const text = (first: string) => `${first}\nclass Long {\n${'  step()\n'.repeat(150)}}\n`
+    await desk.commit('main', { 'below.ts': text('begin()') })
+    const page = await visit(browser.context, desk)
+    await openFile(page, 'main', 'below.ts')
+    await replaceLine(page, 1, 'mine()')
+    await until(async () => (await desk.show('refs/forge/drafts/main', 'below.ts')) === text('mine()'))
+    await desk.commit('main', { 'below.ts': text('theirs()') })
+    await page.getByRole('region', { name: 'Conflict 1 of 1', exact: true }).waitFor()
+    await page.keyboard.press('Control+End')
+    await page.locator('.cm-sticky-line').getByText('class Long').waitFor()
+    expect(await page.locator('.cm-sticky-number').textContent()).toBe('2')
+    await page.keyboard.press('F8')
+    await page.keyboard.press('1')
+    await page.getByRole('region', { name: 'Conflict 1 of 1, resolved' }).waitFor()
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.show('main', 'below.ts')) === text('mine()'))
+    await page.close()
+  })
+
   test('are in view as a whole when the text is scrolled sideways, and so is the cursor after a choice', async () => {
     await desk.commit('main', { 'long.txt': `${'long '.repeat(200)}\ntwo\n` })
     const page = await visit(browser.context, desk)
