@@ -288,7 +288,9 @@ export class OpenFile {
   #isAdopting = false
   /** The version of the text after all edits that the server has accepted; news of them may still be on its way. */
   #awaited = 0
-  #waiting: { resolve: () => void; reject?: (why: NotSent) => void }[] = []
+  #waiting: { resolve: () => void; reject?: (why: NotSent) => void; isOfSave?: boolean }[] = []
+  /** The saves that run or wait: the last edit that belongs to each. Those behind that are sent when it has ended. */
+  #saves: { last: Transaction | undefined }[] = []
   #form: Form | undefined
   /** The text that `mixedLineEnds` was found in. */
   #lineEndsOf: Text | undefined
@@ -490,11 +492,48 @@ export class OpenFile {
    * refuses some.
    */
   settled(): Promise<void> {
-    if (!this.isUnsettled) return Promise.resolve()
+    return this.#settled(false)
+  }
+
+  /** Like {@link settled}, but for the edits that belong to a save which was begun. */
+  settledForSave(): Promise<void> {
+    return this.#settled(true)
+  }
+
+  #settled(isOfSave: boolean): Promise<void> {
+    if (!this.isUnsettled || (isOfSave && this.#sendable.length === 0)) return Promise.resolve()
     const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.#waiting.push({ resolve, reject })
+    this.#waiting.push({ resolve, reject, isOfSave })
     this.sendAgain()
     return promise
+  }
+
+  /**
+   * Marks the text as it is now for a save. The returned function begins the save: what was typed after the mark is sent
+   * when it has ended, or the server would save that, too. The function that it returns ends it.
+   */
+  markForSave(): () => () => void {
+    const mark = { last: this.#lastEdit }
+    this.#saves.push(mark)
+    return () => {
+      // The marks before it are of saves that this one replaces.
+      this.#saves.splice(0, this.#saves.indexOf(mark))
+      return () => {
+        this.#saves.splice(0, this.#saves.indexOf(mark) + 1)
+        this.#push()
+      }
+    }
+  }
+
+  get #lastEdit(): Transaction | undefined {
+    return this.isUnsettled ? sendableUpdates(this.state as EditorState).at(-1)?.origin : undefined
+  }
+
+  /** The edits to send now: while a save runs, only those that belong to it. */
+  get #sendable(): ReturnType<typeof sendableUpdates> {
+    const pending = sendableUpdates(this.state as EditorState)
+    const [save] = this.#saves
+    return save ? pending.slice(0, pending.findIndex(({ origin }) => origin === save.last) + 1) : pending
   }
 
   /** Resolves when the server has all edits, however often it refuses them before. */
@@ -1282,10 +1321,14 @@ export class OpenFile {
     this.#isSending = false
     this.dispatch({ effects: this.#adjustable.collaboration.reconfigure(this.#collaboration(version)) })
     this.#isAdopting = false
+    // What was typed before and after the mark of a save is one edit now, which belongs to the save.
+    const saves = this.#saves.splice(0)
     if (!lacking.empty) {
       const annotations = Transaction.addToHistory.of(false)
       this.dispatch({ changes: lacking, selection: inside(selection, target), annotations, filter: false })
     }
+    for (const save of saves) save.last = this.#lastEdit
+    this.#saves = saves
   }
 
   /** The change that adds to the server's text the edits of this window that the server does not have. */
@@ -1332,10 +1375,16 @@ export class OpenFile {
       for (const { resolve } of this.#waiting.splice(0)) resolve()
       return
     }
+    const sendable = this.#sendable
+    if (sendable.length === 0) {
+      for (const { resolve, isOfSave } of this.#waiting) if (isOfSave) resolve()
+      this.#waiting = this.#waiting.filter(({ isOfSave }) => !isOfSave)
+      return
+    }
     const version = getSyncedVersion(this.state)
     const isWaiting = this.#isSending || this.#isRefused || this.isFromBeforeBreak || version < this.#awaited
     if (isWaiting || !this.#connection.isUp.peek()) return
-    const edits = this.#isOneByOne ? pending.slice(0, 1) : fitting(pending)
+    const edits = this.#isOneByOne ? sendable.slice(0, 1) : fitting(sendable)
     this.#isSending = true
     try {
       const { accepted, refused, isOfOtherText } = await this.#connection.ask('edit', {

@@ -1,6 +1,7 @@
 /** Saves drafts as commits, and moves drafts to another branch. */
 import type { LeftBehind } from '../../contract/desk.ts'
 import type { Gone } from '../../contract/values.ts'
+import type { OpenFile } from '../editor/open-file.ts'
 import { baseName, branchWhileTyping, folderOf, named, readable, shortId, typedName } from '../ui/names.ts'
 import { Disconnected } from '../ui/socket.ts'
 import { plural } from '../ui/times.ts'
@@ -28,9 +29,8 @@ export async function save(page: Page, tab: Tab | undefined, which: 'this' | 'al
   const hasConflicts = () => conflictsIn(page, branch).some(it => paths === 'all' || paths.includes(it))
   // A refusal because of conflicts is outdated as soon as they are resolved.
   const lasts = hasConflicts() ? hasConflicts : undefined
-  await page.saves.add(branch, JSON.stringify(paths), () =>
-    attempt(page, () => saveWhenSettled(page, tab.saveMessage, branch, paths), { branch, topic: 'save', lasts }),
-  )
+  const run = savingNow(page, tab.saveMessage, branch, paths)
+  await page.saves.add(branch, JSON.stringify(paths), () => attempt(page, run, { branch, topic: 'save', lasts }))
 }
 
 /** Says that Save saves the shown file only, and offers to save all drafts. */
@@ -52,8 +52,9 @@ function sayNoFile(page: Page, tab: Tab, branch: string): void {
 /** Saves all drafts of the branch, as {@link save} does. Throws if that fails. */
 export async function saveOrThrow(page: Page, tab: Tab, branch: string): Promise<void> {
   let failure: unknown
+  const run = savingNow(page, tab.saveMessage, branch, 'all')
   await page.saves.add(branch, JSON.stringify('all'), async () => {
-    failure = await saveWhenSettled(page, tab.saveMessage, branch, 'all').then(
+    failure = await run().then(
       () => undefined,
       error => error,
     )
@@ -62,16 +63,32 @@ export async function saveOrThrow(page: Page, tab: Tab, branch: string): Promise
   page.solved('save', branch)
 }
 
-async function saveWhenSettled(page: Page, typed: SaveMessage, branch: string, paths: Paths): Promise<void> {
+/** Makes the function that saves files as they are now, with the message that is typed now, also if it runs later. */
+function savingNow(page: Page, typed: SaveMessage, branch: string, paths: Paths): () => Promise<void> {
   const message = typed.text.peek()?.trim()
+  const begins = filesOf(page, branch, paths).map(file => file.markForSave())
+  return async () => {
+    const ends = begins.map(begin => begin())
+    try {
+      await saveBegun(page, { typed, message, branch, paths })
+    } finally {
+      for (const end of ends) end()
+    }
+  }
+}
+
+type BegunSave = { typed: SaveMessage; message: string | undefined; branch: string; paths: Paths }
+
+async function saveBegun(page: Page, { typed, message, branch, paths }: BegunSave): Promise<void> {
   for (;;) {
     await page.connection.up()
-    await settle(page, branch, paths)
+    await Promise.all(filesOf(page, branch, paths).map(file => file.settledForSave()))
     try {
       await restoreDeleted(page, branch, paths)
       const fields = { branch, paths, ...(message ? { message } : {}) }
       const { commit } = await page.connection.ask('save', fields)
-      typed.write(undefined)
+      // What is typed while the save runs is the message of the next one.
+      if (typed.text.peek()?.trim() === message) typed.write(undefined)
       if (commit) page.saved(branch, commit)
       else page.spoken.value = 'Nothing to save'
       return
@@ -89,7 +106,7 @@ async function saveWhenSettled(page: Page, typed: SaveMessage, branch: string, p
 export async function saveAll(page: Page, branch: string): Promise<void> {
   const open = page.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
   const place = placeIn(page.desk.peek()?.folder, { kind: 'branch', branch })
-  await saveWhenSettled(page, open?.saveMessage ?? new SaveMessage(place), branch, 'all')
+  await savingNow(page, open?.saveMessage ?? new SaveMessage(place), branch, 'all')()
 }
 
 /** Restores the files to save that are deleted, but whose text this window still shows. */
@@ -101,9 +118,11 @@ async function restoreDeleted(page: Page, branch: string, paths: Paths): Promise
 
 /** Resolves when the server has all typed text. Throws if it refuses some of it. */
 export async function settle(page: Page, branch: string, paths: Paths): Promise<void> {
-  const files = page.files.of(branch).filter(({ path }) => paths === 'all' || paths.includes(path))
-  await Promise.all(files.map(file => file.settled()))
+  await Promise.all(filesOf(page, branch, paths).map(file => file.settled()))
 }
+
+const filesOf = (page: Page, branch: string, paths: Paths): OpenFile[] =>
+  page.files.of(branch).filter(({ path }) => paths === 'all' || paths.includes(path))
 
 /** Shows a notice that a checkout did not follow a save or another step, and what to do. */
 export function sayLeftBehind(page: Page, { branch, folder, why, isAhead }: LeftBehind): void {

@@ -213,6 +213,37 @@ describe.skipIf(!hasBrowser)('typing', () => {
     await isText(REST)
   })
 
+  test('after a save was asked for is not in its commit, however long that takes', async () => {
+    const arrive = desk.proxy.hold('edit')
+    const answer = desk.proxy.hold('save')
+    await page.keyboard.type('one')
+    await page.keyboard.press('Control+s')
+    await page.keyboard.type(' two')
+    arrive()
+    await until(() => desk.proxy.count('save') === 1)
+    await page.keyboard.type(' three ')
+    answer()
+    await isOnServer(`one two three ${REST}`)
+    const saved = () => desk.git('show', 'refs/heads/main:README.md')
+    expect(await saved()).toBe(`one${REST}`.trim())
+    await page.keyboard.press('Control+s')
+    await until(async () => (await saved()) === `one two three ${REST}`.trim())
+    expect(await inEditor()).toBe(`one two three ${REST}`)
+  })
+
+  test('without a pause, with saves in between, is in each commit as it was at the key', async () => {
+    const answer = desk.proxy.hold('save')
+    const saved = async (at: string) => await desk.git('show', `refs/heads/main${at}:README.md`)
+    for (const word of ['one', 'two', 'three']) {
+      await page.keyboard.type(word)
+      if (word !== 'three') await page.keyboard.press('Control+s')
+    }
+    answer()
+    await isOnServer(`onetwothree${REST}`)
+    await until(async () => (await saved('')) === `onetwo${REST}`.trim())
+    expect(await saved('^')).toBe(`one${REST}`.trim())
+  })
+
   test('of two windows ends as the same text in both', async () => {
     const other = await openPage(browser.context, desk)
     await other.getByRole('treeitem', { name: 'README.md' }).click()
