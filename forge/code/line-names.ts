@@ -11,8 +11,8 @@ export type LineKind = DefinitionKind | 'heading' | 'key'
 
 /**
  * A name with its line, from 1, and its place there in UTF-16 units. `depth`: how many names are around it; `level`:
- * that of a heading, from 1, else 0; `text`: the line, without its opening bracket; `isOffered`: whether other files can
- * use it.
+ * that of a heading, from 1, else 0; `text`: the line, without its opening bracket; `isOffered`: whether other files
+ * can use it.
  */
 export type LineName = {
   name: string

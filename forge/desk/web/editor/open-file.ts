@@ -509,8 +509,8 @@ export class OpenFile {
   }
 
   /**
-   * Marks the text as it is now for a save. The returned function begins the save: what was typed after the mark is sent
-   * when it has ended, or the server would save that, too. The function that it returns ends it.
+   * Marks the text as it is now for a save. The returned function begins the save: what was typed after the mark is
+   * sent when it has ended, or the server would save that, too. The function that it returns ends it.
    */
   markForSave(): () => () => void {
     const mark = { last: this.#lastEdit }

@@ -175,7 +175,7 @@ interface Headed {
   head: Line
 }
 
-/** A symbol with its head: the line of its name, or its first line where the name is behind its end, as in C's typedef. */
+/** A symbol with its head: the line of its name, or its first one if the name is in the last, as in C's typedef. */
 function headOf({ doc }: EditorState, { from, to, at }: CodeSymbol): Headed | undefined {
   const [first, named] = [doc.lineAt(from), doc.lineAt(at)]
   if (first.to >= to) return undefined
