@@ -19,7 +19,7 @@ import { type Page, type Tab, usePage } from '../page/state.ts'
 import { byRank, NOT_TYPED, typedRank } from '../page/typed-refs.ts'
 import { useFoundCommits } from '../review/found-commits.ts'
 import type { Command } from '../ui/action.ts'
-import { heldKeys } from '../ui/held-keys.ts'
+import { type Hold, heldKeys } from '../ui/held-keys.ts'
 import { Icon } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { LANGUAGE_NAMES } from '../ui/languages.ts'
@@ -76,6 +76,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
   // Enter was pressed before the files for these words had arrived: the first one is opened when they do. What is typed
   // meanwhile is for that file.
   const isEager = useSignal(false)
+  const hold = useRef<Hold | undefined>(undefined)
   const options = groups.flatMap(group => group.options)
   const current = options[Math.min(chosen.value, options.length - 1)]
   const close = () => {
@@ -101,7 +102,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
     words.value = beginningOf(mode)
     chosen.value = 0
     isEager.value = false
-    heldKeys.forget()
+    hold.current?.forget()
     field.current?.focus()
   }, [mode, words, chosen, isEager])
   const isForeseen = current !== undefined && !current.key.startsWith('file ')
@@ -109,11 +110,11 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
   useEffect(() => {
     if (!isEager.value || !canRun) return
     isEager.value = false
-    if (current) heldKeys.release()
-    else heldKeys.forget()
+    if (current) hold.current?.release()
+    else hold.current?.forget()
     run(current)
   })
-  useEffect(() => () => heldKeys.forget(), [])
+  useEffect(() => () => hold.current?.forget(), [])
   useEffect(() => {
     dialog.current?.querySelector('[aria-selected="true"]')?.scrollIntoView({ block: 'nearest' })
   })
@@ -140,7 +141,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
         else if (event.key === 'Enter' && canRun) run(current)
         else if (event.key === 'Enter') {
           isEager.value = true
-          heldKeys.hold()
+          hold.current ??= heldKeys.hold()
         } else return
         event.preventDefault()
       }}
@@ -162,7 +163,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
             words.value = event.currentTarget.value
             chosen.value = 0
             isEager.value = false
-            heldKeys.forget()
+            hold.current?.forget()
           }}
         />
         {isNarrowMode(mode) ? null : <Prefixes />}
@@ -448,16 +449,26 @@ function deletedOptions(page: Page, words: string, limit: number): Option[] {
   }))
 }
 
-/** Remote branches without a local branch of their name: it is created, and tracks the remote branch. */
+/**
+ * Remote branches without a local branch of their name: it is created, and tracks the remote branch. Where the name of
+ * their remote is typed, too, also the others: the local branch is shown.
+ */
 function remoteOptions(page: Page, words: string, limit: number): Option[] {
-  const untaken = remoteBranches(page).filter(({ name }) => !page.branch(name))
-  const newest = untaken.toSorted((one, other) => (other.committed ?? 0) - (one.committed ?? 0))
+  const offered = remoteBranches(page).filter(
+    ({ name, remote }) => !page.branch(name) || words.startsWith(`${remote}/`),
+  )
+  const newest = offered.toSorted((one, other) => (other.committed ?? 0) - (one.committed ?? 0))
   return best(newest, words, it => readable(it.words), limit).map(({ item, name }) => ({
     key: `remote ${item.words}`,
     rank: typedRank(words, 'remote branch', item.words, item.name),
     icon: <Icon name="cloud" />,
     words: <bdi>{name}</bdi>,
-    end: <span class="meta">remote branch{item.committed === undefined ? '' : ` · ${age(item.committed)}`}</span>,
+    end: (
+      <span class="meta">
+        {page.branch(item.name) ? `remote branch of ${named(item.name)}` : 'remote branch'}
+        {item.committed === undefined ? '' : ` · ${age(item.committed)}`}
+      </span>
+    ),
     run: () => void attempt(page, () => switchTo(page, item)),
   }))
 }

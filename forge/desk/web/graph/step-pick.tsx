@@ -42,12 +42,19 @@ export function PickDialog({ content, close }: Props) {
   const choices = found ? [...ranked, ...commits.map(found)] : ranked
   const active = Math.max(0, Math.min(at.value, choices.length - 1))
   const outlooks = useOutlooks(choices.slice(Math.max(0, active - NEAR_CHOICES), active + NEAR_CHOICES))
+  // Enter was pressed before the choices for these words had arrived: the first one is chosen when they do.
+  const isEager = useSignal(false)
+  const isComing = choices.length === 0 && (!all || isWaiting)
   const choose = () => {
     const choice = choices[active]
+    isEager.value = isComing
     if (!choice) return
     close()
     choice.run()
   }
+  useEffect(() => {
+    if (isEager.value && !isComing) choose()
+  })
   return (
     <DialogFrame title={content.title} close={close} look="pick-dialog">
       <form
@@ -71,6 +78,7 @@ export function PickDialog({ content, close }: Props) {
             onInput={event => {
               words.value = event.currentTarget.value
               at.value = 0
+              isEager.value = false
             }}
             onKeyDown={event => {
               const by = { ArrowDown: 1, ArrowUp: -1, PageDown: 8, PageUp: -8 }[event.key]
@@ -118,10 +126,10 @@ export function PickDialog({ content, close }: Props) {
           />
         ) : (
           <div class="targets none">
-            {all && !isWaiting ? (
-              <p class="meta">{wanted === '' ? content.none : 'No results'}</p>
-            ) : (
+            {isComing ? (
               <Waiting words="Loading…" />
+            ) : (
+              <p class="meta">{wanted === '' ? content.none : 'No results'}</p>
             )}
           </div>
         )}

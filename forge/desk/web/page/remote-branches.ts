@@ -1,4 +1,5 @@
 /** Remote branches, and the local branches that are made of them. */
+import { heldKeys } from '../ui/held-keys.ts'
 import { named } from '../ui/names.ts'
 import type { Page } from './state.ts'
 import { undoButton, untilMore } from './undo.ts'
@@ -27,11 +28,18 @@ export function remoteBranches({ graph }: Page): RemoteBranch[] {
 /** Opens the local branch with the name of a remote one. If there is none, it is created, as by `git switch`. */
 export async function switchTo(page: Page, { ref, name, words, tip }: RemoteBranch): Promise<void> {
   const isNew = page.branch(name) === undefined
-  if (isNew) {
-    const lasts = untilMore(page)
-    await page.connection.ask('new branch', { branch: name, from: tip, tracks: ref })
-    page.tell({ title: `Created ${named(name)}, which tracks ${named(words)}`, lasts, actions: [undoButton(page)] })
+  // What is typed until the branch is there is for it, and not for the one that is left.
+  const keys = heldKeys.hold()
+  try {
+    if (isNew) {
+      const lasts = untilMore(page)
+      await page.connection.ask('new branch', { branch: name, from: tip, tracks: ref })
+      page.tell({ title: `Created ${named(name)}, which tracks ${named(words)}`, lasts, actions: [undoButton(page)] })
+    }
+    page.open({ kind: 'branch', branch: name })
+    page.wantFocus()
+    keys.release()
+  } finally {
+    keys.forget()
   }
-  page.open({ kind: 'branch', branch: name })
-  page.wantFocus()
 }

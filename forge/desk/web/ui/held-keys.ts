@@ -1,15 +1,24 @@
 /**
  * Keys that are pressed while what was chosen before them is still on its way, such as the file that Enter is to open
- * in the palette. They are for what is shown then: until then they are held, and pressed again afterwards.
+ * in the palette, or the branch that is made of a remote one. They are for what is shown then: until then they are
+ * held, and pressed again afterwards.
  */
 
 /** Whether a key is left to the browser at all times: those that load the page again. */
 const isOfBrowser = ({ key, ctrlKey, metaKey }: KeyboardEvent): boolean =>
   key === 'F5' || ((ctrlKey || metaKey) && key.toLowerCase() === 'r')
 
+/** Why keys are held. Its functions do nothing once one of them was called. */
+export interface Hold {
+  /** Presses the held keys, once the page shows what they are for. */
+  release: () => void
+  /** Drops the held keys, if what they are for does not come. */
+  forget: () => void
+}
+
 export class HeldKeys {
   readonly #keys: KeyboardEvent[] = []
-  #isHolding = false
+  readonly #holds = new Set<Hold>()
   #isPressing = false
 
   /** Begins to listen, ahead of all others that do. */
@@ -17,21 +26,22 @@ export class HeldKeys {
     window.addEventListener('keydown', event => this.#pressed(event), { capture: true })
   }
 
-  /** Holds all keys from now on, until they are released or forgotten. */
-  hold(): void {
-    this.#isHolding = true
+  /** Holds all keys from now on, until they are released or forgotten: with several holds, by each. */
+  hold(): Hold {
+    const hold: Hold = {
+      release: () => {
+        if (this.#holds.delete(hold)) void this.#press()
+      },
+      forget: () => {
+        if (this.#holds.delete(hold)) this.#keys.length = 0
+      },
+    }
+    this.#holds.add(hold)
+    return hold
   }
 
-  /** Presses the held keys, once the page shows what they are for. */
-  release(): void {
-    this.#isHolding = false
-    void this.#press()
-  }
-
-  /** Drops the held keys, if what they are for does not come. */
-  forget(): void {
-    if (this.#isHolding) this.#keys.length = 0
-    this.#isHolding = false
+  get #isHolding(): boolean {
+    return this.#holds.size > 0
   }
 
   #pressed(event: KeyboardEvent): void {
@@ -39,7 +49,7 @@ export class HeldKeys {
     // The keys that are pressed again are not trusted. Those of an input method can't be pressed again.
     if (!isWaiting || !event.isTrusted || event.isComposing || isOfBrowser(event)) return
     if (this.#isHolding && event.key === 'Escape') {
-      this.forget()
+      for (const { forget } of this.#holds) forget()
       return
     }
     event.preventDefault()

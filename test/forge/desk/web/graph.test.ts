@@ -872,6 +872,19 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     }
   })
 
+  test('a commit is chosen by Enter that is pressed before the commits with these words have come', async () => {
+    const answer = desk.proxy.hold('find commits')
+    await page.keyboard.press('Alt+Shift+7')
+    await dialog().getByRole('heading', { name: 'Cherry-pick a commit onto' }).waitFor()
+    await page.keyboard.type('Begin topic')
+    await page.keyboard.press('Enter')
+    await until(() => desk.proxy.count('find commits') > 0)
+    answer()
+    await dialog()
+      .getByText(/^Applies the changes of [0-9a-f]{8} to main/)
+      .waitFor()
+  })
+
   test('a fetch shows what git says, and can be stopped', async () => {
     await using server = serveGit(join(desk.path, '..'), { delay: 60_000 })
     await desk.git('remote', 'add', 'origin', `${server.url}/origin.git`)

@@ -54,6 +54,30 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     await until(async () => (await desk.tip('proposed/3.0.0')) === next)
   })
 
+  test('gets what is typed after it was chosen, however late it is made a local one', async () => {
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    const answer = desk.proxy.hold('new branch')
+    await page.keyboard.press('Alt+b')
+    await page.keyboard.type('proposed')
+    await page.getByRole('option', { name: /^origin\/proposed\/3\.0\.0/, selected: true }).waitFor()
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('proposed.md')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('fast ')
+    await until(() => desk.proxy.count('new branch') === 1)
+    expect(await desk.textOf('main', 'README.md')).toBe(SCENE_FILES['README.md'])
+    answer()
+    await isShown('proposed/3.0.0')
+    await desk.isText('proposed/3.0.0', 'proposed.md', 'fast one\n')
+    expect(await desk.textOf('main', 'README.md')).toBe(SCENE_FILES['README.md'])
+    // With the name of its remote, it is found also now that there is a local one.
+    await page.keyboard.press('Alt+b')
+    await page.keyboard.type('origin/proposed')
+    await page.getByRole('option', { name: /^origin\/proposed.*remote branch of proposed/, selected: true }).waitFor()
+  })
+
   test('comes with a remote that is added by keys, which gets another URL and is removed by its menu', async () => {
     await page.keyboard.press('Alt+0')
     const refs = page.getByRole('navigation', { name: 'Branches and tags' })
