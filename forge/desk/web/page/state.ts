@@ -103,7 +103,7 @@ export class Tab {
     const place = placeIn(desk?.folder, at)
     this.followedTo = at.kind === 'branch' ? desk?.branches.find(({ name }) => name === at.branch)?.tip : undefined
     this.review = new ReviewState(page, at, place)
-    this.merging = new MergingState(page.connection, at, place)
+    this.merging = new MergingState(page.connection, at, place, title => page.tell({ title }, 'info'))
     this.composer = new ComposerState(place)
     this.saveMessage = new SaveMessage(place)
     this.positions = keptPositions(kept)
