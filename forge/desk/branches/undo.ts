@@ -9,7 +9,7 @@ import { STASH } from '../../../core/git/stash.ts'
 import { firstOf, many, visible, visiblePath } from '../../../core/text.ts'
 import { PUT_ASIDE, type Recorded } from '../../operations.ts'
 import type { Operation, Reversed } from '../contract/branches.ts'
-import { branchOfWork, DRAFTS, draftsRef, MERGING, mergingRef, TURNS, turnRef } from '../refs.ts'
+import { branchOfWork, DRAFTS, draftsRef, MERGING, mergingRef, OWN_REFS, TURNS, turnRef } from '../refs.ts'
 import { branchNames, type How, moveBranch, NEW_BRANCH, verifyNotCheckedOut } from './branch-operations.ts'
 import {
   DRAFTS_ELSEWHERE,
@@ -302,13 +302,24 @@ function whatMoved(moved: readonly { ref: RefName; now: Oid | undefined }[], rec
   if (turn) return otherTurn(turn.ref.slice(TURNS.length))
   const lastOf = (name: RefName) => recent.flatMap(({ refs }) => refs).find(({ ref }) => ref === name)
   const isByDesk = moved.every(({ ref, now }) => lastOf(ref)?.after === now)
+  const deleted = moved.filter(({ ref, now }) => now === undefined && !ref.startsWith(OWN_REFS))
+  const others = moved.filter(it => !deleted.includes(it))
+  const [isOne, areAllBranches] = [deleted.length === 1, moved.every(it => deleted.includes(it) && isHead(it))]
+  const outside = areAllBranches
+    ? `Restore the ${isOne ? 'branch' : 'branches'} first.`
+    : 'What came later was done outside of the desk: take it back there first.'
   return {
-    words: `${moved.map(({ ref }) => nameOfRef(ref)).join(' and ')} ${moved.length === 1 ? 'has' : 'have'} moved since`,
-    next: isByDesk
-      ? 'Undo what came later first.'
-      : 'What came later was done outside of the desk: take it back there first.',
+    words: [
+      ...(deleted.length === 0 ? [] : [`${namesOfRefs(deleted)} ${isOne ? 'was' : 'were'} deleted since`]),
+      ...(others.length === 0 ? [] : [`${namesOfRefs(others)} ${others.length === 1 ? 'has' : 'have'} moved since`]),
+    ].join(', and '),
+    next: isByDesk ? 'Undo what came later first.' : outside,
   }
 }
+
+const isHead = ({ ref }: { ref: RefName }): boolean => ref.startsWith(HEADS)
+
+const namesOfRefs = (refs: readonly { ref: RefName }[]): string => refs.map(({ ref }) => nameOfRef(ref)).join(' and ')
 
 /** Whether an operation renames a branch, which its checkouts follow. */
 const isRename = ({ refs }: Operation): boolean => renamedBy({ refs }) !== undefined
