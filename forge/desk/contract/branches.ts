@@ -323,4 +323,9 @@ export const branchQuestions = {
   /** Undoes an operation; without one, the last of the branch, or of all. */
   undo: question({ operation: v.optional(Oid), branch: v.optional(Branch) }, Reversed),
   redo: question({ branch: v.optional(Branch) }, Reversed),
+  /** Why this undo or redo would be refused now, in the words of its refusal; undefined if nothing is in the way. */
+  'why not reversed': repeatable(
+    { kind: v.picklist(['undo', 'redo']), operation: v.optional(Oid), branch: v.optional(Branch) },
+    v.object({ why: v.optional(v.string()) }),
+  ),
 }

@@ -181,7 +181,10 @@ test('an operation whose branch was deleted since is not undone, which says so, 
   expect(await refusal()).toThrow(/^topic was deleted since: nothing was undone. Restore the branch first.$/)
   const [shown] = await ask(work, 'operations', { from: 0, count: 1 })
   expect(shown?.inTheWay).toBe('topic was deleted since. Restore the branch first.')
+  const why = async () => (await ask(work, 'why not reversed', { kind: 'undo', branch: 'topic' })).why
+  expect(await why()).toBe('topic was deleted since: nothing was undone. Restore the branch first.')
   await ask(work, 'restore branch', { branch: 'topic' })
+  expect(await why()).toBe(undefined)
   await work.undo(saved?.id)
   expect(await desk.git('rev-parse', 'topic')).toBe(await desk.git('rev-parse', `${tip}^`))
   await work.redo('topic')
