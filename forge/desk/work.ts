@@ -518,7 +518,15 @@ export class Work implements AsyncDisposable {
     if (renamed) await this.chat.renamed(renamed.to, renamed.from)
     const isUndo = operation.kind !== 'undo'
     if (isUndo && reversed.of !== undefined) this.#room.say({ say: 'undone', operation: reversed.of })
+    for (const branch of reversed.deleted ?? [])
+      if (!(await this.#isKept(branch))) this.#room.say({ say: 'branch gone', branch })
     return await this.chat.reversed(operation, reversed)
+  }
+
+  /** Whether a deleted branch has something that is not saved, and so stays open. */
+  async #isKept(branch: string): Promise<boolean> {
+    if (this.chat.turns.in(branch) !== undefined) return true
+    return this.branches.has(branch) && (await this.branches.work(branch)).draftPaths.length > 0
   }
 
   /** Writes all edits, then waits for updates of checkouts and for git maintenance. Throws if a write fails. */

@@ -61,6 +61,7 @@ export async function reverse(branches: OpenBranches, operation: Recorded): Prom
   else lost = await moveBack(branches, operation, original, how)
   const stays = await whatStays(branches, heads, original, how.kind)
   const moved = draftsMovedBy(original)
+  const deleted = rename || isFirst(original) ? [] : heads.filter(({ before }) => before === undefined)
   return {
     words: [
       how.words,
@@ -72,6 +73,7 @@ export async function reverse(branches: OpenBranches, operation: Recorded): Prom
     refs: operation.refs.map(({ ref }) => ref),
     of: original.id,
     ...(moved && { moved: how.kind === 'redo' ? moved : { from: moved.to, to: moved.from } }),
+    ...(deleted.length > 0 && { deleted: deleted.map(({ ref }) => branchOfRef(ref)) }),
   }
 }
 

@@ -701,6 +701,17 @@ export class Page {
     this.close(tab)
   }
 
+  /** Closes the tab of a branch that an undo or a redo has deleted, unless what is typed here is on its way to it. */
+  #closeGone(branch: string): void {
+    if (this.files.of(branch).some(file => file.isUnsettled)) return
+    const toast = this.shownToast
+    batch(() => {
+      this.closeDeleted(branch)
+      // News that are shown stay so in the view that comes next.
+      if (toast) this.toast.value = { ...toast, place: this.place }
+    })
+  }
+
   /** Brings back the tab of a deleted branch, as it was, as soon as the page knows that the branch exists again. */
   reopen(branch: string): void {
     const closed = this.#deletedTabs.get(branch)
@@ -1067,6 +1078,9 @@ export class Page {
         return
       case 'branch':
         this.#branchChanged(news.branch)
+        return
+      case 'branch gone':
+        this.#closeGone(news.branch)
         return
       case 'renamed':
         this.renamed(news.branch, news.to)

@@ -133,20 +133,21 @@ export function reversalNotice(page: Page, branch: string | undefined): (reverse
   const untilOtherUndo = untilOther(page, valueHere(branch, 'canUndo'))
   const shown = branchOf(page.tab.peek())
   const draft = shown === undefined ? undefined : shownDraft(page, shown)
-  return ({ words, refs, of, moved }) => {
+  return ({ words, refs, of, moved, deleted = [] }) => {
     if (of === undefined) {
       page.tell({ title: words }, 'info')
       return
     }
-    for (const ref of refs) if (ref.startsWith(HEADS)) page.reopen(ref.slice(HEADS.length))
+    const branches = refs.flatMap(ref => (ref.startsWith(HEADS) ? [ref.slice(HEADS.length)] : []))
+    for (const it of branches) if (!deleted.includes(it)) page.reopen(it)
     const { isUndo, title } = reversalOf(words)
     if (moved && moved.from === branchOf(page.tab.peek())) showWithDraft(page, moved.to, draft)
     hideRefusedUndo(page)
     const key = isUndo ? 'redo' : 'undo'
     const again: NoticeAction = {
       words: isUndo ? 'Redo' : 'Undo',
-      // In the branch itself the key does the same anyway.
-      ...(branch === undefined && { key }),
+      // In the branch itself the key does the same anyway, but the tab of a deleted branch has closed.
+      ...((branch === undefined || deleted.includes(branch)) && { key }),
       run: () => void (isUndo ? redoIn : undoIn)(page, branch),
     }
     page.tell({ title, lasts: isUndo ? untilOtherRedo : untilOtherUndo, actions: [again] })

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { hasBrowser } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
-import { type DeskPage, settled, showBranch, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, openPage, settled, showBranch, until, withEachPage } from './page-scene.ts'
 
 describe.skipIf(!hasBrowser)('a notice', () => {
   let desk: PageDesk
@@ -142,6 +142,47 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.reload()
     await branches().getByRole('tab', { name: 'retry-jitter , drafts', selected: true }).waitFor()
     await files.getByRole('tab', { name: 'README.md , draft', selected: true }).waitFor()
+  })
+
+  test('of a new branch that was undone is shown beside its tab, which closes in all windows, unless it has drafts', async () => {
+    const other = await openPage(page.context(), desk)
+    const windows = [page, other]
+    const tabIn = (it: typeof other, name: string | RegExp, selected?: boolean) =>
+      it.getByRole('tablist', { name: 'Branches' }).getByRole('tab', { name, ...(selected && { selected }) })
+    await showBranch(page, 'retry-jitter')
+    await page.keyboard.press('Alt+Shift+b')
+    await page.getByRole('dialog', { name: 'New branch' }).getByLabel('Branch name').fill('fresh')
+    await page.keyboard.press('Enter')
+    await tabIn(page, 'fresh', true).waitFor()
+    await showBranch(other, 'fresh')
+    await page.keyboard.press('Control+Alt+z')
+    for (const it of windows) await tabIn(it, /fresh/).waitFor({ state: 'detached' })
+    await tabIn(page, 'retry-jitter', true).waitFor()
+    await tabIn(other, 'main', true).waitFor()
+    await page.locator('.toast').getByText('Undone: create the branch fresh').waitFor()
+    // Its redo brings the tab back.
+    await page.keyboard.press('Control+Alt+Shift+z')
+    await tabIn(page, 'fresh', true).waitFor()
+    // The redo of a deletion closes it, too.
+    await desk.ask({ ask: 'delete branch', branch: 'fresh' })
+    await desk.ask({ ask: 'undo' })
+    await tabIn(page, 'fresh', true).waitFor()
+    await desk.ask({ ask: 'redo' })
+    await tabIn(page, /fresh/).waitFor({ state: 'detached' })
+    // What is typed stays, as where another program deletes the branch.
+    await page.keyboard.press('Alt+Shift+b')
+    await page.getByRole('dialog', { name: 'New branch' }).getByLabel('Branch name').fill('second')
+    await page.keyboard.press('Enter')
+    await tabIn(page, 'second', true).waitFor()
+    await page.getByRole('treeitem', { name: 'README.md' }).dblclick()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('x')
+    await desk.isText('second', 'README.md', text => text.includes('x'))
+    await page.keyboard.press('Control+Alt+z')
+    await page.locator('.middle .notice').getByText('second was deleted').waitFor()
+    await settled(page)
+    expect(await tabIn(page, /second/).count()).toBe(1)
+    await other.close()
   })
 
   test.each([
