@@ -193,12 +193,7 @@ export function StepDialog({ content, close }: Props) {
             )}
             {preview && hasCountBeside(preview) ? <span class="meta">{plural(preview.commits, 'commit')}</span> : null}
             <span class="grow" />
-            {changes && changes.length > 0 ? (
-              <>
-                <span class="meta">{plural(changes.length, 'file')}</span>
-                <ChangeSum changes={changes} />
-              </>
-            ) : null}
+            {changes && changes.length > 0 ? <ChangeSum changes={changes} look="meta" /> : null}
           </div>
           {preview ? <Conflicts preview={preview} /> : null}
           {preview?.warnings.map(words => (
