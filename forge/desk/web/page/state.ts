@@ -819,11 +819,12 @@ export class Page {
     this.#renameInDialog(from, to)
   }
 
-  /** Gives the dialog of a step the new name of a branch: there is none of the old one any more. */
+  /** Gives an open dialog the new name of a branch: there is none of the old one any more. */
   #renameInDialog(from: string, to: string): void {
     const dialog = this.dialog.peek()
-    const renamed = dialog?.kind === 'step' ? dialog.renamed?.(from, to) : undefined
-    if (dialog?.kind !== 'step' || !renamed) return
+    if (!dialog || !('renamed' in dialog)) return
+    const renamed = dialog.renamed?.(from, to)
+    if (!renamed) return
     this.dialog.value = { ...renamed, firstTitle: dialog.firstTitle ?? dialog.title }
   }
 
