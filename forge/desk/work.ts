@@ -43,7 +43,7 @@ import { MovedBranches } from './branches/moved-branches.ts'
 import { finishOwnMoves } from './branches/moving-refs.ts'
 import { branchNameOf, OpenBranches, type Renaming, renamedBy } from './branches/open-branches.ts'
 import { whyNotWritten } from './branches/save.ts'
-import { refsMovedSince, reverse } from './branches/undo.ts'
+import { refsMovedSince, reverse, whyNotReversed } from './branches/undo.ts'
 import { Watch, type WatchedPart } from './branches/watch.ts'
 import { WrittenHere } from './branches/written-here.ts'
 import { Chat } from './chat/chat.ts'
@@ -52,7 +52,7 @@ import { type Models, NO_MODELS } from './chat/models.ts'
 import type { BranchInfo, branchQuestions, DeletedBranch, Reversed } from './contract/branches.ts'
 import type { LeftBehind } from './contract/desk.ts'
 import type { News } from './contract/news.ts'
-import type { Handlers } from './contract/question.ts'
+import type { FieldsOf, Handlers } from './contract/question.ts'
 import type { At } from './contract/values.ts'
 import { LazyLanguages } from './language/lazy.ts'
 import { mergingHandlers } from './merging/handlers.ts'
@@ -348,7 +348,7 @@ export class Work implements AsyncDisposable {
 
   /** Answers the questions that rename or move branches, after which the chats are updated, too. */
   get #ownHandlers(): Handlers<
-    Pick<typeof branchQuestions, 'rename branch' | 'restore branch' | 'undo' | 'redo'>,
+    Pick<typeof branchQuestions, 'rename branch' | 'restore branch' | 'undo' | 'redo' | 'why not reversed'>,
     Window
   > {
     return {
@@ -356,6 +356,7 @@ export class Work implements AsyncDisposable {
       'restore branch': ({ branch }) => this.#restoreBranch(branch),
       undo: ({ operation, branch }) => this.undo(operation, branch).catch(asNothing),
       redo: ({ branch }) => this.redo(branch).catch(asNothing),
+      'why not reversed': async asked => ({ why: await this.whyNotReversed(asked) }),
     }
   }
 
@@ -461,7 +462,7 @@ export class Work implements AsyncDisposable {
    */
   async undoable(branch?: string): Promise<Undoable> {
     const { operations } = this.#room
-    const part = branch === undefined ? undefined : partOf(branch)
+    const part = partIn(branch)
     const [undo, redo] = await Promise.all([operations.nextToUndo(part), operations.nextToRedo(part)])
     const again = redo?.of === undefined ? undefined : await operations.find(redo.of)
     const moved = undo && branch === undefined ? await refsMovedSince(this.branches, undo.refs) : []
@@ -480,19 +481,31 @@ export class Work implements AsyncDisposable {
    * has moved since. This is an operation itself.
    */
   async undo(id?: Oid, branch?: string): Promise<Reversed> {
-    const { operations } = this.#room
-    const part = branch === undefined ? undefined : partOf(branch)
-    const operation = id === undefined ? await operations.nextToUndo(part) : await operations.find(id)
-    if (!operation && id) throw new Failure(`${id.slice(0, 8)} is no operation of the desk.`)
+    const operation = await this.#toUndo(id, branch)
     if (!operation) throw nothingTo('undo', branch)
     return await this.#reverse(operation)
   }
 
+  async #toUndo(id?: Oid, branch?: string): Promise<Recorded | undefined> {
+    const { operations } = this.#room
+    if (id === undefined) return await operations.nextToUndo(partIn(branch))
+    const operation = await operations.find(id)
+    if (!operation) throw new Failure(`${id.slice(0, 8)} is no operation of the desk.`)
+    return operation
+  }
+
   /** Redoes the operation that was undone last, in the branch or, without one, in the repository. */
   async redo(branch?: string): Promise<Reversed> {
-    const undone = await this.#room.operations.nextToRedo(branch === undefined ? undefined : partOf(branch))
+    const undone = await this.#room.operations.nextToRedo(partIn(branch))
     if (!undone) throw nothingTo('redo', branch)
     return await this.#reverse(undone)
+  }
+
+  /** Why {@link undo} or {@link redo} would be refused now; undefined if nothing is known to be in the way. */
+  async whyNotReversed({ kind, operation: id, branch }: Reversal): Promise<string | undefined> {
+    const undone = kind === 'redo' ? this.#room.operations.nextToRedo(partIn(branch)) : this.#toUndo(id, branch)
+    const operation = await undone
+    return operation && (await whyNotReversed(this.branches, operation))
   }
 
   async #reverse(operation: Recorded): Promise<Reversed> {
@@ -505,7 +518,15 @@ export class Work implements AsyncDisposable {
     if (renamed) await this.chat.renamed(renamed.to, renamed.from)
     const isUndo = operation.kind !== 'undo'
     if (isUndo && reversed.of !== undefined) this.#room.say({ say: 'undone', operation: reversed.of })
+    for (const branch of reversed.deleted ?? [])
+      if (!(await this.#isKept(branch))) this.#room.say({ say: 'branch gone', branch })
     return await this.chat.reversed(operation, reversed)
+  }
+
+  /** Whether a deleted branch has something that is not saved, and so stays open. */
+  async #isKept(branch: string): Promise<boolean> {
+    if (this.chat.turns.in(branch) !== undefined) return true
+    return this.branches.has(branch) && (await this.branches.work(branch)).draftPaths.length > 0
   }
 
   /** Writes all edits, then waits for updates of checkouts and for git maintenance. Throws if a write fails. */
@@ -542,6 +563,9 @@ export class Work implements AsyncDisposable {
   }
 }
 
+/** An undo or a redo: of an operation, or else of the last one, of a branch or of all. */
+type Reversal = FieldsOf<(typeof branchQuestions)['why not reversed']>
+
 /** What Undo and Redo would do, in words. */
 type Undoable = { undo?: string; redo?: string }
 
@@ -552,11 +576,9 @@ const RECENT_OPERATIONS = 300
 const branchToUndoIn = (ref: RefName): string | undefined =>
   ref.startsWith(TURNS) ? ref.slice(TURNS.length) : branchNameOf(ref)
 
-/** Selects the refs that belong to a branch. */
-const partOf =
-  (branch: string): RefFilter =>
-  ref =>
-    branchToUndoIn(ref) === branch
+/** Selects the refs that belong to a branch; undefined without one. */
+const partIn = (branch: string | undefined): RefFilter | undefined =>
+  branch === undefined ? undefined : ref => branchToUndoIn(ref) === branch
 
 /** There is no operation to undo or redo. */
 class NothingToReverse extends Failure {}

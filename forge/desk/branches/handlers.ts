@@ -27,7 +27,10 @@ import { addUnsentText } from './unsent-text.ts'
 const MAX_OPERATIONS = 500
 
 /** The questions answered here: those about branches that do not also concern chats, which work.ts answers. */
-type OwnQuestions = Omit<typeof branchQuestions, 'rename branch' | 'restore branch' | 'undo' | 'redo'>
+type OwnQuestions = Omit<
+  typeof branchQuestions,
+  'rename branch' | 'restore branch' | 'undo' | 'redo' | 'why not reversed'
+>
 
 export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, Window> {
   const work = (branch: string) => branches.work(branch)

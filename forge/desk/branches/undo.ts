@@ -9,7 +9,7 @@ import { STASH } from '../../../core/git/stash.ts'
 import { firstOf, many, visible, visiblePath } from '../../../core/text.ts'
 import { PUT_ASIDE, type Recorded } from '../../operations.ts'
 import type { Operation, Reversed } from '../contract/branches.ts'
-import { branchOfWork, DRAFTS, draftsRef, MERGING, mergingRef, TURNS, turnRef } from '../refs.ts'
+import { branchOfWork, DRAFTS, draftsRef, MERGING, mergingRef, OWN_REFS, TURNS, turnRef } from '../refs.ts'
 import { branchNames, type How, moveBranch, NEW_BRANCH, verifyNotCheckedOut } from './branch-operations.ts'
 import {
   DRAFTS_ELSEWHERE,
@@ -47,29 +47,21 @@ const RECENT_OPERATIONS = 200
  * operation itself.
  */
 export async function reverse(branches: OpenBranches, operation: Recorded): Promise<Reversed> {
-  const { operations } = branches.room
-  // Undoing an undo redoes the original, and is undone like the original.
-  const original = operation.of === undefined ? operation : await operations.find(operation.of)
-  if (!original) throw new Failure('The operation that this one was about is not there any more.')
-  const kind = operation.kind === 'undo' ? 'redo' : 'undo'
-  const how = { kind, words: `${kind}: ${original.words}`, of: original.id }
-  const heads = operation.refs.filter(({ ref }) => ref.startsWith(HEADS))
-  await verifyUnmoved(branches, operation.refs)
-  const blocked =
-    operation.kind === PUT_ASIDE ? await whatBlocks(branches, operation, await namesOf(branches)) : undefined
-  if (blocked !== undefined) throw new Failure(`${blocked} Nothing was undone.`)
-  const [made, gone] = [heads.filter(({ before }) => !before), heads.filter(({ after }) => !after)]
+  const { original, how } = await whatReverses(branches, operation)
+  const heads = operation.refs.filter(isHead)
+  await verifyPossible(branches, operation)
   let lost: Path[] = []
   let stash: string | undefined
-  if (original.kind === 'rename branch' && made.length === 1 && gone.length === 1)
-    await moveBranch(branches, branchOfRef(made[0]?.ref ?? ''), branchOfRef(gone[0]?.ref ?? ''), how)
+  const rename = renameBack(operation, original)
+  if (rename) await moveBranch(branches, rename.from, rename.to, how)
   else if (original.kind === DROP_STASH) stash = await reverseDrop(branches, operation, how)
   else if (operation.upstream) await reverseUpstream(branches, operation, how)
   else if (original.kind === SAVE_ELSEWHERE) await reverseSaveElsewhere(branches, operation, how)
   else if (original.kind === DRAFTS_ELSEWHERE) await reverseDraftsElsewhere(branches, original, how)
   else lost = await moveBack(branches, operation, original, how)
-  const stays = await whatStays(branches, heads, original, kind)
+  const stays = await whatStays(branches, heads, original, how.kind)
   const moved = draftsMovedBy(original)
+  const deleted = rename || isFirst(original) ? [] : heads.filter(({ before }) => before === undefined)
   return {
     words: [
       how.words,
@@ -80,8 +72,56 @@ export async function reverse(branches: OpenBranches, operation: Recorded): Prom
     ].join('; '),
     refs: operation.refs.map(({ ref }) => ref),
     of: original.id,
-    ...(moved && { moved: kind === 'redo' ? moved : { from: moved.to, to: moved.from } }),
+    ...(moved && { moved: how.kind === 'redo' ? moved : { from: moved.to, to: moved.from } }),
+    ...(deleted.length > 0 && { deleted: deleted.map(({ ref }) => branchOfRef(ref)) }),
   }
+}
+
+/**
+ * Why {@link reverse} would refuse an operation now, in its words; undefined if nothing is known to be in the way.
+ * Nothing is undone, but what is typed in the branches is written as drafts.
+ */
+export async function whyNotReversed(branches: OpenBranches, operation: Recorded): Promise<string | undefined> {
+  try {
+    const { original, how } = await whatReverses(branches, operation)
+    await verifyPossible(branches, operation)
+    const isOther = [DROP_STASH, SAVE_ELSEWHERE, DRAFTS_ELSEWHERE].includes(original.kind) || operation.upstream
+    if (!isOther && !renameBack(operation, original)) await moveBack(branches, operation, original, how, true)
+    return undefined
+  } catch (error) {
+    if (error instanceof Failure) return error.message
+    throw error
+  }
+}
+
+/**
+ * The operation that reverses one, and the original: of an undo, the operation that it is about. Undoing an undo redoes
+ * the original, and is undone like the original.
+ */
+async function whatReverses(
+  { room: { operations } }: OpenBranches,
+  operation: Recorded,
+): Promise<{ original: Recorded; how: How & { kind: 'undo' | 'redo' } }> {
+  const original = operation.of === undefined ? operation : await operations.find(operation.of)
+  if (!original) throw new Failure('The operation that this one was about is not there any more.')
+  const kind = operation.kind === 'undo' ? 'redo' : 'undo'
+  return { original, how: { kind, words: `${kind}: ${original.words}`, of: original.id } }
+}
+
+/** The rename that undoes the rename of a branch; undefined for any other operation. */
+function renameBack({ refs }: Recorded, original: Operation): { from: string; to: string } | undefined {
+  const heads = refs.filter(isHead)
+  const [made, gone] = [heads.filter(({ before }) => !before), heads.filter(({ after }) => !after)]
+  if (original.kind !== 'rename branch' || made.length !== 1 || gone.length !== 1) return undefined
+  return { from: branchOfRef(made[0]?.ref ?? ''), to: branchOfRef(gone[0]?.ref ?? '') }
+}
+
+/** Throws if a ref has moved since an operation, or what it put aside can't be given back now. */
+async function verifyPossible(branches: OpenBranches, operation: Recorded): Promise<void> {
+  await verifyUnmoved(branches, operation.refs)
+  if (operation.kind !== PUT_ASIDE) return
+  const blocked = await whatBlocks(branches, operation, await namesOf(branches))
+  if (blocked !== undefined) throw new Failure(`${blocked} Nothing was undone.`)
 }
 
 /** A sentence for each branch in which a merge waits again, since its end was undone. */
@@ -302,18 +342,39 @@ function whatMoved(moved: readonly { ref: RefName; now: Oid | undefined }[], rec
   if (turn) return otherTurn(turn.ref.slice(TURNS.length))
   const lastOf = (name: RefName) => recent.flatMap(({ refs }) => refs).find(({ ref }) => ref === name)
   const isByDesk = moved.every(({ ref, now }) => lastOf(ref)?.after === now)
+  const deleted = moved.filter(({ ref, now }) => now === undefined && !ref.startsWith(OWN_REFS))
+  const others = moved.filter(it => !deleted.includes(it))
+  const [isOne, areAllBranches] = [deleted.length === 1, moved.every(it => deleted.includes(it) && isHead(it))]
+  const outside = areAllBranches
+    ? `Restore the ${isOne ? 'branch' : 'branches'} first.`
+    : 'What came later was done outside of the desk: take it back there first.'
   return {
-    words: `${moved.map(({ ref }) => nameOfRef(ref)).join(' and ')} ${moved.length === 1 ? 'has' : 'have'} moved since`,
-    next: isByDesk
-      ? 'Undo what came later first.'
-      : 'What came later was done outside of the desk: take it back there first.',
+    words: [
+      ...(deleted.length === 0 ? [] : [`${namesOfRefs(deleted)} ${isOne ? 'was' : 'were'} deleted since`]),
+      ...(others.length === 0 ? [] : [`${namesOfRefs(others)} ${others.length === 1 ? 'has' : 'have'} moved since`]),
+    ].join(', and '),
+    next: isByDesk ? 'Undo what came later first.' : outside,
   }
 }
+
+const isHead = ({ ref }: { ref: RefName }): boolean => ref.startsWith(HEADS)
+
+const namesOfRefs = (refs: readonly { ref: RefName }[]): string => refs.map(({ ref }) => nameOfRef(ref)).join(' and ')
 
 /** Whether an operation renames a branch, which its checkouts follow. */
 const isRename = ({ refs }: Operation): boolean => renamedBy({ refs }) !== undefined
 
-async function moveBack(branches: OpenBranches, operation: Recorded, original: Operation, how: How): Promise<Path[]> {
+/**
+ * Moves all refs of an operation back, with the drafts of their branches. Returns the files of which something that was
+ * typed goes with a merge. `isTrial`: only finds out whether it would be refused.
+ */
+async function moveBack(
+  branches: OpenBranches,
+  operation: Recorded,
+  original: Operation,
+  how: How,
+  isTrial = false,
+): Promise<Path[]> {
   const { refs } = operation
   const names = [...new Set(refs.map(({ ref }) => branchNameOf(ref)).filter(name => name !== undefined))].sort()
   for (const { ref, before } of refs)
@@ -323,13 +384,14 @@ async function moveBack(branches: OpenBranches, operation: Recorded, original: O
   const lost = await lockedAll([...works.keys()], async all => {
     const held = [...works].map(([work, name]) => ({ held: heldIn(all, work), name }))
     for (let tries = 1; ; tries++) {
-      const { error, lost } = await tryToMoveBack(branches, held, operation, original, how)
+      const { error, lost } = await tryToMoveBack(branches, held, operation, original, { ...how, isTrial })
       if (!error) return lost
       // Throws if a branch has moved. Otherwise another desk wrote drafts, and the next try merges these.
       await verifyUnmoved(branches, refs)
       if (tries >= MAX_TRIES) throw error
     }
   })
+  if (isTrial) return lost
   for (const { ref, before } of refs) if (ref.startsWith(HEADS) && !before) await branches.leave(branchOfRef(ref))
   return lost
 }
@@ -356,15 +418,15 @@ const ABOUT_DRAFTS = [
 ]
 
 /**
- * Moves all refs of an operation back, with the drafts of their branches. Returns the error if one has moved, and the
- * files of which something that was typed goes with a merge. `all`: the branches with their names in the operation.
+ * One try of {@link moveBack}. Returns the error if a ref has moved, and the files of which something that was typed
+ * goes with a merge. `all`: the branches with their names in the operation.
  */
 async function tryToMoveBack(
   branches: OpenBranches,
   all: readonly { held: HeldBranch; name: string }[],
   { refs, renamed }: Recorded,
   original: Operation,
-  how: How,
+  { isTrial, ...how }: How & { isTrial: boolean },
 ): Promise<{ error?: RefMoved; lost: Path[] }> {
   const back = renamed.map(({ from, to }) => ({ from: to, to: from })).reverse()
   const prepared: [HeldBranch, Next][] = []
@@ -393,6 +455,7 @@ async function tryToMoveBack(
       prepared.push([held, next])
       lost.push(...some)
     }
+    if (isTrial) return { lost }
     const own = new Set(prepared.flatMap(([{ work }, { head }]) => (head === undefined ? [] : [headRef(work.name)])))
     const others = refs.filter(isHeld).filter(({ ref }) => !own.has(ref))
     const also = others.map(({ ref, before, after }) => ({ ref, from: after, to: before }))

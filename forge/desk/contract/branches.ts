@@ -149,13 +149,15 @@ const Commit = v.object({ commit: Oid })
 const Some = <Item extends v.GenericSchema>(item: Item) => v.pipe(v.array(item), v.nonEmpty(), v.maxLength(1_000))
 /**
  * What an undo or a redo did, to which refs, and the operation that it undid or did again; `of` is undefined if there
- * was nothing to undo or redo, which the words say. `moved`: the branches between which it moved all drafts.
+ * was nothing to undo or redo, which the words say. `moved`: the branches between which it moved all drafts. `deleted`:
+ * the branches that it deleted.
  */
 export const Reversed = v.object({
   words: v.string(),
   refs: v.array(RefName),
   of: v.optional(Oid),
   moved: v.optional(v.object({ from: Branch, to: Branch })),
+  deleted: v.optional(v.array(Branch)),
 })
 export type Reversed = v.InferOutput<typeof Reversed>
 
@@ -323,4 +325,9 @@ export const branchQuestions = {
   /** Undoes an operation; without one, the last of the branch, or of all. */
   undo: question({ operation: v.optional(Oid), branch: v.optional(Branch) }, Reversed),
   redo: question({ branch: v.optional(Branch) }, Reversed),
+  /** Why this undo or redo would be refused now, in the words of its refusal; undefined if nothing is in the way. */
+  'why not reversed': repeatable(
+    { kind: v.picklist(['undo', 'redo']), operation: v.optional(Oid), branch: v.optional(Branch) },
+    v.object({ why: v.optional(v.string()) }),
+  ),
 }

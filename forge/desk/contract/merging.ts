@@ -1,6 +1,6 @@
 /** What the page can ask about a branch with a waiting merge, rebase or cherry-pick. */
 import * as v from 'valibot'
-import { Nothing, question, repeatable } from './question.ts'
+import { question, repeatable } from './question.ts'
 import { Done } from './steps.ts'
 import { Branch, Change, Count, Image, Oid, Path } from './values.ts'
 
@@ -145,9 +145,14 @@ export const mergingQuestions = {
   ),
   /**
    * Keeps what the user types as the message of what waits, for all windows. `theirs`: the merged commit for which it
-   * is meant.
+   * is meant. `before`: the message that it was made of. The answer has the message that is kept now: where another
+   * window has changed it from `before`, that one, with which the page merges what was typed. Without a message,
+   * another commit is merged by now.
    */
-  'keep merging message': repeatable({ branch: Branch, theirs: Oid, message: v.string() }, Nothing),
+  'keep merging message': repeatable(
+    { branch: Branch, theirs: Oid, before: v.string(), message: v.string() },
+    v.object({ message: v.optional(v.string()) }),
+  ),
   /**
    * `message`: what the user typed; by default, what is kept of that. An undo restores it with the conflicts, as that
    * of an abort does.

@@ -20,6 +20,8 @@ export const News = v.variant('say', [
    * files, which get news of their own.
    */
   say('branch', { branch: Branch, isOfDrafts: v.optional(v.boolean()) }),
+  /** An undo or a redo has deleted a branch, in which nothing is left that is not saved: all windows close its tab. */
+  say('branch gone', { branch: Branch }),
   /** A branch was renamed: windows that show it follow. */
   say('renamed', { branch: Branch, to: Branch }),
   /** A file or folder was renamed: windows that have it open follow. */

@@ -132,7 +132,7 @@ export class Mergings {
         ...(state.does === 'revert' && { reverts: await this.#revertedBy(state) }),
         ...(onto !== undefined && { onto }),
         ...(rewrite && { rewrites: rewrite.does }),
-        message: state.typedMessage ?? (await this.#messageOf(state)),
+        message: await this.#shownMessage(state),
         odd: review ? wordsOfOdd(state, rows, review) : [],
         ...(notYet !== undefined && { notYet }),
         ...(isSkipped && { nothingLeft: whySkipped(state) }),
@@ -338,20 +338,33 @@ export class Mergings {
   }
 
   /**
-   * Keeps what the user types as the message of what waits, for all windows. Nothing is done if another commit than
-   * `theirs` is merged by now, for which it was not meant.
+   * Keeps what the user types as the message of what waits, for all windows, unless it was changed from `before`
+   * meanwhile. Returns the message that is kept. Nothing is done if another commit than `theirs` is merged by now, for
+   * which it was not meant.
    */
-  async writeMessage(branch: string, theirs: Oid, message: string): Promise<void> {
+  async writeMessage(
+    branch: string,
+    theirs: Oid,
+    { before, message }: { before: string; message: string },
+  ): Promise<{ message?: string }> {
     const work = await this.open(branch)
-    await work.locked(async held => {
+    return await work.locked(async held => {
       work.verifyFree()
       await held.collect()
-      await held.again(async () => {
+      return await held.again(async () => {
         const state = work.merging === undefined ? undefined : await this.#read(work.merging)
-        if (state?.theirsCommit !== theirs || state.typedMessage === message) return
+        if (state?.theirsCommit !== theirs) return {}
+        const kept = await this.#shownMessage(state)
+        if (kept === message || kept.trimEnd() !== before.trimEnd()) return { message: kept }
         await this.#replace(held, { ...state, typedMessage: message }, work.drafts)
+        return { message }
       })
     })
+  }
+
+  /** The message as the windows show it. */
+  async #shownMessage(state: State): Promise<string> {
+    return state.typedMessage ?? (await this.#messageOf(state))
   }
 
   /**

@@ -9,6 +9,7 @@ const CONTRACT = join(ROOT, 'forge/desk/contract')
 const HEAD = `
 import type { Answer, Fields, QuestionName } from '${CONTRACT}/contract.ts'
 import type { Handlers } from '${CONTRACT}/question.ts'
+import type { branchQuestions } from '${CONTRACT}/branches.ts'
 import type { mergingQuestions } from '${CONTRACT}/merging.ts'
 declare function ask<Name extends QuestionName>(name: Name, fields: Fields<Name>): Promise<Answer<Name>>
 declare const done: { words: string }
@@ -18,7 +19,7 @@ const handlers: Handlers<typeof mergingQuestions, undefined> = {
   conflict: async () => conflict,
   'take side': async () => ({ isTextReplaced: false }),
   'take conflicts': async () => done,
-  'keep merging message': async () => undefined,
+  'keep merging message': async ({ message }) => ({ message }),
   'finish merging': async () => done,
   'update merging': () => done,
   'changes by hand': () => [],
@@ -38,7 +39,7 @@ const WRONG = {
   'a reply that lacks a field':
     "export const all: typeof handlers = { ...handlers, 'abort merging': async () => ({}) }",
   'a reply where nothing is to be said':
-    "export const all: typeof handlers = { ...handlers, 'keep merging message': async () => 7 }",
+    "export const one: Pick<Handlers<typeof branchQuestions, undefined>, 'follow again'> = { 'follow again': async () => 7 }",
   'a handler of no question': 'export const all: typeof handlers = { ...handlers, nosuch: () => undefined }',
   'a question without a handler':
     'const { merging, ...rest } = handlers\nexport const all: typeof handlers = rest\nexport { merging }',

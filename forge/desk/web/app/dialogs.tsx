@@ -49,11 +49,11 @@ export function Dialogs() {
     case 'parts':
       return <PartsDialog key={content.title} content={content} close={close} />
     case 'split':
-      return <SplitDialog key={content.title} content={content} close={close} />
+      return <SplitDialog key={content.firstTitle ?? content.title} content={content} close={close} />
     case 'base':
       return <BaseDialog key={content.title} content={content} close={close} />
     case 'pick':
-      return <PickDialog key={content.title} content={content} close={close} />
+      return <PickDialog key={content.firstTitle ?? content.title} content={content} close={close} />
     case 'save':
       return <SaveDialogOfTab close={close} />
     case 'operations':

@@ -2,7 +2,7 @@
 import { attempt } from '../page/actions.ts'
 import { draftsOf } from '../page/branch-facts.ts'
 import { branchWarning } from '../page/case-twins.ts'
-import type { DialogContent } from '../page/dialog-content.ts'
+import { type DialogContent, following, type PickContent } from '../page/dialog-content.ts'
 import { remoteBranches } from '../page/remote-branches.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
@@ -32,7 +32,11 @@ export function renameBranch(page: Page, branch: string): void {
 /** Asks which remote branch becomes the upstream of a branch. */
 export function chooseUpstream(page: Page, branch: string): void {
   page.graph.needRefs()
-  page.dialog.value = {
+  page.dialog.value = following(branch, it => upstreamContent(page, it))
+}
+
+function upstreamContent(page: Page, branch: string): PickContent {
+  return {
     kind: 'pick',
     title: `Set the upstream of ${named(branch)}`,
     label: 'Remote branch',

@@ -222,8 +222,7 @@ function Files({ commit: { changes }, isLarge }: { commit: Answer<'commit'>; isL
   return (
     <section class="detail-changes" aria-label="Files">
       <h3>
-        <span class="grow">{plural(changes.length, 'file')}</span>
-        <ChangeSum changes={changes} />
+        <ChangeSum changes={changes} look="grow" />
       </h3>
       <ChangesWithDiffs key={`${isLarge}`} changes={changes} open={isLarge ? 'all' : 'first'} />
     </section>

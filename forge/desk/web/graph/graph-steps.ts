@@ -4,7 +4,7 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { Source } from '../../contract/steps.ts'
 import { STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { tagWarnings } from '../page/case-twins.ts'
-import type { Choice, StepContent, StepWay } from '../page/dialog-content.ts'
+import { type Choice, following, type PickContent, type StepContent, type StepWay } from '../page/dialog-content.ts'
 import { type RemoteBranch, remoteBranches } from '../page/remote-branches.ts'
 import type { Page } from '../page/state.ts'
 import { branchesToPick, choiceOf, finish, openSteps } from '../steps/source-steps.ts'
@@ -33,7 +33,11 @@ function sourcesFor(page: Page, branch: string): (Omit<Choice, 'run'> & { source
 /** Asks what to merge into a branch. */
 export function mergeInto(page: Page, branch: string): void {
   page.graph.needRefs()
-  page.dialog.value = {
+  page.dialog.value = following(branch, it => mergeIntoContent(page, it))
+}
+
+function mergeIntoContent(page: Page, branch: string): PickContent {
+  return {
     kind: 'pick',
     title: `Merge into ${readable(branch)}`,
     label: 'Branch or tag to merge',
@@ -51,7 +55,11 @@ export function mergeInto(page: Page, branch: string): void {
 /** Asks what to rebase a branch onto. */
 export function rebaseOnto(page: Page, branch: string): void {
   page.graph.needRefs()
-  page.dialog.value = {
+  page.dialog.value = following(branch, it => rebaseOntoContent(page, it))
+}
+
+function rebaseOntoContent(page: Page, branch: string): PickContent {
+  return {
     kind: 'pick',
     title: `Rebase ${readable(branch)}`,
     label: 'Branch or tag to rebase onto',
@@ -88,7 +96,11 @@ function rebaseContent(page: Page, branch: string, onto: Source): StepContent {
 /** Asks for a commit, or for a branch and one of its commits that `branch` lacks, and cherry-picks it. */
 export function cherryPickOnto(page: Page, branch: string): void {
   page.graph.needRefs()
-  page.dialog.value = {
+  page.dialog.value = following(branch, it => cherryPickOntoContent(page, it))
+}
+
+function cherryPickOntoContent(page: Page, branch: string): PickContent {
+  return {
     kind: 'pick',
     title: `Cherry-pick a commit onto ${readable(branch)}`,
     label: 'Commit: its message, author or hash. Or a branch or tag that has it',
@@ -118,14 +130,19 @@ function pickCommit(page: Page, branch: string, from: Source): void {
       page.complain(error, { topic: STEP_TOPIC })
     },
   )
-  page.dialog.value = {
+  const contentOf = (onto: string, source: Source): PickContent => ({
     kind: 'pick',
-    title: `Cherry-pick from ${readable(from.words)} onto ${readable(branch)}`,
+    title: `Cherry-pick from ${readable(source.words)} onto ${readable(onto)}`,
     label: 'Commit: words of its subject, its author or its hash',
     list: 'Commits',
-    none: `${readable(branch)} has all commits of ${readable(from.words)}`,
-    choices: () => rows.value?.map(commit => choiceOfCommit(page, branch, commit)),
-  }
+    none: `${readable(onto)} has all commits of ${readable(source.words)}`,
+    choices: () => rows.value?.map(commit => choiceOfCommit(page, onto, commit)),
+    renamed: (before, now) =>
+      onto === before || source.branch === before
+        ? contentOf(nameAfter(onto, before, now), sourceAfter(source, before, now))
+        : undefined,
+  })
+  page.dialog.value = contentOf(branch, from)
 }
 
 function choiceOfCommit(page: Page, branch: string, { oid, subject, author }: CommitRow): Choice {

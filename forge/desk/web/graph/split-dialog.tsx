@@ -46,7 +46,7 @@ export function SplitDialog({ content, close }: Props) {
   })
   // The messages change nothing in the preview but the subjects, which are shown as they are typed.
   const asking = commit && parts.length > 0 ? step({}, {}) : undefined
-  const { preview: found, problem: trouble, look } = usePreview(asking)
+  const { preview: found, problem: trouble, look } = usePreview(asking, content)
   const preview = trouble === undefined ? found : undefined
   const { problem, body, refuse } = useRefusal(look)
   const isOff = isBusy.value || preview?.is !== 'clean'

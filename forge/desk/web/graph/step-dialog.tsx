@@ -44,7 +44,7 @@ export function StepDialog({ content, close }: Props) {
   const carried = isTypedHere && typed.current?.title !== content.title ? typed.current?.text : undefined
   const step = way.step.step === 'merge' ? { ...way.step, isCommitWanted: isCommitWanted.value } : way.step
   const fetch = useFetch(content.fetches)
-  const { preview: found, changes, problem: trouble, look } = usePreview(fetch.isDone ? step : undefined)
+  const { preview: found, changes, problem: trouble, look } = usePreview(fetch.isDone ? step : undefined, content)
   const preview = trouble === undefined ? found : impossible(trouble)
   const { problem, body, refuse, focusPreview } = useRefusal(look)
   // After a rejected push, the new preview gives the same reason as `problem`, and offers a pull: it is shown once.
@@ -193,12 +193,7 @@ export function StepDialog({ content, close }: Props) {
             )}
             {preview && hasCountBeside(preview) ? <span class="meta">{plural(preview.commits, 'commit')}</span> : null}
             <span class="grow" />
-            {changes && changes.length > 0 ? (
-              <>
-                <span class="meta">{plural(changes.length, 'file')}</span>
-                <ChangeSum changes={changes} />
-              </>
-            ) : null}
+            {changes && changes.length > 0 ? <ChangeSum changes={changes} look="meta" /> : null}
           </div>
           {preview ? <Conflicts preview={preview} /> : null}
           {preview?.warnings.map(words => (
@@ -411,7 +406,7 @@ function Message({ field, of, value, carried, onType, hasFocus }: MessageProps) 
   }
   useEffect(() => {
     if (carried !== undefined) keep(carried)
-  }, [])
+  }, [of.title])
   useEffect(() => {
     const { activeElement } = document
     const isElsewhere = activeElement?.matches('button:not([type="submit"])')

@@ -1,7 +1,8 @@
 /** Loads the preview of a step, and the files that it would change. */
-import { useEffect } from 'preact/hooks'
+import { useEffect, useRef } from 'preact/hooks'
 import type { Preview, Step } from '../../contract/steps.ts'
 import type { Change } from '../../contract/values.ts'
+import type { FollowingContent } from '../page/dialog-content.ts'
 import { usePage } from '../page/state.ts'
 import { changesOfPreview } from '../page/step-drag.ts'
 import { useServerValue } from '../ui/server-value.ts'
@@ -16,16 +17,22 @@ interface Previewed {
   look: () => Promise<void>
 }
 
-const SETTINGS = { forgetsOnChange: true }
-
-/** Loads the preview of a step; nothing without a step. */
-export function usePreview(step: Step | undefined): Previewed {
+/**
+ * Loads the preview of a step; nothing without a step. `content`: that of the dialog. It is another one once a branch
+ * is renamed: the preview then stays until the next one is there, and so does the field that is typed into.
+ */
+export function usePreview(step: Step | undefined, content?: FollowingContent): Previewed {
   const page = usePage()
   const key = step && JSON.stringify(step)
-  const asked = useServerValue(step && (() => page.connection.ask('preview', { step })), [key], SETTINGS)
+  const before = useRef(content)
+  const settings = { forgetsOnChange: before.current === content }
+  const asked = useServerValue(step && (() => page.connection.ask('preview', { step })), [key], settings)
   const preview = asked.latest.value
   const change = [key, preview !== undefined, preview?.before, preview?.result]
-  const changes = useServerValue(preview && (() => changesOfPreview(page, preview)), change, SETTINGS)
+  const changes = useServerValue(preview && (() => changesOfPreview(page, preview)), change, settings)
+  useEffect(() => {
+    before.current = content
+  }, [content])
   useEffect(() => {
     if (key === undefined) return undefined
     return () => {

@@ -112,9 +112,8 @@ export async function finish(page: Page, tab: Tab): Promise<void> {
       page.spoken.value = known.notYet
       return
     }
-    const message = known.nothingLeft === undefined ? merging.message.peek() : undefined
-    const fields = message === undefined ? { branch } : { branch, message }
-    const { words, merging: again } = await page.connection.ask('finish merging', fields)
+    await merging.sendMessage()
+    const { words, merging: again } = await page.connection.ask('finish merging', { branch })
     merging.writeMessage(undefined)
     if (again !== undefined) {
       page.tell({ topic: TOPIC, branch, title: words }, 'info')
@@ -172,9 +171,8 @@ export function abort(page: Page, tab: Tab): void {
     isDangerous: true,
     run: async () => {
       const lasts = untilMore(page)
-      const message = tab.merging.message.peek()
-      const fields = message === undefined ? { branch } : { branch, message }
-      const { words } = await page.connection.ask('abort merging', fields)
+      await tab.merging.sendMessage()
+      const { words } = await page.connection.ask('abort merging', { branch })
       page.tell({ topic: TOPIC, branch, title: words, lasts, actions: [undoButton(page)] })
       tab.merging.writeMessage(undefined)
       tab.merging.next = undefined

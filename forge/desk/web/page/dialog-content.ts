@@ -90,21 +90,17 @@ export type DialogContent =
   | { kind: 'limits'; title: string; run: Run }
   | { kind: 'settings' }
   /** A preview of a step, with the ways to run it. */
-  | {
+  | (FollowsRenames & {
       kind: 'step'
       title: string
       ways: StepWay[]
       first: number
       /** What is fetched before the preview. */
       fetches?: Extract<Step, { step: 'fetch' }>
-      /** Gives the content under the new name of a branch; undefined if the dialog is not about that branch. */
-      renamed?: (from: string, to: string) => StepContent | undefined
-      /** The first title: what was chosen in the dialog stays when it gets another one. */
-      firstTitle?: string
       /** Runs a pull from the remote, offered where the preview says that a push to it needs one first. */
       pull?: (remote: string) => void
       isDone: (done: { words: string; merging?: string; isUndoable: boolean }) => void
-    }
+    })
   /** Chooses some of the changes that `load` gives. */
   | {
       kind: 'parts'
@@ -118,13 +114,13 @@ export type DialogContent =
       run: (parts: Part[], message: string) => Promise<void>
     }
   /** Splits a commit of a branch in two. */
-  | {
+  | (FollowsRenames & {
       kind: 'split'
       title: string
       branch: string
       commit: string
       isDone: (done: { words: string; merging?: string; isUndoable: boolean }) => void
-    }
+    })
   /** The result of a run or of one of its tasks. `title`: its name. `tip`: the result's commit, if it has no branch. */
   | { kind: 'landing'; title: string; run: string; task?: string; tip?: string }
   /** Chooses the base of a comparison. `branch`: left out of the list. `commit`: if a merge, its parents are listed. */
@@ -139,7 +135,7 @@ export type DialogContent =
    * Chooses a branch or a commit. `list`: the list's accessible name. `none`: shown if the list is empty. `choices`:
    * undefined until they are known. `found`: the row of a commit, where typed words find commits, too.
    */
-  | {
+  | (FollowsRenames & {
       kind: 'pick'
       title: string
       label: string
@@ -147,7 +143,28 @@ export type DialogContent =
       none: string
       choices: () => readonly Choice[] | undefined
       found?: (commit: CommitRow) => Choice
-    }
+    })
 
 /** The content of a dialog with the preview of a step. */
 export type StepContent = Extract<DialogContent, { kind: 'step' }>
+/** The content of a dialog that chooses a branch or a commit. */
+export type PickContent = Extract<DialogContent, { kind: 'pick' }>
+/** The content of a dialog that follows the rename of a branch. */
+export type FollowingContent = Extract<DialogContent, { kind: 'step' | 'pick' | 'split' }>
+
+/** A dialog that goes on when a branch that it is about is renamed. */
+interface FollowsRenames {
+  /** Gives the content under the new name of a branch; undefined if the dialog is not about that branch. */
+  renamed?: (from: string, to: string) => FollowingContent | undefined
+  /** The first title: what was chosen in the dialog stays when it gets another one. */
+  firstTitle?: string
+}
+
+/** The content of a dialog about one branch, which follows the renames of that. */
+export const following = <Content extends FollowingContent>(
+  branch: string,
+  contentOf: (branch: string) => Content,
+): Content => ({
+  ...contentOf(branch),
+  renamed: (from: string, to: string) => (branch === from ? following(to, contentOf) : undefined),
+})

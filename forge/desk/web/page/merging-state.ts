@@ -1,11 +1,13 @@
 /** A merge, rebase or cherry-pick that waits in a branch for its conflicts to be resolved. */
 import { effect, type ReadonlySignal, signal } from '@preact/signals'
+import * as v from 'valibot'
 import type { ConflictFile, Merging } from '../../contract/merging.ts'
 import type { At } from '../../contract/values.ts'
 import { FocusWish } from '../ui/focus.ts'
 import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
-import { keepText, keptText } from './kept.ts'
+import { keepText, keptText, parsedAs } from './kept.ts'
+import { mergedMessage } from './merged-messages.ts'
 import { textKey } from './texts-of-places.ts'
 
 /** Delay after a change before the state is loaded again, in milliseconds. */
@@ -13,15 +15,23 @@ const ASK_AFTER_MS = 120
 /** The time from one sending of the message to the next while it is typed, in milliseconds. */
 const SEND_AFTER_MS = 300
 
+/** What the browser keeps of a message: the merged commit that it is for, and the message that it was made of. */
+const Kept = v.object({ theirs: v.string(), before: v.string(), message: v.string() })
+type Kept = v.InferOutput<typeof Kept>
+
 /** The merge that waits in a tab's branch; the value is null if none does. */
 export class MergingState extends ServerValue<Merging | null> {
   /** The sides of the files in conflict loaded so far. */
   readonly files = signal<ReadonlyMap<string, ConflictFile>>(new Map())
   readonly #message = signal<string | undefined>(undefined)
   #messageKey: string
+  /** The message that the server had last, as far as it is known here: {@link message} was made of it. */
+  #before = ''
   /** Whether the server may not have {@link message} yet: no other one replaces it here until then. */
   #isUnsent = false
   #sendTimer: ReturnType<typeof setTimeout> | undefined
+  /** The message that is on its way: resolves when the server has all that was typed by then. */
+  #sending: Promise<void> | undefined
   /** Whether the side bar shows the explorer (true) or the conflicts (false); undefined: the default. */
   readonly showsExplorer = signal<boolean | undefined>(undefined)
   /** Whether Finish or Abort is running. */
@@ -37,6 +47,7 @@ export class MergingState extends ServerValue<Merging | null> {
   choseAt: string | undefined
 
   readonly #connection: Connection
+  readonly #say: (words: string) => void
   #branch: string | undefined
   /**
    * What the loaded sides of conflicts belong to: a merge at another commit has other sides, and so has a file while
@@ -46,10 +57,11 @@ export class MergingState extends ServerValue<Merging | null> {
   /** The commit that is merged. */
   #theirs = ''
 
-  /** `place`: a key that identifies the branch or commit, and its repository. */
-  constructor(connection: Connection, at: At, place: string) {
+  /** `place`: a key that identifies the branch or commit, and its repository. `say`: shows news. */
+  constructor(connection: Connection, at: At, place: string, say: (words: string) => void) {
     super(() => this.#askNow(), { delayMs: ASK_AFTER_MS })
     this.#connection = connection
+    this.#say = say
     this.#branch = branchIn(at)
     this.#messageKey = textKey('message of a merge in', place)
   }
@@ -78,25 +90,62 @@ export class MergingState extends ServerValue<Merging | null> {
   writeMessage(message: string | undefined): void {
     this.#message.value = message
     this.#isUnsent = message !== undefined
-    keepText(this.#messageKey, message === undefined ? '' : `${this.#theirs}\n${message}`)
+    this.#keepMessage()
+    if (message === undefined) return
     // Does not wait for a pause in typing: another window may finish the merge meanwhile.
     this.#sendTimer ??= setTimeout(() => {
       this.#sendTimer = undefined
-      this.#sendMessage(this.#message.peek())
+      // What can't be sent stays in the browser, and is sent again with the next key, after a reload and with Finish.
+      this.sendMessage().catch(() => {})
     }, SEND_AFTER_MS)
   }
 
-  async #sendMessage(message: string | undefined): Promise<void> {
-    if (message === undefined || !this.#isUnsent || this.#branch === undefined || this.#theirs === '') return
-    try {
-      await this.#connection.ask('keep merging message', { branch: this.#branch, theirs: this.#theirs, message })
-    } catch {
-      // It stays in the browser, and is sent again with the next key, after a reload and with Finish.
+  /** Keeps the message in the browser while the server may not have it. */
+  #keepMessage(): void {
+    const kept: Kept = { theirs: this.#theirs, before: this.#before, message: this.#message.peek() ?? '' }
+    keepText(this.#messageKey, this.#isUnsent ? JSON.stringify(kept) : '')
+  }
+
+  /**
+   * Resolves when the server has what is typed by now, merged with what other windows have made of the message. Throws
+   * if it can't be sent.
+   */
+  async sendMessage(): Promise<void> {
+    // One at a time: the next one is made of what the server has then.
+    while (this.#sending) await this.#sending.catch(() => {})
+    this.#sending = this.#sendUntilKept().finally(() => {
+      this.#sending = undefined
+    })
+    await this.#sending
+  }
+
+  async #sendUntilKept(): Promise<void> {
+    for (;;) {
+      const [branch, theirs, before, message] = [this.#branch, this.#theirs, this.#before, this.#message.peek()]
+      if (message === undefined || !this.#isUnsent || branch === undefined || theirs === '') return
+      const { message: kept } = await this.#connection.ask('keep merging message', { branch, theirs, before, message })
+      const typed = this.#message.peek()
+      // Another commit is merged by now, or the message was used.
+      if (kept === undefined || typed === undefined || theirs !== this.#theirs) return
+      if (kept !== message) {
+        this.#mergeMessage(kept.trimEnd(), typed)
+        continue
+      }
+      this.#before = kept
+      // What was typed meanwhile is sent soon.
+      this.#isUnsent = typed !== kept
+      this.#keepMessage()
       return
     }
-    if (this.#message.peek() !== message) return
-    this.#isUnsent = false
-    keepText(this.#messageKey, '')
+  }
+
+  /** Merges what was typed here with what another window has made of the same message. */
+  #mergeMessage(theirs: string, typed: string): void {
+    const { text, hasBoth } = mergedMessage(this.#before, theirs, typed)
+    this.#before = theirs
+    this.#message.value = text
+    this.#keepMessage()
+    if (hasBoth) this.#say('Another window changed the same lines of the commit message: it has the lines of both now')
   }
 
   /** Goes to the first (1) or last (-1) conflict of a file once the editor shows it. A click elsewhere cancels this. */
@@ -111,12 +160,6 @@ export class MergingState extends ServerValue<Merging | null> {
    */
   isGoingTo(path: string | undefined): boolean {
     return path !== undefined && this.goingTo?.path === path && this.focusWish.isOpen
-  }
-
-  /** The message in a stored text; undefined where that is of the merge of another commit. */
-  #messageIn(stored: string): string | undefined {
-    const [theirs, message] = stored.split(/\n(.*)/s)
-    return theirs === this.#theirs ? message : undefined
   }
 
   /** The merge that waits, as soon as the server has answered; null if there is none. */
@@ -150,9 +193,14 @@ export class MergingState extends ServerValue<Merging | null> {
     // A message is that of one merged commit, also when the merge is made anew.
     if (merging && merging.theirsCommit !== this.#theirs) {
       this.#theirs = merging.theirsCommit
-      this.writeMessage(this.#messageIn(keptText(this.#messageKey)))
-    } else if (merging && !this.#isUnsent && merging.message.trimEnd() !== this.#message.peek()?.trimEnd())
+      const kept = parsedAs(Kept, keptText(this.#messageKey))
+      const own = kept?.theirs === this.#theirs ? kept : undefined
+      this.#before = own?.before ?? merging.message.trimEnd()
+      this.writeMessage(own?.message)
+    } else if (merging && !this.#isUnsent && merging.message.trimEnd() !== this.#message.peek()?.trimEnd()) {
+      this.#before = merging.message.trimEnd()
       this.#message.value = undefined
+    }
     super.take(merging)
     if (merging) return
     this.next = undefined

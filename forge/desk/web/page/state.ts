@@ -103,7 +103,7 @@ export class Tab {
     const place = placeIn(desk?.folder, at)
     this.followedTo = at.kind === 'branch' ? desk?.branches.find(({ name }) => name === at.branch)?.tip : undefined
     this.review = new ReviewState(page, at, place)
-    this.merging = new MergingState(page.connection, at, place)
+    this.merging = new MergingState(page.connection, at, place, title => page.tell({ title }, 'info'))
     this.composer = new ComposerState(place)
     this.saveMessage = new SaveMessage(place)
     this.positions = keptPositions(kept)
@@ -701,6 +701,17 @@ export class Page {
     this.close(tab)
   }
 
+  /** Closes the tab of a branch that an undo or a redo has deleted, unless what is typed here is on its way to it. */
+  #closeGone(branch: string): void {
+    if (this.files.of(branch).some(file => file.isUnsettled)) return
+    const toast = this.shownToast
+    batch(() => {
+      this.closeDeleted(branch)
+      // News that are shown stay so in the view that comes next.
+      if (toast) this.toast.value = { ...toast, place: this.place }
+    })
+  }
+
   /** Brings back the tab of a deleted branch, as it was, as soon as the page knows that the branch exists again. */
   reopen(branch: string): void {
     const closed = this.#deletedTabs.get(branch)
@@ -808,11 +819,12 @@ export class Page {
     this.#renameInDialog(from, to)
   }
 
-  /** Gives the dialog of a step the new name of a branch: there is none of the old one any more. */
+  /** Gives an open dialog the new name of a branch: there is none of the old one any more. */
   #renameInDialog(from: string, to: string): void {
     const dialog = this.dialog.peek()
-    const renamed = dialog?.kind === 'step' ? dialog.renamed?.(from, to) : undefined
-    if (dialog?.kind !== 'step' || !renamed) return
+    if (!dialog || !('renamed' in dialog)) return
+    const renamed = dialog.renamed?.(from, to)
+    if (!renamed) return
     this.dialog.value = { ...renamed, firstTitle: dialog.firstTitle ?? dialog.title }
   }
 
@@ -1067,6 +1079,9 @@ export class Page {
         return
       case 'branch':
         this.#branchChanged(news.branch)
+        return
+      case 'branch gone':
+        this.#closeGone(news.branch)
         return
       case 'renamed':
         this.renamed(news.branch, news.to)

@@ -1,9 +1,10 @@
 /** Undo and Redo, for the shown branch or the whole repository. */
 import { untracked } from '@preact/signals'
 import type { Operation, Reversed } from '../../contract/branches.ts'
+import type { Fields } from '../../contract/contract.ts'
 import { branchOf } from './branch-facts.ts'
 import { shownDraft, showWithDraft } from './draft-tabs.ts'
-import type { NoticeAction, Page } from './state.ts'
+import type { Notice, NoticeAction, Page } from './state.ts'
 
 /**
  * What Undo and Redo would revert here: what a shown notice offers to revert; else the last operation of the shown
@@ -38,8 +39,7 @@ export async function redoHere(page: Page): Promise<void> {
 
 /** Undoes an operation; without one, the last of all. */
 export function undo(page: Page, operation?: Operation): Promise<void> {
-  if (!operation) return undoIn(page, undefined)
-  return reverse(page, undefined, () => page.connection.ask('undo', { operation: operation.id }))
+  return reverse(page, { kind: 'undo', ...(operation && { operation: operation.id }) })
 }
 
 export function redo(page: Page): Promise<void> {
@@ -51,11 +51,11 @@ export const undoButton = (page: Page): NoticeAction => ({ words: 'Undo', key: '
 
 /** Undoes the last operation of a branch, or, without one, of all. */
 function undoIn(page: Page, branch: string | undefined): Promise<void> {
-  return reverse(page, branch, () => page.connection.ask('undo', branch === undefined ? {} : { branch }))
+  return reverse(page, { kind: 'undo', ...(branch !== undefined && { branch }) })
 }
 
 function redoIn(page: Page, branch: string | undefined): Promise<void> {
-  return reverse(page, branch, () => page.connection.ask('redo', branch === undefined ? {} : { branch }))
+  return reverse(page, { kind: 'redo', ...(branch !== undefined && { branch }) })
 }
 
 /** Returns a condition for a notice with Undo: true until there is a later operation, which Undo would revert. */
@@ -82,15 +82,45 @@ function valueHere(branch: string | undefined, kind: 'canUndo' | 'canRedo'): (pa
 
 const UNDO = 'undo'
 const HEADS = 'refs/heads/'
+/** Delay after a change before the desk is asked whether an undo would still be refused, in milliseconds. */
+const ASK_AFTER_MS = 150
+
+/** An undo or a redo: of an operation, or else of the last one, of a branch or of all. */
+type Reversal = Fields<'why not reversed'>
 
 /** Runs an undo or a redo, and shows its result. */
-async function reverse(page: Page, branch: string | undefined, ask: () => Promise<Reversed>): Promise<void> {
-  const show = reversalNotice(page, branch)
+async function reverse(page: Page, reversal: Reversal): Promise<void> {
+  const { kind, ...fields } = reversal
+  const show = reversalNotice(page, fields.branch)
   try {
-    show(await ask())
+    show(await page.connection.ask(kind, fields))
   } catch (error) {
     page.complain(error, { topic: UNDO, branch: branchOf(page.tab.peek()) })
+    hideWhenOver(page, reversal, (error as Error).message)
   }
+}
+
+/**
+ * Removes the notice of a refused undo or redo once the desk would not refuse it any more, or for another reason.
+ * `title`: the refusal, which is the notice's title.
+ */
+function hideWhenOver(page: Page, reversal: Reversal, title: string): void {
+  const isRefusal = (notice: Notice) => notice.topic === UNDO && notice.title === title
+  const ask = async () => {
+    // Where there is no answer, the next change asks again.
+    const answer = await page.connection.ask('why not reversed', reversal).catch(() => undefined)
+    if (answer && answer.why !== title) page.notices.value = page.notices.peek().filter(notice => !isRefusal(notice))
+  }
+  const stop = new AbortController()
+  let timer: ReturnType<typeof setTimeout> | undefined
+  const look = () => {
+    clearTimeout(timer)
+    if (page.notices.peek().some(isRefusal)) timer = setTimeout(ask, ASK_AFTER_MS)
+    else stop.abort()
+  }
+  // A change of any branch may end the reason.
+  for (const value of [page.desk, page.changed, page.notices])
+    stop.signal.addEventListener('abort', value.subscribe(look))
 }
 
 /**
@@ -103,20 +133,21 @@ export function reversalNotice(page: Page, branch: string | undefined): (reverse
   const untilOtherUndo = untilOther(page, valueHere(branch, 'canUndo'))
   const shown = branchOf(page.tab.peek())
   const draft = shown === undefined ? undefined : shownDraft(page, shown)
-  return ({ words, refs, of, moved }) => {
+  return ({ words, refs, of, moved, deleted = [] }) => {
     if (of === undefined) {
       page.tell({ title: words }, 'info')
       return
     }
-    for (const ref of refs) if (ref.startsWith(HEADS)) page.reopen(ref.slice(HEADS.length))
+    const branches = refs.flatMap(ref => (ref.startsWith(HEADS) ? [ref.slice(HEADS.length)] : []))
+    for (const it of branches) if (!deleted.includes(it)) page.reopen(it)
     const { isUndo, title } = reversalOf(words)
     if (moved && moved.from === branchOf(page.tab.peek())) showWithDraft(page, moved.to, draft)
     hideRefusedUndo(page)
     const key = isUndo ? 'redo' : 'undo'
     const again: NoticeAction = {
       words: isUndo ? 'Redo' : 'Undo',
-      // In the branch itself the key does the same anyway.
-      ...(branch === undefined && { key }),
+      // In the branch itself the key does the same anyway, but the tab of a deleted branch has closed.
+      ...((branch === undefined || deleted.includes(branch)) && { key }),
       run: () => void (isUndo ? redoIn : undoIn)(page, branch),
     }
     page.tell({ title, lasts: isUndo ? untilOtherRedo : untilOtherUndo, actions: [again] })

@@ -2,12 +2,14 @@
 import { useSignal } from '@preact/signals'
 import { useEffect, useRef } from 'preact/hooks'
 import type { Change } from '../../contract/values.ts'
+import { isOfForge } from '../page/conversation-files.ts'
+import { byKind } from '../page/review-state.ts'
 import { readable } from '../ui/names.ts'
-import { digits } from '../ui/times.ts'
+import { digits, plural } from '../ui/times.ts'
 import { Blobs } from './blobs.tsx'
 import { ChangedPath, titleOf } from './changed-path.tsx'
 import { LineCounts, UNCOUNTED, uncountedIn } from './line-counts.tsx'
-import { ChangeLetter } from './review-side.tsx'
+import { ChangeLetter, ConversationHead } from './review-side.tsx'
 
 /** At most this many files are listed; the rest is only counted. */
 const MAX_FILES = 300
@@ -17,27 +19,37 @@ interface Props {
   most?: number
 }
 
-/** Lists the changed files, without showing their diffs. */
+/** Lists the changed files of the code, without showing their diffs. */
 export function ChangeList({ changes, most = MAX_FILES }: Props) {
+  const { code } = byKind(changes)
   return (
     <>
-      {changes.slice(0, most).map(change => (
+      {code.slice(0, most).map(change => (
         <div class="filerow" key={change.path}>
           <ChangeCells change={change} />
         </div>
       ))}
-      {changes.length > most ? <p class="meta more-files">and {changes.length - most} more</p> : null}
+      <MoreFiles than={most} all={code.length} />
     </>
   )
+}
+
+function MoreFiles({ than, all }: { than: number; all: number }) {
+  return all > than ? <p class="meta more-files">and {all - than} more</p> : null
 }
 
 /** The diffs that are open at first: the first file's, all, or that of one path. */
 type Opened = 'first' | 'all' | { path: string }
 
-/** The files, each a button that opens and closes its diff below. */
+/**
+ * The files, each a button that opens and closes its diff below. As in a review, those of the conversation with the AI
+ * are folded below the code.
+ */
 export function ChangesWithDiffs({ changes, most = MAX_FILES, open = 'first' }: Props & { open?: Opened }) {
   const wanted = typeof open === 'object' ? changes.filter(({ path, from }) => [path, from].includes(open.path)) : []
-  const first = wanted.length > 0 ? wanted : changes.slice(0, open === 'all' ? most : 1)
+  const { code, conversation } = byKind(changes)
+  const first = wanted.length > 0 ? wanted : open === 'all' ? changes : code.slice(0, 1)
+  const showsConversation = useSignal(wanted.some(({ path }) => isOfForge(path)))
   const opened = useSignal<ReadonlySet<string>>(new Set(first.map(({ path }) => path)))
   const shownAt = useSignal<string | undefined>(undefined)
   const toggle = (path: string) => {
@@ -57,26 +69,35 @@ export function ChangesWithDiffs({ changes, most = MAX_FILES, open = 'first' }: 
     const all = [...(diffs.current?.querySelectorAll<HTMLElement>('[data-diff-of]') ?? [])]
     all.find(({ dataset }) => dataset.diffOf === path)?.scrollIntoView({ block: 'start' })
   }, [shownAt.value])
-  const shown = changes.slice(0, most)
+  const [shown, below] = [code.slice(0, most), showsConversation.value ? conversation.slice(0, most) : []]
+  const rows = (some: readonly Change[]) => (
+    <div class="filerows">
+      {some.map(change => (
+        <button
+          type="button"
+          class="filerow"
+          key={change.path}
+          aria-expanded={opened.value.has(change.path)}
+          title={titleOf(change)}
+          onClick={() => toggle(change.path)}
+        >
+          <ChangeCells change={change} />
+        </button>
+      ))}
+    </div>
+  )
   return (
     <>
-      <div class="filerows">
-        {shown.map(change => (
-          <button
-            type="button"
-            class="filerow"
-            key={change.path}
-            aria-expanded={opened.value.has(change.path)}
-            title={titleOf(change)}
-            onClick={() => toggle(change.path)}
-          >
-            <ChangeCells change={change} />
-          </button>
-        ))}
-      </div>
-      {changes.length > most ? <p class="meta more-files">and {changes.length - most} more</p> : null}
+      {rows(shown)}
+      <MoreFiles than={most} all={code.length} />
+      {conversation.length > 0 ? (
+        <>
+          <ConversationHead review={{ showsConversation }} count={conversation.length} />
+          {rows(below)}
+        </>
+      ) : null}
       <div ref={diffs}>
-        {shown
+        {[...shown, ...below]
           .filter(({ path }) => opened.value.has(path))
           .map(change => (
             <section
@@ -144,13 +165,18 @@ function Bars({ change }: { change: Change }) {
   )
 }
 
-/** The added and deleted lines of all files, and how many files they leave out. */
-export function ChangeSum({ changes }: { changes: readonly Change[] }) {
-  const sum = (side: 'added' | 'deleted') => changes.reduce((all, change) => all + (change[side] ?? 0), 0)
+/**
+ * The number of files of the code, with their added and deleted lines, and how many files these leave out. As in a
+ * review, the conversation with the AI does not count.
+ */
+export function ChangeSum({ changes, look }: { changes: readonly Change[]; look: string }) {
+  const { code } = byKind(changes)
+  const sum = (side: 'added' | 'deleted') => code.reduce((all, change) => all + (change[side] ?? 0), 0)
   const [added, deleted] = [sum('added'), sum('deleted')]
-  const uncounted = uncountedIn(changes)
+  const uncounted = uncountedIn(code)
   return (
     <>
+      <span class={look}>{plural(code.length, 'file')}</span>
       {uncounted > 0 ? (
         <span class="meta cut" title={UNCOUNTED}>
           {digits(uncounted)} not counted

@@ -6,7 +6,7 @@ import { type DoneStep, STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { attempt, copy } from '../page/actions.ts'
 import { draftsOf } from '../page/branch-facts.ts'
 import { showInGraph } from '../page/desk-actions.ts'
-import type { StepWay } from '../page/dialog-content.ts'
+import { following, type StepContent, type StepWay } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import type { InTab } from '../page/tab-actions.ts'
@@ -83,7 +83,7 @@ function areInARow(chosen: readonly CommitRow[]): boolean {
 function squashChosen(about: ChosenCommits): void {
   const title = `Squash ${plural(toSquash(about).length, 'commit')}`
   if (about.branch !== undefined) {
-    rewrite(about, title, squashWays(about))
+    rewrite(about, title, squashWays)
     return
   }
   const { page, chosen } = about
@@ -91,10 +91,13 @@ function squashChosen(about: ChosenCommits): void {
   if (!newest) return
   pickBranchWith(page, [newest, ...others], {
     title: `${title} in…`,
-    run: branch => {
-      const inBranch = { ...about, branch }
-      rewrite(inBranch, `${title} in ${readable(branch)}`, squashWays(inBranch), done => finish(page, done))
-    },
+    run: branch =>
+      rewrite(
+        { ...about, branch },
+        it => `${title} in ${readable(it)}`,
+        squashWays,
+        done => finish(page, done),
+      ),
   })
 }
 
@@ -137,7 +140,7 @@ export const historyActions = {
     listKeys: 'R',
     icon: 'pencil',
     isPossible: about => one(about) !== undefined && areOnLine(about),
-    run: about => rewrite(about, `Reword ${wordsOf(about.chosen)}`, [rewordWay(about)]),
+    run: about => rewrite(about, `Reword ${wordsOf(about.chosen)}`, it => [rewordWay(it)]),
   },
   squash: {
     label: 'Squash…',
@@ -153,7 +156,7 @@ export const historyActions = {
     label: 'Squash into its commit…',
     icon: 'merge',
     isPossible: about => areOnLine(about) && toFix(about) !== undefined,
-    run: about => rewrite(about, 'Squash into its commit', autosquashWays(about)),
+    run: about => rewrite(about, 'Squash into its commit', autosquashWays),
   },
   saveAsFixup: {
     label: 'Save all drafts as its fixup',
@@ -191,7 +194,7 @@ export const historyActions = {
     listKeys: 'Delete',
     icon: 'trash',
     isPossible: areOnLine,
-    run: about => rewrite(about, `Drop ${wordsOf(about.chosen)}`, [dropWay(about)]),
+    run: about => rewrite(about, `Drop ${wordsOf(about.chosen)}`, it => [dropWay(it)]),
   },
   cherryPick: {
     label: 'Cherry-pick the commits onto…',
@@ -354,22 +357,32 @@ export function historyMenu(about: ChosenCommits): Offer {
   }
 }
 
-/** Opens the dialog with the preview of a rewriting. */
+/** Opens the dialog with the preview of a rewriting. `title`: as a function, it names the branch. */
 function rewrite(
-  { page }: ChosenCommits,
-  title: string,
-  ways: StepWay[],
-  isDone: (done: DoneStep) => void = done => showDone(page, done),
+  about: ChosenCommits,
+  title: string | ((branch: string) => string),
+  waysOf: (about: ChosenCommits) => StepWay[],
+  isDone: (done: DoneStep) => void = done => showDone(about.page, done),
 ): void {
-  page.dialog.value = { kind: 'step', title, ways, first: 0, isDone }
+  about.page.dialog.value = following(
+    about.branch ?? '',
+    (branch): StepContent => ({
+      kind: 'step',
+      title: typeof title === 'string' ? title : title(branch),
+      ways: waysOf({ ...about, branch }),
+      first: 0,
+      isDone,
+    }),
+  )
 }
 
 function split({ page, branch = '', chosen: [commit] }: ChosenCommits): void {
   if (!commit) return
-  page.dialog.value = {
-    ...{ kind: 'split', title: `Split ${shortId(commit.oid)}`, branch, commit: commit.oid },
-    isDone: done => showDone(page, done),
-  }
+  const title = `Split ${shortId(commit.oid)}`
+  page.dialog.value = following(branch, name => ({
+    ...({ kind: 'split', title, branch: name, commit: commit.oid } as const),
+    isDone: (done: DoneStep) => showDone(page, done),
+  }))
 }
 
 function wayOf({ branch }: ChosenCommits, way: Omit<StepWay, 'step'>, rewriting: Rewriting): StepWay {
@@ -439,11 +452,13 @@ export function autosquash(page: Page, { oid, subject }: CommitRow): Promise<voi
       const title = `Squash ${shortId(oid)} into ${shortId(into.oid)}`
       pickBranchWith(page, [commit, into], {
         title: `${title} in…`,
-        run: branch => {
-          const inBranch = { ...about, branch }
-          const ways = autosquashWays(inBranch)
-          rewrite(inBranch, `${title} in ${readable(branch)}`, ways, done => finish(page, done))
-        },
+        run: branch =>
+          rewrite(
+            { ...about, branch },
+            it => `${title} in ${readable(it)}`,
+            autosquashWays,
+            done => finish(page, done),
+          ),
       })
     },
     { topic: STEP_TOPIC },
@@ -486,7 +501,7 @@ export function reorder(about: ChosenCommits, after: string): void {
   const explains = `Puts ${wordsOf(about.chosen)} ${place}. The commits from there on get new hashes.`
   const way = { key: 'reorder', words: 'Reorder', button: 'Reorder', explains }
   const commits = idsOf(about.chosen)
-  rewrite(about, `Reorder ${wordsOf(about.chosen)}`, [wayOf(about, way, { do: 'reorder', commits, after })])
+  rewrite(about, `Reorder ${wordsOf(about.chosen)}`, it => [wayOf(it, way, { do: 'reorder', commits, after })])
 }
 
 /** Amends the newest commit of a branch: its message, and optionally with the drafts. */
@@ -494,6 +509,10 @@ export async function amendLast(page: Page, branch: string): Promise<void> {
   const drafts = draftsOf(page, branch)
   // The preview needs all edits, so they are sent first.
   if (drafts.length > 0) await attempt(page, () => settle(page, branch, drafts), { branch, topic: STEP_TOPIC })
+  page.dialog.value = following(branch, it => amendContent(page, it, drafts.length > 0))
+}
+
+function amendContent(page: Page, branch: string, hasDrafts: boolean): StepContent {
   const name = readable(branch)
   const way = (isWithDrafts: boolean, words: string, explains: string): StepWay => ({
     ...{ key: words, words, button: 'Amend', explains },
@@ -501,9 +520,9 @@ export async function amendLast(page: Page, branch: string): Promise<void> {
   })
   const message = way(false, 'Message', `Changes the message of the last commit of ${name}; no file changes.`)
   const withDrafts = way(true, 'With all drafts', `Saves all drafts of ${name} into its last commit.`)
-  page.dialog.value = {
+  return {
     ...{ kind: 'step', title: `Amend the last commit of ${name}`, first: 0 },
-    ways: drafts.length > 0 ? [withDrafts, message] : [message],
+    ways: hasDrafts ? [withDrafts, message] : [message],
     isDone: done => showDone(page, done),
   }
 }

@@ -465,8 +465,7 @@ function Files({ commit, path }: { commit: Answer<'commit'> | undefined; path: s
   return (
     <section class="detail-changes" aria-label="Files">
       <h3>
-        <span class="grow">{plural(changes.length, 'file')}</span>
-        <ChangeSum changes={changes} />
+        <ChangeSum changes={changes} look="grow" />
       </h3>
       <ChangesWithDiffs changes={changes} open={path === undefined ? 'first' : { path }} />
     </section>

@@ -133,7 +133,7 @@ export function ChangeLetter({ status }: { status: Change['status'] }) {
 }
 
 interface ConversationHeadProps {
-  review: ReviewState
+  review: Pick<ReviewState, 'showsConversation'>
   count: number
   look?: string
 }

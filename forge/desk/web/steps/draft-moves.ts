@@ -2,6 +2,7 @@
 import type { Source } from '../../contract/steps.ts'
 import { STEP_TOPIC } from '../merging/after-step.ts'
 import { attempt } from '../page/actions.ts'
+import { following, type PickContent } from '../page/dialog-content.ts'
 import { moveDrafts } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
@@ -11,12 +12,16 @@ import { branchesToPick, choiceOf } from './source-steps.ts'
 
 /** Asks for the branch that gets the drafts of `branch`, moves them there, and shows that branch. */
 export function draftsOnto(page: Page, branch: string): void {
+  page.dialog.value = following(branch, it => draftsOntoContent(page, it))
+}
+
+function draftsOntoContent(page: Page, branch: string): PickContent {
   const moveTo = (to: string) => {
     page.dialog.value = undefined
     const move = () => page.connection.ask('drafts onto', { branch, to })
     return attempt(page, () => moveDrafts(page, branch, to, move), { branch })
   }
-  page.dialog.value = {
+  return {
     kind: 'pick',
     title: `Move the drafts of ${readable(branch)} to…`,
     label: 'Branch',

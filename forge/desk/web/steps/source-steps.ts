@@ -6,7 +6,7 @@ import type { BranchStep, Source } from '../../contract/steps.ts'
 import { type DoneStep, STEP_TOPIC, showDone } from '../merging/after-step.ts'
 import { runOfBranch, splitByRun } from '../page/branches-of-runs.ts'
 import { tagWarnings } from '../page/case-twins.ts'
-import type { StepContent, StepWay } from '../page/dialog-content.ts'
+import { following, type PickContent, type StepContent, type StepWay } from '../page/dialog-content.ts'
 import type { Page } from '../page/state.ts'
 import { readable, shortId, toName, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
@@ -55,7 +55,11 @@ export function finish(page: Page, done: DoneStep): void {
 
 /** Asks for the target branch, and shows the step's outcome beside each branch. */
 export function chooseTarget(page: Page, source: Source, way: Way): void {
-  page.dialog.value = {
+  page.dialog.value = targetContent(page, source, way)
+}
+
+function targetContent(page: Page, source: Source, way: Way): PickContent {
+  return {
     kind: 'pick',
     title: titleInto(way, source),
     label: 'Branch',
@@ -72,6 +76,8 @@ export function chooseTarget(page: Page, source: Source, way: Way): void {
             run: () => openSteps(page, source, branch.name, way),
           }
         }),
+    renamed: (from, to) =>
+      source.branch === from ? targetContent(page, sourceAfter(source, from, to), way) : undefined,
   }
 }
 
@@ -97,7 +103,7 @@ export function cherryPickAll(page: Page, commits: readonly string[], from: stri
   const open = (onto: string) => {
     page.dialog.value = contentOnto(onto)
   }
-  page.dialog.value = {
+  const contentFrom = (branch: string | undefined): PickContent => ({
     kind: 'pick',
     title: `Cherry-pick ${words} onto…`,
     label: 'Branch',
@@ -105,9 +111,10 @@ export function cherryPickAll(page: Page, commits: readonly string[], from: stri
     none: 'No other branch',
     choices: () =>
       branchesToPick(page)
-        .filter(({ name }) => name !== from)
-        .map(branch => ({ ...choiceOf(branch), step: stepOnto(branch.name), run: () => open(branch.name) })),
-  }
+        .filter(({ name }) => name !== branch)
+        .map(other => ({ ...choiceOf(other), step: stepOnto(other.name), run: () => open(other.name) })),
+  })
+  page.dialog.value = from === undefined ? contentFrom(from) : following(from, contentFrom)
 }
 
 /** The local branches: that of HEAD first, those of runs last. */
@@ -210,6 +217,11 @@ export function pickBranchWith(page: Page, commits: NamedCommits, { title, step,
           : step && { step: step(branch.name) }),
         run: () => run(branch.name),
       }))
+    },
+    renamed: (from, to) => {
+      // The list has the new name by itself; this is about which branches have the commit.
+      having.value = having.peek() && new Set([...(having.peek() ?? [])].map(name => nameAfter(name, from, to)))
+      return undefined
     },
   }
 }

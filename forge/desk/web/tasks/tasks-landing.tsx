@@ -118,12 +118,7 @@ export function LandingDialog({ content, tasks, close }: Props) {
               ))}
             </select>
             <span class="grow" />
-            {changes && changes.length > 0 ? (
-              <>
-                <span class="meta">{plural(changes.length, 'file')}</span>
-                <ChangeSum changes={changes} />
-              </>
-            ) : null}
+            {changes && changes.length > 0 ? <ChangeSum changes={changes} look="meta" /> : null}
           </div>
           {landing && landing.doubts.length > 0 ? <Doubts doubts={landing.doubts} /> : null}
           {drafts.length > 0 ? (

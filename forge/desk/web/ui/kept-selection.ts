@@ -23,12 +23,18 @@ export function useKeptSelection(field: RefObject<HTMLTextAreaElement | null>): 
  * common end counts as changed; a position inside of that stays as near to its place as the new text allows.
  */
 export function movedPosition(before: string, after: string, position: number): number {
-  const shorter = Math.min(before.length, after.length)
-  let same = 0
-  while (same < shorter && before[same] === after[same]) same++
-  let sameAtEnd = 0
-  while (sameAtEnd < shorter - same && before.at(-1 - sameAtEnd) === after.at(-1 - sameAtEnd)) sameAtEnd++
+  const { start: same, end: sameAtEnd } = commonEnds(before, after)
   if (position <= same) return position
   const moved = position + after.length - before.length
   return position >= before.length - sameAtEnd ? moved : Math.min(position, after.length - sameAtEnd)
+}
+
+/** How many characters, or items, two texts or lists have in common at their start, and at their end behind that. */
+export function commonEnds(one: ArrayLike<string>, other: ArrayLike<string>): { start: number; end: number } {
+  const shorter = Math.min(one.length, other.length)
+  let start = 0
+  while (start < shorter && one[start] === other[start]) start++
+  let end = 0
+  while (end < shorter - start && one[one.length - 1 - end] === other[other.length - 1 - end]) end++
+  return { start, end }
 }

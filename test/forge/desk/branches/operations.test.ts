@@ -169,6 +169,29 @@ test('an operation whose ref has moved since is not undone, and the ref is named
   expect(await desk.git('rev-parse', 'main')).toBe(tip)
 })
 
+test('an operation whose branch was deleted since is not undone, which says so, and what to do first', async () => {
+  await using desk = await makeDesk({ files: FILES })
+  const { work } = desk
+  await ask(work, 'new branch', { branch: 'topic', from: null })
+  const tip = await editAndSave(work, 'topic', 'a.txt')
+  const [saved] = await ask(work, 'operations', { from: 0, count: 1 })
+  const refusal = () => refusedBy(work.undo(saved?.id))
+  await desk.git('branch', '-D', 'topic')
+  await work.look()
+  expect(await refusal()).toThrow(/^topic was deleted since: nothing was undone. Restore the branch first.$/)
+  const [shown] = await ask(work, 'operations', { from: 0, count: 1 })
+  expect(shown?.inTheWay).toBe('topic was deleted since. Restore the branch first.')
+  const why = async () => (await ask(work, 'why not reversed', { kind: 'undo', branch: 'topic' })).why
+  expect(await why()).toBe('topic was deleted since: nothing was undone. Restore the branch first.')
+  await ask(work, 'restore branch', { branch: 'topic' })
+  expect(await why()).toBe(undefined)
+  await work.undo(saved?.id)
+  expect(await desk.git('rev-parse', 'topic')).toBe(await desk.git('rev-parse', `${tip}^`))
+  await work.redo('topic')
+  await ask(work, 'delete branch', { branch: 'topic' })
+  expect(await refusal()).toThrow(/^topic was deleted since: nothing was undone. Undo what came later first.$/)
+})
+
 test('an older operation on another branch can be undone alone', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   const before = await desk.git('rev-parse', 'main')

@@ -796,11 +796,14 @@ test('a rebase stops at each of three conflicts, and moves its branch once, at t
 test('a message that is typed while a merge waits is kept through an update and a restart, and is used at its end', async () => {
   await using desk = await makePair(TWO)
   await begin(desk)
+  const before = "Merge branch 'topic'"
   const keep = (message: string, theirs = desk.theirs) =>
-    ask(desk.work, 'keep merging message', { branch: 'main', theirs, message })
-  await keep('Mine')
+    ask(desk.work, 'keep merging message', { branch: 'main', theirs, before, message })
+  expect(await keep('Mine')).toEqual({ message: 'Mine' })
   // That of another merge is not meant for this one.
-  await keep('Another', desk.ours)
+  expect(await keep('Another', desk.ours)).toEqual({})
+  // Another window has not seen it yet.
+  expect(await keep('Yours')).toEqual({ message: 'Mine' })
   await desk.work.mergings.takeSide('main', 'a.txt', 'ours')
   await commit(desk.path, 'main', { 'c.txt': 'c\n' })
   await desk.work.look()
@@ -818,8 +821,11 @@ test('a message that is typed while a merge waits is kept through an update and 
 test('a message that was emptied is that of git again at the end', async () => {
   await using desk = await makePair({ base: { 'a.txt': 'a\n' }, ours: { 'a.txt': 'b\n' }, theirs: { 'a.txt': 'c\n' } })
   await begin(desk)
-  for (const message of ['Mine', '']) {
-    await ask(desk.work, 'keep merging message', { branch: 'main', theirs: desk.theirs, message })
+  for (const [before, message] of [
+    ["Merge branch 'topic'", 'Mine'],
+    ['Mine', ''],
+  ] as const) {
+    await ask(desk.work, 'keep merging message', { branch: 'main', theirs: desk.theirs, before, message })
     expect((await desk.work.mergings.in('main'))?.message).toBe(message)
   }
   await desk.work.mergings.takeSide('main', 'a.txt', 'ours')

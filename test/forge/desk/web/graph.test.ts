@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from 'bun:test'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
+import type { Locator } from 'playwright-core'
 import { serveGit } from '../../../doubles/git-http.ts'
 import { hasBrowser, NO_BROWSER, type OpenBrowser, openBrowser, workOf } from '../../../support/browser.ts'
 import { commit, git, gitWith } from '../../../support/git.ts'
@@ -766,6 +767,36 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(await desk.git('rev-parse', 'main^')).toBe(before)
     await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
     await until(async () => (await desk.tip('main')) === before)
+  })
+
+  test('the files of the conversation with the AI are folded in dialogs and commits, and not counted', async () => {
+    const files = {
+      'queue.ts': lines({ 5: '// here' }),
+      '.forge/session.json': '{}\n',
+      '.forge/.gitattributes': '* x\n',
+    }
+    await desk.commit('topic', files, { message: 'Talk' })
+    await open()
+    await page.getByRole('option', { name: /Talk/ }).click()
+    const commit = page.getByRole('complementary', { name: /^Commit/ })
+    const areFolded = async (place: Locator, sum: RegExp) => {
+      await place.getByText('Conversation with the AI').waitFor()
+      expect(await place.textContent()).toMatch(sum)
+      expect(await place.getByText('session.json').count()).toBe(0)
+      await place.getByRole('button', { name: 'Conversation with the AI' }).click()
+      await place.getByRole('button', { name: 'session.json' }).click()
+      await place.getByRole('region', { name: 'Diff of .forge/session.json' }).waitFor()
+    }
+    await areFolded(commit, /1 file\+2−2/)
+    await page.keyboard.press('Escape')
+    await list().focus()
+    await page.keyboard.press('c')
+    await dialog().getByRole('combobox').fill('main')
+    await page.keyboard.press('Enter')
+    await dialog().getByRole('heading', { name: /main$/ }).waitFor()
+    await dialog().getByRole('tab', { name: 'Move' }).click()
+    await areFolded(dialog(), /2 files\+3−3/)
+    expect(await findings(page)).toEqual([])
   })
 
   test('a branch that is dropped on a remote branch is rebased onto it, and a commit says why not', async () => {

@@ -769,7 +769,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await other.close()
   })
 
-  test('shows the message that was typed last in another browser, but not in place of what is being typed', async () => {
+  test('shows the message that was typed last in another browser, and keeps what both type at the same time', async () => {
     await openDesk()
     for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
     page = await openPage(browser.context, desk)
@@ -780,22 +780,51 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await until(async () => (await there.inputValue()) === 'Typed here')
     await there.fill('Typed there')
     await until(async () => (await here.inputValue()) === 'Typed there')
-    // What is on its way to the desk stays, and is the last one then.
+    const areBoth = (text: string) =>
+      until(async () => (await here.inputValue()) === text && (await there.inputValue()) === text)
+    // While the desk has neither, both replace all of it.
     const arrive = desk.proxy.hold('keep merging message')
-    await here.fill('Last')
-    await until(() => desk.proxy.asked.some(it => it.ask === 'keep merging message' && it.message === 'Last'))
-    const theirs = await desk.tip('upstream')
-    await desk.ask({ ask: 'keep merging message', branch: BRANCH, theirs, message: 'From elsewhere' })
-    await page.getByText('Finish', { exact: true }).waitFor()
-    await rendered(page)
-    expect(await here.inputValue()).toBe('Last')
+    await here.fill('First')
+    await there.fill('Second')
+    const isSent = (message: string) => () =>
+      desk.proxy.asked.some(it => it.ask === 'keep merging message' && it.message === message)
+    await until(isSent('First'))
+    await until(isSent('Second'))
+    expect([await here.inputValue(), await there.inputValue()]).toEqual(['First', 'Second'])
     arrive()
-    await until(async () => (await there.inputValue()) === 'Last')
+    await until(async () => (await here.inputValue()).includes('\n') && (await there.inputValue()).includes('\n'))
+    const both = await here.inputValue()
+    expect(['First\nSecond', 'Second\nFirst']).toContain(both)
+    await areBoth(both)
+    await Promise.any(
+      [page, other].map(it => it.locator('.toast').getByText('Another window changed the same lines').waitFor()),
+    )
+    // Each goes on in its own line.
+    for (const [it, line] of [
+      [page, 'First'],
+      [other, 'Second'],
+    ] as const) {
+      await it.getByLabel('Commit message').focus()
+      await it.keyboard.press(both.startsWith(line) ? 'Control+Home' : 'Control+End')
+      await it.keyboard.press('End')
+    }
+    const arriveLater = desk.proxy.hold('keep merging message')
+    await Promise.all([page.keyboard.type(' of here'), other.keyboard.type(' of there')])
+    arriveLater()
+    await areBoth(both.replace('First', 'First of here').replace('Second', 'Second of there'))
     // A new window has it, too, also where it is finished without a change of the message.
+    const last = await here.inputValue()
     await other.reload()
-    await until(async () => (await there.inputValue()) === 'Last')
+    await until(async () => (await there.inputValue()) === last)
+    // What another window has just typed, and is not shown here yet, is in the commit.
+    const theirs = await desk.tip('upstream')
+    const elsewhere = { ask: 'keep merging message', branch: BRANCH, theirs, before: last } as const
+    const release = desk.proxy.hold('merging')
+    await desk.ask({ ...elsewhere, message: `${last}\n\nBecause.` })
+    await there.fill(`Title: ${last}`)
     await other.getByRole('button', { name: 'Finish', exact: true }).click()
-    await desk.isMessage(BRANCH, 'Last')
+    await desk.isMessage(BRANCH, `Title: ${last}\n\nBecause.`)
+    release()
   })
 
   test('leaves the cursor at its place in the message when another window types in it', async () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { writeFile } from 'node:fs/promises'
 import { hasBrowser } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
-import { type DeskPage, showBranch, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, openPage, settled, showBranch, until, withEachPage } from './page-scene.ts'
 
 describe.skipIf(!hasBrowser)('a notice', () => {
   let desk: PageDesk
@@ -142,6 +142,47 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.reload()
     await branches().getByRole('tab', { name: 'retry-jitter , drafts', selected: true }).waitFor()
     await files.getByRole('tab', { name: 'README.md , draft', selected: true }).waitFor()
+  })
+
+  test('of a new branch that was undone is shown beside its tab, which closes in all windows, unless it has drafts', async () => {
+    const other = await openPage(page.context(), desk)
+    const windows = [page, other]
+    const tabIn = (it: typeof other, name: string | RegExp, selected?: boolean) =>
+      it.getByRole('tablist', { name: 'Branches' }).getByRole('tab', { name, ...(selected && { selected }) })
+    await showBranch(page, 'retry-jitter')
+    await page.keyboard.press('Alt+Shift+b')
+    await page.getByRole('dialog', { name: 'New branch' }).getByLabel('Branch name').fill('fresh')
+    await page.keyboard.press('Enter')
+    await tabIn(page, 'fresh', true).waitFor()
+    await showBranch(other, 'fresh')
+    await page.keyboard.press('Control+Alt+z')
+    for (const it of windows) await tabIn(it, /fresh/).waitFor({ state: 'detached' })
+    await tabIn(page, 'retry-jitter', true).waitFor()
+    await tabIn(other, 'main', true).waitFor()
+    await page.locator('.toast').getByText('Undone: create the branch fresh').waitFor()
+    // Its redo brings the tab back.
+    await page.keyboard.press('Control+Alt+Shift+z')
+    await tabIn(page, 'fresh', true).waitFor()
+    // The redo of a deletion closes it, too.
+    await desk.ask({ ask: 'delete branch', branch: 'fresh' })
+    await desk.ask({ ask: 'undo' })
+    await tabIn(page, 'fresh', true).waitFor()
+    await desk.ask({ ask: 'redo' })
+    await tabIn(page, /fresh/).waitFor({ state: 'detached' })
+    // What is typed stays, as where another program deletes the branch.
+    await page.keyboard.press('Alt+Shift+b')
+    await page.getByRole('dialog', { name: 'New branch' }).getByLabel('Branch name').fill('second')
+    await page.keyboard.press('Enter')
+    await tabIn(page, 'second', true).waitFor()
+    await page.getByRole('treeitem', { name: 'README.md' }).dblclick()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('x')
+    await desk.isText('second', 'README.md', text => text.includes('x'))
+    await page.keyboard.press('Control+Alt+z')
+    await page.locator('.middle .notice').getByText('second was deleted').waitFor()
+    await settled(page)
+    expect(await tabIn(page, /second/).count()).toBe(1)
+    await other.close()
   })
 
   test.each([
@@ -310,6 +351,64 @@ describe.skipIf(!hasBrowser)('a notice', () => {
     await page.keyboard.press('Control+Shift+f')
     await page.keyboard.type('queue')
     await page.locator('.notice').getByText('The search ended early').waitFor({ state: 'detached' })
+  })
+
+  test('of a refused undo leaves when its reason is over, and not before', async () => {
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.type('x')
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.messageOf('main')) === 'edit: README.md')
+    const saved = await desk.tip('main')
+    await page.locator('.status .saved').getByText(saved.slice(0, 8)).waitFor()
+    const refusals = page.locator('.middle .notice').filter({ hasText: 'nothing was undone' })
+    const undo = async (refusal: string) => {
+      await page.keyboard.press('Control+Alt+z')
+      await refusals.getByText(refusal).waitFor()
+    }
+    const gone = () => refusals.waitFor({ state: 'detached' })
+    const asked = () => desk.proxy.count('why not reversed')
+    await desk.git('update-ref', 'refs/heads/main', `${saved}^`)
+    await undo('main has moved since: nothing was undone.')
+    const text = () => page.getByRole('textbox', { name: 'Editor' }).textContent()
+    await until(async () => (await text())?.startsWith('# Tern') === true)
+    await until(() => asked() > 0)
+    await settled(page)
+    // A change that does not end the reason.
+    const before = asked()
+    await desk.commit('retry-jitter', { 'elsewhere.txt': 'From another program.\n' })
+    await until(() => asked() > before)
+    await settled(page)
+    expect(await refusals.count()).toBe(1)
+    await desk.git('update-ref', 'refs/heads/main', saved)
+    await gone()
+    await desk.git('update-ref', '-d', 'refs/heads/main')
+    await page.locator('.middle .notice').getByText('main was deleted').waitFor()
+    await undo('main was deleted since: nothing was undone. Restore the branch first.')
+    await desk.git('update-ref', 'refs/heads/main', saved)
+    await gone()
+    // After a step that can be undone.
+    await desk.commit('main', { 'FORK.md': 'From another program.\n' })
+    await undo('main has moved since')
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.type('y')
+    await page.keyboard.press('Control+s')
+    await gone()
+    await page.keyboard.press('Control+Alt+z')
+    await page.locator('.toast').getByText('Undone: save README.md').waitFor()
+  })
+
+  test('of an undo that what is typed prevents leaves when that is not in the way any more', async () => {
+    const undo = page.keyboard
+    await desk.ask({ ask: 'new file', branch: 'main', path: 'new.txt' })
+    await desk.commit('main', { 'new.txt': 'From another program.\n' })
+    await page.getByRole('treeitem', { name: 'new.txt' }).waitFor()
+    await undo.press('Control+Alt+z')
+    const refusal = page.locator('.middle .notice').filter({ hasText: 'new.txt was saved since: nothing was undone.' })
+    await refusal.waitFor()
+    await desk.commit('main', { 'new.txt': null })
+    await refusal.waitFor({ state: 'detached' })
   })
 
   test('that can cost work is before one that needs no decision, and the newest of equals is shown at once', async () => {

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { EditorState, Text } from '@codemirror/state'
 import { asBytes } from '../../../../core/git/repository.ts'
 import { changeMarks, countsOf } from '../../../../forge/desk/web/editor/change-marks.ts'
+import { mergedMessage } from '../../../../forge/desk/web/page/merged-messages.ts'
 import { diffOf, isWithoutNewline, lineIn } from '../../../../forge/desk/web/review/diff.ts'
 import { movedPosition } from '../../../../forge/desk/web/ui/kept-selection.ts'
 import {
@@ -233,4 +234,38 @@ test('the cursor of a field keeps its place in a text that is replaced', () => {
   expect(moved('a lo|ng word', 'a word')).toBe('a '.length)
   expect(moved('a long| word', 'a brief word')).toBe('a brief'.length)
   expect(moved('aa|a', 'aa')).toBe(2)
+})
+
+describe('a commit message that two windows change', () => {
+  const BASE = 'Merge topic\n\nBecause.'
+  const FIRST_LINE = BASE.replace('Merge', 'Bring in')
+  const merged = (theirs: string, own: string, base = BASE) => mergedMessage(base, theirs, own).text
+
+  test('has the changes of both at different places', () => {
+    expect(merged(FIRST_LINE, `${BASE} And so.`)).toBe(`${FIRST_LINE} And so.`)
+    expect(merged(`${BASE} And so.`, FIRST_LINE)).toBe(`${FIRST_LINE} And so.`)
+    expect(merged(BASE, FIRST_LINE)).toBe(FIRST_LINE)
+    expect(merged(FIRST_LINE, BASE)).toBe(FIRST_LINE)
+  })
+
+  test('has the lines of both that changed the same place, and no others twice', () => {
+    expect(mergedMessage(BASE, 'Theirs\n\nBecause.', 'Own\n\nBecause.')).toEqual({
+      text: 'Theirs\nOwn\n\nBecause.',
+      hasBoth: true,
+    })
+    expect(merged('Merge it', 'Mer', 'Merge topic')).toBe('Merge it\nMer')
+    expect(merged('Theirs', '', 'Merge topic')).toBe('Theirs')
+    expect(merged('', 'Own', 'Merge topic')).toBe('Own')
+  })
+
+  test('goes on in the line of each', () => {
+    expect(merged('Theirs\nOwn', 'Theirs go', 'Theirs')).toBe('Theirs go\nOwn')
+    expect(merged('Theirs go\nOwn', 'Theirs\nOwn go', 'Theirs\nOwn')).toBe('Theirs go\nOwn go')
+    expect(merged('Theirs go', 'Theirs\nOwn', 'Theirs')).toBe('Theirs go\nOwn')
+  })
+
+  test('has what was typed once, where the answer to its first part was lost', () => {
+    expect(merged('Own', 'Own go', 'Merge topic')).toBe('Own go')
+    expect(merged('Own', 'Own go', '')).toBe('Own go')
+  })
 })
