@@ -752,10 +752,13 @@ export class Page {
     keep(DOCKED, isDocked ? 'yes' : '')
   }
 
-  /** Closes the tabs of files that an operation has removed from a branch. {@link reopenFiles} brings them back. */
+  /**
+   * Closes the tabs of files that an operation has removed from a branch, except those with text that the server does
+   * not have yet. {@link reopenFiles} brings them back.
+   */
   closeFiles(branch: string, { gone, operation }: Gone): void {
     const tab = this.#tabOf(branch)
-    const paths = new Set(gone)
+    const paths = new Set(gone.filter(path => !this.#fileIn(branch, path)?.isUnsettled))
     const panes = tab?.panes.peek().filter(pane => pane.kind === 'file' && paths.has(pane.path)) ?? []
     if (!tab || panes.length === 0 || operation === undefined) return
     tab.closeFor(operation, panes, () => {

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { mkdir, writeFile } from 'node:fs/promises'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
-import { type DeskPage, settled, showBranch, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, openPage, settled, showBranch, until, withEachPage } from './page-scene.ts'
 
 if (!hasBrowser) console.warn(NO_BROWSER)
 
@@ -233,6 +233,58 @@ describe.skipIf(!hasBrowser)('files as drafts', () => {
     await files().getByRole('tab', { name: 'two.md , draft', selected: true }).waitFor()
     await row('README.md , draft').click()
     await editor().getByText('Typed ').waitFor()
+  })
+
+  test('discarded and moved new files lose their tabs in other windows, too, until that is undone', async () => {
+    await desk.git('branch', 'right', 'main')
+    await page.keyboard.press('Alt+n')
+    await answer('New file', 'new.md')
+    await row('new.md , added').waitFor()
+    const other = await openPage(page.context(), desk)
+    const tabs = other.getByRole('tablist', { name: 'Files' })
+    const added = other.getByRole('treeitem', { name: 'new.md , added' })
+    const shown = async () => (await tabs.getByRole('tab').allTextContents()).join()
+    await other.getByRole('treeitem', { name: 'README.md' }).dblclick()
+    await tabs.getByRole('tab', { name: 'README.md', selected: true }).waitFor()
+    await added.dblclick()
+    await tabs.getByRole('tab', { name: 'new.md , draft', selected: true }).waitFor()
+    await page.keyboard.press('Alt+Shift+a')
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    await tabs.getByRole('tab', { name: 'README.md', selected: true }).waitFor()
+    expect(await shown()).toBe('AI chat,README.md')
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await tabs.getByRole('tab', { name: 'new.md , draft', selected: true }).waitFor()
+    await page.keyboard.press('Control+Alt+Shift+O')
+    await page.getByRole('option', { name: /^right/ }).waitFor()
+    await page.keyboard.type('right')
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: /^right/, selected: true }).waitFor()
+    await tabs.getByRole('tab', { name: 'README.md', selected: true }).waitFor()
+    expect(await shown()).toBe('AI chat,README.md')
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await tabs.getByRole('tab', { name: 'new.md , draft', selected: true }).waitFor()
+    await other.close()
+  })
+
+  test('a discard leaves the tab of a new file in which another window has text that the desk does not have', async () => {
+    await page.keyboard.press('Alt+n')
+    await answer('New file', 'new.md')
+    await row('new.md , added').waitFor()
+    const other = await openPage(page.context(), desk)
+    await other.getByRole('treeitem', { name: 'new.md , added' }).dblclick()
+    const tab = other.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name: /^new\.md/, selected: true })
+    await tab.waitFor()
+    desk.proxy.refused.set('edit', 'Not now.')
+    await other.getByRole('textbox', { name: 'Editor' }).click()
+    await other.keyboard.type('Typed')
+    await other.getByText('Not now.').first().waitFor()
+    await page.keyboard.press('Alt+Shift+a')
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    await other.getByText('new.md was deleted.').first().waitFor()
+    await settled(other)
+    await tab.waitFor()
+    await other.getByRole('textbox', { name: 'Editor' }).getByText('Typed').waitFor()
+    await other.close()
   })
 
   test('the undo of a discard opens the tabs in their places, and does not move the user from another one', async () => {
