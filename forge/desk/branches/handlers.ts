@@ -79,12 +79,12 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     'save elsewhere': async ({ branch, to }) => ({ commit: await saveElsewhere(branches, branch, to) }),
     async 'drafts elsewhere'({ branch, from, to }, window) {
       const gone = await draftsElsewhere(branches, branch, from, to)
-      window.tellOthers({ say: 'files gone', branch, ...gone })
+      window.tellOthers({ say: 'drafts moved', branch, to, ...gone })
       return gone
     },
     async 'drafts onto'({ branch, to }, window) {
       const gone = await draftsOnto(branches, branch, to)
-      window.tellOthers({ say: 'files gone', branch, ...gone })
+      window.tellOthers({ say: 'drafts moved', branch, to, ...gone })
       return gone
     },
     async discard({ branch, paths }, window) {
