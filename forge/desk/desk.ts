@@ -179,7 +179,14 @@ export class Desk implements AsyncDisposable {
   }
 
   enter(line: WindowSocket): Listener {
-    const window = new Window(line, (name, fields, from) => handle(this.#handlers, name, fields, from))
+    const tellOthers = (news: News) => {
+      for (const other of this.#windows) if (other !== window) other.tell(news)
+    }
+    const window: Window = new Window(
+      line,
+      (name, fields, from) => handle(this.#handlers, name, fields, from),
+      tellOthers,
+    )
     this.#windows.add(window)
     return { hear: text => window.hear(text), leave: () => this.#leave(window) }
   }

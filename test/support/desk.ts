@@ -138,7 +138,8 @@ export async function ask<Name extends keyof Work['handlers']>(
   name: Name,
   fields: Fields<Name>,
 ): Promise<Answer<Name>> {
-  const window = new Window({ send: () => undefined, end: () => undefined }, async () => undefined)
+  const nothing = () => undefined
+  const window = new Window({ send: nothing, end: nothing }, async () => undefined, nothing)
   type Handler = (fields: Fields<Name>, window: Window) => Answer<Name> | Promise<Answer<Name>>
   return await (work.handlers[name] as Handler)(fields, window)
 }

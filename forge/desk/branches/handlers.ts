@@ -80,9 +80,21 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
     'drop stash': ({ commit }) => dropStashAt(branches, commit),
     'follow again': ({ branch }) => branches.room.checkouts.followAgain(branch),
     'save elsewhere': async ({ branch, to }) => ({ commit: await saveElsewhere(branches, branch, to) }),
-    'drafts elsewhere': async ({ branch, from, to }) => await draftsElsewhere(branches, branch, from, to),
-    'drafts onto': async ({ branch, to }) => await draftsOnto(branches, branch, to),
-    discard: async ({ branch, paths }) => await discard(await work(branch), paths),
+    async 'drafts elsewhere'({ branch, from, to }, window) {
+      const gone = await draftsElsewhere(branches, branch, from, to)
+      window.tellOthers({ say: 'drafts moved', branch, to, ...gone })
+      return gone
+    },
+    async 'drafts onto'({ branch, to }, window) {
+      const gone = await draftsOnto(branches, branch, to)
+      window.tellOthers({ say: 'drafts moved', branch, to, ...gone })
+      return gone
+    },
+    async discard({ branch, paths }, window) {
+      const gone = await discard(await work(branch), paths)
+      window.tellOthers({ say: 'files gone', branch, ...gone })
+      return gone
+    },
     'replace in files': async ({ branch, ...wanted }) => await replaceInFiles(await work(branch), wanted),
     'change line ends': async ({ branch, path, lineEnd }) => ({
       isChanged: await changeLineEnds(await work(branch), path, lineEnd),

@@ -3,7 +3,7 @@
  * for other content.
  */
 import { Failure } from '../../../core/failure.ts'
-import { markLength, marksLeft, mergeWithMarks } from '../../../core/git/conflict-marks.ts'
+import { endsInConflict, markLength, marksLeft, mergeWithMarks, withSide } from '../../../core/git/conflict-marks.ts'
 import type { MergeConflict, MergedTree, Stage } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { writeBlob } from '../../../core/git/objects.ts'
@@ -316,3 +316,28 @@ function wordsOfOther(bytes: Buffer | undefined, size: number): string {
   if (guessed) return `a text of ${sizeInWords(size)} in ${guessed.encoding}, which is not edited here`
   return `a binary file of ${sizeInWords(size)}`
 }
+
+/** What is resolved where one side is taken for all open conflicts of some texts, for notices and operations. */
+export function wordsOfResolved(paths: readonly Path[], side: 'ours' | 'theirs'): string {
+  const [first = ''] = paths
+  const what = paths.length === 1 ? visiblePath(first) : many(paths.length, 'file')
+  return `the conflicts left in ${what} by ${side}`
+}
+
+/**
+ * A text with one side of each open conflict instead of its markers; undefined if these do not belong together. `own`:
+ * the text of the whole file on that side.
+ */
+export function textBySide(
+  marked: string,
+  mark: number,
+  side: 'ours' | 'theirs',
+  own: Uint8Array | undefined,
+): string | undefined {
+  const text = withSide(marked, mark, side)
+  // A marker needs a line of its own: at the end of a file, git adds a line end that the side's own text may not have.
+  const isCut = own !== undefined && own.length > 0 && own.at(-1) !== LINE_FEED && endsInConflict(marked, mark)
+  return isCut ? text?.replace(/\r?\n$/, '') : text
+}
+
+const LINE_FEED = 10

@@ -15,7 +15,7 @@ import type { MergingKind } from '../branches/merging-commits.ts'
 import { SETTLE } from '../branches/undo.ts'
 import type { ConflictFile, Merging, MergingFile, WholeSide } from '../contract/merging.ts'
 import { decodeText } from '../reading/text.ts'
-import { byPath, sideOf, wordsFor } from './conflicts.ts'
+import { byPath, sideOf, textBySide, wordsFor, wordsOfResolved } from './conflicts.ts'
 
 /** The name of the draft's side. */
 const DRAFT = 'your draft'
@@ -125,9 +125,53 @@ export async function takeDraftSide(work: BranchWork, path: Path, side: WholeSid
   })
 }
 
+/**
+ * Resolves the open conflicts of drafts in text by one side, as one operation. What was resolved or typed beside them
+ * stays.
+ */
+export async function takeDraftConflicts(
+  work: BranchWork,
+  paths: readonly Path[],
+  side: 'ours' | 'theirs',
+): Promise<{ words: string }> {
+  const resolved = wordsOfResolved(paths, side)
+  await work.locked(async held => {
+    work.verifyFree()
+    await held.collect()
+    await held.again(async () => {
+      // The operation's undo needs the drafts in the repository.
+      await held.writeDrafts()
+      const clashes = new Map(work.drafts.clashes)
+      for (const path of paths) clashes.set(path, await resolvedBy(work, path, side))
+      const words = `resolve ${resolved} in ${visiblePath(work.name)}`
+      await held.become({ drafts: { ...work.drafts, clashes } }, { kind: SETTLE, words })
+    })
+  })
+  return { words: `Resolved ${resolved}.` }
+}
+
+/** A draft in conflict with its open conflicts resolved by one side; one without text stays as it is. */
+async function resolvedBy({ room, drafts }: BranchWork, path: Path, side: 'ours' | 'theirs'): Promise<Clashing> {
+  const { objects } = room
+  const clash = clashAt({ drafts }, path)
+  const { draft, working } = clash
+  if (!working) return clash
+  const read = async (oid: Oid | undefined) => (oid === undefined ? undefined : (await objects.read(oid))?.bytes)
+  const marked = (working.bytes ?? (await read(working.oid)))?.toString('latin1') ?? ''
+  const own = side === 'ours' ? (clash.bytes ?? (await read(draft))) : await read(working.theirs)
+  const text = textBySide(marked, working.mark, side, own)
+  if (text === undefined) throw marksNotTogether(path)
+  const bytes = Buffer.from(text, 'latin1')
+  const oid = oidOf(objects.repository.format, { type: 'blob', bytes })
+  return { ...clash, draft: oid, bytes, working: { ...working, oid, bytes, left: 0 } }
+}
+
+const marksNotTogether = (path: Path): Failure =>
+  new Failure(`The marks in ${visiblePath(path)} do not belong together: mend them in the editor.`)
+
 const WORDS: Record<WholeSide, string> = { ours: DRAFT, theirs: 'the branch', base: 'the base', both: 'both sides' }
 
-function clashAt({ drafts }: BranchWork, path: Path): Clashing {
+function clashAt({ drafts }: Pick<BranchWork, 'drafts'>, path: Path): Clashing {
   const clash = drafts.clashes.get(path)
   if (clash) return clash
   throw new Failure(`${visiblePath(path)} is in no conflict.`)
@@ -174,8 +218,7 @@ async function fileOf(work: BranchWork, path: Path, clash: Clashing, side: Whole
   if (side === 'ours' || !working) return draftFileOf(clash)
   const text = (working.bytes ?? (await objects.read(working.oid))?.bytes)?.toString('latin1') ?? ''
   const both = withBoth(text, working.mark)
-  if (both === undefined)
-    throw new Failure(`The marks in ${visiblePath(path)} do not belong together: mend them in the editor.`)
+  if (both === undefined) throw marksNotTogether(path)
   const merged = Buffer.from(both, 'latin1')
   return { mode, oid: oidOf(objects.repository.format, { type: 'blob', bytes: merged }), bytes: merged }
 }

@@ -136,8 +136,8 @@ export const mergingQuestions = {
    */
   'take side': question({ branch: Branch, path: Path, side: WholeSide }, v.object({ isTextReplaced: v.boolean() })),
   /**
-   * Resolves the open conflicts of texts by one side, as one operation. What git has merged, and what was resolved or
-   * typed beside them, stays.
+   * Resolves the open conflicts of texts by one side, as one operation: those of a waiting merge, or those of drafts.
+   * What git has merged, and what was resolved or typed beside them, stays.
    */
   'take conflicts': question(
     { branch: Branch, paths: v.array(Path), side: v.picklist(['ours', 'theirs']) },

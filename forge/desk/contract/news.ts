@@ -26,8 +26,10 @@ export const News = v.variant('say', [
   say('renamed', { branch: Branch, to: Branch }),
   /** A file or folder was renamed: windows that have it open follow. */
   say('renamed file', { branch: Branch, from: Path, to: Path }),
-  /** Files that an operation has removed from a branch: all windows close their tabs. */
+  /** Files that an operation has removed from a branch: windows close their tabs. */
   say('files gone', { branch: Branch, ...Gone.entries }),
+  /** Another window has moved the drafts of a branch to the branch `to`. */
+  say('drafts moved', { branch: Branch, to: Branch, ...Gone.entries }),
   /** An operation was undone: all windows open the tabs again that they closed for it. */
   say('undone', { operation: Oid }),
   /** Edits of an open file; the first leads to `version` + 1. A window also receives its own. */

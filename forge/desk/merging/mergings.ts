@@ -5,14 +5,7 @@
 
 import { Failure } from '../../../core/failure.ts'
 import { isAncestor, outsideOf, textOf } from '../../../core/git/commits.ts'
-import {
-  firstMark,
-  type MarkedPart,
-  markedPartsOf,
-  marksLeft,
-  withBoth,
-  withSide,
-} from '../../../core/git/conflict-marks.ts'
+import { firstMark, type MarkedPart, markedPartsOf, marksLeft, withBoth } from '../../../core/git/conflict-marks.ts'
 import { subjectOf } from '../../../core/git/history.ts'
 import { type Objects, oidOf, writeObjects } from '../../../core/git/objects.ts'
 import type { Move } from '../../../core/git/refs.ts'
@@ -41,11 +34,12 @@ import {
 } from '../branches/merging-commits.ts'
 import type { CommitSignature } from '../branches/save.ts'
 import { SETTLE } from '../branches/undo.ts'
-import { conflictRows, sideOf, wordsFor } from '../conflicts/conflicts.ts'
+import { conflictRows, sideOf, textBySide, wordsFor, wordsOfResolved } from '../conflicts/conflicts.ts'
 import {
   draftConflict,
   draftConflictsIn,
   isOfDraft,
+  takeDraftConflicts,
   takeDraftSide,
   withDraftConflicts,
 } from '../conflicts/draft-conflicts.ts'
@@ -298,11 +292,14 @@ export class Mergings {
   }
 
   /**
-   * Resolves the open conflicts of texts by one side, as one operation. What git has merged, and what was resolved or
-   * typed beside them, stays.
+   * Resolves the open conflicts of texts by one side, as one operation: those of a waiting merge, or those of drafts.
+   * What git has merged, and what was resolved or typed beside them, stays.
    */
   async takeConflicts(branch: string, paths: readonly Path[], side: 'ours' | 'theirs'): Promise<{ words: string }> {
     const work = await this.open(branch)
+    const state = work.merging === undefined ? undefined : await this.#state(work)
+    const areOfDrafts = paths.every(path => isOfDraft(work, path, state !== undefined && isRow(state, path)))
+    if (areOfDrafts) return await takeDraftConflicts(work, paths, side)
     return await work.inOneGo(async held => this.#takeConflicts(held, paths, side), { isMerging: true })
   }
 
@@ -314,9 +311,7 @@ export class Mergings {
     verifyNoClash(work.drafts, resolved)
     const texts = await Promise.all(rows.map(row => textsBy(work, row, side)))
     const files = new Map([...work.drafts.files, ...texts.flatMap(files => [...files])])
-    const [first = ''] = paths
-    const what = paths.length === 1 ? visiblePath(first) : many(paths.length, 'file')
-    const words = `the conflicts left in ${what} by ${side}`
+    const words = wordsOfResolved(paths, side)
     // The operation's undo needs the drafts in the repository.
     await held.writeDrafts()
     const deed = { kind: SETTLE, words: `resolve ${words} in ${visiblePath(work.name)}` }
@@ -1058,7 +1053,8 @@ async function textsBy(
     const content = entry && (await contentIn(objects, drafts, path, entry))
     if (!entry || !content?.bytes) continue
     const marked = content.bytes.toString('latin1')
-    const text = side === 'both' ? withBoth(marked, row.mark ?? 0) : await textBySide(objects, row, marked, side)
+    const own = side === 'both' ? undefined : await ownText(objects, row, side)
+    const text = side === 'both' ? withBoth(marked, row.mark ?? 0) : textBySide(marked, row.mark ?? 0, side, own)
     if (text === undefined)
       throw new Failure(
         `The marks in ${visiblePath(path)} in ${visiblePath(name)} do not belong together: mend them in the editor.`,
@@ -1069,20 +1065,14 @@ async function textsBy(
   return wanted
 }
 
-/** A text with one side of each open conflict instead of its markers; undefined if these do not belong together. */
-async function textBySide(
+/** The text of a file in conflict as one side has it. */
+async function ownText(
   objects: Objects,
-  { mark = 0, stages }: ConflictRow,
-  marked: string,
+  { stages }: ConflictRow,
   side: 'ours' | 'theirs',
-): Promise<string | undefined> {
-  const text = withSide(marked, mark, side)
-  const last = markedPartsOf(marked, mark)?.at(-1)
-  if (text === undefined || last === undefined || 'same' in last) return text
-  // A marker needs a line of its own: at the end of a file, git adds a line end that the side's own text may not have.
+): Promise<Uint8Array | undefined> {
   const entry = stages.find(({ stage }) => stage === (side === 'ours' ? 2 : 3))
-  const own = (entry && (await objects.read(entry.oid))?.bytes)?.toString('latin1') ?? ''
-  return own === '' || own.endsWith('\n') ? text : text.replace(/\r?\n$/, '')
+  return entry && (await objects.read(entry.oid))?.bytes
 }
 
 // --- Oddities ---

@@ -34,6 +34,8 @@ export class Window {
   constructor(
     readonly line: WindowSocket,
     readonly answer: (name: QuestionName, fields: unknown, window: Window) => Promise<unknown>,
+    /** Tells all other windows. */
+    readonly tellOthers: (news: News) => void,
   ) {}
 
   /** Follows the rename of a branch: its open files stay open. */

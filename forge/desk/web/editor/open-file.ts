@@ -92,7 +92,7 @@ import { byLines } from './line-diff.ts'
 import type { LineEdit } from './line-edits.ts'
 import { byteForm, isAboutRefusedText, refuse, refusedTextOf } from './refused-text.ts'
 import { lineAtHeight, scrollToLine } from './scrolled-line.ts'
-import { withSteadyCursor } from './steady-cursor.ts'
+import { showHeadAtCursor, withSteadyCursor } from './steady-cursor.ts'
 import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
 import { type CodeSymbol, definitionAt, setStructure, symbolsAt, symbolsOf } from './symbols.ts'
 import { SyntaxSelection } from './syntax-selection.ts'
@@ -1137,12 +1137,12 @@ export class OpenFile {
             setTimeout(() => this.#afterComposition(), COMPOSITION_END_MS)
           },
         }),
-        undoOfTwoViews(
-          () => this.#both,
-          () => {
+        undoOfTwoViews(() => this.#both, {
+          onDone: showHeadAtCursor,
+          onNothing: () => {
             if (this.#isUndoCut) this.onUndoCut?.()
           },
-        ),
+        }),
         this.#adjustable.listener.of(
           EditorView.updateListener.of(update => {
             this.state = update.state

@@ -24,6 +24,18 @@ export function withSteadyCursor(views: readonly EditorView[], update: () => voi
   })
 }
 
+/**
+ * Scrolls to the top of the conflict's box, or to the bar of the resolved conflict, at the cursor if only the cursor is
+ * visible, as after an undo.
+ */
+export function showHeadAtCursor(view: EditorView): void {
+  const wanted = heightBelowHead(view)
+  const height = heightOfCursor(view)
+  if (wanted === undefined || height === undefined || height >= wanted) return
+  const { head } = view.state.selection.main
+  view.dispatch({ effects: EditorView.scrollIntoView(head, { y: 'start', yMargin: wanted }) })
+}
+
 /** The pixels from the top of the visible text to the cursor; undefined if the cursor is not visible. */
 function heightOfCursor(view: EditorView): number | undefined {
   const cursor = cursorOf(view)

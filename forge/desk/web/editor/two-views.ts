@@ -112,14 +112,18 @@ export function undoIn(view: EditorView): boolean {
 }
 
 /**
- * Undo and redo of a file. `views`: its two views, while there are two. `onNothing`: called for an undo that finds no
- * edit.
+ * Undo and redo of a file. `views`: its two views, while there are two. `onDone`: called with the view in which the
+ * cursor is shown at the change. `onNothing`: called for an undo that finds no edit.
  */
-export function undoOfTwoViews(views: () => TwoViews | undefined, onNothing: () => void): Extension {
+export function undoOfTwoViews(
+  views: () => TwoViews | undefined,
+  { onDone, onNothing }: { onDone: (view: EditorView) => void; onNothing: () => void },
+): Extension {
   const step: Step = (view, command) => {
     const both = views()
     const isDone = both ? stepIn(both, view, command) : command(view)
-    if (!isDone && command === undo && !view.state.readOnly) onNothing()
+    if (isDone) onDone(view)
+    else if (command === undo && !view.state.readOnly) onNothing()
     return isDone
   }
   const bindings = historyKeymap.flatMap((binding): KeyBinding[] => {

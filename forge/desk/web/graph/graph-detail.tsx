@@ -6,22 +6,20 @@ import { usePlace } from '../page/places.ts'
 import { usePage } from '../page/state.ts'
 import { ChangeSum, ChangesWithDiffs } from '../review/change-list.tsx'
 import { MessageBody, partsOf } from '../review/message-body.tsx'
+import { TagMessages } from '../review/tag-messages.tsx'
 import { useCommit } from '../review/use-commit.ts'
 import { sourceActions } from '../steps/source-actions.ts'
 import { commitSource } from '../steps/step-ways.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { placeOfMenu } from '../ui/menu-content.ts'
-import { modelName, readable, shortId, visible, withoutTricks } from '../ui/names.ts'
-import { useServerValue } from '../ui/server-value.ts'
+import { modelName, shortId, visible, withoutTricks } from '../ui/names.ts'
 import { ago, plural, timeTitle, whenWords } from '../ui/times.ts'
 import { ActionButton, Button, IconButton } from '../ui/words.tsx'
 import { commitActions, commitMenu } from './graph-menus.ts'
 
 /** Delay before a selected commit is loaded, in milliseconds, so that a held key loads only the last one. */
 const ASK_AFTER_MS = 60
-/** At most this many annotated tags of a commit are shown with their messages. */
-const MAX_TAGS = 20
 
 export function GraphDetail() {
   const page = usePage()
@@ -81,7 +79,7 @@ export function GraphDetail() {
           <Button look="small" words="Show all refs" onClick={() => page.graph.showSelected()} />
         </p>
       ) : null}
-      <TagMessages row={row} />
+      <TagMessages commit={row.oid} />
       <Facts row={row} isRead={commit !== undefined} authored={commit?.row.authored} />
       <Acts row={row} />
       <FailedLine problem={asked.problem.value} again={() => asked.refresh()} />
@@ -98,40 +96,6 @@ function Body({ text, isLarge }: { text: string; isLarge: boolean }) {
   if (text === '') return null
   if (isLarge) return <pre class="body written">{text.split('\n').map(visible).join('\n')}</pre>
   return <MessageBody text={text} />
-}
-
-/** The messages of the annotated tags at a commit, with the names and dates of their taggers. */
-function TagMessages({ row }: { row: GraphRow }) {
-  const page = usePage()
-  const labels = page.graph.labels.value.get(row.oid) ?? []
-  const tags = labels.filter(label => label.kind === 'tag' && label.annotated !== undefined).slice(0, MAX_TAGS)
-  const refs = tags.map(({ ref }) => ref)
-  const ask = refs.length === 0 ? undefined : () => page.connection.ask('tag messages', { refs })
-  const key = tags.map(tag => (tag.kind === 'tag' ? `${tag.ref} ${tag.annotated}` : '')).join('\n')
-  const asked = useServerValue(ask, [page, key], { delayMs: ASK_AFTER_MS, forgetsOnChange: true })
-  return (
-    <>
-      <FailedLine problem={asked.problem.value} again={() => asked.refresh()} />
-      {(asked.latest.value ?? []).map(({ ref, message, tagger, tagged }) => {
-        const name = readable(ref.slice('refs/tags/'.length))
-        return (
-          <section key={ref} class="tag-message" aria-label={`Tag ${name}`}>
-            <h3>
-              <Icon name="tag" size="xs" />
-              <bdi class="cut">{name}</bdi>
-              <span class="meta cut" {...(tagged === undefined ? {} : timeTitle(tagged))}>
-                {[
-                  ...(tagger === undefined ? [] : [withoutTricks(tagger)]),
-                  ...(tagged === undefined ? [] : [ago(tagged)]),
-                ].join(', ')}
-              </span>
-            </h3>
-            <MessageBody text={message} />
-          </section>
-        )
-      })}
-    </>
-  )
 }
 
 interface FactsProps {

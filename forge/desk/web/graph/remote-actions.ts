@@ -83,17 +83,19 @@ function changeUrl({ page, remote: { name, url } }: OneRemote): void {
 }
 
 /** Asks whether to remove a remote. There is no Undo: its URL may have a secret, which no operation is to keep. */
-function remove({ page, remote: { name, branches } }: OneRemote): void {
+function remove({ page, remote: { name, url, branches } }: OneRemote): void {
   const tracked = new Set(branches.map(branch => `${name}/${branch.name}`))
   const tracking = (page.desk.value?.branches ?? []).filter(({ upstream, goneUpstream }) =>
     goneUpstream === undefined ? tracked.has(upstream?.name ?? '') : goneUpstream.startsWith(`${name}/`),
   )
   const lose = tracking.length === 1 ? 'branch loses its upstream' : 'branches lose their upstreams'
+  // It is needed to add the remote again.
+  const known = url === undefined ? '' : ` (${readable(url)})`
   page.dialog.value = {
     kind: 'confirm',
     title: `Remove the remote ${readable(name)}?`,
     words: [
-      `Its URL and its ${plural(branches.length, 'remote branch', 'remote branches')} are removed from this repository. On the remote, nothing changes.`,
+      `Its URL${known}, its other settings and its ${plural(branches.length, 'remote branch', 'remote branches')} are removed from this repository. On the remote, nothing changes.`,
       ...(tracking.length === 0
         ? []
         : [`${tracking.length} local ${lose}: ${tracking.map(branch => readable(branch.name)).join(', ')}.`]),

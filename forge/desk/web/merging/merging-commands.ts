@@ -35,12 +35,11 @@ function mayBeLeft({ page, tab }: InTab): boolean {
   return isInConflict(page, tab) && (isLoading || mergingFiles(page, tab).some(({ state }) => state === 'open'))
 }
 
-/** Whether a file is a text with open conflicts of the merge. */
-const isOpenText = ({ kind, state, isOfDraft }: MergingFile): boolean =>
-  kind === 'text' && state === 'open' && isOfDraft === undefined
+/** Whether a file is a text with open conflicts. */
+const isOpenText = ({ kind, state }: MergingFile): boolean => kind === 'text' && state === 'open'
 
 /** Whether conflicts can be resolved in the branch now. */
-const isResolvable = ({ page, tab }: InTab): boolean => isOn({ page, tab }) && !isAtWork(page, branchOf(tab) ?? '')
+const isResolvable = (about: InTab): boolean => isOfConflicts(about) && !isAtWork(about.page, branchOf(about.tab) ?? '')
 
 /** The shown file, if it has open conflicts that can be resolved by one side. */
 function shownText(about: InTab): string[] {
@@ -115,9 +114,10 @@ interface OfFile extends InTab {
 /** The file, if it has open conflicts that can be resolved by one side. */
 const ownText = (about: OfFile): string[] => (isResolvable(about) && isOpenText(about.file) ? [about.file.path] : [])
 
-/** All such files, if there are several. */
+/** All such files, if there are several; while a merge waits, without those whose drafts are in conflict with it. */
 function allTexts(about: InTab): string[] {
-  const paths = mergingFiles(about.page, about.tab).flatMap(file => (isOpenText(file) ? [file.path] : []))
+  const files = mergingFiles(about.page, about.tab).filter(file => isOpenText(file) && file.isOfDraft === undefined)
+  const paths = files.map(({ path }) => path)
   return isResolvable(about) && paths.length > 1 ? paths : []
 }
 

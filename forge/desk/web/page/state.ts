@@ -10,6 +10,7 @@ import type { At, Gone } from '../../contract/values.ts'
 import { OpenFile, type Position } from '../editor/open-file.ts'
 import { FocusPlaces, FocusWish } from '../ui/focus.ts'
 import type { MenuContent, Offer } from '../ui/menu-content.ts'
+import { named } from '../ui/names.ts'
 import { Connection } from '../ui/socket.ts'
 import { ComposerState } from './composer-state.ts'
 import { ConversationState } from './conversation-state.ts'
@@ -489,6 +490,9 @@ export interface Notice {
   actions?: NoticeAction[]
 }
 
+/** The topic of the notice that an operation has moved the drafts of a branch. */
+const movedBy = (operation: string): string => `drafts moved by ${operation}`
+
 /** The topic of the notice that a checkout is behind its branch. */
 export const CHECKOUT = 'checkout'
 
@@ -763,10 +767,13 @@ export class Page {
     keep(DOCKED, isDocked ? 'yes' : '')
   }
 
-  /** Closes the tabs of files that an operation has removed from a branch. {@link reopenFiles} brings them back. */
+  /**
+   * Closes the tabs of files that an operation has removed from a branch, except those with text that the server does
+   * not have yet. {@link reopenFiles} brings them back.
+   */
   closeFiles(branch: string, { gone, operation }: Gone): void {
     const tab = this.#tabOf(branch)
-    const paths = new Set(gone)
+    const paths = new Set(gone.filter(path => !this.#fileIn(branch, path)?.isUnsettled))
     const panes = tab?.panes.peek().filter(pane => pane.kind === 'file' && paths.has(pane.path)) ?? []
     if (!tab || panes.length === 0 || operation === undefined) return
     tab.closeFor(operation, panes, () => {
@@ -1095,8 +1102,13 @@ export class Page {
       case 'files gone':
         this.closeFiles(news.branch, news)
         return
+      case 'drafts moved':
+        this.closeFiles(news.branch, news)
+        this.#sayDraftsMoved(news)
+        return
       case 'undone':
         this.reopenFiles(news.operation)
+        this.notices.value = this.notices.peek().filter(({ topic }) => topic !== movedBy(news.operation))
         return
       case 'problems':
         this.#fileIn(news.branch, news.path)?.takeProblems(news.version, news.problems)
@@ -1149,6 +1161,18 @@ export class Page {
     const about = { ...(topic !== undefined && { topic }), ...(branch !== undefined && { branch }) }
     if (isBad) this.notify({ tone: 'bad', title, ...about })
     else this.tell({ title, ...about })
+  }
+
+  /** Says in the tab of a branch that another window has moved its drafts, until that is undone. */
+  #sayDraftsMoved({ branch, to, operation }: Extract<News, { say: 'drafts moved' }>): void {
+    if (!this.#tabOf(branch)) return
+    this.notify({
+      ...(operation !== undefined && { topic: movedBy(operation) }),
+      branch,
+      tone: 'info',
+      title: `The drafts of ${named(branch)} were moved to ${named(to)} in another window`,
+      actions: [{ words: `Show ${named(to)}`, run: () => void this.open({ kind: 'branch', branch: to }) }],
+    })
   }
 
   /**

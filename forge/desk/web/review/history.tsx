@@ -33,6 +33,7 @@ import {
   whyNotRewritten,
 } from './history-actions.ts'
 import { MessageBody, partsOf } from './message-body.tsx'
+import { TagMessages } from './tag-messages.tsx'
 import { useCommit } from './use-commit.ts'
 
 const ROW_HEIGHT = 26
@@ -448,6 +449,7 @@ function Detail({ tab, row, path }: HistoryProps & { row: CommitRow }) {
         </div>
       </div>
       <MessageBody text={body} />
+      <TagMessages commit={row.oid} />
       <FailedLine problem={asked.problem.value} again={() => asked.refresh()} />
       <Files commit={commit} path={path && (row.path ?? path)} />
     </aside>

@@ -313,6 +313,42 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     expect(await bar.evaluate(topOf)).toBeGreaterThanOrEqual(view)
   })
 
+  test('shows the bar of a resolved conflict that undo and redo of the editor go to from below', async () => {
+    await openDesk()
+    const side = (word: string) => `${'line\n'.repeat(100)}${word}\n${'line\n'.repeat(100)}`
+    await desk.commit('main', { 'mid.md': side('base') })
+    await desk.git('branch', 'left', 'main')
+    await desk.commit('left', { 'mid.md': side('left') })
+    const theirs = await desk.commit('main', { 'mid.md': side('right') })
+    await using window = await desk.desk.window()
+    const source = { commit: theirs, branch: 'main', words: 'main' }
+    await window.ask({ ask: 'do', step: { step: 'merge', source, onto: 'left' } })
+    page = await openPage(browser.context, desk)
+    await showBranch(page, 'left')
+    await row('mid.md').click()
+    await until(() => conflict(1, 1).evaluate(box => box === document.activeElement))
+    await page.keyboard.press('1')
+    const bar = page.getByRole('region', { name: 'Conflict 1 of 1, resolved' })
+    await bar.waitFor()
+    const topOf = (it: Element) => it.getBoundingClientRect().top
+    const press = async (keys: string, shown: Locator) => {
+      await page.getByRole('textbox', { name: 'Editor' }).focus()
+      await page.keyboard.press('Control+End')
+      await rendered(page)
+      await page.keyboard.press(keys)
+      await shown.waitFor()
+      await rendered(page)
+      const view = await page.locator('.cm-scroller').evaluate(topOf)
+      expect(await shown.evaluate(topOf)).toBeGreaterThanOrEqual(view)
+    }
+    await press('Control+z', conflict(1, 1))
+    await press('Control+y', bar)
+    await bar.getByRole('button', { name: 'Change' }).click()
+    await conflict(1, 1).waitFor()
+    await press('Control+z', bar)
+    await press('Control+y', conflict(1, 1))
+  })
+
   test('counts what is resolved while the desk is away, and says why it can’t be finished then', async () => {
     await open()
     await page.keyboard.press('F8')

@@ -81,6 +81,21 @@ describe.skipIf(!hasBrowser)('a tag', () => {
     expect(await desk.git('rev-parse', 'v1.0')).toBe(object)
   })
 
+  test('has its message, tagger and date with its commit in the history of a branch, too', async () => {
+    const env = { ...PERSON, GIT_COMMITTER_DATE: new Date().toISOString() }
+    const words = ['-m', 'The first release', '-m', 'Notes: a queue.']
+    await gitWith(desk.path, ['tag', ...words, 'v1.0', 'retry-jitter'], undefined, env)
+    await showBranch(page, 'retry-jitter')
+    await page.keyboard.press('Alt+h')
+    const section = page.getByRole('region', { name: 'Tag v1.0' })
+    await section.getByText('The first release').waitFor()
+    await section.getByText('Notes: a queue.').waitFor()
+    const tagger = await desk.git('for-each-ref', '--format=%(taggername)', 'refs/tags/v1.0')
+    await section.getByText(`${tagger}, just now`).waitFor()
+    await page.getByRole('listbox', { name: 'History' }).getByRole('option').last().click()
+    await section.waitFor({ state: 'detached' })
+  })
+
   test('stands above the files of its commit, which is shown in the graph from there and from a history', async () => {
     await desk.git('tag', 'v1.0', 'retry-jitter~0')
     await page.keyboard.press('Alt+0')
