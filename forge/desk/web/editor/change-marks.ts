@@ -12,8 +12,8 @@ import {
 } from '@codemirror/state'
 import { EditorView, GutterMarker, gutter } from '@codemirror/view'
 import { goToLine } from './gutter-clicks.ts'
-import { type Hunk, hunksOf } from './hunks.ts'
-import { byLines } from './line-diff.ts'
+import { hunksOf } from './hunks.ts'
+import { byLines, type Hunk } from './line-diff.ts'
 
 // Limits of one comparison of characters (to scan, milliseconds); beyond them whole lines differ.
 const DIFF = byLines({ scanLimit: 500, timeout: 50 })

@@ -1,15 +1,7 @@
 /** Converts the chunks of @codemirror/merge, which differ by characters, to differing lines, as git counts them. */
 import type { Chunk } from '@codemirror/merge'
 import type { Text } from '@codemirror/state'
-import { differingLines } from './line-diff.ts'
-
-/** Lines of text A replaced by lines of text B: from 0, `to` exclusive. */
-export interface Hunk {
-  fromA: number
-  toA: number
-  fromB: number
-  toB: number
-}
+import { differingLines, type Hunk } from './line-diff.ts'
 
 /**
  * The differing lines of a chunk. A chunk at the end of a text without a final line end includes the last unchanged

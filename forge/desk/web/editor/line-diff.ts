@@ -5,7 +5,14 @@
  */
 import { Change, type DiffConfig, diff } from '@codemirror/merge'
 import { diffArrays } from 'diff'
-import type { Hunk } from './hunks.ts'
+
+/** Lines of text A replaced by lines of text B: from 0, `to` exclusive. */
+export interface Hunk {
+  fromA: number
+  toA: number
+  fromB: number
+  toB: number
+}
 
 /** More lines than this, on both sides together, are first split at lines that both texts have once. */
 const MAX_LINES = 1_000
