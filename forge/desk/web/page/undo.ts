@@ -141,7 +141,10 @@ export function reversalNotice(page: Page, branch: string | undefined): (reverse
     const branches = refs.flatMap(ref => (ref.startsWith(HEADS) ? [ref.slice(HEADS.length)] : []))
     for (const it of branches) if (!deleted.includes(it)) page.reopen(it)
     const { isUndo, title } = reversalOf(words)
-    if (moved && moved.from === branchOf(page.tab.peek())) showWithDraft(page, moved.to, draft)
+    // The news that its branch is gone may have closed the tab already.
+    const wasShown =
+      moved?.from === branchOf(page.tab.peek()) || (moved?.from === shown && deleted.includes(shown ?? ''))
+    if (moved && wasShown) showWithDraft(page, moved.to, draft)
     hideRefusedUndo(page)
     const key = isUndo ? 'redo' : 'undo'
     const again: NoticeAction = {
