@@ -91,6 +91,27 @@ test('a script without an ending has the language of the program in its first li
     expect(await nameOf('tool', first)).toBe('none')
 })
 
+test('a text in each language has colours: keywords, strings and comments are told apart', async () => {
+  const texts: [path: string, text: string, looks: string[]][] = [
+    ['a.ex', 'def low(at), do: "one" # two', ['x-key: def', 'x-str: "one"', 'x-note: # two']],
+    ['mix.exs', 'defmodule Sea do\nend', ['x-key: defmodule', 'x-key: do', 'x-key: end']],
+    ['a.tcl', 'proc low {at} {return 1} ;# two', ['x-key: proc', 'x-key: return', 'x-note: # two']],
+    ['a.jl', 'function low() "one" end # two', ['x-key: function', 'x-str: "one"', 'x-note: # two']],
+    ['a.ml', 'let low = "one" (* two *)', ['x-key: let', 'x-note: (* two *)']],
+    ['a.fs', 'let low = "one" // two', ['x-key: let', 'x-note: // two']],
+    ['a.coffee', 'return "one" # two', ['x-key: return', 'x-str: "one"', 'x-note: # two']],
+    ['a.cr', 'def low; "one"; end # two', ['x-key: def', 'x-note: # two']],
+    ['a.scm', '(define low "one") ; two', ['x-str: "one"', 'x-note: ; two']],
+    ['a.f90', 'end program ! two', ['x-key: end', 'x-note: ! two']],
+    ['a.sv', 'module low; // two', ['x-key: module', 'x-note: // two']],
+    ['a.vhd', 'entity low is -- two', ['x-key: entity', 'x-note: -- two']],
+  ]
+  for (const [path, text, looks] of texts) {
+    const found = (await colouredLines(path, text)).flat()
+    for (const look of looks) expect({ path, found }).toEqual({ path, found: expect.arrayContaining([look]) })
+  }
+})
+
 const CMAKE = `# Sets a(n option)
 set(WORDS "a(b) ''" "")
 string(REGEX MATCH "V ([0-9]+) \\"\${NAME}(" OUT) # not "closed
