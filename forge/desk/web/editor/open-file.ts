@@ -509,19 +509,15 @@ export class OpenFile {
   }
 
   /**
-   * Marks the text as it is now for a save. The returned function begins the save: what was typed after the mark is
-   * sent when it has ended, or the server would save that, too. The function that it returns ends it.
+   * Marks the text as it is now for a save: what is typed after that is sent when it has ended, or the server would
+   * save that, too. The returned function ends the save.
    */
-  markForSave(): () => () => void {
+  markForSave(): () => void {
     const mark = { last: this.#lastEdit }
     this.#saves.push(mark)
     return () => {
-      // The marks before it are of saves that this one replaces.
-      this.#saves.splice(0, this.#saves.indexOf(mark))
-      return () => {
-        this.#saves.splice(0, this.#saves.indexOf(mark) + 1)
-        this.#push()
-      }
+      this.#saves.splice(this.#saves.indexOf(mark), 1)
+      this.#push()
     }
   }
 

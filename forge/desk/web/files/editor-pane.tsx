@@ -24,8 +24,9 @@ import { type PreviewKind, previewKindOf } from '../preview/kinds.ts'
 import { ImageFigure } from '../ui/blob-image.tsx'
 import { FailedLine } from '../ui/failed.tsx'
 import { isFocusLost } from '../ui/focus.ts'
+import { type Hold, heldKeys } from '../ui/held-keys.ts'
 import { Icon } from '../ui/icons.tsx'
-import { isTypingKey, shownKeys } from '../ui/keys.ts'
+import { isEditingKey, isTypingKey, shownKeys } from '../ui/keys.ts'
 import { placeOfMenu } from '../ui/menu-content.ts'
 import { baseName, readable, shortId, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
@@ -144,18 +145,27 @@ function NotYet({ tab, file, isActive }: ShownFileProps) {
   const canType =
     isActive && file.problem.value === undefined && tab.at.kind === 'branch' && !isAtWork(page, tab.at.branch)
   const box = usePlace<HTMLDivElement>(...(isActive ? (['coming'] as const) : []))
+  const hold = useRef<Hold | undefined>(undefined)
   // From the first moment: an effect after the next frame would miss the keys until then.
   useLayoutEffect(() => {
     if (!canType) return undefined
     const listen = (event: KeyboardEvent) => {
       const isHere = event.target === document.body || event.target === box.current
       // A key that chooses a side in the conflict that is coming is no text.
-      if (tab.merging.isGoingTo(file.path)) return
-      if (isHere && isTypingKey(event) && file.typeEarly(event.key)) event.preventDefault()
+      if (!isHere || tab.merging.isGoingTo(file.path)) return
+      if (isTypingKey(event) && file.typeEarly(event.key)) event.preventDefault()
+      else if (isEditingKey(event)) {
+        event.preventDefault()
+        hold.current = heldKeys.hold(event)
+      }
     }
     window.addEventListener('keydown', listen)
     return () => window.removeEventListener('keydown', listen)
   }, [tab, file, canType])
+  // A key that needs the text, such as End, waits for it, with all that follow.
+  useLayoutEffect(() => {
+    return () => (file.state ? hold.current?.release() : hold.current?.forget())
+  }, [file])
   const { focusWish } = tab
   const wanted = focusWish.made.value
   const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined

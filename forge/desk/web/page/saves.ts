@@ -4,24 +4,18 @@ import { signal } from '@preact/signals'
 export class Saves {
   /** The branches in which a save is running. */
   readonly running = signal<ReadonlySet<string>>(new Set())
-  /** The saves that follow, by branch and key: the same save queued twice runs once. */
-  readonly #next = new Map<string, Map<string, () => Promise<void>>>()
+  /** The last save of each branch in which one is running. */
+  readonly #last = new Map<string, Promise<void>>()
 
-  /** Saves at once, or after the running save of the branch. `run` must not throw. */
-  async add(branch: string, key: string, run: () => Promise<void>): Promise<void> {
-    const next = this.#next.get(branch)
-    if (next) {
-      next.set(key, run)
-      return
-    }
-    const waiting = new Map([[key, run]])
-    this.#next.set(branch, waiting)
+  /** Saves at once, or after the other saves of the branch. `run` must not throw. Resolves when it has ended. */
+  async add(branch: string, run: () => Promise<void>): Promise<void> {
+    const last = this.#last.get(branch)
+    const ended = last ? last.then(run) : run()
+    this.#last.set(branch, ended)
     this.running.value = new Set([...this.running.peek(), branch])
-    for (const [first, save] of waiting) {
-      waiting.delete(first)
-      await save()
-    }
-    this.#next.delete(branch)
+    await ended
+    if (this.#last.get(branch) !== ended) return
+    this.#last.delete(branch)
     this.running.value = new Set([...this.running.peek()].filter(other => other !== branch))
   }
 }

@@ -30,7 +30,7 @@ export async function save(page: Page, tab: Tab | undefined, which: 'this' | 'al
   // A refusal because of conflicts is outdated as soon as they are resolved.
   const lasts = hasConflicts() ? hasConflicts : undefined
   const run = savingNow(page, tab.saveMessage, branch, paths)
-  await page.saves.add(branch, JSON.stringify(paths), () => attempt(page, run, { branch, topic: 'save', lasts }))
+  await page.saves.add(branch, () => attempt(page, run, { branch, topic: 'save', lasts }))
 }
 
 /** Says that Save saves the shown file only, and offers to save all drafts. */
@@ -53,7 +53,7 @@ function sayNoFile(page: Page, tab: Tab, branch: string): void {
 export async function saveOrThrow(page: Page, tab: Tab, branch: string): Promise<void> {
   let failure: unknown
   const run = savingNow(page, tab.saveMessage, branch, 'all')
-  await page.saves.add(branch, JSON.stringify('all'), async () => {
+  await page.saves.add(branch, async () => {
     failure = await run().then(
       () => undefined,
       error => error,
@@ -66,9 +66,8 @@ export async function saveOrThrow(page: Page, tab: Tab, branch: string): Promise
 /** Makes the function that saves files as they are now, with the message that is typed now, also if it runs later. */
 function savingNow(page: Page, typed: SaveMessage, branch: string, paths: Paths): () => Promise<void> {
   const message = typed.text.peek()?.trim()
-  const begins = filesOf(page, branch, paths).map(file => file.markForSave())
+  const ends = filesOf(page, branch, paths).map(file => file.markForSave())
   return async () => {
-    const ends = begins.map(begin => begin())
     try {
       await saveBegun(page, { typed, message, branch, paths })
     } finally {

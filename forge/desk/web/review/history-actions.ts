@@ -479,7 +479,7 @@ async function saveAsFixup(about: ChosenCommits): Promise<void> {
     const title = `Saved as a fixup of ${shortId(commit.oid)}`
     page.tell({ topic: 'save', branch, title, lasts, actions: [undoButton(page)] })
   }
-  await page.saves.add(branch, JSON.stringify('all'), () => attempt(page, save, { branch, topic: 'save' }))
+  await page.saves.add(branch, () => attempt(page, save, { branch, topic: 'save' }))
 }
 
 function dropWay(about: ChosenCommits): StepWay {

@@ -26,8 +26,13 @@ export class HeldKeys {
     window.addEventListener('keydown', event => this.#pressed(event), { capture: true })
   }
 
-  /** Holds all keys from now on, until they are released or forgotten: with several holds, by each. */
-  hold(): Hold {
+  /**
+   * Holds all keys from now on, until they are released or forgotten: with several holds, by each. `first`: a key that
+   * is held, too.
+   */
+  hold(first?: KeyboardEvent): Hold {
+    // It may be one that is just pressed again: the others come after it.
+    if (first) this.#keys.unshift(first)
     const hold: Hold = {
       release: () => {
         if (this.#holds.delete(hold)) void this.#press()

@@ -43,3 +43,9 @@ export function isTypingKey({ key, ctrlKey, altKey, metaKey, isComposing }: Keyb
   const isText = key.length === 1 || key === 'Enter' || key === 'Backspace'
   return isText && !ctrlKey && !altKey && !metaKey && !isComposing
 }
+
+const EDITING = /^(?:Arrow(?:Left|Right|Up|Down)|Home|End|Page(?:Up|Down)|Backspace|Delete)$/
+
+/** Whether a key moves the cursor in a text, or deletes from it. */
+export const isEditingKey = ({ key, altKey, metaKey, isComposing }: KeyboardEvent): boolean =>
+  EDITING.test(key) && !altKey && !metaKey && !isComposing

@@ -244,6 +244,47 @@ describe.skipIf(!hasBrowser)('typing', () => {
     expect(await saved('^')).toBe(`one${REST}`.trim())
   })
 
+  test('is in as many commits as saves were asked for, each with its own message, while the first one runs', async () => {
+    const answer = desk.proxy.hold('save')
+    const message = page.getByRole('textbox', { name: 'Commit message' })
+    for (const word of ['one', 'two', 'three']) {
+      await page.getByRole('textbox', { name: 'Editor' }).click()
+      await page.keyboard.press('Control+Home')
+      await page.keyboard.type(`${word} `)
+      await message.click()
+      await page.keyboard.press('Control+a')
+      await page.keyboard.type(`Say ${word}`)
+      await page.keyboard.press('Enter')
+    }
+    answer()
+    await desk.isMessage('main', 'Say three')
+    const subjects = (await desk.git('log', '--format=%s', 'refs/heads/main')).split('\n')
+    expect(subjects.slice(0, 3)).toEqual(['Say three', 'Say two', 'Say one'])
+    const saved = async (at: string) => await desk.git('show', `refs/heads/main${at}:README.md`)
+    expect(await saved('')).toBe(`three two one ${REST}`.trim())
+    expect(await saved('~1')).toBe(`two one ${REST}`.trim())
+    expect(await saved('~2')).toBe(`one ${REST}`.trim())
+  })
+
+  test('into a file that is still opened keeps its order with the keys that move in it and delete', async () => {
+    const open = desk.proxy.hold('open')
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('AGENTS')
+    await page.keyboard.press('Enter')
+    await page.locator('.editor[aria-busy="true"]').waitFor()
+    await page.keyboard.type('a')
+    await page.keyboard.press('End')
+    await page.keyboard.press('Backspace')
+    await page.keyboard.type('x')
+    await page.keyboard.press('Home')
+    await page.keyboard.press('Delete')
+    await page.keyboard.type('b')
+    open()
+    await desk.isText('main', 'AGENTS.md', 'b# For agentx\n')
+    await page.keyboard.type('c')
+    await desk.isText('main', 'AGENTS.md', 'bc# For agentx\n')
+  })
+
   test('of two windows ends as the same text in both', async () => {
     const other = await openPage(browser.context, desk)
     await other.getByRole('treeitem', { name: 'README.md' }).click()
