@@ -183,10 +183,19 @@ export function abort(page: Page, tab: Tab): void {
   }
 }
 
-/** Goes to the first conflict of a merge that has just begun to wait, once it is loaded. */
+/**
+ * Goes to the first conflict of a merge that has just begun to wait, once it is loaded: that of the shown file, if that
+ * has one.
+ */
 export async function goToFirstConflict(page: Page, tab: Tab): Promise<void> {
   await tab.merging.refresh()
-  await goToConflict(page, tab, 1)
+  const { path } = tab
+  const isInShown = mergingFiles(page, tab).some(file => file.state === 'open' && file.path === path)
+  if (path === undefined || !isInShown || page.tab.peek() !== tab) {
+    await goToConflict(page, tab, 1)
+    return
+  }
+  if (!page.files.find(tab.at, path)?.goToConflict(1, 'edge')) enterShown(page, tab, path, 1)
 }
 
 /**
@@ -223,10 +232,15 @@ export async function goToConflict(page: Page, tab: Tab, by: 1 | -1): Promise<vo
     tab.show({ kind: 'file', path: next })
     return
   }
-  // The conflict focuses itself when it is drawn. The choice of a whole file may be drawn already.
-  const sides = tab.merging.files.peek().get(next)
+  enterShown(page, tab, next, by)
+}
+
+/** Goes to a conflict of the shown file: it focuses itself when it is drawn. */
+function enterShown(page: Page, tab: Tab, path: string, by: 1 | -1): void {
+  // The choice of a whole file may be drawn already.
+  const sides = tab.merging.files.peek().get(path)
   if (sides && sides.mark === undefined) page.wantFocus()
-  else tab.merging.goTo(next, by)
+  else tab.merging.goTo(path, by)
 }
 
 /** The next or previous file with open conflicts in the order of all files, around the end. */

@@ -569,6 +569,26 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('tab', { name: 'index.ts', selected: true }).waitFor()
   })
 
+  test('begins in the file that is shown, if that is in conflict, wherever the cursor is', async () => {
+    await open(templateOf(async path => void (await upstreamIn(path, BRANCH))))
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('claim.ts')
+    await page.getByRole('option', { name: 'claim.ts' }).first().waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: 'claim.ts', selected: true }).waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+End')
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type(`>Merge a branch into ${BRANCH}`)
+    await page.keyboard.press('Enter')
+    await page.getByRole('option').filter({ hasText: 'upstream' }).last().click()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByRole('button', { name: /^Merge and resolve/ }).click()
+    await row('index.ts').waitFor()
+    await until(() => conflict(1).evaluate(element => element === document.activeElement))
+    await page.getByRole('tab', { name: 'claim.ts', selected: true }).waitFor()
+  })
+
   test('leaves the focus in a field that is clicked before the conflicts of a file are shown', async () => {
     await open()
     await row('claim.ts').waitFor()
