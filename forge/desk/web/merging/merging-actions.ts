@@ -7,7 +7,7 @@ import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
 import { shownKeys } from '../ui/keys.ts'
-import { baseName, named, readable } from '../ui/names.ts'
+import { baseName, named, readable, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
 const TOPIC = 'merging'
@@ -147,6 +147,18 @@ export async function update(page: Page, tab: Tab): Promise<void> {
   merging.isEnding.value = false
 }
 
+/** At most this many commits are named in a dialog; for the others it gives their number. */
+const MAX_NAMED_COMMITS = 3
+
+/** Says of which commits, that are made already, the resolutions go with a waiting rebase. */
+function finishedWords({ finished = [] }: Merging): string[] {
+  if (finished.length === 0) return []
+  const named = finished.slice(0, MAX_NAMED_COMMITS).map(subject => `“${withoutTricks(subject)}”`)
+  const more = finished.length > MAX_NAMED_COMMITS ? ` and ${finished.length - MAX_NAMED_COMMITS} more` : ''
+  const commits = plural(finished.length, 'finished commit')
+  return [`What was resolved in ${commits} goes with it: ${named.join(', ')}${more}.`]
+}
+
 export function abort(page: Page, tab: Tab): void {
   const branch = branchOf(tab)
   const known = tab.merging.latest.peek()
@@ -158,6 +170,7 @@ export function abort(page: Page, tab: Tab): void {
   const noun = nounOf(known.kind)
   const gone = [
     ...(lost > 0 ? [`What was resolved or typed in ${plural(lost, 'file')} goes with it.`] : []),
+    ...finishedWords(known),
     ...(drafts.includes(SESSION) ? [`The conversation with the AI since the ${noun} began goes with it.`] : []),
   ]
   page.dialog.value = {
