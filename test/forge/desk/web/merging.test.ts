@@ -32,6 +32,10 @@ const between = (words: string) => `first\n\n\n\n${words}\n\n\n\nlast\n`
 const deepTemplate = mergingTemplate({
   [DEEP]: { base: between('base'), ours: between('ours'), theirs: between('theirs') },
 })
+/** A line in which our side changed words, and theirs deleted some. */
+const wordsTemplate = mergingTemplate({
+  [DEEP]: { base: 'call(one, two) + 1\n', ours: 'call(one, 2) + 1\n', theirs: 'call(one)\n' },
+})
 /** A long text that our side changed at its end, and theirs deleted. */
 const NOTES = { base: `${LINES}the end\n`, ours: `${LINES}the end, changed\n`, theirs: null }
 const model = new ScriptedModel([])
@@ -587,6 +591,23 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await row('index.ts').waitFor()
     await until(() => conflict(1).evaluate(element => element === document.activeElement))
     await page.getByRole('tab', { name: 'claim.ts', selected: true }).waitFor()
+  })
+
+  test('marks the words of a side that have changed, and by a line of its own colour where some are gone', async () => {
+    await open(wordsTemplate)
+    await row('JsonReader.java').click()
+    const box = conflict(1, 1)
+    await box.waitFor()
+    const sideOf = (look: string) => box.locator(`.sides .${look}`)
+    const marked = (look: string) => sideOf(look).locator('.w').allInnerTexts()
+    expect([await marked('ours'), await marked('theirs')]).toEqual([['2'], []])
+    expect(await sideOf('ours').locator('.gap').count()).toBe(0)
+    const gaps = sideOf('theirs').locator('.gap')
+    expect(await gaps.count()).toBe(2)
+    const [place, line] = [await gaps.first().boundingBox(), await sideOf('theirs').locator('pre').boundingBox()]
+    expect(place?.width).toBeGreaterThanOrEqual(1)
+    expect(place?.height).toBeGreaterThan(8)
+    expect(place?.x).toBeGreaterThan((line?.x ?? 0) + 20)
   })
 
   test('leaves the focus in a field that is clicked before the conflicts of a file are shown', async () => {
