@@ -16,6 +16,7 @@ import { branchOfRef, HEADS } from './branches/branches.ts'
 import { defaultBranchOf } from './branches/default-branch.ts'
 import { originsIn } from './branches/draft-renames.ts'
 import { closeFile, marksAt, renamesIn, vfsAt } from './branches/places.ts'
+import { pathsNow } from './branches/renamed-files.ts'
 import { whyNotReplaced } from './branches/replace-in-files.ts'
 import type { Models } from './chat/models.ts'
 import { Code } from './code/handlers.ts'
@@ -118,6 +119,7 @@ export class Desk implements AsyncDisposable {
       vfsAt: at => vfsAt(this.#work.branches, at),
       headOf: async branch => (await this.#work.branches.work(branch)).head,
       nameNow: branch => this.#work.branches.nameNow(branch),
+      pathsNow: async (branch, asked) => (await pathsNow(this.#work.branches, branch, asked)).paths,
       changed: branch => this.#tell({ say: 'branch', branch, isOfDrafts: true }),
     })
     this.#code = new Code(this.objects, {

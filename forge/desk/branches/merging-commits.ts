@@ -121,6 +121,8 @@ const Body = v.object({
   subject: v.optional(v.string()),
   /** The subjects of the commits that were left out so far, since they would have changed nothing. */
   leftOut: v.optional(v.array(v.string())),
+  /** The subjects of the commits whose conflicts were resolved so far, and which are made. */
+  finished: v.optional(v.array(v.string())),
   /** For a rebase: the name of its new base. For a landing: the name under which the source's tip is kept. */
   onto: v.optional(v.string()),
   keep: v.optional(v.string()),

@@ -15,6 +15,7 @@ export const Comment = v.object({
   id: Id,
   /** The commit at which the comment was made; the comment is stored as a note on that commit. */
   commit: Oid,
+  /** The file's path now: in a branch, a comment follows the renames of its file. */
   path: Path,
   /** Whether the line is in the reviewed version, or in the one that it is compared with. */
   side: v.picklist(['before', 'after']),

@@ -63,6 +63,8 @@ export const Merging = v.object({
   theirsCommit: Oid,
   /** For a rebase: the subject of the commit being rebased, its number from 1, and how many commits there are. */
   at: v.optional(v.object({ number: Count, of: Count, subject: v.string() })),
+  /** For several commits: the subjects of those whose conflicts were resolved so far, and which are made. */
+  finished: v.optional(v.array(v.string())),
   files: v.array(MergingFile),
   /** For a revert: the reverted commit, such as `1234abcd (Add a file)`; a byte string. Their side is its parent. */
   reverts: v.optional(v.string()),

@@ -123,6 +123,7 @@ export class Mergings {
         kind: state.does,
         ...{ ours, theirs, oursCommit, theirsCommit, files, byGit },
         ...(number !== undefined && of !== undefined && { at: { number, of, subject: visible(subject) } }),
+        ...(state.finished && { finished: state.finished.map(visible) }),
         ...(state.does === 'revert' && { reverts: await this.#revertedBy(state) }),
         ...(onto !== undefined && { onto }),
         ...(rewrite && { rewrites: rewrite.does }),
@@ -456,7 +457,7 @@ export class Mergings {
       return { words: `${pastOf(whole)}.${isNamed ? '' : leftOut([...before, ...left], of)}`, commit: tip }
     }
     const waiting: WaitingMerge = {
-      stop: picks.stop,
+      stop: withFinished(picks.stop, state, planned.length > 0),
       ours: tip,
       kind: `go on with ${does}`,
       does: `go on: ${whole}`,
@@ -481,7 +482,8 @@ export class Mergings {
     const isSame = message === undefined || message.trim() === own.trim()
     const named = await withModels(objects.repository, isSame ? own : message, models)
     // A commit that is skipped has no use for a message; with one it would be made, without any change.
-    const isKept = (isSame && models.length === 0) || (await this.#isEmpty(state, tree))
+    const isEmpty = await this.#isEmpty(state, tree)
+    const isKept = (isSame && models.length === 0) || isEmpty
     const items = [isKept ? first : { ...first, message: named }, ...later]
     const { of = items.length, onto: ontoWords = '', leftOut: before = [] } = state
     const course = {
@@ -497,8 +499,9 @@ export class Mergings {
       await arrive(held, { kind: 'rewrite', does, to: tip, settled })
       return { words: `${pastOf(does)}.${leftOut([...before, ...left], of)}`, commit: tip }
     }
+    const stop = withFinished(picks.stop, state, !isEmpty)
     await waitForPerson(held, {
-      ...{ stop: picks.stop, ours: tip, kind: 'go on with rewrite', does: `go on: ${does}`, settled },
+      ...{ stop, ours: tip, kind: 'go on with rewrite', does: `go on: ${does}`, settled },
     })
     const { number = 0 } = picks.stop.state
     return {
@@ -569,9 +572,10 @@ export class Mergings {
     const next = await conflictRows(objects, merge, ends)
     const after = { ...next, ours: { commit, words: state.ours } }
     const { result, marked, ...carried } = await carryOver(objects, { ...state, drafts }, after)
-    const { does, base, message, typedMessage, todo, number, of, subject, leftOut, keep } = state
+    const { does, base, message, typedMessage, todo, number, of, subject, leftOut, finished, keep } = state
+    const kept = { does, base, message, typedMessage, todo, number, of, subject, leftOut, finished, keep }
     await waitForPerson(held, {
-      stop: { merge, ...ends, state: { does, base, message, typedMessage, todo, number, of, subject, leftOut, keep } },
+      stop: { merge, ...ends, state: kept },
       ours: commit,
       kind: 'update merging',
       does: `update the ${nounOf(state.does)} in ${visiblePath(work.name)}`,
@@ -658,6 +662,11 @@ export class Mergings {
     say({ say: 'repository' })
     return { words: `${pastOf(does)}. ${visiblePath(branch)} is as it was.` }
   }
+}
+
+/** The next stop of several commits. `isMade`: whether the commit in conflict before it is made, not skipped. */
+function withFinished(stop: Stop, { finished = [], subject = '' }: State, isMade: boolean): Stop {
+  return { ...stop, state: { ...stop.state, finished: isMade ? [...finished, subject] : finished } }
 }
 
 const isInConflict = ({ rows }: State, path: Path): boolean => rows.some(row => isSettledWith(row, path))

@@ -31,6 +31,12 @@ const Stored = v.object({
 })
 type Stored = v.InferOutput<typeof Stored>
 
+/** A comment, and the commit whose note has it. */
+interface OnCommit {
+  commit: Oid
+  stored: Stored
+}
+
 /** What comments need of the work on branches. */
 export interface Commented {
   objects: Objects
@@ -39,6 +45,8 @@ export interface Commented {
   headOf: (branch: string) => Promise<Oid | undefined>
   /** The current name of a branch that may have been renamed. */
   nameNow: (branch: string) => Promise<string>
+  /** The current paths of files of a branch, in the same order, after renames since it was at a commit. */
+  pathsNow: (branch: string, asked: { since: Oid; paths: Path[] }) => Promise<Path[]>
   /** Called when the comments on a branch have changed. */
   changed: (branch: string) => void
 }
@@ -69,16 +77,29 @@ export class Comments {
       if (branch === undefined) return at.kind === 'commit' && commit === at.commit
       return at.kind === 'branch' && nameNow.get(branch) === at.branch
     })
+    const followed = at.kind === 'branch' ? await this.#followFiles(at.branch, here) : here
     const texts = await this.#linesOf(
       at,
-      here.map(({ stored }) => stored.path),
+      followed.map(({ stored }) => stored.path),
     )
-    return here
+    return followed
       .map(({ commit, stored: { branch: _, line, ...rest } }): Comment => {
         const now = rest.side === 'before' ? line : placeOf(texts.get(rest.path) ?? [], line, rest.text)
         return { ...rest, commit, madeAt: line, ...(now !== undefined && { line: now }) }
       })
       .sort((one, other) => one.time - other.time)
+  }
+
+  /** Comments on a branch with the paths that their files have now. */
+  async #followFiles(branch: string, comments: readonly OnCommit[]): Promise<OnCommit[]> {
+    const followed: OnCommit[] = []
+    for (const [since, made] of Map.groupBy(comments, ({ commit }) => commit)) {
+      const paths = [...new Set(made.map(({ stored }) => stored.path))]
+      const now = await this.room.pathsNow(branch, { since, paths })
+      const pathNow = (path: Path) => now[paths.indexOf(path)] ?? path
+      followed.push(...made.map(it => ({ ...it, stored: { ...it.stored, path: pathNow(it.stored.path) } })))
+    }
+    return followed
   }
 
   /** The lines of some files as they are now. */

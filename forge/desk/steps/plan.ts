@@ -51,6 +51,7 @@ export type Stop = {
     | 'of'
     | 'subject'
     | 'leftOut'
+    | 'finished'
     | 'onto'
     | 'keep'
     | 'rewrite'

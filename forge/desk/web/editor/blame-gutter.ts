@@ -4,6 +4,7 @@ import { type EditorView, GutterMarker, gutter } from '@codemirror/view'
 import type { Blame, BlamedCommit } from '../../contract/reading.ts'
 import { modelName, shortId, withoutTricks } from '../ui/names.ts'
 import { age, fullTime } from '../ui/times.ts'
+import { addedGutter } from './added-gutter.ts'
 import { savedLineOf } from './change-marks.ts'
 
 /** The commits of a blame, by line of the saved text. */
@@ -103,7 +104,7 @@ export type OpenBlamed = (commit: BlamedCommit, line: number) => void
 export function blameGutter(commits: LineCommits, open: OpenBlamed): Extension {
   const numberAt = (view: EditorView, at: number) => view.state.doc.lineAt(at).number
   const commitAt = (view: EditorView, number: number) => commitOfLine(view.state, commits, number)
-  return gutter({
+  const column = gutter({
     class: 'cm-blame',
     lineMarker(view, { from }) {
       const number = numberAt(view, from)
@@ -124,4 +125,5 @@ export function blameGutter(commits: LineCommits, open: OpenBlamed): Extension {
       },
     },
   })
+  return addedGutter(column)
 }

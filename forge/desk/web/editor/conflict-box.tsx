@@ -143,7 +143,10 @@ function withCursor(pieces: Piece[], column: number | undefined): (Piece | 'curs
   if (column === undefined) return pieces
   const cut = (from: number, to: number) => {
     let start = 0
-    return pieces.flatMap(({ text, look }) => {
+    return pieces.flatMap(piece => {
+      const { text, look } = piece
+      // A place where words are gone.
+      if (text === '') return from <= start && start < to ? [piece] : []
       const part = text.slice(Math.max(0, from - start), Math.max(0, to - start))
       start += text.length
       return part === '' ? [] : [{ text: part, look }]

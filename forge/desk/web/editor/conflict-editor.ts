@@ -301,9 +301,14 @@ function read(
     return [{ region, lines, number, ...place, words, by: ofModel.get(number) === now ? by?.model : undefined }]
   })
   const all = Math.max(original.length, regions.length + settled.length)
-  const open = regions.map((region, index) => {
-    const place = places.findIndex(({ from, to }) => region.from < to && region.to > from)
-    return { region, number: place >= 0 && regions.length <= original.length ? place + 1 : index + 1 }
+  let last = 0
+  const open = regions.map((region): OpenConflict => {
+    // Where much of the text was replaced, several are found at one place: their sides and their order tell them apart.
+    const found = places.flatMap(({ from, to }, at) => (at >= last && region.from < to && region.to > from ? [at] : []))
+    const isSame = (at: number) => original[at]?.base === region.base && original[at]?.theirs === region.theirs
+    const place = found.find(isSame) ?? found[0]
+    last = place !== undefined && regions.length <= original.length ? place + 1 : last + 1
+    return { region, number: last }
   })
   return { open, settled, strays, left: regions.length + unfinishedIn(strays), all }
 }

@@ -22,7 +22,8 @@ interface Words {
 }
 
 /**
- * For each line of `text`, a side of a conflict: the ranges that differ from `before`; none where `before` is missing.
+ * For each line of `text`, a side of a conflict: the ranges that differ from `before`. They have no width where words
+ * are gone; there are none where `before` is missing.
  */
 export function changedWords(before: string | undefined, text: string): Range[][] {
   const lines = text.split('\n')
@@ -30,9 +31,11 @@ export function changedWords(before: string | undefined, text: string): Range[][
   const known = new Map<string, number>()
   const [one, other] = [wordsOf(before, known), wordsOf(text, known)]
   if (known.size >= MAX_DISTINCT_WORDS) return lines.map(() => [])
+  // Behind the last line end, nothing is shown.
+  const end = text.endsWith('\n') ? text.length - 1 : text.length
   const changed = diff(one.code, other.code, DIFF).map(({ fromB, toB }): Range => {
-    const [from, to] = fromB < toB ? [fromB, toB] : besideGap(other, text, fromB)
-    return [other.starts[from] ?? text.length, other.starts[to] ?? text.length]
+    const [from, to] = [other.starts[fromB] ?? text.length, other.starts[toB] ?? text.length]
+    return from < to ? [from, to] : [Math.min(from, end), Math.min(from, end)]
   })
   let at = 0
   return lines.map(line => {
@@ -42,19 +45,9 @@ export function changedWords(before: string | undefined, text: string): Range[][
   })
 }
 
-/** The range to mark where words were deleted: the word before the gap, or else the one after it. */
-function besideGap({ starts }: Words, text: string, at: number): Range {
-  const isMarkable = (index: number) => /\S/.test(text.slice(starts[index], starts[index + 1]))
-  const lineEndsAt = (index: number) => text.slice(starts[index], starts[index + 1]) === '\n'
-  for (let index = at - 1; index >= 0 && !lineEndsAt(index); index--) if (isMarkable(index)) return [index, index + 1]
-  const count = starts.length - 1
-  for (let index = at; index < count && !lineEndsAt(index); index++) if (isMarkable(index)) return [index, index + 1]
-  return [at, at]
-}
-
 function marksIn(line: string, from: number, to: number, changed: readonly Range[]): Range[] {
   const inside = changed
-    .filter(([start, end]) => start < to && end > from)
+    .filter(([start, end]) => (start === end ? from <= start && start <= to : start < to && end > from))
     .map(([start, end]): Range => [Math.max(start, from) - from, Math.min(end, to) - from])
   const marked = inside.reduce((sum, [start, end]) => sum + end - start, 0)
   if (marked <= MAX_MARKED_SHARE * line.length) return inside

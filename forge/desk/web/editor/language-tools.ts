@@ -37,6 +37,7 @@ import type {
   TextPosition,
   TextRange,
 } from '../../contract/language.ts'
+import { addedGutter } from './added-gutter.ts'
 
 /** Time after which a completion is asked for while something is typed, in milliseconds. */
 const COMPLETION_DELAY_MS = 60
@@ -127,7 +128,7 @@ const keysOf = (diagnostics: readonly Diagnostic[]): string =>
 /** The editor's extensions while a language server answers. */
 export function languageTools(can: Abilities, questions: LanguageQuestions): Extension {
   return [
-    lintGutter(),
+    addedGutter(lintGutter()),
     can.hovers ? hoverTooltip((view, at) => hoverAt(view, at, questions)) : [],
     can.signs ? signatureTools(can, questions) : [],
   ]

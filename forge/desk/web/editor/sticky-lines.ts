@@ -49,7 +49,9 @@ class StickyLines {
   }
 
   update(update: ViewUpdate): void {
-    const isNew = update.docChanged || update.geometryChanged || update.viewportChanged
+    // Gutters that come and go move the text.
+    const isReconfigured = update.transactions.some(({ reconfigured }) => reconfigured)
+    const isNew = update.docChanged || update.geometryChanged || update.viewportChanged || isReconfigured
     const isColoured = syntaxTree(update.startState) !== syntaxTree(update.state)
     if (isNew || isColoured || isStructureNew(update.startState, update.state)) {
       if (update.docChanged || isColoured) this.#shown = ''

@@ -7,7 +7,7 @@ import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
 import { shownKeys } from '../ui/keys.ts'
-import { baseName, named, readable } from '../ui/names.ts'
+import { baseName, named, readable, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
 const TOPIC = 'merging'
@@ -146,6 +146,18 @@ export async function update(page: Page, tab: Tab): Promise<void> {
   merging.isEnding.value = false
 }
 
+/** At most this many commits are named in a dialog; for the others it gives their number. */
+const MAX_NAMED_COMMITS = 3
+
+/** Says of which commits, that are made already, the resolutions go with a waiting rebase. */
+function finishedWords({ finished = [] }: Merging): string[] {
+  if (finished.length === 0) return []
+  const named = finished.slice(0, MAX_NAMED_COMMITS).map(subject => `“${withoutTricks(subject)}”`)
+  const more = finished.length > MAX_NAMED_COMMITS ? ` and ${finished.length - MAX_NAMED_COMMITS} more` : ''
+  const commits = plural(finished.length, 'finished commit')
+  return [`What was resolved in ${commits} goes with it: ${named.join(', ')}${more}.`]
+}
+
 export function abort(page: Page, tab: Tab): void {
   const branch = branchOf(tab)
   const known = tab.merging.latest.peek()
@@ -157,6 +169,7 @@ export function abort(page: Page, tab: Tab): void {
   const noun = nounOf(known.kind)
   const gone = [
     ...(lost > 0 ? [`What was resolved or typed in ${plural(lost, 'file')} goes with it.`] : []),
+    ...finishedWords(known),
     ...(drafts.includes(SESSION) ? [`The conversation with the AI since the ${noun} began goes with it.`] : []),
   ]
   page.dialog.value = {
@@ -181,10 +194,19 @@ export function abort(page: Page, tab: Tab): void {
   }
 }
 
-/** Goes to the first conflict of a merge that has just begun to wait, once it is loaded. */
+/**
+ * Goes to the first conflict of a merge that has just begun to wait, once it is loaded: that of the shown file, if that
+ * has one.
+ */
 export async function goToFirstConflict(page: Page, tab: Tab): Promise<void> {
   await tab.merging.refresh()
-  await goToConflict(page, tab, 1)
+  const { path } = tab
+  const isInShown = mergingFiles(page, tab).some(file => file.state === 'open' && file.path === path)
+  if (path === undefined || !isInShown || page.tab.peek() !== tab) {
+    await goToConflict(page, tab, 1)
+    return
+  }
+  if (!page.files.find(tab.at, path)?.goToConflict(1, 'edge')) enterShown(page, tab, path, 1)
 }
 
 /**
@@ -221,10 +243,15 @@ export async function goToConflict(page: Page, tab: Tab, by: 1 | -1): Promise<vo
     tab.show({ kind: 'file', path: next })
     return
   }
-  // The conflict focuses itself when it is drawn. The choice of a whole file may be drawn already.
-  const sides = tab.merging.files.peek().get(next)
+  enterShown(page, tab, next, by)
+}
+
+/** Goes to a conflict of the shown file: it focuses itself when it is drawn. */
+function enterShown(page: Page, tab: Tab, path: string, by: 1 | -1): void {
+  // The choice of a whole file may be drawn already.
+  const sides = tab.merging.files.peek().get(path)
   if (sides && sides.mark === undefined) page.wantFocus()
-  else tab.merging.goTo(next, by)
+  else tab.merging.goTo(path, by)
 }
 
 /** The next or previous file with open conflicts in the order of all files, around the end. */

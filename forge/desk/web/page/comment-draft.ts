@@ -2,7 +2,7 @@
 import { batch, signal } from '@preact/signals'
 import * as v from 'valibot'
 import { Comment } from '../../contract/comments.ts'
-import { Count } from '../../contract/values.ts'
+import { Count, Oid, Path } from '../../contract/values.ts'
 import { keepText, keptText, parsedAs } from './kept.ts'
 import { textKey } from './texts-of-places.ts'
 
@@ -25,8 +25,15 @@ export const isSamePlace = (one: CommentPlace, other: CommentPlace | undefined):
     ? other?.answers === undefined && one.path === other?.path && one.side === other.side && one.line === other.line
     : one.answers === other?.answers
 
+/** The file in which a comment was begun, and the commit of the branch at that time: its renames since are followed. */
+const Origin = v.object({ path: Path, commit: Oid })
+type Origin = v.InferOutput<typeof Origin>
+
 /** `line`: the text of the commented line. */
-const Kept = v.object({ place: CommentPlace, line: v.string(), words: v.string() })
+const Kept = v.object({
+  ...{ place: CommentPlace, line: v.string(), words: v.string() },
+  origin: v.optional(Origin),
+})
 
 export class CommentDraft {
   /** Undefined while no comment is written. */
@@ -36,6 +43,10 @@ export class CommentDraft {
   readonly begun = signal(0)
   /** The selection in the field, while another field takes its place. */
   selection: [start: number, end: number] | undefined
+  /** Whether the next field gets the focus: the comment was just begun, or the field before had it when it went. */
+  wantsFocus = false
+  /** Undefined for a comment on a commit, whose files have no other names. */
+  origin: Origin | undefined
 
   /** The text of the commented line, as far as known. */
   #line: string | undefined
@@ -47,6 +58,11 @@ export class CommentDraft {
     this.restore()
   }
 
+  /** The text of the commented line; '' while it is unknown. */
+  get line(): string {
+    return this.#line ?? ''
+  }
+
   /** Goes on with the comment that the browser keeps, unless one is being written. */
   restore(): void {
     if (this.place.peek()) return
@@ -55,6 +71,7 @@ export class CommentDraft {
     this.place.value = before.place
     this.words.value = before.words
     this.#line = before.line
+    this.origin = before.origin
   }
 
   /** Follows the branch to its new name; what the browser keeps has moved already. */
@@ -64,12 +81,14 @@ export class CommentDraft {
 
   /**
    * Begins a comment. One that has words already stays where it is and takes the focus, since they are about its line.
-   * Returns whether the comment is at the given place.
+   * Returns whether the comment is at the given place. `commit`: that of the branch now.
    */
-  begin(place: CommentPlace): boolean {
+  begin(place: CommentPlace, commit: string | undefined): boolean {
     const isSame = isSamePlace(place, this.place.peek())
     const isWritten = this.words.peek().trim() !== ''
     if (!isSame && !isWritten) this.#line = undefined
+    if (!isWritten) this.origin = commit === undefined ? undefined : { path: place.path, commit }
+    this.wantsFocus = true
     batch(() => {
       if (!isWritten) this.place.value = place
       this.begun.value++
@@ -82,7 +101,7 @@ export class CommentDraft {
     const place = this.place.peek()
     this.words.value = words
     this.#line = line
-    keepText(this.#key, place && words !== '' ? JSON.stringify({ place, line, words }) : '')
+    keepText(this.#key, place && words !== '' ? JSON.stringify({ place, line, words, origin: this.origin }) : '')
   }
 
   /** The comment was sent, or is given up. */
@@ -90,7 +109,17 @@ export class CommentDraft {
     this.place.value = undefined
     this.words.value = ''
     this.selection = undefined
+    this.wantsFocus = false
+    this.origin = undefined
     keepText(this.#key, '')
+  }
+
+  /** Follows the file to its new path. */
+  followFile(path: string): void {
+    const place = this.place.peek()
+    if (!place) return
+    this.place.value = { ...place, path }
+    this.write(this.words.peek(), this.line)
   }
 
   /**

@@ -21,6 +21,8 @@ export function compareWith(page: Page, tab: Tab): void {
       // changes.
       const { kind } = tab.review
       if (tab.at.kind === 'commit' || kind.peek() !== 'commit') kind.value = 'all'
+      // The dialog gives the focus back to where it was: to the tab of another pane, where that had it.
+      page.wantFocus()
     },
   }
 }

@@ -1,5 +1,5 @@
 /** The state of a review: the comparison, the changed files, and which of them are marked as viewed. */
-import { effect, type ReadonlySignal, type Signal, signal, untracked } from '@preact/signals'
+import { batch, effect, type ReadonlySignal, type Signal, signal, untracked } from '@preact/signals'
 import type { BranchInfo } from '../../contract/branches.ts'
 import type { Comment } from '../../contract/comments.ts'
 import type { DeskInfo } from '../../contract/desk.ts'
@@ -102,6 +102,10 @@ export class ReviewState extends ServerValue<Change[]> {
 
   readonly #page: Desk
   readonly #named: Signal<At>
+  /** The keys of renamed files: see {@link keyOf}. */
+  readonly #keys = new Map<string, string>()
+  /** The rename of the file of {@link draft} that was found with the last changes. */
+  #renamed: { from: string; to: string } | undefined
 
   /** `place`: a key that identifies the branch or commit, and its repository. */
   constructor(page: Desk, at: At, place: string) {
@@ -184,11 +188,49 @@ export class ReviewState extends ServerValue<Change[]> {
     const hasCommits = this.#at.kind === 'branch' ? kind === 'commit' : kind === 'all'
     const chosen = hasCommits ? await this.#loadCommits(base, commit, isCurrent) : commit
     const changes = await this.#compare(kind, base, chosen, this.#saved)
+    const renamed = await this.#findRename(changes)
+    if (isCurrent()) this.#renamed = renamed
     const isEmpty = changes.length === 0 && (kind === 'all' || (kind === 'commit' && chosen === undefined))
     const containedBy = isEmpty ? await this.#containedIn(base) : undefined
     if (isCurrent()) this.containedBy.value = containedBy
     const { code, conversation } = byKind(changes)
     return [...code, ...conversation]
+  }
+
+  /** Finds the rename of the file in which a comment is being written, where none of the changes has its path. */
+  async #findRename(changes: readonly Change[]): Promise<{ from: string; to: string } | undefined> {
+    const from = this.draft.place.peek()?.path
+    const { origin } = this.draft
+    const branch = this.#branch
+    const isThere = changes.some(({ path }) => path === from)
+    if (from === undefined || !origin || branch === undefined || isThere) return undefined
+    const asked = { branch, since: origin.commit, paths: [origin.path] }
+    const now = await this.#page.connection.ask('paths now', asked).catch(() => undefined)
+    const to = now?.paths[0]
+    return to === undefined || to === from ? undefined : { from, to }
+  }
+
+  /** Shows the changes, and at the same time moves the comment that is being written to the new path of its file. */
+  protected override take(changes: Change[]): void {
+    const renamed = this.#renamed
+    batch(() => {
+      if (renamed && renamed.from === this.draft.place.peek()?.path) {
+        const { from, to } = renamed
+        // The two swap their keys, so that no two files have the same.
+        const [key, otherKey] = [this.keyOf(from), this.keyOf(to)]
+        this.#keys.set(to, key).set(from, otherKey)
+        this.draft.followFile(to)
+      }
+      super.take(changes)
+    })
+  }
+
+  /**
+   * Identifies the element of a file's diff. It is another one than the file's path where the file was renamed while a
+   * comment was written in it: the element then stays, with the field that is typed in.
+   */
+  keyOf(path: string): string {
+    return this.#keys.get(path) ?? path
   }
 
   /**

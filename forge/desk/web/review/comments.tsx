@@ -1,6 +1,7 @@
 /** Comments on the lines of a review: below their line, and the field that a new one is written in. */
 import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { type Comment, MAX_COMMENT_CHARS, MAX_LINE_CHARS } from '../../contract/comments.ts'
+import type { Change } from '../../contract/values.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { type CommentPlace, isSamePlace, lineWords } from '../page/comment-draft.ts'
 import type { Page, Tab } from '../page/state.ts'
@@ -16,10 +17,12 @@ import { Button } from '../ui/words.tsx'
  */
 export function beginComment(page: Page, tab: Tab, place: CommentPlace): void {
   const { draft } = tab.review
-  if (draft.begin(place)) return
+  const branch = branchOf(tab)
+  const commit = branch === undefined ? undefined : page.branch(branch)?.tip
+  if (draft.begin(place, commit)) return
   const { path = '', side = 'after', line = 0 } = draft.place.peek() ?? {}
   const title = `A comment on ${readable(path)}, ${lineWords({ side, line })}, is not sent yet: send it or cancel it first`
-  page.tell({ topic: COMMENT, branch: branchOf(tab), title }, 'info')
+  page.tell({ topic: COMMENT, branch, title }, 'info')
 }
 
 /** The comments of a file that have a line in its diff, by that line. */
@@ -44,21 +47,33 @@ export function LineComments({ tab, place, text }: { tab: Tab; place: CommentPla
 
 /**
  * The comments whose line is in no shown diff: their file is not changed (any more) or folded with the conversation, or
- * their line does not exist any more.
+ * their line does not exist any more. So is the field of the one that is being written.
  */
 export function OtherComments({ tab }: { tab: Tab }) {
   const { review } = tab
-  const changes = review.shown ?? []
-  const shown = new Set(changes.flatMap(({ path, from }) => [path, from]))
-  const others = (review.comments.latest.value ?? []).filter(it => it.line === undefined || !shown.has(it.path))
-  if (others.length === 0 || review.latest.value === undefined) return null
+  const { draft } = review
+  const changes = new Map((review.shown ?? []).map(change => [change.path, change]))
+  const hasLine = ({ path, side }: Pick<CommentPlace, 'path' | 'side'>) => isWithLines(changes.get(path), side)
+  const others = (review.comments.latest.value ?? []).filter(it => it.line === undefined || !hasLine(it))
+  const { value: place } = draft.place
+  const isAnswer = place?.answers !== undefined
+  const isShown = place && (isAnswer ? others.some(({ id }) => id === place.answers) : hasLine(place))
+  const isApart = place !== undefined && !isShown
+  if ((others.length === 0 && !isApart) || review.latest.value === undefined) return null
   return (
     <section class="other-comments" aria-label="Comments on other lines">
+      {isApart ? <NewComment tab={tab} place={place} text={draft.line} isElsewhere /> : null}
       {others.map(comment => (
         <OtherComment key={comment.id} tab={tab} comment={comment} />
       ))}
     </section>
   )
+}
+
+/** Whether the diff of a change shows lines of a version: not that of a file that was only renamed, or is not there. */
+export function isWithLines(change: Change | undefined, side: CommentPlace['side']): boolean {
+  if (!change?.[side] || change.status === 'mode') return false
+  return change.status !== 'renamed' || change.before?.oid !== change.after?.oid
 }
 
 /** A comment apart from its line, and the field of an answer to it. */
@@ -106,12 +121,7 @@ function CommentBox({ tab, comment, isElsewhere = false }: BoxProps) {
         <span class="meta" title={fullTime(time)}>
           {age(time)}
         </span>
-        {isElsewhere ? (
-          <button type="button" class="link-words cut" onClick={() => tab.edit(path)}>
-            {readable(path)}
-            {line === undefined ? ', a line that has changed since' : `, ${lineWords({ side, line })}`}
-          </button>
-        ) : null}
+        {isElsewhere ? <PlaceLink tab={tab} path={path} line={line} side={side} /> : null}
         {isResolved ? <span class="meta">Resolved</span> : null}
         <span class="grow" />
         {isResolved ? null : (
@@ -149,7 +159,32 @@ function CommentBox({ tab, comment, isElsewhere = false }: BoxProps) {
   )
 }
 
-function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text: string }) {
+interface PlaceProps {
+  tab: Tab
+  path: string
+  line: number | undefined
+  side: CommentPlace['side']
+}
+
+/** Where a comment stands, which is shown apart from its line: a click opens the file. */
+function PlaceLink({ tab, path, line, side }: PlaceProps) {
+  return (
+    <button type="button" class="link-words cut" onClick={() => tab.edit(path)}>
+      {readable(path)}
+      {line === undefined ? ', a line that has changed since' : `, ${lineWords({ side, line })}`}
+    </button>
+  )
+}
+
+interface NewCommentProps {
+  tab: Tab
+  place: CommentPlace
+  text: string
+  /** Whether the field is shown apart from its line, since its file is in no shown diff. */
+  isElsewhere?: boolean
+}
+
+function NewComment({ tab, place, text, isElsewhere = false }: NewCommentProps) {
   const page = usePage()
   const { review } = tab
   const { draft } = review
@@ -161,6 +196,9 @@ function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text:
   // A layout effect: letters typed right after the click are meant for the field.
   useLayoutEffect(() => {
     if (isCovered) return undefined
+    // Apart from its line, the field is also shown with comparisons that are not about it: they keep the focus.
+    if (isElsewhere && !draft.wantsFocus) return undefined
+    draft.wantsFocus = false
     const begin = () => {
       begunAt.current = document.activeElement
       field.current?.focus()
@@ -179,9 +217,15 @@ function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text:
   useLayoutEffect(() => {
     const { current } = field
     return () => {
+      draft.wantsFocus = document.activeElement === current
       if (current && draft.words.peek() !== '') draft.selection = [current.selectionStart, current.selectionEnd]
     }
   }, [draft])
+  // The diff of a renamed file moves to another place in the document, by which its field loses the focus.
+  const hadFocus = document.activeElement === field.current
+  useLayoutEffect(() => {
+    if (hadFocus && document.activeElement !== field.current) field.current?.focus()
+  }, [place.path])
   // The focus goes back to the button that opened the field; to the diffs if there is none, as after the dialog.
   const leave = () => {
     const { current } = begunAt
@@ -214,6 +258,11 @@ function NewComment({ tab, place, text }: { tab: Tab; place: CommentPlace; text:
         void add()
       }}
     >
+      {isElsewhere ? (
+        <div class="row">
+          <PlaceLink tab={tab} path={place.path} line={place.line} side={place.side} />
+        </div>
+      ) : null}
       <label for={id} class="vh">
         Comment on {lineWords(place)}
       </label>

@@ -5,7 +5,7 @@ import type { Tab } from '../page/state.ts'
 import type { InTab } from '../page/tab-actions.ts'
 import type { Action, Actions } from '../ui/action.ts'
 import { readable } from '../ui/names.ts'
-import { beginComment } from './comments.tsx'
+import { beginComment, isWithLines } from './comments.tsx'
 
 const isShown = (tab: Tab): boolean => tab.pane.kind === 'review'
 const isOfBranch = (tab: Tab): boolean => isShown(tab) && tab.at.kind === 'branch'
@@ -44,6 +44,8 @@ function commentOnLine({ page, tab }: InTab): void {
     run: async typed => {
       const line = Number(typed)
       if (!Number.isInteger(line) || line < 1) throw new Error('Type the number of a line of the new version.')
+      const change = review.latest.peek()?.find(it => it.path === path)
+      if (!isWithLines(change, 'after')) throw new Error('The review shows no line of the new version of this file.')
       review.unfold(path)
       beginComment(page, tab, { path, side: 'after', line })
     },

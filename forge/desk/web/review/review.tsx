@@ -177,7 +177,7 @@ function Diffs({ tab }: { tab: Tab }) {
       {isAsking ? <Waiting words="Comparing" /> : null}
       <OtherComments tab={tab} />
       {code.slice(0, count.value).map(change => (
-        <FileDiff key={change.path} tab={tab} change={change} />
+        <FileDiff key={review.keyOf(change.path)} tab={tab} change={change} />
       ))}
       {more > 0 ? (
         <Button
@@ -190,7 +190,7 @@ function Diffs({ tab }: { tab: Tab }) {
       ) : null}
       {conversation.length > 0 ? <ConversationHead review={review} count={conversation.length} /> : null}
       {review.showsConversation.value
-        ? conversation.map(change => <FileDiff key={change.path} tab={tab} change={change} />)
+        ? conversation.map(change => <FileDiff key={review.keyOf(change.path)} tab={tab} change={change} />)
         : null}
     </section>
   )

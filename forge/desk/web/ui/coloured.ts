@@ -49,16 +49,24 @@ function addSpan(colours: Map<number, Span[]>, text: Text, span: Span): void {
   }
 }
 
-/** Splits a line into pieces, each with its colour, and marked if its words changed. */
+/**
+ * Splits a line into pieces, each with its colour, and marked if its words changed. A range of no width, where words
+ * are gone, is a piece without text.
+ */
 export function piecesOf(text: string, spans: Span[] | undefined, words: Range[]): Piece[] {
   const edges = new Set([0, text.length])
   for (const { from, to } of spans ?? []) edges.add(from).add(to)
   for (const [from, to] of words) edges.add(from).add(to)
   const places = [...edges].filter(at => at <= text.length).sort((one, other) => one - other)
-  return places.slice(1).map((to, index) => {
+  // A line that is shown without the \r of its end is shorter than the one that the ranges are of.
+  const placeOf = (at: number) => Math.min(at, text.length)
+  const gapAt = (place: number) =>
+    words.some(([start, end]) => start === end && placeOf(start) === place) ? [{ text: '', look: 'gap' }] : []
+  const pieces = places.slice(1).flatMap((to, index) => {
     const from = places[index] ?? 0
     const look = spans?.find(span => span.from <= from && span.to >= to)?.look ?? ''
     const isWord = words.some(([start, end]) => start <= from && end >= to)
-    return { text: text.slice(from, to), look: isWord ? `${look} w` : look }
+    return [...gapAt(from), { text: text.slice(from, to), look: isWord ? `${look} w` : look }]
   })
+  return [...pieces, ...gapAt(text.length)]
 }

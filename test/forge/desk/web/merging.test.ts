@@ -32,6 +32,10 @@ const between = (words: string) => `first\n\n\n\n${words}\n\n\n\nlast\n`
 const deepTemplate = mergingTemplate({
   [DEEP]: { base: between('base'), ours: between('ours'), theirs: between('theirs') },
 })
+/** A line in which our side changed words, and theirs deleted some. */
+const wordsTemplate = mergingTemplate({
+  [DEEP]: { base: 'call(one, two) + 1\n', ours: 'call(one, 2) + 1\n', theirs: 'call(one)\n' },
+})
 /** A long text that our side changed at its end, and theirs deleted. */
 const NOTES = { base: `${LINES}the end\n`, ours: `${LINES}the end, changed\n`, theirs: null }
 const model = new ScriptedModel([])
@@ -603,6 +607,43 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     answer()
     await until(() => conflict(1, 1).evaluate(element => element === document.activeElement))
     await page.getByRole('tab', { name: 'index.ts', selected: true }).waitFor()
+  })
+
+  test('begins in the file that is shown, if that is in conflict, wherever the cursor is', async () => {
+    await open(templateOf(async path => void (await upstreamIn(path, BRANCH))))
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('claim.ts')
+    await page.getByRole('option', { name: 'claim.ts' }).first().waitFor()
+    await page.keyboard.press('Enter')
+    await page.getByRole('tab', { name: 'claim.ts', selected: true }).waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+End')
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type(`>Merge a branch into ${BRANCH}`)
+    await page.keyboard.press('Enter')
+    await page.getByRole('option').filter({ hasText: 'upstream' }).last().click()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    await page.getByRole('button', { name: /^Merge and resolve/ }).click()
+    await row('index.ts').waitFor()
+    await until(() => conflict(1).evaluate(element => element === document.activeElement))
+    await page.getByRole('tab', { name: 'claim.ts', selected: true }).waitFor()
+  })
+
+  test('marks the words of a side that have changed, and by a line of its own colour where some are gone', async () => {
+    await open(wordsTemplate)
+    await row('JsonReader.java').click()
+    const box = conflict(1, 1)
+    await box.waitFor()
+    const sideOf = (look: string) => box.locator(`.sides .${look}`)
+    const marked = (look: string) => sideOf(look).locator('.w').allInnerTexts()
+    expect([await marked('ours'), await marked('theirs')]).toEqual([['2'], []])
+    expect(await sideOf('ours').locator('.gap').count()).toBe(0)
+    const gaps = sideOf('theirs').locator('.gap')
+    expect(await gaps.count()).toBe(2)
+    const [place, line] = [await gaps.first().boundingBox(), await sideOf('theirs').locator('pre').boundingBox()]
+    expect(place?.width).toBeGreaterThanOrEqual(1)
+    expect(place?.height).toBeGreaterThan(8)
+    expect(place?.x).toBeGreaterThan((line?.x ?? 0) + 20)
   })
 
   test('leaves the focus in a field that is clicked before the conflicts of a file are shown', async () => {

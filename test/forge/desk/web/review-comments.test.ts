@@ -70,12 +70,16 @@ describe.skipIf(!hasBrowser)('a review', () => {
       .waitFor()
     await page.keyboard.press('Enter')
     await page.getByRole('tab', { name: two.slice(0, 8), selected: true }).waitFor()
+    // The tab of a commit that was just opened has the focus on its only pane's tab, once the start page is drawn.
+    await page.getByRole('tab', { name: 'AI chat' }).focus()
     await page.keyboard.press('Control+Alt+r')
     await page.getByRole('dialog', { name: `Compare ${two.slice(0, 8)} with` }).waitFor()
-    await page.getByRole('combobox', { name: 'Branch, tag or commit' }).fill('v1.9')
+    await page.keyboard.type('v1.9')
     await page.keyboard.press('Enter')
     await diff('a.txt').getByText('fourth').waitFor()
     await page.getByRole('button', { name: 'against v1.9' }).waitFor()
+    const region = page.getByRole('region', { name: 'Diff', exact: true })
+    await until(() => region.evaluate(it => it === document.activeElement))
     expect(await page.getByLabel('Compared', { exact: true }).inputValue()).toBe('base')
     await page.getByRole('button', { name: 'against v1.9' }).click()
     await page.getByRole('combobox', { name: 'Branch, tag or commit' }).fill('topic')
@@ -523,6 +527,105 @@ describe.skipIf(!hasBrowser)('a review', () => {
     expect(await field(8).count()).toBe(0)
     expect(await field(9).inputValue()).toBe('About nine')
     await until(() => field(9).evaluate(element => element === document.activeElement))
+  })
+
+  test('a comment, and one that is being written, follow the renames of their file', async () => {
+    const lines = LINES.with(8, 'ninth')
+    const added = text(LINES.map(line => `new ${line}`))
+    await desk.commit('topic', { 'm.txt': 'm\n', 'new.txt': added })
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    for (const path of ['a.txt', 'new.txt']) {
+      await diff(path).getByRole('button', { name: 'Comment on line 9' }).last().click()
+      await page.getByRole('textbox', { name: 'Comment on line 9' }).fill(`Saved in ${path}`)
+      await page.keyboard.press('Control+Enter')
+      await comment(`Saved in ${path}`).waitFor()
+    }
+    await diff('a.txt').getByRole('button', { name: 'Comment on line 9' }).last().click()
+    const fieldIn = (path: string, line: number) =>
+      diff(path).getByRole('textbox', { name: `Comment on line ${line}`, exact: true })
+    await fieldIn('a.txt', 9).waitFor()
+    /** Types on until the field stands in another file. Gives what was typed. */
+    const typeUntilIn = async (path: string, line: number) => {
+      let typed = ''
+      for (let more = 10; more > 0; ) {
+        typed += String.fromCharCode(97 + (typed.length % 26))
+        await page.keyboard.type(typed.slice(-1))
+        if ((await fieldIn(path, line).count()) > 0) more--
+      }
+      return typed
+    }
+    // By a commit of a terminal, which also puts a line above.
+    const moved = text(['first', ...lines])
+    const committed = { 'a.txt': null, 'z.txt': moved, 'new.txt': null, 'b/new.txt': added }
+    const coming = desk.commit('topic', committed)
+    let typed = await typeUntilIn('z.txt', 10)
+    await coming
+    expect(await fieldIn('z.txt', 10).inputValue()).toBe(typed)
+    const below = (path: string, words: string) =>
+      diff(path)
+        .locator('.line-comments')
+        .filter({ hasText: words })
+        .evaluate(it => it.previousElementSibling?.textContent)
+    expect(await below('z.txt', 'Saved in a.txt')).toContain('ninth')
+    expect(await below('b/new.txt', 'Saved in new.txt')).toContain('new line 9')
+    // On the desk, in another window; its undo leads back.
+    const renaming = desk.ask({ ask: 'move', branch: 'topic', moves: [{ from: 'z.txt', to: 'b/a.txt' }] })
+    typed += await typeUntilIn('b/a.txt', 10)
+    await renaming
+    expect(await fieldIn('b/a.txt', 10).inputValue()).toBe(typed)
+    await until(async () => (await below('b/a.txt', 'Saved in a.txt'))?.includes('ninth') === true)
+    await page.reload()
+    await fieldIn('b/a.txt', 10).waitFor()
+    expect(await fieldIn('b/a.txt', 10).inputValue()).toBe(typed)
+    await desk.ask({ ask: 'undo', branch: 'topic' })
+    await fieldIn('z.txt', 10).waitFor()
+    await until(async () => (await below('z.txt', 'Saved in a.txt'))?.includes('ninth') === true)
+    expect(await page.getByRole('region', { name: 'Comments on other lines' }).count()).toBe(0)
+    expect(await page.getByText('The field that you typed in is gone').count()).toBe(0)
+    // It is sent with the line and the file that it has now.
+    await fieldIn('z.txt', 10).focus()
+    await page.keyboard.press('Control+Enter')
+    await diff('z.txt').getByRole('article', { name: 'Comment of' }).filter({ hasText: typed }).waitFor()
+  })
+
+  test('a comment that is being written stays in reach when its file leaves the review', async () => {
+    await desk.commit('topic', { 'm.txt': 'm\n' })
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    await diff('a.txt').getByRole('button', { name: 'Comment on line 9' }).last().click()
+    await page.keyboard.type('Unfinished')
+    const others = page.getByRole('region', { name: 'Comments on other lines' })
+    const field = others.getByRole('textbox', { name: 'Comment on line 9' })
+    await desk.commit('topic', { 'a.txt': text(LINES) })
+    await field.waitFor()
+    // What is typed on goes there.
+    await page.keyboard.type(' words')
+    expect(await field.inputValue()).toBe('Unfinished words')
+    await others.getByRole('button', { name: 'a.txt, line 9' }).waitFor()
+    expect(await page.getByText('The field that you typed in is gone').count()).toBe(0)
+    await page.reload()
+    await field.waitFor()
+    expect(await field.inputValue()).toBe('Unfinished words')
+    // A comment on another line leads to it.
+    await diff('m.txt').getByRole('button', { name: 'Comment on line 1' }).click()
+    await until(() => field.evaluate(it => it === document.activeElement))
+    await others.getByRole('button', { name: 'Cancel' }).click()
+    await others.waitFor({ state: 'detached' })
+    await diff('m.txt').getByRole('button', { name: 'Comment on line 1' }).click()
+    await page.getByRole('textbox', { name: 'Comment on line 1' }).fill('About m')
+    await page.keyboard.press('Control+Enter')
+    await comment('About m').waitFor()
+    await desk.commit('topic', { 'm.txt': null })
+    await others.getByRole('article').filter({ hasText: 'About m' }).waitFor()
+    // A deleted file has no lines in the new version.
+    await desk.commit('topic', { 'a.txt': null })
+    await diff('a.txt').getByText('line 1', { exact: true }).waitFor()
+    await page.keyboard.press('Control+Alt+m')
+    await page.getByRole('dialog', { name: 'Comment on a.txt' }).getByLabel('Line').fill('2')
+    await page.keyboard.press('Enter')
+    await page.getByRole('dialog').getByText('The review shows no line of the new version').waitFor()
+    await page.keyboard.press('Escape')
   })
 
   test('with a comment that is being written, a click on a file scrolls the diffs to it each time, and nothing else', async () => {

@@ -83,4 +83,16 @@ describe.skipIf(!hasBrowser)('what waits in a branch', () => {
       'What was resolved or typed in 1 file goes with it. Undo brings all of it back.',
     )
   })
+
+  test('says before a rebase is aborted which of its commits were resolved already', async () => {
+    const onto = { commit: await desk.tip('topic'), words: 'topic' }
+    await desk.ask({ ask: 'do', step: { step: 'rebase', branch: 'main', onto } })
+    await side().getByRole('button', { name: 'a.txt' }).click()
+    await page.getByRole('region', { name: 'Conflict 1 of 1' }).getByRole('button', { name: 'Both' }).click()
+    await side().getByRole('button', { name: 'Finish this commit' }).click()
+    await side().getByText('commit 2 of 2').waitFor()
+    await side().getByRole('button', { name: 'Abort' }).click()
+    const words = 'What was resolved in 1 finished commit goes with it: “README: fine”. Undo brings all of it back.'
+    await abortion('rebase').getByText(words).waitFor()
+  })
 })
