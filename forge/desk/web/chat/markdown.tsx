@@ -63,7 +63,7 @@ export function Markdown({ text, isLive = false, firstLine }: Props) {
   return (
     <div class={look}>
       {blocks.slice(0, head).map(entry)}
-      <button type="button" class="fold" onClick={show}>
+      <button type="button" class="fold" data-line={lines[head]} onClick={show}>
         {plural(between, 'more block')} between: show them
       </button>
       {blocks.slice(from).map((block, index) => entry(block, from + index))}

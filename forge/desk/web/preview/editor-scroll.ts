@@ -15,18 +15,20 @@ interface Shown {
   isOn: boolean
   /** Whether the preview is to begin at the place of the editor. */
   isWanted: boolean
+  /** Shows all of a long text, of which the middle is left out at first. */
+  showWhole: () => void
 }
 
 /** Scrolls a preview with its editor, until the user scrolls the preview itself. */
 export function useEditorScroll(
   preview: RefObject<HTMLElement | null>,
-  { text, isWhole, isOn, isWanted }: Shown,
+  { text, isWhole, isOn, isWanted, showWhole }: Shown,
 ): void {
   const isFollowing = useRef(isWanted)
   const follow = () => {
     const editor = editorBeside(preview.current)
     const view = editor && EditorView.findFromDOM(editor)
-    if (view && preview.current) followEditor(preview.current, view)
+    if (view && preview.current && !followEditor(preview.current, view)) showWhole()
   }
 
   useEffect(() => {
@@ -60,24 +62,27 @@ const editorBeside = (preview: HTMLElement | null) => preview?.parentElement?.qu
 
 /**
  * Shows the same line at the same height. At the beginning of the text that is its first line, at the end its last one,
- * and between them one at the same share of the height, so that both reach their ends together.
+ * and between them one at the same share of the height, so that both reach their ends together. Returns whether the
+ * line is shown: it may be among those that are left out.
  */
-function followEditor(preview: HTMLElement, view: EditorView): void {
+function followEditor(preview: HTMLElement, view: EditorView): boolean {
   const { scrollDOM } = view
   const room = scrollDOM.scrollHeight - scrollDOM.clientHeight
   const share = room <= 0 ? 0 : Math.min(1, Math.max(0, scrollDOM.scrollTop / room))
   const line = lineAtHeight(view, scrollDOM.scrollTop + share * scrollDOM.clientHeight)
   const edge = preview.getBoundingClientRect().top - preview.scrollTop
   const blocks = [...preview.querySelectorAll<HTMLElement>('[data-line]')].map(block => ({
+    isShown: !block.matches('.fold'),
     line: Number(block.dataset.line),
     top: block.getBoundingClientRect().top - edge,
   }))
   const end = { line: view.state.doc.lines + 1, top: preview.scrollHeight }
   const index = blocks.findLastIndex(block => block.line <= line)
-  const from = blocks[index] ?? { line: 1, top: 0 }
+  const from = blocks[index] ?? { isShown: true, line: 1, top: 0 }
   const to = blocks[index + 1] ?? end
   const part = to.line > from.line ? Math.min(1, (line - from.line) / (to.line - from.line)) : 0
   const top = from.top + part * (to.top - from.top)
   // The blank margin above the first block is in view at the beginning.
   preview.scrollTop = top - share * preview.clientHeight - (1 - share) * (blocks[0]?.top ?? 0)
+  return from.isShown
 }

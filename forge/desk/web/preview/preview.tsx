@@ -33,8 +33,8 @@ export function Preview({ tab, file, kind }: { tab: Tab; file: OpenFile; kind: P
   const conflicts = file.conflicts.value.open.length
   // A link from another file leads to a heading, wherever the editor is scrolled to.
   const isWanted = tab.headingWanted.value === undefined
-  const { section, goTo, isWhole } = useHeadings(tab, path, text)
-  useEditorScroll(section, { text, isWhole, isOn: kind === 'markdown', isWanted })
+  const { section, goTo, isWhole, showWhole } = useHeadings(tab, path, text)
+  useEditorScroll(section, { text, isWhole, isOn: kind === 'markdown', isWanted, showWhole })
   const Image = useMemo(() => (image: { path: string; alt: string }) => <RepositoryImage at={at} {...image} />, [at])
   const place = useMemo(
     () => ({ folder: folderOf(path).replace(/\/$/, ''), Image, goTo, isWhole }),
@@ -96,7 +96,7 @@ function useHeadings(tab: Tab, path: string, text: string) {
     if (showHeading(section.current, wanted)) return
     page.tell({ topic: 'heading', title: `${readable(baseName(path))} has no heading #${readable(wanted)}` }, 'info')
   }, [wanted, text, isWhole])
-  return { section, goTo, isWhole }
+  return { section, goTo, isWhole, showWhole: () => setWhole(true) }
 }
 
 /** Scrolls a preview to a heading and focuses it; `#` and `#top` lead to the beginning. Returns whether it is there. */

@@ -487,6 +487,30 @@ describe.skipIf(!hasBrowser)('a preview', () => {
     await until(() => isBeside('typed again'))
   })
 
+  test('of Markdown shows the middle of a long text, left out at first, where the editor is scrolled to it', async () => {
+    const sections = Array.from({ length: 300 }, (_, at) => `## Section ${at + 1}\n\nWords of ${at + 1}.\n\n`)
+    await desk.commit('main', { 'book.md': sections.join('') })
+    await page.getByRole('treeitem', { name: 'book.md' }).waitFor()
+    await show('book.md')
+    await preview()
+      .getByRole('button', { name: /more blocks between/ })
+      .waitFor()
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await page.keyboard.press('Control+g')
+    await page.keyboard.type(`${4 * 149 + 1}`)
+    await page.keyboard.press('Enter')
+    await page.keyboard.press('End')
+    await page.keyboard.type(' typed')
+    const heading = preview().getByRole('heading', { name: 'Section 150 typed' })
+    await heading.waitFor()
+    const isInView = () =>
+      heading.evaluate(it => {
+        const [box, shown] = [it.getBoundingClientRect(), it.closest('.preview')?.getBoundingClientRect()]
+        return shown !== undefined && box.top > shown.top && box.bottom < shown.bottom
+      })
+    await until(isInView)
+  })
+
   test('of Markdown: a table of contents leads to the headings, by mouse and by keyboard, also of other files', async () => {
     await show('readme.md')
     const heading = (name: string) => preview().getByRole('heading', { name, exact: true })
