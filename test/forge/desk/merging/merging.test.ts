@@ -105,6 +105,30 @@ const CASES: Case[] = [
     both: { b: long, z: 'z' },
   },
   {
+    name: 'renamed here to a file that is added there, with other lines in each',
+    sides: {
+      base: { a: `${long}\n`, z: 'z\n' },
+      ours: { a: null, b: `${changed}\n` },
+      theirs: { a: null, b: 'of theirs alone\n' },
+    },
+    rows: [['b', 'text']],
+    ours: { b: changed, z: 'z' },
+    theirs: { b: 'of theirs alone', z: 'z' },
+    both: { b: `${changed}\nof theirs alone`, z: 'z' },
+  },
+  {
+    name: 'renamed here to a file of bytes that is added there',
+    sides: {
+      base: { a: `${long}\n`, z: 'z\n' },
+      ours: { a: null, b: `${changed}\n` },
+      theirs: { a: null, b: 'b\0' },
+    },
+    rows: [['b', 'binary']],
+    ours: { b: changed, z: 'z' },
+    theirs: { b: 'b\0', z: 'z' },
+    both: { b: changed, z: 'z' },
+  },
+  {
     name: 'two other names for one file',
     sides: {
       base: { a: `${long}\n`, z: 'z\n' },
@@ -159,6 +183,18 @@ const CASES: Case[] = [
     ours: { 'a/in': 'in', z: 'z' },
     theirs: { a: 'two', z: 'z' },
     both: { 'a~topic': 'two', 'a/in': 'in', z: 'z' },
+  },
+  {
+    name: 'renamed here to the path of a folder there, with other lines in each',
+    sides: {
+      base: { a: `${long}\n`, z: 'z\n' },
+      ours: { a: null, b: `${changed}\n` },
+      theirs: { a: lines({ 20: 'otherwise' }, 20), 'b/in': 'in\n' },
+    },
+    rows: [['b~HEAD', 'file/folder']],
+    ours: { b: changed, z: 'z' },
+    theirs: { b: lines({ 20: 'otherwise' }, 20).trimEnd(), z: 'z' },
+    both: { 'b~HEAD': lines({ 20: 'changed\notherwise' }, 20).trimEnd(), 'b/in': 'in', z: 'z' },
   },
   {
     name: 'a file here, a link there',
@@ -251,6 +287,18 @@ for (const { name, sides, rows, ...ends } of CASES)
       expect(await desk.git('for-each-ref', 'refs/forge/merging', 'refs/forge/drafts')).toBe('')
       await desk.git('fsck', '--strict')
     })
+
+test('a file that both sides added is called that, also where one of them renamed another file to it', async () => {
+  const base = { old: `${long}\n`, z: 'z\n' }
+  const ours = { old: null, text: `${changed}\n`, bytes: 'ours\0' }
+  const theirs = { old: null, text: 'of theirs alone\n', bytes: 'theirs\0' }
+  await using desk = await makePair({ base, ours, theirs })
+  await begin(desk)
+  expect((await desk.work.mergings.in('main'))?.files.map(({ path, words }) => [path, words])).toEqual([
+    ['bytes', 'both added it, and it can’t be merged as text here'],
+    ['text', 'both added it, each with other lines'],
+  ])
+})
 
 test('the begin of a merge that is finished can not be undone alone, and the list of operations says so', async () => {
   const sides = { base: { a: 'one\n' }, ours: { a: 'two\n' }, theirs: { a: 'three\n' } }
