@@ -53,10 +53,11 @@ export async function mergeWithMarks(
     const files = { ours: withoutBom(ours), base: withoutBom(base ?? new Uint8Array()), theirs: withoutBom(theirs) }
     await Promise.all(Object.entries(files).map(([name, bytes]) => writeFile(join(folder, name), bytes)))
     const words = [labels.ours, 'base', labels.theirs].flatMap(label => ['-L', visiblePath(label)])
-    const how = ['-p', '--diff3', `--marker-size=${length}`]
+    const how = ['-p', ...(base ? ['--diff3'] : []), `--marker-size=${length}`]
     const where = { ...repository, cwd: folder }
     const { stdout } = await run(where, ['merge-file', ...how, ...words, 'ours', 'base', 'theirs'], { ok: CODES })
-    return Buffer.concat([Buffer.from(bom, 'latin1'), withoutAgreed(stdout, length)])
+    const marked = base ? withoutAgreed(stdout, length) : withEmptyBases(stdout, length)
+    return Buffer.concat([Buffer.from(bom, 'latin1'), marked])
   } finally {
     await rm(folder, { recursive: true, force: true })
   }
@@ -82,6 +83,15 @@ function withoutAgreed(bytes: Buffer, length: number): Buffer {
   if (!parts) return bytes
   const text = parts.map(part => ('same' in part ? part.same : part.ours === part.theirs ? part.ours : part.lines))
   return Buffer.from(text.join(''), 'latin1')
+}
+
+/**
+ * Adds an empty base to conflicts without one. Where both sides added a file, git compares the sides themselves only
+ * without the diff3 style: with it, the whole file is one conflict.
+ */
+function withEmptyBases(bytes: Buffer, length: number): Buffer {
+  const middle = new RegExp(`^={${length}}(\\r?\\n)`, 'gm')
+  return Buffer.from(bytes.toString('latin1').replace(middle, `${'|'.repeat(length)} base$1$&`), 'latin1')
 }
 
 /** Three sides of one conflict as lines with markers, each side ended by a line end. */

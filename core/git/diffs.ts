@@ -64,3 +64,25 @@ export async function patchOf(
   const { stdout, cut } = await run(where, args, { limit })
   return { text: stdout.toString('latin1'), cut }
 }
+
+/** The header of a hunk of a patch: the first line of each side, and how many lines it has there, 1 if left out. */
+const HUNK = /^@@ -(\d+)(?:,(\d+))? \+(\d+)(?:,(\d+))? @@/gm
+
+/**
+ * The place of a line of one version of a file in an earlier version, both given as blobs; lines count from 1. A
+ * changed line is at the same place among the lines that it replaced, an added line at the line above it.
+ */
+export async function lineBefore(where: Where, earlier: Oid, later: Oid, line: number): Promise<number> {
+  const args = ['diff', '-U0', '--text', '--no-color', '--no-ext-diff', '--no-textconv', earlier, later]
+  const patch = (await run(where, args)).stdout.toString('latin1')
+  let shift = 0
+  for (const [, ...numbers] of patch.matchAll(HUNK)) {
+    const [before = 0, removed = 1, after = 0, added = 1] = numbers.map(it => (it === undefined ? it : Number(it)))
+    // Where a side has no lines, git names the line above them.
+    const first = added === 0 ? after + 1 : after
+    if (line < first) break
+    if (line < first + added) return removed === 0 ? Math.max(1, before) : before + Math.min(line - first, removed - 1)
+    shift += removed - added
+  }
+  return line + shift
+}

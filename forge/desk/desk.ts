@@ -362,6 +362,7 @@ export class Desk implements AsyncDisposable {
   readonly #ownHandlers: Handlers<typeof deskQuestions, Window> = {
     desk: () => this.#describeAll(),
     'has missed': ({ said }) => said !== this.#said,
+    ping: () => undefined,
     'keep layout': ({ layout }) => this.#keepLayout(layout),
     'set setting': ({ key, value }) => this.#userSettings.set(key, value),
   }

@@ -26,6 +26,8 @@ export class DeskProxy implements AsyncDisposable {
   isLocked = false
 
   #isAway = false
+  /** Resolves when a stall ends. */
+  #stalled: Promise<void> | undefined
   readonly #server: Server<Line>
   readonly #lines = new Set<Line>()
   readonly #held = new Map<QuestionName, Promise<void>>()
@@ -68,6 +70,16 @@ export class DeskProxy implements AsyncDisposable {
     this.breakConnections()
     return () => {
       this.#isAway = false
+    }
+  }
+
+  /** Lets nothing pass in either direction, while connections stay open, until the returned function is called. */
+  stall(): () => void {
+    const { promise, resolve } = Promise.withResolvers<void>()
+    this.#stalled = promise
+    return () => {
+      this.#stalled = undefined
+      resolve()
     }
   }
 
@@ -128,7 +140,8 @@ export class DeskProxy implements AsyncDisposable {
     line.page = page
     this.#lines.add(line)
     line.desk.addEventListener('close', () => page.close())
-    line.desk.addEventListener('message', ({ data }) => {
+    line.desk.addEventListener('message', async ({ data }) => {
+      if (this.#stalled) await this.#stalled
       if (this.unanswered.size > 0 && this.#isUnanswered(String(data))) return
       if (this.untold.size > 0 && this.untold.has(JSON.parse(String(data)).say)) return
       page.send(String(data))
@@ -144,6 +157,7 @@ export class DeskProxy implements AsyncDisposable {
     const question = JSON.parse(text) as Asked
     const { id, ask } = question
     this.asked.push(question)
+    if (this.#stalled) await this.#stalled
     if (this.lost.has(ask)) return
     if (this.delay > 0) await Bun.sleep(this.delay)
     if (this.#held.has(ask)) await this.#held.get(ask)

@@ -185,7 +185,7 @@ export function wordsFor({ kind, stages, original }: About, sides: Sides): strin
     case 'text':
       return has(1) ? 'both changed the same lines' : 'both added it, each with other lines'
     case 'binary':
-      return 'both changed it, and it can’t be merged as text here'
+      return `both ${has(1) ? 'changed' : 'added'} it, and it can’t be merged as text here`
     case 'modify/delete':
       return `${lacks} in ${gone}, changed in ${there}`
     case 'rename/delete':
@@ -218,7 +218,7 @@ async function rowOf(objects: Objects, merge: MergedTree, group: Group, ends: Me
   const kind = plainKindOf(group)
   const puts = new Map<Path, TreeChange>()
   const plain = { path, paths, stages, ...(original !== undefined && { original }) }
-  const isRead = kind === 'text' || kind === 'rename/rename'
+  const isRead = kind === 'text' || kind === 'rename/rename' || kind === 'file/folder'
   const sides = isRead ? await textSides(objects, merge, group, ends) : undefined
   if (!sides) {
     const settled = kind === 'text' ? 'binary' : kind
@@ -228,8 +228,8 @@ async function rowOf(objects: Objects, merge: MergedTree, group: Group, ends: Me
   const mark = markLength([sides.base, sides.ours, sides.theirs])
   const bytes = await mergeWithMarks(objects.repository, sides, ends.words, mark)
   const all = marksLeft(bytes.toString('latin1'), mark)
-  // In a file that both sides renamed, git has merged the texts without conflict: its result stays.
-  if (kind === 'rename/rename' && all === 0) return { row: { ...plain, kind, all: 1 } satisfies ConflictRow, puts }
+  // Where git has merged the texts without conflict, its result stays: only the name or the place is to be chosen.
+  if (kind !== 'text' && all === 0) return { row: { ...plain, kind, all: 1 } satisfies ConflictRow, puts }
   const oid = await writeBlob(objects.repository, bytes)
   for (const it of kind === 'text' ? [path] : paths) {
     const there = await entryAt(objects, merge.tree, it)
@@ -262,12 +262,14 @@ function plainKindOf({ stages, git, paths }: Group): MergingKind {
   if (git.has('distinct modes')) return 'file/link'
   if (git.has('file/directory')) return 'file/folder'
   if (git.has('rename/rename') && paths.length > 1) return 'rename/rename'
-  if (git.has('rename/delete')) return 'rename/delete'
-  if (git.has('modify/delete')) return 'modify/delete'
+  // Where both sides have a file at the path, the deleted one was at another path: both added this one.
+  const isOnBoth = isFile(ours) && isFile(theirs)
+  if (git.has('rename/delete') && !isOnBoth) return 'rename/delete'
+  if (git.has('modify/delete') && !isOnBoth) return 'modify/delete'
   if (modes.includes('160000')) return 'submodule'
   if (ours === '120000' || theirs === '120000') return 'symlink'
   if (git.has('binary')) return 'binary'
-  if (isFile(ours) && isFile(theirs)) {
+  if (isOnBoth) {
     const [one, other] = [2, 3].map(number => stages.find(({ stage }) => stage === number)?.oid)
     return one === other ? 'mode' : 'text'
   }

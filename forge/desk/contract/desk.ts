@@ -156,5 +156,7 @@ export const deskQuestions = {
   ),
   /** Whether news was sent to all windows since a page was made: see PageBeginning. */
   'has missed': question({ said: Count }, v.boolean()),
+  /** Asks for a sign that the desk answers. */
+  ping: repeatable({}, Nothing),
   'keep layout': repeatable({ layout: Layout }, Nothing),
 }

@@ -73,6 +73,8 @@ export const BlamedCommit = v.object({
 })
 export type BlamedCommit = v.InferOutput<typeof BlamedCommit>
 export const Blame = v.object({ lines: v.array(BlamedLines), commits: v.array(BlamedCommit) })
+
+const FileOfCommit = v.object({ commit: Oid, path: Path })
 export type Blame = v.InferOutput<typeof Blame>
 
 /** How a file is indented, by the .editorconfig files above it, in columns; undefined where they do not say. */
@@ -144,6 +146,8 @@ export const readingQuestions = {
   ),
   /** The commit of each line of a saved file; no lines if the file does not exist. */
   blame: repeatable({ at: At, path: Path }, Blame),
+  /** The place of a line of a file in an earlier commit, where the file may have another path. Lines count from 1. */
+  'line before': repeatable({ later: FileOfCommit, earlier: FileOfCommit, line: Count }, Count),
   /** The id of a file's content; none if the file does not exist. */
   'blob of': repeatable({ at: At, path: Path }, v.object({ oid: v.optional(Oid) })),
   /** How a file is to be indented. */

@@ -2,6 +2,7 @@
 import { Failure } from '../../../core/failure.ts'
 import { blame } from '../../../core/git/blame.ts'
 import { isAncestor, mergeBases } from '../../../core/git/commits.ts'
+import { lineBefore } from '../../../core/git/diffs.ts'
 import { findText, textSearch } from '../../../core/git/grep.ts'
 import { lineHistory } from '../../../core/git/line-history.ts'
 import type { Objects } from '../../../core/git/objects.ts'
@@ -100,6 +101,7 @@ export class Reading implements AsyncDisposable {
       )
       return { lines, commits: commits.map(it => ({ ...it, model: models.get(it.oid) })) }
     },
+    'line before': fields => this.#lineBefore(fields),
     'blob of': async ({ at, path }) => {
       const entry = await entryAt(this.objects, (await this.#placeOf(at)).tree, path)
       return entry?.mode.startsWith('100') ? { oid: entry.oid } : {}
@@ -240,6 +242,15 @@ export class Reading implements AsyncDisposable {
   /** The path of a file in the last commit, which is another one where a draft has renamed it. */
   async #savedPath(at: At, path: Path): Promise<Path> {
     return at.kind === 'branch' ? await this.branches.savedPath(at.branch, path) : path
+  }
+
+  /** The place of a line in an earlier commit; the same one where a commit does not have the file. */
+  async #lineBefore({ later, earlier, line }: Fields<'line before'>): Promise<number> {
+    const [before, after] = await Promise.all(
+      [earlier, later].map(({ commit, path }) => entryAt(this.objects, commit, path)),
+    )
+    if (!before || !after) return line
+    return await lineBefore(this.objects.repository, before.oid, after.oid, line)
   }
 
   async #lineHistory({ at, path, from, to }: Fields<'line history'>): Promise<Answer<'line history'>> {

@@ -1,6 +1,7 @@
 /** Differences between two trees, with file names of any bytes and a limit on the text. */
 import { expect, test } from 'bun:test'
-import { changesIn, diffTrees, patchOf } from '../../../core/git/diffs.ts'
+import { changesIn, diffTrees, lineBefore, patchOf } from '../../../core/git/diffs.ts'
+import { writeBlob } from '../../../core/git/objects.ts'
 import { type TreeChange, writeTree } from '../../../core/git/trees.ts'
 import { makePlace, type Place } from '../../support/repository.ts'
 
@@ -37,4 +38,19 @@ test('a patch is limited in bytes, and marked as cut', async () => {
   expect(part).toEqual({ text: whole.text.slice(0, 40), cut: true })
   const small = await patchOf(place.repository, from, to, { context: 0, limit: 10_000, biggestFile: '4' })
   expect(small.text).toContain('Binary files')
+})
+
+test('a line has its place in an earlier version, also where the lines above it, or it itself, have changed', async () => {
+  await using place = await makePlace()
+  const blob = (lines: string[]) => writeBlob(place.repository, Buffer.from(lines.map(line => `${line}\n`).join('')))
+  const earlier = ['one', 'two', 'three', 'four', 'five', 'six', '@@ -1 +9 @@', 'eight']
+  const later = ['zero', 'one', 'TWO', 'three', 'five', 'SIX', 'six and a half', '@@ -1 +9 @@', 'eight', 'nine']
+  const [from, to] = [await blob(earlier), await blob(later)]
+  const places = await Promise.all(later.map((_, at) => lineBefore(place.repository, from, to, at + 1)))
+  const named = places.map((line, at) => `${later[at]}: ${earlier[line - 1]}`)
+  expect(named).toEqual([
+    ...['zero: one', 'one: one', 'TWO: two', 'three: three', 'five: five'],
+    ...['SIX: six', 'six and a half: six', '@@ -1 +9 @@: @@ -1 +9 @@', 'eight: eight', 'nine: eight'],
+  ])
+  expect(await lineBefore(place.repository, from, from, 3)).toBe(3)
 })

@@ -5,10 +5,11 @@ import { changedIn, hasDraft, isAtWork, isDeleted, isInConflict, mergingFile } f
 import { usePlace } from '../page/places.ts'
 import { type Page, type Pane, paneKey, type Tab, usePage } from '../page/state.ts'
 import { keepOpen, tabActions } from '../page/tab-actions.ts'
+import { titleOfLines } from '../review/line-history.tsx'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
-import { baseName, readable, shortId, tellingFolder, withoutTricks } from '../ui/names.ts'
+import { baseName, readable, shortId, tellingFolder } from '../ui/names.ts'
 import { onTabKeys, onTabsWheel, useSelectedTabInView } from '../ui/tab-keys.ts'
 import { ActionButton, Button, IconButton } from '../ui/words.tsx'
 import { paneMenu } from './tab-menus.ts'
@@ -176,8 +177,8 @@ function wordsOf(tab: Tab, pane: Pane): string {
     case 'review':
       return tab.at.kind === 'commit' ? `Changes of ${shortId(tab.at.commit)}` : 'Review'
     case 'history':
-      if (pane.lines) return `History of ${withoutTricks(pane.lines.words)}`
-      return pane.path === undefined ? 'History' : `History of ${readable(baseName(pane.path))}`
+      if (pane.path === undefined) return 'History'
+      return pane.lines ? titleOfLines(pane.path, pane.lines) : `History of ${readable(baseName(pane.path))}`
     case 'find':
       return 'Find'
   }

@@ -280,9 +280,9 @@ function TextOf({ text }: { text: string }) {
 }
 
 function disconnected(page: Page): Notice | undefined {
-  const { isLost, isLockedOut } = page.connection
+  const { isLost, isLockedOut, isSilent } = page.connection
   const hasBegun = page.desk.value !== undefined
-  if (!isLost.value || !(hasBegun || isLockedOut.value)) return undefined
+  if (!(isLost.value || isSilent.value) || !(hasBegun || isLockedOut.value)) return undefined
   const folder = page.desk.value?.folder ?? 'the folder of your repository'
   const kept = page.unsent.isOnlyHere.value
     ? 'The browser’s storage is full: what you type is kept in this window alone, so leave it open.'
@@ -299,7 +299,7 @@ function disconnected(page: Page): Notice | undefined {
   return {
     tone: 'warn',
     title: 'The desk does not answer',
-    words: `${kept} If it was ended, run forge again in ${folder}.`,
+    words: isLost.value ? `${kept} If it was ended, run forge again in ${folder}.` : kept,
   }
 }
 

@@ -141,15 +141,8 @@ function Content({ tab, pane, isActive }: ContentProps) {
       )
     case 'history':
       if (pane.lines && pane.path !== undefined)
-        return (
-          <LineHistory
-            key={`${pane.path} ${JSON.stringify(pane.lines)}`}
-            tab={tab}
-            path={pane.path}
-            lines={pane.lines}
-          />
-        )
-      return <HistoryView key={pane.path ?? ''} tab={tab} path={pane.path} />
+        return <LineHistory key={tab.historyNumber} tab={tab} path={pane.path} lines={pane.lines} />
+      return <HistoryView key={tab.historyNumber} tab={tab} path={pane.path} />
     case 'find':
       return <Find tab={tab} />
   }

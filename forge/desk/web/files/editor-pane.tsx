@@ -193,6 +193,21 @@ function openBlamed(
   void openLine(page, page.open({ kind: 'commit', commit: oid }), path, line, undefined)
 }
 
+/** Opens the file as it was before the commit of a line, at the place that the line had then. */
+async function openBefore(
+  page: Page,
+  file: OpenFile,
+  { oid, path = file.path }: Pick<BlamedCommit, 'oid' | 'path'>,
+  previous: NonNullable<BlamedCommit['previous']>,
+): Promise<void> {
+  const later = { commit: oid, path }
+  const earlier = { commit: previous.oid, path: previous.path ?? file.path }
+  const line = file.blamedLine
+  // Without an answer, the commit opens nevertheless.
+  const before = await page.connection.ask('line before', { later, earlier, line }).catch(() => line)
+  openBlamed(page, file, previous, before)
+}
+
 /** Loads the blame while it is shown, and again when the branch has a new commit. */
 function useBlame(tab: Tab, file: OpenFile): BlameState {
   const page = usePage()
@@ -242,7 +257,7 @@ function BlameOfLine({ file, isLoading, problem }: BlameState & { file: OpenFile
           look="small"
           words="Before this"
           title={`Blame this file as it was before ${shortId(commit.oid)}`}
-          onClick={() => openBlamed(page, file, previous, file.blamedLine)}
+          onClick={() => openBefore(page, file, commit, previous)}
         />
       )}
     </>

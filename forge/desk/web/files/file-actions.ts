@@ -335,7 +335,7 @@ async function showLineHistory(about: OneFile, of: 'selection' | 'function'): Pr
   }
   const { from, to, name } = lines
   const where = name ?? (from === to ? `line ${from}` : `lines ${from} to ${to}`)
-  page.showHere(tab, { kind: 'history', path, lines: { from, to, words: `${where} of ${readable(baseName(path))}` } })
+  page.showHere(tab, { kind: 'history', path, lines: { from, to, words: where } })
 }
 
 /** The menu of the line numbers: what can be asked about the selected lines. */

@@ -150,6 +150,7 @@ export function deleteFiles(page: Page, tab: Tab, paths: string[]): void {
     button: 'Delete',
     isDangerous: true,
     run: async () => {
+      tab.tree.leave(paths)
       const { operation } = await page.connection.ask('delete', { branch, paths })
       const open = tab.panes.peek().flatMap(pane => (pane.kind === 'file' ? [pane.path] : []))
       page.closeFiles(branch, { gone: open.filter(path => paths.some(deleted => isIn(path, deleted))), operation })

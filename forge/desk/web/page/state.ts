@@ -34,7 +34,7 @@ import { Tree } from './tree.ts'
 import { UnsentTexts } from './unsent-texts.ts'
 import { keepInWindow, keptInWindow } from './window-layout.ts'
 
-/** Lines of a file in its last commit, from 1, both included. `words`: their name, such as `lines 3 to 5 of a.ts`. */
+/** Lines of a file in its last commit, from 1, both included. `words`: their name, such as `lines 3 to 5`. */
 export interface LinesOfFile {
   from: number
   to: number
@@ -92,6 +92,8 @@ export class Tab {
   readonly recentlyClosed = signal<readonly ClosedPane[]>([])
   /** The panes that operations of this window have closed, by the operation. */
   readonly #closed = new Map<string, ClosedPanes>()
+  /** The number of the shown history: the key of its component, which stays the same when its file is renamed. */
+  historyNumber = 0
   /** The keys of the panes that were shown, the last one at the end. */
   readonly #shown = new Set<string>()
 
@@ -176,9 +178,10 @@ export class Tab {
 
   show(pane: Pane): void {
     const key = paneKey(pane)
-    const isThere = this.panes.peek().some(other => paneKey(other) === key)
+    const there = this.panes.peek().find(other => paneKey(other) === key)
     batch(() => {
-      if (!isThere) this.panes.value = [...this.panes.peek(), pane]
+      if (pane.kind === 'history' && !isSameHistory(pane, there)) this.historyNumber++
+      if (!there) this.panes.value = [...this.panes.peek(), pane]
       else if (pane.kind === 'history') {
         this.panes.value = this.panes.peek().map(other => (other.kind === 'history' ? pane : other))
       }
@@ -432,6 +435,12 @@ interface ClosedPanes {
   closed: readonly Pane[]
   before: PanePlaces
   after: PanePlaces
+}
+
+/** Whether two panes are the history of the same file, or of the same lines. */
+function isSameHistory(one: Pane, other: Pane | undefined): boolean {
+  if (one.kind !== 'history' || other?.kind !== 'history') return false
+  return one.path === other.path && one.lines?.from === other.lines?.from && one.lines?.to === other.lines?.to
 }
 
 /** The panes of a kept tab, in their order. */

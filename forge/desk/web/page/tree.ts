@@ -1,7 +1,7 @@
 /** The file tree of a branch or a commit: the folders loaded so far, the open ones, and the rows. */
 import { computed, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { compareNames } from '../../contract/name-order.ts'
-import { pathAfter } from '../../contract/paths.ts'
+import { isIn, pathAfter } from '../../contract/paths.ts'
 import { type FolderEntry, MAX_ENTRIES } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import { FocusWish } from '../ui/focus.ts'
@@ -58,6 +58,8 @@ export class Tree {
   #filterTimer: ReturnType<typeof setTimeout> | undefined
   /** The row at which a selection of several rows began. */
   #anchor = ''
+  /** What is being deleted, and the rows to select once the selected one is gone, the best one first. */
+  #leaving: { paths: readonly string[]; next: readonly string[] } | undefined
   readonly problem = signal<string | undefined>(undefined)
   readonly rows: ReadonlySignal<TreeRow[]>
   /** Whether the top folder has been loaded. */
@@ -143,6 +145,7 @@ export class Tree {
       if (this.filter.peek() !== words) return
       const files = found.map(({ path }) => path)
       this.matches.value = files
+      this.#selectBeside()
       const paths = [...new Set(files.flatMap(file => [file, ...foldersAbove(file)]))].slice(0, MAX_ENTRIES)
       const entries = await this.#connection.ask('entries', { at: this.#at, paths })
       if (this.filter.peek() !== words) return
@@ -154,6 +157,7 @@ export class Tree {
 
   /** Selects one row. */
   pick(path: string): void {
+    this.#leaving = undefined
     this.selected.value = path
     this.#anchor = path
     if (this.chosen.peek().size > 0) this.chosen.value = new Set()
@@ -197,6 +201,31 @@ export class Tree {
     return rows.filter(({ path }) => !foldersAbove(path).some(folder => chosen.has(folder)))
   }
 
+  /**
+   * Called before files and folders are deleted. Where the selected row goes with them, the next file or folder beside
+   * it is selected then, or the row above. What only a draft deletes stays in the tree until it is saved.
+   */
+  leave(paths: readonly string[]): void {
+    const rows = this.rows.peek()
+    const at = rows.findIndex(({ path }) => path === this.selected.peek())
+    const gone = rows[at]
+    if (!gone) return
+    const isStaying = ({ path }: TreeRow) => !paths.some(deleted => isIn(path, deleted))
+    const [above, below] = [rows.slice(0, at).toReversed().filter(isStaying), rows.slice(at + 1).filter(isStaying)]
+    const beside = below.slice(0, 1).filter(({ path }) => folderOf(path) === folderOf(gone.path))
+    this.#leaving = { paths, next: [...beside, ...above, ...below].map(({ path }) => path) }
+  }
+
+  /** Selects the row beside a deleted one once that is gone: see {@link leave}. */
+  #selectBeside(): void {
+    const { paths, next } = this.#leaving ?? { paths: [], next: [] }
+    const selected = this.selected.peek()
+    if (!paths.some(deleted => isIn(selected, deleted))) return
+    const there = new Set(this.rows.peek().map(({ path }) => path))
+    const beside = next.find(path => there.has(path))
+    if (!there.has(selected) && beside !== undefined) this.pick(beside)
+  }
+
   /** Follows the rename of a file or folder: it stays open, selected and in view, also in another folder. */
   rename(renamed: { from: string; to: string }): void {
     this.open.value = new Set([...this.open.peek()].map(folder => pathAfter(renamed, folder)))
@@ -216,6 +245,7 @@ export class Tree {
       const entries = await this.#connection.ask('folder', { at, path: folder })
       this.#listings.value = new Map(this.#listings.peek()).set(folder, entries)
       this.problem.value = undefined
+      this.#selectBeside()
     } catch (error) {
       // The branch has been renamed meanwhile: the folder was asked for again.
       if (at !== this.#at) return

@@ -322,10 +322,10 @@ function useHistory(page: Page, tab: Tab, path: string | undefined, words: strin
     }
     isAsking.current = false
   }
-  // Loaded again when the branch has a new commit, or other words are searched.
+  // Loaded again when the branch has a new commit, the file is renamed, or other words are searched.
   useEffect(() => {
     ask(0)
-  }, [tip, words])
+  }, [tip, path, words])
   const more = () => {
     if (!isComplete.peek() && rows.peek().length > 0) ask(rows.peek().length)
   }

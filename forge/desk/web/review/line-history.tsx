@@ -4,13 +4,12 @@ import { useEffect } from 'preact/hooks'
 import type { Answer } from '../../contract/contract.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
-import type { Tab } from '../page/state.ts'
-import { usePage } from '../page/state.ts'
+import { type LinesOfFile, type Tab, usePage } from '../page/state.ts'
 import { Failed } from '../ui/failed.tsx'
 import { Icon } from '../ui/icons.tsx'
 import { LIST_STEPS } from '../ui/list-keys.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
-import { modelName, shortId, visible, withoutTricks } from '../ui/names.ts'
+import { baseName, modelName, readable, shortId, visible, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { age, fullTime } from '../ui/times.ts'
 import { VirtualList } from '../ui/virtual-list.tsx'
@@ -28,17 +27,23 @@ type Hunk = Rows[number]['hunks'][number]
 export interface LinesProps {
   tab: Tab
   path: string
-  lines: { from: number; to: number; words: string }
+  lines: LinesOfFile
+}
+
+/** The title of a history of lines, with the name that the file has now. */
+export function titleOfLines(path: string, { words }: LinesOfFile): string {
+  return `History of ${withoutTricks(words)} of ${readable(baseName(path))}`
 }
 
 export function LineHistory({ tab, path, lines }: LinesProps) {
   const page = usePage()
-  const { from, to, words } = lines
+  const { from, to } = lines
   const asked = useServerValue(
     () => page.connection.ask('line history', { at: tab.at, path, from, to }),
     [path, from, to],
   )
-  const selected = useSignal(0)
+  // By its commit, so that it stays selected where the list is loaded again, as after a rename of the file.
+  const selectedCommit = useSignal<string | undefined>(undefined)
   const list = usePlace<HTMLDivElement>('list')
   const rows = asked.latest.value
   const isKnown = rows !== undefined
@@ -46,7 +51,8 @@ export function LineHistory({ tab, path, lines }: LinesProps) {
     // Focus the list once it is loaded, unless the user has moved the focus from the file's tab meanwhile.
     if (isKnown && document.activeElement?.matches('body, [role="tab"]')) list.current?.focus()
   }, [isKnown, list])
-  const current = rows?.[selected.value]
+  const selected = Math.max(0, rows?.findIndex(({ commit }) => commit.oid === selectedCommit.value) ?? 0)
+  const current = rows?.[selected]
   if (asked.problem.value !== undefined) {
     return (
       <Failed
@@ -63,9 +69,12 @@ export function LineHistory({ tab, path, lines }: LinesProps) {
     ...{ page, branch: branchOf(tab), line: [] },
     chosen: row ? [row.commit] : [],
   })
+  const select = (index: number) => {
+    selectedCommit.value = rows[index]?.commit.oid
+  }
   const openMenu = (index: number, event: MouseEvent | KeyboardEvent, element: HTMLElement) => {
     event.preventDefault()
-    selected.value = index
+    select(index)
     page.openMenu(historyMenu(aboutOf(rows[index])), placeOfMenu(event, element), list.current ?? undefined)
   }
   return (
@@ -74,25 +83,24 @@ export function LineHistory({ tab, path, lines }: LinesProps) {
         class="list commit-list"
         box={list}
         role="listbox"
-        aria-label={`History of ${withoutTricks(words)}`}
+        aria-label={titleOfLines(path, lines)}
         tabIndex={0}
-        aria-activedescendant={`line-commit-${selected.value}`}
+        aria-activedescendant={`line-commit-${selected}`}
         count={rows.length}
         rowHeight={ROW_HEIGHT}
-        active={selected.value}
+        active={selected}
         aria-keyshortcuts={HISTORY_KEYS}
         onKeyDown={event => {
           if (asksForMenu(event)) {
-            const row = document.getElementById(`line-commit-${selected.peek()}`)
-            openMenu(selected.peek(), event, row ?? event.currentTarget)
+            const row = document.getElementById(`line-commit-${selected}`)
+            openMenu(selected, event, row ?? event.currentTarget)
             return
           }
           if (event.ctrlKey || event.metaKey || event.altKey) return
           const step = LIST_STEPS[event.key]
           if (event.key === 'Enter') open()
-          else if (step !== undefined) {
-            selected.value = Math.max(0, Math.min(selected.value + step, rows.length - 1))
-          } else {
+          else if (step !== undefined) select(Math.max(0, Math.min(selected + step, rows.length - 1)))
+          else {
             const run = historyActionFor(aboutOf(current), event)
             if (!run) return
             run()
@@ -105,10 +113,8 @@ export function LineHistory({ tab, path, lines }: LinesProps) {
           return row ? (
             <Row
               key={row.commit.oid}
-              {...{ row, index, isSelected: index === selected.value }}
-              select={() => {
-                selected.value = index
-              }}
+              {...{ row, index, isSelected: index === selected }}
+              select={() => select(index)}
               open={() => open(row)}
               openMenu={openMenu}
             />

@@ -109,7 +109,6 @@ const BY_ENDING: Record<string, LanguageName> = {
   tsx: 'TypeScript JSX',
   json: 'JSON',
   jsonc: 'JSON',
-  lock: 'JSON',
   map: 'JSON',
   css: 'CSS',
   scss: 'SCSS',
@@ -212,6 +211,20 @@ const BY_NAME: Record<string, LanguageName> = {
   '.bashrc': 'Shell script',
   '.zshrc': 'Shell script',
   '.profile': 'Shell script',
+  // Lock files: the ending alone does not tell what is in them.
+  'bun.lock': 'JSON',
+  'composer.lock': 'JSON',
+  'deno.lock': 'JSON',
+  'flake.lock': 'JSON',
+  'pipfile.lock': 'JSON',
+  'cargo.lock': 'TOML',
+  'pdm.lock': 'TOML',
+  'poetry.lock': 'TOML',
+  'uv.lock': 'TOML',
+  'chart.lock': 'YAML',
+  'pixi.lock': 'YAML',
+  'podfile.lock': 'YAML',
+  'pubspec.lock': 'YAML',
 }
 
 /** The languages of the programs that the first line of a script names, without their versions. */
@@ -242,15 +255,9 @@ export const MAX_COLOURED_LENGTH = 1_000_000
 export const isColourable = (text: Text): boolean =>
   text.length < MAX_COLOURED_LENGTH && !isTooDeepToColour(text.toString())
 
-/** Lock files without a syntax to colour. */
-const PLAIN = new Set(['yarn.lock', 'gemfile.lock', 'flake.lock'])
-const TOML_LOCKS = new Set(['cargo.lock', 'uv.lock', 'poetry.lock'])
-
 /** The language of a file by its name; with its text, also that of a script whose name does not tell it. */
 export function languageOf(path: string, text?: Text): LanguageName {
   const name = baseName(path).toLowerCase()
-  if (TOML_LOCKS.has(name)) return 'TOML'
-  if (PLAIN.has(name)) return 'Plain text'
   const ending = name.slice(name.lastIndexOf('.') + 1)
   const byName = own(BY_NAME, name) ?? own(BY_ENDING, ending)
   return byName ?? (text ? byProgram(text.line(1).text) : undefined) ?? 'Plain text'

@@ -43,6 +43,10 @@ const OTHER_VERSION =
 const FIRST_PAUSE_MS = 200
 const MAX_PAUSE_MS = 5_000
 const SLICE = 4_000
+/** The time between two looks at the connection while a question waits. */
+const LOOK_MS = 1_000
+/** The looks without a message from the desk after which it is pinged, and after which it counts as silent. */
+const [LOOKS_BEFORE_PING, LOOKS_BEFORE_SILENT] = [2, 6]
 /** Time for which the answers embedded in the HTML page count as current, in milliseconds. */
 const BROUGHT_ANSWERS_VALID_MS = 5_000
 
@@ -53,6 +57,8 @@ export class Connection {
   readonly isLost = signal(false)
   /** Whether the server refuses this window: it has no key, or an old one. */
   readonly isLockedOut = signal(false)
+  /** Whether the connection is open, but the desk sends nothing, not even the answer to a ping. */
+  readonly isSilent = signal(false)
   /** How often the connection broke. After each break, the server has forgotten this window's state. */
   breaks = 0
   /**
@@ -68,6 +74,10 @@ export class Connection {
   #embedded = new Map<string, unknown>()
   #lastId = 0
   #pause = FIRST_PAUSE_MS
+  /** Runs while questions wait. */
+  #watch: ReturnType<typeof setInterval> | undefined
+  /** The looks since the desk sent something. Looks are counted, since a clock goes on while the machine sleeps. */
+  #quietLooks = 0
   #wasUp = false
   /** The number of news sent to all windows before the embedded answers were made. */
   #said: number | undefined
@@ -145,7 +155,31 @@ export class Connection {
   }
 
   #send(question: Asked): void {
-    if (this.#socket?.readyState === WebSocket.OPEN) this.#socket.send(JSON.stringify(question))
+    if (this.#socket?.readyState !== WebSocket.OPEN) return
+    this.#socket.send(JSON.stringify(question))
+    if (this.#watch !== undefined) return
+    this.#quietLooks = 0
+    this.#watch = setInterval(() => this.#look(), LOOK_MS)
+  }
+
+  /**
+   * Looks whether the desk answers at all. A question that takes long, such as a fetch, does not tell: the desk answers
+   * others meanwhile.
+   */
+  #look(): void {
+    if (this.#pending.size === 0 || !this.isUp.peek()) {
+      this.#endWatch()
+      return
+    }
+    this.#quietLooks++
+    if (this.#quietLooks === LOOKS_BEFORE_PING) this.ask('ping', {}).catch(() => undefined)
+    if (this.#quietLooks >= LOOKS_BEFORE_SILENT) this.isSilent.value = true
+  }
+
+  #endWatch(): void {
+    clearInterval(this.#watch)
+    this.#watch = undefined
+    this.isSilent.value = false
   }
 
   #opened(): void {
@@ -174,6 +208,7 @@ export class Connection {
     if (this.isUp.peek()) this.breaks++
     this.isUp.value = false
     this.isLost.value = true
+    this.#endWatch()
     this.#embedded.clear()
     for (const [id, { question, reject }] of this.#pending) {
       if (questions[question.ask].isRepeatable) continue
@@ -196,6 +231,8 @@ export class Connection {
   }
 
   #heard(data: string): void {
+    this.#quietLooks = 0
+    this.isSilent.value = false
     const said: unknown = JSON.parse(data)
     const news = v.safeParse(News, said)
     if (news.success) {

@@ -8,7 +8,7 @@ import { ConflictFile, Merging } from '../../../../forge/desk/contract/merging.t
 import { Preview, type Step } from '../../../../forge/desk/contract/steps.ts'
 import type { Work } from '../../../../forge/desk/work.ts'
 import { ask, type Desk, edit, PERSON, textOf } from '../../../support/desk.ts'
-import { commit, type Files, gitWith, PLAIN, show } from '../../../support/git.ts'
+import { commit, type Files, gitWith, PLAIN, show, tryGit } from '../../../support/git.ts'
 import { lines, makeChain, makePair, type Pair, rowsIn, type Sides } from '../../../support/merging.ts'
 import { randomFrom } from '../../../support/random.ts'
 import { refusedBy } from '../../../support/refusals.ts'
@@ -105,6 +105,30 @@ const CASES: Case[] = [
     both: { b: long, z: 'z' },
   },
   {
+    name: 'renamed here to a file that is added there, with other lines in each',
+    sides: {
+      base: { a: `${long}\n`, z: 'z\n' },
+      ours: { a: null, b: `${changed}\n` },
+      theirs: { a: null, b: 'of theirs alone\n' },
+    },
+    rows: [['b', 'text']],
+    ours: { b: changed, z: 'z' },
+    theirs: { b: 'of theirs alone', z: 'z' },
+    both: { b: `${changed}\nof theirs alone`, z: 'z' },
+  },
+  {
+    name: 'renamed here to a file of bytes that is added there',
+    sides: {
+      base: { a: `${long}\n`, z: 'z\n' },
+      ours: { a: null, b: `${changed}\n` },
+      theirs: { a: null, b: 'b\0' },
+    },
+    rows: [['b', 'binary']],
+    ours: { b: changed, z: 'z' },
+    theirs: { b: 'b\0', z: 'z' },
+    both: { b: changed, z: 'z' },
+  },
+  {
     name: 'two other names for one file',
     sides: {
       base: { a: `${long}\n`, z: 'z\n' },
@@ -159,6 +183,18 @@ const CASES: Case[] = [
     ours: { 'a/in': 'in', z: 'z' },
     theirs: { a: 'two', z: 'z' },
     both: { 'a~topic': 'two', 'a/in': 'in', z: 'z' },
+  },
+  {
+    name: 'renamed here to the path of a folder there, with other lines in each',
+    sides: {
+      base: { a: `${long}\n`, z: 'z\n' },
+      ours: { a: null, b: `${changed}\n` },
+      theirs: { a: lines({ 20: 'otherwise' }, 20), 'b/in': 'in\n' },
+    },
+    rows: [['b~HEAD', 'file/folder']],
+    ours: { b: changed, z: 'z' },
+    theirs: { b: lines({ 20: 'otherwise' }, 20).trimEnd(), z: 'z' },
+    both: { 'b~HEAD': lines({ 20: 'changed\notherwise' }, 20).trimEnd(), 'b/in': 'in', z: 'z' },
   },
   {
     name: 'a file here, a link there',
@@ -251,6 +287,39 @@ for (const { name, sides, rows, ...ends } of CASES)
       expect(await desk.git('for-each-ref', 'refs/forge/merging', 'refs/forge/drafts')).toBe('')
       await desk.git('fsck', '--strict')
     })
+
+test('a file that both sides added has a conflict at each place where they differ, as in git', async () => {
+  const text = (side: string) => lines({ 1: side, 15: `${side} again` }, 20)
+  const ours = { a: text('ours'), b: `${text('ours')}the end\r\n` }
+  const theirs = { a: text('theirs'), b: `${text('theirs')}an end\r\n` }
+  await using desk = await makePair({ base: { z: 'z\n' }, ours, theirs })
+  await begin(desk)
+  const { work } = desk
+  const { stdout } = await tryGit(desk.path, ['merge-tree', '--write-tree', 'main', 'topic'])
+  const [tree = ''] = stdout.split('\n')
+  const files = (await work.mergings.in('main'))?.files ?? []
+  const counts = files.map(async ({ path }) => {
+    const marked = await desk.git('cat-file', 'blob', `${tree}:${path}`)
+    return { path, left: [...marked.matchAll(/^<<<<<<< /gm)].length }
+  })
+  expect(files.map(({ path, left }) => ({ path, left }))).toEqual(await Promise.all(counts))
+  await work.mergings.takeConflicts('main', ['a', 'b'], 'theirs')
+  await work.mergings.finish('main')
+  for (const path of ['a', 'b'])
+    expect(await desk.git('rev-parse', `main:${path}`)).toBe(await desk.git('rev-parse', `topic:${path}`))
+})
+
+test('a file that both sides added is called that, also where one of them renamed another file to it', async () => {
+  const base = { old: `${long}\n`, z: 'z\n' }
+  const ours = { old: null, text: `${changed}\n`, bytes: 'ours\0' }
+  const theirs = { old: null, text: 'of theirs alone\n', bytes: 'theirs\0' }
+  await using desk = await makePair({ base, ours, theirs })
+  await begin(desk)
+  expect((await desk.work.mergings.in('main'))?.files.map(({ path, words }) => [path, words])).toEqual([
+    ['bytes', 'both added it, and it can’t be merged as text here'],
+    ['text', 'both added it, each with other lines'],
+  ])
+})
 
 test('the begin of a merge that is finished can not be undone alone, and the list of operations says so', async () => {
   const sides = { base: { a: 'one\n' }, ours: { a: 'two\n' }, theirs: { a: 'three\n' } }

@@ -221,6 +221,18 @@ describe.skipIf(!hasBrowser)('a file with its blame', () => {
     await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name: 'old.txt' }).waitFor()
   })
 
+  test('leads to the place that the line had before its commit, which added lines above it and renamed the file', async () => {
+    const changed = `added 1\nadded 2\nadded 3\n${long('end()').replace('step(3)', 'jump(3)')}`
+    await desk.commit('main', { 'long.ts': null, 'far.ts': changed }, { message: 'Move and add' })
+    await page.getByRole('treeitem', { name: 'far.ts' }).click()
+    await page.getByRole('textbox', { name: 'Editor' }).getByText('jump(3)').click()
+    await page.keyboard.press('Control+Alt+b')
+    await page.getByRole('button', { name: /^This line: .*: Move and add$/ }).waitFor()
+    await page.getByRole('button', { name: 'Before this' }).click()
+    await page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name: 'long.ts', selected: true }).waitFor()
+    await page.getByText('3:1', { exact: true }).waitFor()
+  })
+
   test('a file that a draft has renamed keeps its blame and its history', async () => {
     await open()
     await page.keyboard.press('F2')

@@ -100,6 +100,36 @@ describe.skipIf(!hasBrowser)('the explorer', () => {
     await dialog.waitFor({ state: 'detached' })
   })
 
+  test('after new files and folders are deleted, the row beside them is selected', async () => {
+    for (const path of ['docs/a.md', 'docs/b.md', 'docs/zz/in.md', 'docs/zzz.md'])
+      await desk.ask({ ask: 'new file', branch: 'main', path })
+    await row('docs').click()
+    await row(/^b.md /).click()
+    const deleteIt = async (name: string) => {
+      await tree().focus()
+      await page.keyboard.press('Delete')
+      await page
+        .getByRole('dialog', { name: `Delete ${name}?` })
+        .getByRole('button', { name: 'Delete' })
+        .click()
+      await row(new RegExp(`^${name} `)).waitFor({ state: 'detached' })
+    }
+    await deleteIt('b.md')
+    await until(async () => (await selected()).join() === 'design.md')
+    await row(/^zz /).click()
+    await deleteIt('zz')
+    await until(async () => (await selected()).join() === 'a.md')
+    // The last one of its folder: the row above.
+    await row(/^zzz.md /).click()
+    await deleteIt('zzz.md')
+    await until(async () => (await selected()).join() === 'design.md')
+    // What is committed stays in its place.
+    await page.keyboard.press('Delete')
+    await page.getByRole('dialog', { name: 'Delete design.md?' }).getByRole('button', { name: 'Delete' }).click()
+    await row('design.md , deleted').waitFor()
+    expect(await selected()).toEqual(['design.md'])
+  })
+
   test('files are dragged into a folder: the move is shown before, and is a draft', async () => {
     await row('AGENTS.md').click()
     await row('FORK.md').click({ modifiers: ['Control'] })

@@ -6,7 +6,7 @@ import { type EditorView, keymap } from '@codemirror/view'
 import { commentTokensOf } from '../../../../forge/desk/web/editor/comment-tokens.ts'
 import { commentKey } from '../../../../forge/desk/web/editor/line-commands.ts'
 import { coloursOf, piecesOf } from '../../../../forge/desk/web/ui/coloured.ts'
-import { loadLanguage } from '../../../../forge/desk/web/ui/languages.ts'
+import { languageOf, loadLanguage } from '../../../../forge/desk/web/ui/languages.ts'
 
 /** The text after Ctrl+/ on its only line; undefined where it says that no comments are known. */
 async function commented(path: string, doc: string, isColoured = true): Promise<string | undefined> {
@@ -76,6 +76,14 @@ test.each(['package.json', 'a.csv', 'c.csv', 'LICENSE', 'README.txt', 'construct
     expect(await commented(path, 'a')).toBeUndefined()
   },
 )
+
+test('a lock file has the language that its program writes, and is plain text where that is none', () => {
+  const languages = (names: string[]) => [...new Set(names.map(name => languageOf(`in/${name}`)))]
+  expect(languages(['bun.lock', 'composer.lock', 'deno.lock', 'flake.lock', 'Pipfile.lock'])).toEqual(['JSON'])
+  expect(languages(['Cargo.lock', 'pdm.lock', 'poetry.lock', 'uv.lock'])).toEqual(['TOML'])
+  expect(languages(['Chart.lock', 'Podfile.lock', 'pixi.lock', 'pubspec.lock'])).toEqual(['YAML'])
+  expect(languages(['mix.lock', 'rebar.lock', 'yarn.lock', 'Gemfile.lock', 'some.lock'])).toEqual(['Plain text'])
+})
 
 test('a script without an ending has the language of the program in its first line', async () => {
   const nameOf = async (path: string, first: string) =>

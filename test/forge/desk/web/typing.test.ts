@@ -152,6 +152,26 @@ describe.skipIf(!hasBrowser)('typing', () => {
     await isOnServer(`before while away after${REST}`)
   })
 
+  test('is kept while the desk answers nothing, which the page says until it answers', async () => {
+    const goOn = desk.proxy.stall()
+    await page.keyboard.type('stalled ')
+    await page.getByText('The desk does not answer').waitFor()
+    await page.keyboard.type('on ')
+    goOn()
+    await isOnServer(`stalled on ${REST}`)
+    await page.getByText('The desk does not answer').waitFor({ state: 'detached' })
+    expect(await inEditor()).toBe(`stalled on ${REST}`)
+    // A single question that takes long does not mean that.
+    const release = desk.proxy.hold('history')
+    await page.keyboard.press('Alt+h')
+    await page.getByText('Loading history').waitFor()
+    const before = desk.proxy.count('ping')
+    await until(() => desk.proxy.count('ping') >= before + 4)
+    expect(await page.getByText('The desk does not answer').count()).toBe(0)
+    release()
+    await page.getByRole('listbox', { name: 'History' }).waitFor()
+  })
+
   test('is kept where the desk has another key, and sent when this browser has it', async () => {
     desk.proxy.isLocked = true
     desk.proxy.breakConnections()
