@@ -22,6 +22,8 @@ export function discard(page: Page, branch: string, paths: string[]): void {
     button: 'Discard',
     isDangerous: true,
     run: async () => {
+      // What is typed while a save runs comes to the desk after it, and is to be discarded, too. So is what is refused.
+      await settle(page, branch, paths).catch(() => undefined)
       const lasts = untilMore(page)
       page.closeFiles(branch, await page.connection.ask('discard', { branch, paths }))
       const what = paths.length === 1 ? names(paths) : plural(paths.length, 'file')

@@ -7,6 +7,11 @@ export class Saves {
   /** The last save of each branch in which one is running. */
   readonly #last = new Map<string, Promise<void>>()
 
+  /** Resolves when no save of the branch is running any more. */
+  async ended(branch: string): Promise<void> {
+    await this.#last.get(branch)
+  }
+
   /** Saves at once, or after the other saves of the branch. `run` must not throw. Resolves when it has ended. */
   async add(branch: string, run: () => Promise<void>): Promise<void> {
     const last = this.#last.get(branch)

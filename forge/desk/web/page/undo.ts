@@ -2,6 +2,7 @@
 import { untracked } from '@preact/signals'
 import type { Operation, Reversed } from '../../contract/branches.ts'
 import type { Fields } from '../../contract/contract.ts'
+import { named } from '../ui/names.ts'
 import { branchOf } from './branch-facts.ts'
 import { shownDraft, showWithDraft } from './draft-tabs.ts'
 import type { Notice, NoticeAction, Page } from './state.ts'
@@ -24,8 +25,21 @@ export function undoableHere(page: Page): { canUndo?: string | undefined; canRed
 const offered = (page: Page, key: 'undo' | 'redo'): NoticeAction | undefined =>
   page.shownToast?.actions?.find(action => action.key === key)
 
-/** Undoes what a shown notice offers to undo, or the last operation of the shown branch or of the repository. */
+/**
+ * Undoes what a shown notice offers to undo, or the last operation of the shown branch or of the repository; after a
+ * save of the branch that is running, for which Undo is meant.
+ */
 export async function undoHere(page: Page): Promise<void> {
+  const branch = branchOf(page.tab.peek())
+  if (branch !== undefined && page.saves.running.peek().has(branch)) {
+    const isRunning = () => page.saves.running.value.has(branch)
+    page.tell({ title: `${named(branch)} is still being saved: this is undone then`, lasts: isRunning }, 'info')
+    const { tip } = page.branch(branch) ?? {}
+    await page.saves.ended(branch)
+    // A save that failed has made no commit.
+    if (page.branch(branch)?.tip !== tip) await undoIn(page, branch)
+    return
+  }
   const action = untracked(() => offered(page, 'undo'))
   if (action) action.run()
   else await undoIn(page, branchOf(page.tab.peek()))

@@ -272,7 +272,8 @@ export function whyNotRewritten(about: ChosenCommits, event: KeyboardEvent): str
   const name = named(branch)
   const waiting = page.branch(branch)?.merging
   if (waiting) return `A ${nounOf(waiting)} waits in ${name}: finish or abort it before commits are rewritten.`
-  if (line.length === 0) return `Commits are rewritten in the history of the whole branch (${shownKeys('Alt+H')}).`
+  if (line.length === 0)
+    return `Commits are rewritten in the history of the whole branch (${shownKeys('Alt+H')}), without a search.`
   if (areOnLine(about)) return undefined
   return `${wordsOf(chosen)} came in by a merge: only commits that were made in ${name} itself can be rewritten.`
 }

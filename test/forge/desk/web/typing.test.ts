@@ -286,6 +286,37 @@ describe.skipIf(!hasBrowser)('typing', () => {
     expect(await saved('~2')).toBe(`one ${REST}`.trim())
   })
 
+  test('is a draft again after an undo that is asked for while it is saved', async () => {
+    const answer = desk.proxy.hold('save')
+    const tip = await desk.tip('main')
+    await page.keyboard.type('one ')
+    await page.keyboard.press('Control+s')
+    await until(() => desk.proxy.count('save') === 1)
+    await page.keyboard.press('Control+Alt+z')
+    await page.getByText('main is still being saved: this is undone then').first().waitFor()
+    answer()
+    await page
+      .getByText(/^Undone: save README\.md/)
+      .first()
+      .waitFor()
+    expect(await desk.tip('main')).toBe(tip)
+    await isOnServer(`one ${REST}`)
+  })
+
+  test('while a save runs is discarded after it on request', async () => {
+    const answer = desk.proxy.hold('save')
+    await page.keyboard.type('one ')
+    await page.keyboard.press('Control+s')
+    await until(() => desk.proxy.count('save') === 1)
+    await page.keyboard.type('two ')
+    await page.keyboard.press('Alt+Shift+d')
+    await page.getByRole('dialog').getByRole('button', { name: 'Discard' }).click()
+    answer()
+    await page.getByText('Discarded changes to README.md').first().waitFor()
+    await isOnServer(`one ${REST}`)
+    expect(await inEditor()).toBe(`one ${REST}`)
+  })
+
   test('into a file that is still opened keeps its order with the keys that move in it and delete', async () => {
     const open = desk.proxy.hold('open')
     await page.keyboard.press('Control+p')
