@@ -4,6 +4,7 @@ import { attempt } from '../page/actions.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { fileWarnings } from '../page/case-twins.ts'
 import type { CopiedFiles } from '../page/copied-files.ts'
+import { following } from '../page/dialog-content.ts'
 import { placeOf } from '../page/open-files.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
@@ -84,24 +85,26 @@ export async function duplicate(page: Page, tab: Tab, path: string, isFolder: bo
     while (taken.has(name)) name = nameOfCopy(name, isFolder)
     const dot = isFolder ? -1 : name.lastIndexOf('.')
     const stem = dot > 0 ? name.slice(0, dot) : name
-    const warnings = fileWarnings(page, branch)
-    page.dialog.value = {
-      kind: 'ask',
-      title: `Duplicate ${named(baseName(path))}`,
-      label: `Path in ${named(branch)}`,
-      value: readable(folder + name),
-      selection: [readable(folder).length, readable(folder + stem).length],
-      button: 'Duplicate',
-      hint: 'Missing folders are created with it. It is a draft until you save.',
-      warn: words => warnings([typedName(words, folder, name)]),
-      run: async words => {
-        const to = typedName(words, folder, name)
-        await settleBelow(page, tab.at, [path])
-        const copies = [{ from: path, to }]
-        await page.connection.ask('copy', { at: tab.at, branch, copies, findsNames: false })
-        if (isFolder) tab.tree.reveal(to)
-        else tab.edit(to)
-      },
-    }
+    page.dialog.value = following(branch, it => {
+      const warnings = fileWarnings(page, it)
+      return {
+        kind: 'ask',
+        title: `Duplicate ${named(baseName(path))}`,
+        label: `Path in ${named(it)}`,
+        value: readable(folder + name),
+        selection: [readable(folder).length, readable(folder + stem).length],
+        button: 'Duplicate',
+        hint: 'Missing folders are created with it. It is a draft until you save.',
+        warn: words => warnings([typedName(words, folder, name)]),
+        run: async words => {
+          const to = typedName(words, folder, name)
+          await settleBelow(page, tab.at, [path])
+          const copies = [{ from: path, to }]
+          await page.connection.ask('copy', { at: tab.at, branch: it, copies, findsNames: false })
+          if (isFolder) tab.tree.reveal(to)
+          else tab.edit(to)
+        },
+      }
+    })
   })
 }
