@@ -58,8 +58,10 @@ function takingBack(page: Page, { oid, subject }: NamedCommit, branch: string): 
       return changes.filter(({ path }) => !isOfForge(path))
     },
     run: async parts => {
+      const lasts = untilMore(page)
       await page.connection.ask('take back', { branch, commit: oid, parts })
-      page.tell({ topic: TOPIC, title: `Some changes of ${shortId(oid)} are taken back as drafts`, branch })
+      const title = `Some changes of ${shortId(oid)} are taken back as drafts`
+      page.tell({ topic: TOPIC, title, branch, lasts, actions: [undoButton(page)] })
     },
   }
 }

@@ -249,6 +249,30 @@ describe.skipIf(!hasBrowser)('parts of changes', () => {
     await until(async () => (await page.getByRole('treeitem', { name: 'a.txt' }).count()) === 1)
   })
 
+  test('a rename of a commit is taken back as a rename, which the open tab follows; its notice has Undo', async () => {
+    await desk.commit('main', { 'a.txt': null, 'b.txt': text(now) }, { message: 'Rename' })
+    await page.getByRole('treeitem', { name: 'b.txt' }).dblclick()
+    const tab = (name: string) => page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name })
+    await tab('b.txt').waitFor()
+    await page.keyboard.press('Alt+h')
+    await page.getByRole('listbox', { name: 'History' }).getByRole('option', { name: 'Rename' }).click()
+    await page.keyboard.press('Shift+E')
+    const dialog = page.getByRole('dialog', { name: /^Revert some changes of/ })
+    await dialog.getByRole('checkbox', { name: 'All changes of b.txt' }).check()
+    await dialog.getByRole('button', { name: 'Revert as drafts' }).click()
+    await dialog.waitFor({ state: 'detached' })
+    await tab('a.txt').waitFor()
+    await page.getByText('1 draft since').waitFor()
+    await page.locator('.toast').getByRole('button', { name: 'Undo' }).click()
+    await tab('b.txt').waitFor()
+    await page.locator('.status .saved').getByText('Saved →').waitFor()
+    await page.keyboard.press('Control+Alt+Shift+z')
+    await tab('a.txt').click()
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.messageOf('main')) === 'rename: b.txt → a.txt')
+    expect(await desk.git('ls-tree', '--name-only', 'main')).toBe('a.txt')
+  })
+
   test('the conversation is not among the changes of a commit that can be taken back', async () => {
     const files = { 'a.txt': text(LINES.with(4, 'fifth')), '.forge/session.json': '{}\n' }
     await desk.commit('main', files, { message: 'A turn' })
