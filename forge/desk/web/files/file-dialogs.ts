@@ -135,9 +135,12 @@ function renameContent(page: Page, tab: Tab, branch: string, path: string): AskC
   }
 }
 
+/** The folders among the rows of the explorer. */
+export const foldersIn = (tab: Tab): Set<string> =>
+  new Set(tab.tree.rows.peek().flatMap(({ kind, path }) => (kind === 'folder' ? [path] : [])))
+
 /** How many folders and files these paths are, as words. */
-function countOf(tab: Tab, paths: readonly string[]): string {
-  const folders = new Set(tab.tree.rows.peek().flatMap(({ kind, path }) => (kind === 'folder' ? [path] : [])))
+export function countOf(paths: readonly string[], folders: ReadonlySet<string>): string {
   const count = paths.filter(path => folders.has(path)).length
   const counts = [count > 0 && plural(count, 'folder'), count < paths.length && plural(paths.length - count, 'file')]
   return counts.filter(it => it !== false).join(' and ')
@@ -155,7 +158,7 @@ function deletionContent(page: Page, tab: Tab, branch: string, paths: string[]):
   const alsoDraft = `${drafts === 1 ? 'The draft in it goes' : `The ${drafts} drafts in it go`} with it, and Undo restores that, too.`
   return {
     kind: 'confirm',
-    title: `Delete ${paths.length === 1 ? names(paths) : countOf(tab, paths)}?`,
+    title: `Delete ${paths.length === 1 ? names(paths) : countOf(paths, foldersIn(tab))}?`,
     words: [`It is a draft in ${named(branch)} until you save. Undo restores it.`, ...(drafts > 0 ? [alsoDraft] : [])],
     list: paths,
     button: 'Delete',

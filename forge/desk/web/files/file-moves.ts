@@ -6,7 +6,7 @@ import { type AskContent, following } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { baseName, folderOf, joinPath, named, readable, toName, typedName } from '../ui/names.ts'
-import { plural } from '../ui/times.ts'
+import { countOf, foldersIn } from './file-dialogs.ts'
 
 interface Move {
   from: string
@@ -28,7 +28,8 @@ export function previewMove(page: Page, tab: Tab, paths: readonly string[], fold
   const branch = branchOf(tab)
   const moves = movesInto(paths, folder)
   if (branch === undefined || moves.length === 0) return
-  const what = moves.length === 1 ? named(baseName(moves[0]?.from ?? '')) : plural(moves.length, 'file')
+  const from = moves.map(move => move.from)
+  const what = from.length === 1 ? named(baseName(from[0] ?? '')) : countOf(from, foldersIn(tab))
   page.dialog.value = following(branch, it => ({
     kind: 'confirm',
     title: `Move ${what} to ${folder === '' ? 'the top folder' : named(folder)}?`,
@@ -40,13 +41,20 @@ export function previewMove(page: Page, tab: Tab, paths: readonly string[], fold
   }))
 }
 
-/** Moves files and folders as drafts, and shows the first of them in the explorer. */
-export async function move(page: Page, tab: Tab, branch: string, moves: Move[]): Promise<void> {
+/** Moves files and folders (`folders`) as drafts, and shows the first of them in the explorer. */
+export async function move(
+  page: Page,
+  tab: Tab,
+  branch: string,
+  moves: Move[],
+  folders: ReadonlySet<string> = foldersIn(tab),
+): Promise<void> {
+  const paths = moves.map(({ from }) => from)
   await settle(page, branch, 'all')
   await page.connection.ask('move', { branch, moves })
   const [first] = moves
   if (first) tab.tree.reveal(first.to)
-  page.spoken.value = `Moved ${plural(moves.length, 'file')}`
+  page.spoken.value = `Moved ${countOf(paths, folders)}`
 }
 
 /** Asks for a folder, and moves files and folders there. */
@@ -68,7 +76,7 @@ function moveToContent(page: Page, tab: Tab, branch: string, paths: readonly str
   const value = page.dialogTexts.of(refused) ?? folder
   return {
     kind: 'ask',
-    title: paths.length === 1 ? `Move ${named(baseName(first))}` : `Move ${plural(paths.length, 'file')}`,
+    title: paths.length === 1 ? `Move ${named(baseName(first))}` : `Move ${countOf(paths, foldersIn(tab))}`,
     label: 'To the folder (. for the top)',
     value,
     selection: [0, value.length],
