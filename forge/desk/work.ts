@@ -248,13 +248,15 @@ export class Work implements AsyncDisposable {
   /** The branches that have moved. For branches that are not open, the news is sent here. */
   async #branchesMoved(): Promise<string[]> {
     const before = this.#tips
+    // The desk may have moved a branch since it last looked, and another program may have set it back since then.
+    const known = new Map([...before, ...(await this.branches.heads())])
     this.#tips = await tipsBelow(this.#repository, HEADS)
-    const names = [...new Set([...before.keys(), ...this.#tips.keys()])]
-    const moved = names.filter(name => before.get(name) !== this.#tips.get(name))
+    const isMoved = (name: string) => [before, known].some(tips => tips.get(name) !== this.#tips.get(name))
+    const moved = [...new Set([...known.keys(), ...this.#tips.keys()])].filter(isMoved)
     const followed = await this.#followRenames(before, moved)
     this.#room.seen.branches = this.#tips
     for (const name of moved) {
-      const [was, is] = [before.get(name), this.#tips.get(name)]
+      const [was, is] = [known.get(name), this.#tips.get(name)]
       if (is !== undefined) this.branches.vanished.delete(name)
       else if (was !== undefined && !followed.has(name)) this.branches.vanished.set(name, was)
       if (!this.branches.has(name)) this.#room.say({ say: 'branch', branch: name })

@@ -35,6 +35,13 @@ export class OpenBranches {
     return await Promise.all(this.#works.values())
   }
 
+  /** The commits of the branches that are worked on, as the desk knows them; without those of deleted branches. */
+  async heads(): Promise<Map<string, Oid>> {
+    const opened = await Promise.allSettled(this.#works.values())
+    const works = opened.flatMap(it => (it.status === 'fulfilled' && !it.value.isGone ? [it.value] : []))
+    return new Map(works.flatMap(({ name, head }) => (head === undefined ? [] : [[name, head] as const])))
+  }
+
   /**
    * The work on a branch. A deleted branch is opened at its last commit, and its edits become drafts. Throws a {@link
    * Failure} if there is no such branch, and its last commit is unknown.

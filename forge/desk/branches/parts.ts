@@ -5,13 +5,13 @@ import { mergeTrees } from '../../../core/git/merges.ts'
 import { type Objects, writeObjects } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { emptyTree, makeTree, type TreeChange, writeTree } from '../../../core/git/trees.ts'
-import { many, visiblePath } from '../../../core/text.ts'
+import { firstOf, many, visiblePath } from '../../../core/text.ts'
 import type { Change, Part } from '../contract/values.ts'
 import { changesBetween, changesOfDrafts } from '../reading/changes.ts'
 import { treeBefore } from '../reading/history.ts'
 import { commitTo, stepsOf, withoutOrigins } from './branch-commits.ts'
 import type { BranchWork } from './branch-work.ts'
-import { originsIn, withoutUnused, withWhatBelongs } from './draft-renames.ts'
+import { originsIn, withoutUnused, withRename, withWhatBelongs } from './draft-renames.ts'
 import { asChanges, filesBetween, isSameDrafts, verifyNoClash } from './drafts.ts'
 import { withOwnFolder } from './forge-folder.ts'
 import { messageFor } from './save.ts'
@@ -19,6 +19,8 @@ import { TAKE_BACK } from './undo.ts'
 
 /** Of a larger file, in bytes, single lines can't be chosen: its change is taken as a whole. */
 const MAX_TEXT_BYTES = 2 << 20
+/** At most this many files are named in a message. */
+const MAX_NAMED_FILES = 3
 
 /** Writes a tree with some of the changes between it and another one, as {@link treeWithSome} does. */
 export async function treeWithParts(objects: Objects, from: Oid, to: Oid, parts: readonly Part[]): Promise<Oid> {
@@ -111,7 +113,8 @@ export async function saveParts(work: BranchWork, parts: readonly Part[], messag
 }
 
 /**
- * Takes some of a commit's changes back in a branch's drafts, without a commit. The operation can be undone.
+ * Takes some of a commit's changes back in a branch's drafts, without a commit. A rename that is taken back is a rename
+ * in the drafts. The operation can be undone.
  *
  * @throws A {@link Failure}, without any effect, if later changes are in the way.
  */
@@ -121,31 +124,35 @@ export async function takeBackParts(work: BranchWork, oid: Oid, parts: readonly 
     const commit = await objects.info(`${oid}^{tree}`)
     if (!commit) throw new Failure(`There is no commit ${oid.slice(0, 8)} in this repository.`)
     verifyNoClash(work.drafts, work.drafts.clashes.keys())
-    const without = await treeWithout(objects, await treeBefore(objects, oid), commit.oid, parts)
+    const before = await treeBefore(objects, oid)
+    const changes = new Map((await changesBetween(objects, before, commit.oid)).map(change => [change.path, change]))
+    // The changes are compared from after to before, so a renamed file has its old name.
+    const nameBefore = (path: Path) => changes.get(path)?.from ?? path
+    const back = parts.map(({ path, lines }): Part => {
+      return { path: nameBefore(path), ...(lines && { lines: lines.map(backwards) }) }
+    })
+    const without = await treeWithParts(objects, commit.oid, before, back)
     const { saved, typed } = await draftTrees(work)
     const merge = await mergeTrees(objects.repository, typed, without, { base: commit.oid, objects })
-    if (merge.stages.length + merge.conflicts.length > 0)
+    const conflicts = new Set([...merge.stages, ...merge.conflicts].flatMap(it => ('paths' in it ? it.paths : it.path)))
+    if (conflicts.size > 0) {
+      const chosen = parts.map(({ path }) => path)
+      const found = chosen.filter(path => conflicts.has(path) || conflicts.has(nameBefore(path)))
+      // Of a file that was renamed since, git names only the new path.
+      const names = firstOf((found.length > 0 ? found : [...conflicts]).map(visiblePath), MAX_NAMED_FILES)
       throw new Failure(
-        'Later changes of the same lines are in the way: revert the whole commit, which lets you resolve them.',
+        `Later changes of the same lines of ${names} are in the way: select other files, or revert the whole commit, which lets you resolve them.`,
       )
+    }
     const { tree } = await withOwnFolder(objects, typed, merge)
-    const after = withoutUnused({ ...work.drafts, files: await filesBetween(objects, saved, tree) })
+    const moved = parts.map(({ path }) => ({ from: path, to: nameBefore(path) })).filter(({ from, to }) => from !== to)
+    const renames = moved.reduce((all, it) => withRename({ ...work.drafts, renames: all }, it), work.drafts.renames)
+    const after = withoutUnused({ ...work.drafts, files: await filesBetween(objects, saved, tree), renames })
     if (isSameDrafts(after, work.drafts))
       throw new Failure(`${visiblePath(work.name)} does not have these changes any more.`)
     const words = `take back some of ${oid.slice(0, 8)} in the drafts of ${visiblePath(work.name)}`
     await held.become({ drafts: after }, { kind: TAKE_BACK, words })
   })
-}
-
-/** The tree that a commit would have without some of its changes. */
-async function treeWithout(objects: Objects, before: Oid, after: Oid, parts: readonly Part[]): Promise<Oid> {
-  const changes = new Map((await changesBetween(objects, before, after)).map(change => [change.path, change]))
-  const back = parts.map(({ path, lines }): Part => {
-    // The changes are compared from after to before, so a renamed file has its old name.
-    const { from = path } = changes.get(path) ?? {}
-    return { path: from, ...(lines && { lines: lines.map(backwards) }) }
-  })
-  return await treeWithParts(objects, after, before, back)
 }
 
 const backwards = ({ fromA, toA, fromB, toB }: LineRange): LineRange => ({

@@ -33,7 +33,9 @@ export async function pathsNow(
   const inCommits = await renamesBetween(objects, since, drafts.tip)
   const all = paths.map(async path => {
     if (!gone.has(path)) return path
-    const saved = [after(onDesk, path), inCommits.get(path) ?? path]
+    // The path may have come by a rename on the desk, before another program renamed the file in a commit.
+    const names = [path, before(onDesk, path)].map(name => inCommits.get(name) ?? path)
+    const saved = [after(onDesk, path), ...names]
     const others = saved.map(other => after(drafts.renames, other))
     const missing = await missingIn(objects, drafts, others)
     return others.find(other => !missing.includes(other)) ?? path
@@ -45,6 +47,10 @@ export async function pathsNow(
 /** The path of a file after renames, one after the other. */
 const after = (renames: readonly Renamed[], path: Path): Path =>
   renames.reduce((name, renamed) => pathAfter(renamed, name), path)
+
+/** The path that a file had before these renames. */
+const before = (renames: readonly Renamed[], path: Path): Path =>
+  renames.toReversed().reduce((name, { from, to }) => pathAfter({ from: to, to: from }, name), path)
 
 /** The new paths of the files that git detects as renamed between two commits; none if one of these is not there. */
 async function renamesBetween(objects: Objects, from: Oid, to: Oid | undefined): Promise<Map<Path, Path>> {

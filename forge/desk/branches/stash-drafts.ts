@@ -1,6 +1,7 @@
 /** A stash of a checkout, applied to the drafts of a branch as `git stash apply` does. The stash stays. */
 import { Failure } from '../../../core/failure.ts'
 import { parseCommit } from '../../../core/git/commits.ts'
+import { renamedFiles } from '../../../core/git/diffs.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import { readStash, treeWithUntracked } from '../../../core/git/stash.ts'
 import { visiblePath } from '../../../core/text.ts'
@@ -22,13 +23,17 @@ export async function applyStash(work: BranchWork, oid: Oid): Promise<Path[]> {
   const object = await objects.read(oid)
   const stash = object?.bytes && object.type === 'commit' && (await readStash(objects, parseCommit(object.bytes)))
   if (!stash) throw new Failure(`${short} is no stash.`)
-  const put = await filesBetween(objects, stash.base, await treeWithUntracked(objects, oid))
+  const tree = await treeWithUntracked(objects, oid)
+  const put = await filesBetween(objects, stash.base, tree)
   // As in every step, the conversation with the AI stays that of the branch.
   const files = new Map([...put].filter(([path]) => !isOfForge(path)))
+  // A stash records no renames: those that git detects become renames in the drafts, too.
+  const renamed = await renamedFiles(objects.repository, stash.base, tree)
+  const renames = [...renamed].map(([from, to]) => ({ from, to })).filter(({ to }) => files.has(to))
   return await work.editDrafts(async held => {
     const start = noDrafts(stash.base)
     const before = work.drafts
-    const drafts = await mergeDrafts(objects, start, { ...start, files }, before)
+    const drafts = await mergeDrafts(objects, start, { ...start, files, renames }, before)
     if (isSameDrafts(drafts, before)) throw new Failure(`${name} has all of this stash already.`)
     await held.become({ drafts }, { kind: APPLY_STASH, words: `apply the stash ${short} to the drafts of ${name}` })
     return [...drafts.clashes].flatMap(([path, it]) => (isOpen(it) && !before.clashes.has(path) ? [path] : []))

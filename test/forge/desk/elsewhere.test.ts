@@ -51,6 +51,18 @@ test('packing refs, and moving one twice, are noticed', async () => {
   }
 })
 
+test('a branch that is set back right after a save, before the desk has looked, shows what git has', async () => {
+  await using desk = await makeDesk({ files: { 'a.ts': LINES }, bare: true })
+  const before = await desk.git('rev-parse', 'main')
+  for (let round = 0; round < 3; round++) {
+    await (await edit(desk.work, 'main', 'a.ts')).type(`typed ${round}\n`)
+    await ask(desk.work, 'save', { branch: 'main', paths: 'all' })
+    await desk.git('update-ref', 'refs/heads/main', before)
+    await desk.work.look()
+    expect(await textOf(desk.work, 'main', 'a.ts')).toBe(LINES)
+  }
+})
+
 test('in a repository with a reftable, the list of tables is watched for all refs', async () => {
   await using place = await makePlace()
   const tables = join(place.path, 'reftable/tables.list')

@@ -6,7 +6,7 @@ import { SplitDialog } from '../graph/split-dialog.tsx'
 import { StepDialog } from '../graph/step-dialog.tsx'
 import { PickDialog } from '../graph/step-pick.tsx'
 import { branchOf } from '../page/branch-facts.ts'
-import type { DialogContent } from '../page/dialog-content.ts'
+import { type DialogContent, isSuccessor } from '../page/dialog-content.ts'
 import { usePage } from '../page/state.ts'
 import { BaseDialog } from '../review/base-dialog.tsx'
 import { PartsDialog } from '../review/parts-dialog.tsx'
@@ -31,13 +31,14 @@ export function Dialogs() {
   if (!content) return null
   const close = () => {
     // The browser reports the close late: another dialog may be open by then.
-    if (page.dialog.peek() === content) page.dialog.value = undefined
+    const open = page.dialog.peek()
+    if (open === content || isSuccessor(open, content)) page.dialog.value = undefined
   }
   switch (content.kind) {
     case 'ask':
-      return <Ask key={content.title} content={content} close={close} />
+      return <Ask key={content.firstTitle ?? content.title} content={content} close={close} />
     case 'confirm':
-      return <Confirm key={content.title} content={content} close={close} />
+      return <Confirm key={content.firstTitle ?? content.title} content={content} close={close} />
     case 'choose':
       return <Choose key={content.title} content={content} close={close} />
     case 'approval':
@@ -47,7 +48,7 @@ export function Dialogs() {
     case 'step':
       return <StepDialog key={content.firstTitle ?? content.title} content={content} close={close} />
     case 'parts':
-      return <PartsDialog key={content.title} content={content} close={close} />
+      return <PartsDialog key={content.firstTitle ?? content.title} content={content} close={close} />
     case 'split':
       return <SplitDialog key={content.firstTitle ?? content.title} content={content} close={close} />
     case 'base':
@@ -155,6 +156,11 @@ function Ask({ content, close }: AskProps) {
   }
   const warning = useWarning(content.warn)
   useLayoutEffect(() => {
+    // Under the new name of its branch, what was typed stays, and so does the cursor.
+    if (content.firstTitle !== undefined) {
+      void warning.about(field.current?.value ?? '')
+      return
+    }
     const { value } = content
     // A folder is gone on from; a name that is suggested is replaced by what is typed.
     const [from, to] = content.selection ?? [value.endsWith('/') ? value.length : 0, value.length]

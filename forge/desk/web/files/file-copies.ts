@@ -4,22 +4,24 @@ import { attempt } from '../page/actions.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { fileWarnings } from '../page/case-twins.ts'
 import type { CopiedFiles } from '../page/copied-files.ts'
+import { following } from '../page/dialog-content.ts'
 import { placeOf } from '../page/open-files.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { baseName, folderOf, joinPath, named, readable, typedName } from '../ui/names.ts'
-import { plural } from '../ui/times.ts'
+import { countOf, foldersIn } from './file-dialogs.ts'
 import { move, movesInto } from './file-moves.ts'
 
 /** Takes files and folders of a tab for Paste. `isCut`: Paste moves them. */
-export function takeFiles(page: Page, { at }: Tab, paths: readonly string[], isCut: boolean): void {
-  page.copied.value = { at, paths, isCut }
-  page.spoken.value = `${isCut ? 'Cut' : 'Copied'} ${plural(paths.length, 'file')}`
+export function takeFiles(page: Page, tab: Tab, paths: readonly string[], isCut: boolean): void {
+  const folders = foldersIn(tab)
+  page.copied.value = { at: tab.at, paths, isCut, folders: new Set(paths.filter(path => folders.has(path))) }
+  page.spoken.value = `${isCut ? 'Cut' : 'Copied'} ${countOf(paths, folders)}`
 }
 
 /** What Paste would paste, in words. */
-export function copiedInWords({ paths }: CopiedFiles): string {
-  return paths.length === 1 ? named(baseName(paths[0] ?? '')) : plural(paths.length, 'file')
+export function copiedInWords({ paths, folders }: CopiedFiles): string {
+  return paths.length === 1 ? named(baseName(paths[0] ?? '')) : countOf(paths, folders)
 }
 
 /** Whether a row of a tab is a file or folder that was cut, or in such a folder. */
@@ -47,18 +49,18 @@ async function pasteCut(page: Page, tab: Tab, branch: string, copied: CopiedFile
   const inside = copied.paths.find(path => path !== folder && isIn(folder, path))
   if (inside !== undefined) throw new Error(`${named(inside)} can’t be moved into itself.`)
   const moves = movesInto(copied.paths, folder)
-  if (moves.length > 0) await move(page, tab, branch, moves)
+  if (moves.length > 0) await move(page, tab, branch, moves, copied.folders)
   page.copied.value = undefined
 }
 
 async function pasteCopies(page: Page, tab: Tab, branch: string, copied: CopiedFiles, folder: string): Promise<void> {
-  const { at, paths } = copied
+  const { at, paths, folders } = copied
   await settleBelow(page, at, paths)
   const copies = paths.map(from => ({ from, to: joinPath(folder, baseName(from)) }))
   const { paths: made } = await page.connection.ask('copy', { at, branch, copies, findsNames: true })
   const [first] = made
   if (first !== undefined) tab.tree.reveal(first)
-  page.spoken.value = `Pasted ${plural(made.length, 'file')}`
+  page.spoken.value = `Pasted ${countOf(paths, folders)}`
 }
 
 /** Resolves when the server has all text typed in some files and folders. */
@@ -84,24 +86,26 @@ export async function duplicate(page: Page, tab: Tab, path: string, isFolder: bo
     while (taken.has(name)) name = nameOfCopy(name, isFolder)
     const dot = isFolder ? -1 : name.lastIndexOf('.')
     const stem = dot > 0 ? name.slice(0, dot) : name
-    const warnings = fileWarnings(page, branch)
-    page.dialog.value = {
-      kind: 'ask',
-      title: `Duplicate ${named(baseName(path))}`,
-      label: `Path in ${named(branch)}`,
-      value: readable(folder + name),
-      selection: [readable(folder).length, readable(folder + stem).length],
-      button: 'Duplicate',
-      hint: 'Missing folders are created with it. It is a draft until you save.',
-      warn: words => warnings([typedName(words, folder, name)]),
-      run: async words => {
-        const to = typedName(words, folder, name)
-        await settleBelow(page, tab.at, [path])
-        const copies = [{ from: path, to }]
-        await page.connection.ask('copy', { at: tab.at, branch, copies, findsNames: false })
-        if (isFolder) tab.tree.reveal(to)
-        else tab.edit(to)
-      },
-    }
+    page.dialog.value = following(branch, it => {
+      const warnings = fileWarnings(page, it)
+      return {
+        kind: 'ask',
+        title: `Duplicate ${named(baseName(path))}`,
+        label: `Path in ${named(it)}`,
+        value: readable(folder + name),
+        selection: [readable(folder).length, readable(folder + stem).length],
+        button: 'Duplicate',
+        hint: 'Missing folders are created with it. It is a draft until you save.',
+        warn: words => warnings([typedName(words, folder, name)]),
+        run: async words => {
+          const to = typedName(words, folder, name)
+          await settleBelow(page, tab.at, [path])
+          const copies = [{ from: path, to }]
+          await page.connection.ask('copy', { at: tab.at, branch: it, copies, findsNames: false })
+          if (isFolder) tab.tree.reveal(to)
+          else tab.edit(to)
+        },
+      }
+    })
   })
 }

@@ -3,6 +3,7 @@ import { isIn } from '../../contract/paths.ts'
 import { attempt } from '../page/actions.ts'
 import { branchOf, draftsAt } from '../page/branch-facts.ts'
 import { fileWarnings } from '../page/case-twins.ts'
+import { type AskContent, type ConfirmContent, following } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
@@ -10,8 +11,11 @@ import { baseName, folderOf, named, readable, typedName } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
 export function discard(page: Page, branch: string, paths: string[]): void {
-  if (paths.length === 0) return
-  page.dialog.value = {
+  if (paths.length > 0) page.dialog.value = following(branch, it => discardContent(page, it, paths))
+}
+
+function discardContent(page: Page, branch: string, paths: string[]): ConfirmContent {
+  return {
     kind: 'confirm',
     title:
       paths.length === 1
@@ -49,15 +53,15 @@ function names(paths: string[]): string {
 export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): void {
   const branch = branchOf(tab)
   if (branch === undefined) return
-  page.dialog.value = {
+  page.dialog.value = following(branch, it => ({
     kind: 'ask',
     title: 'New file',
-    label: `Path in ${named(branch)}`,
+    label: `Path in ${named(it)}`,
     value: readable(folder),
     button: 'Create',
     hint: 'Missing folders are created with it. It is a draft until you save.',
-    ...creation(page, tab, branch, folder),
-  }
+    ...creation(page, tab, it, folder),
+  }))
 }
 
 /** Creates a file under the typed name and opens it, with what is typed meanwhile. */
@@ -81,7 +85,7 @@ function creation(page: Page, tab: Tab, branch: string, folder: string) {
 export function newFolder(page: Page, tab: Tab, folder = selectedFolder(tab)): void {
   const branch = branchOf(tab)
   if (branch === undefined) return
-  page.dialog.value = {
+  page.dialog.value = following(branch, it => ({
     kind: 'ask',
     title: 'New folder',
     label: 'Path, with the name of its first file',
@@ -89,8 +93,8 @@ export function newFolder(page: Page, tab: Tab, folder = selectedFolder(tab)): v
     selection: [readable(folder).length, `${readable(folder)}folder`.length],
     button: 'Create',
     hint: 'Git keeps no empty folders, so a folder starts with its first file. It is a draft until you save.',
-    ...creation(page, tab, branch, folder),
-  }
+    ...creation(page, tab, it, folder),
+  }))
 }
 
 /** The folder selected in the explorer, or that of the selected file, with a slash at the end; '' for the top. */
@@ -110,9 +114,12 @@ function stemOf(tab: Tab, path: string): string {
 
 export function renameFile(page: Page, tab: Tab, path: string): void {
   const branch = branchOf(tab)
-  if (branch === undefined) return
+  if (branch !== undefined) page.dialog.value = following(branch, it => renameContent(page, tab, it, path))
+}
+
+function renameContent(page: Page, tab: Tab, branch: string, path: string): AskContent {
   const warnings = fileWarnings(page, branch, [path])
-  page.dialog.value = {
+  return {
     kind: 'ask',
     title: `Rename ${named(baseName(path))}`,
     label: 'New path',
@@ -130,9 +137,12 @@ export function renameFile(page: Page, tab: Tab, path: string): void {
   }
 }
 
+/** The folders among the rows of the explorer. */
+export const foldersIn = (tab: Tab): Set<string> =>
+  new Set(tab.tree.rows.peek().flatMap(({ kind, path }) => (kind === 'folder' ? [path] : [])))
+
 /** How many folders and files these paths are, as words. */
-function countOf(tab: Tab, paths: readonly string[]): string {
-  const folders = new Set(tab.tree.rows.peek().flatMap(({ kind, path }) => (kind === 'folder' ? [path] : [])))
+export function countOf(paths: readonly string[], folders: ReadonlySet<string>): string {
   const count = paths.filter(path => folders.has(path)).length
   const counts = [count > 0 && plural(count, 'folder'), count < paths.length && plural(paths.length - count, 'file')]
   return counts.filter(it => it !== false).join(' and ')
@@ -142,11 +152,15 @@ function countOf(tab: Tab, paths: readonly string[]): string {
 export function deleteFiles(page: Page, tab: Tab, paths: string[]): void {
   const branch = branchOf(tab)
   if (branch === undefined || paths.length === 0) return
+  page.dialog.value = following(branch, it => deletionContent(page, tab, it, paths))
+}
+
+function deletionContent(page: Page, tab: Tab, branch: string, paths: string[]): ConfirmContent {
   const drafts = paths.reduce((sum, path) => sum + draftsAt(page, branch, path).length, 0)
   const alsoDraft = `${drafts === 1 ? 'The draft in it goes' : `The ${drafts} drafts in it go`} with it, and Undo restores that, too.`
-  page.dialog.value = {
+  return {
     kind: 'confirm',
-    title: `Delete ${paths.length === 1 ? names(paths) : countOf(tab, paths)}?`,
+    title: `Delete ${paths.length === 1 ? names(paths) : countOf(paths, foldersIn(tab))}?`,
     words: [`It is a draft in ${named(branch)} until you save. Undo restores it.`, ...(drafts > 0 ? [alsoDraft] : [])],
     list: paths,
     button: 'Delete',

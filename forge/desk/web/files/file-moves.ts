@@ -2,10 +2,11 @@
 import { isIn } from '../../contract/paths.ts'
 import { branchOf } from '../page/branch-facts.ts'
 import { fileWarnings } from '../page/case-twins.ts'
+import { type AskContent, following } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { baseName, folderOf, joinPath, named, readable, toName, typedName } from '../ui/names.ts'
-import { plural } from '../ui/times.ts'
+import { countOf, foldersIn } from './file-dialogs.ts'
 
 interface Move {
   from: string
@@ -27,32 +28,43 @@ export function previewMove(page: Page, tab: Tab, paths: readonly string[], fold
   const branch = branchOf(tab)
   const moves = movesInto(paths, folder)
   if (branch === undefined || moves.length === 0) return
-  const what = moves.length === 1 ? named(baseName(moves[0]?.from ?? '')) : plural(moves.length, 'file')
-  page.dialog.value = {
+  const from = moves.map(move => move.from)
+  const what = from.length === 1 ? named(baseName(from[0] ?? '')) : countOf(from, foldersIn(tab))
+  page.dialog.value = following(branch, it => ({
     kind: 'confirm',
     title: `Move ${what} to ${folder === '' ? 'the top folder' : named(folder)}?`,
-    words: [`It is a draft in ${named(branch)} until you save. Open files and what you typed in them move along.`],
+    words: [`It is a draft in ${named(it)} until you save. Open files and what you typed in them move along.`],
     list: moves.map(({ from, to }) => `${from} ${toName('→')} ${to}`),
     button: 'Move',
     isSafe: true,
-    run: async () => await move(page, tab, branch, moves),
-  }
+    run: async () => await move(page, tab, it, moves),
+  }))
 }
 
-/** Moves files and folders as drafts, and shows the first of them in the explorer. */
-export async function move(page: Page, tab: Tab, branch: string, moves: Move[]): Promise<void> {
+/** Moves files and folders (`folders`) as drafts, and shows the first of them in the explorer. */
+export async function move(
+  page: Page,
+  tab: Tab,
+  branch: string,
+  moves: Move[],
+  folders: ReadonlySet<string> = foldersIn(tab),
+): Promise<void> {
+  const paths = moves.map(({ from }) => from)
   await settle(page, branch, 'all')
   await page.connection.ask('move', { branch, moves })
   const [first] = moves
   if (first) tab.tree.reveal(first.to)
-  page.spoken.value = `Moved ${plural(moves.length, 'file')}`
+  page.spoken.value = `Moved ${countOf(paths, folders)}`
 }
 
 /** Asks for a folder, and moves files and folders there. */
 export function moveTo(page: Page, tab: Tab, paths: readonly string[]): void {
   const branch = branchOf(tab)
+  if (branch !== undefined) page.dialog.value = following(branch, it => moveToContent(page, tab, it, paths))
+}
+
+function moveToContent(page: Page, tab: Tab, branch: string, paths: readonly string[]): AskContent {
   const [first = ''] = paths
-  if (branch === undefined) return
   const folder = readable(folderOf(first)).replace(/\/$/, '')
   const movesTo = (words: string): Move[] => {
     const typed = words.replace(/^\.?\/|\/$/g, '').replace(/^\.$/, '')
@@ -62,9 +74,9 @@ export function moveTo(page: Page, tab: Tab, paths: readonly string[]): void {
   // The same words are there again after a refused move, whichever files of the folder are moved then.
   const refused = { title: `move from ${folder} in ${branch}`, field: 'folder' }
   const value = page.dialogTexts.of(refused) ?? folder
-  page.dialog.value = {
+  return {
     kind: 'ask',
-    title: paths.length === 1 ? `Move ${named(baseName(first))}` : `Move ${plural(paths.length, 'file')}`,
+    title: paths.length === 1 ? `Move ${named(baseName(first))}` : `Move ${countOf(paths, foldersIn(tab))}`,
     label: 'To the folder (. for the top)',
     value,
     selection: [0, value.length],

@@ -2,7 +2,7 @@
 import { attempt } from '../page/actions.ts'
 import { draftsOf } from '../page/branch-facts.ts'
 import { branchWarning } from '../page/case-twins.ts'
-import { type DialogContent, following, type PickContent } from '../page/dialog-content.ts'
+import { type AskContent, type ConfirmContent, following, type PickContent } from '../page/dialog-content.ts'
 import { remoteBranches } from '../page/remote-branches.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
@@ -11,7 +11,11 @@ import { baseName, branchWhileTyping, folderOf, named, readable, typedName } fro
 import { plural } from '../ui/times.ts'
 
 export function renameBranch(page: Page, branch: string): void {
-  page.dialog.value = {
+  page.dialog.value = following(branch, it => renameContent(page, it))
+}
+
+function renameContent(page: Page, branch: string): AskContent {
+  return {
     kind: 'ask',
     title: `Rename ${named(branch)}`,
     label: 'New name',
@@ -79,13 +83,19 @@ export async function deleteBranch(page: Page, branch: string): Promise<void> {
  * The question whether to delete a branch with the commit and the drafts that it has now. If that is refused, it is
  * asked anew.
  */
-async function deletionOf(page: Page, branch: string): Promise<DialogContent> {
-  const { commits, tip, ...found } = await page.connection
+async function deletionOf(page: Page, branch: string): Promise<ConfirmContent> {
+  const found = await page.connection
     .ask('branch deletion', { branch })
     .catch(() => ({ commits: 0, tip: page.branch(branch)?.tip, drafts: [] }))
+  return following(branch, it => deletionContent(page, it, found))
+}
+
+type Deletion = { commits: number; tip?: string | undefined; drafts: readonly string[] }
+
+function deletionContent(page: Page, branch: string, { commits, tip, ...found }: Deletion): ConfirmContent {
   const drafts = [...new Set([...found.drafts, ...draftsOf(page, branch)])]
   const checkout = page.branch(branch)?.checkout
-  const content: DialogContent = {
+  const content: ConfirmContent = {
     kind: 'confirm',
     title: `Delete the branch ${named(branch)}?`,
     words: [
@@ -112,7 +122,8 @@ async function deletionOf(page: Page, branch: string): Promise<DialogContent> {
         await page.connection.ask('delete branch', { branch, drafts, ...(tip !== undefined && { before: tip }) })
       } catch (error) {
         const renewed = await deletionOf(page, branch)
-        if (page.dialog.peek() === content) page.dialog.value = renewed
+        const open = page.dialog.peek()
+        if (open?.kind === 'confirm' && open.run === content.run) page.dialog.value = renewed
         throw error
       }
       page.closeDeleted(branch)

@@ -279,14 +279,15 @@ async function remoteWith(page: Page, branch: string): Promise<string | undefine
 
 /** Without an upstream branch there is nothing to pull: offers to publish the branch. */
 function offerToPublish(page: Page, branch: string): void {
-  const name = readable(branch)
-  page.dialog.value = {
+  page.dialog.value = following(branch, it => ({
     kind: 'confirm',
-    title: `${name} has no upstream branch`,
-    words: [`There is nothing to pull from. Publish ${name} to a remote first: it then tracks the branch there.`],
+    title: `${readable(it)} has no upstream branch`,
+    words: [
+      `There is nothing to pull from. Publish ${readable(it)} to a remote first: it then tracks the branch there.`,
+    ],
     button: 'Publish branch…',
-    run: () => push(page, branch),
-  }
+    run: () => push(page, it),
+  }))
 }
 
 /**

@@ -3,6 +3,7 @@ import { type Merging, type MergingFile, nounOf } from '../../contract/merging.t
 import { attempt } from '../page/actions.ts'
 import { branchOf, draftsOf, isInConflict, mergingFile, mergingFiles } from '../page/branch-facts.ts'
 import { isOfForge, SESSION } from '../page/conversation-files.ts'
+import { following } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
@@ -172,11 +173,11 @@ export function abort(page: Page, tab: Tab): void {
     ...finishedWords(known),
     ...(drafts.includes(SESSION) ? [`The conversation with the AI since the ${noun} began goes with it.`] : []),
   ]
-  page.dialog.value = {
+  page.dialog.value = following(branch, it => ({
     kind: 'confirm',
-    title: `Abort the ${noun} in ${named(branch)}?`,
+    title: `Abort the ${noun} in ${named(it)}?`,
     words: [
-      `The ${noun} ends, and ${readable(branch)} stays at its last commit.`,
+      `The ${noun} ends, and ${readable(it)} stays at its last commit.`,
       gone.length === 0 ? 'Undo restores it.' : [...gone, 'Undo brings all of it back.'].join(' '),
     ],
     list: [],
@@ -185,13 +186,13 @@ export function abort(page: Page, tab: Tab): void {
     run: async () => {
       const lasts = untilMore(page)
       await tab.merging.sendMessage()
-      const { words } = await page.connection.ask('abort merging', { branch })
-      page.tell({ topic: TOPIC, branch, title: words, lasts, actions: [undoButton(page)] })
+      const { words } = await page.connection.ask('abort merging', { branch: it })
+      page.tell({ topic: TOPIC, branch: it, title: words, lasts, actions: [undoButton(page)] })
       tab.merging.writeMessage(undefined)
       tab.merging.next = undefined
       await tab.merging.refresh()
     },
-  }
+  }))
 }
 
 /**

@@ -35,7 +35,7 @@ export interface Choice {
 
 /** The content of a dialog. If `run` throws, the dialog stays open and shows the error's message. */
 export type DialogContent =
-  | {
+  | (FollowsRenames & {
       kind: 'ask'
       title: string
       label: string
@@ -53,8 +53,8 @@ export type DialogContent =
       run: (words: string, message: string) => Promise<void>
       /** Called after `run` has succeeded and the dialog is closed. `keys`: those that were typed while it ran. */
       goOn?: (words: string, keys: readonly string[]) => void
-    }
-  | {
+    })
+  | (FollowsRenames & {
       kind: 'confirm'
       title: string
       words: string[]
@@ -67,7 +67,7 @@ export type DialogContent =
       /** Whether the action's button, rather than Cancel, has the focus when the dialog opens. */
       isSafe?: boolean
       run: () => Promise<void>
-    }
+    })
   /** Several actions and Cancel, which has the focus. */
   | {
       kind: 'choose'
@@ -102,7 +102,7 @@ export type DialogContent =
       isDone: (done: { words: string; merging?: string; isUndoable: boolean }) => void
     })
   /** Chooses some of the changes that `load` gives. */
-  | {
+  | (FollowsRenames & {
       kind: 'parts'
       title: string
       explains: string
@@ -112,7 +112,7 @@ export type DialogContent =
       branch?: string
       load: () => Promise<Change[]>
       run: (parts: Part[], message: string) => Promise<void>
-    }
+    })
   /** Splits a commit of a branch in two. */
   | (FollowsRenames & {
       kind: 'split'
@@ -150,7 +150,13 @@ export type StepContent = Extract<DialogContent, { kind: 'step' }>
 /** The content of a dialog that chooses a branch or a commit. */
 export type PickContent = Extract<DialogContent, { kind: 'pick' }>
 /** The content of a dialog that follows the rename of a branch. */
-export type FollowingContent = Extract<DialogContent, { kind: 'step' | 'pick' | 'split' }>
+export type FollowingContent = Extract<DialogContent, { kind: 'ask' | 'confirm' | 'step' | 'parts' | 'split' | 'pick' }>
+/** The content of a dialog that asks for words. */
+export type AskContent = Extract<DialogContent, { kind: 'ask' }>
+/** The content of a dialog that asks for a confirmation. */
+export type ConfirmContent = Extract<DialogContent, { kind: 'confirm' }>
+/** The content of a dialog that chooses some changes. */
+export type PartsContent = Extract<DialogContent, { kind: 'parts' }>
 
 /** A dialog that goes on when a branch that it is about is renamed. */
 interface FollowsRenames {
@@ -168,3 +174,10 @@ export const following = <Content extends FollowingContent>(
   ...contentOf(branch),
   renamed: (from: string, to: string) => (branch === from ? following(to, contentOf) : undefined),
 })
+
+/** Whether a dialog is another one that goes on under the new name of its branch. */
+export const isSuccessor = (dialog: DialogContent | undefined, of: DialogContent): boolean =>
+  dialog?.kind === of.kind &&
+  'firstTitle' in dialog &&
+  'title' in of &&
+  dialog.firstTitle === (('firstTitle' in of ? of.firstTitle : undefined) ?? of.title)

@@ -8,6 +8,7 @@ import { plural } from '../ui/times.ts'
 import { attempt } from './actions.ts'
 import { branchOf, conflictsIn, draftsOf } from './branch-facts.ts'
 import { branchWarning } from './case-twins.ts'
+import { type AskContent, following } from './dialog-content.ts'
 import { shownDraft, showWithDraft } from './draft-tabs.ts'
 import { SaveMessage } from './save-message.ts'
 import { CHECKOUT, type Page, type Tab } from './state.ts'
@@ -154,7 +155,11 @@ function followAgain(page: Page, branch: string): void {
  * and opens it.
  */
 export function saveElsewhere(page: Page, branch: string): void {
-  page.dialog.value = {
+  page.dialog.value = following(branch, it => savingElsewhere(page, it))
+}
+
+function savingElsewhere(page: Page, branch: string): AskContent {
+  return {
     kind: 'ask',
     title: 'Save to a new branch instead',
     label: 'Branch name',
@@ -185,10 +190,19 @@ export function draftsElsewhere(page: Page, branch: string): void {
   // After a save on the desk, the branch's commit has it, and what was moved before.
   const isMovedLast = moved?.to === tip
   const from = isMovedLast ? moved.from : tip
-  const where = isMovedLast
-    ? `where ${named(branch)} was before it moved outside the desk`
-    : `the commit of ${named(branch)}`
-  page.dialog.value = {
+  page.dialog.value = following(branch, it => {
+    const where = isMovedLast ? `where ${named(it)} was before it moved outside the desk` : `the commit of ${named(it)}`
+    return draftsElsewhereContent(page, it, { from, where })
+  })
+}
+
+/** `from`: the commit at which the new branch begins; `where`: that in words. */
+function draftsElsewhereContent(
+  page: Page,
+  branch: string,
+  { from, where }: { from: string; where: string },
+): AskContent {
+  return {
     kind: 'ask',
     title: 'Move drafts to a new branch',
     label: 'Branch name',

@@ -24,6 +24,8 @@ type ReadOnlyFile = NonNullable<Found['readOnly']>[number]
 const MAX_MATCHES = 20_000
 /** Delay between what is typed and the search, in milliseconds. */
 const SEARCH_DELAY_MS = 200
+/** At most this many files follow renames at a time: the server takes no more. */
+const MAX_FOLLOWED_FILES = 1_000
 /** At most this many of the hits that are left out are kept when the page is loaded again. */
 const MAX_LEFT_OUT_KEPT = 1_000
 
@@ -96,13 +98,20 @@ export class TextSearch {
   #isRestored = false
   /** The hits left out of the search before, which are left out of its repetition, too. */
   #kept: readonly LeftOut[]
+  /** The commit of the branch up to which the files of these hits have followed renames. */
+  #followedTo: string | undefined
+  readonly #tip: () => string | undefined
   /** Matches that arrived before the id of their search was known. */
   #early: Found[] = []
 
-  /** `kept`: what was searched for when the page was loaded before; {@link again} searches for it. */
-  constructor(connection: Connection, at: At, kept?: SearchLayout) {
+  /**
+   * `kept`: what was searched for when the page was loaded before; {@link again} searches for it. `tip`: gives the
+   * commit of the branch now.
+   */
+  constructor(connection: Connection, at: At, kept: SearchLayout | undefined, tip: () => string | undefined) {
     this.#connection = connection
     this.#at = at
+    this.#tip = tip
     this.#kept = kept?.leftOut ?? []
     if (!kept) return
     this.#isRestored = true
@@ -161,6 +170,8 @@ export class TextSearch {
     this.isOfUtf8Alone.value = false
     this.problem.value = undefined
     this.tree = undefined
+    // Without hits to follow, those of this search follow renames from here on.
+    if (this.#kept.length === 0) this.#followedTo = this.#tip()
     const words = this.words.peek()
     const asked = { words, isRegex: this.isRegex.peek(), matchCase: this.matchCase.peek() }
     this.asked.value = asked
@@ -178,10 +189,13 @@ export class TextSearch {
         files: this.files.peek(),
         wholeLines: this.isReplacing.peek(),
       })
+      const followed = await this.#followed()
       if (turn !== this.#turn) {
         this.#stop(search)
         return
       }
+      this.#kept = followed.kept
+      this.#followedTo = followed.to
       this.tree = tree
       this.#started(search)
     } catch (error) {
@@ -219,6 +233,23 @@ export class TextSearch {
   #keptNow(): readonly LeftOut[] {
     const [leftOut, { hits }] = [this.leftOut.value, this.hits.value]
     return this.#replacesShown ? this.#kept : hits.filter(({ key }) => leftOut.has(key))
+  }
+
+  /**
+   * The hits that stay left out, also under the new paths of files that were renamed since the search before, and the
+   * commit up to which these are known. The old paths stay, too: the search may have begun before the rename.
+   */
+  async #followed(): Promise<{ kept: readonly LeftOut[]; to: string | undefined }> {
+    const [kept, since] = [this.#kept, this.#followedTo ?? this.#tip()]
+    const paths = [...new Set(kept.map(({ path }) => path))].slice(0, MAX_FOLLOWED_FILES)
+    if (this.#at.kind !== 'branch' || since === undefined || paths.length === 0) return { kept, to: since }
+    const now = await this.#connection
+      .ask('paths now', { branch: this.#at.branch, since, paths })
+      .catch(() => ({ paths, tip: since }))
+    const renamed = new Map(paths.map((path, at) => [path, now.paths[at] ?? path]))
+    const all = [...kept, ...kept.map(hit => ({ ...hit, path: renamed.get(hit.path) ?? hit.path }))]
+    const byPlace = new Map(all.map(hit => [`${hit.path}\0${hit.line}\0${hit.from}`, hit]))
+    return { kept: [...byPlace.values()], to: now.tip }
   }
 
   /** Searches again after hits have been replaced. */

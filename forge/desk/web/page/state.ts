@@ -100,7 +100,10 @@ export class Tab {
   constructor(page: Page, at: At, kept?: Layout['tabs'][number]) {
     this.#at = signal(at)
     this.tree = new Tree(page.connection, at, kept?.folders ?? [])
-    this.search = new TextSearch(page.connection, at, kept?.search)
+    this.search = new TextSearch(page.connection, at, kept?.search, () => {
+      const { at } = this
+      return at.kind === 'branch' ? page.branch(at.branch)?.tip : undefined
+    })
     this.conversation = new ConversationState(page.connection, at)
     const desk = page.desk.peek()
     const place = placeIn(desk?.folder, at)

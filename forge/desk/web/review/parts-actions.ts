@@ -5,6 +5,7 @@
 import { attempt } from '../page/actions.ts'
 import { draftsOf } from '../page/branch-facts.ts'
 import { isOfForge } from '../page/conversation-files.ts'
+import { following, type PartsContent } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
 import type { Page } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
@@ -18,7 +19,11 @@ export async function saveSome(page: Page, branch: string): Promise<void> {
   const drafts = draftsOf(page, branch)
   // The dialog shows all edits, so they are sent first.
   await attempt(page, () => settle(page, branch, drafts), { branch, topic: TOPIC })
-  page.dialog.value = {
+  page.dialog.value = following(branch, it => savingSome(page, it))
+}
+
+function savingSome(page: Page, branch: string): PartsContent {
+  return {
     kind: 'parts',
     title: `Save some changes of ${readable(branch)}`,
     button: 'Save',
@@ -36,8 +41,12 @@ export async function saveSome(page: Page, branch: string): Promise<void> {
 }
 
 /** Reverts some changes of a commit, as drafts of a branch. */
-export function takeBack(page: Page, { oid, subject }: NamedCommit, branch: string): void {
-  page.dialog.value = {
+export function takeBack(page: Page, commit: NamedCommit, branch: string): void {
+  page.dialog.value = following(branch, it => takingBack(page, commit, it))
+}
+
+function takingBack(page: Page, { oid, subject }: NamedCommit, branch: string): PartsContent {
+  return {
     kind: 'parts',
     title: `Revert some changes of ${shortId(oid)}`,
     button: 'Revert as drafts',
@@ -49,8 +58,10 @@ export function takeBack(page: Page, { oid, subject }: NamedCommit, branch: stri
       return changes.filter(({ path }) => !isOfForge(path))
     },
     run: async parts => {
+      const lasts = untilMore(page)
       await page.connection.ask('take back', { branch, commit: oid, parts })
-      page.tell({ topic: TOPIC, title: `Some changes of ${shortId(oid)} are taken back as drafts`, branch })
+      const title = `Some changes of ${shortId(oid)} are taken back as drafts`
+      page.tell({ topic: TOPIC, title, branch, lasts, actions: [undoButton(page)] })
     },
   }
 }

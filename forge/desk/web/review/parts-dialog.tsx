@@ -23,9 +23,10 @@ interface Props {
 export function PartsDialog({ content, close }: Props) {
   const page = usePage()
   const changed = content.branch === undefined ? undefined : page.changed.value.get(content.branch)
-  const asked = useServerValue(content.load, [changed])
-  const choice = useMemo(() => page.dialogTexts.choiceOf(content.title, PartChoice), [])
-  const field = { title: content.title, field: 'message' }
+  const asked = useServerValue(content.load, [content.branch, changed])
+  const title = content.firstTitle ?? content.title
+  const choice = useMemo(() => page.dialogTexts.choiceOf(title, PartChoice), [])
+  const field = { title, field: 'message' }
   const message = useSignal(page.dialogTexts.of(field) ?? '')
   const problem = useSignal<string | undefined>(undefined)
   const isBusy = useSignal(false)
@@ -44,7 +45,7 @@ export function PartsDialog({ content, close }: Props) {
     problem.value = undefined
     try {
       await content.run(parts, message.value.trim())
-      page.dialogTexts.drop(content.title)
+      page.dialogTexts.drop(title)
       close()
     } catch (error) {
       problem.value = (error as Error).message

@@ -84,13 +84,15 @@ test('lines of a commit are taken back as drafts, beside what was typed; later c
   expect(await desk.git('rev-parse', 'main')).toBe(both)
   const textNow = async () => (await edit(desk.work, 'main', 'a.txt')).text
   expect(await textNow()).toBe(`${text(LINES.with(9, 'nine'))}typed\n`)
-  expect((await desk.work.branches.work('main')).draftPaths).toEqual(['a.txt', 'new.txt', 'old.txt'])
+  expect((await desk.work.branches.work('main')).draftPaths).toEqual(['a.txt', 'old.txt'])
   await ask(desk.work, 'undo', {})
   expect(await textNow()).toBe(`${text(LINES.with(2, 'two').with(9, 'nine'))}typed\n`)
   const again = await edit(desk.work, 'main', 'a.txt')
   await again.type('other', again.text.indexOf('nine'), 4)
   const nine = { branch: 'main', commit: both, parts: [{ path: 'a.txt', lines: [line(9)] }] }
-  expect(await refusedBy(ask(desk.work, 'take back', nine))).toThrow('Later changes of the same lines are in the way')
+  expect(await refusedBy(ask(desk.work, 'take back', nine))).toThrow(
+    'Later changes of the same lines of a.txt are in the way: select other files',
+  )
 })
 
 test('lines of a file that a commit has renamed are taken back with the rename, and the others stay', async () => {
@@ -102,6 +104,53 @@ test('lines of a file that a commit has renamed are taken back with the rename, 
   const both = await desk.git('rev-parse', 'main')
   await desk.work.look()
   await ask(desk.work, 'take back', { branch: 'main', commit: both, parts: [{ path: 'new.txt', lines: [line(2)] }] })
-  expect((await desk.work.branches.work('main')).draftPaths).toEqual(['new.txt', 'old.txt'])
+  expect((await desk.work.branches.work('main')).draftPaths).toEqual(['old.txt'])
   expect((await edit(desk.work, 'main', 'old.txt')).text).toBe(text(LINES.with(9, 'nine')))
+  // A save of the file is one of both of its paths.
+  await ask(desk.work, 'save', { branch: 'main', paths: ['old.txt'] })
+  expect(await desk.git('show', '--format=%s', '--name-status', 'main')).toMatch(
+    /^rename: new\.txt → old\.txt\n\nR\d+\tnew\.txt\told\.txt$/,
+  )
+})
+
+test('the refusal names each file that is in the way, also one that was renamed since; nothing else is named', async () => {
+  const desk = await makeDesk({ files: { 'a.txt': text(LINES), 'b.txt': text(LINES), 'c.txt': text(LINES) } })
+  await using _ = desk
+  for (const name of ['a.txt', 'b.txt', 'c.txt']) await writeFile(join(desk.path, name), text(LINES.with(2, 'two')))
+  await desk.git('commit', '-q', '-a', '-m', 'Two')
+  const two = await desk.git('rev-parse', 'main')
+  for (const name of ['a.txt', 'c.txt']) await writeFile(join(desk.path, name), text(LINES.with(2, 'later')))
+  await desk.git('mv', 'c.txt', 'd.txt')
+  await desk.git('commit', '-q', '-a', '-m', 'Later')
+  await desk.work.look()
+  const takeBack = (...paths: string[]) =>
+    ask(desk.work, 'take back', { branch: 'main', commit: two, parts: paths.map(path => ({ path })) })
+  expect(await refusedBy(takeBack('a.txt', 'b.txt'))).toThrow('of a.txt are in the way')
+  expect(await refusedBy(takeBack('b.txt', 'c.txt'))).toThrow('of d.txt are in the way')
+  await takeBack('b.txt')
+  expect((await desk.work.branches.work('main')).draftPaths).toEqual(['b.txt'])
+})
+
+test('a file that a commit has renamed is renamed back with what was typed in it, and open windows follow', async () => {
+  const desk = await makeDesk({ files: { 'old.txt': text(LINES), 'other.txt': 'other\n' } })
+  await using _ = desk
+  await desk.git('mv', 'old.txt', 'new.txt')
+  await desk.git('commit', '-q', '-a', '-m', 'Rename')
+  const rename = await desk.git('rev-parse', 'main')
+  await desk.work.look()
+  const editor = await edit(desk.work, 'main', 'new.txt')
+  await editor.type('typed\n')
+  const isTold = () => desk.news.some(it => it.say === 'renamed file' && it.from === 'new.txt' && it.to === 'old.txt')
+  await ask(desk.work, 'take back', { branch: 'main', commit: rename, parts: [{ path: 'new.txt' }] })
+  expect(isTold()).toBe(true)
+  const work = await desk.work.branches.work('main')
+  expect(work.draftPaths).toEqual(['old.txt'])
+  expect((await edit(desk.work, 'main', 'old.txt')).text).toBe(`${text(LINES)}typed\n`)
+  await ask(desk.work, 'undo', {})
+  expect(work.draftPaths).toEqual(['new.txt'])
+  expect((await edit(desk.work, 'main', 'new.txt')).text).toBe(`${text(LINES)}typed\n`)
+  // A rename that the drafts have taken back already is no change any more.
+  await ask(desk.work, 'redo', {})
+  await ask(desk.work, 'discard', { branch: 'main', paths: ['old.txt'] })
+  expect(work.draftPaths).toEqual([])
 })

@@ -145,6 +145,25 @@ test('what the branch changes later, beside the conflict, is no conflict, also a
   expect(await desk.draft()).toBe(text(settled))
 })
 
+test('a file that it renames is renamed in the drafts, with what the branch has changed in it since', async () => {
+  await using desk = await makeDesk({ files: { 'a.txt': text(LINES), 'b.txt': 'b\n' } })
+  await desk.git('mv', 'a.txt', 'moved.txt')
+  await writeFile(join(desk.path, 'moved.txt'), text(LINES.with(2, 'two')))
+  await desk.git('-c', 'user.name=M', '-c', 'user.email=m@example.com', 'stash', '--quiet', '-u')
+  await commit(desk.path, 'main', { 'a.txt': text(LINES.with(6, 'six')) }, { message: 'Six' })
+  await desk.work.look()
+  await (await edit(desk.work, 'main', 'b.txt')).type('more\n')
+  await ask(desk.work, 'apply stash', { branch: 'main', commit: await desk.git('rev-parse', 'stash') })
+  const work = await desk.work.branches.work('main')
+  expect(work.draftPaths).toEqual(['b.txt', 'moved.txt'])
+  expect(await textOf(desk.work, 'main', 'moved.txt')).toBe(text(LINES.with(2, 'two').with(6, 'six')))
+  await ask(desk.work, 'save', { branch: 'main', paths: ['moved.txt'] })
+  expect(await desk.git('show', '--format=%s', '--name-status', 'main')).toMatch(
+    /^rename: a\.txt → moved\.txt\n\nR\d+\ta\.txt\tmoved\.txt$/,
+  )
+  expect(work.draftPaths).toEqual(['b.txt'])
+})
+
 test('dropping it is an operation: undone, redone, and refused where a terminal was first', async () => {
   await using desk = await makeStash()
   const { stash } = desk

@@ -153,6 +153,7 @@ describe.skipIf(!hasBrowser)('the explorer', () => {
     await page.getByRole('dialog', { name: 'Move docs to src?' }).getByRole('button', { name: 'Move' }).click()
     await until(async () => (await drafts())?.includes('src/docs/AGENTS.md') === true)
     await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.getByText('Moved 1 folder', { exact: true }).waitFor({ state: 'attached' })
     await row('src , has drafts').dragTo(row('docs , renamed'))
     expect(await page.getByRole('dialog').count()).toBe(0)
     await page.keyboard.press('Control+Shift+s')

@@ -106,6 +106,35 @@ describe.skipIf(!hasBrowser)('a search in files', () => {
     await page.getByRole('button', { name: 'Replace 7' }).waitFor()
   })
 
+  test('leaves out what was left out also where its file is renamed: by a commit, in another window, or both', async () => {
+    await page.keyboard.press('Control+Shift+h')
+    await page.keyboard.type('lease')
+    await field('Replace in files').fill('claim')
+    await field('Files to search').fill('src, !index.ts')
+    await status('7 matches in 2 files')
+    await field('Files to search').press('ArrowDown')
+    for (let row = 0; row < 7; row++) await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Space')
+    await page.getByRole('button', { name: 'Replace 6' }).waitFor()
+    const isShown = async (name: string) => {
+      await until(async () => (await options()).some(words => words.includes(name)))
+      await status('7 matches in 2 files')
+      await page.getByRole('button', { name: 'Replace 6' }).waitFor()
+    }
+    // Its text changes a little with it, as in a refactoring.
+    await desk.commit('main', { 'src/b.ts': null, 'src/c.ts': `${SCENE['src/b.ts']}// end\n` })
+    await isShown('c.ts')
+    await desk.ask({ ask: 'move', branch: 'main', moves: [{ from: 'src/c.ts', to: 'src/d.ts' }] })
+    await isShown('d.ts')
+    await desk.ask({ ask: 'move', branch: 'main', moves: [{ from: 'src/d.ts', to: 'src/e.ts' }] })
+    await isShown('e.ts')
+    await desk.ask({ ask: 'save', branch: 'main', paths: 'all' })
+    await desk.commit('main', { 'src/e.ts': null, 'src/f.ts': `${SCENE['src/b.ts']}// end\n` })
+    await isShown('f.ts')
+    await page.keyboard.press('Control+Alt+Enter')
+    await desk.isText('main', 'src/f.ts', text => text.includes('claim(2) + lease(3)'))
+  })
+
   test('replaces by groups of an expression, with words of its own for what is wrong', async () => {
     await page.keyboard.press('Control+Shift+f')
     await page.getByRole('button', { name: 'Replace' }).click()

@@ -5,7 +5,7 @@ import { reversalOf } from '../../../../forge/desk/web/page/undo.ts'
 import { hasBrowser } from '../../../support/browser.ts'
 import { bare } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
-import { type DeskPage, showBranch, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, SCENE_FILES, showBranch, until, withEachPage } from './page-scene.ts'
 
 // A busy machine renders slowly.
 setDefaultTimeout(120_000)
@@ -63,6 +63,20 @@ describe.skipIf(!hasBrowser)('the page says what is true', () => {
     await desk.git('update-ref', 'refs/remotes/origin/main', 'far')
     await status().getByText('↓2', { exact: true }).waitFor()
     expect(await status().getByText('↑').count()).toBe(0)
+  })
+
+  test('a branch that a terminal sets back right after a save is shown as git has it', async () => {
+    await open('README.md')
+    const before = await desk.tip('main')
+    for (let round = 0; round < 5; round++) {
+      await page.keyboard.type(`typed${round}`)
+      await page.keyboard.press('Control+s')
+      await until(async () => (await desk.tip('main')) !== before)
+      await desk.git('update-ref', 'refs/heads/main', before)
+      await editor().getByText(`typed${round}`).waitFor({ state: 'detached' })
+      expect(await desk.textOf('main', 'README.md')).toBe(SCENE_FILES['README.md'])
+      await page.locator('.status .saved').getByText('Saved →').waitFor()
+    }
   })
 
   test('why saving failed is said until it works', async () => {
