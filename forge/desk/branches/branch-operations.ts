@@ -14,7 +14,7 @@ import { draftsRef, mergingRef, turnRef } from '../refs.ts'
 import { movesOfTurn, movesOfWork, renameTransition } from './branch-renames.ts'
 import { type BranchWork, carryOutTransitions, type HeldBranch } from './branch-work.ts'
 import { branchOfRef, HEADS, headRef, verifyBranchName } from './branches.ts'
-import { mergeDrafts } from './draft-merges.ts'
+import { mergeDrafts, readDraftsAt } from './draft-merges.ts'
 import { draftsOf, filesBetween, makeDrafts, type NewDrafts, noDrafts } from './drafts.ts'
 import { putAside } from './moving-refs.ts'
 import { heldIn, lockedAll, nameOfRef, type OpenBranches, type Renaming } from './open-branches.ts'
@@ -166,11 +166,11 @@ export async function restoreBranch(branches: OpenBranches, name: string): Promi
     throw new Failure(`Git keeps no branch ${gone} beside ${there}: rename ${there} first, then restore ${gone}.`)
   }
   verifyBranchName(name, names)
-  const { tip, drafts, merging } = await branches.whereItWas(name)
+  const { tip, drafts, hasOthers, merging } = await branches.whereItWas(name)
   if (tip === undefined) throw new Failure(`Where the branch ${visiblePath(name)} was is not known.`)
   const moves: Move[] = [{ ref: headRef(name), from: undefined, to: tip }]
   if (drafts !== undefined || merging !== undefined) await putAside(branches.room, name)
-  if (drafts !== undefined) moves.push({ ref: draftsRef(name), from: undefined, to: drafts })
+  if (drafts !== undefined && !hasOthers) moves.push({ ref: draftsRef(name), from: undefined, to: drafts })
   if (merging !== undefined) moves.push({ ref: mergingRef(name), from: undefined, to: merging })
   await recordOperation(branches, {
     kind: 'restore branch',
@@ -178,8 +178,21 @@ export async function restoreBranch(branches: OpenBranches, name: string): Promi
     moves,
   })
   branches.vanished.delete(name)
-  await (await branches.work(name)).refresh()
+  const work = await branches.work(name)
+  await work.refresh()
+  if (drafts !== undefined && hasOthers) await takeBack(work, drafts)
   branches.room.say({ say: 'branch', branch: name })
+}
+
+/** Merges the drafts that a deletion took with those that were typed in the deleted branch since. */
+async function takeBack(work: BranchWork, drafts: Oid): Promise<void> {
+  const { objects } = work.room
+  await work.locked(async held => {
+    await held.collect()
+    const { tip } = work
+    const taken = await readDraftsAt(objects, drafts, tip)
+    if (taken) await held.becomeSoon(await mergeDrafts(objects, noDrafts(tip), work.drafts, taken))
+  })
 }
 
 /**

@@ -14,6 +14,8 @@ import { branchOfRef, HEADS, headRef } from './branches.ts'
 import { readDrafts } from './drafts.ts'
 import { readMerging } from './merging-commits.ts'
 
+type WhereItWas = { tip: Oid | undefined; drafts: Oid | undefined; hasOthers: boolean; merging: Oid | undefined }
+
 export class OpenBranches {
   readonly #works = new Map<string, Promise<BranchWork>>()
   /** The new names of renamed branches, by the old names that were asked for. */
@@ -88,10 +90,10 @@ export class OpenBranches {
   }
 
   /**
-   * The last commit of a deleted branch, and its drafts and what waits in it as an operation kept them; these are not
-   * given if their refs still exist.
+   * The last commit of a deleted branch, and its drafts and what waits in it as an operation kept them. `hasOthers`:
+   * whether there are other drafts, typed since. What waits is not given if its ref still exists.
    */
-  async whereItWas(name: string): Promise<{ tip: Oid | undefined; drafts: Oid | undefined; merging: Oid | undefined }> {
+  async whereItWas(name: string): Promise<WhereItWas> {
     const { objects, operations } = this.room
     const [there, waiting] = await Promise.all([draftsRef, mergingRef].map(refOf => objects.info(refOf(name))))
     let tip = this.vanished.get(name)
@@ -102,7 +104,7 @@ export class OpenBranches {
       const own = [headRef(name), draftsRef(name), mergingRef(name)]
       const [head, draft, wait] = own.map(it => refs.find(({ ref }) => ref === it))
       const isKept = kind === 'delete branch' || kind === PUT_ASIDE
-      if (draft && isKept && !there) drafts ??= draft.before
+      if (draft && isKept) drafts ??= draft.before
       if (wait && isKept && !waiting) merging ??= wait.before
       if (head && !head.after) tip ??= head.before
       if (head) last = head.after
@@ -115,7 +117,7 @@ export class OpenBranches {
     tip ??= known && (await readDrafts(objects, known))?.tip
     // An unfinished turn of an AI still names the commit at which it began.
     tip ??= await beginOfTurn(objects, name)
-    return { tip: tip ?? last, drafts, merging }
+    return { tip: tip ?? last, drafts, hasOthers: there !== undefined, merging }
   }
 
   // --- Renames ---

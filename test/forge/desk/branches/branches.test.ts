@@ -498,6 +498,24 @@ test('a deleted branch is restored with its drafts, by undo or by name, even aft
   }
 })
 
+test.each([true, false])(
+  'a deleted branch in which was typed on is restored with that and with the drafts of before (written: %p)',
+  async isWritten => {
+    await using desk = await makeDesk({ files: FILES, bare: true })
+    await ask(desk.work, 'new branch', { branch: 'topic', from: null })
+    await ask(desk.work, 'new file', { branch: 'topic', path: 'only here.txt' })
+    await (await edit(desk.work, 'topic', 'a.txt')).type('draft\n')
+    await ask(desk.work, 'delete branch', { branch: 'topic' })
+    await (await edit(desk.work, 'topic', 'a.txt')).type('since\n', 0)
+    if (isWritten) await desk.work.flush()
+    await ask(desk.work, 'restore branch', { branch: 'topic' })
+    expect(await textOf(desk.work, 'topic', 'a.txt')).toBe('since\na\ndraft\n')
+    await desk.work.flush()
+    const drafts = await desk.git('ls-tree', '--name-only', 'refs/forge/drafts/topic')
+    expect(drafts.split('\n')).toEqual(expect.arrayContaining(['a.txt', 'only here.txt']))
+  },
+)
+
 test('a deletion takes only the drafts that were shown, also where another desk has written some', async () => {
   await using desk = await makeDesk({ files: FILES, bare: true })
   await ask(desk.work, 'new branch', { branch: 'topic', from: null })
