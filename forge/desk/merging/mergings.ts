@@ -351,16 +351,16 @@ export class Mergings {
         const state = work.merging === undefined ? undefined : await this.#read(work.merging)
         if (state?.theirsCommit !== theirs) return {}
         const kept = await this.#shownMessage(state)
-        if (kept === message || kept.trimEnd() !== before.trimEnd()) return { message: kept }
+        if (kept === message || kept !== before) return { message: kept }
         await this.#replace(held, { ...state, typedMessage: message }, work.drafts)
         return { message }
       })
     })
   }
 
-  /** The message as the windows show it. */
+  /** The message as the windows show it: what was typed as it is, also with a blank at its end. */
   async #shownMessage(state: State): Promise<string> {
-    return state.typedMessage ?? (await this.#messageOf(state))
+    return state.typedMessage ?? (await this.#messageOf(state)).trimEnd()
   }
 
   /**

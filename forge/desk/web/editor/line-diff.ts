@@ -43,7 +43,7 @@ export function byLines({ scanLimit, timeout }: Readonly<{ scanLimit: number; ti
 }
 
 /** The lines of a text, each with its line end. */
-const linesOf = (text: string): string[] => text.split(/(?<=\n)/)
+export const linesOf = (text: string): string[] => text.split(/(?<=\n)/)
 
 /** Where each line begins, and the end of the last one. */
 function startsOf(lines: readonly string[]): number[] {

@@ -219,7 +219,7 @@ function End({ tab, merging }: { tab: Tab; merging: Merging }) {
             ref={field}
             class="field"
             rows={3}
-            value={message.value ?? merging.message.trimEnd()}
+            value={message.value ?? merging.message}
             onInput={event => tab.merging.writeMessage(event.currentTarget.value)}
             onFocus={() => setIsTyping(true)}
             onBlur={() => setIsTyping(false)}

@@ -1,47 +1,87 @@
 /** Merges what two windows have made of the same commit message, so that neither loses what was typed in it. */
-import { commonEnds } from '../ui/kept-selection.ts'
+import { presentableDiff } from '@codemirror/merge'
+import { differingLines, linesOf } from '../editor/line-diff.ts'
 
 /** A part of a text, and what replaces it. */
 type Change = { from: number; to: number; insert: string }
 
 /**
- * The text with what both windows have made of `base`: `theirs` and `own`. Changes of different places are both made.
- * Where both have changed the same place, the lines of both stay, one below the other, and `hasBoth` is true.
+ * The text with what both windows have made of `base`: `theirs` and `own`. Changes of different places are all made.
+ * Where both have changed the same words, the lines of both stay, one below the other, and `hasBoth` is true.
  */
 export function mergedMessage(base: string, theirs: string, own: string): { text: string; hasBoth: boolean } {
-  const as = (text: string) => ({ text, hasBoth: false })
-  if (own === base) return as(theirs)
-  if (theirs === base) return as(own)
-  const [their, mine] = [changeFrom(base, theirs), changeFrom(base, own)]
-  if (mine.to < their.from) return as(afterBoth(base, mine, their))
-  if (their.to < mine.from) return as(afterBoth(base, their, mine))
-  // One text goes on with the other: it was typed after that, but the answer to that was lost.
-  if (mine.from === their.from && mine.to === their.to) {
-    if (mine.insert.startsWith(their.insert)) return as(own)
-    if (their.insert.startsWith(mine.insert)) return as(theirs)
+  const typed = changesBetween(base, own)
+  const their = changesBetween(base, theirs).filter(change => !typed.some(it => goesOnWith(it, change)))
+  const mine = typed.filter(change => !their.some(it => goesOnWith(it, change)))
+  // These two texts differ only where both windows have changed the same words.
+  const one = withChanges(base, [...their, ...mine.filter(change => !isOfSameWords(change, their))])
+  const other = withChanges(base, [...mine, ...their.filter(change => !isOfSameWords(change, mine))])
+  return one === other ? { text: one, hasBoth: false } : { text: linesOfBoth(one, other), hasBoth: true }
+}
+
+/**
+ * The changes from one text to another, line by line: a window may have changed several lines that the other one has
+ * not changed.
+ */
+function changesBetween(before: string, after: string): Change[] {
+  const [lines, newLines] = [linesOf(before), linesOf(after)]
+  const changes: Change[] = []
+  let [line, at] = [0, 0]
+  for (const { fromA, toA, fromB, toB } of differingLines(lines, newLines)) {
+    at += lines.slice(line, fromA).join('').length
+    line = toA
+    const [old, renewed] = [lines.slice(fromA, toA), newLines.slice(fromB, toB)]
+    const isEachChanged = old.length === renewed.length
+    const pairs = isEachChanged ? old.map((it, index) => [it, renewed[index]]) : [[old.join(''), renewed.join('')]]
+    for (const [one = '', other = ''] of pairs) {
+      for (const { fromA: from, toA: to, fromB, toB } of presentableDiff(one, other))
+        changes.push({ from: at + from, to: at + to, insert: other.slice(fromB, toB) })
+      at += one.length
+    }
   }
-  // One window types on at the end of a line, below which the lines of the other one are.
-  if (mine.to === their.from && their.insert.startsWith('\n')) return as(afterBoth(base, mine, their))
-  if (their.to === mine.from && mine.insert.startsWith('\n')) return as(afterBoth(base, their, mine))
-  return { text: linesOfBoth(theirs, own), hasBoth: true }
+  return changes
 }
 
-/** The change from one text to another: all that is between their common beginning and their common end. */
-function changeFrom(before: string, after: string): Change {
-  const { start, end } = commonEnds(before, after)
-  return { from: start, to: before.length - end, insert: after.slice(start, after.length - end) }
+/** Whether a change has all of another one: it was typed after that, but the answer to that was lost. */
+const goesOnWith = (change: Change, other: Change): boolean =>
+  change.from === other.from && change.to === other.to && change.insert.startsWith(other.insert)
+
+/** Whether a change replaces words that one of the others replaces, too, or is beside it in its line. */
+function isOfSameWords(change: Change, others: readonly Change[]): boolean {
+  return others.some(other => {
+    if (change.insert === '' && other.insert === '') return false
+    const [first, second] = inOrder([change, other]) as [Change, Change]
+    if (first.to !== second.from) return first.to > second.from
+    // One window types on at the end of a line, and the other one has made a line below it, or above it.
+    return !second.insert.startsWith('\n') && !first.insert.endsWith('\n')
+  })
 }
 
-/** A text after two changes, of which the second one begins where the first one ends, or later. */
-const afterBoth = (text: string, first: Change, second: Change): string =>
-  text.slice(0, first.from) + first.insert + text.slice(first.to, second.from) + second.insert + text.slice(second.to)
+/** A text after changes of it. They don't overlap, unless they delete the same words. */
+function withChanges(text: string, changes: readonly Change[]): string {
+  let [changed, at] = ['', 0]
+  for (const { from, to, insert } of inOrder(changes)) {
+    changed += text.slice(at, Math.max(at, from)) + insert
+    at = Math.max(at, to)
+  }
+  return changed + text.slice(at)
+}
 
-/** The lines that two texts begin and end with, and between those the other lines of the first and of the second. */
+/** Changes by their places; of those at the same place a new line below is the last one, and one above the first. */
+function inOrder(changes: readonly Change[]): Change[] {
+  const rank = ({ insert }: Change) => (insert.startsWith('\n') ? 1 : insert.endsWith('\n') ? -1 : 0)
+  return changes.toSorted((one, other) => one.from - other.from || one.to - other.to || rank(one) - rank(other))
+}
+
+/** The lines of two texts: those that both have once, the others of the first one above those of the second. */
 function linesOfBoth(first: string, second: string): string {
   const [one, other] = [first.split('\n'), second.split('\n')]
-  const { start, end } = commonEnds(one, other)
-  const between = [one, other]
-    .map(lines => lines.slice(start, lines.length - end))
-    .filter(lines => lines.join('') !== '')
-  return [...one.slice(0, start), ...between.flat(), ...one.slice(one.length - end)].join('\n')
+  const lines: string[] = []
+  let at = 0
+  for (const { fromA, toA, fromB, toB } of differingLines(one, other)) {
+    const both = [one.slice(fromA, toA), other.slice(fromB, toB)]
+    lines.push(...one.slice(at, fromA), ...both.filter(it => it.join('') !== '').flat())
+    at = toA
+  }
+  return [...lines, ...one.slice(at)].join('\n')
 }

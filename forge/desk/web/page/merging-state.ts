@@ -128,7 +128,7 @@ export class MergingState extends ServerValue<Merging | null> {
       // Another commit is merged by now, or the message was used.
       if (kept === undefined || typed === undefined || theirs !== this.#theirs) return
       if (kept !== message) {
-        this.#mergeMessage(kept.trimEnd(), typed)
+        this.#mergeMessage(kept, typed)
         continue
       }
       this.#before = kept
@@ -195,10 +195,10 @@ export class MergingState extends ServerValue<Merging | null> {
       this.#theirs = merging.theirsCommit
       const kept = parsedAs(Kept, keptText(this.#messageKey))
       const own = kept?.theirs === this.#theirs ? kept : undefined
-      this.#before = own?.before ?? merging.message.trimEnd()
+      this.#before = own?.before ?? merging.message
       this.writeMessage(own?.message)
-    } else if (merging && !this.#isUnsent && merging.message.trimEnd() !== this.#message.peek()?.trimEnd()) {
-      this.#before = merging.message.trimEnd()
+    } else if (merging && !this.#isUnsent && merging.message !== this.#message.peek()) {
+      this.#before = merging.message
       this.#message.value = undefined
     }
     super.take(merging)

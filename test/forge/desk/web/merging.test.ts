@@ -854,7 +854,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     const other = await openPage(second.context, desk)
     const [here, there] = [page, other].map(it => it.getByLabel('Commit message')) as [Locator, Locator]
     await here.fill('Typed here\n')
-    await until(async () => (await there.inputValue()) === 'Typed here')
+    await until(async () => (await there.inputValue()) === 'Typed here\n')
     await there.fill('Typed there')
     await until(async () => (await here.inputValue()) === 'Typed there')
     const areBoth = (text: string) =>
@@ -902,6 +902,38 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await other.getByRole('button', { name: 'Finish', exact: true }).click()
     await desk.isMessage(BRANCH, `Title: ${last}\n\nBecause.`)
     release()
+  })
+
+  test('has once what each of two windows types at the same time in a line of its own', async () => {
+    await openDesk()
+    for (const path of [CLAIM, POSTGRES]) await settled(desk, path, 'x\n')
+    page = await openPage(browser.context, desk)
+    const other = await openPage(browser.context, desk)
+    const [here, there] = [page, other].map(it => it.getByLabel('Commit message')) as [Locator, Locator]
+    const areBoth = async (text: string) => {
+      const texts = async () => [await here.inputValue(), await there.inputValue()]
+      await until(async () => (await texts()).every(it => it === text)).catch(() => {})
+      expect(await texts()).toEqual([text, text])
+    }
+    const keys = (words: string, backspaces = 0) => [...words, ...Array.from({ length: backspaces }, () => 'Backspace')]
+    const press = async (it: DeskPage, pressed: readonly string[], delay: number) => {
+      for (const key of pressed) await it.keyboard.press(key === ' ' ? 'Space' : key, { delay })
+    }
+    for (const delay of [0, 150, 600]) {
+      desk.proxy.delay = 0
+      await here.fill('Subject of it xxxxxxxx\n\nBody line')
+      await areBoth('Subject of it xxxxxxxx\n\nBody line')
+      await here.focus()
+      await page.keyboard.press('Control+Home')
+      await page.keyboard.press('End')
+      await there.focus()
+      await other.keyboard.press('Control+End')
+      desk.proxy.delay = delay
+      const subject = [...keys('', 9), ...keys(' alpha beta gammax', 1), ...keys(' delta epsylon', 4), ...keys('ilon')]
+      await Promise.all([press(page, subject, 65), press(other, keys(' uno due tre quattro cinque sei sette'), 60)])
+      await areBoth('Subject of it alpha beta gamma delta epsilon\n\nBody line uno due tre quattro cinque sei sette')
+    }
+    await other.close()
   })
 
   test('leaves the cursor at its place in the message when another window types in it', async () => {

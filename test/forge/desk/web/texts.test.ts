@@ -15,6 +15,7 @@ import {
   visible,
 } from '../../../../forge/desk/web/ui/names.ts'
 import { age } from '../../../../forge/desk/web/ui/times.ts'
+import { randomFrom } from '../../../support/random.ts'
 
 describe('names', () => {
   test('are readable, whatever their bytes are', () => {
@@ -267,5 +268,70 @@ describe('a commit message that two windows change', () => {
   test('has what was typed once, where the answer to its first part was lost', () => {
     expect(merged('Own', 'Own go', 'Merge topic')).toBe('Own go')
     expect(merged('Own', 'Own go', '')).toBe('Own go')
+    // Another window has changed it since.
+    expect(merged('Merge topic now\n\nAs it is.', 'Merge topic now, at last\n\nBecause.')).toBe(
+      'Merge topic now, at last\n\nAs it is.',
+    )
+    expect(merged('Merge to\n\nAs it is.', 'Merge\n\nBecause.')).toBe('Merge\n\nAs it is.')
+  })
+
+  test('has the changes of each in several places, and a line of both only where both changed the same words', () => {
+    const base = 'one\ntwo\n\nthree\nfour\nfive'
+    expect(mergedMessage(base, 'one!\ntwo\n\nthree!\nfour\nfive', 'one\ntwo!\n\nthree\nfour!\nfive!')).toEqual({
+      text: 'one!\ntwo!\n\nthree!\nfour!\nfive!',
+      hasBoth: false,
+    })
+    expect(mergedMessage(base, '1\ntwo!\n\nthree\nfour\n5', 'I\ntwo\n\nthree!\nfour\nV')).toEqual({
+      text: '1\nI\ntwo!\n\nthree!\nfour\n5\nV',
+      hasBoth: true,
+    })
+  })
+
+  describe('at random, each in lines of its own', () => {
+    const { below, chance, pick } = randomFrom(7)
+    const letters = (count: number) => Array.from({ length: count }, () => pick([...'abcde'])).join('')
+    const words = () => Array.from({ length: below(5) }, () => letters(1 + below(6))).join(' ')
+    // Each line has a number, and so is there once.
+    const numbered = () => Array.from({ length: 1 + below(6) }, (_, at) => `${at} ${words()}`)
+    const changed = (line: string) => {
+      const [from, length] = [2 + below(line.length - 1), below(4)]
+      const added = pick(['', letters(1), ` ${letters(4)}`, `${letters(6)} `])
+      return line.slice(0, from) + added + line.slice(from + length)
+    }
+
+    test('has all changes of both', () => {
+      for (let round = 0; round < 2_000; round++) {
+        const lines = numbered().map(line => ({ line, owner: below(3), edited: changed(changed(line)) }))
+        const by = (...owners: number[]) =>
+          lines.map(({ line, owner, edited }) => (owners.includes(owner) ? edited : line)).join('\n')
+        const [base, theirs, own] = [by(), by(1), by(2)]
+        expect(mergedMessage(base, theirs, own)).toEqual({ text: by(1, 2), hasBoth: false })
+        expect(mergedMessage(base, own, theirs)).toEqual({ text: by(1, 2), hasBoth: false })
+      }
+    })
+
+    test('is the same in both windows in the end, whenever each of them sends what was typed', () => {
+      for (let round = 0; round < 200; round++) {
+        const typed = numbered()
+        let kept = typed.join('\n')
+        const windows = [0, 1].map(owner => ({ owner, before: kept, text: kept }))
+        for (let step = 0; step < 60; step++) {
+          const window = pick(windows)
+          const number = below(typed.length)
+          if (chance(0.6) && number % 2 === window.owner) {
+            const lines = window.text.split('\n')
+            typed[number] = lines[number] = changed(lines[number] ?? '')
+            window.text = lines.join('\n')
+          }
+          if (chance(0.3)) {
+            if (kept === window.before) kept = window.text
+            else window.text = mergedMessage(window.before, kept, window.text).text
+            window.before = kept
+          }
+        }
+        for (const { before, text } of windows) kept = mergedMessage(before, kept, text).text
+        expect(kept).toBe(typed.join('\n'))
+      }
+    })
   })
 })
