@@ -12,6 +12,8 @@ const CommentPlace = v.object({
   line: Count,
   /** The id of the comment that is answered, if it is shown apart from its line. */
   answers: v.optional(v.string()),
+  /** Whether the line has changed since: the file has no line with its text, which had the number `line`. */
+  isChanged: v.optional(v.boolean()),
 })
 export type CommentPlace = v.InferOutput<typeof CommentPlace>
 
@@ -19,11 +21,15 @@ export type CommentPlace = v.InferOutput<typeof CommentPlace>
 export const lineWords = ({ side, line }: Pick<CommentPlace, 'side' | 'line'>): string =>
   `${side === 'before' ? 'removed line' : 'line'} ${line}`
 
-/** Whether two places are the same; that of an answer apart from its line is where the answered comment stands. */
-export const isSamePlace = (one: CommentPlace, other: CommentPlace | undefined): boolean =>
-  one.answers === undefined
-    ? other?.answers === undefined && one.path === other?.path && one.side === other.side && one.line === other.line
-    : one.answers === other?.answers
+/**
+ * Whether two places are the same; that of an answer apart from its line is where the answered comment stands. A line
+ * that has changed since is at no place.
+ */
+export function isSamePlace(one: CommentPlace, other: CommentPlace | undefined): boolean {
+  if (one.answers !== undefined || other?.answers !== undefined) return one.answers === other?.answers
+  if (one.isChanged || other?.isChanged) return false
+  return one.path === other?.path && one.side === other.side && one.line === other.line
+}
 
 /** The file in which a comment was begun, and the commit of the branch at that time: its renames since are followed. */
 const Origin = v.object({ path: Path, commit: Oid })
@@ -45,6 +51,8 @@ export class CommentDraft {
   selection: [start: number, end: number] | undefined
   /** Whether the next field gets the focus: the comment was just begun, or the field before had it when it went. */
   wantsFocus = false
+  /** Keeps the selection of the shown field, and whether it has the focus, for the field that takes its place. */
+  keepFocus: (() => void) | undefined
   /** Undefined for a comment on a commit, whose files have no other names. */
   origin: Origin | undefined
 
@@ -123,22 +131,36 @@ export class CommentDraft {
   }
 
   /**
-   * Follows the commented line into another version of its file, whose lines are `now`. `lineOf` gives the number there
-   * of a line of the version that was shown; without it, the line is found by its text.
+   * Follows the commented line into another version of its file, whose lines are `now`. `before`: the lines of the
+   * version that was shown, if one was, and the number in `now` of each of them. A line whose text is not where it was
+   * is found by its text; where that is nowhere, the comment stays one on the line as it was.
    */
-  follow(side: CommentPlace['side'], now: readonly string[], lineOf?: (line: number) => number): void {
+  follow(
+    side: CommentPlace['side'],
+    now: readonly string[],
+    before?: { lines: readonly string[]; numberNow: (line: number) => number },
+  ): void {
     const place = this.place.peek()
     if (place?.side !== side || place.answers !== undefined) return
-    const line = lineOf?.(place.line) ?? nearest(now, place.line, this.#line)
-    if (line === place.line) return
-    this.place.value = { ...place, line }
-    this.write(this.words.peek(), now[line - 1] ?? '')
+    const { isChanged, ...known } = place
+    const text = (this.#line ?? before?.lines[place.line - 1])?.replace(/\r$/, '')
+    const moved = isChanged ? undefined : before?.numberNow(place.line)
+    const isThere = moved !== undefined && (text === undefined || now[moved - 1] === text)
+    const line = isThere ? moved : nearest(now, place.line, text)
+    // A line of the other version has its number alone, as with a comment that was sent.
+    const isGone = line === undefined && text !== undefined && side === 'after'
+    const next = { ...known, line: line ?? place.line, ...(isGone && { isChanged: true }) }
+    if (next.line === place.line && isGone === (isChanged === true)) return
+    // The other field may be made before this one goes.
+    this.keepFocus?.()
+    this.place.value = next
+    this.write(this.words.peek(), text ?? now[next.line - 1] ?? '')
   }
 }
 
-/** The number of the line with this text that is nearest to `line`; `line` itself where there is none. */
-function nearest(lines: readonly string[], line: number, text: string | undefined): number {
+/** The number of the line with this text that is nearest to `line`; undefined if there is none. */
+function nearest(lines: readonly string[], line: number, text: string | undefined): number | undefined {
   const found = lines.flatMap((it, at) => (it === text ? [at + 1] : []))
   const distance = (it: number) => Math.abs(it - line)
-  return found.sort((one, other) => distance(one) - distance(other))[0] ?? line
+  return found.sort((one, other) => distance(one) - distance(other))[0]
 }

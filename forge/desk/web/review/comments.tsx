@@ -57,7 +57,8 @@ export function OtherComments({ tab }: { tab: Tab }) {
   const others = (review.comments.latest.value ?? []).filter(it => it.line === undefined || !hasLine(it))
   const { value: place } = draft.place
   const isAnswer = place?.answers !== undefined
-  const isShown = place && (isAnswer ? others.some(({ id }) => id === place.answers) : hasLine(place))
+  const isShown =
+    place && (isAnswer ? others.some(({ id }) => id === place.answers) : !place.isChanged && hasLine(place))
   const isApart = place !== undefined && !isShown
   if ((others.length === 0 && !isApart) || review.latest.value === undefined) return null
   return (
@@ -180,7 +181,7 @@ interface NewCommentProps {
   tab: Tab
   place: CommentPlace
   text: string
-  /** Whether the field is shown apart from its line, since its file is in no shown diff. */
+  /** Whether the field is shown apart from its line, since that has changed, or its file is in no shown diff. */
   isElsewhere?: boolean
 }
 
@@ -196,8 +197,8 @@ function NewComment({ tab, place, text, isElsewhere = false }: NewCommentProps) 
   // A layout effect: letters typed right after the click are meant for the field.
   useLayoutEffect(() => {
     if (isCovered) return undefined
-    // Apart from its line, the field is also shown with comparisons that are not about it: they keep the focus.
-    if (isElsewhere && !draft.wantsFocus) return undefined
+    // The field is also shown where another line or file leads to it, or away from it: the focus stays elsewhere then.
+    if (!draft.wantsFocus) return undefined
     draft.wantsFocus = false
     const begin = () => {
       begunAt.current = document.activeElement
@@ -216,9 +217,16 @@ function NewComment({ tab, place, text, isElsewhere = false }: NewCommentProps) 
   // The line may get another row, with another field, when its file changes.
   useLayoutEffect(() => {
     const { current } = field
-    return () => {
+    const keepFocus = () => {
       draft.wantsFocus = document.activeElement === current
       if (current && draft.words.peek() !== '') draft.selection = [current.selectionStart, current.selectionEnd]
+    }
+    draft.keepFocus = keepFocus
+    return () => {
+      // Another field has taken its place already.
+      if (draft.keepFocus !== keepFocus) return
+      draft.keepFocus = undefined
+      keepFocus()
     }
   }, [draft])
   // The diff of a renamed file moves to another place in the document, by which its field loses the focus.
@@ -260,9 +268,10 @@ function NewComment({ tab, place, text, isElsewhere = false }: NewCommentProps) 
     >
       {isElsewhere ? (
         <div class="row">
-          <PlaceLink tab={tab} path={place.path} line={place.line} side={place.side} />
+          <PlaceLink {...{ tab, ...place }} line={place.isChanged ? undefined : place.line} />
         </div>
       ) : null}
+      {place.isChanged && text.trim() !== '' ? <p class="mono meta cut">{visible(text)}</p> : null}
       <label for={id} class="vh">
         Comment on {lineWords(place)}
       </label>

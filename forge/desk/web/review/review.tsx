@@ -358,7 +358,9 @@ function commentsOf(page: Page, tab: Tab, { path }: Change): DiffComments {
     follow: (side, from, to) => {
       const { draft } = tab.review
       if (draft.place.peek()?.path !== path) return
-      draft.follow(side, to.split('\n'), from === undefined ? undefined : line => lineIn(from, to, line))
+      const linesOf = (version: string) => version.split(/\r?\n/)
+      const numberNow = (line: number) => (from === undefined ? line : lineIn(from, to, line))
+      draft.follow(side, linesOf(to), from === undefined ? undefined : { lines: linesOf(from), numberNow })
     },
   }
 }
