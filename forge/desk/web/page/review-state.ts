@@ -113,7 +113,12 @@ export class ReviewState extends ServerValue<Change[]> {
     this.#page = page
     this.#named = signal(at)
     this.draft = new CommentDraft(place)
-    this.comments = new ServerValue(() => page.connection.ask('comments', { at: this.#at }))
+    this.comments = new ServerValue(async () => {
+      const comments = await page.connection.ask('comments', { at: this.#at })
+      // An answer that is being written goes along with its comment.
+      this.draft.keepFocus?.()
+      return comments
+    })
     if (at.kind === 'commit') {
       this.kind.value = 'commit'
       this.commit.value = at.commit

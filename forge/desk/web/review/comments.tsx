@@ -34,10 +34,12 @@ export function commentsAt(tab: Tab, { path, side, line }: CommentPlace): Commen
 /** What stands below a line: its comments, and the field of a new one. `text`: the line. */
 export function LineComments({ tab, place, text }: { tab: Tab; place: CommentPlace; text: string }) {
   const { review } = tab
-  const isWriting = isSamePlace(place, review.draft.place.value)
+  const comments = commentsAt(tab, place)
+  const { value: writtenAt } = review.draft.place
+  const isWriting = isSamePlace(place, writtenAt) || comments.some(({ id }) => id === writtenAt?.answers)
   return (
     <div class="line-comments">
-      {commentsAt(tab, place).map(comment => (
+      {comments.map(comment => (
         <CommentBox key={comment.id} tab={tab} comment={comment} />
       ))}
       {isWriting ? <NewComment tab={tab} place={place} text={text} /> : null}
@@ -54,11 +56,11 @@ export function OtherComments({ tab }: { tab: Tab }) {
   const { draft } = review
   const changes = new Map((review.shown ?? []).map(change => [change.path, change]))
   const hasLine = ({ path, side }: Pick<CommentPlace, 'path' | 'side'>) => isWithLines(changes.get(path), side)
-  const others = (review.comments.latest.value ?? []).filter(it => it.line === undefined || !hasLine(it))
+  const all = review.comments.latest.value ?? []
+  const others = all.filter(it => it.line === undefined || !hasLine(it))
   const { value: place } = draft.place
   const isAnswer = place?.answers !== undefined
-  const isShown =
-    place && (isAnswer ? others.some(({ id }) => id === place.answers) : !place.isChanged && hasLine(place))
+  const isShown = place && (isAnswer ? all.some(({ id }) => id === place.answers) : !place.isChanged && hasLine(place))
   const isApart = place !== undefined && !isShown
   if ((others.length === 0 && !isApart) || review.latest.value === undefined) return null
   return (
@@ -129,10 +131,7 @@ function CommentBox({ tab, comment, isElsewhere = false }: BoxProps) {
           <Button
             look="quiet small"
             words="Reply"
-            onClick={() => {
-              const place = { path, side, line: line ?? madeAt }
-              beginComment(page, tab, isElsewhere ? { ...place, answers: id } : place)
-            }}
+            onClick={() => beginComment(page, tab, { path, side, line: line ?? madeAt, answers: id })}
           />
         )}
         <Button look="quiet small" words={isResolved ? 'Reopen' : 'Resolve'} onClick={resolve} />
