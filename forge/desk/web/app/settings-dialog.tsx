@@ -98,7 +98,7 @@ interface RowProps {
 function SettingRow({ settings, name, set }: RowProps) {
   const id = useId()
   const { label, words } = DESCRIBED[name]
-  const isSet = settings.values.value[name] !== undefined
+  const isSet = settings.valueOf(name) !== undefined
   return (
     <div class="setting">
       <label for={id}>
@@ -119,7 +119,7 @@ function SettingRow({ settings, name, set }: RowProps) {
 
 function Control({ settings, name, set, id }: RowProps & { id: string }) {
   const { control, usual } = DESCRIBED[name]
-  const value = settings.values.value[name] ?? usual
+  const value = settings.valueOf(name) ?? usual
   const isOff = settings.file.value?.broken !== undefined
   const field = useRef<HTMLInputElement>(null)
   const shown = value === undefined ? '' : String(value)

@@ -15,12 +15,16 @@ interface Adjusted {
  */
 const [USUAL_FONT_SIZE_PX, USUAL_LINE_HEIGHT_PX] = [13, 20]
 
+type Value = string | number | boolean
+
 export class Settings {
   /** The settings as the file has them; undefined until they have arrived. */
   readonly file = signal<UserSettings | undefined>(undefined)
   readonly values = computed<SettingValues>(() => this.file.value?.values ?? {})
   /** Increases when the theme has changed, so that canvases are drawn again. */
   readonly recoloured = signal(0)
+  /** The values that were set here and are on their way to the file. */
+  readonly #coming = signal<ReadonlyMap<SettingKey, Value | undefined>>(new Map())
   readonly #window: Adjusted
 
   constructor(window: Adjusted) {
@@ -45,9 +49,23 @@ export class Settings {
     })
   }
 
+  /** A value as it is shown: the one that was set here last, also on its way to the file; undefined: the default. */
+  valueOf(key: SettingKey): Value | undefined {
+    const { value: coming } = this.#coming
+    return coming.has(key) ? coming.get(key) : this.values.value[key]
+  }
+
   /** Sets a value; undefined: its default. */
-  async set(key: SettingKey, value: string | number | boolean | undefined): Promise<void> {
-    await this.#window.connection.ask('set setting', { key, value: value ?? null })
+  async set(key: SettingKey, value: Value | undefined): Promise<void> {
+    this.#coming.value = new Map(this.#coming.peek()).set(key, value)
+    try {
+      await this.#window.connection.ask('set setting', { key, value: value ?? null })
+    } finally {
+      // The news of the new value come before the answer.
+      const left = new Map(this.#coming.peek())
+      if (left.get(key) === value) left.delete(key)
+      this.#coming.value = left
+    }
   }
 }
 

@@ -106,6 +106,22 @@ describe.skipIf(!hasBrowser)('the settings', () => {
     await desk.isText('main', 'a.go', text => text.includes('(') && !text.includes(')'))
   })
 
+  test('stay as they were set while another one arrives', async () => {
+    await page.keyboard.press('Control+,')
+    const dialog = page.getByRole('dialog', { name: 'Settings' })
+    const blame = dialog.getByRole('checkbox', { name: 'Blame' })
+    await blame.waitFor()
+    const answer = desk.proxy.hold('set setting')
+    await blame.click()
+    // As for a setting of another window.
+    await desk.ask({ ask: 'set setting', key: 'editor.tabSize', value: 5 })
+    await until(async () => (await dialog.getByRole('spinbutton', { name: 'Tab width' }).inputValue()) === '5')
+    expect(await blame.isChecked()).toBe(true)
+    answer()
+    await until(async () => (await inFile())['editor.blame'] === true)
+    expect(await blame.isChecked()).toBe(true)
+  })
+
   test('show the page in the chosen theme before its script runs', async () => {
     await writeFile(file(), '{ "theme": "dark" }')
     await until(async () => (await css('html', 'color-scheme')) === 'dark')
