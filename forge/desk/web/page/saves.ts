@@ -4,18 +4,21 @@ import { signal } from '@preact/signals'
 export class Saves {
   /** The branches in which a save is running. */
   readonly running = signal<ReadonlySet<string>>(new Set())
-  /** The last save of each branch in which one is running. */
-  readonly #last = new Map<string, Promise<void>>()
+  /** The last save of each branch in which one is running: whether it, or one that it followed, has made a commit. */
+  readonly #last = new Map<string, Promise<boolean>>()
 
-  /** Resolves when no save of the branch is running any more. */
-  async ended(branch: string): Promise<void> {
-    await this.#last.get(branch)
+  /** Resolves when no save of the branch is running any more: to whether one of those has made a commit. */
+  async ended(branch: string): Promise<boolean> {
+    return (await this.#last.get(branch)) ?? false
   }
 
-  /** Saves at once, or after the other saves of the branch. `run` must not throw. Resolves when it has ended. */
-  async add(branch: string, run: () => Promise<void>): Promise<void> {
+  /**
+   * Saves at once, or after the other saves of the branch. `run` gives whether it has made a commit, and must not throw.
+   * Resolves when it has ended.
+   */
+  async add(branch: string, run: () => Promise<boolean>): Promise<void> {
     const last = this.#last.get(branch)
-    const ended = last ? last.then(run) : run()
+    const ended = last ? last.then(async wasMade => (await run()) || wasMade) : run()
     this.#last.set(branch, ended)
     this.running.value = new Set([...this.running.peek(), branch])
     await ended

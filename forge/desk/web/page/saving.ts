@@ -31,7 +31,14 @@ export async function save(page: Page, tab: Tab | undefined, which: 'this' | 'al
   // A refusal because of conflicts is outdated as soon as they are resolved.
   const lasts = hasConflicts() ? hasConflicts : undefined
   const run = savingNow(page, tab.saveMessage, branch, paths)
-  await page.saves.add(branch, () => attempt(page, run, { branch, topic: 'save', lasts }))
+  await page.saves.add(branch, async () => {
+    let isMade = false
+    const saved = async () => {
+      isMade = await run()
+    }
+    await attempt(page, saved, { branch, topic: 'save', lasts })
+    return isMade
+  })
 }
 
 /** Says that Save saves the shown file only, and offers to save all drafts. */
@@ -55,22 +62,27 @@ export async function saveOrThrow(page: Page, tab: Tab, branch: string): Promise
   let failure: unknown
   const run = savingNow(page, tab.saveMessage, branch, 'all')
   await page.saves.add(branch, async () => {
-    failure = await run().then(
-      () => undefined,
-      error => error,
-    )
+    try {
+      return await run()
+    } catch (error) {
+      failure = error
+      return false
+    }
   })
   if (failure !== undefined) throw failure
   page.solved('save', branch)
 }
 
-/** Makes the function that saves files as they are now, with the message that is typed now, also if it runs later. */
-function savingNow(page: Page, typed: SaveMessage, branch: string, paths: Paths): () => Promise<void> {
+/**
+ * Makes the function that saves files as they are now, with the message that is typed now, also if it runs later. It
+ * gives whether a commit was made.
+ */
+function savingNow(page: Page, typed: SaveMessage, branch: string, paths: Paths): () => Promise<boolean> {
   const message = typed.text.peek()?.trim()
   const ends = filesOf(page, branch, paths).map(file => file.markForSave())
   return async () => {
     try {
-      await saveBegun(page, { typed, message, branch, paths })
+      return await saveBegun(page, { typed, message, branch, paths })
     } finally {
       for (const end of ends) end()
     }
@@ -79,7 +91,7 @@ function savingNow(page: Page, typed: SaveMessage, branch: string, paths: Paths)
 
 type BegunSave = { typed: SaveMessage; message: string | undefined; branch: string; paths: Paths }
 
-async function saveBegun(page: Page, { typed, message, branch, paths }: BegunSave): Promise<void> {
+async function saveBegun(page: Page, { typed, message, branch, paths }: BegunSave): Promise<boolean> {
   for (;;) {
     await page.connection.up()
     await Promise.all(filesOf(page, branch, paths).map(file => file.settledForSave()))
@@ -91,7 +103,7 @@ async function saveBegun(page: Page, { typed, message, branch, paths }: BegunSav
       if (typed.text.peek()?.trim() === message) typed.write(undefined)
       if (commit) page.saved(branch, commit)
       else page.spoken.value = 'Nothing to save'
-      return
+      return commit !== undefined
     } catch (error) {
       // The save may have succeeded before the connection broke. Saving again is harmless: it makes no second commit.
       if (!(error instanceof Disconnected)) throw error

@@ -34,10 +34,8 @@ export async function undoHere(page: Page): Promise<void> {
   if (branch !== undefined && page.saves.running.peek().has(branch)) {
     const isRunning = () => page.saves.running.value.has(branch)
     page.tell({ title: `${named(branch)} is still being saved: this is undone then`, lasts: isRunning }, 'info')
-    const { tip } = page.branch(branch) ?? {}
-    await page.saves.ended(branch)
-    // A save that failed has made no commit.
-    if (page.branch(branch)?.tip !== tip) await undoIn(page, branch)
+    // A save that failed says so itself.
+    if (await page.saves.ended(branch)) await undoIn(page, branch)
     return
   }
   const action = untracked(() => offered(page, 'undo'))

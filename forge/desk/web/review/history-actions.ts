@@ -472,15 +472,20 @@ async function saveAsFixup(about: ChosenCommits): Promise<void> {
   const commit = one(about)
   if (!commit || branch === undefined) return
   const lasts = untilMore(page)
+  let isMade = false
   const save = async () => {
     await settle(page, branch, 'all')
     const message = `fixup! ${commit.subject}`
     const { commit: made } = await page.connection.ask('save', { branch, paths: 'all', message })
     if (made) page.saved(branch, made)
+    isMade = made !== undefined
     const title = `Saved as a fixup of ${shortId(commit.oid)}`
     page.tell({ topic: 'save', branch, title, lasts, actions: [undoButton(page)] })
   }
-  await page.saves.add(branch, () => attempt(page, save, { branch, topic: 'save' }))
+  await page.saves.add(branch, async () => {
+    await attempt(page, save, { branch, topic: 'save' })
+    return isMade
+  })
 }
 
 function dropWay(about: ChosenCommits): StepWay {
