@@ -55,7 +55,9 @@ export async function mergeWithMarks(
     const words = [labels.ours, 'base', labels.theirs].flatMap(label => ['-L', visiblePath(label)])
     const how = ['-p', ...(base ? ['--diff3'] : []), `--marker-size=${length}`]
     const where = { ...repository, cwd: folder }
-    const { stdout } = await run(where, ['merge-file', ...how, ...words, 'ours', 'base', 'theirs'], { ok: CODES })
+    // Without --diff3, git takes the style of the person's configuration.
+    const args = ['-c', 'merge.conflictStyle=merge', 'merge-file', ...how, ...words, 'ours', 'base', 'theirs']
+    const { stdout } = await run(where, args, { ok: CODES })
     const marked = base ? withoutAgreed(stdout, length) : withEmptyBases(stdout, length)
     return Buffer.concat([Buffer.from(bom, 'latin1'), marked])
   } finally {

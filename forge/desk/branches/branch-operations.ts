@@ -180,8 +180,8 @@ export async function restoreBranch(branches: OpenBranches, name: string): Promi
   branches.vanished.delete(name)
   const work = await branches.work(name)
   await work.refresh()
-  if (drafts !== undefined && hasOthers) await takeBack(work, drafts)
   branches.room.say({ say: 'branch', branch: name })
+  if (drafts !== undefined && hasOthers) await takeBack(work, drafts)
 }
 
 /** Merges the drafts that a deletion took with those that were typed in the deleted branch since. */
@@ -191,7 +191,11 @@ async function takeBack(work: BranchWork, drafts: Oid): Promise<void> {
     await held.collect()
     const { tip } = work
     const taken = await readDraftsAt(objects, drafts, tip)
-    if (taken) await held.becomeSoon(await mergeDrafts(objects, noDrafts(tip), work.drafts, taken))
+    if (!taken)
+      throw new Failure(
+        `${visiblePath(work.name)} is restored. The drafts that its deletion took can’t be read: see Operations.`,
+      )
+    await held.becomeSoon(await mergeDrafts(objects, noDrafts(tip), work.drafts, taken))
   })
 }
 

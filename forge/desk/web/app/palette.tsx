@@ -141,7 +141,7 @@ function PaletteDialog({ mode }: { mode: PaletteMode }) {
         else if (event.key === 'Enter' && canRun) run(current)
         else if (event.key === 'Enter') {
           isEager.value = true
-          hold.current ??= heldKeys.hold()
+          hold.current = heldKeys.hold()
         } else return
         event.preventDefault()
       }}
@@ -450,8 +450,8 @@ function deletedOptions(page: Page, words: string, limit: number): Option[] {
 }
 
 /**
- * Remote branches without a local branch of their name: it is created, and tracks the remote branch. Where the name of
- * their remote is typed, too, also the others: the local branch is shown.
+ * Remote branches without a local branch of their name: it is created, and tracks the remote branch. If the words begin
+ * with the name of the remote, those with a local branch are listed, too: choosing one opens the local branch.
  */
 function remoteOptions(page: Page, words: string, limit: number): Option[] {
   const offered = remoteBranches(page).filter(

@@ -125,7 +125,7 @@ const FIRST_MARKER = /^<{7}/
 const FIRST_MARKER_OF_STEP = new RegExp(`^<{7}(?!<* ${DRAFT_SIDE}$)`)
 /** A longer word, in characters, is no name. */
 const MAX_NAME_CHARS = 400
-/** Files of Ruby, where the name of a method may end in a question or an exclamation mark. */
+/** Files of Ruby and Elixir, where the name of a function may end in a question or an exclamation mark. */
 const NAMES_WITH_MARKS = /\.(?:rb|rake|gemspec|exs?)$|(?:^|\/)(?:Rake|Gem)file$/
 
 const NOTHING_MORE = { key: '', extension: [], merge: '' }
@@ -1301,6 +1301,7 @@ export class OpenFile {
   #goOnFrom(theirs: Text, version: number, lacking: ChangeSet, selected?: EditorSelection): void {
     const state = this.state as EditorState
     const target = lacking.apply(theirs)
+    const unsent = new Set(sendableUpdates(state).map(({ origin }) => origin))
     this.#isAdopting = true
     const selection =
       selected ?? (target.eq(state.doc) ? state.selection : state.selection.map(changesBetween(state.doc, target)))
@@ -1317,13 +1318,16 @@ export class OpenFile {
     this.#isSending = false
     this.dispatch({ effects: this.#adjustable.collaboration.reconfigure(this.#collaboration(version)) })
     this.#isAdopting = false
-    // What was typed before and after the mark of a save is one edit now, which belongs to the save.
-    const saves = this.#saves.splice(0)
+    // What was typed before and after the mark of a save is one edit now. It belongs to a save that waits for some of it.
+    const saves = this.#saves
+    const waiting = new Set(saves.filter(({ last }) => last !== undefined && unsent.has(last)))
+    const [running] = saves
+    if (running && waiting.has(running)) this.#saves = []
     if (!lacking.empty) {
       const annotations = Transaction.addToHistory.of(false)
       this.dispatch({ changes: lacking, selection: inside(selection, target), annotations, filter: false })
     }
-    for (const save of saves) save.last = this.#lastEdit
+    for (const save of saves) save.last = waiting.has(save) ? this.#lastEdit : undefined
     this.#saves = saves
   }
 

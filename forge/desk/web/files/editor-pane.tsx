@@ -160,12 +160,13 @@ function NotYet({ tab, file, isActive }: ShownFileProps) {
       }
     }
     window.addEventListener('keydown', listen)
-    return () => window.removeEventListener('keydown', listen)
+    return () => {
+      window.removeEventListener('keydown', listen)
+      // A key that needs the text, such as End, has waited for it, with all that follow.
+      if (file.state) hold.current?.release()
+      else hold.current?.forget()
+    }
   }, [tab, file, canType])
-  // A key that needs the text, such as End, waits for it, with all that follow.
-  useLayoutEffect(() => {
-    return () => (file.state ? hold.current?.release() : hold.current?.forget())
-  }, [file])
   const { focusWish } = tab
   const wanted = focusWish.made.value
   const isCovered = page.dialog.value !== undefined || page.palette.value !== undefined

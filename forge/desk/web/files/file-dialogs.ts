@@ -26,7 +26,8 @@ function discardContent(page: Page, branch: string, paths: string[]): ConfirmCon
     button: 'Discard',
     isDangerous: true,
     run: async () => {
-      // What is typed while a save runs comes to the desk after it, and is to be discarded, too. So is what is refused.
+      // What is typed while a save runs is sent to the desk after it, and is to be discarded, too. Text that the desk
+      // refuses is discarded as well, so an error here is ignored.
       await settle(page, branch, paths).catch(() => undefined)
       const lasts = untilMore(page)
       page.closeFiles(branch, await page.connection.ask('discard', { branch, paths }))

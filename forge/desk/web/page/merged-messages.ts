@@ -42,7 +42,7 @@ function changesBetween(before: string, after: string): Change[] {
   return changes
 }
 
-/** Whether a change has all of another one: it was typed after that, but the answer to that was lost. */
+/** Whether a change continues another one: the desk has its beginning, but the answer that said so was lost. */
 const goesOnWith = (change: Change, other: Change): boolean =>
   change.from === other.from && change.to === other.to && change.insert.startsWith(other.insert)
 

@@ -30,7 +30,7 @@ export class MergingState extends ServerValue<Merging | null> {
   /** Whether the server may not have {@link message} yet: no other one replaces it here until then. */
   #isUnsent = false
   #sendTimer: ReturnType<typeof setTimeout> | undefined
-  /** The message that is on its way: resolves when the server has all that was typed by then. */
+  /** Resolves when the message that is being sent has arrived, with all that was typed by then. */
   #sending: Promise<void> | undefined
   /** Whether the side bar shows the explorer (true) or the conflicts (false); undefined: the default. */
   readonly showsExplorer = signal<boolean | undefined>(undefined)

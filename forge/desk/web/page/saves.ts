@@ -7,7 +7,7 @@ export class Saves {
   /** The last save of each branch in which one is running: whether it, or one that it followed, has made a commit. */
   readonly #last = new Map<string, Promise<boolean>>()
 
-  /** Resolves when no save of the branch is running any more: to whether one of those has made a commit. */
+  /** Resolves when the saves of the branch that were asked for so far have ended: to whether one has made a commit. */
   async ended(branch: string): Promise<boolean> {
     return (await this.#last.get(branch)) ?? false
   }

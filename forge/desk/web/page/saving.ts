@@ -58,9 +58,15 @@ function sayNoFile(page: Page, tab: Tab, branch: string): void {
 }
 
 /** Saves all drafts of the branch, as {@link save} does. Throws if that fails. */
-export async function saveOrThrow(page: Page, tab: Tab, branch: string): Promise<void> {
+export async function saveOrThrow(page: Page, { saveMessage }: Tab, branch: string): Promise<void> {
+  await saveAllWith(page, saveMessage, branch)
+  page.solved('save', branch)
+}
+
+/** Saves all drafts of a branch with a message. Throws if that fails. */
+async function saveAllWith(page: Page, typed: SaveMessage, branch: string): Promise<void> {
   let failure: unknown
-  const run = savingNow(page, tab.saveMessage, branch, 'all')
+  const run = savingNow(page, typed, branch, 'all')
   await page.saves.add(branch, async () => {
     try {
       return await run()
@@ -70,7 +76,6 @@ export async function saveOrThrow(page: Page, tab: Tab, branch: string): Promise
     }
   })
   if (failure !== undefined) throw failure
-  page.solved('save', branch)
 }
 
 /**
@@ -118,7 +123,7 @@ async function saveBegun(page: Page, { typed, message, branch, paths }: BegunSav
 export async function saveAll(page: Page, branch: string): Promise<void> {
   const open = page.tabs.peek().find(({ at }) => at.kind === 'branch' && at.branch === branch)
   const place = placeIn(page.desk.peek()?.folder, { kind: 'branch', branch })
-  await savingNow(page, open?.saveMessage ?? new SaveMessage(place), branch, 'all')()
+  await saveAllWith(page, open?.saveMessage ?? new SaveMessage(place), branch)
 }
 
 /** Restores the files to save that are deleted, but whose text this window still shows. */

@@ -24,7 +24,7 @@ export class Settings {
   /** Increases when the theme has changed, so that canvases are drawn again. */
   readonly recoloured = signal(0)
   /** The values that were set here and are on their way to the file. */
-  readonly #coming = signal<ReadonlyMap<SettingKey, Value | undefined>>(new Map())
+  readonly #coming = signal<ReadonlyMap<SettingKey, { value: Value | undefined }>>(new Map())
   readonly #window: Adjusted
 
   constructor(window: Adjusted) {
@@ -51,19 +51,20 @@ export class Settings {
 
   /** A value as it is shown: the one that was set here last, also on its way to the file; undefined: the default. */
   valueOf(key: SettingKey): Value | undefined {
-    const { value: coming } = this.#coming
-    return coming.has(key) ? coming.get(key) : this.values.value[key]
+    const coming = this.#coming.value.get(key)
+    return coming ? coming.value : this.values.value[key]
   }
 
   /** Sets a value; undefined: its default. */
   async set(key: SettingKey, value: Value | undefined): Promise<void> {
-    this.#coming.value = new Map(this.#coming.peek()).set(key, value)
+    const coming = { value }
+    this.#coming.value = new Map(this.#coming.peek()).set(key, coming)
     try {
       await this.#window.connection.ask('set setting', { key, value: value ?? null })
     } finally {
-      // The news of the new value come before the answer.
+      // The news of the new value comes before the answer.
       const left = new Map(this.#coming.peek())
-      if (left.get(key) === value) left.delete(key)
+      if (left.get(key) === coming) left.delete(key)
       this.#coming.value = left
     }
   }

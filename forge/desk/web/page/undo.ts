@@ -33,7 +33,7 @@ export async function undoHere(page: Page): Promise<void> {
   const branch = branchOf(page.tab.peek())
   if (branch !== undefined && page.saves.running.peek().has(branch)) {
     const isRunning = () => page.saves.running.value.has(branch)
-    page.tell({ title: `${named(branch)} is still being saved: this is undone then`, lasts: isRunning }, 'info')
+    page.tell({ title: `${named(branch)} is being saved. Undo runs when that has ended.`, lasts: isRunning }, 'info')
     // A save that failed says so itself.
     if (await page.saves.ended(branch)) await undoIn(page, branch)
     return
@@ -108,20 +108,22 @@ async function reverse(page: Page, reversal: Reversal): Promise<void> {
     show(await page.connection.ask(kind, fields))
   } catch (error) {
     page.complain(error, { topic: UNDO, branch: branchOf(page.tab.peek()) })
-    hideWhenOver(page, reversal, (error as Error).message)
+    await hideWhenOver(page, reversal, (error as Error).message)
   }
 }
 
 /**
  * Removes the notice of a refused undo or redo once the desk would not refuse it any more, or for another reason.
- * `title`: the refusal, which is the notice's title.
+ * `title`: the refusal, which is the notice's title. A refusal that the desk can't foresee stays until it is dismissed.
  */
-function hideWhenOver(page: Page, reversal: Reversal, title: string): void {
+async function hideWhenOver(page: Page, reversal: Reversal, title: string): Promise<void> {
   const isRefusal = (notice: Notice) => notice.topic === UNDO && notice.title === title
+  // Where there is no answer, the next change asks again.
+  const answer = () => page.connection.ask('why not reversed', reversal).catch(() => undefined)
+  if ((await answer())?.why !== title) return
   const ask = async () => {
-    // Where there is no answer, the next change asks again.
-    const answer = await page.connection.ask('why not reversed', reversal).catch(() => undefined)
-    if (answer && answer.why !== title) page.notices.value = page.notices.peek().filter(notice => !isRefusal(notice))
+    const now = await answer()
+    if (now && now.why !== title) page.notices.value = page.notices.peek().filter(notice => !isRefusal(notice))
   }
   const stop = new AbortController()
   let timer: ReturnType<typeof setTimeout> | undefined

@@ -8,7 +8,7 @@
 const isOfBrowser = ({ key, ctrlKey, metaKey }: KeyboardEvent): boolean =>
   key === 'F5' || ((ctrlKey || metaKey) && key.toLowerCase() === 'r')
 
-/** Why keys are held. Its functions do nothing once one of them was called. */
+/** A request to hold keys. Calling either function ends it; later calls do nothing. */
 export interface Hold {
   /** Presses the held keys, once the page shows what they are for. */
   release: () => void
@@ -27,8 +27,8 @@ export class HeldKeys {
   }
 
   /**
-   * Holds all keys from now on, until they are released or forgotten: with several holds, by each. `first`: a key that
-   * is held, too.
+   * Holds all keys from now on. With several holds, keys are held until all have ended. `first`: a key that is held,
+   * too.
    */
   hold(first?: KeyboardEvent): Hold {
     // It may be one that is just pressed again: the others come after it.

@@ -288,26 +288,31 @@ for (const { name, sides, rows, ...ends } of CASES)
       await desk.git('fsck', '--strict')
     })
 
-test('a file that both sides added has a conflict at each place where they differ, as in git', async () => {
-  const text = (side: string) => lines({ 1: side, 15: `${side} again` }, 20)
-  const ours = { a: text('ours'), b: `${text('ours')}the end\r\n` }
-  const theirs = { a: text('theirs'), b: `${text('theirs')}an end\r\n` }
-  await using desk = await makePair({ base: { z: 'z\n' }, ours, theirs })
-  await begin(desk)
-  const { work } = desk
-  const { stdout } = await tryGit(desk.path, ['merge-tree', '--write-tree', 'main', 'topic'])
-  const [tree = ''] = stdout.split('\n')
-  const files = (await work.mergings.in('main'))?.files ?? []
-  const counts = files.map(async ({ path }) => {
-    const marked = await desk.git('cat-file', 'blob', `${tree}:${path}`)
-    return { path, left: [...marked.matchAll(/^<<<<<<< /gm)].length }
-  })
-  expect(files.map(({ path, left }) => ({ path, left }))).toEqual(await Promise.all(counts))
-  await work.mergings.takeConflicts('main', ['a', 'b'], 'theirs')
-  await work.mergings.finish('main')
-  for (const path of ['a', 'b'])
-    expect(await desk.git('rev-parse', `main:${path}`)).toBe(await desk.git('rev-parse', `topic:${path}`))
-})
+test.each(['merge', 'diff3', 'zdiff3'])(
+  'a file that both sides added has a conflict at each place where they differ, as in git (%s)',
+  async style => {
+    const text = (side: string) => lines({ 1: side, 15: `${side} again` }, 20)
+    const ours = { a: text('ours'), b: `${text('ours')}the end\r\n` }
+    const theirs = { a: text('theirs'), b: `${text('theirs')}an end\r\n` }
+    await using desk = await makePair({ base: { z: 'z\n' }, ours, theirs })
+    await desk.git('config', 'merge.conflictStyle', style)
+    await begin(desk)
+    const { work } = desk
+    const how = ['-c', 'merge.conflictStyle=merge', 'merge-tree', '--write-tree']
+    const { stdout } = await tryGit(desk.path, [...how, 'main', 'topic'])
+    const [tree = ''] = stdout.split('\n')
+    const files = (await work.mergings.in('main'))?.files ?? []
+    const counts = files.map(async ({ path }) => {
+      const marked = await desk.git('cat-file', 'blob', `${tree}:${path}`)
+      return { path, left: [...marked.matchAll(/^<<<<<<< /gm)].length }
+    })
+    expect(files.map(({ path, left }) => ({ path, left }))).toEqual(await Promise.all(counts))
+    await work.mergings.takeConflicts('main', ['a', 'b'], 'theirs')
+    await work.mergings.finish('main')
+    for (const path of ['a', 'b'])
+      expect(await desk.git('rev-parse', `main:${path}`)).toBe(await desk.git('rev-parse', `topic:${path}`))
+  },
+)
 
 test('a file that both sides added is called that, also where one of them renamed another file to it', async () => {
   const base = { old: `${long}\n`, z: 'z\n' }

@@ -293,7 +293,7 @@ describe.skipIf(!hasBrowser)('typing', () => {
     await page.keyboard.press('Control+s')
     await until(() => desk.proxy.count('save') === 1)
     await page.keyboard.press('Control+Alt+z')
-    await page.getByText('main is still being saved: this is undone then').first().waitFor()
+    await page.getByText('main is being saved. Undo runs when that has ended.').first().waitFor()
     answer()
     await page
       .getByText(/^Undone: save README\.md/)
