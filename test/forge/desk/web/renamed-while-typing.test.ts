@@ -137,8 +137,13 @@ describe.skipIf(!hasBrowser)('what is typed while', () => {
     await former.getByRole('button', { name: 'Rebase', exact: true, disabled: false }).waitFor()
     await rename(BRANCH, RENAMED)
     const dialog = page.getByRole('dialog', { name: `Rebase ${RENAMED} onto main` })
-    await dialog.getByRole('button', { name: 'Rebase', exact: true, disabled: false }).click()
-    await dialog.waitFor({ state: 'detached' })
+    const button = dialog.getByRole('button', { name: 'Rebase', exact: true, disabled: false })
+    await dialog.waitFor()
+    // While the preview is made anew for the new name, the button is off for a moment.
+    await until(async () => {
+      if ((await button.count()) > 0) await button.click({ timeout: 1_000 }).catch(() => undefined)
+      return (await dialog.count()) === 0
+    })
     expect(await desk.git('merge-base', RENAMED, 'main')).toBe(await desk.tip('main'))
   })
 
