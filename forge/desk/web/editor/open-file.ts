@@ -1318,7 +1318,7 @@ export class OpenFile {
     this.#isSending = false
     this.dispatch({ effects: this.#adjustable.collaboration.reconfigure(this.#collaboration(version)) })
     this.#isAdopting = false
-    // What was typed before and after the mark of a save is one edit now. It belongs to a save that waits for some of it.
+    // What was typed before and after the mark of a save is one edit now: of a save that waits for some of it.
     const saves = this.#saves
     const waiting = new Set(saves.filter(({ last }) => last !== undefined && unsent.has(last)))
     const [running] = saves

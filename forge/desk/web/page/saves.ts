@@ -13,8 +13,8 @@ export class Saves {
   }
 
   /**
-   * Saves at once, or after the other saves of the branch. `run` gives whether it has made a commit, and must not throw.
-   * Resolves when it has ended.
+   * Saves at once, or after the other saves of the branch. `run` gives whether it has made a commit, and must not
+   * throw. Resolves when it has ended.
    */
   async add(branch: string, run: () => Promise<boolean>): Promise<void> {
     const last = this.#last.get(branch)
