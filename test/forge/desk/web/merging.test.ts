@@ -1254,6 +1254,8 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
       if (isReloaded) await page.close()
       await desk.git('update-ref', '-d', `refs/forge/drafts/${BRANCH}`)
       await desk.git('update-ref', '-d', `refs/forge/merging/${BRANCH}`)
+      // A page that is opened before the desk has noticed would still show what waited.
+      await until(async () => (await desk.ask({ ask: 'merging', branch: BRANCH })) === null)
       if (isReloaded) page = await openPage(browser.context, desk)
       await page.getByRole('tree', { name: 'Explorer' }).waitFor()
       await status().getByText('merging').waitFor({ state: 'detached' })
