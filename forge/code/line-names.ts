@@ -47,7 +47,7 @@ const MAX_NAMES = 5_000
 
 /** What begins and ends a text of several lines in Elixir, Kotlin, Scala and Swift. */
 const LONG_TEXT = /"""|'''/g
-/** A pattern of a line that begins with words such as `private`, and goes on with a definition. */
+/** Makes the pattern of a line with a definition behind some modifiers, such as `private`. */
 const afterModifiers = (words: string, definition: string): RegExp =>
   new RegExp(String.raw`^\s*(?:@\w+ )*(?:(?:${words})(?:[[(]\w+[\])])? )*${definition}`)
 

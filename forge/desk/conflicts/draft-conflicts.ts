@@ -150,7 +150,7 @@ export async function takeDraftConflicts(
   return { words: `Resolved ${resolved}.` }
 }
 
-/** A draft in conflict with its open conflicts resolved by one side; one without text stays as it is. */
+/** Resolves the open conflicts of a draft by one side. A draft without text is returned unchanged. */
 async function resolvedBy({ room, drafts }: BranchWork, path: Path, side: 'ours' | 'theirs'): Promise<Clashing> {
   const { objects } = room
   const clash = clashAt({ drafts }, path)

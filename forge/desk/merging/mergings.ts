@@ -358,7 +358,7 @@ export class Mergings {
     })
   }
 
-  /** The message as the windows show it: what was typed as it is, also with a blank at its end. */
+  /** The message that the windows show: the typed one unchanged, or else the usual one without blanks at its end. */
   async #shownMessage(state: State): Promise<string> {
     return state.typedMessage ?? (await this.#messageOf(state)).trimEnd()
   }

@@ -509,8 +509,8 @@ export class OpenFile {
   }
 
   /**
-   * Marks the text as it is now for a save: what is typed after that is sent when it has ended, or the server would
-   * save that, too. The returned function ends the save.
+   * Begins a save of the current text. Later edits are sent only after the save, or the server would save them, too.
+   * The returned function ends the save.
    */
   markForSave(): () => void {
     const mark = { last: this.#lastEdit }

@@ -158,7 +158,7 @@ export type ConfirmContent = Extract<DialogContent, { kind: 'confirm' }>
 /** The content of a dialog that chooses some changes. */
 export type PartsContent = Extract<DialogContent, { kind: 'parts' }>
 
-/** A dialog that goes on when a branch that it is about is renamed. */
+/** The content of a dialog that stays open when its branch is renamed. */
 interface FollowsRenames {
   /** Gives the content under the new name of a branch; undefined if the dialog is not about that branch. */
   renamed?: (from: string, to: string) => FollowingContent | undefined
@@ -175,7 +175,7 @@ export const following = <Content extends FollowingContent>(
   renamed: (from: string, to: string) => (branch === from ? following(to, contentOf) : undefined),
 })
 
-/** Whether a dialog is another one that goes on under the new name of its branch. */
+/** Whether the content of a dialog is that of another one, made anew for the new name of its branch. */
 export const isSuccessor = (dialog: DialogContent | undefined, of: DialogContent): boolean =>
   dialog?.kind === of.kind &&
   'firstTitle' in dialog &&

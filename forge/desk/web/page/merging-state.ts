@@ -25,7 +25,7 @@ export class MergingState extends ServerValue<Merging | null> {
   readonly files = signal<ReadonlyMap<string, ConflictFile>>(new Map())
   readonly #message = signal<string | undefined>(undefined)
   #messageKey: string
-  /** The message that the server had last, as far as it is known here: {@link message} was made of it. */
+  /** The last message of the server that this window knows: {@link message} is an edited version of it. */
   #before = ''
   /** Whether the server may not have {@link message} yet: no other one replaces it here until then. */
   #isUnsent = false

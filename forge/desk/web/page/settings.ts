@@ -49,7 +49,7 @@ export class Settings {
     })
   }
 
-  /** A value as it is shown: the one that was set here last, also on its way to the file; undefined: the default. */
+  /** The value to show: the one last set in this window, even before it is saved; undefined: the default. */
   valueOf(key: SettingKey): Value | undefined {
     const coming = this.#coming.value.get(key)
     return coming ? coming.value : this.values.value[key]

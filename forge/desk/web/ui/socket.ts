@@ -76,7 +76,7 @@ export class Connection {
   #pause = FIRST_PAUSE_MS
   /** Runs while questions wait. */
   #watch: ReturnType<typeof setInterval> | undefined
-  /** The looks since the desk sent something. Looks are counted, since a clock goes on while the machine sleeps. */
+  /** The checks since the last message of the desk. They are counted: a clock also runs while the machine sleeps. */
   #quietLooks = 0
   #wasUp = false
   /** The number of news sent to all windows before the embedded answers were made. */

@@ -45,6 +45,15 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
     for (let at = 1; at < line; at++) await page.keyboard.press('ArrowDown')
   }
   const showsFile = (name: string) => page.getByRole('tab', { name, selected: true }).waitFor()
+  /** Opens a file by the palette at a line and column, such as 2:9. */
+  const openAt = async (name: string, place: string) => {
+    await page.keyboard.press('Control+p')
+    await palette().fill(`${name}:${place}`)
+    await page.getByRole('option', { name }).first().waitFor()
+    await page.keyboard.press('Enter')
+    await showsFile(name)
+    await page.locator('.line-column').getByText(place, { exact: true }).waitFor()
+  }
   const selected = () => page.evaluate(() => getSelection()?.toString())
 
   test('leads by F12 to its only definition, which is selected', async () => {
@@ -57,15 +66,7 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
   })
 
   test('of a method in Ruby may end in a question mark', async () => {
-    await page.keyboard.press('Control+p')
-    await palette().fill('site.rb:2:9')
-    await page
-      .getByRole('option', { name: /site.rb/ })
-      .first()
-      .waitFor()
-    await page.keyboard.press('Enter')
-    await showsFile('site.rb')
-    await page.locator('.line-column').getByText('2:9', { exact: true }).waitFor()
+    await openAt('site.rb', '2:9')
     await page.keyboard.press('F12')
     await showsFile('page.rb')
     await page.locator('.cm-activeLine').getByText('shown?(now)').waitFor()
@@ -73,15 +74,7 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
   })
 
   test('of a private function in Elixir is found, with its exclamation mark', async () => {
-    await page.keyboard.press('Control+p')
-    await palette().fill('chart.ex:2:25')
-    await page
-      .getByRole('option', { name: /chart.ex/ })
-      .first()
-      .waitFor()
-    await page.keyboard.press('Enter')
-    await showsFile('chart.ex')
-    await page.locator('.line-column').getByText('2:25', { exact: true }).waitFor()
+    await openAt('chart.ex', '2:25')
     await page.keyboard.press('F12')
     await page.locator('.line-column').getByText(/^6:/).waitFor()
     await until(async () => (await selected()) === 'shown!')

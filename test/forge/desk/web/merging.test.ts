@@ -876,7 +876,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await Promise.any(
       [page, other].map(it => it.locator('.toast').getByText('Another window changed the same lines').waitFor()),
     )
-    // Each goes on in its own line.
+    // Each types in its own line.
     for (const [it, line] of [
       [page, 'First'],
       [other, 'Second'],
