@@ -2,7 +2,7 @@
 import type { Path } from '../../core/git/repository.ts'
 import type { Source } from '../../forge/desk/contract/steps.ts'
 import type { Work } from '../../forge/desk/work.ts'
-import { type Desk, type DeskOptions, makeDesk } from './desk.ts'
+import { ask, type Desk, type DeskOptions, makeDesk } from './desk.ts'
 import { commit, type Files } from './git.ts'
 
 /** The files of the common ancestor, and the changes of each side. */
@@ -31,6 +31,13 @@ export const lines = (changes: Record<number, string> = {}, count = 9): string =
 export async function rowsIn(work: Work, branch = 'main'): Promise<[Path, string, string][]> {
   const merging = await work.mergings.in(branch)
   return (merging?.files ?? []).map(({ path, kind, state }) => [path, kind, state])
+}
+
+/** Types the message of the merge that waits in a branch, as the page does. */
+export async function typeMessage(work: Work, branch: string, message: string): Promise<void> {
+  const shown = await work.mergings.in(branch)
+  const { theirsCommit = '', message: before = '' } = shown ?? {}
+  await ask(work, 'keep merging message', { branch, theirs: theirsCommit, before, message })
 }
 
 /** A topic of five commits: the first, third and fifth change the same lines as main. */

@@ -155,14 +155,11 @@ export const mergingQuestions = {
     { branch: Branch, theirs: Oid, before: v.string(), message: v.string() },
     v.object({ message: v.optional(v.string()) }),
   ),
-  /**
-   * `message`: what the user typed; by default, what is kept of that. An undo restores it with the conflicts, as that
-   * of an abort does.
-   */
-  'finish merging': question({ branch: Branch, message: v.optional(v.string()) }, Done),
+  /** Commits with the message that is kept. An undo restores it with the conflicts, as that of an abort does. */
+  'finish merging': question({ branch: Branch }, Done),
   /** Makes what waits anew after its branch was moved; keeps the resolution of each conflict with the same sides. */
   'update merging': question({ branch: Branch }, Done),
-  'abort merging': question({ branch: Branch, message: v.optional(v.string()) }, Done),
+  'abort merging': question({ branch: Branch }, Done),
   /** What a merge of two parents changes in what git merges by itself: how its conflicts were resolved, and more. */
   'changes by hand': repeatable({ commit: Oid }, v.array(Change)),
 }

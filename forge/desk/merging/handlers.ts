@@ -11,8 +11,8 @@ export const mergingHandlers = (mergings: Mergings): Handlers<typeof mergingQues
   'take side': ({ branch, path, side }) => mergings.takeSide(branch, path, side),
   'take conflicts': ({ branch, paths, side }) => mergings.takeConflicts(branch, paths, side),
   'keep merging message': ({ branch, theirs, ...typed }) => mergings.writeMessage(branch, theirs, typed),
-  'finish merging': ({ branch, message }) => mergings.finish(branch, message),
+  'finish merging': ({ branch }) => mergings.finish(branch),
   'update merging': ({ branch }) => mergings.update(branch),
-  'abort merging': ({ branch, message }) => mergings.abort(branch, message),
+  'abort merging': ({ branch }) => mergings.abort(branch),
   'changes by hand': ({ commit }) => changesByHand(mergings.room.objects, commit),
 })

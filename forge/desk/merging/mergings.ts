@@ -363,15 +363,8 @@ export class Mergings {
     return state.typedMessage ?? (await this.#messageOf(state)).trimEnd()
   }
 
-  /**
-   * Gives what waits the message that the user typed: `message`, or else what is kept of it. An undo of its end
-   * restores it.
-   */
-  async #keepMessage(
-    held: HeldBranch,
-    { typedMessage, ...state }: State,
-    message: string | undefined = typedMessage,
-  ): Promise<State> {
+  /** Gives what waits the message that the user typed. An undo of its end restores it. */
+  async #keepMessage(held: HeldBranch, { typedMessage: message, ...state }: State): Promise<State> {
     const typed = message?.trim()
     if (!typed || typed === (await this.#messageOf(state)).trim()) return state
     const next = { ...state, message }
@@ -405,13 +398,13 @@ export class Mergings {
 
   // --- The end ---
 
-  /** Commits the resolutions. `message`: what the user typed. A rebase continues to its next conflict or its end. */
-  async finish(branch: string, message?: string): Promise<Done> {
+  /** Commits the resolutions. A rebase continues to its next conflict or its end. */
+  async finish(branch: string): Promise<Done> {
     const work = await this.open(branch)
-    return await work.inOneGo(async (held, signature) => this.#finish(held, signature, message), { isMerging: true })
+    return await work.inOneGo(async (held, signature) => this.#finish(held, signature), { isMerging: true })
   }
 
-  async #finish(held: HeldBranch, signature: Promise<CommitSignature>, message?: string): Promise<Done> {
+  async #finish(held: HeldBranch, signature: Promise<CommitSignature>): Promise<Done> {
     const { work } = held
     const { objects } = this.room
     const found = await this.#state(work)
@@ -419,7 +412,7 @@ export class Mergings {
     const why = whyNotYet(work, found, rows, await this.#canUpdate(work, found))
     if (why !== undefined) throw new Failure(why)
     verifyNoClash(work.drafts, work.drafts.clashes.keys())
-    const state = await this.#keepMessage(held, found, message)
+    const state = await this.#keepMessage(held, found)
     // The operation's undo needs the drafts in the repository.
     await held.writeDrafts()
     const tree = await this.#writeResult(work)
@@ -634,11 +627,8 @@ export class Mergings {
     return { resolved: all - left, left }
   }
 
-  /**
-   * Discards a merge with all resolutions. The operation can be undone, which also restores `message`, the message that
-   * the user typed for the merge.
-   */
-  async abort(branch: string, message?: string): Promise<Done> {
+  /** Discards a merge with all resolutions. An undo restores it, with the message that the user typed for it. */
+  async abort(branch: string): Promise<Done> {
     const { say } = this.room
     const work = await this.open(branch)
     const { does, gone, operation } = await work.locked(async held => {
@@ -648,7 +638,7 @@ export class Mergings {
         const { merging, head } = work
         if (merging === undefined) throw new Failure(`Nothing waits in ${visiblePath(branch)} to be merged.`)
         const state = await this.#read(merging)
-        if (state) await this.#keepMessage(held, state, message)
+        if (state) await this.#keepMessage(held, state)
         await held.writeDrafts()
         const does = `abort the ${nounOf(state?.does ?? 'merge')} in ${visiblePath(branch)}`
         const { files, clashes } = work.drafts

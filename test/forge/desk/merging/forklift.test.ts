@@ -298,8 +298,11 @@ exit 4`,
     const early = await window.ask({ ask: 'publish', branch }).catch(error => error.message)
     expect(early).toContain('finish it first')
     await type(window, branch, 'greeting.txt', 'hello from both\n')
-    expect((await merging(window, branch))?.notYet).toBeUndefined()
-    await window.ask({ ask: 'finish merging', branch, message: 'Bring in the news' })
+    const ready = await merging(window, branch)
+    expect(ready?.notYet).toBeUndefined()
+    const { theirsCommit: theirs = '', message: before = '' } = ready ?? {}
+    await window.ask({ ask: 'keep merging message', branch, theirs, before, message: 'Bring in the news' })
+    await window.ask({ ask: 'finish merging', branch })
     await window.ask({ ask: 'publish', branch })
     const { end } = await window.heard('forklift', ({ end }) => end !== undefined)
     expect({ end, said: (await ask(window)).said?.lines }).toMatchObject({ end: 0 })

@@ -9,7 +9,7 @@ import { Preview, type Step } from '../../../../forge/desk/contract/steps.ts'
 import type { Work } from '../../../../forge/desk/work.ts'
 import { ask, type Desk, edit, PERSON, textOf } from '../../../support/desk.ts'
 import { commit, type Files, gitWith, PLAIN, show, tryGit } from '../../../support/git.ts'
-import { lines, makeChain, makePair, type Pair, rowsIn, type Sides } from '../../../support/merging.ts'
+import { lines, makeChain, makePair, type Pair, rowsIn, type Sides, typeMessage } from '../../../support/merging.ts'
 import { randomFrom } from '../../../support/random.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { until } from '../../../support/repository.ts'
@@ -474,7 +474,8 @@ test('conflicts are resolved by typing, one after the other', async () => {
   expect(await file()).toMatchObject({ left: 1, all: 2, state: 'open' })
   await settleFirst(work, 'a.txt', 'both 8\n')
   expect(await file()).toMatchObject({ left: 0, state: 'settled' })
-  await work.mergings.finish('main', 'Bring topic in')
+  await typeMessage(work, 'main', 'Bring topic in')
+  await work.mergings.finish('main')
   expect(await show(desk.path, 'main', 'a.txt')).toBe(lines({ 2: 'both 2', 8: 'both 8' }).trimEnd())
   expect(await show(desk.path, 'main', 'b.txt')).toBe('changed')
   expect(await desk.git('log', '-1', '--format=%B%an', 'main')).toBe('Bring topic in\nAda')
@@ -912,12 +913,14 @@ test('the message typed for a commit of a rebase comes back with its conflict by
   const { work, step } = desk
   await work.steps.do(step)
   await work.mergings.takeSide('topic', 'a.txt', 'both')
-  await work.mergings.finish('topic', 'Typed for one')
+  await typeMessage(work, 'topic', 'Typed for one')
+  await work.mergings.finish('topic')
   await work.undo()
   expect(await work.mergings.in('topic')).toMatchObject({ at: { number: 1 }, message: 'Typed for one' })
   await work.mergings.finish('topic')
   await work.mergings.takeSide('topic', 'a.txt', 'both')
-  await work.mergings.abort('topic', 'Typed for three')
+  await typeMessage(work, 'topic', 'Typed for three')
+  await work.mergings.abort('topic')
   await work.undo()
   expect(await work.mergings.in('topic')).toMatchObject({ at: { number: 3 }, message: 'Typed for three' })
   await work.mergings.finish('topic')
@@ -957,7 +960,8 @@ test('a commit of a rebase of which nothing is left is skipped, and the end says
     expect((await work.mergings.in('topic'))?.nothingLeft).toBeUndefined()
     await work.mergings.takeSide('topic', 'a.txt', 'ours')
     expect((await work.mergings.in('topic'))?.nothingLeft).toContain('git rebase --skip')
-    return (await work.mergings.finish('topic', 'A message without a commit\n')).words
+    await typeMessage(work, 'topic', 'A message without a commit\n')
+    return (await work.mergings.finish('topic')).words
   }
   expect(await skip()).toBe(
     'There are conflicts again, at commit 3 of 5. “Change theirs” changed nothing any more, and was left out.',
@@ -1024,7 +1028,8 @@ test('interrupted cherry-picks continue with the remaining commits', async () =>
     at: { number: 1, of: 2, subject: 'Three' },
   })
   await work.mergings.takeSide('main', 'a.txt', 'theirs')
-  const { words } = await work.mergings.finish('main', 'Three, here\n')
+  await typeMessage(work, 'main', 'Three, here\n')
+  const { words } = await work.mergings.finish('main')
   expect(words).toBe('Cherry-picked 2 commits onto main.')
   expect(await desk.git('log', '--reverse', '--format=%s %an', `${desk.ours}..main`)).toBe('Three, here Bea\nFour Bea')
 })
@@ -1084,8 +1089,8 @@ test('reverts wait in the middle for a conflict, and go on with the others; Abor
   await begins()
   await desk.restart()
   await ask(desk.work, 'take side', { branch: 'topic', path: 'a.txt', side: 'theirs' })
-  const finish = () => ask(desk.work, 'finish merging', { branch: 'topic', message: 'Not three\n' })
-  expect((await finish()).words).toBe('Reverted 3 commits in topic.')
+  await typeMessage(desk.work, 'topic', 'Not three\n')
+  expect((await ask(desk.work, 'finish merging', { branch: 'topic' })).words).toBe('Reverted 3 commits in topic.')
   expect((await desk.git('log', '--format=%s %an', `${before}..topic`)).split('\n')).toEqual([
     'Revert "Two" Ada',
     'Not three Ada',

@@ -4,7 +4,7 @@ import { closeFile } from '../../../../forge/desk/branches/places.ts'
 import { rowsOf } from '../../../../forge/desk/reading/history.ts'
 import { ask, edit } from '../../../support/desk.ts'
 import { commit } from '../../../support/git.ts'
-import { lines, makePair, type Pair } from '../../../support/merging.ts'
+import { lines, makePair, type Pair, typeMessage } from '../../../support/merging.ts'
 import { until } from '../../../support/repository.ts'
 import { modelsOf, ScriptedModel, write } from '../../../support/scripted-model.ts'
 
@@ -44,7 +44,8 @@ test('a merge in which the AI has resolved a file names its model below the type
   await work.steps.do({ step: 'merge', source, onto: 'main' })
   await resolveByAi(desk)
   await work.mergings.takeSide('main', 'b.txt', 'ours')
-  await work.mergings.finish('main', 'fix: merge topic')
+  await typeMessage(work, 'main', 'fix: merge topic')
+  await work.mergings.finish('main')
   expect(await messageOf(desk)).toBe(`fix: merge topic\n\n${MODEL}`)
   expect(await modelShown(desk)).toBe('openai/scripted')
   await work.undo()
@@ -52,7 +53,8 @@ test('a merge in which the AI has resolved a file names its model below the type
   // Edited by the user, it is still in part the AI's.
   await (await edit(work, 'main', 'a.txt')).type('typed ', 0)
   await closeFile(work.branches, MAIN, 'a.txt')
-  await work.mergings.finish('main', `Merge topic\n\nBecause.\n\n#12\n\n${MODEL}\nReviewed-by: Ann <ann@example.org>`)
+  await typeMessage(work, 'main', `Merge topic\n\nBecause.\n\n#12\n\n${MODEL}\nReviewed-by: Ann <ann@example.org>`)
+  await work.mergings.finish('main')
   expect(await messageOf(desk)).toBe(`Merge topic\n\nBecause.\n\n#12\n\n${MODEL}\nReviewed-by: Ann <ann@example.org>`)
 })
 
@@ -89,7 +91,8 @@ test('of a rebase, the commit whose conflicts the AI has resolved names its mode
     await work.steps.do({ step: 'rebase', branch: 'main', onto: { commit: theirs, words: 'topic' } })
     await resolveByAi(desk)
     await work.mergings.takeSide('main', 'b.txt', 'ours')
-    await work.mergings.finish('main', typed)
+    if (typed !== undefined) await typeMessage(work, 'main', typed)
+    await work.mergings.finish('main')
     expect(await messageOf(desk, 'main~1')).toBe(`${typed ?? 'Change ours'}\n\n${MODEL}`)
     expect(await messageOf(desk)).toBe('Last')
   }

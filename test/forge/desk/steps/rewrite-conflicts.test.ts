@@ -4,6 +4,7 @@ import { chmod, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import { ask, type Desk, makeDesk, PERSON } from '../../../support/desk.ts'
 import { gitWith } from '../../../support/git.ts'
+import { typeMessage } from '../../../support/merging.ts'
 import { commitsOf, rewrite } from './rewriting.ts'
 
 setDefaultTimeout(60_000)
@@ -88,7 +89,8 @@ test('the message typed for a rewritten commit comes back with its conflict by u
   await using _ = desk
   await ask(desk.work, 'do', rewrite({ do: 'drop', commits: [ids.one ?? ''] }))
   await ask(desk.work, 'take side', { branch: 'main', path: 'a.txt', side: 'theirs' })
-  await ask(desk.work, 'finish merging', { branch: 'main', message: 'Typed' })
+  await typeMessage(desk.work, 'main', 'Typed')
+  await ask(desk.work, 'finish merging', { branch: 'main' })
   expect(await desk.git('log', '--format=%s', 'main')).toBe('Write three\nTyped\nBegin')
   await ask(desk.work, 'undo', { branch: 'main' })
   expect((await ask(desk.work, 'merging', { branch: 'main' }))?.message).toBe('Typed')
@@ -134,7 +136,8 @@ test('a reorder says what our side is at each of its conflicts, counts what it m
   await ask(desk.work, 'take side', { branch: 'main', path: 'a.txt', side: 'ours' })
   expect(await ask(desk.work, 'merging', { branch: 'main' })).toHaveProperty('nothingLeft')
   // A message that was typed before nothing was left makes no commit of it.
-  const { words } = await ask(desk.work, 'finish merging', { branch: 'main', message: 'Write three, again' })
+  await typeMessage(desk.work, 'main', 'Write three, again')
+  const { words } = await ask(desk.work, 'finish merging', { branch: 'main' })
   expect(words).toBe(`Reordered ${four.slice(0, 8)} in main. “Write three” changed nothing any more, and was left out.`)
   expect(await desk.git('log', '-1', '--format=%s', 'main')).toBe('Write four')
   expect(await desk.git('rev-parse', 'main~2')).toBe(one)
