@@ -18,6 +18,8 @@ const MAX_NAMES_BYTES = 64 << 20
 const MAX_SORTED_MATCHES = 500
 /** The additional score of a match in the file's own name, compared with one in its folders. */
 const OWN_NAME_SCORE = 0.3
+/** The additional score of a file whose name was typed in full: more than any other match has. */
+const FULL_NAME_SCORE = 2
 
 /** Finds files by a few letters of their paths. The paths of a tree are read once. */
 export class FileFinder {
@@ -101,8 +103,15 @@ function readable(path: Path): string {
 }
 
 function ownNameScore(words: string, text: string): number {
+  if (isFullName(words.toLowerCase(), text.toLowerCase())) return FULL_NAME_SCORE
   const name = text.slice(text.lastIndexOf('/') + 1)
   return (fuzzysort.single(words, name)?.score ?? 0) * OWN_NAME_SCORE
+}
+
+/** Whether the words are the file's name, with or without its extension, and with as many folders as were typed. */
+function isFullName(words: string, path: string): boolean {
+  const withoutExtension = path.replace(/(?<=[^/])\.[^./]*$/, '')
+  return [path, withoutExtension].some(name => `/${name}`.endsWith(`/${words}`))
 }
 
 /** Converts matched characters to ranges of the path's bytes, joining neighbours. */

@@ -162,6 +162,15 @@ describe('a search for files', () => {
     ])
   })
 
+  test('finds first the files whose name was typed in full, with or without folders and extension', async () => {
+    const exact = ['src/net/tcp/stream.rs', 'src/net/unix/stream.rs']
+    const paths = [...exact, 'tests/my_stream.rs', 'tests/stream_of.rs', 'src/stream/mod.rs']
+    await using it = await makeDesk(Object.fromEntries(paths.map(path => [path, ''])))
+    const first = async (words: string) => (await named(it.window, words)).slice(0, 2).map(({ path }) => path)
+    for (const words of ['stream.rs', 'stream', 'Stream.rs']) expect(await first(words)).toEqual(exact)
+    expect((await first('unix/stream'))[0]).toBe('src/net/unix/stream.rs')
+  })
+
   test('finds names in any script, with ranges of their bytes', async () => {
     await using it = await makeDesk({ 'Tromsø/größe.txt': '', plain: '' })
     const [found] = await named(it.window, 'größe')
