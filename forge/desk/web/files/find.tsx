@@ -58,11 +58,12 @@ export function Find({ tab }: { tab: Tab }) {
 }
 
 /**
- * Searches for words of before, and repeats the search of a branch when it is shown again, and when the branch changes:
- * the results show its drafts.
+ * Searches for words of before, and repeats the search of a branch when it is shown again, when the branch changes, and
+ * when text is typed in it, such as in another window: the results show its drafts.
  */
 function useRepeated(page: Page, search: TextSearch, branch: string | undefined): void {
   const changed = branch === undefined ? undefined : page.changed.value.get(branch)
+  const typed = branch === undefined ? undefined : page.typed.value.get(branch)
   useEffect(() => {
     const again = () => search.again()
     // The words of a page that was loaded again are not searched for yet.
@@ -70,7 +71,7 @@ function useRepeated(page: Page, search: TextSearch, branch: string | undefined)
     if (isNew ? search.words.peek() === '' : branch === undefined) return
     // Text that the server refuses is not searched.
     void (branch === undefined ? again() : settle(page, branch, 'all').then(again, again))
-  }, [page, search, branch, changed])
+  }, [page, search, branch, changed, typed])
 }
 
 interface FieldsProps {

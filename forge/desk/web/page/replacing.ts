@@ -27,8 +27,8 @@ export interface Hit {
   insert: string
 }
 
-/** A hit that is not to be replaced: what finds it again in the next search. */
-export type LeftOut = Pick<Hit, 'path' | 'line' | 'from' | 'text'>
+/** A hit of an earlier search: what finds it again in the next one, and whether it is not to be replaced. */
+export type EarlierHit = Pick<Hit, 'path' | 'line' | 'from' | 'text'> & { isLeftOut: boolean }
 
 export interface Hits {
   hits: Hit[]
@@ -161,9 +161,13 @@ export function editsOf(hits: readonly Hit[]): { path: string; edits: LineEdit[]
   }))
 }
 
-/** Hits as they are in the files after other hits were replaced: lines and texts may have changed. */
-export function afterReplacing(hits: readonly LeftOut[], replaced: readonly Hit[]): LeftOut[] {
-  return hits.map(hit => {
+/**
+ * Hits of an earlier search as they are in the files after some of them were replaced: lines and texts may have changed.
+ */
+export function afterReplacing(hits: readonly EarlierHit[], replaced: readonly Hit[]): EarlierHit[] {
+  const replacedPlaces = new Set(replaced.map(placeOf))
+  const kept = hits.filter(hit => !replacedPlaces.has(placeOf(hit)))
+  return kept.map(hit => {
     const before = replaced.filter(it => it.path === hit.path && it.line < hit.line)
     const beside = replaced.filter(it => it.path === hit.path && it.line === hit.line)
     const lines = before.reduce((sum, { insert }) => sum + insert.split('\n').length - 1, 0)
@@ -172,20 +176,55 @@ export function afterReplacing(hits: readonly LeftOut[], replaced: readonly Hit[
     const text = beside
       .toSorted((one, other) => other.from - one.from)
       .reduce((line, { from, to, insert }) => line.slice(0, from) + insert + line.slice(to), hit.text)
-    return { path: hit.path, line: hit.line + lines, from: hit.from + moved, text }
+    return { ...hit, line: hit.line + lines, from: hit.from + moved, text }
   })
 }
 
-/** The keys of the hits that some hits of an earlier search are now: the nearest with the same text, one for each. */
-export function sameHits(before: readonly LeftOut[], now: readonly Hit[]): Set<string> {
-  const keys = new Set<string>()
-  const placeOf = ({ path, from, text }: LeftOut) => `${path}\0${from}\0${text}`
-  const byPlace = Map.groupBy(now, placeOf)
-  for (const hit of before) {
-    const [nearest] = (byPlace.get(placeOf(hit)) ?? [])
-      .filter(({ key }) => !keys.has(key))
-      .toSorted((one, other) => Math.abs(one.line - hit.line) - Math.abs(other.line - hit.line))
-    if (nearest) keys.add(nearest.key)
-  }
-  return keys
+const placeOf = ({ path, line, from }: Pick<Hit, 'path' | 'line' | 'from'>): string => `${path}\0${line}\0${from}`
+
+/** The keys of the hits that were left out of an earlier search, of which `before` are the hits. */
+export function leftOutNow(before: readonly EarlierHit[], now: readonly Hit[]): Set<string> {
+  const nowIn = Map.groupBy(now, ({ path }) => path)
+  const beforeIn = Map.groupBy(before, ({ path }) => path)
+  const pairs = [...beforeIn].flatMap(([path, hits]) => [...paired(hits, nowIn.get(path) ?? [])])
+  return new Set(pairs.flatMap(([hit, { key }]) => (hit.isLeftOut ? [key] : [])))
 }
+
+/**
+ * Pairs the hits of an earlier search in a file with those of a later one, between which lines may have been added,
+ * deleted and edited. Hits in lines of the same text are paired first, then those whose lines were edited.
+ */
+function paired(before: readonly EarlierHit[], now: readonly Hit[]): Map<EarlierHit, Hit> {
+  const textOf = ({ from, text }: Pick<Hit, 'from' | 'text'>) => `${from}\0${text}`
+  const nowOf = Map.groupBy(now, textOf)
+  const beforeOf = Map.groupBy(before, textOf)
+  const pairs = new Map([...beforeOf].flatMap(([text, hits]) => pairedByLine(hits, nowOf.get(text) ?? [])))
+  const taken = new Set(pairs.values())
+  const edited = pairedByLine(
+    before.filter(hit => !pairs.has(hit)),
+    now.filter(hit => !taken.has(hit)),
+  )
+  for (const [hit, same] of edited) pairs.set(hit, same)
+  return pairs
+}
+
+/** Pairs hits one by one where there are as many as before, else those that are nearest to each other. */
+function pairedByLine(before: readonly EarlierHit[], now: readonly Hit[]): [EarlierHit, Hit][] {
+  if (before.length === now.length) return before.flatMap((hit, at) => pairOf(hit, now[at]))
+  let next = 0
+  const neighbours = before.flatMap(hit => {
+    while (next < now.length && (now[next]?.line ?? 0) < hit.line) next++
+    return [...pairOf(hit, now[next - 1]), ...pairOf(hit, now[next])]
+  })
+  const distance = ([one, other]: [EarlierHit, Hit]) => Math.abs(one.line - other.line)
+  const pairs = new Map<EarlierHit, Hit>()
+  const taken = new Set<Hit>()
+  for (const [hit, same] of neighbours.toSorted((one, other) => distance(one) - distance(other))) {
+    if (pairs.has(hit) || taken.has(same)) continue
+    pairs.set(hit, same)
+    taken.add(same)
+  }
+  return [...pairs]
+}
+
+const pairOf = (hit: EarlierHit, same: Hit | undefined): [EarlierHit, Hit][] => (same ? [[hit, same]] : [])

@@ -8,13 +8,13 @@ import { FocusWish } from '../ui/focus.ts'
 import type { Connection } from '../ui/socket.ts'
 import {
   afterReplacing,
+  type EarlierHit,
   editsOf,
   type Hit,
   type Hits,
   hitsOf,
-  type LeftOut,
+  leftOutNow,
   type Replacing,
-  sameHits,
 } from './replacing.ts'
 
 type Found = Extract<News, { say: 'found' }>
@@ -73,7 +73,9 @@ export class TextSearch {
   /** What is kept of the search when the page is loaded again; undefined where nothing was typed. */
   readonly layout = computed((): SearchLayout | undefined => {
     const texts = { words: this.words.value, files: this.files.value, replacement: this.replacement.value }
-    const leftOut = this.#keptNow().slice(0, MAX_LEFT_OUT_KEPT)
+    const leftOut = this.#keptNow()
+      .filter(({ isLeftOut }) => isLeftOut)
+      .slice(0, MAX_LEFT_OUT_KEPT)
     const switches = {
       isReplacing: this.isReplacing.value,
       isRegex: this.isRegex.value,
@@ -96,8 +98,10 @@ export class TextSearch {
   #replacesShown = false
   /** Whether the search is that of before a reload, and was not repeated yet. */
   #isRestored = false
-  /** The hits left out of the search before, which are left out of its repetition, too. */
-  #kept: readonly LeftOut[]
+  /**
+   * The hits of the search before, in the files in which some are left out: these are left out of its repetition, too.
+   */
+  #kept: readonly EarlierHit[]
   /** The commit of the branch up to which the files of these hits have followed renames. */
   #followedTo: string | undefined
   readonly #tip: () => string | undefined
@@ -112,7 +116,7 @@ export class TextSearch {
     this.#connection = connection
     this.#at = at
     this.#tip = tip
-    this.#kept = kept?.leftOut ?? []
+    this.#kept = kept?.leftOut.map(hit => ({ ...hit, isLeftOut: true })) ?? []
     if (!kept) return
     this.#isRestored = true
     this.#replacesShown = true
@@ -153,8 +157,8 @@ export class TextSearch {
     await this.#begin(undefined)
   }
 
-  /** `kept`: the hits that stay left out when the search is repeated; undefined for a new search. */
-  async #begin(kept: readonly LeftOut[] | undefined): Promise<void> {
+  /** `kept`: the hits before a repetition, with those that stay left out; undefined for a new search. */
+  async #begin(kept: readonly EarlierHit[] | undefined): Promise<void> {
     const turn = ++this.#turn
     this.stop()
     this.#early = []
@@ -229,17 +233,23 @@ export class TextSearch {
     this.leftOut.value = leftOut
   }
 
-  /** The hits that are left out now; those of a repetition without results yet are the ones before it. */
-  #keptNow(): readonly LeftOut[] {
+  /**
+   * The hits in the files in which some are left out now; those of a repetition without results yet are the ones before
+   * it.
+   */
+  #keptNow(): readonly EarlierHit[] {
     const [leftOut, { hits }] = [this.leftOut.value, this.hits.value]
-    return this.#replacesShown ? this.#kept : hits.filter(({ key }) => leftOut.has(key))
+    if (this.#replacesShown) return this.#kept
+    const all = hits.map(({ key, path, line, from, text }) => ({ path, line, from, text, isLeftOut: leftOut.has(key) }))
+    const paths = new Set(all.flatMap(({ path, isLeftOut }) => (isLeftOut ? [path] : [])))
+    return all.filter(({ path }) => paths.has(path))
   }
 
   /**
    * The hits that stay left out, also under the new paths of files that were renamed since the search before, and the
    * commit up to which these are known. The old paths stay, too: the search may have begun before the rename.
    */
-  async #followed(): Promise<{ kept: readonly LeftOut[]; to: string | undefined }> {
+  async #followed(): Promise<{ kept: readonly EarlierHit[]; to: string | undefined }> {
     const [kept, since] = [this.#kept, this.#followedTo ?? this.#tip()]
     const paths = [...new Set(kept.map(({ path }) => path))].slice(0, MAX_FOLLOWED_FILES)
     if (this.#at.kind !== 'branch' || since === undefined || paths.length === 0) return { kept, to: since }
@@ -290,7 +300,7 @@ export class TextSearch {
       batch(() => {
         this.readOnly.value = [...readOnly, ...added]
         this.matches.value = [...before, ...found.matches].slice(0, MAX_MATCHES)
-        if (this.#kept.length > 0) this.leftOut.value = sameHits(this.#kept, this.hits.value.hits)
+        if (this.#kept.length > 0) this.leftOut.value = leftOutNow(this.#kept, this.hits.value.hits)
       })
     }
     if (found.isCut || this.matches.peek().length === MAX_MATCHES) this.isCut.value = true

@@ -503,6 +503,12 @@ export interface Notice {
 }
 
 /** The topic of the notice that an operation has moved the drafts of a branch. */
+/** Increases a branch's counter. */
+function countIn(counters: Signal<ReadonlyMap<string, number>>, branch: string): void {
+  const counts = counters.peek()
+  counters.value = new Map(counts).set(branch, (counts.get(branch) ?? 0) + 1)
+}
+
 const movedBy = (operation: string): string => `drafts moved by ${operation}`
 
 /** The topic of the notice that a checkout is behind its branch. */
@@ -516,6 +522,8 @@ const WIDE = '(min-width: 1180px)'
 const DOCKED = 'the chat is docked'
 /** The key in the browser's session storage of a window's own layout; the desk's folder is appended. */
 const LAYOUT_IN_WINDOW = 'layout of '
+/** What is typed in a file counts once nothing was typed there for this time, in milliseconds. */
+const TYPING_PAUSE_MS = 1_000
 /** At most this many open files of a branch are followed across renames after a reconnect. */
 const MAX_FOLLOWED_FILES = 1_000
 /** Of the changes that are marked as viewed in a tab's review, this many, the last ones, are in the layout. */
@@ -569,6 +577,9 @@ export class Page {
   readonly seen = signal<ReadonlySet<string>>(new Set())
   /** A counter for each branch: it increases when the branch or its drafts change, and the views load again. */
   readonly changed = signal<ReadonlyMap<string, number>>(new Map())
+  /** A counter for each branch: it increases when typing in its files pauses, in any window. */
+  readonly typed = signal<ReadonlyMap<string, number>>(new Map())
+  readonly #typedTimers = new Map<string, ReturnType<typeof setTimeout>>()
   readonly tab = computed(() => this.tabs.value[this.active.value])
   #lastTab: Tab | undefined
   /** The closed tabs of branches that the user has deleted in this window, by branch. */
@@ -1135,6 +1146,7 @@ export class Page {
         return
       case 'edited':
         this.#fileIn(news.branch, news.path)?.receive(news.version, news.edits)
+        this.#countTypedSoon(news.branch)
         return
       case 'replaced':
         this.#fileIn(news.branch, news.path)?.take(news.file)
@@ -1230,8 +1242,13 @@ export class Page {
   }
 
   #touch(branch: string): void {
-    const changed = this.changed.peek()
-    this.changed.value = new Map(changed).set(branch, (changed.get(branch) ?? 0) + 1)
+    countIn(this.changed, branch)
+  }
+
+  #countTypedSoon(branch: string): void {
+    clearTimeout(this.#typedTimers.get(branch))
+    const timer = setTimeout(() => countIn(this.typed, branch), TYPING_PAUSE_MS)
+    this.#typedTimers.set(branch, timer)
   }
 
   #showActive(): void {

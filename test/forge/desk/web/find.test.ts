@@ -106,6 +106,39 @@ describe.skipIf(!hasBrowser)('a search in files', () => {
     await page.getByRole('button', { name: 'Replace 7' }).waitFor()
   })
 
+  test('leaves out the same of many lines of one text, where another window edits it and the lines above', async () => {
+    const path = 'src/checks.ts'
+    const lines = Array.from({ length: 9 }, () => 'check(lease)\n')
+    await desk.commit('main', { [path]: lines.join('') })
+    await page.keyboard.press('Control+Shift+h')
+    await page.keyboard.type('lease')
+    await field('Replace in files').fill('claim')
+    await field('Files to search').fill(path)
+    await status('9 matches in 1 file')
+    await field('Files to search').press('ArrowDown')
+    for (let row = 0; row < 3; row++) await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Space')
+    const leftOut = page.locator('.result.left-out')
+    await leftOut.getByText('4', { exact: true }).waitFor()
+    await using window = await desk.desk.window()
+    await window.ask({ ask: 'open', at: { kind: 'branch', branch: 'main' }, path })
+    let text = lines.join('')
+    let version = 0
+    const insert = async (at: number, words: string) => {
+      const edits = [{ client: 'other', changes: replacement(text.length, at, 0, words) }]
+      await window.ask({ ask: 'edit', branch: 'main', path, version, edits })
+      text = text.slice(0, at) + words + text.slice(at)
+      version++
+    }
+    // The second edit changes no list of drafts.
+    await insert(0, '// first\n')
+    await leftOut.getByText('5', { exact: true }).waitFor()
+    await insert(text.indexOf('\n', 3 * 13 + 9 + 5), ' // edited')
+    await leftOut.getByText('edited').waitFor()
+    expect(await leftOut.count()).toBe(1)
+    await page.getByRole('button', { name: 'Replace 8' }).waitFor()
+  })
+
   test('leaves out what was left out also where its file is renamed: by a commit, in another window, or both', async () => {
     await page.keyboard.press('Control+Shift+h')
     await page.keyboard.type('lease')
