@@ -229,8 +229,8 @@ export class OpenFile {
   state: EditorState | undefined
   /** Keys typed while the file was loading; `go`: the jump in the file that was asked for before them. */
   #early: { go?: () => void; keys: string }[] = []
-  /** Whether the cursor is where these keys were inserted, so that the first view has to scroll to it. */
-  #isAtEarly = false
+  /** Whether the first view has to scroll to the cursor, which was moved while the file was not shown. */
+  #isAtCursor = false
   /** Called for a click on a name with Ctrl held; the cursor is at the name. */
   onDefinition: (() => void) | undefined
   /** Called for the key that comments lines, where the comments of the file's language are not known. */
@@ -619,9 +619,9 @@ export class OpenFile {
     if (isHere) this.lookAt(view)
     this.#goToWantedConflict()
     this.#askStructureLater(0)
-    const isAtEarly = this.#isAtEarly
-    this.#isAtEarly = false
-    if (isAtEarly) view.dispatch({ effects: EditorView.scrollIntoView(view.state.selection.main, { y: 'center' }) })
+    const isAtCursor = this.#isAtCursor
+    this.#isAtCursor = false
+    if (isAtCursor) view.dispatch({ effects: EditorView.scrollIntoView(view.state.selection.main, { y: 'center' }) })
     else scrollToLine(view, firstLine)
     return view
   }
@@ -684,8 +684,11 @@ export class OpenFile {
 
   /** Runs `go`, which moves the cursor; in a file that is loading, once it has loaded, and before keys typed later. */
   goWhenOpened(go: () => void): void {
-    if (this.state) go()
-    else if (this.file.peek() === undefined) this.#early.push({ go, keys: '' })
+    if (this.state) {
+      this.#isAtCursor = !this.#view
+      delete this.#kept.here
+      go()
+    } else if (this.file.peek() === undefined) this.#early.push({ go, keys: '' })
   }
 
   /** Inserts the keys typed while the file was loading at the cursor, unless the file is read-only. */
@@ -693,7 +696,7 @@ export class OpenFile {
     if (this.#isHeldByMarkers) return
     const early = this.#early.splice(0)
     if (early.length === 0 || !this.state) return
-    this.#isAtEarly = !this.#view
+    this.#isAtCursor = !this.#view
     delete this.#kept.here
     for (const { go, keys } of early) {
       go?.()

@@ -16,6 +16,7 @@ const SCENE = {
   'src/index.ts': 'export * from "./a"\n',
   'test/index.ts': 'test\n',
   'docs/lease.md': '# lease\n',
+  'docs/long.txt': Array.from({ length: 900 }, (_, at) => `line ${at + 1}\n`).join(''),
 }
 const template = templateWith({ main: SCENE })
 
@@ -204,6 +205,28 @@ describe.skipIf(!hasBrowser)('a search in files', () => {
     await page.getByText(/^5:17 \(\d+ selected\)$/).waitFor()
     await page.keyboard.type('three')
     await desk.isText('main', 'src/b.ts', text => text.includes('export const three = lease(2)'))
+  })
+
+  test('shows the line of a result, or of a name and a line, in a file that is open in a tab behind', async () => {
+    const shows = async (number: number) => {
+      const line = page.locator('.cm-line').getByText(`line ${number}`, { exact: true })
+      await line.waitFor()
+      const [top, shown] = await Promise.all([line, page.locator('.cm-scroller')].map(it => it.boundingBox()))
+      return top && shown && top.y >= shown.y && top.y + top.height <= shown.y + shown.height
+    }
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('long.txt:800')
+    await page.keyboard.press('Enter')
+    await until(async () => (await shows(800)) === true)
+    await page.keyboard.press('Control+Shift+f')
+    await page.keyboard.type('line 450')
+    await page.getByRole('option', { name: /line 450/ }).click()
+    await until(async () => (await shows(450)) === true)
+    await page.keyboard.press('Control+Shift+f')
+    await page.keyboard.press('Control+p')
+    await page.keyboard.type('long.txt:100')
+    await page.keyboard.press('Enter')
+    await until(async () => (await shows(100)) === true)
   })
 
   test('lists files that can’t be edited with the reason, and replaces in the others', async () => {
