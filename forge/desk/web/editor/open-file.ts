@@ -6,8 +6,6 @@
 import { collab, getClientID, getSyncedVersion, receiveUpdates, sendableUpdates } from '@codemirror/collab'
 import { undoDepth } from '@codemirror/commands'
 import { indentUnit } from '@codemirror/language'
-import { diff } from '@codemirror/merge'
-import { closeSearchPanel, searchPanelOpen } from '@codemirror/search'
 import {
   ChangeSet,
   EditorSelection,
@@ -69,7 +67,6 @@ import {
   moveToConflict,
   shownCursor,
 } from './conflict-editor.ts'
-import { type CursorPlace, cursorIn, cursorPlaceOf } from './cursor-line.ts'
 import {
   Adjustable,
   CLOSING,
@@ -79,6 +76,7 @@ import {
   NOT_WRAPPED,
   WORD_COMPLETION,
 } from './editor.ts'
+import { FileViews, type Places, type TextOfPlace } from './file-views.ts'
 import { indentationOf } from './indentation.ts'
 import {
   changesOf,
@@ -88,15 +86,14 @@ import {
   showProblems,
   tips,
 } from './language-tools.ts'
-import { byLines } from './line-diff.ts'
 import type { LineEdit } from './line-edits.ts'
-import { byteForm, isAboutRefusedText, refuse, refusedTextOf } from './refused-text.ts'
-import { lineAtHeight, scrollToLine } from './scrolled-line.ts'
+import { byteForm, refuse, refusedTextOf } from './refused-text.ts'
 import { showHeadAtCursor, withSteadyCursor } from './steady-cursor.ts'
 import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
 import { type CodeSymbol, definitionAt, setStructure, symbolsAt, symbolsOf } from './symbols.ts'
 import { SyntaxSelection } from './syntax-selection.ts'
-import { repeatIn, type TwoViews, undoOfTwoViews } from './two-views.ts'
+import { changesBetween, textOf } from './text-changes.ts'
+import { undoOfTwoViews } from './two-views.ts'
 import { touchesTyped } from './typed-ranges.ts'
 
 type Update = { clientID: string; changes: ChangeSet }
@@ -142,35 +139,14 @@ export interface Cursor {
   cursors: number
 }
 
-/**
- * The first visible line, from 1, and as its decimals the part of it that is out of view (undefined: the beginning of
- * the text), and the cursor's place in the text.
- */
-export interface Place extends CursorPlace {
-  firstLine?: number | undefined
-}
-
-/**
- * The place in a file; `other`: that in the other half of a split, if the file is in both. `indentation`, `language`:
- * what the user has chosen for the file.
- */
-export interface Position extends Place {
-  other?: Place
+/** The place in a file, and what the user has chosen for it: `indentation`, `language`. */
+export interface Position extends Places {
   indentation?: Indentation | undefined
   language?: string | undefined
 }
 
-/** A position to open a file at. `text`: that of the cursor, if the file may have another one. */
-export interface LeftPosition extends Position {
-  text?: Text | undefined
-}
-
-type FirstCursor = CursorPlace & Pick<LeftPosition, 'text'>
-
-/** The place of a cursor in a text, also if it was left in another version of it (`text`). */
-function placeIn(doc: Text, { text, ...place }: FirstCursor): number {
-  return text ? Math.min(changesBetween(text, doc).mapPos(place.cursor), doc.length) : cursorIn(doc, place)
-}
+/** A position to open a file at. */
+export type LeftPosition = Position & TextOfPlace
 
 export interface EditorChoices {
   nonce: string
@@ -226,7 +202,6 @@ export class OpenFile {
   readonly problemCounts = signal({ errors: 0, warnings: 0 })
   /** Increases when the server has opened the file for this window. */
   readonly opens = signal(0)
-  state: EditorState | undefined
   /** Keys typed while the file was loading; `go`: the jump in the file that was asked for before them. */
   #early: { go?: () => void; keys: string }[] = []
   /** Whether the cursor is where these keys were inserted, so that the first view has to scroll to it. */
@@ -249,7 +224,7 @@ export class OpenFile {
   readonly #connection: Connection
   readonly #choices: EditorChoices
   readonly #adjustable = new Adjustable()
-  #first: FirstCursor
+  readonly #views: FileViews
   /** What .editorconfig says about the indentation of the file; empty until it has been loaded. */
   #editorConfig: EditorConfig = {}
   /** The indentation that the user has chosen for the file. */
@@ -258,19 +233,6 @@ export class OpenFile {
   #chosenLanguage: LanguageName | undefined
   #conflictWanted: { by: 1 | -1; wish: FocusWish } | undefined
   #blame: LineCommits | undefined
-  #view: EditorView | undefined
-  /** The second view, while the file is in both halves of a split. */
-  #second: EditorView | undefined
-  /** The view that had the focus last. */
-  #here: EditorView | undefined
-  /** The first visible line, from 1, with the part of it that is out of view. */
-  #firstLine: number
-  /** The first visible line of the second view. */
-  #secondFirstLine = 1
-  /** From the last session, if the file was in both halves: the places in the half with the focus and in the other. */
-  #kept: { here?: Place; other?: Place }
-  /** The place of the view with the focus, until it is known whether the other view is closed with it. */
-  #left: { selection: EditorSelection; firstLine: number } | undefined
   /** The server's text according to all that was received. */
   #confirmed = Text.empty
   /** The text that the server has on the disk, while it can't write newer ones there. */
@@ -312,13 +274,14 @@ export class OpenFile {
   #more: { key: string; extension: Extension; merge: string } = NOTHING_MORE
 
   constructor(connection: Connection, choices: EditorChoices, at: At, path: string, position: LeftPosition) {
-    const { other, indentation, language, text, ...here } = position
+    const { indentation, language, ...places } = position
     this.#chosenIndentation = indentation
     // Another version of the desk may have kept a language that this one does not know.
     this.#chosenLanguage = language !== undefined && isLanguage(language) ? language : undefined
-    this.#kept = other ? { here, other } : {}
-    this.#firstLine = position.firstLine ?? 1
-    this.#first = { cursor: position.cursor, cursorLine: position.cursorLine, text }
+    this.#views = new FileViews(places, this.#adjustable, {
+      onEdit: () => this.edits.value++,
+      onChange: () => this.#say(),
+    })
     this.#connection = connection
     this.#choices = choices
     this.#at = signal(at)
@@ -331,6 +294,11 @@ export class OpenFile {
 
   get path(): string {
     return this.#path.value
+  }
+
+  /** The state of the text; undefined until the file is loaded, and if it is no text. */
+  get state(): EditorState | undefined {
+    return this.#views.state
   }
 
   /** Follows the rename of the branch. After a break nothing is sent before the file is loaded. */
@@ -392,8 +360,8 @@ export class OpenFile {
     this.#isRefused = this.#isRefused && isHeld
     if (this.state && file.kind === 'text' && this.#isHeldBack('text', () => this.ask())) return
     const before = this.state?.doc
-    if (file.kind !== 'text') this.state = undefined
-    else if (this.state) withSteadyCursor(this.#views, () => this.#compare(file, isAfterBreak))
+    if (file.kind !== 'text') this.#views.state = undefined
+    else if (this.state) withSteadyCursor(this.#views.all, () => this.#compare(file, isAfterBreak))
     else this.#start(file)
     this.file.value = file
     if (file.kind === 'text') this.#lookForMarkers(before)
@@ -425,7 +393,7 @@ export class OpenFile {
         return { clientID: client, changes: ChangeSet.fromJSON(changes) }
       })
       const isBehind = ({ clientID, changes }: Update) => clientID !== own && insertsBehindLastLine(changes)
-      withSteadyCursor(isOthers ? this.#views : [], () => {
+      withSteadyCursor(isOthers ? this.#views.all : [], () => {
         if (!this.isUnsettled || !updates.some(isBehind)) this.#takeUpdates(updates)
         else
           for (const update of updates)
@@ -580,91 +548,27 @@ export class OpenFile {
   }
 
   dispatch(spec: TransactionSpec): void {
-    if (this.#view) {
-      this.#view.dispatch(spec)
-      return
-    }
-    if (!this.state) return
-    const { doc } = this.state
-    // A transaction is applied unchanged, as a view applies it. A new one with the same changes would pass the filter
-    // for typed text, which keeps conflict markers that the server has removed.
-    this.state = (spec instanceof Transaction ? spec : this.state.update(spec)).state
-    if (this.state.doc !== doc) this.edits.value++
-    this.#say()
+    this.#views.dispatch(spec)
   }
 
-  /**
-   * Makes a view of this file. A second one, in the other half of a split, begins where the first one is. `isHere`:
-   * whether it is in the half with the focus.
-   */
+  /** Makes a view of this file. `isHere`: whether it is in the half with the focus. */
   makeView(parent: HTMLElement, isHere: boolean): EditorView {
-    const state = this.state as EditorState
-    const kept = this.#kept[isHere ? 'here' : 'other']
-    delete this.#kept[isHere ? 'here' : 'other']
-    const selection = kept ? { anchor: cursorIn(state.doc, kept) } : state.selection
-    const isSecond = this.#view !== undefined
-    const firstLine = kept ? (kept.firstLine ?? 1) : this.#firstLine
-    const shown = state.update({ selection, effects: isSecond ? this.#asSecond() : [] }).state
-    const view = new EditorView({ parent, state: shown })
-    if (isSecond) {
-      this.#second = view
-      this.#secondFirstLine = firstLine
-      if (searchPanelOpen(view.state)) closeSearchPanel(view)
-    } else {
-      this.#view = view
-      this.state = view.state
-      this.#firstLine = firstLine
-      this.#wrap(this.#choices.isWrapped.peek())
-    }
+    const isFirst = this.#views.first === undefined
+    const view = this.#views.make(parent, isHere)
+    if (isFirst) this.#wrap(this.#choices.isWrapped.peek())
     if (isHere) this.lookAt(view)
     this.#goToWantedConflict()
     this.#askStructureLater(0)
     const isAtEarly = this.#isAtEarly
     this.#isAtEarly = false
     if (isAtEarly) view.dispatch({ effects: EditorView.scrollIntoView(view.state.selection.main, { y: 'center' }) })
-    else scrollToLine(view, firstLine)
+    else this.#views.scrollToPlace(view)
     return view
-  }
-
-  /** What turns the first view's state into that of the second one. */
-  #asSecond(): StateEffect<unknown>[] {
-    const { history, collaboration, listener } = this.#adjustable
-    const listen = EditorView.updateListener.of(update => {
-      if (this.#view) repeatIn(this.#view, update, isAboutRefusedText)
-      if (update.selectionSet) this.#say()
-    })
-    return [history.reconfigure([]), collaboration.reconfigure([]), listener.reconfigure(listen)]
   }
 
   /** Records which of two views has the focus: the cursor and actions are those of that view. */
   lookAt(view: EditorView): void {
-    this.#here = view
-    this.#say()
-  }
-
-  get #views(): EditorView[] {
-    return [this.#view, this.#second].filter(view => view !== undefined)
-  }
-
-  /** Both views, while the file is in both halves of a split. */
-  get #both(): TwoViews | undefined {
-    return this.#view && this.#second && { first: this.#view, second: this.#second }
-  }
-
-  /** The state of the view that had the focus last. */
-  get #hereState(): EditorState | undefined {
-    return this.#second && this.#here === this.#second ? this.#second.state : this.state
-  }
-
-  #dispatchHere(spec: TransactionSpec): void {
-    if (this.#second && this.#here === this.#second) this.#second.dispatch(spec)
-    else this.dispatch(spec)
-  }
-
-  /** Changes the configuration of all views. */
-  #reconfigure(effects: StateEffect<unknown> | readonly StateEffect<unknown>[]): void {
-    this.dispatch({ effects })
-    this.#second?.dispatch({ effects })
+    this.#views.lookAt(view)
   }
 
   /** Keeps a key typed while the file is loading. Returns whether it was kept. */
@@ -693,8 +597,8 @@ export class OpenFile {
     if (this.#isHeldByMarkers) return
     const early = this.#early.splice(0)
     if (early.length === 0 || !this.state) return
-    this.#isAtEarly = !this.#view
-    delete this.#kept.here
+    this.#isAtEarly = this.#views.first === undefined
+    this.#views.forgetKept()
     for (const { go, keys } of early) {
       go?.()
       if (keys === '' || this.state.readOnly || this.#isLocked) continue
@@ -702,64 +606,23 @@ export class OpenFile {
     }
   }
 
-  /** Removes a view, which is then destroyed. The second view takes the place of the first one. */
+  /** Removes a view, which is then destroyed. */
   hide(view: EditorView): void {
-    const { first, second } = this.#both ?? {}
-    if (first && second) {
-      if (view === this.#here) this.#leave(view)
-      if (view === first) this.#promote(second)
-      this.#second = undefined
-      this.#here = this.#view
-      return
-    }
-    this.#view = undefined
-    this.#here = undefined
-    if (!this.#left || !this.state) return
-    this.state = this.state.update({ selection: this.#left.selection }).state
-    this.#firstLine = this.#left.firstLine
+    this.#views.hide(view)
   }
 
-  /** If both views are removed at once, the place of the one with the focus is kept. */
-  #leave(view: EditorView): void {
-    const firstLine = view === this.#second ? this.#secondFirstLine : this.#firstLine
-    this.#left = { selection: view.state.selection, firstLine }
-    queueMicrotask(() => {
-      this.#left = undefined
-    })
-  }
-
-  /** Makes the second view the first one: it gets the history, and sends changes. */
-  #promote(second: EditorView): void {
-    const { selection } = second.state
-    const place = second.scrollSnapshot()
-    this.#view = second
-    this.#firstLine = this.#secondFirstLine
-    second.setState((this.state as EditorState).update({ selection }).state)
-    this.state = second.state
-    second.dispatch({ effects: place })
-  }
-
-  /**
-   * Records the first visible line of a view. Read on scrolling rather than on leaving, where it would force a layout
-   * of the next view.
-   */
+  /** Records the first visible line of a view. */
   scrolled(view: EditorView): void {
-    const firstLine = lineAtHeight(view, view.scrollDOM.scrollTop)
-    if (view === this.#second) this.#secondFirstLine = firstLine
-    else if (view === this.#view) this.#firstLine = firstLine
+    this.#views.scrolled(view)
   }
 
   /** The first lines, the cursors and what was chosen for the file, to restore after a restart. */
   get position(): Position {
-    const chosen = {
+    return {
+      ...this.#views.places,
       ...(this.#chosenIndentation && { indentation: this.#chosenIndentation }),
       ...(this.#chosenLanguage && { language: this.#chosenLanguage }),
     }
-    const { cursor, cursorLine } = this.state ? cursorPlaceOf(this.state) : this.#first
-    const first = { firstLine: this.#firstLine, cursor, cursorLine }
-    if (!this.#second) return { ...first, ...chosen }
-    const second = { firstLine: this.#secondFirstLine, ...cursorPlaceOf(this.#second.state) }
-    return this.#here === this.#second ? { ...second, other: first, ...chosen } : { ...first, other: second, ...chosen }
   }
 
   /** The position of the half with the focus, with its text: to open the same file at in another branch. */
@@ -769,11 +632,8 @@ export class OpenFile {
   }
 
   /** Goes to the position that another branch's version of the file was left at. */
-  goToLeft({ firstLine = 1, cursor, cursorLine, text }: LeftPosition): void {
-    if (!this.#view) this.#firstLine = firstLine
-    const place = { cursor, cursorLine, text }
-    if (this.state) this.goToPlace(placeIn(this.state.doc, place))
-    else this.#first = place
+  goToLeft(left: LeftPosition): void {
+    this.#views.goToLeft(left)
   }
 
   /** Shows the commits beside the lines (`open`: shows one of them); undefined hides them. */
@@ -781,7 +641,7 @@ export class OpenFile {
     this.#blame = blame && lineCommits(blame)
     if (!this.state) return
     const shown = this.#blame ? blameGutter(this.#blame, open) : []
-    this.#reconfigure(this.#adjustable.blame.reconfigure(shown))
+    this.#views.reconfigure(this.#adjustable.blame.reconfigure(shown))
   }
 
   /** Gives the editor the tools of a language server; undefined takes them away, with the problems. */
@@ -793,7 +653,7 @@ export class OpenFile {
     this.#hasServer = server !== undefined
     if (!server) this.#showProblems([])
     const { server: tooling, completion: completing } = this.#adjustable
-    this.#reconfigure([tooling.reconfigure(tools), completing.reconfigure(completion)])
+    this.#views.reconfigure([tooling.reconfigure(tools), completing.reconfigure(completion)])
   }
 
   /** Whether the editor has the tools of a language server. */
@@ -817,19 +677,19 @@ export class OpenFile {
     const typed = sendableUpdates(this.state).map(({ changes }) => changes)
     const shown = showProblems(this.state, this.#confirmed, typed, problems)
     if (shown) this.dispatch(shown)
-    const second = this.#second && showProblems(this.#second.state, this.#confirmed, typed, problems)
-    if (second) this.#second?.dispatch(second)
+    const second = this.#views.both?.second
+    const shownInSecond = second && showProblems(second.state, this.#confirmed, typed, problems)
+    if (shownInSecond) second.dispatch(shownInSecond)
   }
 
   /** Runs a command of the editor, such as going to the next problem. */
   run(command: (view: EditorView) => unknown): void {
-    const view = this.#second && this.#here === this.#second ? this.#second : this.#view
-    if (view) command(view)
+    this.#views.run(command)
   }
 
   /** The state of the view in the half with the focus. */
   get stateHere(): EditorState | undefined {
-    return this.#hereState
+    return this.#views.stateHere
   }
 
   /** The width of an indentation, and whether the Tab key inserts spaces. */
@@ -883,7 +743,7 @@ export class OpenFile {
     const file = this.file.peek()
     if (!this.state || file?.kind !== 'text' || this.state.readOnly === this.#isReadOnly(file)) return
     const readOnly = EditorState.readOnly.of(this.#isReadOnly(file))
-    this.#reconfigure(this.#adjustable.readOnly.reconfigure(readOnly))
+    this.#views.reconfigure(this.#adjustable.readOnly.reconfigure(readOnly))
   }
 
   #isReadOnly(file: TextFile): boolean {
@@ -911,7 +771,7 @@ export class OpenFile {
 
   /** Goes to a line by its number beside the text, from 1: of an open conflict above it, only our lines count. */
   goToShownLine(line: number, column: number): void {
-    const state = this.#hereState
+    const state = this.stateHere
     if (state) this.goTo(lineInEditor(state, line), [column, column])
   }
 
@@ -921,21 +781,19 @@ export class OpenFile {
     const { doc } = this.state
     const { from, length } = doc.line(Math.max(1, Math.min(line, doc.lines)))
     const [start, end] = (range ?? [0, 0]).map(at => from + Math.min(at, length)) as [number, number]
-    this.#dispatchHere({
+    this.#views.dispatchHere({
       selection: { anchor: start, head: end },
       effects: EditorView.scrollIntoView(start, { y: 'center' }),
     })
   }
 
   goToPlace(at: number): void {
-    if (!this.state) return
-    const anchor = Math.min(at, this.state.doc.length)
-    this.#dispatchHere({ selection: { anchor }, effects: EditorView.scrollIntoView(anchor, { y: 'center' }) })
+    this.#views.goToPlace(at)
   }
 
   /** The name that is selected or at the cursor; undefined where there is none. */
   nameAtCursor(): string | undefined {
-    const state = this.#hereState
+    const state = this.stateHere
     if (!state) return undefined
     const { from, to, head } = state.selection.main
     const word = from === to ? state.wordAt(head) : { from, to }
@@ -959,7 +817,7 @@ export class OpenFile {
     // Before the conflicts are drawn: they are drawn as those of a text that can be edited.
     this.#lookForMarkers(undefined)
     const { more } = this.#adjustable
-    withSteadyCursor(this.#views, () => this.#reconfigure(more.reconfigure(this.#more.extension)))
+    withSteadyCursor(this.#views.all, () => this.#views.reconfigure(more.reconfigure(this.#more.extension)))
     this.#takeEarly()
     this.#say()
     if (isNew) this.run(enterConflictAtCursor)
@@ -994,7 +852,7 @@ export class OpenFile {
 
   /** Goes to the next or previous conflict. Returns false if there is none in that direction. */
   goToConflict(by: 1 | -1, start: ConflictStart): boolean {
-    const view = this.#here ?? this.#view
+    const view = this.#views.here
     return view !== undefined && moveToConflict(view, by, start)
   }
 
@@ -1025,7 +883,7 @@ export class OpenFile {
    * of the function. Undefined if there is no function, or if none of the lines is saved.
    */
   linesInCommit(of: 'selection' | 'function'): { from: number; to: number; name?: string } | undefined {
-    const state = this.#hereState
+    const state = this.stateHere
     if (!state) return undefined
     const { main } = state.selection
     const around = of === 'function' ? definitionAt(state, main.head) : undefined
@@ -1045,17 +903,17 @@ export class OpenFile {
 
   /** Discards the changes at the selected lines. Returns whether there are any. */
   discardChanges(): boolean {
-    const state = this.#hereState
+    const state = this.stateHere
     const edit = state && !state.readOnly ? discardChanges(state) : undefined
-    if (edit) this.#dispatchHere(edit)
+    if (edit) this.#views.dispatchHere(edit)
     return edit !== undefined
   }
 
   /** Makes an edit at the cursor of the half with the focus. Returns false if there is nothing to change. */
   change(edit: LineEdit): boolean {
-    const state = this.#hereState
+    const state = this.stateHere
     const spec = state && !state.readOnly ? edit(state) : undefined
-    if (spec) this.#dispatchHere(spec)
+    if (spec) this.#views.dispatchHere(spec)
     return spec !== undefined
   }
 
@@ -1074,15 +932,15 @@ export class OpenFile {
 
   /** The number that the cursor's line has in its commit of the blame. */
   get blamedLine(): number {
-    const state = this.#hereState
+    const state = this.stateHere
     if (!state || !this.#blame) return 1
     return numberInCommit(state, this.#blame, state.doc.lineAt(state.selection.main.head).number)
   }
 
   goToNextChange(): void {
-    const state = this.#hereState
+    const state = this.stateHere
     const change = state && nextChange(state)
-    if (change) this.#dispatchHere(change)
+    if (change) this.#views.dispatchHere(change)
   }
 
   close(): void {
@@ -1101,9 +959,9 @@ export class OpenFile {
     this.#hasServer = false
     this.#more = NOTHING_MORE
     const isReadOnly = this.#isReadOnly(file)
-    this.state = EditorState.create({
+    this.#views.state = EditorState.create({
       doc: this.#confirmed,
-      selection: { anchor: this.#firstCursor },
+      selection: { anchor: this.#views.firstCursorIn(this.#confirmed) },
       extensions: [
         editorExtensions({
           nonce: this.#choices.nonce,
@@ -1133,32 +991,24 @@ export class OpenFile {
             setTimeout(() => this.#afterComposition(), COMPOSITION_END_MS)
           },
         }),
-        undoOfTwoViews(() => this.#both, {
+        undoOfTwoViews(() => this.#views.both, {
           onDone: showHeadAtCursor,
           onNothing: () => {
             if (this.#isUndoCut) this.onUndoCut?.()
           },
         }),
-        this.#adjustable.listener.of(
-          EditorView.updateListener.of(update => {
-            this.state = update.state
-            if (this.#second) repeatIn(this.#second, update, isAboutRefusedText)
-            if (update.docChanged) this.edits.value++
-            if (update.docChanged || update.selectionSet || update.transactions.length > 0) this.#say()
-            if (update.docChanged) {
-              this.#typed()
-              this.#askStructureLater()
-            }
-          }),
-        ),
+        this.#views.followed(update => {
+          if (update.docChanged) this.edits.value++
+          if (update.docChanged || update.selectionSet || update.transactions.length > 0) this.#say()
+          if (update.docChanged) {
+            this.#typed()
+            this.#askStructureLater()
+          }
+        }),
       ],
     })
     void this.#colour()
     this.#indent()
-  }
-
-  get #firstCursor(): number {
-    return placeIn(this.#confirmed, this.#first)
   }
 
   #indentation(text: string): Extension {
@@ -1194,7 +1044,7 @@ export class OpenFile {
     if (brackets.get(this.state) !== closing) effects.push(brackets.reconfigure(closing))
     const sticky = (this.#choices.settings.peek()['editor.stickyScroll'] ?? true) ? STICKY_LINES : NO_STICKY_LINES
     if (this.#adjustable.sticky.get(this.state) !== sticky) effects.push(this.#adjustable.sticky.reconfigure(sticky))
-    if (effects.length > 0) this.#reconfigure(effects)
+    if (effects.length > 0) this.#views.reconfigure(effects)
   }
 
   /** Colours the text by the language of the file, unless that would take too long, and names the language. */
@@ -1207,7 +1057,7 @@ export class OpenFile {
     // Another one may have been chosen, or the file renamed, meanwhile.
     if (chosen !== this.#chosenLanguage || path !== this.path) return
     this.languageName.value = name
-    if (isColoured) this.#reconfigure(this.#adjustable.language.reconfigure(language ?? []))
+    if (isColoured) this.#views.reconfigure(this.#adjustable.language.reconfigure(language ?? []))
   }
 
   /** Resolves once the symbols and folds are those of the text, or can't be had. */
@@ -1239,7 +1089,7 @@ export class OpenFile {
       // After another edit, it is asked for again.
       if (this.#isClosed || edits !== this.edits.peek() || path !== this.path) return
       this.#structuredEdits = edits
-      this.#reconfigure(setStructure.of(structure))
+      this.#views.reconfigure(setStructure.of(structure))
       this.structures.value++
     } catch {
       // Without an answer, what was known of the text before stays; after the next edit it is asked for again.
@@ -1257,7 +1107,7 @@ export class OpenFile {
   #wrap(isWrapped: boolean): void {
     const { wrapping } = this.#adjustable
     const wanted = isWrapped ? EditorView.lineWrapping : NOT_WRAPPED
-    if (this.state && wrapping.get(this.state) !== wanted) this.#reconfigure(wrapping.reconfigure(wanted))
+    if (this.state && wrapping.get(this.state) !== wanted) this.#views.reconfigure(wrapping.reconfigure(wanted))
   }
 
   #collaboration(startVersion: number) {
@@ -1276,7 +1126,7 @@ export class OpenFile {
       this.#form = { lineEnd: file.lineEnd, bom: file.bom }
       effects.push(this.#adjustable.form.reconfigure(byteForm.of(this.#form)))
     }
-    this.#reconfigure(effects)
+    this.#views.reconfigure(effects)
     if (this.at.kind === 'commit') return
     const theirs = textOf(file.text)
     const isKnown = file.version === getSyncedVersion(state) && theirs.eq(this.#confirmed)
@@ -1469,7 +1319,7 @@ export class OpenFile {
    * action of the same kind replaces it.
    */
   #isHeldBack(kind: 'text' | 'extension' | 'refusal' | 'server', act: () => void): boolean {
-    if (!this.#view?.composing && !this.#second?.composing) return false
+    if (!this.#views.all.some(view => view.composing)) return false
     this.#held.set(kind, act)
     return true
   }
@@ -1543,7 +1393,7 @@ export class OpenFile {
     const isNewPath = shown?.kind === 'text' && shown.isNewPath === true
     const isDraft = isNewPath || isDifferent(this.state) || this.#hasOtherLineEnds
     this.isDraft.value = this.at.kind === 'branch' && isDraft
-    const here = this.#hereState ?? this.state
+    const here = this.stateHere ?? this.state
     const head = shownCursor(here)
     const line = here.doc.lineAt(head)
     this.#sayCursor(here, { line: lineInFile(here, line.number), column: head - line.from + 1 })
@@ -1584,22 +1434,6 @@ const numbersOfOpen = (state: EditorState): string =>
   conflictsOf(state)
     .open.map(({ number }) => number)
     .join()
-
-function textOf(text: string): Text {
-  return Text.of(text.split('\n'))
-}
-
-/** Limits of one comparison of characters (to scan, milliseconds); beyond them whole lines differ. */
-const DIFF = byLines({ scanLimit: 500, timeout: 100 })
-
-function changesBetween(from: Text, to: Text): ChangeSet {
-  const before = from.toString()
-  const after = to.toString()
-  const changes = diff(before, after, DIFF).map(({ fromA, toA, fromB, toB }) => {
-    return { from: fromA, to: toA, insert: to.slice(fromB, toB) }
-  })
-  return ChangeSet.of(changes, from.length)
-}
 
 function inside(selection: EditorSelection, text: Text): EditorSelection {
   const ranges = selection.ranges.map(({ anchor, head }) => {
