@@ -67,6 +67,7 @@ import {
   moveToConflict,
   shownCursor,
 } from './conflict-editor.ts'
+import { EarlyKeys } from './early-keys.ts'
 import {
   Adjustable,
   CLOSING,
@@ -202,10 +203,6 @@ export class OpenFile {
   readonly problemCounts = signal({ errors: 0, warnings: 0 })
   /** Increases when the server has opened the file for this window. */
   readonly opens = signal(0)
-  /** Keys typed while the file was loading; `go`: the jump in the file that was asked for before them. */
-  #early: { go?: () => void; keys: string }[] = []
-  /** Whether the cursor is where these keys were inserted, so that the first view has to scroll to it. */
-  #isAtEarly = false
   /** Called for a click on a name with Ctrl held; the cursor is at the name. */
   onDefinition: (() => void) | undefined
   /** Called for the key that comments lines, where the comments of the file's language are not known. */
@@ -225,6 +222,7 @@ export class OpenFile {
   readonly #choices: EditorChoices
   readonly #adjustable = new Adjustable()
   readonly #views: FileViews
+  readonly #earlyKeys: EarlyKeys
   /** What .editorconfig says about the indentation of the file; empty until it has been loaded. */
   #editorConfig: EditorConfig = {}
   /** The indentation that the user has chosen for the file. */
@@ -282,6 +280,7 @@ export class OpenFile {
       onEdit: () => this.edits.value++,
       onChange: () => this.#say(),
     })
+    this.#earlyKeys = new EarlyKeys(this.#views)
     this.#connection = connection
     this.#choices = choices
     this.#at = signal(at)
@@ -559,9 +558,8 @@ export class OpenFile {
     if (isHere) this.lookAt(view)
     this.#goToWantedConflict()
     this.#askStructureLater(0)
-    const isAtEarly = this.#isAtEarly
-    this.#isAtEarly = false
-    if (isAtEarly) view.dispatch({ effects: EditorView.scrollIntoView(view.state.selection.main, { y: 'center' }) })
+    const isAtKeys = this.#earlyKeys.takeIsAtCursor()
+    if (isAtKeys) view.dispatch({ effects: EditorView.scrollIntoView(view.state.selection.main, { y: 'center' }) })
     else this.#views.scrollToPlace(view)
     return view
   }
@@ -573,37 +571,18 @@ export class OpenFile {
 
   /** Keeps a key typed while the file is loading. Returns whether it was kept. */
   typeEarly(key: string): boolean {
-    if (this.state) return false
-    const keys = this.#early.at(-1)?.keys ?? ''
-    if (key === 'Backspace' && keys !== '') this.#typeEarly(keys.slice(0, -1))
-    else if (key === 'Enter') this.#typeEarly(`${keys}\n`)
-    else if (key.length === 1) this.#typeEarly(keys + key)
-    else return false
-    return true
-  }
-
-  #typeEarly(keys: string): void {
-    this.#early.push({ ...this.#early.pop(), keys })
+    return this.#earlyKeys.type(key)
   }
 
   /** Runs `go`, which moves the cursor; in a file that is loading, once it has loaded, and before keys typed later. */
   goWhenOpened(go: () => void): void {
     if (this.state) go()
-    else if (this.file.peek() === undefined) this.#early.push({ go, keys: '' })
+    else if (this.file.peek() === undefined) this.#earlyKeys.keepJump(go)
   }
 
   /** Inserts the keys typed while the file was loading at the cursor, unless the file is read-only. */
   #takeEarly(): void {
-    if (this.#isHeldByMarkers) return
-    const early = this.#early.splice(0)
-    if (early.length === 0 || !this.state) return
-    this.#isAtEarly = this.#views.first === undefined
-    this.#views.forgetKept()
-    for (const { go, keys } of early) {
-      go?.()
-      if (keys === '' || this.state.readOnly || this.#isLocked) continue
-      this.dispatch({ ...this.state.replaceSelection(keys), userEvent: 'input.type', scrollIntoView: true })
-    }
+    if (!this.#isHeldByMarkers) this.#earlyKeys.insert(this.#isLocked)
   }
 
   /** Removes a view, which is then destroyed. */
