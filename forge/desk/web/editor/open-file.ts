@@ -28,14 +28,7 @@ import type { Blame, BlamedCommit, EditorConfig } from '../../contract/reading.t
 import type { SettingValues } from '../../contract/settings.ts'
 import type { At } from '../../contract/values.ts'
 import type { FocusWish } from '../ui/focus.ts'
-import {
-  isColourable,
-  isLanguage,
-  type LanguageName,
-  languageOf,
-  loadNamed,
-  MAX_COLOURED_LENGTH,
-} from '../ui/languages.ts'
+import { isColourable, isLanguage, type LanguageName, languageOf, loadNamed } from '../ui/languages.ts'
 import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { Disconnected } from '../ui/socket.ts'
@@ -77,6 +70,7 @@ import {
   NOT_WRAPPED,
   WORD_COMPLETION,
 } from './editor.ts'
+import { FileSyntax } from './file-syntax.ts'
 import { FileViews, type Places, type TextOfPlace } from './file-views.ts'
 import { indentationOf } from './indentation.ts'
 import {
@@ -91,8 +85,7 @@ import type { LineEdit } from './line-edits.ts'
 import { byteForm, refuse, refusedTextOf } from './refused-text.ts'
 import { showHeadAtCursor, withSteadyCursor } from './steady-cursor.ts'
 import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
-import { type CodeSymbol, definitionAt, setStructure, symbolsAt, symbolsOf } from './symbols.ts'
-import { SyntaxSelection } from './syntax-selection.ts'
+import { type CodeSymbol, definitionAt } from './symbols.ts'
 import { changesBetween, textOf } from './text-changes.ts'
 import { undoOfTwoViews } from './two-views.ts'
 import { touchesTyped } from './typed-ranges.ts'
@@ -112,8 +105,6 @@ const COMPOSITION_END_MS = 100
 const WRITTEN_MS = 5_000
 /** At most this many characters in the edits of one message; a single edit may have more. */
 const MAX_CHARACTERS_SENT = 1 << 20
-/** The symbols of a text are asked for after this many milliseconds without an edit. */
-const STRUCTURE_DELAY_MS = 300
 /** A conflict's first marker, which may be longer. */
 const FIRST_MARKER = /^<{7}/
 /**
@@ -185,10 +176,6 @@ export class OpenFile {
   readonly mixedLineEnds = signal<LineEnd>('mixed')
   /** Increases when the text has changed. */
   readonly edits = signal(0)
-  /** Increases when the server has told the symbols of the text. */
-  readonly structures = signal(0)
-  /** The functions, classes or headings around the cursor, the outermost first. */
-  readonly symbols = signal<CodeSymbol[]>([])
   /** The commit of the cursor's line in a blame; undefined for an unsaved line, null without a blame. */
   readonly blamed = signal<BlamedCommit | undefined | null>(null)
   /** In a branch with a waiting merge: the file's open and resolved conflicts. */
@@ -211,18 +198,12 @@ export class OpenFile {
   onUndoCut: (() => void) | undefined
   /** Whether there were edits to undo when the history was ended. */
   #isUndoCut = false
-  readonly #selecting = new SyntaxSelection()
-  /** The value of {@link edits} for which the symbols were asked last. */
-  #structuredEdits = -1
-  #structureTimer: ReturnType<typeof setTimeout> | undefined
-  /** The question for the symbols that waits until the text is sent. */
-  #structuring: Promise<void> | undefined
-
   readonly #connection: Connection
   readonly #choices: EditorChoices
   readonly #adjustable = new Adjustable()
   readonly #views: FileViews
   readonly #earlyKeys: EarlyKeys
+  readonly #syntax: FileSyntax
   /** What .editorconfig says about the indentation of the file; empty until it has been loaded. */
   #editorConfig: EditorConfig = {}
   /** The indentation that the user has chosen for the file. */
@@ -281,6 +262,7 @@ export class OpenFile {
       onChange: () => this.#say(),
     })
     this.#earlyKeys = new EarlyKeys(this.#views)
+    this.#syntax = new FileSyntax(connection, this, this.#views)
     this.#connection = connection
     this.#choices = choices
     this.#at = signal(at)
@@ -300,6 +282,16 @@ export class OpenFile {
     return this.#views.state
   }
 
+  /** Increases when the server has told the symbols of the text. */
+  get structures(): ReadonlySignal<number> {
+    return this.#syntax.structures
+  }
+
+  /** The functions, classes or headings around the cursor, the outermost first. */
+  get symbols(): ReadonlySignal<CodeSymbol[]> {
+    return this.#syntax.symbols
+  }
+
   /** Follows the rename of the branch. After a break nothing is sent before the file is loaded. */
   moveToBranch(branch: string): void {
     this.#at.value = { kind: 'branch', branch }
@@ -309,8 +301,7 @@ export class OpenFile {
   /** Follows a rename. `isAfterBreak`: the connection broke, so nothing is sent before the file is loaded. */
   moveTo(path: string, isAfterBreak: boolean): void {
     this.#path.value = path
-    this.#structuredEdits = -1
-    this.#askStructureLater()
+    this.#syntax.moved()
     if (!isAfterBreak) {
       this.sendAgain()
       this.#indent()
@@ -368,7 +359,7 @@ export class OpenFile {
     if (file.kind === 'text') this.#say()
     else {
       this.isDraft.value = false
-      this.symbols.value = []
+      this.#syntax.symbols.value = []
       this.blamed.value = null
     }
     this.#push()
@@ -557,7 +548,7 @@ export class OpenFile {
     if (isFirst) this.#wrap(this.#choices.isWrapped.peek())
     if (isHere) this.lookAt(view)
     this.#goToWantedConflict()
-    this.#askStructureLater(0)
+    this.#syntax.askLater(0)
     const isAtKeys = this.#earlyKeys.takeIsAtCursor()
     if (isAtKeys) view.dispatch({ effects: EditorView.scrollIntoView(view.state.selection.main, { y: 'center' }) })
     else this.#views.scrollToPlace(view)
@@ -854,7 +845,7 @@ export class OpenFile {
 
   /** All functions, classes or headings of the file, as far as the server has told them. */
   allSymbols(): CodeSymbol[] {
-    return this.state ? symbolsOf(this.state) : []
+    return this.#syntax.all()
   }
 
   /**
@@ -925,7 +916,7 @@ export class OpenFile {
   close(): void {
     this.#isClosed = true
     clearTimeout(this.#retry)
-    clearTimeout(this.#structureTimer)
+    this.#syntax.close()
     if (this.#connection.isUp.peek()) this.#connection.ask('close', { at: this.at, path: this.path }).catch(() => {})
   }
 
@@ -953,8 +944,8 @@ export class OpenFile {
             this.lookAt(view)
             this.onDefinition?.()
           },
-          onExpand: view => this.#expand(view),
-          onShrink: view => this.#selecting.shrink(view),
+          onExpand: view => this.#syntax.expand(view),
+          onShrink: view => this.#syntax.shrink(view),
           comments: () => commentTokensOf(this.path),
           onNoComments: () => this.onNoComments?.(),
           indentation: this.#indentation(file.text),
@@ -981,7 +972,7 @@ export class OpenFile {
           if (update.docChanged || update.selectionSet || update.transactions.length > 0) this.#say()
           if (update.docChanged) {
             this.#typed()
-            this.#askStructureLater()
+            this.#syntax.askLater()
           }
         }),
       ],
@@ -1041,46 +1032,7 @@ export class OpenFile {
 
   /** Resolves once the symbols and folds are those of the text, or can't be had. */
   structured(): Promise<void> {
-    return this.#askStructure()
-  }
-
-  #askStructureLater(delayMs = STRUCTURE_DELAY_MS): void {
-    clearTimeout(this.#structureTimer)
-    this.#structureTimer = setTimeout(() => this.#askStructure(), delayMs)
-  }
-
-  /** Asks for the symbols and folds of the text, unless it has them. */
-  async #askStructure(): Promise<void> {
-    const isLarge = !this.state || this.state.doc.length > MAX_COLOURED_LENGTH
-    if (isLarge || this.#isClosed || this.edits.peek() === this.#structuredEdits) return
-    // All questions that wait until the text is sent are one: without the desk there would be one for each pause.
-    this.#structuring ??= this.#takeStructure()
-    await this.#structuring
-  }
-
-  async #takeStructure(): Promise<void> {
-    try {
-      await this.sent()
-      this.#structuring = undefined
-      const { at, path } = this
-      const edits = this.edits.peek()
-      const structure = await this.#connection.ask('file structure', { at, path })
-      // After another edit, it is asked for again.
-      if (this.#isClosed || edits !== this.edits.peek() || path !== this.path) return
-      this.#structuredEdits = edits
-      this.#views.reconfigure(setStructure.of(structure))
-      this.structures.value++
-    } catch {
-      // Without an answer, what was known of the text before stays; after the next edit it is asked for again.
-    }
-  }
-
-  #expand(view: EditorView): void {
-    const { at, path } = this
-    this.#selecting.expand(view, async ranges => {
-      await this.sent()
-      return await this.#connection.ask('syntax around', { at, path, ranges })
-    })
+    return this.#syntax.ask()
   }
 
   #wrap(isWrapped: boolean): void {
@@ -1381,14 +1333,7 @@ export class OpenFile {
     this.indent.value = `${usesSpaces ? 'Spaces' : 'Tab width'}: ${tabSize}`
     this.conflicts.value = conflictsOf(this.state)
     this.blamed.value = this.#blame ? commitOfLine(here, this.#blame, line.number) : null
-    const symbols = symbolsAt(here, head)
-    const isSame =
-      symbols.map(({ name }) => name).join('\0') ===
-      this.symbols
-        .peek()
-        .map(({ name }) => name)
-        .join('\0')
-    if (!isSame) this.symbols.value = symbols
+    this.#syntax.sayAt(here, head)
   }
 }
 
