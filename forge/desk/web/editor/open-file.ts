@@ -5,7 +5,6 @@
  */
 import { collab, getClientID, getSyncedVersion, receiveUpdates, sendableUpdates } from '@codemirror/collab'
 import { undoDepth } from '@codemirror/commands'
-import { indentUnit } from '@codemirror/language'
 import {
   ChangeSet,
   EditorSelection,
@@ -24,11 +23,10 @@ import type { Indentation } from '../../contract/desk.ts'
 import { type Form, insertedBy, type LineEnd, lineEndOf } from '../../contract/editable-text.ts'
 import type { Abilities, LanguageState, Problem, TextChange } from '../../contract/language.ts'
 import { DRAFT_SIDE } from '../../contract/merging.ts'
-import type { Blame, BlamedCommit, EditorConfig } from '../../contract/reading.ts'
-import type { SettingValues } from '../../contract/settings.ts'
+import type { Blame, BlamedCommit } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import type { FocusWish } from '../ui/focus.ts'
-import { isColourable, isLanguage, type LanguageName, languageOf, loadNamed } from '../ui/languages.ts'
+import type { LanguageName } from '../ui/languages.ts'
 import { baseName, named } from '../ui/names.ts'
 import type { Connection } from '../ui/socket.ts'
 import { Disconnected } from '../ui/socket.ts'
@@ -61,18 +59,11 @@ import {
   shownCursor,
 } from './conflict-editor.ts'
 import { EarlyKeys } from './early-keys.ts'
-import {
-  Adjustable,
-  CLOSING,
-  editorExtensions,
-  emptyHistory,
-  NOT_CLOSING,
-  NOT_WRAPPED,
-  WORD_COMPLETION,
-} from './editor.ts'
+import { Adjustable, editorExtensions, emptyHistory, WORD_COMPLETION } from './editor.ts'
+import { FileColours } from './file-colours.ts'
+import { FileSettings, type UserChoices } from './file-settings.ts'
 import { FileSyntax } from './file-syntax.ts'
 import { FileViews, type Places, type TextOfPlace } from './file-views.ts'
-import { indentationOf } from './indentation.ts'
 import {
   changesOf,
   type LanguageQuestions,
@@ -84,7 +75,6 @@ import {
 import type { LineEdit } from './line-edits.ts'
 import { byteForm, refuse, refusedTextOf } from './refused-text.ts'
 import { showHeadAtCursor, withSteadyCursor } from './steady-cursor.ts'
-import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
 import { type CodeSymbol, definitionAt } from './symbols.ts'
 import { changesBetween, textOf } from './text-changes.ts'
 import { undoOfTwoViews } from './two-views.ts'
@@ -140,10 +130,8 @@ export interface Position extends Places {
 /** A position to open a file at. */
 export type LeftPosition = Position & TextOfPlace
 
-export interface EditorChoices {
+export interface EditorChoices extends UserChoices {
   nonce: string
-  isWrapped: Signal<boolean>
-  settings: ReadonlySignal<SettingValues>
   /** Called when text was typed that the server does not have yet, and when it has all of it. */
   onTyped: (file: OpenFile) => void
 }
@@ -168,10 +156,6 @@ export class OpenFile {
   /** Whether the file, or its path, differs from the last commit. */
   readonly isDraft = signal(false)
   readonly cursor = signal<Cursor>({ line: 1, column: 1, selected: 0, cursors: 1 })
-  /** What an indentation is, such as `Spaces: 4`. */
-  readonly indent = signal('')
-  /** The language by which the text is coloured. */
-  readonly languageName = signal<LanguageName>('Plain text')
   /** Of a file with mixed line ends: those that its text has now. */
   readonly mixedLineEnds = signal<LineEnd>('mixed')
   /** Increases when the text has changed. */
@@ -204,12 +188,8 @@ export class OpenFile {
   readonly #views: FileViews
   readonly #earlyKeys: EarlyKeys
   readonly #syntax: FileSyntax
-  /** What .editorconfig says about the indentation of the file; empty until it has been loaded. */
-  #editorConfig: EditorConfig = {}
-  /** The indentation that the user has chosen for the file. */
-  #chosenIndentation: Indentation | undefined
-  /** The language that the user has chosen for the file. */
-  #chosenLanguage: LanguageName | undefined
+  readonly #colours: FileColours
+  readonly #settings: FileSettings
   #conflictWanted: { by: 1 | -1; wish: FocusWish } | undefined
   #blame: LineCommits | undefined
   /** The server's text according to all that was received. */
@@ -254,15 +234,15 @@ export class OpenFile {
 
   constructor(connection: Connection, choices: EditorChoices, at: At, path: string, position: LeftPosition) {
     const { indentation, language, ...places } = position
-    this.#chosenIndentation = indentation
-    // Another version of the desk may have kept a language that this one does not know.
-    this.#chosenLanguage = language !== undefined && isLanguage(language) ? language : undefined
     this.#views = new FileViews(places, this.#adjustable, {
       onEdit: () => this.edits.value++,
       onChange: () => this.#say(),
     })
     this.#earlyKeys = new EarlyKeys(this.#views)
     this.#syntax = new FileSyntax(connection, this, this.#views)
+    this.#colours = new FileColours(this, this.#views, this.#adjustable, language)
+    this.#settings = new FileSettings(connection, this, this.#views, this.#adjustable, choices)
+    this.#settings.chosenIndentation = indentation
     this.#connection = connection
     this.#choices = choices
     this.#at = signal(at)
@@ -280,6 +260,16 @@ export class OpenFile {
   /** The state of the text; undefined until the file is loaded, and if it is no text. */
   get state(): EditorState | undefined {
     return this.#views.state
+  }
+
+  /** What an indentation is, such as `Spaces: 4`. */
+  get indent(): ReadonlySignal<string> {
+    return this.#settings.indent
+  }
+
+  /** The language by which the text is coloured. */
+  get languageName(): ReadonlySignal<LanguageName> {
+    return this.#colours.name
   }
 
   /** Increases when the server has told the symbols of the text. */
@@ -304,9 +294,9 @@ export class OpenFile {
     this.#syntax.moved()
     if (!isAfterBreak) {
       this.sendAgain()
-      this.#indent()
+      void this.#settings.loadEditorConfig()
     }
-    if (this.state) void this.#colour()
+    if (this.state) void this.#colours.colour()
   }
 
   /**
@@ -545,7 +535,7 @@ export class OpenFile {
   makeView(parent: HTMLElement, isHere: boolean): EditorView {
     const isFirst = this.#views.first === undefined
     const view = this.#views.make(parent, isHere)
-    if (isFirst) this.#wrap(this.#choices.isWrapped.peek())
+    if (isFirst) this.#settings.wrap(this.#choices.isWrapped.peek())
     if (isHere) this.lookAt(view)
     this.#goToWantedConflict()
     this.#syntax.askLater(0)
@@ -588,10 +578,12 @@ export class OpenFile {
 
   /** The first lines, the cursors and what was chosen for the file, to restore after a restart. */
   get position(): Position {
+    const { chosenIndentation } = this.#settings
+    const { chosen } = this.#colours
     return {
       ...this.#views.places,
-      ...(this.#chosenIndentation && { indentation: this.#chosenIndentation }),
-      ...(this.#chosenLanguage && { language: this.#chosenLanguage }),
+      ...(chosenIndentation && { indentation: chosenIndentation }),
+      ...(chosen && { language: chosen }),
     }
   }
 
@@ -664,25 +656,23 @@ export class OpenFile {
 
   /** The width of an indentation, and whether the Tab key inserts spaces. */
   get indentation(): { tabSize: number; usesSpaces: boolean } {
-    const unit = this.state?.facet(indentUnit) ?? '  '
-    return { tabSize: unit === '\t' ? (this.state?.tabSize ?? 4) : unit.length, usesSpaces: unit !== '\t' }
+    return this.#settings.indentation
   }
 
   /** Sets the indentation that the user has chosen; undefined: the one detected again. Existing text is not changed. */
   indentBy(chosen: Indentation | undefined): void {
-    this.#chosenIndentation = chosen
-    this.adjust()
+    this.#settings.chosenIndentation = chosen
+    this.#settings.apply()
   }
 
   /** Sets the language that the user has chosen; undefined: the one detected again. */
-  async colourAs(chosen: LanguageName | undefined): Promise<void> {
-    this.#chosenLanguage = chosen
-    await this.#colour()
+  colourAs(chosen: LanguageName | undefined): Promise<void> {
+    return this.#colours.choose(chosen)
   }
 
   /** The language that the name of the file, or its first line, tells. */
   get detectedLanguage(): LanguageName {
-    return languageOf(this.path, this.state?.doc)
+    return this.#colours.detected
   }
 
   /**
@@ -700,7 +690,7 @@ export class OpenFile {
   }
 
   set isWrapped(isWrapped: boolean) {
-    this.#wrap(isWrapped)
+    this.#settings.wrap(isWrapped)
   }
 
   /** Makes the file read-only while an AI works in its branch. */
@@ -937,9 +927,6 @@ export class OpenFile {
           nonce: this.#choices.nonce,
           saved: this.at.kind === 'commit' ? undefined : textOf(file.saved ?? ''),
           isReadOnly,
-          isWrapped: this.#choices.isWrapped.peek(),
-          closesBrackets: this.#choices.settings.peek()['editor.closeBrackets'] ?? true,
-          hasStickyLines: this.#choices.settings.peek()['editor.stickyScroll'] ?? true,
           onDefinition: view => {
             this.lookAt(view)
             this.onDefinition?.()
@@ -948,7 +935,7 @@ export class OpenFile {
           onShrink: view => this.#syntax.shrink(view),
           comments: () => commentTokensOf(this.path),
           onNoComments: () => this.onNoComments?.(),
-          indentation: this.#indentation(file.text),
+          ...this.#settings.initial(file.text),
           form: this.at.kind === 'commit' ? undefined : this.#form,
           collaboration: this.#collaboration(file.version),
           adjustable: this.#adjustable,
@@ -977,68 +964,18 @@ export class OpenFile {
         }),
       ],
     })
-    void this.#colour()
-    this.#indent()
-  }
-
-  #indentation(text: string): Extension {
-    return indentationOf(this.path, text, {
-      chosen: this.#chosenIndentation,
-      config: this.#editorConfig,
-      tabSize: this.#choices.settings.peek()['editor.tabSize'],
-    })
-  }
-
-  /** Loads what .editorconfig says about the indentation, and applies it. */
-  async #indent(): Promise<void> {
-    const { at, path } = this
-    try {
-      this.#editorConfig = await this.#connection.ask('editor config', { at, path })
-    } catch {
-      // Without an answer, the indentation detected in the text stays.
-      return
-    }
-    this.adjust()
+    void this.#colours.colour()
+    void this.#settings.loadEditorConfig()
   }
 
   /** Applies the user's settings. */
   adjust(): void {
-    if (!this.state) return
-    const { brackets, indentation } = this.#adjustable
-    const closing = (this.#choices.settings.peek()['editor.closeBrackets'] ?? true) ? CLOSING : NOT_CLOSING
-    const before = this.state.facet(indentUnit) + this.state.tabSize
-    const wanted = this.#indentation(this.state.doc.toString())
-    const after = EditorState.create({ extensions: wanted })
-    const effects: StateEffect<unknown>[] = []
-    if (after.facet(indentUnit) + after.tabSize !== before) effects.push(indentation.reconfigure(wanted))
-    if (brackets.get(this.state) !== closing) effects.push(brackets.reconfigure(closing))
-    const sticky = (this.#choices.settings.peek()['editor.stickyScroll'] ?? true) ? STICKY_LINES : NO_STICKY_LINES
-    if (this.#adjustable.sticky.get(this.state) !== sticky) effects.push(this.#adjustable.sticky.reconfigure(sticky))
-    if (effects.length > 0) this.#views.reconfigure(effects)
-  }
-
-  /** Colours the text by the language of the file, unless that would take too long, and names the language. */
-  async #colour(): Promise<void> {
-    const { path } = this
-    const chosen = this.#chosenLanguage
-    const name = chosen ?? this.detectedLanguage
-    const isColoured = this.state !== undefined && isColourable(this.state.doc)
-    const language = isColoured ? await loadNamed(name) : undefined
-    // Another one may have been chosen, or the file renamed, meanwhile.
-    if (chosen !== this.#chosenLanguage || path !== this.path) return
-    this.languageName.value = name
-    if (isColoured) this.#views.reconfigure(this.#adjustable.language.reconfigure(language ?? []))
+    this.#settings.apply()
   }
 
   /** Resolves once the symbols and folds are those of the text, or can't be had. */
   structured(): Promise<void> {
     return this.#syntax.ask()
-  }
-
-  #wrap(isWrapped: boolean): void {
-    const { wrapping } = this.#adjustable
-    const wanted = isWrapped ? EditorView.lineWrapping : NOT_WRAPPED
-    if (this.state && wrapping.get(this.state) !== wanted) this.#views.reconfigure(wrapping.reconfigure(wanted))
   }
 
   #collaboration(startVersion: number) {
@@ -1329,8 +1266,7 @@ export class OpenFile {
     const line = here.doc.lineAt(head)
     this.#sayCursor(here, { line: lineInFile(here, line.number), column: head - line.from + 1 })
     this.#sayMixedLineEnds(here.doc)
-    const { tabSize, usesSpaces } = this.indentation
-    this.indent.value = `${usesSpaces ? 'Spaces' : 'Tab width'}: ${tabSize}`
+    this.#settings.say()
     this.conflicts.value = conflictsOf(this.state)
     this.blamed.value = this.#blame ? commitOfLine(here, this.#blame, line.number) : null
     this.#syntax.sayAt(here, head)
