@@ -38,15 +38,7 @@ import {
   numberInCommit,
   type OpenBlamed,
 } from './blame-gutter.ts'
-import {
-  type ChangedLines,
-  countsOf,
-  discardChanges,
-  isDifferent,
-  nextChange,
-  savedLineOf,
-  setSaved,
-} from './change-marks.ts'
+import { type ChangedLines, countsOf, discardChanges, isDifferent, nextChange, setSaved } from './change-marks.ts'
 import { commentTokensOf } from './comment-tokens.ts'
 import {
   type ConflictStart,
@@ -73,9 +65,11 @@ import {
   tips,
 } from './language-tools.ts'
 import type { LineEdit } from './line-edits.ts'
+import { linesInCommit } from './lines-in-commit.ts'
+import { nameAtCursor } from './name-at-cursor.ts'
 import { byteForm, refuse, refusedTextOf } from './refused-text.ts'
 import { showHeadAtCursor, withSteadyCursor } from './steady-cursor.ts'
-import { type CodeSymbol, definitionAt } from './symbols.ts'
+import type { CodeSymbol } from './symbols.ts'
 import { changesBetween, textOf } from './text-changes.ts'
 import { undoOfTwoViews } from './two-views.ts'
 import { touchesTyped } from './typed-ranges.ts'
@@ -102,11 +96,6 @@ const FIRST_MARKER = /^<{7}/
  * typing, and what is typed belongs to the draft's side, which is shown soon.
  */
 const FIRST_MARKER_OF_STEP = new RegExp(`^<{7}(?!<* ${DRAFT_SIDE}$)`)
-/** A longer word, in characters, is no name. */
-const MAX_NAME_CHARS = 400
-/** Files of Ruby and Elixir, where the name of a function may end in a question or an exclamation mark. */
-const NAMES_WITH_MARKS = /\.(?:rb|rake|gemspec|exs?)$|(?:^|\/)(?:Rake|Gem)file$/
-
 const NOTHING_MORE = { key: '', extension: [], merge: '' }
 
 /** Typed text did not reach the server; the message says why. */
@@ -754,13 +743,7 @@ export class OpenFile {
   /** The name that is selected or at the cursor; undefined where there is none. */
   nameAtCursor(): string | undefined {
     const state = this.stateHere
-    if (!state) return undefined
-    const { from, to, head } = state.selection.main
-    const word = from === to ? state.wordAt(head) : { from, to }
-    if (!word || word.to - word.from > MAX_NAME_CHARS) return undefined
-    const [name, next] = [state.sliceDoc(word.from, word.to), state.sliceDoc(word.to, word.to + 2)]
-    const mark = NAMES_WITH_MARKS.test(this.path) ? (/^[?!](?!=)/.exec(next)?.[0] ?? '') : ''
-    return /^[\p{L}\p{N}_$]+[?!]?$/u.test(name) ? name + mark : undefined
+    return state && nameAtCursor(state, this.path)
   }
 
   /**
@@ -844,21 +827,7 @@ export class OpenFile {
    */
   linesInCommit(of: 'selection' | 'function'): { from: number; to: number; name?: string } | undefined {
     const state = this.stateHere
-    if (!state) return undefined
-    const { main } = state.selection
-    const around = of === 'function' ? definitionAt(state, main.head) : undefined
-    if (of === 'function' && !around) return undefined
-    const { from, to } = around ?? main
-    const [first, end] = [state.doc.lineAt(from), state.doc.lineAt(to)]
-    // A selection of whole lines ends at the start of the next one. After the last line end, git has no line.
-    const isOutside =
-      (end.from === to && end.number > first.number) || (end.number === state.doc.lines && end.length === 0)
-    const last = isOutside ? end.number - 1 : end.number
-    const saved: number[] = []
-    for (let line = first.number; line <= last; line++) saved.push(...[savedLineOf(state, line) ?? []].flat())
-    const [begin, finish] = [saved[0], saved.at(-1)]
-    if (begin === undefined || finish === undefined) return undefined
-    return { from: begin, to: finish, ...(around && { name: around.name }) }
+    return state && linesInCommit(state, of)
   }
 
   /** Discards the changes at the selected lines. Returns whether there are any. */
