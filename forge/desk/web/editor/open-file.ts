@@ -4,7 +4,6 @@
  * connection, or if the server has lost some, they are sent again.
  */
 import { collab, getClientID, getSyncedVersion, receiveUpdates, sendableUpdates } from '@codemirror/collab'
-import { undoDepth } from '@codemirror/commands'
 import {
   ChangeSet,
   EditorSelection,
@@ -40,6 +39,7 @@ import {
 } from './blame-gutter.ts'
 import { type ChangedLines, countsOf, discardChanges, isDifferent, nextChange, setSaved } from './change-marks.ts'
 import { commentTokensOf } from './comment-tokens.ts'
+import { Composition } from './composition.ts'
 import {
   type ConflictStart,
   type ConflictsOfFile,
@@ -51,7 +51,7 @@ import {
   shownCursor,
 } from './conflict-editor.ts'
 import { EarlyKeys } from './early-keys.ts'
-import { Adjustable, editorExtensions, emptyHistory, WORD_COMPLETION } from './editor.ts'
+import { Adjustable, editorExtensions, WORD_COMPLETION } from './editor.ts'
 import { FileColours } from './file-colours.ts'
 import { FileSettings, type UserChoices } from './file-settings.ts'
 import { FileSyntax } from './file-syntax.ts'
@@ -72,7 +72,7 @@ import { showHeadAtCursor, withSteadyCursor } from './steady-cursor.ts'
 import type { CodeSymbol } from './symbols.ts'
 import { changesBetween, textOf } from './text-changes.ts'
 import { undoOfTwoViews } from './two-views.ts'
-import { touchesTyped } from './typed-ranges.ts'
+import { UndoEnds } from './undo-ends.ts'
 
 type Update = { clientID: string; changes: ChangeSet }
 type TextFile = Extract<File, { kind: 'text' }>
@@ -83,8 +83,6 @@ const MAX_EARLIER_TEXTS = 200
 const TELL_TIMEOUT_MS = 2_000
 /** Delay before refused edits and those typed since are sent again, in milliseconds. */
 const SEND_AGAIN_MS = 2_000
-/** Milliseconds from the end of an input method's composition until CodeMirror has processed it: it waits 50 ms. */
-const COMPOSITION_END_MS = 100
 /** The server writes confirmed edits within a second. This is longer, in milliseconds. */
 const WRITTEN_MS = 5_000
 /** At most this many characters in the edits of one message; a single edit may have more. */
@@ -169,13 +167,13 @@ export class OpenFile {
   onNoComments: (() => void) | undefined
   /** Called for an undo that does nothing since the history of edits was ended, as where conflicts began. */
   onUndoCut: (() => void) | undefined
-  /** Whether there were edits to undo when the history was ended. */
-  #isUndoCut = false
   readonly #connection: Connection
   readonly #choices: EditorChoices
   readonly #adjustable = new Adjustable()
   readonly #views: FileViews
   readonly #earlyKeys: EarlyKeys
+  readonly #composition: Composition
+  readonly #undo: UndoEnds
   readonly #syntax: FileSyntax
   readonly #colours: FileColours
   readonly #settings: FileSettings
@@ -211,11 +209,6 @@ export class OpenFile {
    */
   #openedAfterBreaks = 0
   #isClosed = false
-  /**
-   * What waits for the end of an input method's composition, by kind. Until then the text around it must stay, or the
-   * editor loses the composition's place and breaks.
-   */
-  readonly #held = new Map<'text' | 'extension' | 'refusal' | 'server', () => void>()
   #isLocked = false
   #hasServer = false
   /** Additional extensions, with the key that identifies them, and that of the merge that they are about. */
@@ -228,6 +221,8 @@ export class OpenFile {
       onChange: () => this.#say(),
     })
     this.#earlyKeys = new EarlyKeys(this.#views)
+    this.#composition = new Composition(this.#views)
+    this.#undo = new UndoEnds(this.#views, this.#adjustable)
     this.#syntax = new FileSyntax(connection, this, this.#views)
     this.#colours = new FileColours(this, this.#views, this.#adjustable, language)
     this.#settings = new FileSettings(connection, this, this.#views, this.#adjustable, choices)
@@ -327,7 +322,7 @@ export class OpenFile {
     const isHeld = file.kind === 'text' && file.readOnly !== undefined
     if (!isHeld || !this.#isRefused) this.problem.value = undefined
     this.#isRefused = this.#isRefused && isHeld
-    if (this.state && file.kind === 'text' && this.#isHeldBack('text', () => this.ask())) return
+    if (this.state && file.kind === 'text' && this.#composition.isHeldBack('text', () => this.ask())) return
     const before = this.state?.doc
     if (file.kind !== 'text') this.#views.state = undefined
     else if (this.state) withSteadyCursor(this.#views.all, () => this.#compare(file, isAfterBreak))
@@ -355,7 +350,7 @@ export class OpenFile {
     if (known >= edits.length) return
     const own = getClientID(this.state)
     const isOthers = edits.slice(known).some(({ client }) => client !== own)
-    if (isOthers && this.#isHeldBack('text', () => this.ask())) return
+    if (isOthers && this.#composition.isHeldBack('text', () => this.ask())) return
     const before = this.state.doc
     try {
       const updates = edits.slice(known).map(({ client, changes }) => {
@@ -384,9 +379,9 @@ export class OpenFile {
     const isOfDesk = updates.some(({ clientID }) => clientID === DESK_CLIENT)
     const steps = this.#more.merge === '' && !isOfDesk ? [updates] : updates.map(update => [update])
     for (const step of steps)
-      this.#endUndoAtConflicts(() => {
+      this.#undo.endAtConflicts(() => {
         const receive = () => receiveUpdates(this.state as EditorState, step)
-        if (isOfDesk) this.#endUndoWhereTakenBack(receive().changes)
+        if (isOfDesk) this.#undo.endWhereTakenBack(receive().changes)
         this.dispatch(receive())
       })
   }
@@ -397,7 +392,7 @@ export class OpenFile {
     const typed = this.#unconfirmed
     const selection = state.selection.map(afterTyped(changes, typed))
     const theirs = changes.apply(this.#confirmed)
-    this.#endUndoAtConflicts(() =>
+    this.#undo.endAtConflicts(() =>
       this.#goOnFrom(theirs, getSyncedVersion(state) + 1, typedAfter(changes, typed), selection),
     )
   }
@@ -598,7 +593,7 @@ export class OpenFile {
   /** Gives the editor the tools of a language server; undefined takes them away, with the problems. */
   showServer(server: { can: Abilities; questions: LanguageQuestions } | undefined): void {
     if (!server && !this.#hasServer) return
-    if (!this.state || this.#isHeldBack('server', () => this.showServer(server))) return
+    if (!this.state || this.#composition.isHeldBack('server', () => this.showServer(server))) return
     const tools = server ? [languageTools(server.can, server.questions), tips] : []
     const completion = server?.can.completes ? serverCompletion(server.can, server.questions) : WORD_COMPLETION
     this.#hasServer = server !== undefined
@@ -752,9 +747,9 @@ export class OpenFile {
    */
   extend(key: string, merge: string, make: () => Extension): void {
     if (!this.state || key === this.#more.key) return
-    if (this.#isHeldBack('extension', () => this.extend(key, merge, make))) return
+    if (this.#composition.isHeldBack('extension', () => this.extend(key, merge, make))) return
     // Undo stops where conflicts began to be shown, and where they ended: markers that it brought back would be text.
-    if (merge !== this.#more.merge) this.#endUndo(this.state)
+    if (merge !== this.#more.merge) this.#undo.endHere()
     const isNew = this.#more.merge === ''
     this.#more = { key, extension: make(), merge }
     // Before the conflicts are drawn: they are drawn as those of a text that can be edited.
@@ -765,32 +760,6 @@ export class OpenFile {
     this.#say()
     if (isNew) this.run(enterConflictAtCursor)
     this.#goToWantedConflict()
-  }
-
-  /** Lets the undo of the editor end here. */
-  #endUndo(state: EditorState): void {
-    this.#isUndoCut ||= undoDepth(state) > 0
-    this.dispatch({ effects: this.#adjustable.history.reconfigure(emptyHistory()) })
-  }
-
-  /**
-   * Takes edits of the server. Where they open or resolve a conflict, undo ends: the undo of a choice made here would
-   * put the conflict beside the one that is there already.
-   */
-  #endUndoAtConflicts(take: () => void): void {
-    const before = numbersOfOpen(this.state as EditorState)
-    take()
-    const state = this.state as EditorState
-    if (numbersOfOpen(state) !== before) this.#endUndo(state)
-  }
-
-  /**
-   * Lets undo end before a change of the server, such as a discard, that takes back edits made here: the undo of one
-   * that is taken back already would make a text that the file never had.
-   */
-  #endUndoWhereTakenBack(changes: ChangeSet): void {
-    const state = this.state as EditorState
-    if (touchesTyped(state, changes)) this.#endUndo(state)
   }
 
   /** Goes to the next or previous conflict. Returns false if there is none in that direction. */
@@ -874,6 +843,7 @@ export class OpenFile {
 
   close(): void {
     this.#isClosed = true
+    this.#composition.close()
     clearTimeout(this.#retry)
     this.#syntax.close()
     if (this.#connection.isUp.peek()) this.#connection.ask('close', { at: this.at, path: this.path }).catch(() => {})
@@ -914,13 +884,13 @@ export class OpenFile {
           // The browser puts the cursor at the start of the text. CodeMirror puts it back, but a key may be faster.
           focus: (_, view) => view.focus(),
           compositionend: () => {
-            setTimeout(() => this.#afterComposition(), COMPOSITION_END_MS)
+            this.#composition.ended()
           },
         }),
         undoOfTwoViews(() => this.#views.both, {
           onDone: showHeadAtCursor,
           onNothing: () => {
-            if (this.#isUndoCut) this.onUndoCut?.()
+            if (this.#undo.isCut) this.onUndoCut?.()
           },
         }),
         this.#views.followed(update => {
@@ -977,8 +947,8 @@ export class OpenFile {
   #adopt(theirs: Text, version: number, isAfterBreak: boolean): void {
     const { doc } = this.state as EditorState
     const lacking = this.#lackingIn(theirs, isAfterBreak)
-    this.#endUndoWhereTakenBack(changesBetween(doc, lacking.apply(theirs)))
-    this.#endUndoAtConflicts(() => this.#goOnFrom(theirs, version, lacking))
+    this.#undo.endWhereTakenBack(changesBetween(doc, lacking.apply(theirs)))
+    this.#undo.endAtConflicts(() => this.#goOnFrom(theirs, version, lacking))
   }
 
   /**
@@ -1128,7 +1098,7 @@ export class OpenFile {
 
   /** Takes the first unsent edit, which can't be accepted, out of the text and into a box at its position. */
   #takeOut(why: string): void {
-    if (this.#isHeldBack('refusal', () => this.sendAgain())) {
+    if (this.#composition.isHeldBack('refusal', () => this.sendAgain())) {
       this.#isRefused = true
       return
     }
@@ -1149,23 +1119,6 @@ export class OpenFile {
     const refused = { at: others.mapPos(at, 1), text: insertedBy(first.changes), why, isTakenOut: true }
     this.#goOnFrom(this.#confirmed, getSyncedVersion(state), others)
     this.dispatch({ effects: refuse.of(refused) })
-  }
-
-  /**
-   * Whether the user is composing text (by an input method). `act` is then run after the composition, unless a later
-   * action of the same kind replaces it.
-   */
-  #isHeldBack(kind: 'text' | 'extension' | 'refusal' | 'server', act: () => void): boolean {
-    if (!this.#views.all.some(view => view.composing)) return false
-    this.#held.set(kind, act)
-    return true
-  }
-
-  #afterComposition(): void {
-    if (this.#isClosed) return
-    const held = [...this.#held.values()]
-    this.#held.clear()
-    for (const act of held) act()
   }
 
   /** After an edit: sends it at once, or after a delay together with refused ones. */
@@ -1257,12 +1210,6 @@ function hasLine(text: Text, pattern: RegExp): boolean {
   for (const line of text.iterLines()) if (pattern.test(line)) return true
   return false
 }
-
-/** The numbers of the open conflicts, in one text. */
-const numbersOfOpen = (state: EditorState): string =>
-  conflictsOf(state)
-    .open.map(({ number }) => number)
-    .join()
 
 function inside(selection: EditorSelection, text: Text): EditorSelection {
   const ranges = selection.ranges.map(({ anchor, head }) => {
