@@ -21,7 +21,6 @@ import { afterTyped, DESK_CLIENT, insertsBehindLastLine, typedAfter } from '../.
 import type { Indentation } from '../../contract/desk.ts'
 import { type Form, insertedBy, type LineEnd, lineEndOf } from '../../contract/editable-text.ts'
 import type { Abilities, LanguageState, Problem, TextChange } from '../../contract/language.ts'
-import { DRAFT_SIDE } from '../../contract/merging.ts'
 import type { Blame, BlamedCommit } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
 import type { FocusWish } from '../ui/focus.ts'
@@ -40,19 +39,11 @@ import {
 import { type ChangedLines, countsOf, discardChanges, isDifferent, nextChange, setSaved } from './change-marks.ts'
 import { commentTokensOf } from './comment-tokens.ts'
 import { Composition } from './composition.ts'
-import {
-  type ConflictStart,
-  type ConflictsOfFile,
-  conflictsOf,
-  enterConflictAtCursor,
-  lineInEditor,
-  lineInFile,
-  moveToConflict,
-  shownCursor,
-} from './conflict-editor.ts'
+import { type ConflictStart, type ConflictsOfFile, lineInEditor, lineInFile, shownCursor } from './conflict-editor.ts'
 import { EarlyKeys } from './early-keys.ts'
 import { Adjustable, editorExtensions, WORD_COMPLETION } from './editor.ts'
 import { FileColours } from './file-colours.ts'
+import { FileConflicts } from './file-conflicts.ts'
 import { FileSettings, type UserChoices } from './file-settings.ts'
 import { FileSyntax } from './file-syntax.ts'
 import { FileViews, type Places, type TextOfPlace } from './file-views.ts'
@@ -87,15 +78,6 @@ const SEND_AGAIN_MS = 2_000
 const WRITTEN_MS = 5_000
 /** At most this many characters in the edits of one message; a single edit may have more. */
 const MAX_CHARACTERS_SENT = 1 << 20
-/** A conflict's first marker, which may be longer. */
-const FIRST_MARKER = /^<{7}/
-/**
- * The first marker of a conflict that is not one of a draft with its branch: in a draft's conflict, the user may be
- * typing, and what is typed belongs to the draft's side, which is shown soon.
- */
-const FIRST_MARKER_OF_STEP = new RegExp(`^<{7}(?!<* ${DRAFT_SIDE}$)`)
-const NOTHING_MORE = { key: '', extension: [], merge: '' }
-
 /** Typed text did not reach the server; the message says why. */
 export class NotSent extends Error {}
 
@@ -149,12 +131,6 @@ export class OpenFile {
   readonly edits = signal(0)
   /** The commit of the cursor's line in a blame; undefined for an unsaved line, null without a blame. */
   readonly blamed = signal<BlamedCommit | undefined | null>(null)
-  /** In a branch with a waiting merge: the file's open and resolved conflicts. */
-  readonly conflicts = signal<ConflictsOfFile>({ open: [], settled: [], strays: [], left: 0, all: 0 })
-  /** Whether conflict markers have come into the text that are not shown as conflicts yet, nor known to be none. */
-  readonly hasUnknownMarkers = signal(false)
-  /** Whether some of these markers are those of a merge: the text is read-only, since typing would break them. */
-  #isHeldByMarkers = false
   /** The state of the file's language server; undefined where there is none for such files, or not asked yet. */
   readonly language = signal<LanguageState | undefined>(undefined)
   /** How many problems the language server has found, of errors and warnings. */
@@ -174,10 +150,10 @@ export class OpenFile {
   readonly #earlyKeys: EarlyKeys
   readonly #composition: Composition
   readonly #undo: UndoEnds
+  readonly #conflicts: FileConflicts
   readonly #syntax: FileSyntax
   readonly #colours: FileColours
   readonly #settings: FileSettings
-  #conflictWanted: { by: 1 | -1; wish: FocusWish } | undefined
   #blame: LineCommits | undefined
   /** The server's text according to all that was received. */
   #confirmed = Text.empty
@@ -211,9 +187,6 @@ export class OpenFile {
   #isClosed = false
   #isLocked = false
   #hasServer = false
-  /** Additional extensions, with the key that identifies them, and that of the merge that they are about. */
-  #more: { key: string; extension: Extension; merge: string } = NOTHING_MORE
-
   constructor(connection: Connection, choices: EditorChoices, at: At, path: string, position: LeftPosition) {
     const { indentation, language, ...places } = position
     this.#views = new FileViews(places, this.#adjustable, {
@@ -223,6 +196,16 @@ export class OpenFile {
     this.#earlyKeys = new EarlyKeys(this.#views)
     this.#composition = new Composition(this.#views)
     this.#undo = new UndoEnds(this.#views, this.#adjustable)
+    this.#conflicts = new FileConflicts({
+      file: this,
+      views: this.#views,
+      adjustable: this.#adjustable,
+      composition: this.#composition,
+      undo: this.#undo,
+      onHeld: () => this.#adjustReadOnly(),
+      onKnown: () => this.#takeEarly(),
+      onShown: () => this.#say(),
+    })
     this.#syntax = new FileSyntax(connection, this, this.#views)
     this.#colours = new FileColours(this, this.#views, this.#adjustable, language)
     this.#settings = new FileSettings(connection, this, this.#views, this.#adjustable, choices)
@@ -244,6 +227,16 @@ export class OpenFile {
   /** The state of the text; undefined until the file is loaded, and if it is no text. */
   get state(): EditorState | undefined {
     return this.#views.state
+  }
+
+  /** In a branch with a waiting merge: the file's open and resolved conflicts. */
+  get conflicts(): ReadonlySignal<ConflictsOfFile> {
+    return this.#conflicts.found
+  }
+
+  /** Whether conflict markers have come into the text that are not shown as conflicts yet, nor known to be none. */
+  get hasUnknownMarkers(): ReadonlySignal<boolean> {
+    return this.#conflicts.hasUnknownMarkers
   }
 
   /** What an indentation is, such as `Spaces: 4`. */
@@ -328,7 +321,7 @@ export class OpenFile {
     else if (this.state) withSteadyCursor(this.#views.all, () => this.#compare(file, isAfterBreak))
     else this.#start(file)
     this.file.value = file
-    if (file.kind === 'text') this.#lookForMarkers(before)
+    if (file.kind === 'text') this.#conflicts.lookForMarkers(before)
     this.#takeEarly()
     if (file.kind === 'text') this.#say()
     else {
@@ -364,7 +357,7 @@ export class OpenFile {
             if (isBehind(update)) this.#takeBehindTyped(update.changes)
             else this.#takeUpdates([update])
       })
-      if (isOthers) this.#lookForMarkers(before)
+      if (isOthers) this.#conflicts.lookForMarkers(before)
     } catch {
       // The edits do not fit this text: the file is loaded again.
       this.ask()
@@ -377,7 +370,7 @@ export class OpenFile {
     for (const { changes } of updates) this.#confirm(changes.apply(this.#confirmed), changes)
     // One by one where there are conflicts: another window may have opened one and resolved it again.
     const isOfDesk = updates.some(({ clientID }) => clientID === DESK_CLIENT)
-    const steps = this.#more.merge === '' && !isOfDesk ? [updates] : updates.map(update => [update])
+    const steps = !this.#conflicts.areShown && !isOfDesk ? [updates] : updates.map(update => [update])
     for (const step of steps)
       this.#undo.endAtConflicts(() => {
         const receive = () => receiveUpdates(this.state as EditorState, step)
@@ -521,7 +514,7 @@ export class OpenFile {
     const view = this.#views.make(parent, isHere)
     if (isFirst) this.#settings.wrap(this.#choices.isWrapped.peek())
     if (isHere) this.lookAt(view)
-    this.#goToWantedConflict()
+    this.#conflicts.goToWanted()
     this.#syntax.askLater(0)
     const isAtKeys = this.#earlyKeys.takeIsAtCursor()
     if (isAtKeys) view.dispatch({ effects: EditorView.scrollIntoView(view.state.selection.main, { y: 'center' }) })
@@ -547,7 +540,7 @@ export class OpenFile {
 
   /** Inserts the keys typed while the file was loading at the cursor, unless the file is read-only. */
   #takeEarly(): void {
-    if (!this.#isHeldByMarkers) this.#earlyKeys.insert(this.#isLocked)
+    if (!this.#conflicts.isHeld) this.#earlyKeys.insert(this.#isLocked)
   }
 
   /** Removes a view, which is then destroyed. */
@@ -691,26 +684,12 @@ export class OpenFile {
   }
 
   #isReadOnly(file: TextFile): boolean {
-    return this.at.kind === 'commit' || file.readOnly !== undefined || this.#isLocked || this.#isHeldByMarkers
-  }
-
-  /** Waits for the conflicts of markers that are in the text now, but were not before. */
-  #lookForMarkers(before: Text | undefined): void {
-    if (this.at.kind === 'commit' || !this.state) return
-    const { doc } = this.state
-    const hasMarkers = this.#more.key === '' && hasLine(doc, FIRST_MARKER)
-    if (hasMarkers && before && hasLine(before, FIRST_MARKER)) return
-    this.hasUnknownMarkers.value = hasMarkers
-    this.#isHeldByMarkers = hasMarkers && hasLine(doc, FIRST_MARKER_OF_STEP)
-    this.#adjustReadOnly()
+    return this.at.kind === 'commit' || file.readOnly !== undefined || this.#isLocked || this.#conflicts.isHeld
   }
 
   /** Called when the markers in the text are known to be no conflicts: they are text like any other. */
   knowMarkers(): void {
-    this.hasUnknownMarkers.value = false
-    this.#isHeldByMarkers = false
-    this.#adjustReadOnly()
-    this.#takeEarly()
+    this.#conflicts.knowMarkers()
   }
 
   /** Goes to a line by its number beside the text, from 1: of an open conflict above it, only our lines count. */
@@ -746,26 +725,12 @@ export class OpenFile {
    * `merge`: a key of the merge or of the drafts' conflict that they are about; empty for none.
    */
   extend(key: string, merge: string, make: () => Extension): void {
-    if (!this.state || key === this.#more.key) return
-    if (this.#composition.isHeldBack('extension', () => this.extend(key, merge, make))) return
-    // Undo stops where conflicts began to be shown, and where they ended: markers that it brought back would be text.
-    if (merge !== this.#more.merge) this.#undo.endHere()
-    const isNew = this.#more.merge === ''
-    this.#more = { key, extension: make(), merge }
-    // Before the conflicts are drawn: they are drawn as those of a text that can be edited.
-    this.#lookForMarkers(undefined)
-    const { more } = this.#adjustable
-    withSteadyCursor(this.#views.all, () => this.#views.reconfigure(more.reconfigure(this.#more.extension)))
-    this.#takeEarly()
-    this.#say()
-    if (isNew) this.run(enterConflictAtCursor)
-    this.#goToWantedConflict()
+    this.#conflicts.extend(key, merge, make)
   }
 
   /** Goes to the next or previous conflict. Returns false if there is none in that direction. */
   goToConflict(by: 1 | -1, start: ConflictStart): boolean {
-    const view = this.#views.here
-    return view !== undefined && moveToConflict(view, by, start)
+    return this.#conflicts.goTo(by, start)
   }
 
   /**
@@ -773,16 +738,7 @@ export class OpenFile {
    * for the focus is open.
    */
   enterConflicts(by: 1 | -1, wish: FocusWish): void {
-    this.#conflictWanted = undefined
-    if (!wish.isOpen) return
-    if (this.goToConflict(by, 'edge')) wish.end()
-    else this.#conflictWanted = { by, wish }
-  }
-
-  #goToWantedConflict(): void {
-    const wanted = this.#conflictWanted
-    // In the next frame, since the opening editor takes the focus itself.
-    if (wanted) requestAnimationFrame(() => this.enterConflicts(wanted.by, wanted.wish))
+    this.#conflicts.enter(by, wish)
   }
 
   /** All functions, classes or headings of the file, as far as the server has told them. */
@@ -856,7 +812,6 @@ export class OpenFile {
     this.#written = file.written === undefined ? undefined : textOf(file.written)
     this.#awaited = file.version
     this.#hasServer = false
-    this.#more = NOTHING_MORE
     const isReadOnly = this.#isReadOnly(file)
     this.#views.state = EditorState.create({
       doc: this.#confirmed,
@@ -879,7 +834,7 @@ export class OpenFile {
           collaboration: this.#collaboration(file.version),
           adjustable: this.#adjustable,
         }),
-        this.#adjustable.more.of(this.#more.extension),
+        this.#conflicts.start(),
         EditorView.domEventHandlers({
           // The browser puts the cursor at the start of the text. CodeMirror puts it back, but a key may be faster.
           focus: (_, view) => view.focus(),
@@ -1189,7 +1144,7 @@ export class OpenFile {
     this.#sayCursor(here, { line: lineInFile(here, line.number), column: head - line.from + 1 })
     this.#sayMixedLineEnds(here.doc)
     this.#settings.say()
-    this.conflicts.value = conflictsOf(this.state)
+    this.#conflicts.say(this.state)
     this.blamed.value = this.#blame ? commitOfLine(here, this.#blame, line.number) : null
     this.#syntax.sayAt(here, head)
   }
@@ -1203,12 +1158,6 @@ function fitting<Edit extends { changes: ChangeSet }>(edits: readonly Edit[]): r
     return index > 0 && characters > MAX_CHARACTERS_SENT
   })
   return end < 0 ? edits : edits.slice(0, end)
-}
-
-/** Whether a line of a text matches a pattern. */
-function hasLine(text: Text, pattern: RegExp): boolean {
-  for (const line of text.iterLines()) if (pattern.test(line)) return true
-  return false
 }
 
 function inside(selection: EditorSelection, text: Text): EditorSelection {
