@@ -41,24 +41,18 @@ import { commentTokensOf } from './comment-tokens.ts'
 import { Composition } from './composition.ts'
 import { type ConflictStart, type ConflictsOfFile, lineInEditor, lineInFile, shownCursor } from './conflict-editor.ts'
 import { EarlyKeys } from './early-keys.ts'
-import { Adjustable, editorExtensions, WORD_COMPLETION } from './editor.ts'
+import { Adjustable, editorExtensions } from './editor.ts'
 import { FileColours } from './file-colours.ts'
 import { FileConflicts } from './file-conflicts.ts'
 import { FileSettings, type UserChoices } from './file-settings.ts'
 import { FileSyntax } from './file-syntax.ts'
 import { FileViews, type Places, type TextOfPlace } from './file-views.ts'
-import {
-  changesOf,
-  type LanguageQuestions,
-  languageTools,
-  serverCompletion,
-  showProblems,
-  tips,
-} from './language-tools.ts'
+import type { LanguageQuestions } from './language-tools.ts'
 import type { LineEdit } from './line-edits.ts'
 import { linesInCommit } from './lines-in-commit.ts'
 import { nameAtCursor } from './name-at-cursor.ts'
 import { byteForm, refuse, refusedTextOf } from './refused-text.ts'
+import { ServerTools } from './server-tools.ts'
 import { showHeadAtCursor, withSteadyCursor } from './steady-cursor.ts'
 import type { CodeSymbol } from './symbols.ts'
 import { changesBetween, textOf } from './text-changes.ts'
@@ -133,8 +127,6 @@ export class OpenFile {
   readonly blamed = signal<BlamedCommit | undefined | null>(null)
   /** The state of the file's language server; undefined where there is none for such files, or not asked yet. */
   readonly language = signal<LanguageState | undefined>(undefined)
-  /** How many problems the language server has found, of errors and warnings. */
-  readonly problemCounts = signal({ errors: 0, warnings: 0 })
   /** Increases when the server has opened the file for this window. */
   readonly opens = signal(0)
   /** Called for a click on a name with Ctrl held; the cursor is at the name. */
@@ -154,6 +146,7 @@ export class OpenFile {
   readonly #syntax: FileSyntax
   readonly #colours: FileColours
   readonly #settings: FileSettings
+  readonly #serverTools: ServerTools
   #blame: LineCommits | undefined
   /** The server's text according to all that was received. */
   #confirmed = Text.empty
@@ -186,7 +179,6 @@ export class OpenFile {
   #openedAfterBreaks = 0
   #isClosed = false
   #isLocked = false
-  #hasServer = false
   constructor(connection: Connection, choices: EditorChoices, at: At, path: string, position: LeftPosition) {
     const { indentation, language, ...places } = position
     this.#views = new FileViews(places, this.#adjustable, {
@@ -210,6 +202,13 @@ export class OpenFile {
     this.#colours = new FileColours(this, this.#views, this.#adjustable, language)
     this.#settings = new FileSettings(connection, this, this.#views, this.#adjustable, choices)
     this.#settings.chosenIndentation = indentation
+    this.#serverTools = new ServerTools({
+      file: this,
+      views: this.#views,
+      adjustable: this.#adjustable,
+      composition: this.#composition,
+      confirmed: () => this.#confirmed,
+    })
     this.#connection = connection
     this.#choices = choices
     this.#at = signal(at)
@@ -257,6 +256,11 @@ export class OpenFile {
   /** The functions, classes or headings around the cursor, the outermost first. */
   get symbols(): ReadonlySignal<CodeSymbol[]> {
     return this.#syntax.symbols
+  }
+
+  /** How many problems the language server has found, of errors and warnings. */
+  get problemCounts(): ReadonlySignal<{ errors: number; warnings: number }> {
+    return this.#serverTools.problemCounts
   }
 
   /** Follows the rename of the branch. After a break nothing is sent before the file is loaded. */
@@ -585,40 +589,17 @@ export class OpenFile {
 
   /** Gives the editor the tools of a language server; undefined takes them away, with the problems. */
   showServer(server: { can: Abilities; questions: LanguageQuestions } | undefined): void {
-    if (!server && !this.#hasServer) return
-    if (!this.state || this.#composition.isHeldBack('server', () => this.showServer(server))) return
-    const tools = server ? [languageTools(server.can, server.questions), tips] : []
-    const completion = server?.can.completes ? serverCompletion(server.can, server.questions) : WORD_COMPLETION
-    this.#hasServer = server !== undefined
-    if (!server) this.#showProblems([])
-    const { server: tooling, completion: completing } = this.#adjustable
-    this.#views.reconfigure([tooling.reconfigure(tools), completing.reconfigure(completion)])
+    this.#serverTools.show(server)
   }
 
   /** Whether the editor has the tools of a language server. */
   get hasServer(): boolean {
-    return this.#hasServer
+    return this.#serverTools.hasServer
   }
 
   /** Shows the problems that a language server has found in a version of the text. */
   takeProblems(version: number, problems: readonly Problem[]): void {
-    const { state } = this
-    if (!state || this.at.kind === 'commit' || this.language.peek()?.is !== 'ready') return
-    // The places are those of the server's text: what is typed since, and has not reached it, comes on top. Problems of
-    // an older text are replaced soon, and the editor moves the shown ones meanwhile.
-    if (version === getSyncedVersion(state)) this.#showProblems(problems)
-  }
-
-  #showProblems(problems: readonly Problem[]): void {
-    if (!this.state) return
-    const count = (wanted: Problem['severity']) => problems.filter(({ severity }) => severity === wanted).length
-    this.problemCounts.value = { errors: count('error'), warnings: count('warning') }
-    const typed = sendableUpdates(this.state).map(({ changes }) => changes)
-    const shown = showProblems(this.state, this.#confirmed, typed, problems)
-    if (shown) this.dispatch(shown)
-    const second = this.#views.both?.second
-    const shownInSecond = second && showProblems(second.state, this.#confirmed, typed, problems)
-    if (shownInSecond) second.dispatch(shownInSecond)
+    this.#serverTools.takeProblems(version, problems)
   }
 
   /** Runs a command of the editor, such as going to the next problem. */
@@ -657,13 +638,7 @@ export class OpenFile {
    * whether they fit: not if something was typed since.
    */
   makeChanges(version: number, changes: readonly TextChange[]): boolean {
-    const { state } = this
-    if (!state || state.readOnly || this.at.kind === 'commit') return false
-    if (version !== getSyncedVersion(state) || sendableUpdates(state).length > 0) return false
-    const made = changesOf(state.doc, changes)
-    if (!made) return false
-    this.dispatch({ changes: made, userEvent: 'input.proposed', scrollIntoView: true })
-    return true
+    return this.#serverTools.makeChanges(version, changes)
   }
 
   set isWrapped(isWrapped: boolean) {
@@ -811,7 +786,7 @@ export class OpenFile {
     this.#earlier = []
     this.#written = file.written === undefined ? undefined : textOf(file.written)
     this.#awaited = file.version
-    this.#hasServer = false
+    this.#serverTools.start()
     const isReadOnly = this.#isReadOnly(file)
     this.#views.state = EditorState.create({
       doc: this.#confirmed,
