@@ -10,7 +10,7 @@ import {
   EditorState,
   type Extension,
   type StateEffect,
-  Text,
+  type Text,
   Transaction,
   type TransactionSpec,
 } from '@codemirror/state'
@@ -52,6 +52,7 @@ import type { LineEdit } from './line-edits.ts'
 import { linesInCommit } from './lines-in-commit.ts'
 import { nameAtCursor } from './name-at-cursor.ts'
 import { byteForm, refuse, refusedTextOf } from './refused-text.ts'
+import { ServerText, type TextFile, type UnsentEdits } from './server-text.ts'
 import { ServerTools } from './server-tools.ts'
 import { showHeadAtCursor, withSteadyCursor } from './steady-cursor.ts'
 import type { CodeSymbol } from './symbols.ts'
@@ -60,18 +61,14 @@ import { undoOfTwoViews } from './two-views.ts'
 import { UndoEnds } from './undo-ends.ts'
 
 type Update = { clientID: string; changes: ChangeSet }
-type TextFile = Extract<File, { kind: 'text' }>
 
-/** At most this many earlier texts of the server are kept, to detect that it has lost edits. */
-const MAX_EARLIER_TEXTS = 200
 /** Time to wait for the news of an accepted edit before the file is loaded again, in milliseconds. */
 const TELL_TIMEOUT_MS = 2_000
 /** Delay before refused edits and those typed since are sent again, in milliseconds. */
 const SEND_AGAIN_MS = 2_000
-/** The server writes confirmed edits within a second. This is longer, in milliseconds. */
-const WRITTEN_MS = 5_000
 /** At most this many characters in the edits of one message; a single edit may have more. */
 const MAX_CHARACTERS_SENT = 1 << 20
+
 /** Typed text did not reach the server; the message says why. */
 export class NotSent extends Error {}
 
@@ -99,13 +96,9 @@ export interface EditorChoices extends UserChoices {
   onTyped: (file: OpenFile) => void
 }
 
-/** Text that the server has not confirmed, with the texts before it, each as a change of the one before. */
-export interface Unsent {
+/** What was typed and is not confirmed, with the form of the file. */
+export interface Unsent extends UnsentEdits {
   form: Form
-  /** The oldest text. */
-  start: string
-  /** Changes as JSON (see ChangeSet): the last one leads to the text with all that was typed. */
-  steps: unknown[]
 }
 
 export class OpenFile {
@@ -135,6 +128,7 @@ export class OpenFile {
   onNoComments: (() => void) | undefined
   /** Called for an undo that does nothing since the history of edits was ended, as where conflicts began. */
   onUndoCut: (() => void) | undefined
+
   readonly #connection: Connection
   readonly #choices: EditorChoices
   readonly #adjustable = new Adjustable()
@@ -148,12 +142,7 @@ export class OpenFile {
   readonly #settings: FileSettings
   readonly #serverTools: ServerTools
   #blame: LineCommits | undefined
-  /** The server's text according to all that was received. */
-  #confirmed = Text.empty
-  /** The text that the server has on the disk, while it can't write newer ones there. */
-  #written: Text | undefined
-  /** The texts before that, the oldest first, each with the change that leads from it to the next, and when it did. */
-  #earlier: { text: Text; next: ChangeSet; until: number }[] = []
+  readonly #server = new ServerText()
   #isSending = false
   /** The server refused the edits: nothing is sent until something changes. */
   #isRefused = false
@@ -179,6 +168,7 @@ export class OpenFile {
   #openedAfterBreaks = 0
   #isClosed = false
   #isLocked = false
+
   constructor(connection: Connection, choices: EditorChoices, at: At, path: string, position: LeftPosition) {
     const { indentation, language, ...places } = position
     this.#views = new FileViews(places, this.#adjustable, {
@@ -207,7 +197,7 @@ export class OpenFile {
       views: this.#views,
       adjustable: this.#adjustable,
       composition: this.#composition,
-      confirmed: () => this.#confirmed,
+      confirmed: () => this.#server.confirmed,
     })
     this.#connection = connection
     this.#choices = choices
@@ -371,7 +361,7 @@ export class OpenFile {
   }
 
   #takeUpdates(updates: readonly Update[]): void {
-    for (const { changes } of updates) this.#confirm(changes.apply(this.#confirmed), changes)
+    for (const { changes } of updates) this.#server.confirm(changes.apply(this.#server.confirmed), changes)
     // One by one where there are conflicts: another window may have opened one and resolved it again.
     const isOfDesk = updates.some(({ clientID }) => clientID === DESK_CLIENT)
     const steps = !this.#conflicts.areShown && !isOfDesk ? [updates] : updates.map(update => [update])
@@ -386,34 +376,12 @@ export class OpenFile {
   /** Applies lines inserted behind the last line, which has no line end: what was typed meanwhile stays before them. */
   #takeBehindTyped(changes: ChangeSet): void {
     const state = this.state as EditorState
-    const typed = this.#unconfirmed
+    const { typed } = this.#server.typedIn(state)
     const selection = state.selection.map(afterTyped(changes, typed))
-    const theirs = changes.apply(this.#confirmed)
+    const theirs = changes.apply(this.#server.confirmed)
     this.#undo.endAtConflicts(() =>
       this.#goOnFrom(theirs, getSyncedVersion(state) + 1, typedAfter(changes, typed), selection),
     )
-  }
-
-  /** What was typed on top of the server's text, as one change. */
-  get #unconfirmed(): ChangeSet {
-    return this.#typedOn.typed
-  }
-
-  /**
-   * What was typed and not confirmed, and the text that it was typed into: the server's, unless the shown text has come
-   * apart from that (`isApart`).
-   */
-  get #typedOn(): { before: Text; typed: ChangeSet; isApart: boolean } {
-    const { doc } = this.state as EditorState
-    const pending = sendableUpdates(this.state as EditorState)
-    const nothing = ChangeSet.empty(pending[0]?.changes.length ?? doc.length)
-    const typed = pending.reduce((all, { changes }) => all.compose(changes), nothing)
-    const leadsToShown = (text: Text) => text.length === typed.length && typed.apply(text).eq(doc)
-    if (leadsToShown(this.#confirmed)) return { before: this.#confirmed, typed, isApart: false }
-    const before = pending[0]?.origin.startState.doc ?? doc
-    if (leadsToShown(before)) return { before, typed, isApart: true }
-    // How it came apart is not known: all that differs counts as typed, so that nothing of it is lost.
-    return { before: this.#confirmed, typed: changesBetween(this.#confirmed, doc), isApart: true }
   }
 
   /**
@@ -499,13 +467,7 @@ export class OpenFile {
   /** The text that has not reached the server, for the browser to keep; undefined for none. */
   get unsent(): Unsent | undefined {
     if (!this.isUnsettled || !this.#form) return undefined
-    // After a crash the server has one of the texts of the last moments before it.
-    const last = this.#earlier.at(-1)?.until ?? 0
-    const { before, typed, isApart } = this.#typedOn
-    const earlier = isApart ? [] : this.#earlier.filter(({ until }) => until > last - WRITTEN_MS)
-    const start = earlier[0]?.text ?? before
-    const steps = [...earlier.map(({ next }) => next), typed]
-    return { form: this.#form, start: start.toString(), steps: steps.map(step => step.toJSON()) }
+    return { form: this.#form, ...this.#server.unsentIn(this.state as EditorState) }
   }
 
   dispatch(spec: TransactionSpec): void {
@@ -781,16 +743,15 @@ export class OpenFile {
   }
 
   #start(file: TextFile): void {
-    this.#confirmed = textOf(file.text)
+    this.#server.start(file)
+    const { confirmed } = this.#server
     this.#form = { lineEnd: file.lineEnd, bom: file.bom }
-    this.#earlier = []
-    this.#written = file.written === undefined ? undefined : textOf(file.written)
     this.#awaited = file.version
     this.#serverTools.start()
     const isReadOnly = this.#isReadOnly(file)
     this.#views.state = EditorState.create({
-      doc: this.#confirmed,
-      selection: { anchor: this.#views.firstCursorIn(this.#confirmed) },
+      doc: confirmed,
+      selection: { anchor: this.#views.firstCursorIn(confirmed) },
       extensions: [
         editorExtensions({
           nonce: this.#choices.nonce,
@@ -866,18 +827,18 @@ export class OpenFile {
     this.#views.reconfigure(effects)
     if (this.at.kind === 'commit') return
     const theirs = textOf(file.text)
-    const isKnown = file.version === getSyncedVersion(state) && theirs.eq(this.#confirmed)
-    const isAsKnown = isKnown && !this.#typedOn.isApart
+    const isKnown = file.version === getSyncedVersion(state) && theirs.eq(this.#server.confirmed)
+    const isAsKnown = isKnown && !this.#server.typedIn(this.state as EditorState).isApart
     if (isAsKnown) this.#awaited = file.version
     else this.#adopt(theirs, file.version, isAfterBreak)
-    this.#written = file.written === undefined ? undefined : textOf(file.written)
+    this.#server.setWritten(file)
   }
 
   /** Continues from the server's text, and adds the edits of this window that the server does not have. */
   #adopt(theirs: Text, version: number, isAfterBreak: boolean): void {
-    const { doc } = this.state as EditorState
-    const lacking = this.#lackingIn(theirs, isAfterBreak)
-    this.#undo.endWhereTakenBack(changesBetween(doc, lacking.apply(theirs)))
+    const state = this.state as EditorState
+    const lacking = this.#server.lackingIn(theirs, state, isAfterBreak)
+    this.#undo.endWhereTakenBack(changesBetween(state.doc, lacking.apply(theirs)))
     this.#undo.endAtConflicts(() => this.#goOnFrom(theirs, version, lacking))
   }
 
@@ -900,7 +861,8 @@ export class OpenFile {
         filter: false,
       })
     }
-    if (!theirs.eq(this.#confirmed)) this.#confirm(theirs, changesBetween(this.#confirmed, theirs))
+    const { confirmed } = this.#server
+    if (!theirs.eq(confirmed)) this.#server.confirm(theirs, changesBetween(confirmed, theirs))
     this.#awaited = version
     this.#isSending = false
     this.dispatch({ effects: this.#adjustable.collaboration.reconfigure(this.#collaboration(version)) })
@@ -916,40 +878,6 @@ export class OpenFile {
     }
     for (const save of saves) save.last = waiting.has(save) ? this.#lastEdit : undefined
     this.#saves = saves
-  }
-
-  /** The change that adds to the server's text the edits of this window that the server does not have. */
-  #lackingIn(theirs: Text, isAfterBreak: boolean): ChangeSet {
-    const { doc } = this.state as EditorState
-    if (theirs.eq(doc)) return ChangeSet.empty(doc.length)
-    const { before, typed, isApart } = this.#typedOn
-    const isBehind = () => (isAfterBreak && this.#hadBefore(theirs)) || this.#isOnTheWay(theirs)
-    if (!isApart && isBehind()) return changesBetween(theirs, doc)
-    if (typed.empty) return ChangeSet.empty(theirs.length)
-    return typedAfter(changesBetween(before, theirs), typed)
-  }
-
-  /** Whether the server already had the text `theirs` before: then it has lost the edits made after that. */
-  #hadBefore(theirs: Text): boolean {
-    const texts = [this.#confirmed, ...(this.#written ? [this.#written] : []), ...this.#earlier.map(({ text }) => text)]
-    return texts.some(text => text.eq(theirs))
-  }
-
-  /** Whether the server's text is the confirmed text with the first of the unconfirmed edits, one or several. */
-  #isOnTheWay(theirs: Text): boolean {
-    let text = this.#confirmed
-    for (const { changes } of sendableUpdates(this.state as EditorState)) {
-      text = changes.apply(text)
-      if (text.eq(theirs)) return true
-    }
-    return false
-  }
-
-  /** Records the server's text. `change`: how it came from the one before. */
-  #confirm(text: Text, change: ChangeSet): void {
-    this.#earlier.push({ text: this.#confirmed, next: change, until: Date.now() })
-    if (this.#earlier.length > MAX_EARLIER_TEXTS) this.#earlier.shift()
-    this.#confirmed = text
   }
 
   async #push(): Promise<void> {
@@ -1036,8 +964,9 @@ export class OpenFile {
     const [first, ...rest] = sendableUpdates(state)
     if (!first) return
     // The edits after the refused one stay; their positions are changed to those without the refused text.
-    let undoing = first.changes.invert(this.#confirmed)
-    let others = ChangeSet.empty(this.#confirmed.length)
+    const { confirmed } = this.#server
+    let undoing = first.changes.invert(confirmed)
+    let others = ChangeSet.empty(confirmed.length)
     for (const { changes } of rest) {
       others = others.compose(changes.map(undoing))
       undoing = undoing.map(changes, true)
@@ -1047,7 +976,7 @@ export class OpenFile {
       at = from
     })
     const refused = { at: others.mapPos(at, 1), text: insertedBy(first.changes), why, isTakenOut: true }
-    this.#goOnFrom(this.#confirmed, getSyncedVersion(state), others)
+    this.#goOnFrom(confirmed, getSyncedVersion(state), others)
     this.dispatch({ effects: refuse.of(refused) })
   }
 
