@@ -3,23 +3,12 @@
  * each window applies them in that order. Edits are kept until the server confirms them: after a break of the
  * connection, or if the server has lost some, they are sent again.
  */
-import { collab, getClientID, getSyncedVersion, receiveUpdates, sendableUpdates } from '@codemirror/collab'
-import {
-  ChangeSet,
-  EditorSelection,
-  EditorState,
-  type Extension,
-  type StateEffect,
-  type Text,
-  Transaction,
-  type TransactionSpec,
-} from '@codemirror/state'
+import { EditorState, type Extension, type StateEffect, type Text, type TransactionSpec } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
 import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Edit, File } from '../../contract/branches.ts'
-import { afterTyped, DESK_CLIENT, insertsBehindLastLine, typedAfter } from '../../contract/concurrent-edits.ts'
 import type { Indentation } from '../../contract/desk.ts'
-import { type Form, insertedBy, type LineEnd, lineEndOf } from '../../contract/editable-text.ts'
+import { type Form, type LineEnd, lineEndOf } from '../../contract/editable-text.ts'
 import type { Abilities, LanguageState, Problem, TextChange } from '../../contract/language.ts'
 import type { Blame, BlamedCommit } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
@@ -51,26 +40,15 @@ import type { LanguageQuestions } from './language-tools.ts'
 import type { LineEdit } from './line-edits.ts'
 import { linesInCommit } from './lines-in-commit.ts'
 import { nameAtCursor } from './name-at-cursor.ts'
-import { byteForm, refuse, refusedTextOf } from './refused-text.ts'
-import { ServerText, type TextFile, type UnsentEdits } from './server-text.ts'
+import { byteForm, refusedTextOf } from './refused-text.ts'
+import type { TextFile, UnsentEdits } from './server-text.ts'
 import { ServerTools } from './server-tools.ts'
 import { showHeadAtCursor, withSteadyCursor } from './steady-cursor.ts'
 import type { CodeSymbol } from './symbols.ts'
 import { changesBetween, textOf } from './text-changes.ts'
+import { TextSync } from './text-sync.ts'
 import { undoOfTwoViews } from './two-views.ts'
 import { UndoEnds } from './undo-ends.ts'
-
-type Update = { clientID: string; changes: ChangeSet }
-
-/** Time to wait for the news of an accepted edit before the file is loaded again, in milliseconds. */
-const TELL_TIMEOUT_MS = 2_000
-/** Delay before refused edits and those typed since are sent again, in milliseconds. */
-const SEND_AGAIN_MS = 2_000
-/** At most this many characters in the edits of one message; a single edit may have more. */
-const MAX_CHARACTERS_SENT = 1 << 20
-
-/** Typed text did not reach the server; the message says why. */
-export class NotSent extends Error {}
 
 export interface Cursor {
   /** The cursor's line in the file: of an open conflict above it, only our lines count. */
@@ -137,35 +115,15 @@ export class OpenFile {
   readonly #composition: Composition
   readonly #undo: UndoEnds
   readonly #conflicts: FileConflicts
+  readonly #sync: TextSync
   readonly #syntax: FileSyntax
   readonly #colours: FileColours
   readonly #settings: FileSettings
   readonly #serverTools: ServerTools
   #blame: LineCommits | undefined
-  readonly #server = new ServerText()
-  #isSending = false
-  /** The server refused the edits: nothing is sent until something changes. */
-  #isRefused = false
-  /** The file was loaded again since the server has another text than the edits are for, and has taken none since. */
-  #isLoadedAgain = false
-  /** The server refused one of the edits in a message: the edits are then sent one by one, to find out which. */
-  #isOneByOne = false
-  /** Whether the collaboration extension is being replaced: then no edits are sent. */
-  #isAdopting = false
-  /** The version of the text after all edits that the server has accepted; news of them may still be on its way. */
-  #awaited = 0
-  #waiting: { resolve: () => void; reject?: (why: NotSent) => void; isOfSave?: boolean }[] = []
-  /** The saves that run or wait: the last edit that belongs to each. Those behind that are sent when it has ended. */
-  #saves: { last: Transaction | undefined }[] = []
   #form: Form | undefined
   /** The text that `mixedLineEnds` was found in. */
   #lineEndsOf: Text | undefined
-  #retry: ReturnType<typeof setTimeout> | undefined
-  /**
-   * How often the connection had broken when the file was last opened: after a break, the server no longer knows that
-   * this window has the file open.
-   */
-  #openedAfterBreaks = 0
   #isClosed = false
   #isLocked = false
 
@@ -188,6 +146,16 @@ export class OpenFile {
       onKnown: () => this.#takeEarly(),
       onShown: () => this.#say(),
     })
+    this.#sync = new TextSync({
+      connection,
+      file: this,
+      views: this.#views,
+      adjustable: this.#adjustable,
+      composition: this.#composition,
+      undo: this.#undo,
+      conflicts: this.#conflicts,
+      onTyped: () => choices.onTyped(this),
+    })
     this.#syntax = new FileSyntax(connection, this, this.#views)
     this.#colours = new FileColours(this, this.#views, this.#adjustable, language)
     this.#settings = new FileSettings(connection, this, this.#views, this.#adjustable, choices)
@@ -197,7 +165,7 @@ export class OpenFile {
       views: this.#views,
       adjustable: this.#adjustable,
       composition: this.#composition,
-      confirmed: () => this.#server.confirmed,
+      confirmed: () => this.#sync.confirmed,
     })
     this.#connection = connection
     this.#choices = choices
@@ -278,13 +246,13 @@ export class OpenFile {
     try {
       const file = await this.#connection.ask('open', { at: this.at, path: this.path })
       if (this.#isClosed) return
-      this.#openedAfterBreaks = this.#connection.breaks
+      this.#sync.opened()
       this.take(file, isAfterBreak)
       this.opens.value++
     } catch (error) {
       if (error instanceof Disconnected) return
       const why = String((error as Error).message)
-      if (this.isUnsettled) this.#refused(why)
+      if (this.isUnsettled) this.#sync.refuse(why)
       else this.problem.value = why
     }
   }
@@ -302,13 +270,12 @@ export class OpenFile {
   /** Applies the server's answer. */
   take(file: File, isAfterBreak = false): void {
     if (file.kind !== 'text' && this.isUnsettled) {
-      this.#refused(`${named(baseName(this.path))} ${file.kind === 'nothing' ? 'was deleted' : 'is no text any more'}.`)
+      this.#sync.refuse(
+        `${named(baseName(this.path))} ${file.kind === 'nothing' ? 'was deleted' : 'is no text any more'}.`,
+      )
       return
     }
-    // While the file is read-only, its refused edits would be refused again: they are not sent, and the message stays.
-    const isHeld = file.kind === 'text' && file.readOnly !== undefined
-    if (!isHeld || !this.#isRefused) this.problem.value = undefined
-    this.#isRefused = this.#isRefused && isHeld
+    this.#sync.loaded(file.kind === 'text' && file.readOnly !== undefined)
     if (this.state && file.kind === 'text' && this.#composition.isHeldBack('text', () => this.ask())) return
     const before = this.state?.doc
     if (file.kind !== 'text') this.#views.state = undefined
@@ -323,86 +290,22 @@ export class OpenFile {
       this.#syntax.symbols.value = []
       this.blamed.value = null
     }
-    this.#push()
+    this.#sync.push()
   }
 
   /** Applies edits numbered by the server, this window's among them. The first leads from `version` to the next one. */
   receive(version: number, edits: Edit[]): void {
-    if (!this.state) return
-    const known = getSyncedVersion(this.state) - version
-    if (known < 0) {
-      this.ask()
-      return
-    }
-    if (known >= edits.length) return
-    const own = getClientID(this.state)
-    const isOthers = edits.slice(known).some(({ client }) => client !== own)
-    if (isOthers && this.#composition.isHeldBack('text', () => this.ask())) return
-    const before = this.state.doc
-    try {
-      const updates = edits.slice(known).map(({ client, changes }) => {
-        return { clientID: client, changes: ChangeSet.fromJSON(changes) }
-      })
-      const isBehind = ({ clientID, changes }: Update) => clientID !== own && insertsBehindLastLine(changes)
-      withSteadyCursor(isOthers ? this.#views.all : [], () => {
-        if (!this.isUnsettled || !updates.some(isBehind)) this.#takeUpdates(updates)
-        else
-          for (const update of updates)
-            if (isBehind(update)) this.#takeBehindTyped(update.changes)
-            else this.#takeUpdates([update])
-      })
-      if (isOthers) this.#conflicts.lookForMarkers(before)
-    } catch {
-      // The edits do not fit this text: the file is loaded again.
-      this.ask()
-      return
-    }
-    this.#push()
+    this.#sync.receive(version, edits)
   }
 
-  #takeUpdates(updates: readonly Update[]): void {
-    for (const { changes } of updates) this.#server.confirm(changes.apply(this.#server.confirmed), changes)
-    // One by one where there are conflicts: another window may have opened one and resolved it again.
-    const isOfDesk = updates.some(({ clientID }) => clientID === DESK_CLIENT)
-    const steps = !this.#conflicts.areShown && !isOfDesk ? [updates] : updates.map(update => [update])
-    for (const step of steps)
-      this.#undo.endAtConflicts(() => {
-        const receive = () => receiveUpdates(this.state as EditorState, step)
-        if (isOfDesk) this.#undo.endWhereTakenBack(receive().changes)
-        this.dispatch(receive())
-      })
-  }
-
-  /** Applies lines inserted behind the last line, which has no line end: what was typed meanwhile stays before them. */
-  #takeBehindTyped(changes: ChangeSet): void {
-    const state = this.state as EditorState
-    const { typed } = this.#server.typedIn(state)
-    const selection = state.selection.map(afterTyped(changes, typed))
-    const theirs = changes.apply(this.#server.confirmed)
-    this.#undo.endAtConflicts(() =>
-      this.#goOnFrom(theirs, getSyncedVersion(state) + 1, typedAfter(changes, typed), selection),
-    )
-  }
-
-  /**
-   * Sends all edits, refused ones once more. Resolves when the server has them. Rejects with {@link NotSent} if it
-   * refuses some.
-   */
+  /** Sends all edits, refused ones once more. Resolves when the server has them. Rejects if it refuses some. */
   settled(): Promise<void> {
-    return this.#settled(false)
+    return this.#sync.settled(false)
   }
 
   /** Like {@link settled}, but for the edits that belong to a save which was begun. */
   settledForSave(): Promise<void> {
-    return this.#settled(true)
-  }
-
-  #settled(isOfSave: boolean): Promise<void> {
-    if (!this.isUnsettled || (isOfSave && this.#sendable.length === 0)) return Promise.resolve()
-    const { promise, resolve, reject } = Promise.withResolvers<void>()
-    this.#waiting.push({ resolve, reject, isOfSave })
-    this.sendAgain()
-    return promise
+    return this.#sync.settled(true)
   }
 
   /**
@@ -410,36 +313,17 @@ export class OpenFile {
    * The returned function ends the save.
    */
   markForSave(): () => void {
-    const mark = { last: this.#lastEdit }
-    this.#saves.push(mark)
-    return () => {
-      this.#saves.splice(this.#saves.indexOf(mark), 1)
-      this.#push()
-    }
-  }
-
-  get #lastEdit(): Transaction | undefined {
-    return this.isUnsettled ? sendableUpdates(this.state as EditorState).at(-1)?.origin : undefined
-  }
-
-  /** The edits to send now: while a save runs, only those that belong to it. */
-  get #sendable(): ReturnType<typeof sendableUpdates> {
-    const pending = sendableUpdates(this.state as EditorState)
-    const [save] = this.#saves
-    return save ? pending.slice(0, pending.findIndex(({ origin }) => origin === save.last) + 1) : pending
+    return this.#sync.markForSave()
   }
 
   /** Resolves when the server has all edits, however often it refuses them before. */
-  async sent(): Promise<void> {
-    if (this.isUnsettled) await new Promise<void>(resolve => this.#waiting.push({ resolve }))
+  sent(): Promise<void> {
+    return this.#sync.sent()
   }
 
   /** Sends refused edits again, on request or because something has changed. */
   sendAgain(): void {
-    const couldNotOpen = this.#isRefused && this.isFromBeforeBreak
-    this.#isRefused = false
-    if (couldNotOpen) this.ask(true)
-    else this.#push()
+    this.#sync.sendAgain()
   }
 
   /** Whether the file is deleted, and its unsaved text is only shown: a save or an edit restores the file with it. */
@@ -455,19 +339,18 @@ export class OpenFile {
 
   /** Whether the connection broke since the file was opened: nothing is sent until it is opened again. */
   get isFromBeforeBreak(): boolean {
-    return this.#openedAfterBreaks < this.#connection.breaks
+    return this.#sync.isFromBeforeBreak
   }
 
   /** Whether some edits have not reached the server. */
   get isUnsettled(): boolean {
-    // A file of a commit sends nothing.
-    return this.at.kind === 'branch' && this.state !== undefined && sendableUpdates(this.state).length > 0
+    return this.#sync.isUnsettled
   }
 
   /** The text that has not reached the server, for the browser to keep; undefined for none. */
   get unsent(): Unsent | undefined {
-    if (!this.isUnsettled || !this.#form) return undefined
-    return { form: this.#form, ...this.#server.unsentIn(this.state as EditorState) }
+    const edits = this.#sync.unsent
+    return edits && this.#form && { form: this.#form, ...edits }
   }
 
   dispatch(spec: TransactionSpec): void {
@@ -737,16 +620,15 @@ export class OpenFile {
   close(): void {
     this.#isClosed = true
     this.#composition.close()
-    clearTimeout(this.#retry)
+    this.#sync.close()
     this.#syntax.close()
     if (this.#connection.isUp.peek()) this.#connection.ask('close', { at: this.at, path: this.path }).catch(() => {})
   }
 
   #start(file: TextFile): void {
-    this.#server.start(file)
-    const { confirmed } = this.#server
+    this.#sync.start(file)
+    const { confirmed } = this.#sync
     this.#form = { lineEnd: file.lineEnd, bom: file.bom }
-    this.#awaited = file.version
     this.#serverTools.start()
     const isReadOnly = this.#isReadOnly(file)
     this.#views.state = EditorState.create({
@@ -767,7 +649,7 @@ export class OpenFile {
           onNoComments: () => this.onNoComments?.(),
           ...this.#settings.initial(file.text),
           form: this.at.kind === 'commit' ? undefined : this.#form,
-          collaboration: this.#collaboration(file.version),
+          collaboration: this.#sync.collaboration(file.version),
           adjustable: this.#adjustable,
         }),
         this.#conflicts.start(),
@@ -788,7 +670,7 @@ export class OpenFile {
           if (update.docChanged) this.edits.value++
           if (update.docChanged || update.selectionSet || update.transactions.length > 0) this.#say()
           if (update.docChanged) {
-            this.#typed()
+            this.#sync.typed()
             this.#syntax.askLater()
           }
         }),
@@ -808,11 +690,6 @@ export class OpenFile {
     return this.#syntax.ask()
   }
 
-  #collaboration(startVersion: number) {
-    // A new client id each time, so that edits from before a break are not confused with those after it.
-    return this.at.kind === 'commit' ? [] : collab({ startVersion, clientID: crypto.randomUUID() })
-  }
-
   #compare(file: TextFile, isAfterBreak: boolean): void {
     const state = this.state as EditorState
     const effects: StateEffect<unknown>[] = [setSaved.of(textOf(file.saved ?? ''))]
@@ -825,189 +702,7 @@ export class OpenFile {
       effects.push(this.#adjustable.form.reconfigure(byteForm.of(this.#form)))
     }
     this.#views.reconfigure(effects)
-    if (this.at.kind === 'commit') return
-    const theirs = textOf(file.text)
-    const isKnown = file.version === getSyncedVersion(state) && theirs.eq(this.#server.confirmed)
-    const isAsKnown = isKnown && !this.#server.typedIn(this.state as EditorState).isApart
-    if (isAsKnown) this.#awaited = file.version
-    else this.#adopt(theirs, file.version, isAfterBreak)
-    this.#server.setWritten(file)
-  }
-
-  /** Continues from the server's text, and adds the edits of this window that the server does not have. */
-  #adopt(theirs: Text, version: number, isAfterBreak: boolean): void {
-    const state = this.state as EditorState
-    const lacking = this.#server.lackingIn(theirs, state, isAfterBreak)
-    this.#undo.endWhereTakenBack(changesBetween(state.doc, lacking.apply(theirs)))
-    this.#undo.endAtConflicts(() => this.#goOnFrom(theirs, version, lacking))
-  }
-
-  /**
-   * Continues from a text of the server, with a change on top that is to be sent. `selected`: the selection after that,
-   * if it is known; otherwise it is found by comparing the texts.
-   */
-  #goOnFrom(theirs: Text, version: number, lacking: ChangeSet, selected?: EditorSelection): void {
-    const state = this.state as EditorState
-    const target = lacking.apply(theirs)
-    const unsent = new Set(sendableUpdates(state).map(({ origin }) => origin))
-    this.#isAdopting = true
-    const selection =
-      selected ?? (target.eq(state.doc) ? state.selection : state.selection.map(changesBetween(state.doc, target)))
-    this.dispatch({ effects: this.#adjustable.collaboration.reconfigure([]) })
-    if (!theirs.eq(state.doc)) {
-      this.dispatch({
-        changes: changesBetween(state.doc, theirs),
-        annotations: [Transaction.addToHistory.of(false), Transaction.remote.of(true)],
-        filter: false,
-      })
-    }
-    const { confirmed } = this.#server
-    if (!theirs.eq(confirmed)) this.#server.confirm(theirs, changesBetween(confirmed, theirs))
-    this.#awaited = version
-    this.#isSending = false
-    this.dispatch({ effects: this.#adjustable.collaboration.reconfigure(this.#collaboration(version)) })
-    this.#isAdopting = false
-    // What was typed before and after the mark of a save is one edit now: of a save that waits for some of it.
-    const saves = this.#saves
-    const waiting = new Set(saves.filter(({ last }) => last !== undefined && unsent.has(last)))
-    const [running] = saves
-    if (running && waiting.has(running)) this.#saves = []
-    if (!lacking.empty) {
-      const annotations = Transaction.addToHistory.of(false)
-      this.dispatch({ changes: lacking, selection: inside(selection, target), annotations, filter: false })
-    }
-    for (const save of saves) save.last = waiting.has(save) ? this.#lastEdit : undefined
-    this.#saves = saves
-  }
-
-  async #push(): Promise<void> {
-    const { at, path } = this
-    if (at.kind === 'commit' || !this.state || this.#isClosed || this.#isAdopting) return
-    const pending = sendableUpdates(this.state)
-    if (pending.length === 0) {
-      this.#isOneByOne = false
-      this.#choices.onTyped(this)
-      for (const { resolve } of this.#waiting.splice(0)) resolve()
-      return
-    }
-    const sendable = this.#sendable
-    if (sendable.length === 0) {
-      for (const { resolve, isOfSave } of this.#waiting) if (isOfSave) resolve()
-      this.#waiting = this.#waiting.filter(({ isOfSave }) => !isOfSave)
-      return
-    }
-    const version = getSyncedVersion(this.state)
-    const isWaiting = this.#isSending || this.#isRefused || this.isFromBeforeBreak || version < this.#awaited
-    if (isWaiting || !this.#connection.isUp.peek()) return
-    const edits = this.#isOneByOne ? sendable.slice(0, 1) : fitting(sendable)
-    this.#isSending = true
-    try {
-      const { accepted, refused, isOfOtherText } = await this.#connection.ask('edit', {
-        branch: at.branch,
-        path,
-        version,
-        edits: edits.map(({ clientID, changes }) => ({ client: clientID, changes: changes.toJSON() })),
-      })
-      this.problem.value = undefined
-      this.#isSending = false
-      if (isOfOtherText) {
-        await this.#loadAgain(refused ?? '')
-        return
-      }
-      this.#isLoadedAgain = false
-      if (refused === undefined) {
-        // The server will send these edits back as news; if it has not accepted them yet, first those of other windows.
-        this.#awaited = Math.max(this.#awaited, version + (accepted ? edits.length : 1))
-        this.#askLater()
-      } else if (edits.length === 1) this.#takeOut(refused)
-      else this.#isOneByOne = true
-    } catch (error) {
-      this.#isSending = false
-      // Not reported: after a break the file is loaded on reconnecting, and after a rename the edits are sent again.
-      const isUnderOldName = path !== this.path || at !== this.at
-      if (!(error instanceof Disconnected || isUnderOldName)) this.#refused((error as Error).message)
-    }
-    this.#push()
-  }
-
-  /**
-   * Loads the file since the server has another text than this window: what was typed is moved onto that, and sent.
-   * If that was of no use, the edits count as refused.
-   */
-  async #loadAgain(why: string): Promise<void> {
-    if (this.#isLoadedAgain) {
-      this.#refused(why)
-      return
-    }
-    this.#isLoadedAgain = true
-    await this.ask()
-  }
-
-  /** Records that edits are refused now, for example because an AI works in the branch. */
-  #refused(why: string): void {
-    this.#isRefused = true
-    this.problem.value = why
-    this.#forgetLater()
-    const name = named(baseName(this.path))
-    const error = new NotSent(`What was typed last in ${name} was not accepted by the desk. ${why}`)
-    for (const { reject } of this.#waiting) reject?.(error)
-    this.#waiting = this.#waiting.filter(({ reject }) => !reject)
-  }
-
-  /** Takes the first unsent edit, which can't be accepted, out of the text and into a box at its position. */
-  #takeOut(why: string): void {
-    if (this.#composition.isHeldBack('refusal', () => this.sendAgain())) {
-      this.#isRefused = true
-      return
-    }
-    const state = this.state as EditorState
-    const [first, ...rest] = sendableUpdates(state)
-    if (!first) return
-    // The edits after the refused one stay; their positions are changed to those without the refused text.
-    const { confirmed } = this.#server
-    let undoing = first.changes.invert(confirmed)
-    let others = ChangeSet.empty(confirmed.length)
-    for (const { changes } of rest) {
-      others = others.compose(changes.map(undoing))
-      undoing = undoing.map(changes, true)
-    }
-    let at = 0
-    first.changes.iterChangedRanges(from => {
-      at = from
-    })
-    const refused = { at: others.mapPos(at, 1), text: insertedBy(first.changes), why, isTakenOut: true }
-    this.#goOnFrom(confirmed, getSyncedVersion(state), others)
-    this.dispatch({ effects: refuse.of(refused) })
-  }
-
-  /** After an edit: sends it at once, or after a delay together with refused ones. */
-  #typed(): void {
-    if (this.at.kind === 'branch' && !this.#isAdopting && this.isUnsettled) this.#choices.onTyped(this)
-    if (!this.#isRefused || !this.isUnsettled) this.#push()
-    else this.#later(SEND_AGAIN_MS, () => this.sendAgain())
-  }
-
-  /**
-   * Loads the file again if the server's news does not come in time; edits that the server lacks are then sent again.
-   */
-  #askLater(): void {
-    this.#forgetLater()
-    this.#later(TELL_TIMEOUT_MS, () => {
-      if (this.isUnsettled && this.#connection.isUp.peek()) this.ask()
-    })
-  }
-
-  #forgetLater(): void {
-    clearTimeout(this.#retry)
-    this.#retry = undefined
-  }
-
-  /** Schedules an action, unless one is scheduled already. */
-  #later(milliseconds: number, run: () => void): void {
-    this.#retry ??= setTimeout(() => {
-      this.#retry = undefined
-      if (!this.#isClosed) run()
-    }, milliseconds)
+    if (this.at.kind === 'branch') this.#sync.compare(file, isAfterBreak)
   }
 
   /** Whether the lines end otherwise than in the last commit. A text of one line has no line end. */
@@ -1052,21 +747,4 @@ export class OpenFile {
     this.blamed.value = this.#blame ? commitOfLine(here, this.#blame, line.number) : null
     this.#syntax.sayAt(here, head)
   }
-}
-
-/** The first edits, as many as fit in one message. */
-function fitting<Edit extends { changes: ChangeSet }>(edits: readonly Edit[]): readonly Edit[] {
-  let characters = 0
-  const end = edits.findIndex(({ changes }, index) => {
-    characters += insertedBy(changes).length
-    return index > 0 && characters > MAX_CHARACTERS_SENT
-  })
-  return end < 0 ? edits : edits.slice(0, end)
-}
-
-function inside(selection: EditorSelection, text: Text): EditorSelection {
-  const ranges = selection.ranges.map(({ anchor, head }) => {
-    return EditorSelection.range(Math.min(anchor, text.length), Math.min(head, text.length))
-  })
-  return EditorSelection.create(ranges, selection.mainIndex)
 }
