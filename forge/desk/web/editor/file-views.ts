@@ -58,8 +58,7 @@ function placeIn(doc: Text, { text, ...place }: FirstCursor): number {
 }
 
 export class FileViews {
-  /** The state of the text; undefined until it is loaded, and if the file is no text. */
-  state: EditorState | undefined
+  #state: EditorState | undefined
   #first: FirstCursor
   #view: EditorView | undefined
   /** The second view, while the file is in both halves of a split. */
@@ -85,6 +84,16 @@ export class FileViews {
     this.#owner = owner
   }
 
+  /** The state of the text; undefined until it is loaded, and if the file is no text. */
+  get state(): EditorState | undefined {
+    return this.#state
+  }
+
+  /** Begins with the state of a text that is loaded first; undefined: the file is no text any more. */
+  begin(state: EditorState | undefined): void {
+    this.#state = state
+  }
+
   /** Where the cursor is to be in a text that is loaded first. */
   firstCursorIn(doc: Text): number {
     return placeIn(doc, this.#first)
@@ -94,7 +103,7 @@ export class FileViews {
   followed(onUpdate: (update: ViewUpdate) => void): Extension {
     return this.#adjustable.listener.of(
       EditorView.updateListener.of(update => {
-        this.state = update.state
+        this.#state = update.state
         if (this.#second) repeatIn(this.#second, update, isAboutRefusedText)
         onUpdate(update)
       }),
@@ -134,7 +143,7 @@ export class FileViews {
     const { doc } = this.state
     // A transaction is applied unchanged, as a view applies it. A new one with the same changes would pass the filter
     // for typed text, which keeps conflict markers that the server has removed.
-    this.state = (spec instanceof Transaction ? spec : this.state.update(spec)).state
+    this.#state = (spec instanceof Transaction ? spec : this.state.update(spec)).state
     if (this.state.doc !== doc) this.#owner.onEdit()
     this.#owner.onChange()
   }
@@ -176,7 +185,7 @@ export class FileViews {
       if (searchPanelOpen(view.state)) closeSearchPanel(view)
     } else {
       this.#view = view
-      this.state = view.state
+      this.#state = view.state
       this.#firstLine = firstLine
     }
     return view
@@ -221,7 +230,7 @@ export class FileViews {
     this.#view = undefined
     this.#here = undefined
     if (!this.#left || !this.state) return
-    this.state = this.state.update({ selection: this.#left.selection }).state
+    this.#state = this.state.update({ selection: this.#left.selection }).state
     this.#firstLine = this.#left.firstLine
   }
 
@@ -241,7 +250,7 @@ export class FileViews {
     this.#view = second
     this.#firstLine = this.#secondFirstLine
     second.setState((this.state as EditorState).update({ selection }).state)
-    this.state = second.state
+    this.#state = second.state
     second.dispatch({ effects: place })
   }
 

@@ -1,9 +1,18 @@
 /**
- * An open file. Edits are sent as they are typed, with the protocol of @codemirror/collab: the server numbers them, and
- * each window applies them in that order. Edits are kept until the server confirms them: after a break of the
- * connection, or if the server has lost some, they are sent again.
+ * An open file: what the page uses of it, and the parts that it is made of. Each part has a file of its own, whose first
+ * comment says what always holds in it, and knows of the others only what its constructor gets.
+ *
+ * - text-sync.ts keeps the text in step with the server, by what server-text.ts knows of the server's text.
+ * - file-views.ts has the state of the text, its views, cursors and scroll positions; early-keys.ts the keys typed while
+ *   the file is loading; composition.ts what waits for an input method.
+ * - file-conflicts.ts has the conflicts; undo-ends.ts says where the undo of typing ends.
+ * - file-syntax.ts has the symbols and folds, file-colours.ts the language of the colours, file-settings.ts the
+ *   indentation and the user's settings, server-tools.ts what a language server offers.
+ *
+ * Here is what concerns several of them: loading, the extensions of the editor, when the text is read-only, and what is
+ * told to the page after each change (`#say`).
  */
-import { EditorState, type Extension, type StateEffect, type Text, type TransactionSpec } from '@codemirror/state'
+import { EditorState, type Extension, type StateEffect, type Text } from '@codemirror/state'
 import { EditorView } from '@codemirror/view'
 import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Edit, File } from '../../contract/branches.ts'
@@ -136,37 +145,26 @@ export class OpenFile {
     this.#earlyKeys = new EarlyKeys(this.#views)
     this.#composition = new Composition(this.#views)
     this.#undo = new UndoEnds(this.#views, this.#adjustable)
-    this.#conflicts = new FileConflicts({
+    const editor = {
       file: this,
       views: this.#views,
       adjustable: this.#adjustable,
       composition: this.#composition,
       undo: this.#undo,
+    }
+    this.#conflicts = new FileConflicts({
+      ...editor,
       onHeld: () => this.#adjustReadOnly(),
       onKnown: () => this.#takeEarly(),
       onShown: () => this.#say(),
     })
-    this.#sync = new TextSync({
-      connection,
-      file: this,
-      views: this.#views,
-      adjustable: this.#adjustable,
-      composition: this.#composition,
-      undo: this.#undo,
-      conflicts: this.#conflicts,
-      onTyped: () => choices.onTyped(this),
-    })
+    const onTyped = () => choices.onTyped(this)
+    this.#sync = new TextSync({ ...editor, connection, conflicts: this.#conflicts, onTyped })
     this.#syntax = new FileSyntax(connection, this, this.#views)
     this.#colours = new FileColours(this, this.#views, this.#adjustable, language)
     this.#settings = new FileSettings(connection, this, this.#views, this.#adjustable, choices)
     this.#settings.chosenIndentation = indentation
-    this.#serverTools = new ServerTools({
-      file: this,
-      views: this.#views,
-      adjustable: this.#adjustable,
-      composition: this.#composition,
-      confirmed: () => this.#sync.confirmed,
-    })
+    this.#serverTools = new ServerTools({ ...editor, confirmed: () => this.#sync.confirmed })
     this.#connection = connection
     this.#choices = choices
     this.#at = signal(at)
@@ -186,41 +184,6 @@ export class OpenFile {
     return this.#views.state
   }
 
-  /** In a branch with a waiting merge: the file's open and resolved conflicts. */
-  get conflicts(): ReadonlySignal<ConflictsOfFile> {
-    return this.#conflicts.found
-  }
-
-  /** Whether conflict markers have come into the text that are not shown as conflicts yet, nor known to be none. */
-  get hasUnknownMarkers(): ReadonlySignal<boolean> {
-    return this.#conflicts.hasUnknownMarkers
-  }
-
-  /** What an indentation is, such as `Spaces: 4`. */
-  get indent(): ReadonlySignal<string> {
-    return this.#settings.indent
-  }
-
-  /** The language by which the text is coloured. */
-  get languageName(): ReadonlySignal<LanguageName> {
-    return this.#colours.name
-  }
-
-  /** Increases when the server has told the symbols of the text. */
-  get structures(): ReadonlySignal<number> {
-    return this.#syntax.structures
-  }
-
-  /** The functions, classes or headings around the cursor, the outermost first. */
-  get symbols(): ReadonlySignal<CodeSymbol[]> {
-    return this.#syntax.symbols
-  }
-
-  /** How many problems the language server has found, of errors and warnings. */
-  get problemCounts(): ReadonlySignal<{ errors: number; warnings: number }> {
-    return this.#serverTools.problemCounts
-  }
-
   /** Follows the rename of the branch. After a break nothing is sent before the file is loaded. */
   moveToBranch(branch: string): void {
     this.#at.value = { kind: 'branch', branch }
@@ -237,6 +200,16 @@ export class OpenFile {
     }
     if (this.state) void this.#colours.colour()
   }
+
+  close(): void {
+    this.#isClosed = true
+    this.#composition.close()
+    this.#sync.close()
+    this.#syntax.close()
+    if (this.#connection.isUp.peek()) this.#connection.ask('close', { at: this.at, path: this.path }).catch(() => {})
+  }
+
+  // --- Loading
 
   /**
    * Loads the file: on opening, and when its branch has a new commit. After a break the server may have lost confirmed
@@ -278,7 +251,7 @@ export class OpenFile {
     this.#sync.loaded(file.kind === 'text' && file.readOnly !== undefined)
     if (this.state && file.kind === 'text' && this.#composition.isHeldBack('text', () => this.ask())) return
     const before = this.state?.doc
-    if (file.kind !== 'text') this.#views.state = undefined
+    if (file.kind !== 'text') this.#views.begin(undefined)
     else if (this.state) withSteadyCursor(this.#views.all, () => this.#compare(file, isAfterBreak))
     else this.#start(file)
     this.file.value = file
@@ -293,345 +266,13 @@ export class OpenFile {
     this.#sync.push()
   }
 
-  /** Applies edits numbered by the server, this window's among them. The first leads from `version` to the next one. */
-  receive(version: number, edits: Edit[]): void {
-    this.#sync.receive(version, edits)
-  }
-
-  /** Sends all edits, refused ones once more. Resolves when the server has them. Rejects if it refuses some. */
-  settled(): Promise<void> {
-    return this.#sync.settled(false)
-  }
-
-  /** Like {@link settled}, but for the edits that belong to a save which was begun. */
-  settledForSave(): Promise<void> {
-    return this.#sync.settled(true)
-  }
-
-  /**
-   * Begins a save of the current text. Later edits are sent only after the save, or the server would save them, too.
-   * The returned function ends the save.
-   */
-  markForSave(): () => void {
-    return this.#sync.markForSave()
-  }
-
-  /** Resolves when the server has all edits, however often it refuses them before. */
-  sent(): Promise<void> {
-    return this.#sync.sent()
-  }
-
-  /** Sends refused edits again, on request or because something has changed. */
-  sendAgain(): void {
-    this.#sync.sendAgain()
-  }
-
-  /** Whether the file is deleted, and its unsaved text is only shown: a save or an edit restores the file with it. */
-  get isKeptDeleted(): boolean {
-    const file = this.file.value
-    return file?.kind === 'text' && file.deleted?.isRestored === false
-  }
-
-  /** Whether a box with refused text is still in the editor. */
-  get hasRefusedText(): boolean {
-    return this.state !== undefined && refusedTextOf(this.state).length > 0
-  }
-
-  /** Whether the connection broke since the file was opened: nothing is sent until it is opened again. */
-  get isFromBeforeBreak(): boolean {
-    return this.#sync.isFromBeforeBreak
-  }
-
-  /** Whether some edits have not reached the server. */
-  get isUnsettled(): boolean {
-    return this.#sync.isUnsettled
-  }
-
-  /** The text that has not reached the server, for the browser to keep; undefined for none. */
-  get unsent(): Unsent | undefined {
-    const edits = this.#sync.unsent
-    return edits && this.#form && { form: this.#form, ...edits }
-  }
-
-  dispatch(spec: TransactionSpec): void {
-    this.#views.dispatch(spec)
-  }
-
-  /** Makes a view of this file. `isHere`: whether it is in the half with the focus. */
-  makeView(parent: HTMLElement, isHere: boolean): EditorView {
-    const isFirst = this.#views.first === undefined
-    const view = this.#views.make(parent, isHere)
-    if (isFirst) this.#settings.wrap(this.#choices.isWrapped.peek())
-    if (isHere) this.lookAt(view)
-    this.#conflicts.goToWanted()
-    this.#syntax.askLater(0)
-    const isAtKeys = this.#earlyKeys.takeIsAtCursor()
-    if (isAtKeys) view.dispatch({ effects: EditorView.scrollIntoView(view.state.selection.main, { y: 'center' }) })
-    else this.#views.scrollToPlace(view)
-    return view
-  }
-
-  /** Records which of two views has the focus: the cursor and actions are those of that view. */
-  lookAt(view: EditorView): void {
-    this.#views.lookAt(view)
-  }
-
-  /** Keeps a key typed while the file is loading. Returns whether it was kept. */
-  typeEarly(key: string): boolean {
-    return this.#earlyKeys.type(key)
-  }
-
-  /** Runs `go`, which moves the cursor; in a file that is loading, once it has loaded, and before keys typed later. */
-  goWhenOpened(go: () => void): void {
-    if (this.state) go()
-    else if (this.file.peek() === undefined) this.#earlyKeys.keepJump(go)
-  }
-
-  /** Inserts the keys typed while the file was loading at the cursor, unless the file is read-only. */
-  #takeEarly(): void {
-    if (!this.#conflicts.isHeld) this.#earlyKeys.insert(this.#isLocked)
-  }
-
-  /** Removes a view, which is then destroyed. */
-  hide(view: EditorView): void {
-    this.#views.hide(view)
-  }
-
-  /** Records the first visible line of a view. */
-  scrolled(view: EditorView): void {
-    this.#views.scrolled(view)
-  }
-
-  /** The first lines, the cursors and what was chosen for the file, to restore after a restart. */
-  get position(): Position {
-    const { chosenIndentation } = this.#settings
-    const { chosen } = this.#colours
-    return {
-      ...this.#views.places,
-      ...(chosenIndentation && { indentation: chosenIndentation }),
-      ...(chosen && { language: chosen }),
-    }
-  }
-
-  /** The position of the half with the focus, with its text: to open the same file at in another branch. */
-  get leftPosition(): LeftPosition {
-    const { other, ...here } = this.position
-    return { ...here, text: this.state?.doc }
-  }
-
-  /** Goes to the position that another branch's version of the file was left at. */
-  goToLeft(left: LeftPosition): void {
-    this.#views.goToLeft(left)
-  }
-
-  /** Shows the commits beside the lines (`open`: shows one of them); undefined hides them. */
-  showBlame(blame: Blame | undefined, open: OpenBlamed): void {
-    this.#blame = blame && lineCommits(blame)
-    if (!this.state) return
-    const shown = this.#blame ? blameGutter(this.#blame, open) : []
-    this.#views.reconfigure(this.#adjustable.blame.reconfigure(shown))
-  }
-
-  /** Gives the editor the tools of a language server; undefined takes them away, with the problems. */
-  showServer(server: { can: Abilities; questions: LanguageQuestions } | undefined): void {
-    this.#serverTools.show(server)
-  }
-
-  /** Whether the editor has the tools of a language server. */
-  get hasServer(): boolean {
-    return this.#serverTools.hasServer
-  }
-
-  /** Shows the problems that a language server has found in a version of the text. */
-  takeProblems(version: number, problems: readonly Problem[]): void {
-    this.#serverTools.takeProblems(version, problems)
-  }
-
-  /** Runs a command of the editor, such as going to the next problem. */
-  run(command: (view: EditorView) => unknown): void {
-    this.#views.run(command)
-  }
-
-  /** The state of the view in the half with the focus. */
-  get stateHere(): EditorState | undefined {
-    return this.#views.stateHere
-  }
-
-  /** The width of an indentation, and whether the Tab key inserts spaces. */
-  get indentation(): { tabSize: number; usesSpaces: boolean } {
-    return this.#settings.indentation
-  }
-
-  /** Sets the indentation that the user has chosen; undefined: the one detected again. Existing text is not changed. */
-  indentBy(chosen: Indentation | undefined): void {
-    this.#settings.chosenIndentation = chosen
-    this.#settings.apply()
-  }
-
-  /** Sets the language that the user has chosen; undefined: the one detected again. */
-  colourAs(chosen: LanguageName | undefined): Promise<void> {
-    return this.#colours.choose(chosen)
-  }
-
-  /** The language that the name of the file, or its first line, tells. */
-  get detectedLanguage(): LanguageName {
-    return this.#colours.detected
-  }
-
-  /**
-   * Makes changes that a language server proposed for a version of the text, as one step of Undo typing. Returns
-   * whether they fit: not if something was typed since.
-   */
-  makeChanges(version: number, changes: readonly TextChange[]): boolean {
-    return this.#serverTools.makeChanges(version, changes)
-  }
-
-  set isWrapped(isWrapped: boolean) {
-    this.#settings.wrap(isWrapped)
-  }
-
-  /** Makes the file read-only while an AI works in its branch. */
-  set isLocked(isLocked: boolean) {
-    this.#isLocked = isLocked
-    this.#adjustReadOnly()
-  }
-
-  #adjustReadOnly(): void {
-    const file = this.file.peek()
-    if (!this.state || file?.kind !== 'text' || this.state.readOnly === this.#isReadOnly(file)) return
-    const readOnly = EditorState.readOnly.of(this.#isReadOnly(file))
-    this.#views.reconfigure(this.#adjustable.readOnly.reconfigure(readOnly))
-  }
-
-  #isReadOnly(file: TextFile): boolean {
-    return this.at.kind === 'commit' || file.readOnly !== undefined || this.#isLocked || this.#conflicts.isHeld
-  }
-
-  /** Called when the markers in the text are known to be no conflicts: they are text like any other. */
-  knowMarkers(): void {
-    this.#conflicts.knowMarkers()
-  }
-
-  /** Goes to a line by its number beside the text, from 1: of an open conflict above it, only our lines count. */
-  goToShownLine(line: number, column: number): void {
-    const state = this.stateHere
-    if (state) this.goTo(lineInEditor(state, line), [column, column])
-  }
-
-  /** Goes to a match: its line in the whole text, from 1, and the range within it. */
-  goTo(line: number, range?: [number, number]): void {
-    if (!this.state) return
-    const { doc } = this.state
-    const { from, length } = doc.line(Math.max(1, Math.min(line, doc.lines)))
-    const [start, end] = (range ?? [0, 0]).map(at => from + Math.min(at, length)) as [number, number]
-    this.#views.dispatchHere({
-      selection: { anchor: start, head: end },
-      effects: EditorView.scrollIntoView(start, { y: 'center' }),
-    })
-  }
-
-  goToPlace(at: number): void {
-    this.#views.goToPlace(at)
-  }
-
-  /** The name that is selected or at the cursor; undefined where there is none. */
-  nameAtCursor(): string | undefined {
-    const state = this.stateHere
-    return state && nameAtCursor(state, this.path)
-  }
-
-  /**
-   * Adds extensions to the editor, such as a merge's conflicts. Does nothing if those of the same key are there.
-   * `merge`: a key of the merge or of the drafts' conflict that they are about; empty for none.
-   */
-  extend(key: string, merge: string, make: () => Extension): void {
-    this.#conflicts.extend(key, merge, make)
-  }
-
-  /** Goes to the next or previous conflict. Returns false if there is none in that direction. */
-  goToConflict(by: 1 | -1, start: ConflictStart): boolean {
-    return this.#conflicts.goTo(by, start)
-  }
-
-  /**
-   * Goes to the first (1) or last (-1) conflict and focuses it, as soon as the editor shows conflicts, while the wish
-   * for the focus is open.
-   */
-  enterConflicts(by: 1 | -1, wish: FocusWish): void {
-    this.#conflicts.enter(by, wish)
-  }
-
-  /** All functions, classes or headings of the file, as far as the server has told them. */
-  allSymbols(): CodeSymbol[] {
-    return this.#syntax.all()
-  }
-
-  /**
-   * The selected lines, or those of the function around the cursor, by their numbers in the last commit; `name`: that
-   * of the function. Undefined if there is no function, or if none of the lines is saved.
-   */
-  linesInCommit(of: 'selection' | 'function'): { from: number; to: number; name?: string } | undefined {
-    const state = this.stateHere
-    return state && linesInCommit(state, of)
-  }
-
-  /** Discards the changes at the selected lines. Returns whether there are any. */
-  discardChanges(): boolean {
-    const state = this.stateHere
-    const edit = state && !state.readOnly ? discardChanges(state) : undefined
-    if (edit) this.#views.dispatchHere(edit)
-    return edit !== undefined
-  }
-
-  /** Makes an edit at the cursor of the half with the focus. Returns false if there is nothing to change. */
-  change(edit: LineEdit): boolean {
-    const state = this.stateHere
-    const spec = state && !state.readOnly ? edit(state) : undefined
-    if (spec) this.#views.dispatchHere(spec)
-    return spec !== undefined
-  }
-
-  /** The text as it is shown; undefined if the file is no text or not loaded. */
-  get text(): Text | undefined {
-    return this.state?.doc
-  }
-
-  /** Replaces the text by one edit of the parts that differ. Returns false if it is not `before` any more. */
-  replaceText(before: Text, text: string): boolean {
-    if (!this.state?.doc.eq(before) || this.state.readOnly) return false
-    const changes = changesBetween(before, textOf(text))
-    if (!changes.empty) this.dispatch({ changes, userEvent: 'input.format' })
-    return true
-  }
-
-  /** The number that the cursor's line has in its commit of the blame. */
-  get blamedLine(): number {
-    const state = this.stateHere
-    if (!state || !this.#blame) return 1
-    return numberInCommit(state, this.#blame, state.doc.lineAt(state.selection.main.head).number)
-  }
-
-  goToNextChange(): void {
-    const state = this.stateHere
-    const change = state && nextChange(state)
-    if (change) this.#views.dispatchHere(change)
-  }
-
-  close(): void {
-    this.#isClosed = true
-    this.#composition.close()
-    this.#sync.close()
-    this.#syntax.close()
-    if (this.#connection.isUp.peek()) this.#connection.ask('close', { at: this.at, path: this.path }).catch(() => {})
-  }
-
   #start(file: TextFile): void {
     this.#sync.start(file)
     const { confirmed } = this.#sync
     this.#form = { lineEnd: file.lineEnd, bom: file.bom }
     this.#serverTools.start()
     const isReadOnly = this.#isReadOnly(file)
-    this.#views.state = EditorState.create({
+    const state = EditorState.create({
       doc: confirmed,
       selection: { anchor: this.#views.firstCursorIn(confirmed) },
       extensions: [
@@ -676,18 +317,9 @@ export class OpenFile {
         }),
       ],
     })
+    this.#views.begin(state)
     void this.#colours.colour()
     void this.#settings.loadEditorConfig()
-  }
-
-  /** Applies the user's settings. */
-  adjust(): void {
-    this.#settings.apply()
-  }
-
-  /** Resolves once the symbols and folds are those of the text, or can't be had. */
-  structured(): Promise<void> {
-    return this.#syntax.ask()
   }
 
   #compare(file: TextFile, isAfterBreak: boolean): void {
@@ -705,28 +337,382 @@ export class OpenFile {
     if (this.at.kind === 'branch') this.#sync.compare(file, isAfterBreak)
   }
 
-  /** Whether the lines end otherwise than in the last commit. A text of one line has no line end. */
-  get #hasOtherLineEnds(): boolean {
-    const { value: shown } = this.file
-    if (shown?.kind !== 'text' || shown.savedLineEnd === undefined) return false
-    return shown.lineEnd !== shown.savedLineEnd && (this.state?.doc.lines ?? 1) > 1
+  // --- The text, in step with the server
+
+  /** The text as it is shown; undefined if the file is no text or not loaded. */
+  get text(): Text | undefined {
+    return this.state?.doc
   }
 
-  #sayCursor({ selection: { ranges } }: EditorState, place: Pick<Cursor, 'line' | 'column'>): void {
-    const selected = ranges.reduce((sum, { from, to }) => sum + to - from, 0)
-    const cursor = { ...place, selected, cursors: ranges.length }
-    const was = this.cursor.peek()
-    const isSame = was.line === cursor.line && was.column === cursor.column
-    if (!isSame || was.selected !== selected || was.cursors !== cursor.cursors) this.cursor.value = cursor
+  /** Replaces the text by one edit of the parts that differ. Returns false if it is not `before` any more. */
+  replaceText(before: Text, text: string): boolean {
+    if (!this.state?.doc.eq(before) || this.state.readOnly) return false
+    const changes = changesBetween(before, textOf(text))
+    if (!changes.empty) this.#views.dispatch({ changes, userEvent: 'input.format' })
+    return true
   }
 
-  /** Mixed line ends are part of the text, and change with it. */
-  #sayMixedLineEnds(doc: Text): void {
-    const { value: shown } = this.file
-    if (shown?.kind !== 'text' || shown.lineEnd !== 'mixed' || doc === this.#lineEndsOf) return
-    this.#lineEndsOf = doc
-    this.mixedLineEnds.value = lineEndOf(doc.toString())
+  /** Applies edits numbered by the server, this window's among them. The first leads from `version` to the next one. */
+  receive(version: number, edits: Edit[]): void {
+    this.#sync.receive(version, edits)
   }
+
+  /** Sends all edits, refused ones once more. Resolves when the server has them. Rejects if it refuses some. */
+  settled(): Promise<void> {
+    return this.#sync.settled(false)
+  }
+
+  /** Like {@link settled}, but for the edits that belong to a save which was begun. */
+  settledForSave(): Promise<void> {
+    return this.#sync.settled(true)
+  }
+
+  /**
+   * Begins a save of the current text. Later edits are sent only after the save, or the server would save them, too.
+   * The returned function ends the save.
+   */
+  markForSave(): () => void {
+    return this.#sync.markForSave()
+  }
+
+  /** Resolves when the server has all edits, however often it refuses them before. */
+  sent(): Promise<void> {
+    return this.#sync.sent()
+  }
+
+  /** Sends refused edits again, on request or because something has changed. */
+  sendAgain(): void {
+    this.#sync.sendAgain()
+  }
+
+  /** Whether the connection broke since the file was opened: nothing is sent until it is opened again. */
+  get isFromBeforeBreak(): boolean {
+    return this.#sync.isFromBeforeBreak
+  }
+
+  /** Whether some edits have not reached the server. */
+  get isUnsettled(): boolean {
+    return this.#sync.isUnsettled
+  }
+
+  /** The text that has not reached the server, for the browser to keep; undefined for none. */
+  get unsent(): Unsent | undefined {
+    const edits = this.#sync.unsent
+    return edits && this.#form && { form: this.#form, ...edits }
+  }
+
+  /** Whether the file is deleted, and its unsaved text is only shown: a save or an edit restores the file with it. */
+  get isKeptDeleted(): boolean {
+    const file = this.file.value
+    return file?.kind === 'text' && file.deleted?.isRestored === false
+  }
+
+  /** Whether a box with refused text is still in the editor. */
+  get hasRefusedText(): boolean {
+    return this.state !== undefined && refusedTextOf(this.state).length > 0
+  }
+
+  // --- Views, their cursors, and edits at the cursor
+
+  /** Makes a view of this file. `isHere`: whether it is in the half with the focus. */
+  makeView(parent: HTMLElement, isHere: boolean): EditorView {
+    const isFirst = this.#views.first === undefined
+    const view = this.#views.make(parent, isHere)
+    if (isFirst) this.#settings.wrap(this.#choices.isWrapped.peek())
+    if (isHere) this.lookAt(view)
+    this.#conflicts.goToWanted()
+    this.#syntax.askLater(0)
+    const isAtKeys = this.#earlyKeys.takeIsAtCursor()
+    if (isAtKeys) view.dispatch({ effects: EditorView.scrollIntoView(view.state.selection.main, { y: 'center' }) })
+    else this.#views.scrollToPlace(view)
+    return view
+  }
+
+  /** Records which of two views has the focus: the cursor and actions are those of that view. */
+  lookAt(view: EditorView): void {
+    this.#views.lookAt(view)
+  }
+
+  /** Removes a view, which is then destroyed. */
+  hide(view: EditorView): void {
+    this.#views.hide(view)
+  }
+
+  /** Records the first visible line of a view. */
+  scrolled(view: EditorView): void {
+    this.#views.scrolled(view)
+  }
+
+  /** Runs a command of the editor, such as going to the next problem. */
+  run(command: (view: EditorView) => unknown): void {
+    this.#views.run(command)
+  }
+
+  /** The state of the view in the half with the focus. */
+  get stateHere(): EditorState | undefined {
+    return this.#views.stateHere
+  }
+
+  /** Keeps a key typed while the file is loading. Returns whether it was kept. */
+  typeEarly(key: string): boolean {
+    return this.#earlyKeys.type(key)
+  }
+
+  /** Runs `go`, which moves the cursor; in a file that is loading, once it has loaded, and before keys typed later. */
+  goWhenOpened(go: () => void): void {
+    if (this.state) go()
+    else if (this.file.peek() === undefined) this.#earlyKeys.keepJump(go)
+  }
+
+  /** Inserts the keys typed while the file was loading at the cursor, unless the file is read-only. */
+  #takeEarly(): void {
+    if (!this.#conflicts.isHeld) this.#earlyKeys.insert(this.#isLocked)
+  }
+
+  /** The first lines, the cursors and what was chosen for the file, to restore after a restart. */
+  get position(): Position {
+    const { chosenIndentation } = this.#settings
+    const { chosen } = this.#colours
+    return {
+      ...this.#views.places,
+      ...(chosenIndentation && { indentation: chosenIndentation }),
+      ...(chosen && { language: chosen }),
+    }
+  }
+
+  /** The position of the half with the focus, with its text: to open the same file at in another branch. */
+  get leftPosition(): LeftPosition {
+    const { other, ...here } = this.position
+    return { ...here, text: this.state?.doc }
+  }
+
+  /** Goes to the position that another branch's version of the file was left at. */
+  goToLeft(left: LeftPosition): void {
+    this.#views.goToLeft(left)
+  }
+
+  /** Goes to a line by its number beside the text, from 1: of an open conflict above it, only our lines count. */
+  goToShownLine(line: number, column: number): void {
+    const state = this.stateHere
+    if (state) this.goTo(lineInEditor(state, line), [column, column])
+  }
+
+  /** Goes to a match: its line in the whole text, from 1, and the range within it. */
+  goTo(line: number, range?: [number, number]): void {
+    if (!this.state) return
+    const { doc } = this.state
+    const { from, length } = doc.line(Math.max(1, Math.min(line, doc.lines)))
+    const [start, end] = (range ?? [0, 0]).map(at => from + Math.min(at, length)) as [number, number]
+    this.#views.dispatchHere({
+      selection: { anchor: start, head: end },
+      effects: EditorView.scrollIntoView(start, { y: 'center' }),
+    })
+  }
+
+  goToPlace(at: number): void {
+    this.#views.goToPlace(at)
+  }
+
+  goToNextChange(): void {
+    const state = this.stateHere
+    const change = state && nextChange(state)
+    if (change) this.#views.dispatchHere(change)
+  }
+
+  /** Discards the changes at the selected lines. Returns whether there are any. */
+  discardChanges(): boolean {
+    const state = this.stateHere
+    const edit = state && !state.readOnly ? discardChanges(state) : undefined
+    if (edit) this.#views.dispatchHere(edit)
+    return edit !== undefined
+  }
+
+  /** Makes an edit at the cursor of the half with the focus. Returns false if there is nothing to change. */
+  change(edit: LineEdit): boolean {
+    const state = this.stateHere
+    const spec = state && !state.readOnly ? edit(state) : undefined
+    if (spec) this.#views.dispatchHere(spec)
+    return spec !== undefined
+  }
+
+  /** The name that is selected or at the cursor; undefined where there is none. */
+  nameAtCursor(): string | undefined {
+    const state = this.stateHere
+    return state && nameAtCursor(state, this.path)
+  }
+
+  /**
+   * The selected lines, or those of the function around the cursor, by their numbers in the last commit; `name`: that
+   * of the function. Undefined if there is no function, or if none of the lines is saved.
+   */
+  linesInCommit(of: 'selection' | 'function'): { from: number; to: number; name?: string } | undefined {
+    const state = this.stateHere
+    return state && linesInCommit(state, of)
+  }
+
+  // --- Conflicts, and when the text is read-only
+
+  /** In a branch with a waiting merge: the file's open and resolved conflicts. */
+  get conflicts(): ReadonlySignal<ConflictsOfFile> {
+    return this.#conflicts.found
+  }
+
+  /** Whether conflict markers have come into the text that are not shown as conflicts yet, nor known to be none. */
+  get hasUnknownMarkers(): ReadonlySignal<boolean> {
+    return this.#conflicts.hasUnknownMarkers
+  }
+
+  /**
+   * Adds extensions to the editor, such as a merge's conflicts. Does nothing if those of the same key are there.
+   * `merge`: a key of the merge or of the drafts' conflict that they are about; empty for none.
+   */
+  extend(key: string, merge: string, make: () => Extension): void {
+    this.#conflicts.extend(key, merge, make)
+  }
+
+  /** Called when the markers in the text are known to be no conflicts: they are text like any other. */
+  knowMarkers(): void {
+    this.#conflicts.knowMarkers()
+  }
+
+  /** Goes to the next or previous conflict. Returns false if there is none in that direction. */
+  goToConflict(by: 1 | -1, start: ConflictStart): boolean {
+    return this.#conflicts.goTo(by, start)
+  }
+
+  /**
+   * Goes to the first (1) or last (-1) conflict and focuses it, as soon as the editor shows conflicts, while the wish
+   * for the focus is open.
+   */
+  enterConflicts(by: 1 | -1, wish: FocusWish): void {
+    this.#conflicts.enter(by, wish)
+  }
+
+  /** Makes the file read-only while an AI works in its branch. */
+  set isLocked(isLocked: boolean) {
+    this.#isLocked = isLocked
+    this.#adjustReadOnly()
+  }
+
+  #adjustReadOnly(): void {
+    const file = this.file.peek()
+    if (!this.state || file?.kind !== 'text' || this.state.readOnly === this.#isReadOnly(file)) return
+    const readOnly = EditorState.readOnly.of(this.#isReadOnly(file))
+    this.#views.reconfigure(this.#adjustable.readOnly.reconfigure(readOnly))
+  }
+
+  #isReadOnly(file: TextFile): boolean {
+    return this.at.kind === 'commit' || file.readOnly !== undefined || this.#isLocked || this.#conflicts.isHeld
+  }
+
+  // --- Structure, colours, settings
+
+  /** The functions, classes or headings around the cursor, the outermost first. */
+  get symbols(): ReadonlySignal<CodeSymbol[]> {
+    return this.#syntax.symbols
+  }
+
+  /** Increases when the server has told the symbols of the text. */
+  get structures(): ReadonlySignal<number> {
+    return this.#syntax.structures
+  }
+
+  /** All functions, classes or headings of the file, as far as the server has told them. */
+  allSymbols(): CodeSymbol[] {
+    return this.#syntax.all()
+  }
+
+  /** Resolves once the symbols and folds are those of the text, or can't be had. */
+  structured(): Promise<void> {
+    return this.#syntax.ask()
+  }
+
+  /** The language by which the text is coloured. */
+  get languageName(): ReadonlySignal<LanguageName> {
+    return this.#colours.name
+  }
+
+  /** The language that the name of the file, or its first line, tells. */
+  get detectedLanguage(): LanguageName {
+    return this.#colours.detected
+  }
+
+  /** Sets the language that the user has chosen; undefined: the one detected again. */
+  colourAs(chosen: LanguageName | undefined): Promise<void> {
+    return this.#colours.choose(chosen)
+  }
+
+  /** What an indentation is, such as `Spaces: 4`. */
+  get indent(): ReadonlySignal<string> {
+    return this.#settings.indent
+  }
+
+  /** The width of an indentation, and whether the Tab key inserts spaces. */
+  get indentation(): { tabSize: number; usesSpaces: boolean } {
+    return this.#settings.indentation
+  }
+
+  /** Sets the indentation that the user has chosen; undefined: the one detected again. Existing text is not changed. */
+  indentBy(chosen: Indentation | undefined): void {
+    this.#settings.chosenIndentation = chosen
+    this.#settings.apply()
+  }
+
+  set isWrapped(isWrapped: boolean) {
+    this.#settings.wrap(isWrapped)
+  }
+
+  /** Applies the user's settings. */
+  adjust(): void {
+    this.#settings.apply()
+  }
+
+  // --- The language server, and the blame
+
+  /** Whether the editor has the tools of a language server. */
+  get hasServer(): boolean {
+    return this.#serverTools.hasServer
+  }
+
+  /** How many problems the language server has found, of errors and warnings. */
+  get problemCounts(): ReadonlySignal<{ errors: number; warnings: number }> {
+    return this.#serverTools.problemCounts
+  }
+
+  /** Gives the editor the tools of a language server; undefined takes them away, with the problems. */
+  showServer(server: { can: Abilities; questions: LanguageQuestions } | undefined): void {
+    this.#serverTools.show(server)
+  }
+
+  /** Shows the problems that a language server has found in a version of the text. */
+  takeProblems(version: number, problems: readonly Problem[]): void {
+    this.#serverTools.takeProblems(version, problems)
+  }
+
+  /**
+   * Makes changes that a language server proposed for a version of the text, as one step of Undo typing. Returns
+   * whether they fit: not if something was typed since.
+   */
+  makeChanges(version: number, changes: readonly TextChange[]): boolean {
+    return this.#serverTools.makeChanges(version, changes)
+  }
+
+  /** Shows the commits beside the lines (`open`: shows one of them); undefined hides them. */
+  showBlame(blame: Blame | undefined, open: OpenBlamed): void {
+    this.#blame = blame && lineCommits(blame)
+    if (!this.state) return
+    const shown = this.#blame ? blameGutter(this.#blame, open) : []
+    this.#views.reconfigure(this.#adjustable.blame.reconfigure(shown))
+  }
+
+  /** The number that the cursor's line has in its commit of the blame. */
+  get blamedLine(): number {
+    const state = this.stateHere
+    if (!state || !this.#blame) return 1
+    return numberInCommit(state, this.#blame, state.doc.lineAt(state.selection.main.head).number)
+  }
+
+  // --- What is told to the page
 
   #say(): void {
     if (!this.state) return
@@ -746,5 +732,28 @@ export class OpenFile {
     this.#conflicts.say(this.state)
     this.blamed.value = this.#blame ? commitOfLine(here, this.#blame, line.number) : null
     this.#syntax.sayAt(here, head)
+  }
+
+  #sayCursor({ selection: { ranges } }: EditorState, place: Pick<Cursor, 'line' | 'column'>): void {
+    const selected = ranges.reduce((sum, { from, to }) => sum + to - from, 0)
+    const cursor = { ...place, selected, cursors: ranges.length }
+    const was = this.cursor.peek()
+    const isSame = was.line === cursor.line && was.column === cursor.column
+    if (!isSame || was.selected !== selected || was.cursors !== cursor.cursors) this.cursor.value = cursor
+  }
+
+  /** Mixed line ends are part of the text, and change with it. */
+  #sayMixedLineEnds(doc: Text): void {
+    const { value: shown } = this.file
+    if (shown?.kind !== 'text' || shown.lineEnd !== 'mixed' || doc === this.#lineEndsOf) return
+    this.#lineEndsOf = doc
+    this.mixedLineEnds.value = lineEndOf(doc.toString())
+  }
+
+  /** Whether the lines end otherwise than in the last commit. A text of one line has no line end. */
+  get #hasOtherLineEnds(): boolean {
+    const { value: shown } = this.file
+    if (shown?.kind !== 'text' || shown.savedLineEnd === undefined) return false
+    return shown.lineEnd !== shown.savedLineEnd && (this.state?.doc.lines ?? 1) > 1
   }
 }
