@@ -211,16 +211,13 @@ export class OpenFile {
 
   // --- Loading
 
-  /**
-   * Loads the file: on opening, and when its branch has a new commit. After a break the server may have lost confirmed
-   * edits.
-   */
-  async ask(isAfterBreak = false): Promise<void> {
+  /** Loads the file: on opening, after a break, and when its branch has a new commit. */
+  async ask(): Promise<void> {
     try {
       const file = await this.#connection.ask('open', { at: this.at, path: this.path })
       if (this.#isClosed) return
       this.#sync.opened()
-      this.take(file, isAfterBreak)
+      this.take(file)
       this.opens.value++
     } catch (error) {
       if (error instanceof Disconnected) return
@@ -241,7 +238,7 @@ export class OpenFile {
   }
 
   /** Applies the server's answer. */
-  take(file: File, isAfterBreak = false): void {
+  take(file: File): void {
     if (file.kind !== 'text' && this.isUnsettled) {
       this.#sync.refuse(
         `${named(baseName(this.path))} ${file.kind === 'nothing' ? 'was deleted' : 'is no text any more'}.`,
@@ -252,7 +249,7 @@ export class OpenFile {
     if (this.state && file.kind === 'text' && this.#composition.isHeldBack('text', () => this.ask())) return
     const before = this.state?.doc
     if (file.kind !== 'text') this.#views.begin(undefined)
-    else if (this.state) withSteadyCursor(this.#views.all, () => this.#compare(file, isAfterBreak))
+    else if (this.state) withSteadyCursor(this.#views.all, () => this.#compare(file))
     else this.#start(file)
     this.file.value = file
     if (file.kind === 'text') this.#conflicts.lookForMarkers(before)
@@ -322,7 +319,7 @@ export class OpenFile {
     void this.#settings.loadEditorConfig()
   }
 
-  #compare(file: TextFile, isAfterBreak: boolean): void {
+  #compare(file: TextFile): void {
     const state = this.state as EditorState
     const effects: StateEffect<unknown>[] = [setSaved.of(textOf(file.saved ?? ''))]
     const isReadOnly = this.#isReadOnly(file)
@@ -334,7 +331,7 @@ export class OpenFile {
       effects.push(this.#adjustable.form.reconfigure(byteForm.of(this.#form)))
     }
     this.#views.reconfigure(effects)
-    if (this.at.kind === 'branch') this.#sync.compare(file, isAfterBreak)
+    if (this.at.kind === 'branch') this.#sync.compare(file)
   }
 
   // --- The text, in step with the server

@@ -5,13 +5,14 @@
  * - The confirmed text is that of all edits which the server has numbered and this window has received. The shown text
  *   is the confirmed one with the unconfirmed edits on top. Where it is not, nothing that was typed may be lost: what
  *   differs counts as typed.
- * - The server writes confirmed edits to the disk within a second. One that has ended without that has an earlier text
- *   than the confirmed one; it is recognised by the earlier texts, which are kept for that.
+ * - The server writes confirmed edits to the disk within a second. One that has ended without that is started anew with
+ *   an earlier text than the confirmed one, for which the earlier texts are kept (see lost-edits.ts).
  */
 import { sendableUpdates } from '@codemirror/collab'
 import { ChangeSet, type EditorState, Text } from '@codemirror/state'
 import type { File } from '../../contract/branches.ts'
 import { typedAfter } from '../../contract/concurrent-edits.ts'
+import { cameFrom } from '../../contract/lost-edits.ts'
 import { changesBetween, textOf } from './text-changes.ts'
 
 export type TextFile = Extract<File, { kind: 'text' }>
@@ -36,6 +37,8 @@ export class ServerText {
   #written: Text | undefined
   /** The texts before that, the oldest first, each with the change that leads from it to the next, and when it did. */
   #earlier: { text: Text; next: ChangeSet; until: number }[] = []
+  /** The run of the server that has sent the text last. */
+  #run: string | undefined
 
   get confirmed(): Text {
     return this.#confirmed
@@ -48,9 +51,15 @@ export class ServerText {
     this.setWritten(file)
   }
 
-  /** Records what the server has on the disk. */
-  setWritten({ written }: TextFile): void {
+  /** Records what the server has on the disk, and in which run. */
+  setWritten({ written, run }: TextFile): void {
     this.#written = written === undefined ? undefined : textOf(written)
+    this.#run = run ?? this.#run
+  }
+
+  /** Whether the server was started anew since the text was sent last: it may have lost the last edits. */
+  isOfOtherRun({ run }: TextFile): boolean {
+    return run !== undefined && this.#run !== undefined && run !== this.#run
   }
 
   /** Records the server's text. `change`: how it came from the one before. */
@@ -74,21 +83,19 @@ export class ServerText {
     return { before: this.#confirmed, typed: changesBetween(this.#confirmed, doc), isApart: true }
   }
 
-  /** The change that adds to the server's text `theirs` the edits of this window that the server does not have. */
-  lackingIn(theirs: Text, state: EditorState, isAfterBreak: boolean): ChangeSet {
+  /**
+   * The change that adds to the server's text `theirs` the edits of this window that the server does not have.
+   * `mayHaveLost`: whether confirmed edits may be among them, also those of other windows.
+   */
+  lackingIn(theirs: Text, state: EditorState, mayHaveLost: boolean): ChangeSet {
     const { doc } = state
     if (theirs.eq(doc)) return ChangeSet.empty(doc.length)
     const { before, typed, isApart } = this.typedIn(state)
-    const isBehind = () => (isAfterBreak && this.#hadBefore(theirs)) || this.#isOnTheWay(theirs, state)
-    if (!isApart && isBehind()) return changesBetween(theirs, doc)
+    if (!isApart && this.#isOnTheWay(theirs, state)) return changesBetween(theirs, doc)
+    const earlier = mayHaveLost && !isApart ? cameFrom(theirs, this.#maybeLost(), changesBetween) : undefined
+    if (earlier) return typedAfter(earlier.change, changesBetween(earlier.text, doc))
     if (typed.empty) return ChangeSet.empty(theirs.length)
     return typedAfter(changesBetween(before, theirs), typed)
-  }
-
-  /** Whether the server already had the text `theirs` before: then it has lost the edits made after that. */
-  #hadBefore(theirs: Text): boolean {
-    const texts = [this.#confirmed, ...(this.#written ? [this.#written] : []), ...this.#earlier.map(({ text }) => text)]
-    return texts.some(text => text.eq(theirs))
   }
 
   /** Whether the server's text is the confirmed text with the first of the unconfirmed edits, one or several. */
@@ -101,12 +108,22 @@ export class ServerText {
     return false
   }
 
+  /** The texts of which the server has had one when it ended, or has got one since from another window. */
+  #maybeLost(): Text[] {
+    const earlier = this.#maybeUnwritten().map(({ text }) => text)
+    return [...(this.#written ? [this.#written] : []), ...earlier, this.#confirmed]
+  }
+
+  /** The texts of the last moments before the confirmed one: after a crash, the server has one of them. */
+  #maybeUnwritten(): { text: Text; next: ChangeSet }[] {
+    const last = this.#earlier.at(-1)?.until ?? 0
+    return this.#earlier.filter(({ until }) => until > last - WRITTEN_MS)
+  }
+
   /** What was typed, on top of the oldest text that the server may have after a crash. */
   unsentIn(state: EditorState): UnsentEdits {
-    // After a crash the server has one of the texts of the last moments before it.
-    const last = this.#earlier.at(-1)?.until ?? 0
     const { before, typed, isApart } = this.typedIn(state)
-    const earlier = isApart ? [] : this.#earlier.filter(({ until }) => until > last - WRITTEN_MS)
+    const earlier = isApart ? [] : this.#maybeUnwritten()
     const start = earlier[0]?.text ?? before
     const steps = [...earlier.map(({ next }) => next), typed]
     return { start: start.toString(), steps: steps.map(step => step.toJSON()) }

@@ -46,8 +46,8 @@ class NotSent extends Error {}
 interface SyncedFile extends FilePath {
   /** Why edits can't be kept at the moment. */
   readonly problem: Signal<string | undefined>
-  /** Loads the file again. After a break the server may have lost confirmed edits. */
-  ask: (isAfterBreak?: boolean) => Promise<void>
+  /** Loads the file again. */
+  ask: () => Promise<void>
 }
 
 interface SyncOwner {
@@ -74,6 +74,8 @@ export class TextSync {
   #isOneByOne = false
   /** Whether the collaboration extension is being replaced: then no edits are sent. */
   #isAdopting = false
+  /** Whether edits that the server may have lost when it ended are sent again, and are not confirmed yet. */
+  #isCatchingUp = false
   /** The version of the text after all edits that the server has accepted; news of them may still be on its way. */
   #awaited = 0
   #waiting: { resolve: () => void; reject?: (why: NotSent) => void; isOfSave?: boolean }[] = []
@@ -145,21 +147,22 @@ export class TextSync {
   }
 
   /** Compares with the text of the file that is loaded again, and adopts that if it is another one. */
-  compare(file: TextFile, isAfterBreak: boolean): void {
+  compare(file: TextFile): void {
     const state = this.#state as EditorState
     const theirs = textOf(file.text)
     const isKnown = file.version === getSyncedVersion(state) && theirs.eq(this.#server.confirmed)
     const isAsKnown = isKnown && !this.#server.typedIn(state).isApart
     if (isAsKnown) this.#awaited = file.version
-    else this.#adopt(theirs, file.version, isAfterBreak)
+    else this.#adopt(theirs, file.version, this.#isCatchingUp || this.#server.isOfOtherRun(file))
     this.#server.setWritten(file)
   }
 
   /** Continues from the server's text, and adds the edits of this window that the server does not have. */
-  #adopt(theirs: Text, version: number, isAfterBreak: boolean): void {
+  #adopt(theirs: Text, version: number, mayHaveLost: boolean): void {
     const { undo } = this.#owner
     const state = this.#state as EditorState
-    const lacking = this.#server.lackingIn(theirs, state, isAfterBreak)
+    const lacking = this.#server.lackingIn(theirs, state, mayHaveLost)
+    this.#isCatchingUp = mayHaveLost && !lacking.empty
     undo.endWhereTakenBack(changesBetween(state.doc, lacking.apply(theirs)))
     undo.endAtConflicts(() => this.#goOnFrom(theirs, version, lacking))
   }
@@ -218,6 +221,11 @@ export class TextSync {
     if (known >= edits.length) return
     const own = getClientID(state)
     const isOthers = edits.slice(known).some(({ client }) => client !== own)
+    // Another window may send again what this one does, too: what is still lacking is found out anew.
+    if (isOthers && this.#isCatchingUp) {
+      file.ask()
+      return
+    }
     if (isOthers && composition.isHeldBack('text', () => file.ask())) return
     const before = state.doc
     try {
@@ -285,6 +293,7 @@ export class TextSync {
     const pending = sendableUpdates(state)
     if (pending.length === 0) {
       this.#isOneByOne = false
+      this.#isCatchingUp = false
       onTyped()
       for (const { resolve } of this.#waiting.splice(0)) resolve()
       return
@@ -411,7 +420,7 @@ export class TextSync {
   sendAgain(): void {
     const couldNotOpen = this.#isRefused && this.isFromBeforeBreak
     this.#isRefused = false
-    if (couldNotOpen) this.#owner.file.ask(true)
+    if (couldNotOpen) this.#owner.file.ask()
     else this.push()
   }
 
