@@ -46,9 +46,10 @@ export interface TextOfPlace {
 
 type FirstCursor = CursorPlace & TextOfPlace
 
-/** What is done when the text of a file has changed while it has no view, and when a cursor may have moved. */
 interface ViewsOwner {
+  /** Called when the text has changed while it has no view. */
   onEdit: () => void
+  /** Called when the state or the cursor has changed in another way than by an update of the first view. */
   onChange: () => void
 }
 
