@@ -46,9 +46,10 @@ export interface TextOfPlace {
 
 type FirstCursor = CursorPlace & TextOfPlace
 
-/** What is done when the text of a file has changed while it has no view, and when a cursor may have moved. */
 interface ViewsOwner {
+  /** Called when the text has changed while it has no view. */
   onEdit: () => void
+  /** Called when the state or the cursor has changed in another way than by an update of the first view. */
   onChange: () => void
 }
 
@@ -273,6 +274,19 @@ export class FileViews {
     return this.#here === this.#second ? { ...second, other: first } : { ...first, other: second }
   }
 
+  /** Goes to a match: its line in the whole text, from 1, and the range within it. */
+  goTo(line: number, range?: [number, number]): void {
+    if (!this.state) return
+    const { doc } = this.state
+    const { from, length } = doc.line(Math.max(1, Math.min(line, doc.lines)))
+    const [start, end] = (range ?? [0, 0]).map(at => from + Math.min(at, length)) as [number, number]
+    this.dispatchHere({
+      selection: { anchor: start, head: end },
+      effects: EditorView.scrollIntoView(start, { y: 'center' }),
+    })
+  }
+
+  /** Goes to an offset of the text. */
   goToPlace(at: number): void {
     if (!this.state) return
     const anchor = Math.min(at, this.state.doc.length)

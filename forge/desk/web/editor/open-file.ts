@@ -1,10 +1,10 @@
 /**
- * An open file: what the page uses of it, and the parts that it is made of. Each part has a file of its own, whose first
- * comment says what always holds in it, and knows of the others only what its constructor gets.
+ * An open file: what the page uses of it, and the parts that it is made of. Each part has a file of its own, which says
+ * at its head what always holds in it, and knows of the others only what its constructor gets.
  *
  * - text-sync.ts keeps the text in step with the server, by what server-text.ts knows of the server's text.
- * - file-views.ts has the state of the text, its views, cursors and scroll positions; early-keys.ts the keys typed while
- *   the file is loading; composition.ts what waits for an input method.
+ * - file-views.ts has the state of the text, its views, cursors and scroll positions; early-keys.ts the keys that are
+ *   typed while the file is loading; composition.ts what waits for an input method.
  * - file-conflicts.ts has the conflicts; undo-ends.ts says where the undo of typing ends.
  * - file-syntax.ts has the symbols and folds, file-colours.ts the language of the colours, file-settings.ts the
  *   indentation and the user's settings, server-tools.ts what a language server offers.
@@ -496,16 +496,10 @@ export class OpenFile {
 
   /** Goes to a match: its line in the whole text, from 1, and the range within it. */
   goTo(line: number, range?: [number, number]): void {
-    if (!this.state) return
-    const { doc } = this.state
-    const { from, length } = doc.line(Math.max(1, Math.min(line, doc.lines)))
-    const [start, end] = (range ?? [0, 0]).map(at => from + Math.min(at, length)) as [number, number]
-    this.#views.dispatchHere({
-      selection: { anchor: start, head: end },
-      effects: EditorView.scrollIntoView(start, { y: 'center' }),
-    })
+    this.#views.goTo(line, range)
   }
 
+  /** Goes to an offset of the text. */
   goToPlace(at: number): void {
     this.#views.goToPlace(at)
   }

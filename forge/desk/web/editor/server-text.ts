@@ -30,6 +30,14 @@ interface Typed {
   isApart: boolean
 }
 
+/** Text that the server has not confirmed, with the texts before it, each as a change of the one before. */
+export interface UnsentEdits {
+  /** The oldest text. */
+  start: string
+  /** Changes as JSON (see ChangeSet): the last one leads to the text with all that was typed. */
+  steps: unknown[]
+}
+
 export class ServerText {
   /** The server's text according to all that was received. */
   #confirmed = Text.empty
@@ -128,12 +136,4 @@ export class ServerText {
     const steps = [...earlier.map(({ next }) => next), typed]
     return { start: start.toString(), steps: steps.map(step => step.toJSON()) }
   }
-}
-
-/** Text that the server has not confirmed, with the texts before it, each as a change of the one before. */
-export interface UnsentEdits {
-  /** The oldest text. */
-  start: string
-  /** Changes as JSON (see ChangeSet): the last one leads to the text with all that was typed. */
-  steps: unknown[]
 }

@@ -4,8 +4,8 @@
  *
  * - Edits are kept until the server confirms them by sending them back. At most one message is on its way.
  * - Where this window and the server may have different texts (after a break of the connection, after an edit that does
- *   not fit, or where the news of accepted edits does not come), the file is loaded again, and its text is adopted: what
- *   the server lacks of the unconfirmed edits (see server-text.ts) is put on top of it, and sent.
+ *   not fit, or where the news of accepted edits is late), the file is loaded again. Its text is adopted: what the
+ *   server lacks of the unconfirmed edits (see server-text.ts) is put on top of it, and sent.
  * - Edits that are refused stay in the text, and are sent again when something changes. A single edit that can never be
  *   accepted is taken out into a box.
  * - What is typed after a save was asked for is sent only when that save has ended: the server saves all that it has.
