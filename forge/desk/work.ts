@@ -97,7 +97,8 @@ export async function openWork(repository: Repository, options: WorkOptions): Pr
     const moved = await MovedBranches.open(options.state, repository)
     const writtenHere = await WrittenHere.open(join(options.state, 'conversations'))
     const seen = { branches: new Map() }
-    const services = { objects, operations, checkouts, filters, maintenance, moved, writtenHere, seen }
+    const run = crypto.randomUUID()
+    const services = { run, objects, operations, checkouts, filters, maintenance, moved, writtenHere, seen }
     const work = new Work({ ...services, say: options.onNews })
     await work.begin(options)
     return work

@@ -57,6 +57,8 @@ class InTheWay extends Failure {}
 
 /** The services that all branches share. */
 export type BranchServices = {
+  /** An id of this run of the desk. */
+  run: string
   objects: Objects
   operations: Operations
   checkouts: Checkouts
@@ -278,7 +280,7 @@ export class BranchWork {
     this.#drafts = noDrafts(tip)
     this.#written = { commit: undefined, drafts: this.#drafts }
     this.#listed = { drafts: this.#drafts, ...listed(this.#drafts) }
-    this.#files = new OpenFiles(name, room.objects, room.filters, room.say)
+    this.#files = new OpenFiles(name, room)
     const tell = { failing: (error: unknown) => this.#tellFailing(error), again: () => this.#tellAgain() }
     this.#writing = new Writing(() => this.write(), tell)
   }

@@ -39,6 +39,9 @@ type OpenFile = {
  */
 type Deleted = { by: 'draft' | 'commit'; isShown: boolean; isRestored: boolean }
 
+/** `run`: an id of this run of the desk. */
+type OpenFilesRoom = { run: string; objects: Objects; filters: Filters; say: (news: News) => void }
+
 const NEW_FILE = { mode: '100644', oid: '' }
 
 export class OpenFiles {
@@ -53,13 +56,17 @@ export class OpenFiles {
   /** The drafts in the repository, while newer ones can't be written into it. */
   #written: Drafts | undefined
 
-  constructor(
-    branch: string,
-    readonly objects: Objects,
-    readonly filters: Filters,
-    readonly say: (news: News) => void,
-  ) {
+  readonly objects: Objects
+  readonly filters: Filters
+  readonly say: (news: News) => void
+  readonly #run: string
+
+  constructor(branch: string, { run, objects, filters, say }: OpenFilesRoom) {
     this.#branch = branch
+    this.#run = run
+    this.objects = objects
+    this.filters = filters
+    this.say = say
   }
 
   /** Sets the branch's name in the news, after a rename. */
@@ -283,7 +290,7 @@ export class OpenFiles {
     const written = this.#written && (await this.#writtenText(this.#written, path))
     const ends = last && { savedLineEnd: last.lineEnd }
     const more = { ...form, ...ends, mode: entry.mode, isNewPath, ...(written !== undefined && { written }) }
-    const shown = { kind: 'text', text, version, saved, ...more } as const
+    const shown = { kind: 'text', text, version, run: this.#run, saved, ...more } as const
     const kept = deleted && { by: deleted.by, isRestored: deleted.isRestored }
     return { ...shown, readOnly: this.#readOnly, ...(kept && { deleted: kept }) }
   }

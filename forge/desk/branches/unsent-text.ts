@@ -2,14 +2,17 @@
  * Adds text to a draft that was typed and had not reached the desk, and that the browser kept while its page was closed
  * or loaded again.
  */
-import { Text } from '@codemirror/state'
+import { ChangeSet, Text } from '@codemirror/state'
+import { diffChars } from 'diff'
 import { Failure } from '../../../core/failure.ts'
 import { type Objects, oidOf } from '../../../core/git/objects.ts'
 import { isOid, type Oid, type Path } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { verifyPath } from '../../vfs.ts'
+import { commonEnds } from '../contract/common-ends.ts'
 import type { Form } from '../contract/editable-text.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
+import { cameFrom } from '../contract/lost-edits.ts'
 import { encode } from '../reading/text.ts'
 import type { BranchWork } from './branch-work.ts'
 import { changeBetween, changeFrom, NotAnEdit } from './documents.ts'
@@ -37,10 +40,13 @@ interface Texts {
 const CLIENT = 'unsent text'
 /** How often the edit is made for a newer version of the file, before the two are merged. */
 const MAX_TRIES = 3
+/** Two texts with more different characters than this are compared no further: all between counts as different. */
+const MAX_DIFFERENT_CHARS = 1_000
 
 /**
  * Adds the text to the file's draft, and writes that. If the file is not as it was before the text was typed, the two
- * are merged; where that is impossible, both are kept as a draft conflict. Adding a text again changes nothing.
+ * are merged; where that is impossible, both are kept as a draft conflict. Adding a text again changes nothing, and so
+ * does what another window has added before.
  *
  * @returns Whether the file is in conflict.
  * @throws A {@link Failure}, without any effect, if the branch can't be edited now or no text file can have the text.
@@ -96,19 +102,47 @@ async function isTypedAgain(work: BranchWork, path: Path, { before, typed }: Tex
   return false
 }
 
-async function merge(work: BranchWork, typed: UnsentText, { before: [start], typed: end }: Texts): Promise<void> {
-  const text = end.toString()
+async function merge(work: BranchWork, typed: UnsentText, texts: Texts): Promise<void> {
+  const text = texts.typed.toString()
+  const start = await baseIn(work, typed.path, texts)
   const bytes = encode(text, typed)
   if (text.includes('\0') || !text.isWellFormed() || bytes.length > MAX_EDITABLE_BYTES)
     throw new Failure(`${visiblePath(typed.path)} can’t have this text: it is too large, or no text in UTF-8.`)
   await work.inOneGo(
     async held => {
       const { objects } = work.room
-      const [before, after] = await draftsWith(objects, work.drafts, typed, [String(start), text])
+      const [before, after] = await draftsWith(objects, work.drafts, typed, [start, text])
       await held.becomeSoon(await mergeDrafts(objects, before, after, work.drafts))
     },
     { isMerging: true },
   )
+}
+
+/** The one of the texts from which the file has come: another window may have added what both knew. */
+async function baseIn(work: BranchWork, path: Path, { before }: Texts): Promise<string> {
+  const file = await work.open(path)
+  try {
+    const now = file.kind === 'text' ? cameFrom(Text.of(file.text.split('\n')), before, changeOfChars) : undefined
+    return (now?.text ?? before[0] ?? Text.empty).toString()
+  } finally {
+    await work.close(path)
+  }
+}
+
+/** The change from one text to another, by character. */
+function changeOfChars(from: Text, to: Text): ChangeSet {
+  const [before, after] = [from.toString(), to.toString()]
+  const { start, end } = commonEnds(before, after)
+  const [removed, added] = [before.slice(start, before.length - end), after.slice(start, after.length - end)]
+  const parts = diffChars(removed, added, { maxEditLength: MAX_DIFFERENT_CHARS })
+  if (!parts) return ChangeSet.of({ from: start, to: start + removed.length, insert: added }, before.length)
+  let at = start
+  const changes = parts.map(({ added = false, removed = false, value }) => {
+    const from = at
+    if (!added) at += value.length
+    return { from, to: removed ? at : from, insert: added ? value : '' }
+  })
+  return ChangeSet.of(changes, before.length)
 }
 
 /** Drafts with each of these texts, from the commit at which it was typed. */

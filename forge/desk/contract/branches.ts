@@ -80,6 +80,11 @@ export const File = v.variant('kind', [
     text: v.string(),
     /** The number of edits since the server opened the file. */
     version: Count,
+    /**
+     * The run of the desk that has opened the file, if it can be edited. Where the next answer names another one, the
+     * desk has ended meanwhile, and may have lost the last edits.
+     */
+    run: v.optional(v.string()),
     /** The text in the branch's last commit, of a renamed file under its old path; undefined if the file is new. */
     saved: v.optional(v.string()),
     /** The text in the repository, while what is typed can't be written into it. */

@@ -968,7 +968,7 @@ export class Page {
     }
     await this.#followRenames(tips)
     void this.#followTexts()
-    for (const file of this.files.all()) if (!isFirst || file.isFromBeforeBreak) file.ask(true)
+    for (const file of this.files.all()) if (!isFirst || file.isFromBeforeBreak) file.ask()
     this.unsent.takeOver()
     if (isFirst) return
     for (const tab of this.tabs.peek()) {

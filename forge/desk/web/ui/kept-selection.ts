@@ -1,6 +1,7 @@
 /** Keeps the cursor of a text field at its place in the text when the text is replaced, as from another window. */
 import type { RefObject } from 'preact'
 import { useLayoutEffect } from 'preact/hooks'
+import { commonEnds } from '../../contract/common-ends.ts'
 
 /**
  * Call it in each render of a field whose `value` can be replaced while the user types there: the browser puts the
@@ -27,14 +28,4 @@ export function movedPosition(before: string, after: string, position: number): 
   if (position <= same) return position
   const moved = position + after.length - before.length
   return position >= before.length - sameAtEnd ? moved : Math.min(position, after.length - sameAtEnd)
-}
-
-/** How many characters, or items, two texts or lists have in common at their start, and at their end behind that. */
-export function commonEnds(one: ArrayLike<string>, other: ArrayLike<string>): { start: number; end: number } {
-  const shorter = Math.min(one.length, other.length)
-  let start = 0
-  while (start < shorter && one[start] === other[start]) start++
-  let end = 0
-  while (end < shorter - start && one[one.length - 1 - end] === other[other.length - 1 - end]) end++
-  return { start, end }
 }

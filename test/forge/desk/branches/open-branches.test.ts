@@ -25,6 +25,7 @@ test('two tasks that lock the same branches do not deadlock', async () => {
     filters: new Filters(objects),
     maintenance: new Maintenance(objects.repository),
     moved: await MovedBranches.open(place.folder, objects.repository),
+    run: 'this',
     writtenHere: await WrittenHere.open(join(place.folder, 'conversations')),
     seen: { branches: new Map() },
     say,

@@ -15,7 +15,12 @@ for (const [what, files] of [
     await using place = await makePlace()
     const before = noDrafts(await commit(place.path, 'main', { 'a.ts': 'one\n', 'b.ts': 'b\n' }))
     const after = noDrafts(await commit(place.path, 'other', { 'b.ts': 'b\n', ...files }))
-    const open = new OpenFiles('main', place.objects, new Filters(place.objects), () => undefined)
+    const open = new OpenFiles('main', {
+      run: 'this',
+      objects: place.objects,
+      filters: new Filters(place.objects),
+      say: () => undefined,
+    })
     await open.open(before, 'a.ts')
     open.edit('a.ts', 0, [{ client: 'window', changes: replacement(4, 4, 0, 'typed\n') }])
     await open.follow(after)

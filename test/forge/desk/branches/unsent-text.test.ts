@@ -53,6 +53,18 @@ describe('text that was typed without the desk', () => {
     expect(await textOf(desk.work, 'main', 'a.txt')).toBe(`before ${LINES}`)
   })
 
+  test('has no text of another window that the desk has got from there, with more', async () => {
+    await using desk = await makeDesk({ files: { 'a.txt': LINES } })
+    const typed = typedIn(await tipOf(desk), ['be', 'fo', 're '])
+    // Of these the first two are of a window that has typed on since.
+    const editor = await edit(desk.work, 'main', 'a.txt')
+    await editor.type('befo', 0)
+    await editor.type(' and more\n')
+    const kept = { ...typed, steps: [...typed.steps.slice(0, 2), replacement(LINES.length + 4, 0, 0, 'mine\n')] }
+    expect(await ask(desk.work, 'add unsent text', kept)).toMatchObject({ isConflict: false })
+    expect(await textOf(desk.work, 'main', 'a.txt')).toBe(`mine\nbefo${LINES} and more\n`)
+  })
+
   test('keeps line ends and byte order mark', async () => {
     await using desk = await makeDesk({ files: { 'a.txt': '\ufeffone\r\ntwo\r\n' } })
     const typed = typedIn(await tipOf(desk), ['new\n'], 'one\ntwo\n')

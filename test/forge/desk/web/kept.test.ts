@@ -31,6 +31,8 @@ describe.skipIf(!hasBrowser)('what was typed and asked for', () => {
       'away-5': lines,
       'away-6': lines,
       'away-7': lines,
+      'away-8': lines,
+      'away-9': lines,
     }
     const branches = { main: files, other: files, third: files, ...away }
     desk = await openRealDesk({ built: await builtPage(), branches })
@@ -222,6 +224,30 @@ describe.skipIf(!hasBrowser)('what was typed and asked for', () => {
     // The desk's answer, after which the browser forgets it, comes after the draft.
     await until(async () => (await kept()).length === 0)
   })
+
+  for (const isLoadedAgain of [true, false])
+    test(`of two windows in one file stays once after kill -9 of the desk, with ${isLoadedAgain ? 'one loaded again' : 'both still there'}`, async () => {
+      const branch = isLoadedAgain ? 'away-8' : 'away-9'
+      const second = await visit(browser.context, desk)
+      await openFile(second, branch, 'a.txt')
+      await second.keyboard.press('Control+End')
+      await openFile(page, branch, 'a.txt')
+      const windows = [page, second]
+      const shown = (window: RealPage, words: string) => window.locator('.cm-content').getByText(words).waitFor()
+      // The desk has told both windows of it, and has not written it yet, or a part of it.
+      await Promise.all([page.keyboard.type('first '), second.keyboard.type('second ')])
+      await Promise.all(windows.flatMap(window => ['first one', 'second'].map(words => shown(window, words))))
+      await desk.kill()
+      for (const window of windows) await window.getByText('The desk does not answer').waitFor()
+      await Promise.all(windows.map(window => window.keyboard.type('more ')))
+      if (isLoadedAgain) await page.reload().catch(() => undefined)
+      await desk.start()
+      await until(async () => (await desk.show(`refs/forge/drafts/${branch}`, 'a.txt')).includes('second more'))
+      if (isLoadedAgain) await page.goto(desk.address).catch(() => page.goto(desk.address))
+      await draftIs(branch, 'first more one\ntwo\nthree\nfour\nfive\nsecond more ')
+      await until(async () => (await kept()).length === 0)
+      await second.close()
+    })
 
   test('of a branch that was deleted meanwhile it stays in the browser, and is added once the branch is back', async () => {
     await openFile(page, 'away-6', 'a.txt')

@@ -1,0 +1,17 @@
+/** The name at the cursor, as it is looked up in other files. */
+import type { EditorState } from '@codemirror/state'
+
+/** A longer word, in characters, is no name. */
+const MAX_NAME_CHARS = 400
+/** Files of Ruby and Elixir, where the name of a function may end in a question or an exclamation mark. */
+const NAMES_WITH_MARKS = /\.(?:rb|rake|gemspec|exs?)$|(?:^|\/)(?:Rake|Gem)file$/
+
+/** The name that is selected or at the cursor in a file of this path; undefined where there is none. */
+export function nameAtCursor(state: EditorState, path: string): string | undefined {
+  const { from, to, head } = state.selection.main
+  const word = from === to ? state.wordAt(head) : { from, to }
+  if (!word || word.to - word.from > MAX_NAME_CHARS) return undefined
+  const [name, next] = [state.sliceDoc(word.from, word.to), state.sliceDoc(word.to, word.to + 2)]
+  const mark = NAMES_WITH_MARKS.test(path) ? (/^[?!](?!=)/.exec(next)?.[0] ?? '') : ''
+  return /^[\p{L}\p{N}_$]+[?!]?$/u.test(name) ? name + mark : undefined
+}
