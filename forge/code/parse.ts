@@ -5,7 +5,7 @@
 import { readFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
-import { Language, type Node, Parser, Query, type QueryMatch, type Tree } from '@vscode/tree-sitter-wasm'
+import { Language, type Node, Parser, Query, type QueryMatch, type Range, type Tree } from '@vscode/tree-sitter-wasm'
 import { aroundIn } from './around.ts'
 import { type CodeFacts, type Definition, type DefinitionKind, NO_FACTS } from './facts.ts'
 import { foldsIn } from './folds.ts'
@@ -94,8 +94,9 @@ function structureWithoutMacros(grammar: Grammar, { text, isOver }: Parsing, fou
 }
 
 /** The facts of a text. Where much of it has no syntax tree, its pieces are parsed alone, if less of them has none. */
-function factsIn(name: GrammarName, { parser, query }: Grammar, { tree, text, isOver }: Parsing): FoundFacts {
-  const factsFrom = ({ rootNode }: Tree) => factsOf(name, query.matches(rootNode, { progressCallback: isOver }))
+function factsIn(name: GrammarName, grammar: Grammar, { tree, text, isOver }: Parsing): FoundFacts {
+  const { parser } = grammar
+  const factsFrom = (part: Tree) => factsWithItems(name, grammar, { tree: part, text, isOver })
   const whole = { facts: factsFrom(tree), errors: errorChars(tree.rootNode) }
   if (!isMostlyError(tree.rootNode)) return whole
   const parts: CodeFacts[] = []
@@ -113,6 +114,41 @@ function factsIn(name: GrammarName, { parser, query }: Grammar, { tree, text, is
   if (errors >= whole.errors) return whole
   const all = joined([...parts, { ...whole.facts, definitions: [] }])
   return { facts: { ...all, definitions: all.definitions.slice(0, MAX_DEFINITIONS) }, errors }
+}
+
+/** The facts of a tree, with those of the items in calls of macros, whose content has no syntax in it. */
+function factsWithItems(name: GrammarName, { parser, query }: Grammar, { tree, text, isOver }: Parsing): CodeFacts {
+  const matches: QueryMatch[] = []
+  const trees = [tree]
+  try {
+    // The items of a macro may be in the call of another one: the trees of these are added while the loop runs.
+    for (const { rootNode } of trees) {
+      const found = query.matches(rootNode, { progressCallback: isOver })
+      matches.push(...found)
+      for (const { captures } of found) {
+        const items = captures.find(it => it.name === 'items')
+        const range = items && withinBraces(items.node)
+        if (!range || isOver()) continue
+        const part = parser.parse(text, null, { includedRanges: [range], progressCallback: isOver })
+        if (part) trees.push(part)
+        else parser.reset()
+      }
+    }
+    return factsOf(name, matches)
+  } finally {
+    for (const part of trees.slice(1)) part.delete()
+  }
+}
+
+/** The range between the braces that a node begins and ends with, of which the last one may be missing. */
+function withinBraces({ firstChild, lastChild }: Node): Range | undefined {
+  if (!firstChild || !lastChild || lastChild.startIndex <= firstChild.endIndex) return undefined
+  return {
+    startIndex: firstChild.endIndex,
+    startPosition: firstChild.endPosition,
+    endIndex: lastChild.startIndex,
+    endPosition: lastChild.startPosition,
+  }
 }
 
 /** What is sent for a text that is given up. */

@@ -24,3 +24,7 @@
 
 (use_declaration) @import
 (mod_item !body) @import
+
+; The items in the braces of a macro's call, outside of functions: `cfg_net! { pub struct Stream { … } }`.
+(source_file (macro_invocation (token_tree . "{" "}" .) @items))
+(declaration_list (macro_invocation (token_tree . "{" "}" .) @items))

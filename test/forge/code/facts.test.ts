@@ -185,6 +185,45 @@ macro_rules! wave { () => {} }
     imports: ['chart', './late'],
   },
   {
+    // Items in calls of macros, as crates with features have them.
+    path: 'macros.rs',
+    text: `cfg_net! {
+    use crate::chart::read;
+    mod late;
+
+    pub struct Tide { pub level: u8 }
+    cfg_deep! {
+        impl Tide {
+            pub fn next(&self) -> u8 { 1 }
+        }
+    }
+}
+impl Tide {
+    cfg_deep! { fn own(&self) {} }
+}
+ä! { "ä🌊"; pub fn wide() {} }
+lazy_static! { pub static ref LEVEL: u8 = 1; }
+bitflags! { pub struct Flags: u8 { const EBB = 1; } }
+tide! { ebb => 1, (flood) => { 2 } }
+call!(fn unseen() {});
+fn draw() { quote! { pub struct Unseen; } }
+`,
+    outline: [
+      '- module late 3-3',
+      '+ class Tide 5-5',
+      '  + field level 5-5',
+      '- impl Tide 7-9',
+      '  + method next 8-8',
+      '- impl Tide 12-14',
+      '  - method own 13-13',
+      '+ function wide 15-15',
+      '+ variable LEVEL 16-16',
+      '+ class Flags 17-17',
+      '- function draw 20-20',
+    ],
+    imports: ['chart', 'chart/read', './late'],
+  },
+  {
     path: 'tide.c',
     text: `#include "chart.h"
 #include <stdio.h>
@@ -378,6 +417,11 @@ test('a signature is the definition without its body and comments, on one line',
   expect(python.definitions[0]?.signature).toBe('def next(self, at)')
 })
 
+test('the place of a definition in the call of a macro is that in the file', async () => {
+  const { definitions } = await factsOf('a.rs', 'fn main() {}\nä! { "ä🌊"; pub fn next(at: u8) {} }\n')
+  expect(definitions[1]).toMatchObject({ name: 'next', line: 2, column: 19, signature: 'pub fn next(at: u8)' })
+})
+
 test('references are names in code, none in comments and strings', async () => {
   const { references } = await factsOf('a.ts', "// unseen\nread('hidden', tide.level)\nread()\n")
   expect(references).toEqual(['read', 'tide', 'level'])
@@ -433,6 +477,7 @@ func (*Message${at}) Descriptor() ([]byte, []int) {
       ['a.py', '(\n'],
       ['a.cpp', 'namespace a {\n'],
       ['a.rs', 'mod a {\n'],
+      ['b.rs', 'a! {\n'],
       ['a.php', '<?php if (1) {\n'],
     ] as const)
       expect((await factsOf(path, open.repeat(5000))).definitions.length).toBeLessThanOrEqual(5000)
@@ -446,6 +491,7 @@ func (*Message${at}) Descriptor() ([]byte, []int) {
 
   test.each([
     ['half-typed code', 'a.ts', 'export function next(at: numb\nclass {{{ \n'],
+    ['a half-typed call of a macro', 'a.rs', 'fn next() {}\na! {'],
     ['another language', 'a.py', '<html><script>let a = 1</script></html>\n'],
     ['a template in a template', 'a.js', `const a = \`\${\`\${\`\${1}\`}\`}\`\n`],
     ['lone surrogates and controls', 'a.go', 'package a\n// \ud800 \u0007\nvar b = "\udfff"\n'],

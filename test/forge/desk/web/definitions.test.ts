@@ -19,6 +19,8 @@ const template = templateWith({
       'defmodule Sea.Chart do\n  def first(at), do: shown!(at)\n\n  def shown(at), do: at\n\n  defp shown!(at), do: at\nend\n',
     'lib/page.rb': 'class Page\n  def shown?(now)\n    now\n  end\n\n  def shown\n  end\nend\n',
     'lib/site.rb': 'def first(page)\n  page.shown?(1)\nend\n',
+    'lib/stream.rs':
+      'fn first() {\n    deepen()\n}\n\ncfg_net! {\n    pub struct TcpStream {\n        at: u8,\n    }\n\n    fn deepen() {}\n}\n',
     'two.go': 'package two\n\nfunc close() {\n}\n',
   },
 })
@@ -78,6 +80,16 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
     await page.keyboard.press('F12')
     await page.locator('.line-column').getByText(/^6:/).waitFor()
     await until(async () => (await selected()) === 'shown!')
+  })
+
+  test('that is defined in the call of a macro in Rust is found, and is a symbol', async () => {
+    await openAt('stream.rs', '2:6')
+    await page.keyboard.press('F12')
+    await page.locator('.line-column').getByText(/^10:/).waitFor()
+    await until(async () => (await selected()) === 'deepen')
+    await page.keyboard.press('Alt+Shift+l')
+    await palette().fill('tcpstream')
+    await page.getByRole('option', { name: /TcpStream/ }).waitFor()
   })
 
   test('whose definition is found after a click elsewhere is shown by a button only', async () => {
