@@ -38,6 +38,15 @@ const wordsTemplate = mergingTemplate({
 })
 /** A long text that our side changed at its end, and theirs deleted. */
 const NOTES = { base: `${LINES}the end\n`, ours: `${LINES}the end, changed\n`, theirs: null }
+/** A conflict of as many lines as a window has, in a function of a class. */
+const tallIn = (words: string) => {
+  const lines = (count: number, name: string) =>
+    Array.from({ length: count }, (_, at) => `    ${name}(${at})\n`).join('')
+  return `class Tall {\n  run() {\n${lines(80, 'before')}${lines(40, words)}${lines(80, 'after')}  }\n}\n`
+}
+const tallTemplate = mergingTemplate({
+  'tall.ts': { base: tallIn('base'), ours: tallIn('ours'), theirs: tallIn('theirs') },
+})
 const model = new ScriptedModel([])
 
 describe.skipIf(!hasBrowser)('a branch that is merging', () => {
@@ -139,6 +148,26 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
       await until(isBeside)
     }
     await page.setViewportSize({ width: 1280, height: 800 })
+  })
+
+  test('shows the head of a tall conflict, below the lines that stay in view', async () => {
+    await open(tallTemplate)
+    await page.setViewportSize({ width: 1280, height: 657 })
+    await row('tall.ts').click()
+    const isHeadInView = () =>
+      conflict(1, 1).evaluate(it => {
+        const { left, top } = it.getBoundingClientRect()
+        return it.contains(document.elementFromPoint(left + 20, top + 2))
+      })
+    for (const key of ['F8', 'Shift+F8', 'F8']) {
+      await until(() => conflict(1, 1).evaluate(it => it === document.activeElement))
+      await until(async () => (await page.locator('.cm-sticky-line').count()) === 2)
+      await rendered(page)
+      expect(await isHeadInView()).toBe(true)
+      await page.keyboard.press('Escape')
+      await page.keyboard.press(key === 'F8' ? 'Control+Home' : 'Control+End')
+      await page.keyboard.press(key)
+    }
   })
 
   test('is updated after its branch was moved, and what was resolved stays so', async () => {
