@@ -49,6 +49,7 @@ import {
   numberInCommit,
   type OpenBlamed,
 } from './blame-gutter.ts'
+import { byLines } from './by-lines.ts'
 import {
   type ChangedLines,
   countsOf,
@@ -88,7 +89,6 @@ import {
   showProblems,
   tips,
 } from './language-tools.ts'
-import { byLines } from './line-diff.ts'
 import type { LineEdit } from './line-edits.ts'
 import { byteForm, isAboutRefusedText, refuse, refusedTextOf } from './refused-text.ts'
 import { lineAtHeight, scrollToLine } from './scrolled-line.ts'

@@ -47,6 +47,11 @@ const tallIn = (words: string) => {
 const tallTemplate = mergingTemplate({
   'tall.ts': { base: tallIn('base'), ours: tallIn('ours'), theirs: tallIn('theirs') },
 })
+/** A conflict whose base and one side are long, with the same lines many times, as in a lock file. */
+const packages = (version: number) =>
+  Array.from({ length: 1_000 }, (_, at) => `  "${at}": {\n    "version": ${version},\n    "dev": true\n  },\n`).join('')
+const lockSides = { base: `{\n${packages(1)}}\n`, ours: '{\n  "one": 1\n}\n', theirs: `{\n${packages(2)}}\n` }
+const lockTemplate = mergingTemplate({ 'deps.json': lockSides })
 const model = new ScriptedModel([])
 
 describe.skipIf(!hasBrowser)('a branch that is merging', () => {
@@ -320,6 +325,23 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('menuitem', { name: 'Take theirs for all conflicts of the file' }).click()
     await textIs(POSTGRES, text => text.includes('claim = 2') && !text.includes('claim = 1'))
     await row('claim.ts').getByText('2 left').waitFor()
+  })
+
+  test('has one side of a long conflict that is chosen by a key while theirs is taken for all', async () => {
+    await open(lockTemplate)
+    await row('deps.json').click()
+    await until(() => conflict(1, 1).evaluate(it => it === document.activeElement))
+    await page.keyboard.press('Control+Shift+F8')
+    await page.keyboard.press('1')
+    await page
+      .getByRole('region', { name: 'Conflict 1 of 1, resolved' })
+      .getByText(/^(Ours|Theirs)$/)
+      .waitFor()
+    await page
+      .getByRole('paragraph')
+      .filter({ hasText: 'Resolved the conflicts left in deps.json by theirs' })
+      .waitFor()
+    await textIs('deps.json', text => text === lockSides.ours || text === lockSides.theirs)
   })
 
   test('shows the bar of a conflict at the beginning of a file that one side was taken for', async () => {
