@@ -138,6 +138,18 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
       await page.getByText('1 of 2 left').waitFor()
     })
 
+  test('takes no letter into the line below a conflict where the cursor is at its box', async () => {
+    await open()
+    await row('claim.ts').click()
+    await until(() => conflict(1).evaluate(it => it === document.activeElement))
+    await page.keyboard.press('Escape')
+    await page.keyboard.type('x1')
+    await page.keyboard.press('F8')
+    await page.keyboard.press('1')
+    await page.getByText('1 of 2 left').waitFor()
+    await textIs(CLAIM, text => text.includes('LEASE_MS): Promise<Lease[]> {\n    return this.#claimBatch'))
+  })
+
   test('has its line numbers beside their lines, also when a wider window makes the blocks lower', async () => {
     await open()
     await row('claim.ts').click()
