@@ -1,10 +1,10 @@
 /** The open files on the server, which is the authority of `@codemirror/collab`: it decides the order of edits. */
 import { ChangeSet, type ChangeSpec, Text } from '@codemirror/state'
-import { diffArrays } from 'diff'
 import { Failure } from '../../../core/failure.ts'
 import type { Edit } from '../contract/branches.ts'
 import { afterTyped, DESK_CLIENT, typedAfter } from '../contract/concurrent-edits.ts'
 import { byteSizeOf, refusalOf, sizeAfter } from '../contract/editable-text.ts'
+import { differingLines, linesOf, startsOf } from '../contract/line-diff.ts'
 import { encode, type Form } from '../reading/text.ts'
 
 /**
@@ -131,48 +131,26 @@ export class NotAnEdit extends Failure {
   }
 }
 
-/** Texts that differ in more lines get one replacement, since comparing them by line takes long. */
-const MAX_EDITED_LINES = 2_000
-
 /**
  * The change from one text to another, by line: unchanged lines keep their position, so that a concurrent edit stays in
  * its line, even if conflict markers are inserted around it.
  */
 export function changeBetween(before: string, after: string): ChangeSet {
   // A last line without a line end equals one with it.
-  const hunks = diffArrays(linesOf(`${before}\n`), linesOf(`${after}\n`), { maxEditLength: MAX_EDITED_LINES })
-  if (!hunks) return ChangeSet.of(replacement(0, before, after), before.length)
-  const changes: ChangeSpec[] = []
-  let from = 0
-  let removed = ''
-  let added = ''
-  const end = () => {
+  const [linesA, linesB] = [linesOf(`${before}\n`), linesOf(`${after}\n`)]
+  const starts = startsOf(linesA)
+  const changes = differingLines(linesA, linesB).map(({ fromA, toA, fromB, toB }) => {
+    const from = starts[fromA] ?? 0
+    const [removed, added] = [linesA.slice(fromA, toA).join(''), linesB.slice(fromB, toB).join('')]
     // What is inserted or removed at the very end has the line end before it rather than the one after it.
-    const isAtEnd = from + removed.length > before.length && (removed === '' || added === '')
-    if (isAtEnd) changes.push(replacement(from - 1, shifted(removed), shifted(added)))
-    else if (removed !== added) changes.push(replacement(from, removed, added))
-    from += removed.length
-    removed = ''
-    added = ''
-  }
-  for (const hunk of hunks) {
-    const text = hunk.value.join('')
-    if (hunk.removed) removed += text
-    else if (hunk.added) added += text
-    else {
-      end()
-      from += text.length
-    }
-  }
-  end()
+    const isAtEnd = toA === linesA.length && (removed === '' || added === '')
+    return isAtEnd ? replacement(from - 1, shifted(removed), shifted(added)) : replacement(from, removed, added)
+  })
   return ChangeSet.of(changes, before.length)
 }
 
 /** Lines with their last line end moved to their start. */
 const shifted = (lines: string): string => (lines === '' ? '' : `\n${lines.slice(0, -1)}`)
-
-/** The lines of a text, each with its line end. */
-const linesOf = (text: string): string[] => text.match(/[^\n]*\n/g) ?? []
 
 /** The replacement of everything between the common start and the common end. */
 function replacement(at: number, before: string, after: string): ChangeSpec {

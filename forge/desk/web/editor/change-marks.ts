@@ -11,9 +11,10 @@ import {
   type TransactionSpec,
 } from '@codemirror/state'
 import { EditorView, GutterMarker, gutter } from '@codemirror/view'
+import type { Hunk } from '../../contract/line-diff.ts'
+import { byLines } from './by-lines.ts'
 import { goToLine } from './gutter-clicks.ts'
 import { hunksOf } from './hunks.ts'
-import { byLines, type Hunk } from './line-diff.ts'
 
 // Limits of one comparison of characters (to scan, milliseconds); beyond them whole lines differ.
 const DIFF = byLines({ scanLimit: 500, timeout: 50 })

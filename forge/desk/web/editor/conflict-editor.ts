@@ -386,13 +386,20 @@ const TYPED_IN_OURS = 'input.type.ours'
 
 /**
  * Continues typing in our side if an update has put conflict markers around the line being typed in: the cursor can't
- * enter a conflict otherwise. Returns whether it did.
+ * enter a conflict otherwise. At the box of a conflict, where no cursor is visible, nothing is typed: the browser would
+ * insert it into the line below. Returns whether the event is handled.
  */
 function typeOnInOurs(event: InputEvent, view: EditorView): boolean {
   const { data, inputType } = event
-  if (inputType !== 'insertText' || !data || !insertInOurs(view, data)) return false
+  if (inputType !== 'insertText' || !data) return false
+  if (!insertInOurs(view, data) && !isAtBox(view.state)) return false
   event.preventDefault()
   return true
+}
+
+function isAtBox(state: EditorState): boolean {
+  const { empty, head } = state.selection.main
+  return empty && conflictsOf(state).open.some(({ region: { from, to } }) => head >= from && head < to)
 }
 
 function pasteInOurs(event: ClipboardEvent, view: EditorView): boolean {

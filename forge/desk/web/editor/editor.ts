@@ -37,7 +37,7 @@ import { findPanel, openFind } from './find-panel.tsx'
 import { goToLine, keepFocus, selectLines } from './gutter-clicks.ts'
 import { commentKey, indentLines, insertLineAbove, moveLineDownByEnter, selectAllOccurrences } from './line-commands.ts'
 import { byteForm, refusedText } from './refused-text.ts'
-import { steadyInWindow } from './steady-cursor.ts'
+import { headOfCenteredBox, steadyInWindow } from './steady-cursor.ts'
 import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
 import { isStructureNew, structured } from './symbols.ts'
 import { typedOver } from './typed-over.ts'
@@ -183,6 +183,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
     selectionShown,
     columnsBeside,
     steadyInWindow,
+    headOfCenteredBox,
     highlightActiveLineGutter(),
     highlightSelectionMatches(),
     adjustable.history.of(emptyHistory()),

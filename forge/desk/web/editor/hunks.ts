@@ -1,7 +1,7 @@
 /** Converts the chunks of @codemirror/merge, which differ by characters, to differing lines, as git counts them. */
 import type { Chunk } from '@codemirror/merge'
 import type { Text } from '@codemirror/state'
-import { differingLines, type Hunk } from './line-diff.ts'
+import { differingLines, type Hunk } from '../../contract/line-diff.ts'
 
 /**
  * The differing lines of a chunk. A chunk at the end of a text without a final line end includes the last unchanged

@@ -1,6 +1,7 @@
 /** Keeps the line of the cursor where it is in the window while something else than the user's input moves the text. */
 import { EditorView, type Rect, ViewPlugin } from '@codemirror/view'
 import { conflictsOf } from './conflict-editor.ts'
+import { mostHeightOfSticky } from './sticky-lines.ts'
 
 /**
  * Runs an update that the user did not make, such as edits from the server or blocks for conflicts. In each view in
@@ -66,6 +67,21 @@ const cursorOf = (view: EditorView): Rect | null => view.coordsAtPos(view.state.
 /** The height of what covers the top of the text, such as sticky lines. */
 const marginOf = (view: EditorView): number =>
   Math.max(0, ...view.state.facet(EditorView.scrollMargins).map(margin => margin(view)?.top ?? 0))
+
+/**
+ * Keeps the head of a conflict's box in view where the box is too tall to be centered: with room for sticky lines,
+ * which may come after the box.
+ */
+export const headOfCenteredBox = EditorView.scrollHandler.of((view, { head }, { y }) => {
+  const conflict = y === 'center' ? conflictsOf(view.state).open.find(({ region }) => region.from === head) : undefined
+  const box = conflict && view.dom.querySelector(`[data-conflict="${conflict.number}"]`)?.getBoundingClientRect()
+  if (!box) return false
+  const { scrollDOM } = view
+  const room = mostHeightOfSticky(view)
+  if (box.height + 2 * room <= scrollDOM.clientHeight) return false
+  scrollDOM.scrollTop += box.top - scrollDOM.getBoundingClientRect().top - room
+  return true
+})
 
 /** Where an editor and its visible text are in the window, in pixels from the top. */
 interface Edges {

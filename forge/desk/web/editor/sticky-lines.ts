@@ -103,7 +103,7 @@ class StickyLines {
     const view = this.#view
     const { state, defaultLineHeight: height } = view
     const top = view.scrollDOM.getBoundingClientRect().top - view.documentTop
-    const most = Math.min(MAX_LINES, Math.floor((view.scrollDOM.clientHeight * MAX_SHARE) / height))
+    const most = mostLinesIn(view)
     const lines: Sticky[] = []
     if (top <= 0) return lines
     for (let index = 0; index < most; index++) {
@@ -169,6 +169,13 @@ class StickyLines {
     return row
   }
 }
+
+const mostLinesIn = ({ scrollDOM, defaultLineHeight }: EditorView): number =>
+  Math.min(MAX_LINES, Math.floor((scrollDOM.clientHeight * MAX_SHARE) / defaultLineHeight))
+
+/** The height in pixels that the lines can have; 0 where they are switched off. */
+export const mostHeightOfSticky = (view: EditorView): number =>
+  view.plugin(plugin) ? mostLinesIn(view) * view.defaultLineHeight : 0
 
 /** A symbol of several lines, with the one that stays in view. */
 interface Headed {

@@ -1,7 +1,7 @@
 /** Texts of the editor, and the changes that lead from one to another. */
 import { diff } from '@codemirror/merge'
 import { ChangeSet, Text } from '@codemirror/state'
-import { byLines } from './line-diff.ts'
+import { byLines } from './by-lines.ts'
 
 /** Limits of one comparison of characters (to scan, milliseconds); beyond them whole lines differ. */
 const DIFF = byLines({ scanLimit: 500, timeout: 100 })

@@ -1,6 +1,6 @@
 /** Merges what two windows have made of the same commit message, so that neither loses what was typed in it. */
 import { presentableDiff } from '@codemirror/merge'
-import { differingLines, linesOf } from '../editor/line-diff.ts'
+import { differingLines, linesOf } from '../../contract/line-diff.ts'
 
 /** A part of a text, and what replaces it. */
 type Change = { from: number; to: number; insert: string }

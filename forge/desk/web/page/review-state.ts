@@ -1,7 +1,7 @@
 /** The state of a review: the comparison, the changed files, and which of them are marked as viewed. */
 import { batch, effect, type ReadonlySignal, type Signal, signal, untracked } from '@preact/signals'
 import type { BranchInfo } from '../../contract/branches.ts'
-import type { Comment } from '../../contract/comments.ts'
+import { type Comment, nearestLine } from '../../contract/comments.ts'
 import type { DeskInfo } from '../../contract/desk.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { At, Change } from '../../contract/values.ts'
@@ -57,6 +57,10 @@ export const byKind = (changes: readonly Change[]): { code: Change[]; conversati
   code: changes.filter(({ path }) => !isOfForge(path)),
   conversation: changes.filter(({ path }) => isOfForge(path)),
 })
+
+/** The blob that a file is compared with. */
+const beforeOf = (changes: readonly Change[] | undefined, path: string): string | undefined =>
+  changes?.find(change => change.path === path)?.before?.oid
 
 /** The value is the list of changed files, those of the conversation with the AI last. */
 export class ReviewState extends ServerValue<Change[]> {
@@ -114,7 +118,7 @@ export class ReviewState extends ServerValue<Change[]> {
     this.#named = signal(at)
     this.draft = new CommentDraft(place)
     this.comments = new ServerValue(async () => {
-      const comments = await page.connection.ask('comments', { at: this.#at })
+      const comments = await this.#followBefore(await page.connection.ask('comments', { at: this.#at }))
       // An answer that is being written goes along with its comment.
       this.draft.keepFocus?.()
       return comments
@@ -215,9 +219,33 @@ export class ReviewState extends ServerValue<Change[]> {
     return to === undefined || to === from ? undefined : { from, to }
   }
 
+  /** Finds the lines of comments on the version that is compared with: it is another one when the comparison changes. */
+  async #followBefore(comments: readonly Comment[]): Promise<Comment[]> {
+    const texts = new Map<string, Promise<readonly string[]>>()
+    const linesOf = (oid: string) => {
+      const lines = texts.get(oid) ?? this.#linesOf(oid)
+      texts.set(oid, lines)
+      return lines
+    }
+    const followed = comments.map(async (comment): Promise<Comment> => {
+      const { line: _, ...rest } = comment
+      const oid = comment.side === 'before' ? beforeOf(this.latest.peek(), comment.path) : undefined
+      if (oid === undefined) return comment
+      const line = nearestLine(await linesOf(oid), comment.madeAt, comment.text)
+      return { ...rest, ...(line !== undefined && { line }) }
+    })
+    return await Promise.all(followed)
+  }
+
+  async #linesOf(oid: string): Promise<string[]> {
+    const { text = '' } = await this.#page.connection.ask('blob', { oid })
+    return text.split(/\r?\n/)
+  }
+
   /** Shows the changes, and at the same time moves the comment that is being written to the new path of its file. */
   protected override take(changes: Change[]): void {
     const renamed = this.#renamed
+    const before = this.latest.peek()
     batch(() => {
       if (renamed && renamed.from === this.draft.place.peek()?.path) {
         const { from, to } = renamed
@@ -228,6 +256,8 @@ export class ReviewState extends ServerValue<Change[]> {
       }
       super.take(changes)
     })
+    const isMoved = ({ side, path }: Comment) => side === 'before' && beforeOf(before, path) !== beforeOf(changes, path)
+    if (this.comments.latest.peek()?.some(isMoved)) void this.comments.refresh()
   }
 
   /**

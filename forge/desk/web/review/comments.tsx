@@ -32,17 +32,18 @@ export function commentsAt(tab: Tab, { path, side, line }: CommentPlace): Commen
 }
 
 /** What stands below a line: its comments, and the field of a new one. `text`: the line. */
-export function LineComments({ tab, place, text }: { tab: Tab; place: CommentPlace; text: string }) {
+export function LineComments({ tab, places, text }: { tab: Tab; places: readonly CommentPlace[]; text: string }) {
   const { review } = tab
-  const comments = commentsAt(tab, place)
+  const comments = places.flatMap(place => commentsAt(tab, place))
   const { value: writtenAt } = review.draft.place
-  const isWriting = isSamePlace(place, writtenAt) || comments.some(({ id }) => id === writtenAt?.answers)
+  const answered = comments.find(({ id }) => id === writtenAt?.answers)
+  const place = places.find(it => isSamePlace(it, writtenAt) || it.side === answered?.side)
   return (
     <div class="line-comments">
       {comments.map(comment => (
         <CommentBox key={comment.id} tab={tab} comment={comment} />
       ))}
-      {isWriting ? <NewComment tab={tab} place={place} text={text} /> : null}
+      {place ? <NewComment tab={tab} place={place} text={text} /> : null}
     </div>
   )
 }

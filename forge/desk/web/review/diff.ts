@@ -1,8 +1,9 @@
 /** Computes the lines of a diff: the changes by line and by word, and what can be folded between them. */
 import { Chunk } from '@codemirror/merge'
 import { Text } from '@codemirror/state'
+import type { Hunk } from '../../contract/line-diff.ts'
+import { byLines } from '../editor/by-lines.ts'
 import { hunksOf } from '../editor/hunks.ts'
-import { byLines, type Hunk } from '../editor/line-diff.ts'
 import type { Range } from '../ui/coloured.ts'
 
 /** Limits of the comparison of words (characters to scan, milliseconds); beyond them no words are marked. */

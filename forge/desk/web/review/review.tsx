@@ -344,17 +344,19 @@ function useTabWidth(tab: Tab, path: string, isWanted: boolean): number | undefi
 
 /** The comments of a file's diff. */
 function commentsOf(page: Page, tab: Tab, { path }: Change): DiffComments {
-  const placeOf = (line: DiffLine): CommentPlace => {
-    const isBefore = line.kind === 'deleted'
-    return { path, side: isBefore ? 'before' : 'after', line: (isBefore ? line.before : line.after) ?? 0 }
+  /** The place of a new comment on a line, and, for an unchanged line, also that in the other version. */
+  const placesOf = ({ before, after }: DiffLine): [CommentPlace, ...CommentPlace[]] => {
+    const old: CommentPlace = { path, side: 'before', line: before ?? 0 }
+    if (after === undefined) return [old]
+    return [{ path, side: 'after', line: after }, ...(before === undefined ? [] : [old])]
   }
   return {
-    has: line => {
-      const place = placeOf(line)
-      return isSamePlace(place, tab.review.draft.place.value) || commentsAt(tab, place).length > 0
-    },
-    below: (line, text) => <LineComments tab={tab} place={placeOf(line)} text={text} />,
-    begin: line => beginComment(page, tab, placeOf(line)),
+    has: line =>
+      placesOf(line).some(
+        place => isSamePlace(place, tab.review.draft.place.value) || commentsAt(tab, place).length > 0,
+      ),
+    below: (line, text) => <LineComments tab={tab} places={placesOf(line)} text={text} />,
+    begin: line => beginComment(page, tab, placesOf(line)[0]),
     follow: (side, from, to) => {
       const { draft } = tab.review
       if (draft.place.peek()?.path !== path) return

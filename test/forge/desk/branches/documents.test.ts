@@ -110,6 +110,26 @@ test('edits made while the server changes the text are kept', () => {
   }
 })
 
+for (const [side, choice] of [
+  ['theirs', 'ours'],
+  ['ours', 'theirs'],
+  ['ours', 'ours'],
+] as const)
+  test(`${choice} is chosen for a long conflict while ${side} is taken for all: it has that text, once`, () => {
+    const entry = (at: number) => `  "${at}": {\n    "dev": true\n  },\n`
+    const sides = {
+      ours: '  "one": 1\n',
+      base: Array.from({ length: 2_000 }, (_, at) => entry(at)).join(''),
+      theirs: Array.from({ length: 2_000 }, (_, at) => entry(at % 100 === 0 ? at + 5_000 : at)).join(''),
+    }
+    const conflict = `<<<<<<< ours\n${sides.ours}||||||| base\n${sides.base}=======\n${sides.theirs}>>>>>>> theirs\n`
+    const document = new Document(`{\n${conflict}}\n`, LF)
+    document.mark()
+    document.take(0, by([2, [conflict.length, ...sides[choice].split('\n')], 2]))
+    document.become(`{\n${sides[side]}}\n`, LF)
+    expect(document.text === `{\n${sides[choice]}}\n`).toBe(true)
+  })
+
 test('an edit in a line that conflict markers are inserted around stays in that line', () => {
   const lines = (two: string, five = 'five\n') => `one\n${two}three\nfour\n${five}`
   const marked = '<<<<<<< draft\nmine\n||||||| base\ntwo\n=======\ntheirs\n>>>>>>> main\n'

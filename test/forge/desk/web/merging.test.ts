@@ -38,6 +38,20 @@ const wordsTemplate = mergingTemplate({
 })
 /** A long text that our side changed at its end, and theirs deleted. */
 const NOTES = { base: `${LINES}the end\n`, ours: `${LINES}the end, changed\n`, theirs: null }
+/** A conflict of as many lines as a window has, in a function of a class. */
+const tallIn = (words: string) => {
+  const lines = (count: number, name: string) =>
+    Array.from({ length: count }, (_, at) => `    ${name}(${at})\n`).join('')
+  return `class Tall {\n  run() {\n${lines(80, 'before')}${lines(40, words)}${lines(80, 'after')}  }\n}\n`
+}
+const tallTemplate = mergingTemplate({
+  'tall.ts': { base: tallIn('base'), ours: tallIn('ours'), theirs: tallIn('theirs') },
+})
+/** A conflict whose base and one side are long, with the same lines many times, as in a lock file. */
+const packages = (version: number) =>
+  Array.from({ length: 1_000 }, (_, at) => `  "${at}": {\n    "version": ${version},\n    "dev": true\n  },\n`).join('')
+const lockSides = { base: `{\n${packages(1)}}\n`, ours: '{\n  "one": 1\n}\n', theirs: `{\n${packages(2)}}\n` }
+const lockTemplate = mergingTemplate({ 'deps.json': lockSides })
 const model = new ScriptedModel([])
 
 describe.skipIf(!hasBrowser)('a branch that is merging', () => {
@@ -124,6 +138,18 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
       await page.getByText('1 of 2 left').waitFor()
     })
 
+  test('takes no letter into the line below a conflict where the cursor is at its box', async () => {
+    await open()
+    await row('claim.ts').click()
+    await until(() => conflict(1).evaluate(it => it === document.activeElement))
+    await page.keyboard.press('Escape')
+    await page.keyboard.type('x1')
+    await page.keyboard.press('F8')
+    await page.keyboard.press('1')
+    await page.getByText('1 of 2 left').waitFor()
+    await textIs(CLAIM, text => text.includes('LEASE_MS): Promise<Lease[]> {\n    return this.#claimBatch'))
+  })
+
   test('has its line numbers beside their lines, also when a wider window makes the blocks lower', async () => {
     await open()
     await row('claim.ts').click()
@@ -139,6 +165,26 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
       await until(isBeside)
     }
     await page.setViewportSize({ width: 1280, height: 800 })
+  })
+
+  test('shows the head of a tall conflict, below the lines that stay in view', async () => {
+    await open(tallTemplate)
+    await page.setViewportSize({ width: 1280, height: 657 })
+    await row('tall.ts').click()
+    const isHeadInView = () =>
+      conflict(1, 1).evaluate(it => {
+        const { left, top } = it.getBoundingClientRect()
+        return it.contains(document.elementFromPoint(left + 20, top + 2))
+      })
+    for (const key of ['F8', 'Shift+F8', 'F8']) {
+      await until(() => conflict(1, 1).evaluate(it => it === document.activeElement))
+      await until(async () => (await page.locator('.cm-sticky-line').count()) === 2)
+      await rendered(page)
+      expect(await isHeadInView()).toBe(true)
+      await page.keyboard.press('Escape')
+      await page.keyboard.press(key === 'F8' ? 'Control+Home' : 'Control+End')
+      await page.keyboard.press(key)
+    }
   })
 
   test('is updated after its branch was moved, and what was resolved stays so', async () => {
@@ -291,6 +337,23 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await page.getByRole('menuitem', { name: 'Take theirs for all conflicts of the file' }).click()
     await textIs(POSTGRES, text => text.includes('claim = 2') && !text.includes('claim = 1'))
     await row('claim.ts').getByText('2 left').waitFor()
+  })
+
+  test('has one side of a long conflict that is chosen by a key while theirs is taken for all', async () => {
+    await open(lockTemplate)
+    await row('deps.json').click()
+    await until(() => conflict(1, 1).evaluate(it => it === document.activeElement))
+    await page.keyboard.press('Control+Shift+F8')
+    await page.keyboard.press('1')
+    await page
+      .getByRole('region', { name: 'Conflict 1 of 1, resolved' })
+      .getByText(/^(Ours|Theirs)$/)
+      .waitFor()
+    await page
+      .getByRole('paragraph')
+      .filter({ hasText: 'Resolved the conflicts left in deps.json by theirs' })
+      .waitFor()
+    await textIs('deps.json', text => text === lockSides.ours || text === lockSides.theirs)
   })
 
   test('shows the bar of a conflict at the beginning of a file that one side was taken for', async () => {

@@ -140,6 +140,32 @@ describe.skipIf(!hasBrowser)('a review', () => {
     ])
   })
 
+  test('a comment on a removed line follows it in the version that is compared with, or is shown apart', async () => {
+    const onto = async (lines: string[], ours: (lines: string[]) => string[]) => {
+      const base = await desk.commit('main', { 'a.txt': text(lines) })
+      await desk.commit('topic', { 'a.txt': text(ours(lines)) }, { parents: [base], message: 'Topic' })
+    }
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    await diff('a.txt').getByRole('button', { name: 'Comment on removed line 9', exact: true }).click()
+    await page.keyboard.type('Why gone?')
+    await page.keyboard.press('Control+Enter')
+    const below = (line: string) =>
+      diff('a.txt').locator(`.dl:has-text("${line}") + .line-comments`).filter({ hasText: 'Why gone?' }).first()
+    await below('line 9').waitFor()
+    const longer = ['first', 'second', ...LINES]
+    await onto(longer, lines => lines.with(10, 'ninth'))
+    await diff('a.txt').getByRole('button', { name: 'Comment on removed line 11', exact: true }).waitFor()
+    await below('line 9').waitFor()
+    // The branch does not remove the line any more.
+    await onto(longer, lines => lines.with(12, 'eleventh'))
+    await diff('a.txt').getByRole('button', { name: 'Comment on removed line 13', exact: true }).waitFor()
+    await below('line 9').waitFor()
+    await onto(longer.toSpliced(10, 1), lines => lines.with(0, 'First'))
+    const others = page.getByRole('region', { name: 'Comments on other lines' })
+    await others.getByRole('article').filter({ hasText: 'Why gone?' }).getByText('line 9', { exact: true }).waitFor()
+  })
+
   test('a line is commented on; the comment follows its line, is resolved, and no commit is made', async () => {
     await showBranch(page, 'topic')
     const before = await desk.git('rev-parse', 'topic')

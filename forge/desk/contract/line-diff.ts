@@ -1,9 +1,4 @@
-/**
- * Compares two texts first by their lines, as git does, and then the lines that differ by their characters.
- * CodeMirror's own comparison is by characters alone: of a long text with changes far from each other it gives up, and
- * takes all lines between them for changed.
- */
-import { Change, type DiffConfig, diff } from '@codemirror/merge'
+/** Compares two texts by their lines, as git does, also long ones with changes far from each other. */
 import { diffArrays } from 'diff'
 
 /** Lines of text A replaced by lines of text B: from 0, `to` exclusive. */
@@ -19,34 +14,11 @@ const MAX_LINES = 1_000
 /** Lines without such a place are compared up to this number of changes. */
 const MAX_EDITS = 1_000
 
-/**
- * A configuration of CodeMirror's comparison with which it compares lines first. `scanLimit` and `timeout` limit, in
- * characters and milliseconds, the comparison of characters; beyond them whole lines count as changed.
- */
-export function byLines({ scanLimit, timeout }: Readonly<{ scanLimit: number; timeout: number }>): DiffConfig {
-  return {
-    override: (one, other) => {
-      const end = performance.now() + timeout
-      const [linesA, linesB] = [linesOf(one), linesOf(other)]
-      const [startsA, startsB] = [startsOf(linesA), startsOf(linesB)]
-      return differingLines(linesA, linesB).flatMap(({ fromA, toA, fromB, toB }) => {
-        const whole = new Change(startsA[fromA] ?? 0, startsA[toA] ?? 0, startsB[fromB] ?? 0, startsB[toB] ?? 0)
-        const left = end - performance.now()
-        if (fromA === toA || fromB === toB || left <= 0) return [whole]
-        const [textA, textB] = [one.slice(whole.fromA, whole.toA), other.slice(whole.fromB, whole.toB)]
-        return diff(textA, textB, { scanLimit, timeout: left }).map(
-          it => new Change(whole.fromA + it.fromA, whole.fromA + it.toA, whole.fromB + it.fromB, whole.fromB + it.toB),
-        )
-      })
-    },
-  }
-}
-
 /** The lines of a text, each with its line end. */
 export const linesOf = (text: string): string[] => text.split(/(?<=\n)/)
 
 /** Where each line begins, and the end of the last one. */
-function startsOf(lines: readonly string[]): number[] {
+export function startsOf(lines: readonly string[]): number[] {
   const starts = [0]
   for (const line of lines) starts.push((starts.at(-1) ?? 0) + line.length)
   return starts
@@ -128,15 +100,33 @@ function between(anchors: readonly Anchor[], { fromA, toA, fromB, toB }: Hunk): 
   return hunks
 }
 
-/** The lines that each text has once, as many of them as are in the same order in both: those of a patience diff. */
-function anchorsIn(one: readonly string[], other: readonly string[], { fromA, toA, fromB, toB }: Hunk): Anchor[] {
+/**
+ * The lines that each text has once, as many of them as are in the same order in both: those of a patience diff.
+ * Without such lines, all lines of the shorter text, if the longer one differs from it by insertions alone that are too
+ * many to be compared.
+ */
+function anchorsIn(one: readonly string[], other: readonly string[], hunk: Hunk): Anchor[] {
+  const { fromA, toA, fromB, toB } = hunk
   const [onceA, onceB] = [linesOnce(one, fromA, toA), linesOnce(other, fromB, toB)]
   const shared: Anchor[] = []
   for (const [line, a] of onceA) {
     const b = onceB.get(line)
     if (b !== undefined) shared.push({ a, b })
   }
-  return longestRising(shared)
+  const anchors = longestRising(shared)
+  const [countA, countB] = [toA - fromA, toB - fromB]
+  if (anchors.length > 0 || Math.abs(countA - countB) <= MAX_EDITS) return anchors
+  if (countA > countB) return linesWithin(one, other, hunk)
+  const swapped = { fromA: fromB, toA: toB, fromB: fromA, toB: toA }
+  return linesWithin(other, one, swapped).map(({ a, b }) => ({ a: b, b: a }))
+}
+
+/** Where the lines of text B are in text A; empty if A does not have all of them in their order. */
+function linesWithin(one: readonly string[], other: readonly string[], { fromA, toA, fromB, toB }: Hunk): Anchor[] {
+  const anchors: Anchor[] = []
+  let b = fromB
+  for (let a = fromA; a < toA && b < toB; a++) if (one[a] === other[b]) anchors.push({ a, b: b++ })
+  return b === toB ? anchors : []
 }
 
 /** The lines that are there once, with their places, in their order. */
