@@ -140,13 +140,16 @@ export class Operations {
    * Keeps the old values of refs from garbage collection: gives the commits that become parents of the record, and the
    * refs to make for other objects.
    */
-  async #keep({ moves, refs = refsOf(moves) }: NewOperation): Promise<{ commits: Oid[]; moves: Move[] }> {
+  async #keep({ moves, refs = refsOf(moves), made = [] }: NewOperation): Promise<{ commits: Oid[]; moves: Move[] }> {
+    const { format } = this.objects.repository
+    // The operation itself writes them: they are not in the repository yet.
+    const newCommits = new Set(made.filter(({ type }) => type === 'commit').map(commit => oidOf(format, commit)))
     const lost = [...new Set(refs.flatMap(({ before }) => (before === undefined ? [] : [before])))]
     const infos = await Promise.all(lost.map(oid => this.objects.info(oid)))
     const others = lost.filter((_, at) => infos[at] !== undefined && infos[at].type !== 'commit')
     const isKept = await Promise.all(others.map(oid => this.objects.info(LOST + oid)))
     return {
-      commits: lost.filter((_, at) => infos[at]?.type === 'commit'),
+      commits: lost.filter((oid, at) => infos[at]?.type === 'commit' || newCommits.has(oid)),
       moves: others.map((oid, at) => ({ ref: LOST + oid, from: isKept[at]?.oid, to: oid })),
     }
   }

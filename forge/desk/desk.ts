@@ -107,6 +107,7 @@ export class Desk implements AsyncDisposable {
       vfsAt: at => vfsAt(this.#work.branches, at),
       renamesIn: branch => renamesIn(this.#work.branches, branch),
       headOf: async branch => (await this.#work.branches.work(branch)).head,
+      tipOf: branch => this.#work.branches.tipOf(branch),
       turnBaseOf: async branch => (await this.#work.branches.work(branch)).turnBase,
       savedPath: async (branch, path) => originsIn((await this.#work.branches.work(branch)).drafts).get(path) ?? path,
       marksAt: at => marksAt(this.#work.branches, at),

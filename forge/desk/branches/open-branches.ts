@@ -3,7 +3,7 @@
 import { Failure } from '../../../core/failure.ts'
 import { parseCommit } from '../../../core/git/commits.ts'
 import { isRefName } from '../../../core/git/objects.ts'
-import { type RefName, readHead } from '../../../core/git/refs.ts'
+import { type RefName, readHead, resolve } from '../../../core/git/refs.ts'
 import type { Oid } from '../../../core/git/repository.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { PUT_ASIDE } from '../../operations.ts'
@@ -57,6 +57,12 @@ export class OpenBranches {
     this.#works.set(name, opened)
     opened.catch(() => this.#works.delete(name))
     return await opened
+  }
+
+  /** The commit of a branch as git has it now, which the desk may not have noticed yet; of a deleted one, the last. */
+  async tipOf(name: string): Promise<Oid | undefined> {
+    const work = await this.work(name)
+    return (await resolve(this.room.objects, headRef(work.name))) ?? work.head
   }
 
   async #begin(name: string): Promise<BranchWork> {

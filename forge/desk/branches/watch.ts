@@ -28,8 +28,12 @@ const CHECK_INTERVAL_MS = 1000
  */
 const MAX_LOOK_MS = 5
 
-/** The time stamp of a file or folder. `below`: the folders in it, if it is searched recursively. */
-type Look = { time: string; below: readonly string[] }
+/**
+ * The time stamp of a file or folder. `below`: the folders in it, if it is searched recursively. `isSettled`: whether
+ * they were listed once more after the check that first saw this time stamp, which stays the same if a folder is added
+ * within milliseconds after the first listing.
+ */
+type Look = { time: string; below: readonly string[]; isSettled: boolean }
 type Seen = ReadonlyMap<string, Look>
 /** Returns the time stamp of a file or folder. */
 type Clock = (path: string) => string | Promise<string>
@@ -148,12 +152,12 @@ const ROOTS = {
 
 async function lookAt(paths: readonly string[], timeOf: Clock): Promise<Seen> {
   const times = await Promise.all(paths.map(timeOf))
-  return new Map(paths.map((path, at) => [path, { time: times[at] ?? '', below: [] }]))
+  return new Map(paths.map((path, at) => [path, { ...NOTHING, time: times[at] ?? '' }]))
 }
 
 /**
- * The time stamps of a folder and all below it. An unchanged folder still has the same folders, so it is not listed
- * again.
+ * The time stamps of a folder and all below it. An unchanged folder still has the same folders, so it is listed only
+ * once more.
  */
 async function lookBelow(root: string, before: Seen | undefined, timeOf: Clock): Promise<Seen> {
   const seen = new Map<string, Look>()
@@ -168,11 +172,13 @@ async function lookBelow(root: string, before: Seen | undefined, timeOf: Clock):
 
 async function lookInto(folder: string, before: Look | undefined, timeOf: Clock): Promise<Look> {
   const time = await timeOf(folder)
-  if (time === '' || time === before?.time) return { time, below: time === '' ? [] : (before?.below ?? []) }
-  return { time, below: await listFolders(folder) }
+  if (time === '') return NOTHING
+  const isKnown = time === before?.time
+  if (isKnown && before.isSettled) return before
+  return { time, below: await listFolders(folder), isSettled: isKnown }
 }
 
-const NOTHING: Look = { time: '', below: [] }
+const NOTHING: Look = { time: '', below: [], isSettled: true }
 
 /** Returns a clock that reads each path once. */
 function onceEach(timeOf: Clock): Clock {

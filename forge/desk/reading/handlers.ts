@@ -54,8 +54,13 @@ export interface Branches {
   vfsAt: (at: At) => Promise<Vfs>
   /** The renames that the shown files of a branch include: its drafts, or those of an AI's turn. */
   renamesIn: (branch: string) => Promise<DraftRenames>
-  /** The commit of a branch, also while a merge waits in it; undefined before its first one. */
+  /**
+   * The commit of a branch, also while a merge waits in it, as the desk knows it: that of the files that windows show.
+   * Undefined before its first one.
+   */
   headOf: (branch: string) => Promise<Oid | undefined>
+  /** The commit of a branch as git has it now: another program may have moved the branch before the desk notices it. */
+  tipOf: (branch: string) => Promise<Oid | undefined>
   /** The commit at which the AI's turn that a branch shows began, if the branch has been moved since. */
   turnBaseOf: (branch: string) => Promise<Oid | undefined>
   /** The path of a file of a branch in its last commit, before renames that are drafts. */
@@ -210,27 +215,30 @@ export class Reading implements AsyncDisposable {
     }
   }
 
-  /** The commit of a branch or commit. For a branch in which a merge waits: the commit at which its ref is. */
-  async #commitOf(at: At): Promise<Oid | undefined> {
-    if (at.kind === 'branch') return await this.branches.headOf(at.branch)
+  /**
+   * The commit of a place, for questions about history. The page asks for the history of a branch once for each commit
+   * that it has in the list of branches, which is read from git.
+   */
+  async #tipOf(at: At): Promise<Oid | undefined> {
+    if (at.kind === 'branch') return await this.branches.tipOf(at.branch)
     return (await this.#placeOf(at)).commit
   }
 
-  /** As {@link #commitOf}, but while an AI's turn is shown: the commit whose lines the page compares it with. */
+  /** The commit whose lines the page compares its files with. */
   async #shownCommitOf(at: At): Promise<Oid | undefined> {
-    const turnBase = at.kind === 'branch' ? await this.branches.turnBaseOf(at.branch) : undefined
-    return turnBase ?? (await this.#commitOf(at))
+    if (at.kind === 'commit') return (await this.#placeOf(at)).commit
+    return (await this.branches.turnBaseOf(at.branch)) ?? (await this.branches.headOf(at.branch))
   }
 
   async #history({ at, path, beyond, words, from, count }: Fields<'history'>) {
-    const commit = await this.#commitOf(at)
+    const commit = await this.#tipOf(at)
     if (commit === undefined) return { rows: [], total: 0 }
     if (words !== undefined && words.trim() !== '') {
       const rows = await rowsMatching(this.objects, commit, words, path)
       const isCut = rows.length === MAX_FOUND_COMMITS
       return { rows: rows.slice(from, from + count), total: rows.length, ...(isCut && { isCut }) }
     }
-    const other = beyond === undefined ? undefined : await this.#commitOf(beyond)
+    const other = beyond === undefined ? undefined : await this.#tipOf(beyond)
     if (other !== undefined)
       return { rows: await rowsBeyond(this.objects, commit, other, { from, count }), total: undefined }
     if (path !== undefined)
@@ -270,7 +278,7 @@ export class Reading implements AsyncDisposable {
   }
 
   async #contained({ at, into }: Fields<'contained'>): Promise<Answer<'contained'>> {
-    const [tip, other] = await Promise.all([this.#commitOf(at), this.#commitOf(into)])
+    const [tip, other] = await Promise.all([this.#tipOf(at), this.#tipOf(into)])
     if (tip === undefined || other === undefined || !(await isAncestor(this.objects.repository, tip, other)))
       return { isContained: false }
     const merge = await mergeThatBrought(this.objects, tip, other)

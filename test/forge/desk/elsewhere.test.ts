@@ -1,7 +1,7 @@
 /** Changes to the same branch by a terminal, a pull or another desk: no edit is lost, in whatever order they happen. */
 
 import { expect, test } from 'bun:test'
-import { mkdir, rename, stat, writeFile } from 'node:fs/promises'
+import { mkdir, rename, stat, utimes, writeFile } from 'node:fs/promises'
 import { dirname, join } from 'node:path'
 import { openFile } from '../../../forge/desk/branches/places.ts'
 import { Watch } from '../../../forge/desk/branches/watch.ts'
@@ -79,6 +79,27 @@ test('in a repository with a reftable, the list of tables is watched for all ref
   await rename(`${tables}.lock`, tables)
   await watch.look()
   expect(seen.sort()).toEqual(['branches', 'checkouts', 'drafts', 'remotes', 'turns'])
+})
+
+test('a branch in a folder that was renamed in the same tick of the clock in which it was made is noticed', async () => {
+  await using place = await makePlace()
+  const heads = join(place.path, 'refs/heads')
+  const tick = new Date('2026-01-01T12:00:00Z')
+  const seen: string[] = []
+  const take = async (parts: ReadonlySet<string>) => void seen.push(...parts)
+  await using watch = new Watch(place.repository, take, () => undefined)
+  await watch.begin()
+  await mkdir(join(heads, 'one'))
+  await utimes(heads, tick, tick)
+  await watch.look()
+  await rename(join(heads, 'one'), join(heads, 'two'))
+  await utimes(heads, tick, tick)
+  await watch.look()
+  await watch.look()
+  seen.splice(0)
+  await writeFile(join(heads, 'two/topic'), '')
+  await watch.look()
+  expect(seen).toEqual(['branches'])
 })
 
 test('if both sides changed the same lines, both are kept until the conflict is resolved', async () => {

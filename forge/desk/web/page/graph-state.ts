@@ -8,6 +8,7 @@ import type { DeskInfo } from '../../contract/desk.ts'
 import { GRAPH_CHUNK as CHUNK, type GraphFilter, type GraphRow, type Refs } from '../../contract/graph.ts'
 import type { News } from '../../contract/news.ts'
 import { FocusWish } from '../ui/focus.ts'
+import { ServerValue } from '../ui/server-value.ts'
 import type { Connection } from '../ui/socket.ts'
 import { type Label, labelsOf } from './graph-labels.ts'
 import { GraphPanes } from './graph-panes.ts'
@@ -91,7 +92,8 @@ export class GraphState {
   /** The name of the filter; undefined if all refs are shown. */
   readonly filterWords = signal<string | undefined>(undefined)
   readonly total = signal<number | undefined>(undefined)
-  readonly refs = signal<Refs | undefined>(undefined)
+  readonly #refs = new ServerValue(async () => withoutHeads(await this.#page.connection.ask('refs', {})))
+  readonly refs: ReadonlySignal<Refs | undefined> = this.#refs.latest
   readonly problem = signal<string | undefined>(undefined)
   readonly selected = signal<Selected>({ row: 0, oid: undefined })
   /** The selected commits by their ids, with their rows, if several are selected; else empty. */
@@ -242,13 +244,17 @@ export class GraphState {
     const top = this.#top
     const anchor = top > 0 ? this.rowAt(top)?.oid : undefined
     try {
-      const [refs] = await Promise.all([
-        this.#page.connection.ask('refs', {}),
+      await Promise.all([
+        this.#refs.refresh(),
         this.#fill(),
         this.#keepSelected(isFiltered),
         this.#keepInPlace(anchor, top),
       ])
-      this.refs.value = withoutHeads(refs)
+      const problem = this.#refs.problem.peek()
+      if (problem !== undefined) {
+        this.problem.value = problem
+        return
+      }
       this.#neededWidth.value = Math.max(this.#neededWidth.peek(), this.#usualWidth())
       if (!this.isSelectedHidden) await this.#need(this.selected.peek().row)
       // A row that was selected while the rows were loaded is at its place in the old list.
@@ -262,12 +268,10 @@ export class GraphState {
   /** The refs, loaded if the graph has not been shown yet; undefined after a failure, which is reported. */
   async needRefs(): Promise<Refs | undefined> {
     if (this.refs.peek() && this.#isBegun && !this.#isStale) return this.refs.peek()
-    try {
-      this.refs.value = withoutHeads(await this.#page.connection.ask('refs', {}))
-      this.#page.solved(REFS)
-    } catch (error) {
-      this.#page.complain(error, { topic: REFS })
-    }
+    await this.#refs.refresh()
+    const problem = this.#refs.problem.peek()
+    if (problem === undefined) this.#page.solved(REFS)
+    else this.#page.complain(problem, { topic: REFS })
     return this.refs.peek()
   }
 

@@ -1,5 +1,5 @@
 /** Branches: listing, creating, renaming, deleting and restoring them, each with its drafts. */
-import { describe, expect, test } from 'bun:test'
+import { describe, expect, spyOn, test } from 'bun:test'
 import { rm, writeFile } from 'node:fs/promises'
 import { join } from 'node:path'
 import type { Work } from '../../../../forge/desk/work.ts'
@@ -379,6 +379,20 @@ describe('drafts of a deleted branch that git can’t keep beside those of anoth
     const [{ unwritten } = {}] = await desk.work.vanished()
     expect(unwritten).toBe('git can’t keep it beside what is typed in topic/new')
     const work = await desk.restart()
+    await desk.git('gc', '-q', '--prune=now')
+    await work.renameBranch('topic/new', 'new')
+    await work.undo(await operationOf(work, PUT_ASIDE))
+    expect(await textOf(work, 'topic', 'a.txt')).toBe('a\nlater\n')
+  })
+
+  test('come back by Undo after a garbage collection also where a new second begins as the desk ends', async () => {
+    await using desk = await begin()
+    await (await edit(desk.work, 'topic', 'a.txt')).type('later\n')
+    const begun = Date.now()
+    let seconds = 0
+    // A commit of the same drafts is another one in the next second.
+    const clock = spyOn(Date.prototype, 'getTime').mockImplementation(() => begun + 1000 * seconds++)
+    const work = await desk.restart().finally(() => clock.mockRestore())
     await desk.git('gc', '-q', '--prune=now')
     await work.renameBranch('topic/new', 'new')
     await work.undo(await operationOf(work, PUT_ASIDE))

@@ -458,6 +458,14 @@ describe.each(['sha1', 'sha256'] as const)('the history (%s)', format => {
     expect((await history(it.window, 100, 10)).rows).toEqual([])
   })
 
+  test('of a branch that is moved in a terminal has its new commit as soon as the list of branches has it', async () => {
+    await using it = await makeDesk({ a: '0\n' }, format)
+    expect((await history(it.window, 0, 1)).rows).toMatchObject([{ oid: it.tip }])
+    const tip = await commit(it.place.path, 'main', { a: '1\n' })
+    expect(await it.window.ask({ ask: 'desk' })).toMatchObject({ desk: { branches: [{ name: 'main', tip }] } })
+    expect((await history(it.window, 0, 1)).rows).toMatchObject([{ oid: tip }])
+  })
+
   test('of many branches is read at once, without ending one another', async () => {
     await using it = await makeDesk({ a: '1\n' })
     const names = Array.from({ length: 12 }, (_, at) => `topic${at}`)

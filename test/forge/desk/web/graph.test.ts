@@ -683,8 +683,13 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     for (const branch of ['main', 'topic'])
       await desk.commit(branch, { [reader]: `${branch}\n`, [writer]: `${branch}\n` }, MIRA)
     await open()
-    // The labels are at their places only when both new commits are shown.
-    await page.locator('.graph-row .subject').filter({ hasText: 'JsonReader.java' }).nth(1).waitFor()
+    // The rows and the labels of branches arrive apart.
+    for (const branch of ['main', 'topic'])
+      await page
+        .locator('.graph-row')
+        .filter({ hasText: 'JsonReader.java' })
+        .locator(`[data-branch="${branch}"]`)
+        .waitFor()
     await dragTo('topic', 'main')
     const rows = page.getByRole('status', { name: 'Preview of the drop' }).locator('.conflict-row')
     for (const [at, name] of ['JsonReader.java', 'JsonWriter.java'].entries()) {

@@ -5,7 +5,7 @@ import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
 import { PERSON } from '../../../support/desk.ts'
 import { git, gitWith } from '../../../support/git.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
-import { type DeskPage, showBranch, withEachPage } from './page-scene.ts'
+import { type DeskPage, settled, showBranch, until, withEachPage } from './page-scene.ts'
 
 setDefaultTimeout(60_000)
 
@@ -122,6 +122,21 @@ describe.skipIf(!hasBrowser)('a tag', () => {
       .click({ button: 'right' })
     await page.getByRole('menuitem', { name: 'Show in the graph' }).click()
     await isSelected().waitFor()
+  })
+
+  test('that is made in a terminal while the graph is loaded stays shown', async () => {
+    const tag = page.getByRole('navigation', { name: 'Branches and tags' }).getByRole('button', { name: 'v9' })
+    const arrive = desk.proxy.hold('graph')
+    await page.keyboard.press('Alt+0')
+    await until(() => desk.proxy.count('graph') > 0)
+    // The refs that the graph has asked for are read.
+    await desk.ask({ ask: 'refs' })
+    await desk.git('tag', 'v9', 'main')
+    await tag.waitFor()
+    arrive()
+    await page.getByRole('option', { name: /Begin main/ }).click()
+    await settled(page)
+    expect(await tag.count()).toBe(1)
   })
 
   test('is deleted on its remote, too, where that is chosen, and pushed again by Undo', async () => {
