@@ -161,9 +161,7 @@ export function editsOf(hits: readonly Hit[]): { path: string; edits: LineEdit[]
   }))
 }
 
-/**
- * Hits of an earlier search as they are in the files after some of them were replaced: lines and texts may have changed.
- */
+/** Hits of an earlier search as they are after some of them were replaced: lines and texts may have changed. */
 export function afterReplacing(hits: readonly EarlierHit[], replaced: readonly Hit[]): EarlierHit[] {
   const replacedPlaces = new Set(replaced.map(placeOf))
   const kept = hits.filter(hit => !replacedPlaces.has(placeOf(hit)))
