@@ -93,8 +93,21 @@ const replacedInCase = EditorState.transactionFilter.of(transaction => {
   return { changes, effects, userEvent, ...(selection && { selection }) }
 })
 
+/** The user event of going to a match while the words are typed. */
+const GOES_TO_TYPED = 'select.search.typed'
+
+/** Where the search for typed words begins: at the cursor, but not at a match of the words so far. */
+const searchStart = StateField.define<number>({
+  create: ({ selection }) => selection.main.from,
+  update: (start, transaction) => {
+    const { selection, changes } = transaction
+    return selection && !transaction.isUserEvent(GOES_TO_TYPED) ? selection.main.from : changes.mapPos(start)
+  },
+})
+
 export const findPanel: Extension = [
   search({ top: true, createPanel: makePanel }),
+  searchStart,
   scope,
   preservesCase,
   replacedInCase,
@@ -348,18 +361,17 @@ function FindPanel({ view, found }: { view: EditorView; found: Found }) {
   )
 }
 
-/** Selects the match at the cursor or the first one after it, and nothing where there is none. */
+/** Selects the match at the start of the search or the first one after it, and nothing where there is none. */
 function goToNearest(view: EditorView): void {
   const query = getSearchQuery(view.state)
   if (query.search === '' || !query.valid) return
-  const { from } = view.state.selection.main
-  const after = query.getCursor(view.state, from).next()
+  const after = query.getCursor(view.state, view.state.field(searchStart)).next()
   const first = after.done ? query.getCursor(view.state).next() : after
   if (first.done) return
   const { from: anchor, to: head } = first.value
   view.dispatch({
     selection: { anchor, head },
     effects: EditorView.scrollIntoView(anchor, { y: 'nearest', yMargin: 60 }),
-    userEvent: 'select.search',
+    userEvent: GOES_TO_TYPED,
   })
 }

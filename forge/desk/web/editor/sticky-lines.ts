@@ -197,9 +197,21 @@ const distinct = (symbols: readonly Headed[]): Headed[] =>
 
 const plugin = ViewPlugin.fromClass(StickyLines)
 
-/** Shows the lines, and keeps the cursor from going below them. */
+/** The height in pixels of the lines that are shown now. */
+const heightOfSticky = (view: EditorView): number => view.plugin(plugin)?.height ?? 0
+
+/** The height in pixels of the lines that come where the cursor's line is the first one below them. */
+function heightAboveCursor(view: EditorView): number {
+  const { state, defaultLineHeight } = view
+  const { from } = state.doc.lineAt(state.selection.main.head)
+  const heads = distinct(symbolsAt(state, from).flatMap(symbol => headOf(state, symbol) ?? []))
+  const above = heads.filter(({ head }) => head.to < from)
+  return Math.min(above.length, mostLinesIn(view)) * defaultLineHeight
+}
+
+/** Shows the lines, and keeps the cursor from going below them, and below those that come where it goes. */
 export const STICKY_LINES: Extension = [
   plugin,
-  EditorView.scrollMargins.of(view => ({ top: view.plugin(plugin)?.height ?? 0 })),
+  EditorView.scrollMargins.of(view => ({ top: Math.max(heightOfSticky(view), heightAboveCursor(view)) })),
 ]
 export const NO_STICKY_LINES: Extension = []

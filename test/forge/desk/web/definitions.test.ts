@@ -1,5 +1,6 @@
 /** Going from a name to its definition and to the lines that mention it, in a real browser. */
 import { describe, expect, setDefaultTimeout, test } from 'bun:test'
+import type { Locator } from 'playwright-core'
 import type { Answer } from '../../../../forge/desk/contract/contract.ts'
 import { hasBrowser } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
@@ -57,6 +58,11 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
     await page.locator('.line-column').getByText(place, { exact: true }).waitFor()
   }
   const selected = () => page.evaluate(() => getSelection()?.toString())
+  /** Waits until the editor has drawn what a key has moved: it measures once more after a scroll. */
+  const drawn = () =>
+    page.evaluate(async () => {
+      for (let frame = 0; frame < 4; frame++) await new Promise(resolve => requestAnimationFrame(resolve))
+    })
 
   test('leads by F12 to its only definition, which is selected', async () => {
     await openAtLine(3)
@@ -239,6 +245,38 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
     await page.keyboard.press('Control+Shift+BracketRight')
     await page.keyboard.press('Control+End')
     await until(async () => (await page.locator('.cm-sticky').count()) === 0)
+  })
+
+  test('do not cover a match to which the search goes upward, nor the cursor after Page Up', async () => {
+    const inner = `    target() {\n      target()\n${'      step()\n'.repeat(30)}    }\n`
+    const outer = `namespace Out {\n  class Many {\n${inner}${inner}  }\n}\n`
+    await desk.commit('main', { 'many.ts': `${outer}${'step()\n'.repeat(100)}` })
+    await page.getByRole('treeitem', { name: 'many.ts' }).click()
+    await showsFile('many.ts')
+    await editor().click()
+    const isCovered = async (line: Locator) => {
+      const lines = await page.locator('.cm-sticky-line').all()
+      const [box, ...above] = await Promise.all([line, ...lines].map(it => it.boundingBox()))
+      return above.some(it => it && box && it.y + it.height > box.y + 1)
+    }
+    await page.keyboard.press('Control+f')
+    await page.keyboard.type('target')
+    await editor().click()
+    const match = page.locator('.cm-line', { has: page.locator('.cm-searchMatch-selected') })
+    for (let at = 0; at < 4; at++) {
+      await page.keyboard.press('Control+End')
+      for (let back = 0; back <= at; back++) await page.keyboard.press('Shift+F3')
+      await match.waitFor()
+      await drawn()
+      expect(await isCovered(match)).toBe(false)
+    }
+    await page.keyboard.press('Escape')
+    await page.keyboard.press('Control+End')
+    for (let pages = 0; pages < 7; pages++) {
+      await page.keyboard.press('PageUp')
+      await drawn()
+      expect(await isCovered(page.locator('.cm-activeLine'))).toBe(false)
+    }
   })
 
   test('of a type in C stays in view by its first line, though its name is in the last one', async () => {

@@ -319,6 +319,24 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     await until(async () => (await desk.show(`refs/forge/drafts/${branch}`, 'a.txt')).includes('!'))
   })
 
+  test('in the find panel: each letter goes to the nearest match from where the search began, also of whole words', async () => {
+    await desk.commit(branch, { 'words.txt': 'amber\namber\namber\na am\n' })
+    await openFile(page, branch, 'words.txt')
+    await page.keyboard.press('ArrowDown')
+    await page.keyboard.press('Control+f')
+    const panel = page.getByRole('search', { name: 'Find in the file' })
+    const isSaid = (words: string) => panel.getByRole('status').getByText(words, { exact: true }).waitFor()
+    await panel.getByRole('button', { name: 'Match whole word' }).click()
+    await panel.getByRole('textbox', { name: 'Find' }).click()
+    await page.keyboard.type('amber', { delay: 50 })
+    await isSaid('2 of 3')
+    // Enter goes on from there, and so do other words.
+    await page.keyboard.press('Enter')
+    await isSaid('3 of 3')
+    await panel.getByRole('textbox', { name: 'Find' }).fill('am')
+    await isSaid('1 of 1')
+  })
+
   test('in the find panel: replacements have the case of their matches, if that is wished', async () => {
     await openFile(page, branch, 'doc.ts')
     await page.keyboard.press('Control+f')
