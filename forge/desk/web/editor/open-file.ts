@@ -90,6 +90,7 @@ import {
 } from './language-tools.ts'
 import { byLines } from './line-diff.ts'
 import type { LineEdit } from './line-edits.ts'
+import { declarationOf } from './local-names.ts'
 import { byteForm, isAboutRefusedText, refuse, refusedTextOf } from './refused-text.ts'
 import { lineAtHeight, scrollToLine } from './scrolled-line.ts'
 import { showHeadAtCursor, withSteadyCursor } from './steady-cursor.ts'
@@ -936,13 +937,22 @@ export class OpenFile {
   /** The name that is selected or at the cursor; undefined where there is none. */
   nameAtCursor(): string | undefined {
     const state = this.#hereState
-    if (!state) return undefined
-    const { from, to, head } = state.selection.main
-    const word = from === to ? state.wordAt(head) : { from, to }
+    const word = state && wordAtCursor(state)
     if (!word || word.to - word.from > MAX_NAME_CHARS) return undefined
     const [name, next] = [state.sliceDoc(word.from, word.to), state.sliceDoc(word.to, word.to + 2)]
     const mark = NAMES_WITH_MARKS.test(this.path) ? (/^[?!](?!=)/.exec(next)?.[0] ?? '') : ''
     return /^[\p{L}\p{N}_$]+[?!]?$/u.test(name) ? name + mark : undefined
+  }
+
+  /** The place in the function around the cursor that declares the variable or parameter there, if it is one. */
+  declarationAtCursor(): { line: number; range: [number, number]; text: string } | undefined {
+    const state = this.#hereState
+    const word = state && wordAtCursor(state)
+    if (!word) return undefined
+    const at = declarationOf(state, state.sliceDoc(word.from, word.to), word.from)
+    if (at === undefined) return undefined
+    const { number, from, text } = state.doc.lineAt(at)
+    return { line: number, range: [at - from, at - from + word.to - word.from], text }
   }
 
   /**
@@ -1577,6 +1587,12 @@ function fitting<Edit extends { changes: ChangeSet }>(edits: readonly Edit[]): r
 function hasLine(text: Text, pattern: RegExp): boolean {
   for (const line of text.iterLines()) if (pattern.test(line)) return true
   return false
+}
+
+/** The selected text, or the word at the cursor. */
+function wordAtCursor(state: EditorState): { from: number; to: number } | null {
+  const { from, to, head } = state.selection.main
+  return from === to ? state.wordAt(head) : { from, to }
 }
 
 /** The numbers of the open conflicts, in one text. */
