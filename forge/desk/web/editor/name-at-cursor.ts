@@ -1,5 +1,6 @@
-/** The name at the cursor, as it is looked up in other files. */
+/** The name at the cursor, as it is looked up in other files, and where it is declared in the function around it. */
 import type { EditorState } from '@codemirror/state'
+import { declarationOf } from './local-names.ts'
 
 /** A longer word, in characters, is no name. */
 const MAX_NAME_CHARS = 400
@@ -8,10 +9,27 @@ const NAMES_WITH_MARKS = /\.(?:rb|rake|gemspec|exs?)$|(?:^|\/)(?:Rake|Gem)file$/
 
 /** The name that is selected or at the cursor in a file of this path; undefined where there is none. */
 export function nameAtCursor(state: EditorState, path: string): string | undefined {
-  const { from, to, head } = state.selection.main
-  const word = from === to ? state.wordAt(head) : { from, to }
+  const word = wordAtCursor(state)
   if (!word || word.to - word.from > MAX_NAME_CHARS) return undefined
   const [name, next] = [state.sliceDoc(word.from, word.to), state.sliceDoc(word.to, word.to + 2)]
   const mark = NAMES_WITH_MARKS.test(path) ? (/^[?!](?!=)/.exec(next)?.[0] ?? '') : ''
   return /^[\p{L}\p{N}_$]+[?!]?$/u.test(name) ? name + mark : undefined
+}
+
+/** The place in the function around the cursor that declares the variable or parameter there, if it is one. */
+export function declarationAtCursor(
+  state: EditorState,
+): { line: number; range: [number, number]; text: string } | undefined {
+  const word = wordAtCursor(state)
+  if (!word) return undefined
+  const at = declarationOf(state, state.sliceDoc(word.from, word.to), word.from)
+  if (at === undefined) return undefined
+  const { number, from, text } = state.doc.lineAt(at)
+  return { line: number, range: [at - from, at - from + word.to - word.from], text }
+}
+
+/** The selected text, or the word at the cursor. */
+function wordAtCursor(state: EditorState): { from: number; to: number } | null {
+  const { from, to, head } = state.selection.main
+  return from === to ? state.wordAt(head) : { from, to }
 }

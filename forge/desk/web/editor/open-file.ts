@@ -48,7 +48,7 @@ import { FileViews, type Places, type TextOfPlace } from './file-views.ts'
 import type { LanguageQuestions } from './language-tools.ts'
 import type { LineEdit } from './line-edits.ts'
 import { linesInCommit } from './lines-in-commit.ts'
-import { nameAtCursor } from './name-at-cursor.ts'
+import { declarationAtCursor, nameAtCursor } from './name-at-cursor.ts'
 import { byteForm, refusedTextOf } from './refused-text.ts'
 import type { TextFile, UnsentEdits } from './server-text.ts'
 import { ServerTools } from './server-tools.ts'
@@ -530,6 +530,12 @@ export class OpenFile {
   nameAtCursor(): string | undefined {
     const state = this.stateHere
     return state && nameAtCursor(state, this.path)
+  }
+
+  /** The place in the function around the cursor that declares the variable or parameter there, if it is one. */
+  declarationAtCursor(): ReturnType<typeof declarationAtCursor> {
+    const state = this.stateHere
+    return state && declarationAtCursor(state)
   }
 
   /**

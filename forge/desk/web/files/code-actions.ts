@@ -40,6 +40,14 @@ const byName: PlaceSource = async ({ page, tab, path, name }, wanted) => {
   return { places: found[wanted], isCut: found.isCut, how: ', by name' }
 }
 
+/** The declaration of a variable or parameter in the function around the cursor, by the syntax of the editor. */
+const byScope: PlaceSource = async ({ path, file }, wanted) => {
+  const found = wanted === 'definitions' ? file.declarationAtCursor() : undefined
+  return (
+    found && { places: [{ path, line: found.line, ranges: [found.range], text: found.text }], isCut: false, how: '' }
+  )
+}
+
 /** The places that a language server knows, where one runs for the file. */
 const byServer: PlaceSource = async ({ page, tab, path, file, name }, wanted) => {
   const of = wanted === 'definitions' ? 'definitions' : 'references'
@@ -52,7 +60,7 @@ const byServer: PlaceSource = async ({ page, tab, path, file, name }, wanted) =>
 }
 
 /** Where places of a name are asked for, the most precise source first: the first that can answer does. */
-const SOURCES: readonly PlaceSource[] = [byServer, byName]
+const SOURCES: readonly PlaceSource[] = [byServer, byScope, byName]
 
 const isText = ({ page, tab, path }: ShownFile): boolean =>
   tab.path === path && page.files.find(tab.at, path)?.file.value?.kind === 'text'

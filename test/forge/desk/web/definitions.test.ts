@@ -20,6 +20,7 @@ const template = templateWith({
       'defmodule Sea.Chart do\n  def first(at), do: shown!(at)\n\n  def shown(at), do: at\n\n  defp shown!(at), do: at\nend\n',
     'lib/page.rb': 'class Page\n  def shown?(now)\n    now\n  end\n\n  def shown\n  end\nend\n',
     'lib/site.rb': 'def first(page)\n  page.shown?(1)\nend\n',
+    'lib/local.rs': 'fn build() {\n    let seed = next();\n    start(seed)\n}\n',
     'lib/stream.rs':
       'fn first() {\n    deepen()\n}\n\ncfg_net! {\n    pub struct TcpStream {\n        at: u8,\n    }\n\n    fn deepen() {}\n}\n',
     'two.go': 'package two\n\nfunc close() {\n}\n',
@@ -96,6 +97,13 @@ describe.skipIf(!hasBrowser)('a name in a file', () => {
     await page.keyboard.press('Alt+Shift+l')
     await palette().fill('tcpstream')
     await page.getByRole('option', { name: /TcpStream/ }).waitFor()
+  })
+
+  test('of a variable in a function leads to its declaration', async () => {
+    await openAt('local.rs', '3:12')
+    await page.keyboard.press('F12')
+    await page.locator('.line-column').getByText(/^2:/).waitFor()
+    await until(async () => (await selected()) === 'seed')
   })
 
   test('whose definition is found after a click elsewhere is shown by a button only', async () => {
