@@ -65,6 +65,7 @@ import {
   type ConflictsOfFile,
   conflictsOf,
   enterConflictAtCursor,
+  enterOpenAtCursor,
   lineInEditor,
   lineInFile,
   moveToConflict,
@@ -1134,7 +1135,9 @@ export class OpenFile {
           },
         }),
         undoOfTwoViews(() => this.#both, {
-          onDone: showHeadAtCursor,
+          onDone: view => {
+            if (!enterOpenAtCursor(view)) showHeadAtCursor(view)
+          },
           onNothing: () => {
             if (this.#isUndoCut) this.onUndoCut?.()
           },
