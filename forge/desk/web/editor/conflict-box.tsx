@@ -26,7 +26,15 @@ export interface ConflictBoxProps {
   askAi?: (() => void) | undefined
   /** Moves the focus to the text around the block. */
   leave: () => void
+  handOn: HandOn
 }
+
+/** Moves the focus to the text and runs the editor's command of a key there. Returns whether it has one. */
+type HandOn = (event: KeyboardEvent) => boolean
+
+/** Whether a key is one of undo and redo. */
+const isOfHistory = ({ key, ctrlKey, metaKey, altKey }: KeyboardEvent): boolean =>
+  /^[zy]$/i.test(key) && (ctrlKey || metaKey) && !altKey
 
 const CHOICES: { choice: SideChoice; words: string; key: string }[] = [
   { choice: 'ours', words: 'Ours', key: '1' },
@@ -34,7 +42,8 @@ const CHOICES: { choice: SideChoice; words: string; key: string }[] = [
   { choice: 'both', words: 'Both', key: '3' },
 ]
 
-export function ConflictBox({ path, region, number, of, names, cursor, choose, askAi, leave }: ConflictBoxProps) {
+export function ConflictBox(props: ConflictBoxProps) {
+  const { path, region, number, of, names, cursor, choose, askAi, leave, handOn } = props
   const sides = useMemo(() => withoutIndentation(region), [region.ours, region.base, region.theirs])
   const place = cursor === undefined ? undefined : placeOf(cursor, region.ours, sides.ours)
   return (
@@ -46,9 +55,11 @@ export function ConflictBox({ path, region, number, of, names, cursor, choose, a
       tabIndex={0}
       data-conflict={number}
       onKeyDown={event => {
-        if (event.altKey || event.ctrlKey || event.metaKey) return
-        const chosen = CHOICES.find(({ key }) => key === event.key)
-        if (chosen) choose(chosen.choice)
+        const hasModifier = event.altKey || event.ctrlKey || event.metaKey
+        const chosen = hasModifier ? undefined : CHOICES.find(({ key }) => key === event.key)
+        if (isOfHistory(event)) handOn(event)
+        else if (hasModifier) return
+        else if (chosen) choose(chosen.choice)
         else if (event.key === '4' && askAi) askAi()
         else if (event.key === 'Escape') leave()
         else return
@@ -247,16 +258,14 @@ export interface SettledBoxProps {
   change: () => void
   /** Moves the focus from this box to the text around it. */
   leave: () => void
-  /** Moves the focus to the text and runs the editor's command of a key there. Returns whether it has one. */
-  handOn: (event: KeyboardEvent) => boolean
-  undo: () => void
+  handOn: HandOn
 }
 
 /** Keys that do nothing by themselves. */
 const MODIFIERS = new Set(['Shift', 'Control', 'Alt', 'AltGraph', 'Meta'])
 
 /** The line above a resolved conflict. */
-export function SettledBox({ words, number, of, isByAi, change, leave, handOn, undo }: SettledBoxProps) {
+export function SettledBox({ words, number, of, isByAi, change, leave, handOn }: SettledBoxProps) {
   return (
     // Focused after a choice, so that the key of a choice (1 to 4), pressed once too often, is not typed into the text.
     // Other keys act as in the text. Those with a command of the editor do so by it, since the browser knows only the
@@ -268,9 +277,8 @@ export function SettledBox({ words, number, of, isByAi, change, leave, handOn, u
       data-settled={number}
       onKeyDown={event => {
         const hasModifier = event.altKey || event.ctrlKey || event.metaKey
-        const isUndo = event.key.toLowerCase() === 'z' && (event.ctrlKey || event.metaKey) && !event.altKey
         const isChoice = /^[1-4]$/.test(event.key) && !hasModifier
-        if (isUndo && !event.shiftKey) undo()
+        if (isOfHistory(event)) handOn(event)
         else if (event.key === 'Escape') leave()
         else if (!isChoice) {
           const isForText = event.target === event.currentTarget && event.key !== 'Tab' && !MODIFIERS.has(event.key)

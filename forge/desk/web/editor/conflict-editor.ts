@@ -49,7 +49,6 @@ import {
   wordsOfSettled,
 } from './conflict-regions.ts'
 import { editableRanges } from './find-panel.tsx'
-import { undoIn } from './two-views.ts'
 
 export interface ConflictSettings {
   path: string
@@ -216,6 +215,7 @@ export function conflictExtension(settings: ConflictSettings): Extension {
   return [
     coloursAroundConflicts(settings.path, settings.mark),
     EditorView.editorAttributes.of({ class: 'has-conflicts' }),
+    EditorView.editorAttributes.compute(['selection', shown], state => ({ class: isAtBox(state) ? 'at-box' : '' })),
     shown.init(({ doc, selection }) => {
       const marked = settings.marked.toString()
       return show(settings, marked, ofModelIn(settings, marked), doc, selection)
@@ -557,12 +557,17 @@ function showConflict(view: EditorView, { region, number }: OpenConflict): void 
  * not be visible, and the block's keys would be typed into the text.
  */
 export function enterConflictAtCursor(view: EditorView): void {
-  const value = view.state.field(shown, false)
-  const { main } = view.state.selection
   // In a draft's conflict, the user may be typing.
-  if (!value?.settings.isSaved || !main.empty || !view.hasFocus) return
-  const conflict = value.open.find(({ region }) => region.from === main.head)
-  if (conflict) showConflict(view, conflict)
+  if (view.state.field(shown, false)?.settings.isSaved) enterOpenAtCursor(view)
+}
+
+/** Focuses the block of the open conflict at the cursor, as after the undo of a choice. Returns whether there is one. */
+export function enterOpenAtCursor(view: EditorView): boolean {
+  const { main } = view.state.selection
+  const conflict = conflictsOf(view.state).open.find(({ region }) => region.from === main.head)
+  if (!conflict || !main.empty || !view.hasFocus) return false
+  showConflict(view, conflict)
+  return true
 }
 
 function focusBlock(view: EditorView, selector: string): void {
@@ -716,6 +721,7 @@ class OpenWidget extends Block {
       choose: choice => choose(view, number, choice),
       askAi: askAi && (() => askAi(conflictsOf(view.state).open.findIndex(open => open.number === number))),
       leave: () => view.focus(),
+      handOn: event => handOn(view, event),
     })
   }
 }
@@ -751,14 +757,13 @@ class SettledWidget extends Block {
       isByAi: by !== undefined,
       change: () => change(view, number),
       leave: () => view.focus(),
-      handOn: event => {
-        view.focus()
-        return runScopeHandlers(view, event, 'editor')
-      },
-      undo: () => {
-        view.focus()
-        undoIn(view)
-      },
+      handOn: event => handOn(view, event),
     })
   }
+}
+
+/** Moves the focus from a block to the text and runs the editor's command of a key. Returns whether it has one. */
+function handOn(view: EditorView, event: KeyboardEvent): boolean {
+  view.focus()
+  return runScopeHandlers(view, event, 'editor')
 }

@@ -37,7 +37,14 @@ import {
 import { type ChangedLines, countsOf, discardChanges, isDifferent, nextChange, setSaved } from './change-marks.ts'
 import { commentTokensOf } from './comment-tokens.ts'
 import { Composition } from './composition.ts'
-import { type ConflictStart, type ConflictsOfFile, lineInEditor, lineInFile, shownCursor } from './conflict-editor.ts'
+import {
+  type ConflictStart,
+  type ConflictsOfFile,
+  enterOpenAtCursor,
+  lineInEditor,
+  lineInFile,
+  shownCursor,
+} from './conflict-editor.ts'
 import { EarlyKeys } from './early-keys.ts'
 import { Adjustable, editorExtensions } from './editor.ts'
 import { FileColours } from './file-colours.ts'
@@ -299,7 +306,9 @@ export class OpenFile {
           },
         }),
         undoOfTwoViews(() => this.#views.both, {
-          onDone: showHeadAtCursor,
+          onDone: view => {
+            if (!enterOpenAtCursor(view)) showHeadAtCursor(view)
+          },
           onNothing: () => {
             if (this.#undo.isCut) this.onUndoCut?.()
           },
