@@ -19,7 +19,10 @@ export const Comment = v.object({
   path: Path,
   /** Whether the line is in the reviewed version, or in the one that it is compared with. */
   side: v.picklist(['before', 'after']),
-  /** The line's number now, from 1; undefined where the line is gone. */
+  /**
+   * The line's number now, from 1; undefined where the line is gone. The server does not know that of a line in the
+   * version that is compared with: it depends on the comparison that a window shows.
+   */
   line: v.optional(Count),
   /** The line's number when the comment was made. */
   madeAt: Count,
@@ -33,6 +36,18 @@ export const Comment = v.object({
   isResolved: v.boolean(),
 })
 export type Comment = v.InferOutput<typeof Comment>
+
+/** The number of a commented line now: the nearest line with the same text; undefined if there is none. */
+export function lineNow(lines: readonly string[], line: number, text: string): number | undefined {
+  const wanted = text.slice(0, MAX_LINE_CHARS)
+  const isSame = (number: number) => lines[number - 1]?.slice(0, MAX_LINE_CHARS) === wanted
+  const furthest = Math.max(line, lines.length)
+  for (let away = 0; away <= furthest; away++) {
+    if (isSame(line - away)) return line - away
+    if (isSame(line + away)) return line + away
+  }
+  return undefined
+}
 
 const Words = v.pipe(v.string(), v.trim(), v.nonEmpty(), v.maxLength(MAX_COMMENT_CHARS))
 

@@ -10,7 +10,7 @@ import type { Objects } from '../../../core/git/objects.ts'
 import type { RefName } from '../../../core/git/refs.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
 import type { Vfs } from '../../vfs.ts'
-import { Comment, type commentQuestions, MAX_LINE_CHARS } from '../contract/comments.ts'
+import { Comment, type commentQuestions, lineNow } from '../contract/comments.ts'
 import type { Fields } from '../contract/contract.ts'
 import type { Handlers } from '../contract/question.ts'
 import type { At } from '../contract/values.ts'
@@ -80,11 +80,11 @@ export class Comments {
     const followed = at.kind === 'branch' ? await this.#followFiles(at.branch, here) : here
     const texts = await this.#linesOf(
       at,
-      followed.map(({ stored }) => stored.path),
+      followed.filter(({ stored }) => stored.side === 'after').map(({ stored }) => stored.path),
     )
     return followed
       .map(({ commit, stored: { branch: _, line, ...rest } }): Comment => {
-        const now = rest.side === 'before' ? line : placeOf(texts.get(rest.path) ?? [], line, rest.text)
+        const now = rest.side === 'after' ? lineNow(texts.get(rest.path) ?? [], line, rest.text) : undefined
         return { ...rest, commit, madeAt: line, ...(now !== undefined && { line: now }) }
       })
       .sort((one, other) => one.time - other.time)
@@ -153,14 +153,4 @@ function storedIn(text: string): Stored[] {
     const parsed = v.safeParse(v.pipe(v.string(), v.parseJson(), Stored), line)
     return parsed.success ? [parsed.output] : []
   })
-}
-
-/** The number of a commented line now: the nearest line with the same text; undefined if there is none. */
-function placeOf(lines: readonly string[], line: number, text: string): number | undefined {
-  const isSame = (number: number) => lines[number - 1]?.slice(0, MAX_LINE_CHARS) === text
-  for (let away = 0; away <= lines.length; away++) {
-    if (isSame(line - away)) return line - away
-    if (isSame(line + away)) return line + away
-  }
-  return undefined
 }

@@ -1,7 +1,7 @@
 /** The comment that is being written in a review. The browser keeps it until it is sent or given up. */
 import { batch, signal } from '@preact/signals'
 import * as v from 'valibot'
-import { Comment } from '../../contract/comments.ts'
+import { Comment, lineNow } from '../../contract/comments.ts'
 import { Count, Oid, Path } from '../../contract/values.ts'
 import { keepText, keptText, parsedAs } from './kept.ts'
 import { textKey } from './texts-of-places.ts'
@@ -146,9 +146,8 @@ export class CommentDraft {
     const text = (this.#line ?? before?.lines[place.line - 1])?.replace(/\r$/, '')
     const moved = isChanged ? undefined : before?.numberNow(place.line)
     const isThere = moved !== undefined && (text === undefined || now[moved - 1] === text)
-    const line = isThere ? moved : nearest(now, place.line, text)
-    // A line of the other version has its number alone, as with a comment that was sent.
-    const isGone = line === undefined && text !== undefined && side === 'after'
+    const line = isThere || text === undefined ? moved : lineNow(now, place.line, text)
+    const isGone = line === undefined && text !== undefined
     const next = { ...known, line: line ?? place.line, ...(isGone && { isChanged: true }) }
     if (next.line === place.line && isGone === (isChanged === true)) return
     // The other field may be made before this one goes.
@@ -156,11 +155,4 @@ export class CommentDraft {
     this.place.value = next
     this.write(this.words.peek(), text ?? now[next.line - 1] ?? '')
   }
-}
-
-/** The number of the line with this text that is nearest to `line`; undefined if there is none. */
-function nearest(lines: readonly string[], line: number, text: string | undefined): number | undefined {
-  const found = lines.flatMap((it, at) => (it === text ? [at + 1] : []))
-  const distance = (it: number) => Math.abs(it - line)
-  return found.sort((one, other) => distance(one) - distance(other))[0]
 }

@@ -1,7 +1,7 @@
 /** The state of a review: the comparison, the changed files, and which of them are marked as viewed. */
 import { batch, effect, type ReadonlySignal, type Signal, signal, untracked } from '@preact/signals'
 import type { BranchInfo } from '../../contract/branches.ts'
-import type { Comment } from '../../contract/comments.ts'
+import { type Comment, lineNow } from '../../contract/comments.ts'
 import type { DeskInfo } from '../../contract/desk.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { At, Change } from '../../contract/values.ts'
@@ -114,7 +114,7 @@ export class ReviewState extends ServerValue<Change[]> {
     this.#named = signal(at)
     this.draft = new CommentDraft(place)
     this.comments = new ServerValue(async () => {
-      const comments = await page.connection.ask('comments', { at: this.#at })
+      const comments = await this.#placed(await page.connection.ask('comments', { at: this.#at }))
       // An answer that is being written goes along with its comment.
       this.draft.keepFocus?.()
       return comments
@@ -160,10 +160,23 @@ export class ReviewState extends ServerValue<Change[]> {
       this.#saved
       if (this.#branch !== undefined) this.#page.changed.value.get(this.#branch)
       this.cameIn.value
-      untracked(() => {
-        void this.refresh()
-        void this.comments.refresh()
-      })
+      untracked(() => void this.refresh())
+    })
+  }
+
+  /** Comments with the numbers that removed lines have now in the versions that are compared with. */
+  async #placed(comments: readonly Comment[]): Promise<Comment[]> {
+    const commented = new Set(comments.filter(({ side }) => side === 'before').map(({ path }) => path))
+    const read = (this.latest.peek() ?? []).map(async ({ path, before }) => {
+      if (!before || !commented.has(path)) return [path, []] as const
+      const { text = '' } = await this.#page.connection.ask('blob', { oid: before.oid })
+      return [path, text.split(/\r?\n/)] as const
+    })
+    const lines = new Map<string, readonly string[]>(await Promise.all(read))
+    return comments.map(comment => {
+      const { path, side, madeAt, text } = comment
+      const line = side === 'before' ? lineNow(lines.get(path) ?? [], madeAt, text) : undefined
+      return line === undefined ? comment : { ...comment, line }
     })
   }
 
@@ -228,6 +241,8 @@ export class ReviewState extends ServerValue<Change[]> {
       }
       super.take(changes)
     })
+    // Where a comment stands depends on the changes.
+    void this.comments.refresh()
   }
 
   /**

@@ -2,7 +2,7 @@
 import { signal, useSignal } from '@preact/signals'
 import { type ComponentChildren, Fragment } from 'preact'
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
-import { lineWords } from '../page/comment-draft.ts'
+import { type CommentPlace, lineWords } from '../page/comment-draft.ts'
 import type { Range } from '../ui/coloured.ts'
 import { type Colours, coloursOf, piecesOf } from '../ui/coloured.ts'
 import { Icon } from '../ui/icons.tsx'
@@ -23,13 +23,16 @@ interface Props {
   comments?: DiffComments
 }
 
+/** A line of one of the two versions, by its number. */
+export type DiffPlace = Pick<CommentPlace, 'side' | 'line'>
+
 /** Comments on the lines of a diff. */
 export interface DiffComments {
   /** Whether a comment, or the field of a new one, stands below a line. */
-  has: (line: DiffLine) => boolean
-  below: (line: DiffLine, text: string) => ComponentChildren
+  has: (place: DiffPlace) => boolean
+  below: (place: DiffPlace, text: string) => ComponentChildren
   /** Begins a comment on a line. */
-  begin: (line: DiffLine) => void
+  begin: (place: DiffPlace) => void
   /** Called when a version of the file is shown. `from`: the one that was shown before, if there was one. */
   follow: (side: 'before' | 'after', from: string | undefined, to: string) => void
 }
@@ -87,7 +90,7 @@ export function DiffView({
     // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
     <div class={`diff-code ${isSideBySide ? 'two' : ''}`} tabIndex={0}>
       {diff.parts.map((part, index) => {
-        const isCommented = comments !== undefined && part.lines.some(comments.has)
+        const isCommented = comments !== undefined && part.lines.some(line => placesOf(line).some(comments.has))
         const isFolded = part.kind === 'fold' && !opened.value.has(index) && !isCommented
         const key = `${index}`
         if (isFolded) {
@@ -175,8 +178,12 @@ interface LinesProps {
 
 function Lines({ diff, part, colours, isSideBySide, comments }: LinesProps) {
   const below = (line: DiffLine | undefined) => {
-    if (!line || !comments?.has(line)) return null
-    return comments.below(line, textOfLine(diff, line))
+    if (!line || !comments) return null
+    return placesOf(line)
+      .filter(comments.has)
+      .map(place => (
+        <Fragment key={place.side}>{comments.below(place, diff[place.side].line(place.line).text)}</Fragment>
+      ))
   }
 
   if (isSideBySide) {
@@ -244,8 +251,13 @@ function HalfNewline({ diff, line }: { diff: Diff; line: DiffLine | undefined })
   )
 }
 
-const textOfLine = (diff: Diff, { kind, before = 0, after = 0 }: DiffLine): string =>
-  kind === 'deleted' ? diff.before.line(before).text : diff.after.line(after).text
+/** The places of a line: one for each version that has it. The first one is where a new comment is made. */
+function placesOf({ before, after }: DiffLine): DiffPlace[] {
+  return [
+    ...(after === undefined ? [] : [{ side: 'after' as const, line: after }]),
+    ...(before === undefined ? [] : [{ side: 'before' as const, line: before }]),
+  ]
+}
 
 interface NumberProps {
   line: DiffLine
@@ -255,15 +267,16 @@ interface NumberProps {
 
 /** The number of a line; where comments are possible, a button that begins one. (The keyboard has an action for it.) */
 function LineNumber({ line, number, comments }: NumberProps) {
-  if (number === undefined || !comments) return <i>{number}</i>
+  const [place] = placesOf(line)
+  if (number === undefined || !comments || !place) return <i>{number}</i>
   return (
     <button
       type="button"
       class="line-number"
       tabIndex={-1}
       title="Comment on this line"
-      aria-label={`Comment on ${lineWords({ side: line.kind === 'deleted' ? 'before' : 'after', line: number })}`}
-      onClick={() => comments.begin(line)}
+      aria-label={`Comment on ${lineWords(place)}`}
+      onClick={() => comments.begin(place)}
     >
       {number}
     </button>

@@ -6,7 +6,7 @@ import type { CommitRow } from '../../contract/reading.ts'
 import type { Change } from '../../contract/values.ts'
 import { useMergingFile } from '../merging/merging-pane.tsx'
 import { branchOf } from '../page/branch-facts.ts'
-import { type CommentPlace, isSamePlace } from '../page/comment-draft.ts'
+import { isSamePlace } from '../page/comment-draft.ts'
 import { compareWith } from '../page/comparing.ts'
 import { SESSION } from '../page/conversation-files.ts'
 import { usePlace } from '../page/places.ts'
@@ -23,7 +23,7 @@ import { BaseName } from './base-dialog.tsx'
 import { Blobs } from './blobs.tsx'
 import { ChangedPath } from './changed-path.tsx'
 import { beginComment, CommentCount, commentsAt, LineComments, OtherComments } from './comments.tsx'
-import { type DiffLine, lineIn } from './diff.ts'
+import { lineIn } from './diff.ts'
 import type { DiffComments } from './diff-view.tsx'
 import { LineCounts } from './line-counts.tsx'
 import { reviewActions } from './review-actions.ts'
@@ -344,17 +344,13 @@ function useTabWidth(tab: Tab, path: string, isWanted: boolean): number | undefi
 
 /** The comments of a file's diff. */
 function commentsOf(page: Page, tab: Tab, { path }: Change): DiffComments {
-  const placeOf = (line: DiffLine): CommentPlace => {
-    const isBefore = line.kind === 'deleted'
-    return { path, side: isBefore ? 'before' : 'after', line: (isBefore ? line.before : line.after) ?? 0 }
-  }
   return {
     has: line => {
-      const place = placeOf(line)
+      const place = { path, ...line }
       return isSamePlace(place, tab.review.draft.place.value) || commentsAt(tab, place).length > 0
     },
-    below: (line, text) => <LineComments tab={tab} place={placeOf(line)} text={text} />,
-    begin: line => beginComment(page, tab, placeOf(line)),
+    below: (line, text) => <LineComments tab={tab} place={{ path, ...line }} text={text} />,
+    begin: line => beginComment(page, tab, { path, ...line }),
     follow: (side, from, to) => {
       const { draft } = tab.review
       if (draft.place.peek()?.path !== path) return

@@ -140,6 +140,67 @@ describe.skipIf(!hasBrowser)('a review', () => {
     ])
   })
 
+  test('a comment on a removed line follows it when the branch is rebased, and stands above the diffs when it is gone', async () => {
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    await diff('a.txt').getByRole('button', { name: 'Comment on removed line 9', exact: true }).click()
+    await page.getByRole('textbox', { name: 'Comment on removed line 9', exact: true }).fill('Why gone?')
+    await page.keyboard.press('Control+Enter')
+    await comment('Why gone?').getByRole('button', { name: 'Reply' }).click()
+    const field = page.getByRole('textbox', { name: /^Comment on removed line/ })
+    await page.keyboard.type('Since')
+    // A base in which lines above it are gone.
+    const rebase = async (old: readonly string[], now: readonly string[]) => {
+      const base = await desk.commit('main', { 'a.txt': text(old) })
+      await desk.commit('topic', { 'a.txt': text(now) }, { parents: [base] })
+    }
+    const base = LINES.slice(2)
+    await rebase(base, base.with(6, 'ninth'))
+    await diff('a.txt').getByRole('button', { name: 'Comment on removed line 7', exact: true }).waitFor()
+    const line = () =>
+      comment('Why gone?').evaluate(it => it.closest('.line-comments')?.previousElementSibling?.textContent ?? '')
+    await until(async () => (await line()) === '7−line 9')
+    await page.keyboard.type(' it')
+    expect(await field.inputValue()).toBe('Since it')
+    // The branch does not change the line any more.
+    await rebase(base, base.with(8, 'eleventh'))
+    await diff('a.txt').getByRole('button', { name: 'Comment on removed line 9', exact: true }).waitFor()
+    await until(async () => (await line()) === '77line 9')
+    // The base has another line there.
+    await rebase(base.with(6, 'line nine'), base.with(6, 'ninth'))
+    const others = page.getByRole('region', { name: 'Comments on other lines' })
+    await others.getByRole('button', { name: 'a.txt, a line that has changed since' }).waitFor()
+    await others.getByText('line 9', { exact: true }).waitFor()
+    await page.keyboard.type(' was')
+    expect(await field.inputValue()).toBe('Since it was')
+    await page.keyboard.press('Control+Enter')
+    await until(async () => (await others.getByRole('article').count()) === 2)
+    await page.reload()
+    await until(async () => (await others.getByRole('article').count()) === 2)
+  })
+
+  test('a comment that is being written on a removed line follows it, and is kept apart when it is gone', async () => {
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    await diff('a.txt').getByRole('button', { name: 'Comment on removed line 9', exact: true }).click()
+    await page.keyboard.type('Why')
+    const base = LINES.slice(2)
+    const moved = await desk.commit('main', { 'a.txt': text(base) })
+    await desk.commit('topic', { 'a.txt': text(base.with(6, 'ninth')) }, { parents: [moved] })
+    const field = diff('a.txt').getByRole('textbox', { name: 'Comment on removed line 7', exact: true })
+    await field.waitFor()
+    await page.keyboard.type(' is it')
+    expect(await field.inputValue()).toBe('Why is it')
+    const gone = await desk.commit('main', { 'a.txt': text(base.with(6, 'line nine')) })
+    await desk.commit('topic', { 'a.txt': text(base.with(6, 'ninth')) }, { parents: [gone] })
+    const others = page.getByRole('region', { name: 'Comments on other lines' })
+    await others.getByRole('button', { name: 'a.txt, a line that has changed' }).waitFor()
+    await page.keyboard.type(' gone?')
+    await page.keyboard.press('Control+Enter')
+    await others.getByRole('article').filter({ hasText: 'Why is it gone?' }).getByText('line 9').waitFor()
+    expect(await notes()).toContain('"text":"line 9"')
+  })
+
   test('a line is commented on; the comment follows its line, is resolved, and no commit is made', async () => {
     await showBranch(page, 'topic')
     const before = await desk.git('rev-parse', 'topic')
