@@ -1,10 +1,10 @@
 #!/usr/bin/env bun
 /**
- * Builds the page into a folder: scripts and styles named by their content, and a manifest. As a program, it builds
+ * Builds the page into a folder: scripts and styles named by their content, and a list of them. As a program, it builds
  * into the given folder, compresses what each window loads, and prints its size.
  */
-import { mkdir, readdir, rm } from 'node:fs/promises'
-import { join } from 'node:path'
+import { mkdir, mkdtemp, readdir, rename, rm } from 'node:fs/promises'
+import { basename, dirname, join, resolve } from 'node:path'
 import { brotliCompressSync, constants } from 'node:zlib'
 
 /** A file of the page, as the server sends it. */
@@ -34,18 +34,29 @@ const LARGE_PART_BYTES = 100_000
 const BROTLI_QUALITY = 10
 
 const HERE = join(import.meta.dir, 'web')
+const PAGE = 'page.html'
 
+/**
+ * Builds the page. A desk may read the folder at any time, and another build may run: each file is put there whole, the
+ * HTML after those that it names, and the files of earlier pages are removed last.
+ */
 export async function buildPage(folder: string): Promise<Manifest> {
-  await emptyFolder(folder)
-  const { outputs } = await build(folder, ['app/page.tsx', 'app/page.css'])
-  const files = outputs.map(({ path, size }): BuiltFile => {
-    const name = path.slice(path.lastIndexOf('/') + 1)
-    return { name, size, type: typeOf(name) }
-  })
-  await writePage(folder, files)
-  const manifest = { page: 'page.html', files }
-  await Bun.write(join(folder, 'manifest.json'), `${JSON.stringify(manifest, undefined, 2)}\n`)
-  return manifest
+  await mkdir(dirname(resolve(folder)), { recursive: true })
+  const scratch = await mkdtemp(`${resolve(folder)}-`)
+  try {
+    const { outputs } = await build(scratch, ['app/page.tsx', 'app/page.css'])
+    const files = outputs.map(({ path, size }): BuiltFile => {
+      const name = basename(path)
+      return { name, size, type: typeOf(name) }
+    })
+    await writePage(scratch, files)
+    await mkdir(folder, { recursive: true })
+    for (const { name } of [...files, { name: PAGE }]) await rename(join(scratch, name), join(folder, name))
+    await removeOthers(folder, new Set(files.map(({ name }) => name)))
+    return { page: PAGE, files }
+  } finally {
+    await rm(scratch, { recursive: true, force: true })
+  }
 }
 
 function build(folder: string, names: readonly string[]) {
@@ -61,10 +72,11 @@ function build(folder: string, names: readonly string[]) {
   })
 }
 
-async function emptyFolder(folder: string): Promise<void> {
-  await mkdir(folder, { recursive: true })
+/** Removes the files of earlier pages. */
+async function removeOthers(folder: string, names: ReadonlySet<string>): Promise<void> {
   for (const name of await readdir(folder)) {
-    if (/^(page|part)-.*\.(js|css)(\.br)?$|^manifest\.json$|^page\.html$/.test(name)) await rm(join(folder, name))
+    const isBuilt = /^(page|part)-.*\.(js|css)(\.br)?$/.test(name)
+    if (isBuilt && !names.has(name.replace(/\.br$/, ''))) await rm(join(folder, name), { force: true })
   }
 }
 
@@ -76,13 +88,16 @@ async function writePage(folder: string, files: BuiltFile[]): Promise<void> {
     return `/${file.name}`
   }
   const page = template.replace('PAGE_STYLE', named('page-', '.css')).replace('PAGE_SCRIPT', named('page-', '.js'))
-  await Bun.write(join(folder, 'page.html'), page)
+  await Bun.write(join(folder, PAGE), page)
 }
 
 /** Writes a compressed copy beside a file, better than is possible at request time. Returns its size in bytes. */
 async function compress(path: string): Promise<number> {
   const params = { [constants.BROTLI_PARAM_QUALITY]: BROTLI_QUALITY }
-  return await Bun.write(`${path}.br`, brotliCompressSync(await Bun.file(path).bytes(), { params }))
+  const written = `${path}.${process.pid}`
+  const size = await Bun.write(written, brotliCompressSync(await Bun.file(path).bytes(), { params }))
+  await rename(written, `${path}.br`)
+  return size
 }
 
 function typeOf(name: string): string {

@@ -43,33 +43,23 @@ type Encoding = 'br' | 'gzip' | 'identity'
 type Asset = { type: string; tag: string; isHashed: boolean; size: number; bodies: Map<Encoding, Promise<Buffer>> }
 
 export class Pages {
-  readonly #folder: string
   readonly #html: string
-  #assets: Promise<ReadonlyMap<string, Asset>> | undefined
+  readonly #assets: ReadonlyMap<string, Asset>
 
-  private constructor(folder: string, html: string) {
-    this.#folder = folder
+  private constructor(html: string, assets: ReadonlyMap<string, Asset>) {
     this.#html = html
+    this.#assets = assets
   }
 
-  /** Opens the page built into a folder. */
+  /** Reads the page built into a folder, all of it: another one that is built there later does not affect this one. */
   static async open(folder: string): Promise<Pages> {
     const top = resolve(folder)
-    const html = await readFile(join(top, PAGE), 'utf8').catch(() => {
-      throw new Failure(`The desk's page is not in ${visible(folder)}: run \`make desk\` once in the folder of Forge.`)
-    })
-    return new Pages(top, html)
-  }
-
-  /** Reads the page's files once, so that a later build does not affect them. */
-  files(): Promise<ReadonlyMap<string, Asset>> {
-    const assets = this.#assets ?? readAssets(this.#folder)
-    this.#assets = assets
-    // This request fails, and the next one tries to read the files again.
-    assets.catch(() => {
-      if (this.#assets === assets) this.#assets = undefined
-    })
-    return assets
+    for (;;) {
+      const html = await readHtml(top)
+      const assets = await readAssets(top)
+      // Otherwise, a build has ended in between: the files may be those of two pages.
+      if (html === (await readHtml(top))) return new Pages(html, assets)
+    }
   }
 
   /** The page's HTML for one visit. */
@@ -81,7 +71,7 @@ export class Pages {
 
   /** One of the page's files, in an encoding that the browser accepts. */
   async answer(name: string, headers: Headers): Promise<Response | undefined> {
-    const asset = (await this.files()).get(name)
+    const asset = this.#assets.get(name)
     if (!asset) return undefined
     const caching = {
       etag: asset.tag,
@@ -101,17 +91,30 @@ export class Pages {
   }
 }
 
+async function readHtml(top: string): Promise<string> {
+  return await readFile(join(top, PAGE), 'utf8').catch(() => {
+    throw new Failure(`The desk's page is not in ${visible(top)}: run \`make desk\` once in the folder of Forge.`)
+  })
+}
+
 async function readAssets(top: string): Promise<Map<string, Asset>> {
-  const entries = await readdir(top, { recursive: true, withFileTypes: true }).catch(() => [])
-  const paths = entries.filter(entry => entry.isFile()).map(({ parentPath, name }) => join(parentPath, name))
-  const read = paths.map(async path => [path.slice(top.length), await readFile(path)] as const)
+  const names = await readdir(top)
+  const read = names.map(async name => [`/${name}`, await readIfThere(join(top, name))] as const)
   const files = new Map(await Promise.all(read))
   const assets = new Map<string, Asset>()
   for (const [name, bytes] of files) {
     const type = TYPES[extname(name)]
-    if (type) assets.set(name, assetOf(name, type, bytes, files.get(`${name}.br`)))
+    if (type && bytes) assets.set(name, assetOf(name, type, bytes, files.get(`${name}.br`)))
   }
   return assets
+}
+
+/** A file's bytes; undefined if a build has removed it meanwhile. */
+async function readIfThere(path: string): Promise<Buffer | undefined> {
+  return await readFile(path).catch((error: NodeJS.ErrnoException) => {
+    if (error.code === 'ENOENT') return undefined
+    throw error
+  })
 }
 
 /** `compressed`: the file compressed at build time. */
