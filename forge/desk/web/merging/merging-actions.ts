@@ -1,7 +1,7 @@
 /** Actions on a waiting merge: resolve a file, ask the AI, finish, abort. */
 import { type Merging, type MergingFile, nounOf } from '../../contract/merging.ts'
 import { attempt } from '../page/actions.ts'
-import { branchOf, draftsOf, isInConflict, mergingFile, mergingFiles, shownPath } from '../page/branch-facts.ts'
+import { branchOf, draftsOf, isInConflict, mergingFile, mergingFiles } from '../page/branch-facts.ts'
 import { isOfForge, SESSION } from '../page/conversation-files.ts'
 import { following } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
@@ -52,7 +52,7 @@ export async function takeConflicts(page: Page, tab: Tab, paths: string[], side:
   const branch = branchOf(tab)
   if (branch === undefined) return
   const take = async () => {
-    await settle(page, branch, shownPaths(page, tab, paths))
+    await settle(page, branch, paths)
     const lasts = untilMore(page)
     const { words: title } = await page.connection.ask('take conflicts', { branch, paths, side })
     page.tell({ topic: TOPIC, branch, title, lasts, actions: [undoButton(page)] })
@@ -60,10 +60,6 @@ export async function takeConflicts(page: Page, tab: Tab, paths: string[], side:
   }
   await attempt(page, take, { branch, topic: TOPIC })
 }
-
-/** The paths under which files of a merge are shown. */
-const shownPaths = (page: Page, tab: Tab, paths: readonly string[]): string[] =>
-  mergingFiles(page, tab).flatMap(file => (paths.includes(file.path) ? [shownPath(file)] : []))
 
 /** Shows the file under the name that it has on the side that was taken, in place of the one that is gone. */
 function follow(page: Page, tab: Tab, from: string, to: string): void {
@@ -206,12 +202,12 @@ export function abort(page: Page, tab: Tab): void {
 export async function goToFirstConflict(page: Page, tab: Tab): Promise<void> {
   await tab.merging.refresh()
   const { path } = tab
-  const shown = mergingFiles(page, tab).find(file => file.state === 'open' && shownPath(file) === path)
-  if (!shown || page.tab.peek() !== tab) {
+  const isInShown = mergingFiles(page, tab).some(file => file.state === 'open' && file.path === path)
+  if (path === undefined || !isInShown || page.tab.peek() !== tab) {
     await goToConflict(page, tab, 1)
     return
   }
-  enterShown(page, tab, shown, 1)
+  if (!page.files.find(tab.at, path)?.goToConflict(1, 'edge')) enterShown(page, tab, path, 1)
 }
 
 /**
@@ -227,20 +223,15 @@ export async function goToConflict(page: Page, tab: Tab, by: 1 | -1): Promise<vo
   const { goingTo } = tab.merging
   const all = mergingFiles(page, tab)
   const open = all.filter(({ state }) => state === 'open')
-  const here = open.find(other => shownPath(other) === path)
+  const isHere = open.some(other => other.path === path)
   // The shown file is still loading: its first conflict is the next one.
-  if (here && goingTo && goingTo.path === path) {
+  if (isHere && goingTo && goingTo.path === path) {
     tab.merging.goTo(goingTo.path, goingTo.by)
     return
   }
   const file = path === undefined ? undefined : page.files.find(tab.at, path)
-  // The choice of the name comes after the conflicts of the text.
-  const isNameOpen = here?.isWholeOpen === true
-  const isAtName = isNameOpen && isIn(page.places.find('versions'), document.activeElement)
-  const isNameNext = isNameOpen && !isAtName
-  const hasOthers = isNameNext || open.some(other => other !== here)
-  if (here && !isAtName && file?.goToConflict(by, hasOthers ? 'cursor' : 'cursor, wrapping')) return
-  if (isNameNext && page.places.focus('versions')) return
+  const hasOthers = open.some(other => other.path !== path)
+  if (isHere && file?.goToConflict(by, hasOthers ? 'cursor' : 'cursor, wrapping')) return
   const next = nextFile(all, open, path, by)
   if (next === undefined) {
     const branch = branchOf(tab)
@@ -248,26 +239,21 @@ export async function goToConflict(page: Page, tab: Tab, by: 1 | -1): Promise<vo
       await attempt(page, () => sayNoneLeft(page, tab, branch), { branch, topic: TOPIC })
     return
   }
-  if (next !== here) {
-    tab.merging.goTo(shownPath(next), by)
-    tab.show({ kind: 'file', path: shownPath(next) })
+  if (next !== path) {
+    tab.merging.goTo(next, by)
+    tab.show({ kind: 'file', path: next })
     return
   }
   enterShown(page, tab, next, by)
 }
 
-/** Goes to a conflict of the shown file, or to the choice of its name: it focuses itself when it is drawn. */
-function enterShown(page: Page, tab: Tab, file: MergingFile, by: 1 | -1): void {
-  const path = shownPath(file)
-  if (page.files.find(tab.at, path)?.goToConflict(by, 'edge')) return
-  if (file.isWholeOpen && page.places.focus('versions')) return
+/** Goes to a conflict of the shown file: it focuses itself when it is drawn. */
+function enterShown(page: Page, tab: Tab, path: string, by: 1 | -1): void {
   // The choice of a whole file may be drawn already.
-  const sides = tab.merging.files.peek().get(file.path)
+  const sides = tab.merging.files.peek().get(path)
   if (sides && sides.mark === undefined) page.wantFocus()
   else tab.merging.goTo(path, by)
 }
-
-const isIn = (box: Element | undefined, element: Element | null): boolean => box?.contains(element) === true
 
 /** The next or previous file with open conflicts in the order of all files, around the end. */
 function nextFile(
@@ -275,11 +261,11 @@ function nextFile(
   open: readonly MergingFile[],
   path: string | undefined,
   by: 1 | -1,
-): MergingFile | undefined {
+): string | undefined {
   const files = by === 1 ? all : all.toReversed()
-  const at = files.findIndex(file => shownPath(file) === path)
+  const at = files.findIndex(file => file.path === path)
   const around = [...files.slice(at + 1), ...files.slice(0, at + 1)]
-  return around.find(file => open.includes(file))
+  return around.find(file => open.includes(file))?.path
 }
 
 /**

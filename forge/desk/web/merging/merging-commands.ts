@@ -9,7 +9,6 @@ import {
   isMerging,
   mergingFile,
   mergingFiles,
-  shownPath,
 } from '../page/branch-facts.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { type Action, type Actions, itemsWith } from '../ui/action.ts'
@@ -36,9 +35,8 @@ function mayBeLeft({ page, tab }: InTab): boolean {
   return isInConflict(page, tab) && (isLoading || mergingFiles(page, tab).some(({ state }) => state === 'open'))
 }
 
-/** Whether a file is a text with open conflicts: besides them, its name may be to choose, and nothing else. */
-const isOpenText = ({ kind, state, left, isWholeOpen }: MergingFile): boolean =>
-  state === 'open' && (kind === 'text' || (kind === 'rename/rename' && left > (isWholeOpen ? 1 : 0)))
+/** Whether a file is a text with open conflicts. */
+const isOpenText = ({ kind, state }: MergingFile): boolean => kind === 'text' && state === 'open'
 
 /** Whether conflicts can be resolved in the branch now. */
 const isResolvable = (about: InTab): boolean => isOfConflicts(about) && !isAtWork(about.page, branchOf(about.tab) ?? '')
@@ -134,7 +132,7 @@ const fileActions = {
 export function conflictMenu(about: OfFile): Offer {
   const { ours, theirs, oursInAll, theirsInAll } = fileActions
   return {
-    title: named(baseName(shownPath(about.file))),
+    title: named(baseName(about.file.result ?? about.file.path)),
     groups: [itemsWith(about, [ours, theirs], 'none'), itemsWith(about, [oursInAll, theirsInAll], 'none')],
   }
 }

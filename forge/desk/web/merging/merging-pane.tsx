@@ -157,44 +157,44 @@ export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }
   const { kind } = known
   const sides = tab.merging.files.value.get(known.path)
   const isText = sides?.mark !== undefined
-  // Known before the sides are loaded: besides the choice of a version, each conflict of a text counts.
-  const hasText = known.all > 1
   const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
   const isLocked = isAtWork(page, branch)
-  // The name of a file is to be chosen beside the conflicts in its text.
-  const counts = kind === 'text' && isText && all > 0 ? { left, all } : known
+  const words =
+    isText && all > 0 ? `${digits(left)} of ${digits(all)} left` : `${digits(known.left)} of ${digits(known.all)} left`
   const [stray] = strays
   return (
-    <>
-      <div class="conf-bar">
-        <span class="mono cut">
-          <Path of={file.path} />
+    <div class="conf-bar">
+      <span class="mono cut">
+        <Path of={file.path} />
+      </span>
+      {known.state === 'open' ? (
+        <span class="tag warn">{words}</span>
+      ) : (
+        <span class={`tag ${known.state === 'odd' ? 'warn' : ''}`}>
+          {known.state === 'odd' ? 'to review' : 'resolved'}
         </span>
-        {known.state === 'open' ? (
-          <span class="tag warn">{`${digits(counts.left)} of ${digits(counts.all)} left`}</span>
-        ) : (
-          <span class={`tag ${known.state === 'odd' ? 'warn' : ''}`}>
-            {known.state === 'odd' ? 'to review' : 'resolved'}
-          </span>
-        )}
-        {stray ? (
-          <button type="button" class="tag warn" onClick={() => file.goTo(stray.line)}>
-            a conflict marker is left in line {file.state ? lineInFile(file.state, stray.line) : stray.line}
-          </button>
-        ) : null}
-        <span class="grow" />
-        {isLocked ? <span class="meta">read-only while the AI works</span> : null}
-        {kind !== 'text' && sides && (isText || known.state !== 'open') ? (
-          <WholeChoices tab={tab} file={file} known={known} sides={sides} />
-        ) : null}
-        <ActionIcon action={mergingActions.previous} about={{ page, tab }} />
-        <ActionIcon action={mergingActions.next} about={{ page, tab }} />
-        {known.state === 'open' && canAskAi(page, tab) ? (
-          <Button look="small ask-all" icon="bot" words="Ask the AI for all" onClick={() => askAi(page, tab, 'all')} />
-        ) : null}
-      </div>
-      {kind === 'text' || !hasText ? null : <p class="conf-about meta">{withoutTricks(known.words ?? kind)}</p>}
-    </>
+      )}
+      {stray ? (
+        <button type="button" class="tag warn" onClick={() => file.goTo(stray.line)}>
+          a conflict marker is left in line {file.state ? lineInFile(file.state, stray.line) : stray.line}
+        </button>
+      ) : null}
+      {kind === 'text' || !isText ? null : (
+        <span class="meta cut" title={withoutTricks(known.words ?? kind)}>
+          {withoutTricks(known.words ?? kind)}
+        </span>
+      )}
+      <span class="grow" />
+      {isLocked ? <span class="meta">read-only while the AI works</span> : null}
+      {kind !== 'text' && sides && (isText || known.state !== 'open') ? (
+        <WholeChoices tab={tab} known={known} sides={sides} />
+      ) : null}
+      <ActionIcon action={mergingActions.previous} about={{ page, tab }} />
+      <ActionIcon action={mergingActions.next} about={{ page, tab }} />
+      {known.state === 'open' && canAskAi(page, tab) ? (
+        <Button look="small ask-all" icon="bot" words="Ask the AI for all" onClick={() => askAi(page, tab, 'all')} />
+      ) : null}
+    </div>
   )
 }
 
@@ -227,11 +227,10 @@ function offered(sides: ConflictFile, isMerge: boolean) {
   return sides.base.is === 'nothing' ? three : [...three, { side: 'base', words: 'Base', key: '5' } as const]
 }
 
-/** The same choices after one of them is made, which is marked, and beside a text. Its keys choose, too. */
-function WholeChoices({ tab, file, known, sides }: Props & { known: MergingFile; sides: ConflictFile }) {
+/** The same choices after one of them is made, which is marked. Its keys choose, too. */
+function WholeChoices({ tab, known, sides }: { tab: Tab; known: MergingFile; sides: ConflictFile }) {
   const page = usePage()
   const group = usePlace<HTMLFieldSetElement>('versions')
-  const { all, left } = file.conflicts.value
   const choices = offered(sides, isMerging(page, tab))
   const choose = useChoice(tab, known.path, group)
   useLayoutEffect(() => {
@@ -240,10 +239,6 @@ function WholeChoices({ tab, file, known, sides }: Props & { known: MergingFile;
     // Also if the text has the focus: the page gives it a lost focus before the versions are drawn.
     group.current?.focus()
   }, [tab, known.path, group])
-  useLayoutEffect(() => {
-    // The user has gone to the conflicts of the file, and those of its text are resolved.
-    if (known.isWholeOpen && all > 0 && left === 0) arrive(page, tab, file.path, () => group.current?.focus())
-  }, [page, tab, file, group, known.isWholeOpen, all, left])
   return (
     <fieldset
       class="whole-choices"
@@ -363,18 +358,15 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
 /** Focuses the choice when the user has gone to its conflict. */
 function useWholeFocus(tab: Tab, path: string): void {
   const page = usePage()
-  useLayoutEffect(() => arrive(page, tab, path, () => page.wantFocus()), [page, tab, path])
-}
-
-/** Focuses the choice of a file if the user has gone to its conflict, and has not put the focus elsewhere since. */
-function arrive(page: Page, tab: Tab, path: string, focus: () => void): void {
-  if (tab.merging.goingTo?.path !== path) return
-  tab.merging.goingTo = undefined
-  const { focusWish } = tab.merging
-  if (!focusWish.isOpen) return
-  focusWish.end()
-  page.dropFocusWishes()
-  focus()
+  useLayoutEffect(() => {
+    if (tab.merging.goingTo?.path !== path) return
+    tab.merging.goingTo = undefined
+    const { focusWish } = tab.merging
+    if (!focusWish.isOpen) return
+    focusWish.end()
+    page.dropFocusWishes()
+    page.wantFocus()
+  }, [page, tab, path])
 }
 
 /**

@@ -116,15 +116,11 @@ export function isInConflict(page: Page, tab: Tab | undefined): boolean {
 export function mergingFiles(page: Page, tab: Tab): MergingFile[] {
   const opened = new Map(page.files.of(branchOf(tab) ?? '').map(file => [file.path, file]))
   return (tab.merging.latest.value?.files ?? []).map(file => {
-    const { all = 0, left: leftInText = 0 } = opened.get(shownPath(file))?.conflicts.value ?? {}
-    const left = leftInText + (file.isWholeOpen ? 1 : 0)
-    if (all === 0 || left === file.left) return file
+    const { all = 0, left = 0 } = opened.get(file.path)?.conflicts.value ?? {}
+    if (file.kind !== 'text' || all === 0 || left === file.left) return file
     return { ...file, left, state: left > 0 ? 'open' : 'settled' }
   })
 }
-
-/** The path under which a file of a waiting merge is shown. */
-export const shownPath = ({ path, result = path }: MergingFile): string => result
 
 /** A file of a waiting merge, by its path or that of its result; undefined for all others. */
 export function mergingFile(page: Page, tab: Tab, path: string): MergingFile | undefined {

@@ -1691,64 +1691,6 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     expect(await desk.textOf(BRANCH, 'theirs.md')).toBeUndefined()
   })
 
-  test('has the name to choose of a file that both sides renamed, beside the conflicts of its text', async () => {
-    await open(
-      mergingTemplate({
-        'old.md': { base: textWith('first', 'last'), ours: null, theirs: null },
-        'ours.md': { base: null, ours: textWith('our first', 'our last'), theirs: null },
-        'theirs.md': { base: null, ours: null, theirs: textWith('first', 'their last') },
-      }),
-    )
-    const left = (words: string) => page.locator('.conf-bar').getByText(words, { exact: true }).waitFor()
-    await row('ours.md').click()
-    await page
-      .locator('.conf-about')
-      .getByText(/^the file old.md is ours.md in .*, and theirs.md in upstream$/)
-      .waitFor()
-    await left('2 of 2 left')
-    await page.locator('.conflict-host :focus').waitFor()
-    await page.keyboard.press('3')
-    await left('1 of 2 left')
-    await files()
-      .getByRole('button', { name: /ours\.md.*1 left/ })
-      .waitFor()
-    // The name comes after the conflicts of the text, and then the next file.
-    await page.keyboard.press('F8')
-    await until(() => versions().evaluate(group => group === document.activeElement))
-    await page.keyboard.press('F8')
-    await page.getByRole('tab', { name: 'claim.ts', selected: true }).waitFor()
-    await page.locator('.conflict-host :focus').waitFor()
-    await page.keyboard.press('Shift+F8')
-    await page.getByRole('tab', { name: 'ours.md', selected: true }).waitFor()
-    await until(() => versions().evaluate(group => group === document.activeElement))
-    await page.keyboard.press('2')
-    await isChosen('Their name')
-    await textIs('theirs.md', textWith('our first', 'our last\ntheir last'))
-    expect(await desk.textOf(BRANCH, 'ours.md')).toBeUndefined()
-    await page.getByRole('tab', { name: 'theirs.md', selected: true }).waitFor()
-  })
-
-  test('goes on with the conflicts of a file that both sides renamed under the name that is chosen first', async () => {
-    await open(
-      mergingTemplate({
-        'old.md': { base: textWith('first', 'last'), ours: null, theirs: null },
-        'ours.md': { base: null, ours: textWith('our first', 'our last'), theirs: null },
-        'theirs.md': { base: null, ours: null, theirs: textWith('first', 'their last') },
-      }),
-    )
-    await row('ours.md').click()
-    await versions().getByRole('button', { name: 'Their name' }).click()
-    await page.getByRole('tab', { name: 'theirs.md', selected: true }).waitFor()
-    await page.locator('.conf-bar').getByText('1 of 2 left', { exact: true }).waitFor()
-    await page.locator('.conflict-box').waitFor()
-    await page.keyboard.press('F8')
-    await page.locator('.conflict-host :focus').waitFor()
-    await page.keyboard.press('Control+Shift+F8')
-    await textIs('theirs.md', textWith('our first', 'their last'))
-    await isChosen('Their name')
-    expect(await desk.textOf(BRANCH, 'ours.md')).toBeUndefined()
-  })
-
   test('gives back what was typed in a version in place of which another one was chosen', async () => {
     await open(mergingTemplate({ 'notes.txt': { base: 'a\n', ours: null, theirs: 'b\n' } }))
     await row('notes.txt').click()
