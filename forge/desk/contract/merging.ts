@@ -23,8 +23,7 @@ export type WholeSide = v.InferOutput<typeof WholeSide>
  * `before`: the blob without what these turns resolved; `settled`: how many conflicts they resolved, all if undefined.
  * `result`: the path of the resolved file, if the side that was taken has it under another name than `path`.
  * `taken`: of a file that is resolved as a whole, the version that it has now, if it is one of those to choose from.
- * `isWholeOpen`: one of the `left` conflicts is the choice of a version of the whole file, or of its name; the others
- * are in its text. `isOfDraft`: while a merge waits, its draft is in conflict with what waits.
+ * `isOfDraft`: while a merge waits, its draft is in conflict with what waits.
  */
 export const MergingFile = v.object({
   path: Path,
@@ -44,7 +43,6 @@ export const MergingFile = v.object({
   ),
   result: v.optional(Path),
   taken: v.optional(WholeSide),
-  isWholeOpen: v.optional(v.literal(true)),
   isOfDraft: v.optional(v.literal(true)),
 })
 export type MergingFile = v.InferOutput<typeof MergingFile>

@@ -57,7 +57,6 @@ import type { Plannings } from '../steps/plannings.ts'
 import { applyItems } from '../steps/rewrite-items.ts'
 import { carryOver } from './carry-over.ts'
 import { MergingReviews, type Oddities } from './merging-review.ts'
-import { filesNamed, isNameChosen, namesIn, namesNow, renamedTo, textPathOf, textPathsOf } from './names.ts'
 import { newCommits, onNewestCommit, type Renewed, withItems } from './renewed.ts'
 import { type Asked, type ConflictPlace, requestOf } from './request.ts'
 
@@ -276,9 +275,7 @@ export class Mergings {
     // If the user chooses what git left in the files, no file changes: only the list `kept` records the choice.
     const others = state.kept.filter(it => it !== row.path)
     const kept = [...files.keys()].some(at => isSettledWith(row, at)) ? others : [...others, row.path]
-    const { [row.path]: _, ...byInOthers } = state.by
-    // A text that gets another name is still the model's.
-    const by = names && side !== 'base' ? state.by : byInOthers
+    const { [row.path]: _, ...by } = state.by
     const drafts = { ...work.drafts, files }
     const renamed = names && (await renamedTo(work, names, side))
     const isFirst = !state.kept.includes(row.path) && !isTouched(work, row)
@@ -719,8 +716,7 @@ const UNASKED = 'the AI has changed more of it than it was asked to'
 
 async function fileOf(work: BranchFiles, state: State, row: ConflictRow): Promise<MergingFile> {
   const marks = await marksIn(work, row)
-  const wholes = wholesLeft(work, state, row)
-  const left = marks.left + wholes
+  const left = marks.left + wholesLeft(work, state, row)
   const by = await modelBehind(work, state, row)
   // What the user has changed since, the user has looked at.
   const isUnasked = left === 0 && state.by[row.path]?.isUnasked === true && by?.isChanged === false
@@ -738,7 +734,6 @@ async function fileOf(work: BranchFiles, state: State, row: ConflictRow): Promis
     ...(by !== undefined && { by }),
     ...(result !== undefined && { result }),
     ...(taken !== undefined && { taken }),
-    ...(wholes > 0 && { isWholeOpen: true as const }),
   }
 }
 
@@ -747,12 +742,9 @@ export async function conflictsLeft(work: ConflictFiles, state: StoredMerging, r
   return (await marksIn(work, row)).left + wholesLeft(work, state, row)
 }
 
-/** 1 if a version of the whole file, or its name, is to be chosen. */
-function wholesLeft(work: ConflictFiles, { kept }: StoredMerging, row: ConflictRow): number {
-  if (row.kind === 'text' || kept.includes(row.path)) return 0
-  const names = namesIn(row)
-  return (names ? isNameChosen(work.drafts, names) : isTouched(work, row)) ? 0 : 1
-}
+/** 1 if a version of the whole file is to be chosen. */
+const wholesLeft = (work: ConflictFiles, { kept }: StoredMerging, row: ConflictRow): number =>
+  row.kind === 'text' || kept.includes(row.path) || isTouched(work, row) ? 0 : 1
 
 /** The path of a conflict that has the file, if its own path does not: the side that was taken has another name. */
 async function resultOf(
@@ -771,11 +763,11 @@ async function resultOf(
 async function modelBehind(
   { room: { objects }, drafts }: BranchFiles,
   state: State,
-  row: ConflictRow,
+  { path }: ConflictRow,
 ): Promise<MergingFile['by']> {
-  const by = state.by[row.path]
+  const by = state.by[path]
   if (!by) return undefined
-  const isChanged = (await entryIn(objects, drafts, textPathOf(drafts, row)))?.oid !== by.oid
+  const isChanged = (await entryIn(objects, drafts, path))?.oid !== by.oid
   const { isUnasked: _, ...rest } = by
   return { ...rest, isChanged }
 }
@@ -784,11 +776,11 @@ async function modelBehind(
  * The models that have a part in the files in conflict: their version of a file is there, or was edited since. What the
  * user has set back, or replaced by a side, is none.
  */
-async function modelsIn({ room: { objects }, drafts }: BranchFiles, state: State): Promise<string[]> {
-  const found = state.rows.map(async row => {
-    const known = state.by[row.path]
+async function modelsIn({ room: { objects }, drafts }: BranchFiles, { rows, by }: State): Promise<string[]> {
+  const found = rows.map(async ({ path }) => {
+    const known = by[path]
     if (!known) return []
-    const now = (await entryIn(objects, drafts, textPathOf(drafts, row)))?.oid
+    const now = (await entryIn(objects, drafts, path))?.oid
     return now === known.oid || now !== known.before ? [known.model] : []
   })
   return [...new Set((await Promise.all(found)).flat())]
@@ -799,23 +791,22 @@ const isTouched = ({ drafts }: ConflictFiles, row: ConflictRow): boolean =>
   [...drafts.files.keys()].some(path => isSettledWith(row, path))
 
 /** The number of open conflicts in the text of a row, and the line of the first marker. */
-async function marksIn({ room: { objects }, drafts }: ConflictFiles, row: ConflictRow) {
+export async function marksIn({ room: { objects }, drafts }: ConflictFiles, row: ConflictRow) {
   if (row.mark === undefined) return { left: 0, line: undefined }
   const counts = await Promise.all(
-    textPathsOf(drafts, row).map(async path => {
+    row.paths.map(async path => {
       const entry = await entryIn(objects, drafts, path)
       const content = entry && (await contentIn(objects, drafts, path, entry))
       const text = content?.bytes?.toString('latin1') ?? ''
       return { left: marksLeft(text, row.mark ?? 0), line: firstMark(text, row.mark ?? 0) }
     }),
   )
-  // Under two names, a file has the same conflicts twice: only the copy with more open ones counts.
+  // Of a file renamed to two names, both copies have the same conflicts: only the one with more open ones counts.
   return counts.reduce((most, it) => (it.left > most.left ? it : most))
 }
 
 /** The text of a row, a character a byte; '' where there is no text. */
-async function textIn({ room: { objects }, drafts }: ConflictFiles, row: ConflictRow): Promise<string> {
-  const path = textPathOf(drafts, row)
+async function textIn({ room: { objects }, drafts }: ConflictFiles, { path }: ConflictRow): Promise<string> {
   const entry = await entryIn(objects, drafts, path)
   const content = entry && (await contentIn(objects, drafts, path, entry))
   return content?.bytes?.toString('latin1') ?? ''
@@ -909,6 +900,18 @@ async function entryOfSide(
   return { mode: found.mode, oid: found.oid }
 }
 
+type Names = NonNullable<ConflictFile['names']>
+
+/**
+ * The names that both sides gave a file, if only these are in conflict: git then puts the merged text under both, as
+ * the index has it, too. Of a file that can't be merged, the index has each side's own version.
+ */
+function namesIn({ kind, mark, stages }: ConflictRow): Names | undefined {
+  const [ours, theirs] = [2, 3].map(number => stages.find(({ stage }) => stage === number))
+  if (kind !== 'rename/rename' || mark !== undefined || !ours || ours.oid !== theirs?.oid) return undefined
+  return { ours: ours.path, theirs: theirs.path }
+}
+
 /** The tree entries at the paths of a conflict if one side is taken. */
 async function entriesOf(
   objects: Objects,
@@ -944,12 +947,46 @@ async function filesBy(
   side: WholeSide,
 ): Promise<Map<Path, DraftFile>> {
   const names = namesIn(row)
-  if (names && side !== 'base') {
-    const resolved = side === 'both' ? await textsBy(work, row, 'both') : new Map<Path, DraftFile>()
-    return await filesNamed(work, { row, names, resolved }, side)
-  }
+  if (names && side !== 'base') return await filesNamed(work, row, names, side)
   if (side === 'both') return await textsBy(work, row, 'both')
   return await entriesOf(work.room.objects, state, row, side)
+}
+
+/**
+ * The tree entries at the paths of a file that both sides renamed, with one name chosen, or both. The text stays as it
+ * is now, with what was typed in it.
+ */
+async function filesNamed(
+  work: BranchFiles,
+  { paths }: ConflictRow,
+  names: Names,
+  side: Exclude<WholeSide, 'base'>,
+): Promise<Map<Path, DraftFile>> {
+  const { drafts, tip, room } = work
+  const [ours, theirs] = await Promise.all(
+    [names.ours, names.theirs].map(async path =>
+      drafts.files.has(path) ? drafts.files.get(path) : await entryInTip(room.objects, tip, path),
+    ),
+  )
+  // The base has neither name: what git has merged takes its place.
+  const merged = ours ?? theirs ?? (await entryInTip(room.objects, tip, names.ours))
+  const wanted = new Map<Path, DraftFile>(paths.map(path => [path, undefined]))
+  if (side !== 'theirs') wanted.set(names.ours, ours ?? merged)
+  if (side !== 'ours') wanted.set(names.theirs, theirs ?? merged)
+  return wanted
+}
+
+/** The names of a conflict under which the file is now. */
+async function namesNow({ drafts, room }: BranchFiles, { ours, theirs }: Names): Promise<('ours' | 'theirs')[]> {
+  const [our, their] = await Promise.all([ours, theirs].map(path => entryIn(room.objects, drafts, path)))
+  return [...(our ? ['ours' as const] : []), ...(their ? ['theirs' as const] : [])]
+}
+
+/** The rename of a file that has one name of a conflict if the other one is chosen: windows follow it. */
+async function renamedTo(work: BranchFiles, names: Names, side: WholeSide): Promise<Next['renamed']> {
+  const [now, ...more] = await namesNow(work, names)
+  const isOther = now !== undefined && more.length === 0 && now !== side
+  return isOther && (side === 'ours' || side === 'theirs') ? [{ from: names[now], to: names[side] }] : undefined
 }
 
 /** Whether a choice replaces text that was typed or resolved in the files of a conflict: it is none of the versions. */
@@ -1009,7 +1046,8 @@ async function textsBy(
   const { drafts, name, tip } = work
   const { objects } = work.room
   const wanted = new Map<Path, DraftFile>()
-  for (const path of row.mark === undefined ? [] : textPathsOf(drafts, row)) {
+  for (const path of row.mark === undefined ? [] : row.paths) {
+    // Of a file renamed to two names, the drafts may lack one: it is restored.
     const entry = (await entryIn(objects, drafts, path)) ?? (await entryInTip(objects, tip, path))
     const content = entry && (await contentIn(objects, drafts, path, entry))
     if (!entry || !content?.bytes) continue

@@ -25,7 +25,7 @@ export function requestOf(
   const lines = open.map(({ row, file }) => {
     const marks = row.mark === undefined ? '' : `; its marks are ${row.mark} characters long`
     const left = row.mark === undefined ? '' : `, ${many(file.left, 'conflict')} left`
-    return `- \`${visiblePath(file.result ?? row.path)}\` (${row.kind}${left}): ${file.words ?? 'in conflict'}${marks}`
+    return `- \`${visiblePath(row.path)}\` (${row.kind}${left}): ${file.words ?? 'in conflict'}${marks}`
   })
   const wanted =
     only === undefined

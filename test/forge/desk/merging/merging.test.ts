@@ -141,6 +141,22 @@ const CASES: Case[] = [
     both: { b: changed, c: changed, z: 'z' },
   },
   {
+    name: 'two other names for one file, with other lines in each',
+    sides: {
+      base: { a: `${long}\n`, z: 'z\n' },
+      ours: { a: null, b: `${changed}\n` },
+      theirs: { a: null, c: `${lines({ 20: 'otherwise' }, 20)}` },
+    },
+    rows: [['b', 'rename/rename']],
+    ours: { b: changed, z: 'z' },
+    theirs: { c: lines({ 20: 'otherwise' }, 20).trimEnd(), z: 'z' },
+    both: {
+      b: lines({ 20: 'changed\notherwise' }, 20).trimEnd(),
+      c: lines({ 20: 'changed\notherwise' }, 20).trimEnd(),
+      z: 'z',
+    },
+  },
+  {
     name: 'two other names for bytes that are no text, with others in each',
     sides: {
       base: { a: `${long}\0`, z: 'z\n' },
@@ -463,51 +479,6 @@ test('conflicts are resolved by typing, one after the other', async () => {
   expect(await show(desk.path, 'main', 'a.txt')).toBe(lines({ 2: 'both 2', 8: 'both 8' }).trimEnd())
   expect(await show(desk.path, 'main', 'b.txt')).toBe('changed')
   expect(await desk.git('log', '-1', '--format=%B%an', 'main')).toBe('Bring topic in\nAda')
-})
-
-const TWO_NAMES: Sides = {
-  base: { a: `${long}\n`, z: 'z\n' },
-  ours: { a: null, b: lines({ 2: 'ours', 20: 'ours' }, 20) },
-  theirs: { a: null, c: lines({ 11: 'theirs', 20: 'theirs' }, 20) },
-}
-const resolvedTwice = lines({ 2: 'ours', 11: 'theirs', 20: 'resolved' }, 20).trimEnd()
-
-test.each([
-  ['ours', 'before', { b: resolvedTwice }],
-  ['ours', 'after', { b: resolvedTwice }],
-  ['theirs', 'before', { c: resolvedTwice }],
-  ['theirs', 'after', { c: resolvedTwice }],
-  ['both', 'after', { b: resolvedTwice, c: resolvedTwice }],
-] as const)(
-  'a file that both sides renamed keeps its resolved text under each name: %s, chosen %s its conflict is resolved',
-  async (side, when, files) => {
-    await using desk = await makePair(TWO_NAMES)
-    const { work } = desk
-    await begin(desk)
-    const file = async () => (await work.mergings.in('main'))?.files[0]
-    expect(await file()).toMatchObject({ path: 'b', kind: 'rename/rename', left: 2, all: 2, state: 'open' })
-    expect((await work.mergings.conflict('main', 'b')).names).toEqual({ ours: 'b', theirs: 'c' })
-    const take = () => work.mergings.takeSide('main', 'b', side)
-    if (when === 'before') expect(await take()).toEqual({ isTextReplaced: false })
-    else await settleFirst(work, 'b', 'resolved\n')
-    expect(await file()).toMatchObject({ left: 1, state: 'open' })
-    expect(await refusedBy(work.mergings.finish('main'))).toThrow('1 conflict is left')
-    if (when === 'before') await settleFirst(work, side === 'theirs' ? 'c' : 'b', 'resolved\n')
-    else expect(await take()).toEqual({ isTextReplaced: false })
-    expect(await file()).toMatchObject({ left: 0, state: 'settled', taken: side })
-    await work.mergings.finish('main')
-    expect(await filesOf(desk, 'main')).toEqual({ ...files, z: 'z' })
-  },
-)
-
-test('a file that both sides renamed has both sides of its open conflicts under both names, where both are chosen', async () => {
-  await using desk = await makePair(TWO_NAMES)
-  const { work } = desk
-  await begin(desk)
-  await work.mergings.takeSide('main', 'b', 'both')
-  await work.mergings.finish('main')
-  const both = lines({ 2: 'ours', 11: 'theirs', 20: 'ours\ntheirs' }, 20).trimEnd()
-  expect(await filesOf(desk, 'main')).toEqual({ b: both, c: both, z: 'z' })
 })
 
 test('a text that contains markers of its own gets longer ones', async () => {
