@@ -10,7 +10,7 @@ import { writeBlob } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { entryAt, type TreeChange, writeTree } from '../../../core/git/trees.ts'
 import { many, sizeInWords, visiblePath } from '../../../core/text.ts'
-import type { ConflictRow, MergingKind, StoredMerging } from '../branches/merging-commits.ts'
+import { type ConflictRow, type MergingKind, namesIn, type StoredMerging } from '../branches/merging-commits.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
 import type { ConflictFile } from '../contract/merging.ts'
 import { textBytes } from '../reading/file-content.ts'
@@ -217,6 +217,9 @@ async function rowOf(objects: Objects, merge: MergedTree, group: Group, ends: Me
   const { path, paths, original, stages } = group
   const kind = plainKindOf(group)
   const puts = new Map<Path, TreeChange>()
+  const names = namesIn({ kind, stages })
+  // Git puts the merged text under both names. It stays under ours, until a name is chosen: it is edited once.
+  if (names) puts.set(names.theirs, undefined)
   const plain = { path, paths, stages, ...(original !== undefined && { original }) }
   const isRead = kind === 'text' || kind === 'rename/rename' || kind === 'file/folder'
   const sides = isRead ? await textSides(objects, merge, group, ends) : undefined
@@ -231,7 +234,7 @@ async function rowOf(objects: Objects, merge: MergedTree, group: Group, ends: Me
   // Where git has merged the texts without conflict, its result stays: only the name or the place is to be chosen.
   if (kind !== 'text' && all === 0) return { row: { ...plain, kind, all: 1 } satisfies ConflictRow, puts }
   const oid = await writeBlob(objects.repository, bytes)
-  for (const it of kind === 'text' ? [path] : paths) {
+  for (const it of kind === 'text' || names ? [path] : paths) {
     const there = await entryAt(objects, merge.tree, it)
     if (there) puts.set(it, { mode: there.mode, oid })
   }
