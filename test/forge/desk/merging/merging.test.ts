@@ -166,6 +166,22 @@ const CASES: Case[] = [
     both: { b: `${long}\0ours`, c: `${long}\0theirs`, z: 'z' },
   },
   {
+    name: 'two other names for a text that is too large to edit, with other lines in each',
+    sides: {
+      base: { a: lines({}, 250_000), z: 'z\n' },
+      ours: { a: null, b: lines({ 20: 'ours' }, 250_000) },
+      theirs: { a: null, c: lines({ 20: 'theirs' }, 250_000) },
+    },
+    rows: [['b', 'rename/rename']],
+    ours: { b: lines({ 20: 'ours' }, 250_000).trimEnd(), z: 'z' },
+    theirs: { c: lines({ 20: 'theirs' }, 250_000).trimEnd(), z: 'z' },
+    both: {
+      b: lines({ 20: 'ours' }, 250_000).trimEnd(),
+      c: lines({ 20: 'theirs' }, 250_000).trimEnd(),
+      z: 'z',
+    },
+  },
+  {
     name: 'a file here, a folder there',
     sides: { base: { a: 'one\n', z: 'z\n' }, ours: { a: 'two\n' }, theirs: { a: null, 'a/in': 'in\n' } },
     rows: [['a~HEAD', 'file/folder']],
