@@ -213,6 +213,9 @@ async function settledText(
   return new Map([[path, { bytes: Buffer.from(text.join(''), 'latin1') }]])
 }
 
+/** The length of git's conflict markers in a workspace: those of a file that both sides renamed are longer by one. */
+const markOf = (kind: string): number => USUAL_MARK_LENGTH + (kind === 'rename/rename' ? 1 : 0)
+
 /**
  * The agent's resolution of a conflict that is not about lines: a file that differs from what git left. An empty map if
  * it does not differ; `left` if only a part is resolved, or it can't be taken over.
@@ -220,16 +223,20 @@ async function settledText(
 async function settledOther(
   objects: Objects,
   workspace: Workspace,
-  { paths, original, kind }: TakenRow,
+  { path: own, paths, original, kind }: TakenRow,
   tree: Oid,
 ): Promise<Map<Path, Settled> | 'left'> {
   // Git renamed the file because of the conflict: in the workspace it has another name than here, so it is not taken
   // over.
   if (original !== undefined) return 'left'
   const settled = new Map<Path, Settled>()
+  const copies = new Map<Path, Settled>()
   let open = 0
   for (const path of paths) {
-    const [entry, found] = await Promise.all([entryAt(objects, tree, path), workspace.read(path)])
+    const [there, found] = await Promise.all([entryAt(objects, tree, path), workspace.read(path)])
+    // Git has a file that both sides renamed under both names in the workspace; the merge here may have it under ours.
+    const entry =
+      there ?? (kind === 'rename/rename' && found.is !== 'nothing' ? await entryAt(objects, tree, own) : there)
     // The commit of a submodule can't be read from its folder.
     if (entry?.mode === '160000') continue
     if (found.is === 'nothing') {
@@ -237,13 +244,15 @@ async function settledOther(
       continue
     }
     if (found.is === 'other' || !entry || (entry.mode === '120000') !== (found.is === 'link')) return 'left'
-    const isMarked = marksLeft(found.bytes.toString('latin1'), USUAL_MARK_LENGTH) > 0
+    const isMarked = marksLeft(found.bytes.toString('latin1'), markOf(kind)) > 0
     if (isMarked) open++
     const known = (await objects.read(entry.oid, { limit: MAX_TAKEN_FILE_BYTES }))?.bytes
     const isSame = known !== undefined && unix(known) === unix(found.bytes)
     const mode = kind === 'mode' ? (found.isExecutable ? '100755' : '100644') : entry.mode
-    if (!isMarked && (!isSame || mode !== entry.mode)) settled.set(path, { mode, bytes: found.bytes })
+    if (isMarked) continue
+    if (!isSame || mode !== entry.mode) settled.set(path, { mode, bytes: found.bytes })
+    else if (!there) copies.set(path, { mode, bytes: found.bytes })
   }
   if (open > 0) return settled.size > 0 ? 'left' : new Map()
-  return settled
+  return settled.size > 0 ? new Map([...settled, ...copies]) : settled
 }

@@ -53,6 +53,23 @@ export type ConflictRow = v.InferOutput<typeof ConflictRow>
 export const isSettledWith = ({ paths, original }: ConflictRow, path: Path): boolean =>
   paths.includes(path) || (original !== undefined && (path === original || path.startsWith(`${original}/`)))
 
+/** The names of a file that both sides renamed, and the one that it had before. */
+export type Names = { ours: Path; theirs: Path; base: Path }
+
+/**
+ * The names to choose from of a file that both sides renamed, if git has merged its text: it has that text in both
+ * stages, with markers if there are conflicts. The merge has it under our name, until another one is chosen.
+ */
+export function namesIn({ kind, stages }: Pick<ConflictRow, 'kind' | 'stages'>): Names | undefined {
+  const [base, ours, theirs] = [1, 2, 3].map(number => stages.find(({ stage }) => stage === number))
+  if (kind !== 'rename/rename' || !base || !ours || ours.oid !== theirs?.oid) return undefined
+  return { ours: ours.path, theirs: theirs.path, base: base.path }
+}
+
+/** Whether drafts have such a file under other names than the merge, which has it under ours. */
+export const isRenamed = (files: ReadonlyMap<Path, object | undefined>, { ours, theirs }: Names): boolean =>
+  files.has(theirs) || (files.has(ours) && files.get(ours) === undefined)
+
 const RewriteItem = v.object({
   commits: v.tupleWithRest([v.string()], v.string()),
   message: v.optional(v.string()),

@@ -23,7 +23,15 @@ import {
   withSettled,
 } from './drafts.ts'
 import { isOfForge } from './forge-folder.ts'
-import { type ConflictRow, isSettledWith, makeMerging, readMerging, type StoredMerging } from './merging-commits.ts'
+import {
+  type ConflictRow,
+  isRenamed,
+  isSettledWith,
+  makeMerging,
+  namesIn,
+  readMerging,
+  type StoredMerging,
+} from './merging-commits.ts'
 
 /** An operation on a waiting merge: the commits of the merge, and of the drafts, before and after it. */
 export type MergingTarget = {
@@ -117,11 +125,17 @@ function lostFiles({ start, typed, end, merged }: Merged, waiting: Waiting): Pat
     const isShown = clash && row?.mark === undefined && isShownIn(waiting.next, path, clash)
     if (clash && !isSameClash(clash, end.clashes.get(path)) && !isShown) return true
     if (waiting.next === undefined && isOfForge(path)) return true
-    return row !== undefined && row.mark === undefined && typed.files.has(path) && !start.files.has(path)
+    return row !== undefined && isChosen(row, typed) && typed.files.has(path) && !start.files.has(path)
   }
   const lost = changed.filter(isLost)
   const rows = gone.filter(row => lost.some(path => isSettledWith(row, path)))
   return changed.filter(path => lost.includes(path) || rowOf(rows, path))
+}
+
+/** Whether the drafts of a conflict's files are a version or a name that was chosen, not only a resolved text. */
+function isChosen(row: ConflictRow, { files }: Drafts): boolean {
+  const names = namesIn(row)
+  return row.mark === undefined || (names !== undefined && isRenamed(files, names))
 }
 
 /**

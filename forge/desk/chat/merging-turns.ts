@@ -16,7 +16,7 @@ import {
   readMerging,
   type StoredMerging,
 } from '../branches/merging-commits.ts'
-import { conflictsLeft, differsBeyondOne } from '../merging/mergings.ts'
+import { conflictsLeft, differsBeyondOne, pathNow } from '../merging/mergings.ts'
 import type { Checkpoint, Checkpoints } from './turn-checkpoints.ts'
 import { keepWords, nameOf, renamesOf, sessionChanges } from './turn-ends.ts'
 
@@ -60,8 +60,8 @@ export async function settleByTurn(
       const drafts = isSame || isEmpty(done) ? done : await mergeDrafts(objects, noDrafts(turn.base), done, work.drafts)
       const by = { ...state.by }
       for (const row of state.rows) {
-        const is = await entryIn(objects, drafts, row.path)
-        const was = await entryIn(objects, work.drafts, row.path)
+        const is = await entryIn(objects, drafts, await pathNow({ room: work.room, drafts }, row))
+        const was = await entryIn(objects, work.drafts, await pathNow(work, row))
         if (was?.oid !== is?.oid) by[row.path] = await byTurn(turn, { work, state, row, drafts, was, is })
       }
       const { tree, ...rest } = state

@@ -3,14 +3,21 @@
  * for other content.
  */
 import { Failure } from '../../../core/failure.ts'
-import { endsInConflict, markLength, marksLeft, mergeWithMarks, withSide } from '../../../core/git/conflict-marks.ts'
+import {
+  endsInConflict,
+  markLength,
+  marksLeft,
+  mergeWithMarks,
+  USUAL_MARK_LENGTH,
+  withSide,
+} from '../../../core/git/conflict-marks.ts'
 import type { MergeConflict, MergedTree, Stage } from '../../../core/git/merges.ts'
 import type { Objects } from '../../../core/git/objects.ts'
 import { writeBlob } from '../../../core/git/objects.ts'
 import type { Entry, Oid, Path } from '../../../core/git/repository.ts'
 import { entryAt, type TreeChange, writeTree } from '../../../core/git/trees.ts'
 import { many, sizeInWords, visiblePath } from '../../../core/text.ts'
-import type { ConflictRow, MergingKind, StoredMerging } from '../branches/merging-commits.ts'
+import { type ConflictRow, type MergingKind, namesIn, type StoredMerging } from '../branches/merging-commits.ts'
 import { MAX_EDITABLE_BYTES } from '../contract/limits.ts'
 import type { ConflictFile } from '../contract/merging.ts'
 import { textBytes } from '../reading/file-content.ts'
@@ -214,12 +221,18 @@ const thing = (mode: string | undefined): string =>
 const modeWords = (mode: string | undefined): string => (mode === '100755' ? 'executable' : 'not executable')
 
 async function rowOf(objects: Objects, merge: MergedTree, group: Group, ends: MergedTrees) {
-  const { path, paths, original, stages } = group
+  const { path, paths, original } = group
   const kind = plainKindOf(group)
   const puts = new Map<Path, TreeChange>()
-  const plain = { path, paths, stages, ...(original !== undefined && { original }) }
   const isRead = kind === 'text' || kind === 'rename/rename' || kind === 'file/folder'
   const sides = isRead ? await textSides(objects, merge, group, ends) : undefined
+  const own = kind === 'rename/rename' && !sides ? await ownVersions(objects, group, ends) : undefined
+  for (const { path: at, mode, oid } of own ?? []) puts.set(at, { mode, oid })
+  const stages = own ? [...group.stages.filter(({ stage }) => stage === 1), ...own] : group.stages
+  const names = namesIn({ kind, stages })
+  // Git puts the merged text under both names. It stays under ours, until a name is chosen: it is edited once.
+  if (names) puts.set(names.theirs, undefined)
+  const plain = { path, paths, stages, ...(original !== undefined && { original }) }
   if (!sides) {
     const settled = kind === 'text' ? 'binary' : kind
     await putOurs(objects, merge, group, settled, puts)
@@ -231,12 +244,37 @@ async function rowOf(objects: Objects, merge: MergedTree, group: Group, ends: Me
   // Where git has merged the texts without conflict, its result stays: only the name or the place is to be chosen.
   if (kind !== 'text' && all === 0) return { row: { ...plain, kind, all: 1 } satisfies ConflictRow, puts }
   const oid = await writeBlob(objects.repository, bytes)
-  for (const it of kind === 'text' ? [path] : paths) {
+  for (const it of kind === 'text' || names ? [path] : paths) {
     const there = await entryAt(objects, merge.tree, it)
     if (there) puts.set(it, { mode: there.mode, oid })
   }
   const row: ConflictRow = { ...plain, kind, mark, all: kind === 'text' ? all : all + 1 }
   return { row, puts }
+}
+
+/**
+ * The versions of the sides of a file that both renamed, if it can't be edited here and git has left conflict markers in
+ * it: a whole version is to be chosen then, as of a file that git can't merge. Undefined if git has merged it.
+ */
+async function ownVersions(objects: Objects, { stages }: Group, ends: MergedTrees): Promise<Stage[] | undefined> {
+  const [ours, theirs] = [2, 3].map(number => stages.find(({ stage }) => stage === number))
+  if (!ours || !theirs) return undefined
+  const [one, other] = await Promise.all([
+    entryAt(objects, ends.ours, ours.path),
+    entryAt(objects, ends.theirs, theirs.path),
+  ])
+  if (!one || !other) return undefined
+  const [merged = 0, ...before] = await Promise.all([ours, one, other].map(({ oid }) => marksOfGit(objects, oid)))
+  if (merged <= Math.max(...before)) return undefined
+  return [
+    { ...ours, ...one },
+    { ...theirs, ...other },
+  ]
+}
+
+/** The number of git's conflict markers of one kind in a file that both sides renamed: they are longer by one there. */
+async function marksOfGit(objects: Objects, oid: Oid): Promise<number> {
+  return marksLeft((await objects.read(oid))?.bytes?.toString('latin1') ?? '', USUAL_MARK_LENGTH + 1)
 }
 
 /** Puts our side in place of a text that can't be edited here, as git does with files that it can't merge. */

@@ -200,7 +200,8 @@ async function rowOf(work: BranchFiles, path: Path, clash: Clashing): Promise<Me
   const words = wordsFor({ kind, stages }, { ours: DRAFT, theirs: await theirsOf(work, path) })
   const left = working?.left ?? 1
   const all = working ? await marksIn(work.room.objects, working.marked, working.mark) : 1
-  return { path, kind, all, left, words, state: isOpen(clash) ? 'open' : 'settled' }
+  const state = isOpen(clash) ? 'open' : 'settled'
+  return { path, kind, all, left, words, state, ...(working ? {} : { isWholeOpen: true as const }) }
 }
 
 const STAGES = [1, 2, 3] as const

@@ -22,7 +22,8 @@ export type WholeSide = v.InferOutput<typeof WholeSide>
  * words. `by`: the model whose turns changed it, the blob that it made, and whether that was changed since, by hand;
  * `before`: the blob without what these turns resolved; `settled`: how many conflicts they resolved, all if undefined.
  * `result`: the path of the resolved file, if the side that was taken has it under another name than `path`.
- * `taken`: of a file that is resolved as a whole, the version that it has now, if it is one of those to choose from.
+ * `taken`: of a file of which a whole version or a name is chosen, what it has now, if it is one of the choices.
+ * `isWholeOpen`: a version of the whole file, or its name, is still to be chosen, which is one of those `left`.
  * `isOfDraft`: while a merge waits, its draft is in conflict with what waits.
  */
 export const MergingFile = v.object({
@@ -43,6 +44,7 @@ export const MergingFile = v.object({
   ),
   result: v.optional(Path),
   taken: v.optional(WholeSide),
+  isWholeOpen: v.optional(v.literal(true)),
   isOfDraft: v.optional(v.literal(true)),
 })
 export type MergingFile = v.InferOutput<typeof MergingFile>
@@ -121,8 +123,11 @@ export const ConflictFile = v.object({
   /** The names of the two sides, if they are not those of the merge: a draft, and what that meets; byte strings. */
   oursName: v.optional(v.string()),
   theirsName: v.optional(v.string()),
-  /** The file's name on each side, if git has merged its text: `ours` and `theirs` both have that text then. */
-  names: v.optional(v.object({ ours: Path, theirs: Path })),
+  /**
+   * The names of a file that both sides renamed, if git has merged its text: only a name is chosen. Without conflicts
+   * in the text, `ours` and `theirs` both have the merged text.
+   */
+  names: v.optional(v.object({ ours: Path, theirs: Path, base: Path })),
   base: ConflictSide,
   ours: ConflictSide,
   theirs: ConflictSide,

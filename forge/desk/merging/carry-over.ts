@@ -21,7 +21,7 @@ import { GitError } from '../../../core/git/run.ts'
 import { entryAt, makeTree, type TreeChange } from '../../../core/git/trees.ts'
 import { visiblePath } from '../../../core/text.ts'
 import { asChanges, contentIn, type Drafts, entryIn } from '../branches/drafts.ts'
-import { ConflictRow, isSettledWith, type StoredMerging } from '../branches/merging-commits.ts'
+import { ConflictRow, isSettledWith, namesIn, type StoredMerging } from '../branches/merging-commits.ts'
 import { byPath } from '../conflicts/conflicts.ts'
 import { notMerged } from '../conflicts/typed-conflicts.ts'
 import { CHANGED_IN_MERGE, ENDS_CHANGED_IN_MERGE } from '../contract/merging.ts'
@@ -56,12 +56,16 @@ export async function carryOver(objects: Objects, before: Before, next: Next): P
       if (before.kept.includes(row.path)) kept.push(row.path)
       const model = before.by[row.path]
       if (model) by[row.path] = model
-    } else if (old.kind === 'text' && (row === undefined || row.kind === 'text')) {
-      await verifyMarksMatch(objects, before.drafts, old)
-      const carried = await carryText(objects, { before, old, next, row })
+    } else if (isSameText(old, row)) {
+      const at = await pathOf(objects, before.drafts, old)
+      await verifyMarksMatch(objects, before.drafts, { ...old, path: at })
+      const carried = await carryText(objects, { before, old, at, next, row })
       if (!carried && isTyped(before.drafts, old)) throw notMerged(old.path, next.ours.words)
       if (!carried) continue
-      changes.set(old.path, carried.result)
+      // A name that was chosen stays chosen.
+      if (at !== old.path) changes.set(old.path, undefined)
+      if (before.kept.includes(old.path)) kept.push(old.path)
+      changes.set(at, carried.result)
       if (!carried.marked) continue
       marks.set(old.path, carried.marked.file)
       rows.set(old.path, carried.marked.row)
@@ -76,14 +80,25 @@ export async function carryOver(objects: Objects, before: Before, next: Next): P
 const isSameConflict = (stored: ConflictRow, made: ConflictRow): boolean =>
   isDeepStrictEqual(stored, v.parse(ConflictRow, made))
 
-/**
- * Whether a file in conflict was edited, and is not a whole side that was chosen. Of a file that both sides renamed,
- * the stages have git's merged text instead of the sides, so that a chosen side can't be told from an edited one: it is
- * taken for chosen.
- */
-function isTyped({ files }: Drafts, { path, kind, stages }: ConflictRow): boolean {
-  const draft = files.get(path)
-  return draft !== undefined && kind !== 'rename/rename' && !stages.some(({ oid }) => oid === draft.oid)
+/** Whether two merges have a text of one file, under the same names to choose from if both sides renamed it. */
+function isSameText(old: ConflictRow, row: ConflictRow | undefined): boolean {
+  if (old.kind === 'text') return row === undefined || row.kind === 'text'
+  const names = namesIn(old)
+  return names !== undefined && row !== undefined && isDeepStrictEqual(names, namesIn(row))
+}
+
+/** The path that a text in conflict has now: of a file that both sides renamed, the name that is chosen. */
+async function pathOf(objects: Objects, drafts: Drafts, row: ConflictRow): Promise<Path> {
+  const names = namesIn(row)
+  for (const path of names ? [names.ours, names.theirs, names.base] : [])
+    if (await entryIn(objects, drafts, path)) return path
+  return row.path
+}
+
+/** Whether a file in conflict was edited, and is not a whole side that was chosen. */
+function isTyped({ files }: Drafts, { paths, stages }: ConflictRow): boolean {
+  const drafts = paths.flatMap(path => files.get(path) ?? [])
+  return drafts.some(draft => !stages.some(({ oid }) => oid === draft.oid))
 }
 
 /** Throws a {@link Failure} if a text has a marker that belongs to no conflict: it can't be carried over. */
@@ -101,17 +116,17 @@ async function draftBytes(objects: Objects, drafts: Drafts, path: Path): Promise
   return entry && (await contentIn(objects, drafts, path, entry))?.bytes
 }
 
-/** `row`: undefined if the new merge has no conflict in the file. */
-type TextPair = { before: Before; old: ConflictRow; next: Next; row: ConflictRow | undefined }
+/** `at`: the path of the text now. `row`: undefined if the new merge has no conflict in the file. */
+type TextPair = { before: Before; old: ConflictRow; at: Path; next: Next; row: ConflictRow | undefined }
 /** `marked`: the file and its row if there is a conflict that the new merge does not have. */
 type CarriedText = { result: TreeChange; marked?: { file: TreeChange; row: ConflictRow } }
 
 /** A file of which only some conflicts have other sides now; undefined where nothing fits. */
-async function carryText(objects: Objects, { before, old, next, row }: TextPair): Promise<CarriedText | undefined> {
+async function carryText(objects: Objects, { before, old, at, next, row }: TextPair): Promise<CarriedText | undefined> {
   const { repository } = objects
   const { path } = old
   // Without a draft, the file still has all of its conflicts, among them what an earlier update has added.
-  const typed = await draftBytes(objects, before.drafts, path)
+  const typed = await draftBytes(objects, before.drafts, at)
   const [oldText, newText] = await Promise.all([before, next].map(({ tree }) => readText(objects, tree, path)))
   const mode = (await entryAt(objects, next.tree, path))?.mode
   if (!typed || oldText === undefined || newText === undefined || mode === undefined) return undefined
@@ -137,7 +152,7 @@ async function carryText(objects: Objects, { before, old, next, row }: TextPair)
   }
   const result = await write(united.result)
   if (united.marked === undefined) return { result }
-  const all = marksLeft(united.marked, mark)
+  const all = marksLeft(united.marked, mark) + (namesIn(old) ? 1 : 0)
   const there = await entryAt(objects, next.ours.commit, path)
   const stages = old.stages.map(it => (it.stage === 2 && there ? { ...it, ...there } : it))
   return { result, marked: { file: await write(united.marked), row: { ...(row ?? { ...old, stages }), mark, all } } }

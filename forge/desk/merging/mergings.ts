@@ -13,6 +13,7 @@ import { asBytes, type Entry, type Oid, type Path } from '../../../core/git/repo
 import { entryAt, listFiles, makeTree } from '../../../core/git/trees.ts'
 import { many, visible, visiblePath } from '../../../core/text.ts'
 import type { BranchFiles, BranchServices, BranchWork, Deed, HeldBranch, Next } from '../branches/branch-work.ts'
+import { verifyMovable, withCopies, withMoved, withoutFileAt } from '../branches/draft-files.ts'
 import {
   asChanges,
   contentIn,
@@ -26,8 +27,11 @@ import {
 } from '../branches/drafts.ts'
 import {
   type ConflictRow,
+  isRenamed,
   isSettledWith,
   makeMerging,
+  type Names,
+  namesIn,
   readMerging,
   type StoredMerging,
   type StoredRewrite,
@@ -234,7 +238,7 @@ export class Mergings {
     const [base, ours, theirs] = await Promise.all(sides.map(async entry => sideOf(objects, await entry)))
     const nothing = { is: 'nothing' } as const
     const names = namesIn(row)
-    const leftAs = await sideAt(objects, state, row, at => entryInTip(objects, work.tip, at))
+    const leftAs = names ? undefined : await sideAt(objects, state, row, at => entryInTip(objects, work.tip, at))
     return {
       ...{ path: row.path, kind: row.kind, words: wordsFor(row, state) },
       ...(leftAs !== undefined && { leftAs }),
@@ -246,8 +250,9 @@ export class Mergings {
 
   /**
    * Resolves a whole file by one side. `both` keeps what can be kept: in text all open conflicts with both sides, ours
-   * first; of other files what git left. Another choice than before can be undone. Returns whether it replaces what was
-   * typed or resolved in the file.
+   * first; of other files what git left. Of a file that both sides renamed, only the name is chosen where git has
+   * merged its text. Another choice than before can be undone. Returns whether it replaces what was typed or resolved
+   * in the file.
    */
   async takeSide(branch: string, path: Path, side: WholeSide): Promise<{ isTextReplaced: boolean }> {
     const work = await this.open(branch)
@@ -264,6 +269,7 @@ export class Mergings {
     const row = rowAt(state, path)
     verifyNoClash(work.drafts, row.paths)
     const names = namesIn(row)
+    if (names) return await this.#takeName(held, { state, row, names }, side)
     const wanted = await filesBy(work, state, row, side)
     // Drops an earlier choice, which may have several files.
     const files = new Map([...work.drafts.files].filter(([at]) => !isSettledWith(row, at)))
@@ -277,18 +283,65 @@ export class Mergings {
     const kept = [...files.keys()].some(at => isSettledWith(row, at)) ? others : [...others, row.path]
     const { [row.path]: _, ...by } = state.by
     const drafts = { ...work.drafts, files }
-    const renamed = names && (await renamedTo(work, names, side))
     const isFirst = !state.kept.includes(row.path) && !isTouched(work, row)
-    const isRecorded = !isFirst && !renamed && !isSameDrafts(drafts, work.drafts)
+    const isRecorded = !isFirst && !isSameDrafts(drafts, work.drafts)
     const isTextReplaced = isRecorded && (await replacesText(work, state, row, wanted))
-    const [file, name] = [visiblePath((await resultOf(work, row)) ?? row.path), visiblePath(work.name)]
+    const [file, name] = [visiblePath(await pathNow(work, row)), visiblePath(work.name)]
     const words = isTextReplaced
       ? `discard what was ${row.mark === undefined ? 'typed' : 'resolved'} in ${file} in ${name}`
       : `resolve ${file} in ${name} by ${WORDS[side]}`
     const deed = isRecorded ? { kind: SETTLE, words } : undefined
     // The operation's undo needs the drafts in the repository.
     if (deed) await held.writeDrafts()
-    await this.#replace(held, { ...state, kept, by }, drafts, { renamed, deed })
+    await this.#replace(held, { ...state, kept, by }, drafts, { deed })
+    return { isTextReplaced }
+  }
+
+  /**
+   * Chooses a name of a file that both sides renamed, or both. Its text stays as it is, with its open conflicts.
+   * Returns whether another text is gone: that of the second file, where there were two.
+   */
+  async #takeName(
+    held: HeldBranch,
+    { state, row, names }: { state: State; row: ConflictRow; names: Names },
+    side: WholeSide,
+  ): Promise<{ isTextReplaced: boolean }> {
+    const { work } = held
+    const { objects } = this.room
+    const wanted = side === 'both' ? ([names.ours, names.theirs] as const) : ([names[side]] as const)
+    if (side === 'both' && (await marksIn(work, row)).left > 0)
+      throw new Failure(
+        `${visiblePath(await pathNow(work, row))} still has conflicts: resolve them first, so that both files get the same text.`,
+      )
+    let { drafts } = work
+    // A file that was deleted is restored as git has merged it.
+    if ((await pathsNow(work, row)).length === 0)
+      drafts = { ...drafts, files: new Map([...drafts.files].filter(([at]) => !isSettledWith(row, at))) }
+    const now = await pathsNow({ room: this.room, drafts }, row)
+    const [from = names.ours] = now
+    const kept = wanted.find(path => now.includes(path))
+    const renamed = kept === undefined ? { from, to: wanted[0] } : undefined
+    if (renamed) {
+      await verifyMovable(objects, drafts, renamed, work.name)
+      drafts = await withMoved(objects, drafts, renamed)
+    }
+    const source = kept ?? wanted[0]
+    const file = drafts.files.get(source) ?? (await entryInTip(objects, work.tip, source))
+    const missing = wanted.filter(path => path !== source && !now.includes(path))
+    for (const path of file ? missing : [])
+      drafts = await withCopies(objects, drafts, path, new Map(file && [[path, file]]))
+    const others = now.filter(path => !wanted.includes(path) && path !== renamed?.from)
+    const texts = await Promise.all(others.map(path => entryIn(objects, drafts, path)))
+    for (const path of others) drafts = await withoutFileAt(objects, drafts, path)
+    const isTextReplaced = texts.some(text => text?.oid !== file?.oid)
+    const gone = others.map(visiblePath).join(' and ')
+    const deed = { kind: SETTLE, words: `discard what was typed in ${gone} in ${visiblePath(work.name)}` }
+    // The operation's undo needs the drafts in the repository.
+    if (isTextReplaced) await held.writeDrafts()
+    const unchosen = state.kept.filter(it => it !== row.path)
+    const next = { ...state, kept: isRenamed(drafts.files, names) ? unchosen : [...unchosen, row.path] }
+    const how = { renamed: renamed && [renamed], deed: isTextReplaced ? deed : undefined }
+    await this.#replace(held, next, drafts, how)
     return { isTextReplaced }
   }
 
@@ -310,7 +363,7 @@ export class Mergings {
     const rows = paths.map(path => rowAt(state, path)).filter(({ mark }) => mark !== undefined)
     const resolved = rows.flatMap(row => row.paths)
     verifyNoClash(work.drafts, resolved)
-    const texts = await Promise.all(rows.map(row => textsBy(work, row, side)))
+    const texts = await Promise.all(rows.map(row => textsBy(work, state, row, side)))
     const files = new Map([...work.drafts.files, ...texts.flatMap(files => [...files])])
     const words = wordsOfResolved(paths, side)
     // The operation's undo needs the drafts in the repository.
@@ -716,7 +769,8 @@ const UNASKED = 'the AI has changed more of it than it was asked to'
 
 async function fileOf(work: BranchFiles, state: State, row: ConflictRow): Promise<MergingFile> {
   const marks = await marksIn(work, row)
-  const left = marks.left + wholesLeft(work, state, row)
+  const wholes = wholesLeft(work, state, row)
+  const left = marks.left + wholes
   const by = await modelBehind(work, state, row)
   // What the user has changed since, the user has looked at.
   const isUnasked = left === 0 && state.by[row.path]?.isUnasked === true && by?.isChanged === false
@@ -727,13 +781,14 @@ async function fileOf(work: BranchFiles, state: State, row: ConflictRow): Promis
         ? UNASKED
         : wordsFor(row, state)
   const { path, kind, all } = row
-  const result = await resultOf(work, row)
-  const taken = left > 0 || kind === 'text' ? undefined : await takenIn(work, state, row)
+  const now = await pathNow(work, row)
+  const taken = wholes > 0 || kind === 'text' ? undefined : await takenIn(work, state, row)
   return {
     ...{ path, kind, all, left, state: left > 0 ? 'open' : isUnasked ? 'odd' : 'settled', words },
     ...(by !== undefined && { by }),
-    ...(result !== undefined && { result }),
+    ...(now !== path && { result: now }),
     ...(taken !== undefined && { taken }),
+    ...(wholes > 0 && { isWholeOpen: true as const }),
   }
 }
 
@@ -742,32 +797,37 @@ export async function conflictsLeft(work: ConflictFiles, state: StoredMerging, r
   return (await marksIn(work, row)).left + wholesLeft(work, state, row)
 }
 
-/** 1 if a version of the whole file is to be chosen. */
-const wholesLeft = (work: ConflictFiles, { kept }: StoredMerging, row: ConflictRow): number =>
-  row.kind === 'text' || kept.includes(row.path) || isTouched(work, row) ? 0 : 1
+/** 1 if a version of the whole file, or its name, is to be chosen. */
+function wholesLeft(work: ConflictFiles, { kept }: StoredMerging, row: ConflictRow): number {
+  if (row.kind === 'text' || kept.includes(row.path)) return 0
+  const names = namesIn(row)
+  return (names ? isRenamed(work.drafts.files, names) : isTouched(work, row)) ? 0 : 1
+}
 
-/** The path of a conflict that has the file, if its own path does not: the side that was taken has another name. */
-async function resultOf(
-  { room: { objects }, drafts }: BranchFiles,
+/**
+ * The paths that the files of a conflict have now, its own first if it is one of them: a side that was taken may have
+ * another one. None where all are deleted.
+ */
+async function pathsNow(
+  { room: { objects }, drafts }: ConflictFiles,
   { path, paths, original }: ConflictRow,
-): Promise<Path | undefined> {
-  if (paths.length === 1 && original === undefined) return undefined
-  for (const at of [path, ...paths, ...(original === undefined ? [] : [original])]) {
-    const entry = await entryIn(objects, drafts, at)
-    if (entry && entry.mode !== '040000') return at === path ? undefined : at
-  }
-  return undefined
+): Promise<Path[]> {
+  const all = [...new Set([path, ...paths, ...(original === undefined ? [] : [original])])]
+  const entries = await Promise.all(all.map(at => entryIn(objects, drafts, at)))
+  return all.filter((_, at) => (entries[at]?.mode ?? '040000') !== '040000')
+}
+
+/** The path that the file of a conflict has now; its own path if it is deleted. */
+export async function pathNow(work: ConflictFiles, row: ConflictRow): Promise<Path> {
+  const [path = row.path] = await pathsNow(work, row)
+  return path
 }
 
 /** The model that changed a file, with what it made of the file. */
-async function modelBehind(
-  { room: { objects }, drafts }: BranchFiles,
-  state: State,
-  { path }: ConflictRow,
-): Promise<MergingFile['by']> {
-  const by = state.by[path]
+async function modelBehind(work: BranchFiles, state: State, row: ConflictRow): Promise<MergingFile['by']> {
+  const by = state.by[row.path]
   if (!by) return undefined
-  const isChanged = (await entryIn(objects, drafts, path))?.oid !== by.oid
+  const isChanged = (await entryIn(work.room.objects, work.drafts, await pathNow(work, row)))?.oid !== by.oid
   const { isUnasked: _, ...rest } = by
   return { ...rest, isChanged }
 }
@@ -776,11 +836,11 @@ async function modelBehind(
  * The models that have a part in the files in conflict: their version of a file is there, or was edited since. What the
  * user has set back, or replaced by a side, is none.
  */
-async function modelsIn({ room: { objects }, drafts }: BranchFiles, { rows, by }: State): Promise<string[]> {
-  const found = rows.map(async ({ path }) => {
-    const known = by[path]
+async function modelsIn(work: BranchFiles, { rows, by }: State): Promise<string[]> {
+  const found = rows.map(async row => {
+    const known = by[row.path]
     if (!known) return []
-    const now = (await entryIn(objects, drafts, path))?.oid
+    const now = (await entryIn(work.room.objects, work.drafts, await pathNow(work, row)))?.oid
     return now === known.oid || now !== known.before ? [known.model] : []
   })
   return [...new Set((await Promise.all(found)).flat())]
@@ -791,26 +851,28 @@ const isTouched = ({ drafts }: ConflictFiles, row: ConflictRow): boolean =>
   [...drafts.files.keys()].some(path => isSettledWith(row, path))
 
 /** The number of open conflicts in the text of a row, and the line of the first marker. */
-export async function marksIn({ room: { objects }, drafts }: ConflictFiles, row: ConflictRow) {
-  if (row.mark === undefined) return { left: 0, line: undefined }
-  const counts = await Promise.all(
-    row.paths.map(async path => {
-      const entry = await entryIn(objects, drafts, path)
-      const content = entry && (await contentIn(objects, drafts, path, entry))
-      const text = content?.bytes?.toString('latin1') ?? ''
-      return { left: marksLeft(text, row.mark ?? 0), line: firstMark(text, row.mark ?? 0) }
-    }),
-  )
-  // Of a file renamed to two names, both copies have the same conflicts: only the one with more open ones counts.
-  return counts.reduce((most, it) => (it.left > most.left ? it : most))
+export async function marksIn(work: ConflictFiles, row: ConflictRow) {
+  const { mark } = row
+  const none: { left: number; line: number | undefined } = { left: 0, line: undefined }
+  if (mark === undefined) return none
+  const paths = await pathsNow(work, row)
+  const texts = await Promise.all(paths.map(path => textAt(work, path)))
+  // Of two files with the same conflicts, only the one with more open ones counts.
+  return texts
+    .map(text => ({ left: marksLeft(text, mark), line: firstMark(text, mark) }))
+    .reduce((most, it) => (it.left > most.left ? it : most), none)
 }
 
-/** The text of a row, a character a byte; '' where there is no text. */
-async function textIn({ room: { objects }, drafts }: ConflictFiles, { path }: ConflictRow): Promise<string> {
+/** The text of a file, a character a byte; '' where there is no text. */
+async function textAt({ room: { objects }, drafts }: ConflictFiles, path: Path): Promise<string> {
   const entry = await entryIn(objects, drafts, path)
   const content = entry && (await contentIn(objects, drafts, path, entry))
   return content?.bytes?.toString('latin1') ?? ''
 }
+
+/** The text of a row. */
+const textIn = async (work: ConflictFiles, row: ConflictRow): Promise<string> =>
+  await textAt(work, await pathNow(work, row))
 
 /** The text of a row in parts; undefined where it has no marks, or these do not match up. */
 async function markedParts(work: ConflictFiles, row: ConflictRow): Promise<MarkedPart[] | undefined> {
@@ -900,18 +962,6 @@ async function entryOfSide(
   return { mode: found.mode, oid: found.oid }
 }
 
-type Names = NonNullable<ConflictFile['names']>
-
-/**
- * The names that both sides gave a file, if only these are in conflict: git then puts the merged text under both, as
- * the index has it, too. Of a file that can't be merged, the index has each side's own version.
- */
-function namesIn({ kind, mark, stages }: ConflictRow): Names | undefined {
-  const [ours, theirs] = [2, 3].map(number => stages.find(({ stage }) => stage === number))
-  if (kind !== 'rename/rename' || mark !== undefined || !ours || ours.oid !== theirs?.oid) return undefined
-  return { ours: ours.path, theirs: theirs.path }
-}
-
 /** The tree entries at the paths of a conflict if one side is taken. */
 async function entriesOf(
   objects: Objects,
@@ -946,47 +996,8 @@ async function filesBy(
   row: ConflictRow,
   side: WholeSide,
 ): Promise<Map<Path, DraftFile>> {
-  const names = namesIn(row)
-  if (names && side !== 'base') return await filesNamed(work, row, names, side)
-  if (side === 'both') return await textsBy(work, row, 'both')
+  if (side === 'both') return await textsBy(work, state, row, 'both')
   return await entriesOf(work.room.objects, state, row, side)
-}
-
-/**
- * The tree entries at the paths of a file that both sides renamed, with one name chosen, or both. The text stays as it
- * is now, with what was typed in it.
- */
-async function filesNamed(
-  work: BranchFiles,
-  { paths }: ConflictRow,
-  names: Names,
-  side: Exclude<WholeSide, 'base'>,
-): Promise<Map<Path, DraftFile>> {
-  const { drafts, tip, room } = work
-  const [ours, theirs] = await Promise.all(
-    [names.ours, names.theirs].map(async path =>
-      drafts.files.has(path) ? drafts.files.get(path) : await entryInTip(room.objects, tip, path),
-    ),
-  )
-  // The base has neither name: what git has merged takes its place.
-  const merged = ours ?? theirs ?? (await entryInTip(room.objects, tip, names.ours))
-  const wanted = new Map<Path, DraftFile>(paths.map(path => [path, undefined]))
-  if (side !== 'theirs') wanted.set(names.ours, ours ?? merged)
-  if (side !== 'ours') wanted.set(names.theirs, theirs ?? merged)
-  return wanted
-}
-
-/** The names of a conflict under which the file is now. */
-async function namesNow({ drafts, room }: BranchFiles, { ours, theirs }: Names): Promise<('ours' | 'theirs')[]> {
-  const [our, their] = await Promise.all([ours, theirs].map(path => entryIn(room.objects, drafts, path)))
-  return [...(our ? ['ours' as const] : []), ...(their ? ['theirs' as const] : [])]
-}
-
-/** The rename of a file that has one name of a conflict if the other one is chosen: windows follow it. */
-async function renamedTo(work: BranchFiles, names: Names, side: WholeSide): Promise<Next['renamed']> {
-  const [now, ...more] = await namesNow(work, names)
-  const isOther = now !== undefined && more.length === 0 && now !== side
-  return isOther && (side === 'ours' || side === 'theirs') ? [{ from: names[now], to: names[side] }] : undefined
 }
 
 /** Whether a choice replaces text that was typed or resolved in the files of a conflict: it is none of the versions. */
@@ -1006,9 +1017,12 @@ async function replacesText(
 async function takenIn(work: BranchFiles, state: State, row: ConflictRow): Promise<WholeSide | undefined> {
   const { drafts, room } = work
   const names = namesIn(row)
-  const [name, ...more] = names ? await namesNow(work, names) : []
-  // A name stays chosen also where its text was typed in.
-  if (name) return more.length > 0 ? 'both' : name
+  if (names) {
+    // A name stays chosen also where its text was typed in.
+    const now = await pathsNow(work, row)
+    const taken = (['ours', 'theirs', 'base'] as const).filter(side => now.includes(names[side]))
+    return taken.length > 1 ? 'both' : taken[0]
+  }
   const side = await sideAt(room.objects, state, row, path => entryIn(room.objects, drafts, path))
   return side ?? (row.mark === undefined && !isTouched(work, row) ? 'both' : undefined)
 }
@@ -1040,20 +1054,23 @@ async function sideAt(
 /** The texts of a conflict as they are now, with one side or both of each open conflict instead of its markers. */
 async function textsBy(
   work: BranchWork,
+  state: State,
   row: ConflictRow,
   side: 'ours' | 'theirs' | 'both',
 ): Promise<Map<Path, DraftFile>> {
   const { drafts, name, tip } = work
   const { objects } = work.room
   const wanted = new Map<Path, DraftFile>()
-  for (const path of row.mark === undefined ? [] : row.paths) {
-    // Of a file renamed to two names, the drafts may lack one: it is restored.
+  if (row.mark === undefined) return wanted
+  const now = await pathsNow(work, row)
+  // A file that was deleted is restored.
+  for (const path of now.length > 0 ? now : row.paths) {
     const entry = (await entryIn(objects, drafts, path)) ?? (await entryInTip(objects, tip, path))
     const content = entry && (await contentIn(objects, drafts, path, entry))
     if (!entry || !content?.bytes) continue
     const marked = content.bytes.toString('latin1')
-    const own = side === 'both' ? undefined : await ownText(objects, row, side)
-    const text = side === 'both' ? withBoth(marked, row.mark ?? 0) : textBySide(marked, row.mark ?? 0, side, own)
+    const own = side === 'both' ? undefined : await ownText(objects, state, row, side)
+    const text = side === 'both' ? withBoth(marked, row.mark) : textBySide(marked, row.mark, side, own)
     if (text === undefined)
       throw new Failure(
         `The marks in ${visiblePath(path)} in ${visiblePath(name)} do not belong together: mend them in the editor.`,
@@ -1067,10 +1084,11 @@ async function textsBy(
 /** The text of a file in conflict as one side has it. */
 async function ownText(
   objects: Objects,
-  { stages }: ConflictRow,
+  state: StoredMerging,
+  row: ConflictRow,
   side: 'ours' | 'theirs',
 ): Promise<Uint8Array | undefined> {
-  const entry = stages.find(({ stage }) => stage === (side === 'ours' ? 2 : 3))
+  const entry = await entryOfSide(objects, state, row, STAGE[side])
   return entry && (await objects.read(entry.oid))?.bytes
 }
 

@@ -2,7 +2,7 @@
 
 import type { Path } from '../../../core/git/repository.ts'
 import { many, visiblePath } from '../../../core/text.ts'
-import type { ConflictRow, StoredMerging } from '../branches/merging-commits.ts'
+import { type ConflictRow, namesIn, type StoredMerging } from '../branches/merging-commits.ts'
 import type { MergingFile } from '../contract/merging.ts'
 
 /** The number of an open conflict in a file, and the line of its first marker. */
@@ -27,6 +27,8 @@ export function requestOf(
     const left = row.mark === undefined ? '' : `, ${many(file.left, 'conflict')} left`
     return `- \`${visiblePath(row.path)}\` (${row.kind}${left}): ${file.words ?? 'in conflict'}${marks}`
   })
+  const isNamed = open.some(({ row }) => namesIn(row) !== undefined)
+  const named = isNamed ? ' Of a file that both sides renamed, settle the text alone: the person chooses the name.' : ''
   const wanted =
     only === undefined
       ? 'Settle them.'
@@ -41,7 +43,7 @@ after the line of bars, those that both were made from, then, after the line of 
 out what each side wanted, and write what does both. Take all marks out of what you have settled, and change nothing \
 that is in no conflict, except where it has to follow. What you can't decide leave as it is, with its marks, and say \
 what the person has to know to decide it. A file that one side deleted is there with what the other made of it: delete \
-it, carry its change to where it belongs now, or leave it and say why. Nothing is committed when you are done: the \
+it, carry its change to where it belongs now, or leave it and say why.${named} Nothing is committed when you are done: the \
 person looks at it first.`
 }
 

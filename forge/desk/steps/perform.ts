@@ -10,9 +10,10 @@ import { many, visiblePath } from '../../../core/text.ts'
 import type { BranchWork, HeldBranch } from '../branches/branch-work.ts'
 import { headRef } from '../branches/branches.ts'
 import { mergeDrafts } from '../branches/draft-merges.ts'
+import { withoutUnused } from '../branches/draft-renames.ts'
 import { type DraftFile, type Drafts, filesBetween, noDrafts } from '../branches/drafts.ts'
 import { isOfForge } from '../branches/forge-folder.ts'
-import { makeMerging, type StoredMerging } from '../branches/merging-commits.ts'
+import { type ConflictRow, makeMerging, namesIn, type StoredMerging } from '../branches/merging-commits.ts'
 import type { CommitSignature } from '../branches/save.ts'
 import { conflictRows } from '../conflicts/conflicts.ts'
 import { verifyNotChosen, withTypedConflicts } from '../conflicts/typed-conflicts.ts'
@@ -147,7 +148,9 @@ export async function waitForPerson(
   const files = result === undefined ? new Map<Path, DraftFile>() : await filesBetween(objects, found.tree, result)
   for (const path of files.keys()) if (isOfForge(path)) files.delete(path)
   // Edits made while a commit waited for its signature are not in it.
-  const merged = await mergeDrafts(objects, settled, work.drafts, { ...noDrafts(found.tree), files })
+  // A name that was chosen in an earlier merge of the same branches is a rename.
+  const resolved = withoutUnused({ ...noDrafts(found.tree), files, renames: settled.renames })
+  const merged = await mergeDrafts(objects, settled, work.drafts, resolved)
   verifyNotChosen(found.rows, merged, files, words.ours)
   const { rows, tree, drafts } = await withTypedConflicts(objects, { ...found, drafts: merged }, words.ours)
   const inConflict = new Set(rows.flatMap(row => row.paths))
@@ -160,7 +163,7 @@ export async function waitForPerson(
       ...state,
       ...{ ours: words.ours, theirs: words.theirs, isOurs: words.ours === work.name },
       ...{ oursCommit: ours, theirsCommit: theirs, from: head },
-      ...{ rows, byGit, kept: carried?.kept ?? [] },
+      ...{ rows, byGit, kept: carried?.kept ?? keptIn(rows, files) },
       by:
         carried?.by ??
         Object.fromEntries(byModel.map(({ path }) => [path, { model: by ?? '', oid: files.get(path)?.oid }])),
@@ -172,6 +175,14 @@ export async function waitForPerson(
   const next = { ...(isNew && { head }), merging: waiting.oid, drafts: { ...drafts, tip: waiting.oid } }
   await held.become(next, { kind, words: does, also })
   say({ say: 'repository' })
+}
+
+/** The files that both sides renamed of which a result has another text under our name alone: that name is chosen. */
+function keptIn(rows: readonly ConflictRow[], files: ReadonlyMap<Path, DraftFile>): Path[] {
+  return rows.flatMap(row => {
+    const names = namesIn(row)
+    return names && files.get(names.ours) && !files.has(names.theirs) ? [row.path] : []
+  })
 }
 
 /** Throws if there are unsaved edits, which would be mixed with resolutions. */

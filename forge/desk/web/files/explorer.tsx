@@ -2,7 +2,7 @@
 import { useEffect, useLayoutEffect, useMemo, useRef } from 'preact/hooks'
 import type { DraftState } from '../../contract/reading.ts'
 import { ContextCircle, ContextMeter, contextWords } from '../chat/context.tsx'
-import { hasDraft, isInConflict, mergingFiles, showsTurn } from '../page/branch-facts.ts'
+import { hasDraft, isInConflict, mergingFiles, shownPath, showsTurn } from '../page/branch-facts.ts'
 import { findActions } from '../page/desk-actions.ts'
 import { usePlace } from '../page/places.ts'
 import { type Page, type Tab, usePage } from '../page/state.ts'
@@ -386,7 +386,7 @@ function Twist({ row }: { row: TreeRow }) {
 /** Whether a file, or a file in the folder, has open conflicts. */
 function isOpenConflictIn(page: Page, tab: Tab, { kind, path }: TreeRow): boolean {
   const open = mergingFiles(page, tab).filter(({ state }) => state === 'open')
-  return open.some(file => file.path === path || (kind === 'folder' && file.path.startsWith(`${path}/`)))
+  return open.map(shownPath).some(it => it === path || (kind === 'folder' && it.startsWith(`${path}/`)))
 }
 
 interface MarkProps extends Pick<TreeRow, 'kind'> {

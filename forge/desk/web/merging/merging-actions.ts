@@ -1,7 +1,7 @@
 /** Actions on a waiting merge: resolve a file, ask the AI, finish, abort. */
 import { type Merging, type MergingFile, nounOf } from '../../contract/merging.ts'
 import { attempt } from '../page/actions.ts'
-import { branchOf, draftsOf, isInConflict, mergingFile, mergingFiles } from '../page/branch-facts.ts'
+import { branchOf, draftsOf, isInConflict, mergingFile, mergingFiles, shownPath } from '../page/branch-facts.ts'
 import { isOfForge, SESSION } from '../page/conversation-files.ts'
 import { following } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
@@ -37,7 +37,10 @@ export async function takeSide(
     const lasts = untilMore(page)
     const { isTextReplaced } = await page.connection.ask('take side', { branch, path, side })
     if (isTextReplaced) {
-      const title = `Discarded changes to ${readable(baseName(shown?.result ?? path))}`
+      const { names } = tab.merging.files.peek().get(path) ?? {}
+      // Of two files, the one is left out whose name was not chosen.
+      const gone = names ? names[side === 'theirs' ? 'ours' : 'theirs'] : (shown?.result ?? path)
+      const title = `Discarded changes to ${readable(baseName(gone))}`
       page.tell({ topic: TOPIC, branch, title, lasts, actions: [undoButton(page)] })
     }
     await tab.merging.refresh()
@@ -52,7 +55,8 @@ export async function takeConflicts(page: Page, tab: Tab, paths: string[], side:
   const branch = branchOf(tab)
   if (branch === undefined) return
   const take = async () => {
-    await settle(page, branch, paths)
+    const shown = mergingFiles(page, tab).filter(({ path }) => paths.includes(path))
+    await settle(page, branch, shown.map(shownPath))
     const lasts = untilMore(page)
     const { words: title } = await page.connection.ask('take conflicts', { branch, paths, side })
     page.tell({ topic: TOPIC, branch, title, lasts, actions: [undoButton(page)] })
@@ -202,7 +206,7 @@ export function abort(page: Page, tab: Tab): void {
 export async function goToFirstConflict(page: Page, tab: Tab): Promise<void> {
   await tab.merging.refresh()
   const { path } = tab
-  const isInShown = mergingFiles(page, tab).some(file => file.state === 'open' && file.path === path)
+  const isInShown = mergingFiles(page, tab).some(file => file.state === 'open' && shownPath(file) === path)
   if (path === undefined || !isInShown || page.tab.peek() !== tab) {
     await goToConflict(page, tab, 1)
     return
@@ -211,8 +215,8 @@ export async function goToFirstConflict(page: Page, tab: Tab): Promise<void> {
 }
 
 /**
- * Goes to the next or previous open conflict: in this file, else in another one. If none is left, says so, and how the
- * merge is finished.
+ * Goes to the next or previous open conflict: in the text of this file, then to the choice of its name, else in another
+ * file. If none is left, says so, and how the merge is finished.
  */
 export async function goToConflict(page: Page, tab: Tab, by: 1 | -1): Promise<void> {
   const shown = tab.active.peek()
@@ -223,15 +227,21 @@ export async function goToConflict(page: Page, tab: Tab, by: 1 | -1): Promise<vo
   const { goingTo } = tab.merging
   const all = mergingFiles(page, tab)
   const open = all.filter(({ state }) => state === 'open')
-  const isHere = open.some(other => other.path === path)
+  const here = open.find(other => shownPath(other) === path)
   // The shown file is still loading: its first conflict is the next one.
-  if (isHere && goingTo && goingTo.path === path) {
+  if (here && goingTo && goingTo.path === path) {
     tab.merging.goTo(goingTo.path, goingTo.by)
     return
   }
   const file = path === undefined ? undefined : page.files.find(tab.at, path)
-  const hasOthers = open.some(other => other.path !== path)
-  if (isHere && file?.goToConflict(by, hasOthers ? 'cursor' : 'cursor, wrapping')) return
+  // The choice of the name is behind the conflicts of the text.
+  const hasChoice = here?.isWholeOpen === true
+  const isAtChoice = page.places.hasFocus('versions')
+  const isAlone = open.every(other => other === here)
+  const start = isAtChoice ? 'edge' : hasChoice || !isAlone ? 'cursor' : 'cursor, wrapping'
+  const isAtEnd = isAtChoice && hasChoice && by === 1 && !isAlone
+  if (here && !isAtEnd && file?.goToConflict(by, start)) return
+  if (hasChoice && !isAtChoice && (by === 1 || isAlone) && page.places.focus('versions')) return
   const next = nextFile(all, open, path, by)
   if (next === undefined) {
     const branch = branchOf(tab)
@@ -250,7 +260,7 @@ export async function goToConflict(page: Page, tab: Tab, by: 1 | -1): Promise<vo
 /** Goes to a conflict of the shown file: it focuses itself when it is drawn. */
 function enterShown(page: Page, tab: Tab, path: string, by: 1 | -1): void {
   // The choice of a whole file may be drawn already.
-  const sides = tab.merging.files.peek().get(path)
+  const sides = tab.merging.files.peek().get(mergingFile(page, tab, path)?.path ?? path)
   if (sides && sides.mark === undefined) page.wantFocus()
   else tab.merging.goTo(path, by)
 }
@@ -263,9 +273,10 @@ function nextFile(
   by: 1 | -1,
 ): string | undefined {
   const files = by === 1 ? all : all.toReversed()
-  const at = files.findIndex(file => file.path === path)
+  const at = files.findIndex(file => shownPath(file) === path)
   const around = [...files.slice(at + 1), ...files.slice(0, at + 1)]
-  return around.find(file => open.includes(file))?.path
+  const next = around.find(file => open.includes(file))
+  return next && shownPath(next)
 }
 
 /**

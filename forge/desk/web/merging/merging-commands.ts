@@ -7,6 +7,7 @@ import {
   isAtWork,
   isInConflict,
   isMerging,
+  isTextOpen,
   mergingFile,
   mergingFiles,
 } from '../page/branch-facts.ts'
@@ -35,9 +36,6 @@ function mayBeLeft({ page, tab }: InTab): boolean {
   return isInConflict(page, tab) && (isLoading || mergingFiles(page, tab).some(({ state }) => state === 'open'))
 }
 
-/** Whether a file is a text with open conflicts. */
-const isOpenText = ({ kind, state }: MergingFile): boolean => kind === 'text' && state === 'open'
-
 /** Whether conflicts can be resolved in the branch now. */
 const isResolvable = (about: InTab): boolean => isOfConflicts(about) && !isAtWork(about.page, branchOf(about.tab) ?? '')
 
@@ -45,7 +43,7 @@ const isResolvable = (about: InTab): boolean => isOfConflicts(about) && !isAtWor
 function shownText(about: InTab): string[] {
   const { page, tab } = about
   const file = tab.path === undefined || !isResolvable(about) ? undefined : mergingFile(page, tab, tab.path)
-  return file && isOpenText(file) ? [file.path] : []
+  return file && isTextOpen(file) ? [file.path] : []
 }
 
 /** An action that resolves all open conflicts of some texts by one side; it is not possible without any. */
@@ -112,11 +110,11 @@ interface OfFile extends InTab {
 }
 
 /** The file, if it has open conflicts that can be resolved by one side. */
-const ownText = (about: OfFile): string[] => (isResolvable(about) && isOpenText(about.file) ? [about.file.path] : [])
+const ownText = (about: OfFile): string[] => (isResolvable(about) && isTextOpen(about.file) ? [about.file.path] : [])
 
 /** All such files, if there are several; while a merge waits, without those whose drafts are in conflict with it. */
 function allTexts(about: InTab): string[] {
-  const files = mergingFiles(about.page, about.tab).filter(file => isOpenText(file) && file.isOfDraft === undefined)
+  const files = mergingFiles(about.page, about.tab).filter(file => isTextOpen(file) && file.isOfDraft === undefined)
   const paths = files.map(({ path }) => path)
   return isResolvable(about) && paths.length > 1 ? paths : []
 }

@@ -52,6 +52,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   const shown = file.file.value
   const mark = sides?.mark
   const canAsk = canAskAi(page, tab) && !known?.isOfDraft
+  const isWholeOpen = known?.isWholeOpen === true
   const by = useModelOf(known)
   const isKnown = known !== undefined
   useLayoutEffect(() => {
@@ -66,7 +67,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
     const { oursName: ours = merging.ours, theirsName: theirs = merging.theirs } = sides
     const isOfDrafts = sides.marked !== undefined
     const marked = sides.marked ?? shown.saved
-    const key = JSON.stringify([mark, ours, theirs, oursCommit, theirsCommit, by, canAsk, marked])
+    const key = JSON.stringify([file.path, mark, ours, theirs, oursCommit, theirsCommit, by, canAsk, marked])
     file.extend(key, `${oursCommit} ${theirsCommit}`, () =>
       conflictExtension({
         path: file.path,
@@ -82,7 +83,7 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
       }),
     )
   }, [page, tab, file, isKnown, by, sides, mark, merging?.oursCommit, merging?.theirsCommit, canAsk, shown])
-  const { open, left } = file.conflicts.value
+  const { open, left, all } = file.conflicts.value
   useEffect(() => {
     // The server counts the conflicts in its own copy of the file, so the counts are loaded again once it has all
     // edits.
@@ -90,13 +91,16 @@ export function useConflicts({ tab, file }: Props, known: MergingFile | undefine
   }, [tab, file, isKnown, left])
   useEffect(() => {
     const { goingTo } = tab.merging
-    if (goingTo?.path !== file.path || open.length === 0) return undefined
+    // The choice of the name is behind the conflicts of the text, which may all be resolved.
+    const isChoice = isWholeOpen && all > 0 && (open.length === 0 || goingTo?.by === -1)
+    if (goingTo?.path !== file.path || (open.length === 0 && !isChoice)) return undefined
     const frame = requestAnimationFrame(() => {
       tab.merging.goingTo = undefined
-      file.enterConflicts(goingTo.by, tab.merging.focusWish)
+      if (isChoice) takeFocus(page, tab, () => page.places.focus('versions'))
+      else file.enterConflicts(goingTo.by, tab.merging.focusWish)
     })
     return () => cancelAnimationFrame(frame)
-  }, [tab, file, open.length])
+  }, [page, tab, file, open.length, all > 0, isWholeOpen])
 }
 
 /** Finds out whether markers that have come into a text are conflicts, and lets the user type once that is known. */
@@ -153,47 +157,62 @@ const endsWithLine = (side: ConflictFile['ours']): boolean => side.is !== 'text'
 /** The bar above the file: its name, its open conflicts, and the buttons to go from one to the next. */
 export function ConflictBar({ tab, file, known }: Props & { known: MergingFile }) {
   const page = usePage()
-  const { left, strays, all } = file.conflicts.value
+  const { strays } = file.conflicts.value
   const { kind } = known
   const sides = tab.merging.files.value.get(known.path)
   const isText = sides?.mark !== undefined
   const branch = tab.at.kind === 'branch' ? tab.at.branch : ''
   const isLocked = isAtWork(page, branch)
-  const words =
-    isText && all > 0 ? `${digits(left)} of ${digits(all)} left` : `${digits(known.left)} of ${digits(known.all)} left`
+  const words = `${digits(known.left)} of ${digits(known.all)} left`
   const [stray] = strays
+  const hasChoices = kind !== 'text' && sides && (isText || known.state !== 'open')
   return (
-    <div class="conf-bar">
-      <span class="mono cut">
-        <Path of={file.path} />
-      </span>
-      {known.state === 'open' ? (
-        <span class="tag warn">{words}</span>
-      ) : (
-        <span class={`tag ${known.state === 'odd' ? 'warn' : ''}`}>
-          {known.state === 'odd' ? 'to review' : 'resolved'}
+    <>
+      <div class="conf-bar">
+        <span class="mono cut">
+          <Path of={file.path} />
         </span>
-      )}
-      {stray ? (
-        <button type="button" class="tag warn" onClick={() => file.goTo(stray.line)}>
-          a conflict marker is left in line {file.state ? lineInFile(file.state, stray.line) : stray.line}
-        </button>
-      ) : null}
-      {kind === 'text' || !isText ? null : (
-        <span class="meta cut" title={withoutTricks(known.words ?? kind)}>
-          {withoutTricks(known.words ?? kind)}
-        </span>
-      )}
-      <span class="grow" />
-      {isLocked ? <span class="meta">read-only while the AI works</span> : null}
-      {kind !== 'text' && sides && (isText || known.state !== 'open') ? (
-        <WholeChoices tab={tab} known={known} sides={sides} />
-      ) : null}
-      <ActionIcon action={mergingActions.previous} about={{ page, tab }} />
-      <ActionIcon action={mergingActions.next} about={{ page, tab }} />
-      {known.state === 'open' && canAskAi(page, tab) ? (
-        <Button look="small ask-all" icon="bot" words="Ask the AI for all" onClick={() => askAi(page, tab, 'all')} />
-      ) : null}
+        {known.state === 'open' ? (
+          <span class="tag warn">{words}</span>
+        ) : (
+          <span class={`tag ${known.state === 'odd' ? 'warn' : ''}`}>
+            {known.state === 'odd' ? 'to review' : 'resolved'}
+          </span>
+        )}
+        {stray ? (
+          <button type="button" class="tag warn" onClick={() => file.goTo(stray.line)}>
+            a conflict marker is left in line {file.state ? lineInFile(file.state, stray.line) : stray.line}
+          </button>
+        ) : null}
+        {kind === 'text' || !isText || sides.names ? null : (
+          <span class="meta cut" title={withoutTricks(known.words ?? kind)}>
+            {withoutTricks(known.words ?? kind)}
+          </span>
+        )}
+        <span class="grow" />
+        {isLocked ? <span class="meta">read-only while the AI works</span> : null}
+        {hasChoices && !sides.names ? <WholeChoices tab={tab} known={known} sides={sides} /> : null}
+        <ActionIcon action={mergingActions.previous} about={{ page, tab }} />
+        <ActionIcon action={mergingActions.next} about={{ page, tab }} />
+        {known.state === 'open' && canAskAi(page, tab) ? (
+          <Button look="small ask-all" icon="bot" words="Ask the AI for all" onClick={() => askAi(page, tab, 'all')} />
+        ) : null}
+      </div>
+      {hasChoices && sides.names ? <NameBar tab={tab} known={known} sides={sides} /> : null}
+    </>
+  )
+}
+
+/** The bar above the text of a file that both sides renamed: its names, and which one is chosen. */
+function NameBar({ tab, known, sides }: { tab: Tab; known: MergingFile; sides: ConflictFile }) {
+  return (
+    <div class="name-bar">
+      <Icon name={known.isWholeOpen ? 'clash' : 'check'} tone={known.isWholeOpen ? 'is-warn' : 'is-ok'} />
+      <p>
+        <span class="strong">{known.isWholeOpen ? 'Select a name' : 'Name selected'}</span>:{' '}
+        {withoutTricks(sides.words)}. The text below stays the same under each name.
+      </p>
+      <WholeChoices tab={tab} known={known} sides={sides} />
     </div>
   )
 }
@@ -204,8 +223,8 @@ const SIDES = [
   { side: 'both', words: 'Both', key: '3' },
 ] as const
 
-/** The choices if the text is merged, and only the name of the file is in conflict. */
-const NAMES = { ours: 'Our name', theirs: 'Their name', both: 'Both names' }
+/** The choices of a file that both sides renamed, if git has merged its text. */
+const NAMES = { ours: 'Our name', theirs: 'Their name', both: 'Both names', base: 'Old name' }
 
 /**
  * The kinds of conflict in which git's result has both sides; for other kinds, the button for git's result says Keep as
@@ -221,13 +240,13 @@ function offered(sides: ConflictFile, isMerge: boolean) {
   const isBoth = KEEPS_BOTH.includes(sides.kind)
   const hasBoth = isMerge && (isBoth || sides.leftAs === undefined)
   const three = SIDES.filter(({ side }) => hasBoth || side !== 'both').map(it => {
-    if (sides.names) return { ...it, words: NAMES[it.side] }
     return it.side === 'both' && !isBoth ? { ...it, words: 'Keep as is' } : it
   })
-  return sides.base.is === 'nothing' ? three : [...three, { side: 'base', words: 'Base', key: '5' } as const]
+  const all = sides.base.is === 'nothing' ? three : [...three, { side: 'base', words: 'Base', key: '5' } as const]
+  return sides.names ? all.map(it => ({ ...it, words: NAMES[it.side] })) : all
 }
 
-/** The same choices after one of them is made, which is marked. Its keys choose, too. */
+/** The choices beside a text or a version that was chosen: the one that is made is marked. Their keys choose, too. */
 function WholeChoices({ tab, known, sides }: { tab: Tab; known: MergingFile; sides: ConflictFile }) {
   const page = usePage()
   const group = usePlace<HTMLFieldSetElement>('versions')
@@ -242,7 +261,7 @@ function WholeChoices({ tab, known, sides }: { tab: Tab; known: MergingFile; sid
   return (
     <fieldset
       class="whole-choices"
-      aria-label="Versions"
+      aria-label={sides.names ? 'Names' : 'Versions'}
       tabIndex={-1}
       ref={group}
       onKeyDown={event => {
@@ -253,14 +272,17 @@ function WholeChoices({ tab, known, sides }: { tab: Tab; known: MergingFile; sid
         event.preventDefault()
       }}
     >
-      {choices.map(({ side, words }) => {
+      {choices.map(({ side, words, key }) => {
         const isTaken = known.taken === side
+        const name = sides.names && side !== 'both' ? sides.names[side] : undefined
         return (
           <Button
             key={side}
             look="small"
             {...(isTaken && { icon: 'check' as const })}
             words={words}
+            {...(sides.names && { keys: key })}
+            {...(name !== undefined && { title: readable(name) })}
             isPressed={isTaken}
             onClick={() => choose(side)}
           />
@@ -361,12 +383,16 @@ function useWholeFocus(tab: Tab, path: string): void {
   useLayoutEffect(() => {
     if (tab.merging.goingTo?.path !== path) return
     tab.merging.goingTo = undefined
-    const { focusWish } = tab.merging
-    if (!focusWish.isOpen) return
-    focusWish.end()
-    page.dropFocusWishes()
-    page.wantFocus()
+    takeFocus(page, tab, () => page.wantFocus())
   }, [page, tab, path])
+}
+
+/** Focuses what the user has gone to, unless the user has put the focus elsewhere meanwhile. */
+function takeFocus(page: Page, { merging: { focusWish } }: Tab, focus: () => void): void {
+  if (!focusWish.isOpen) return
+  focusWish.end()
+  page.dropFocusWishes()
+  focus()
 }
 
 /**

@@ -1,7 +1,7 @@
 /** The side bar of a waiting merge: its files, what is left, Finish and Abort. */
 import { useEffect, useId, useRef, useState } from 'preact/hooks'
 import type { Merging, MergingFile } from '../../contract/merging.ts'
-import { isAtWork, mergingFiles, tallyOf } from '../page/branch-facts.ts'
+import { isAtWork, mergingFiles, shownPath, tallyOf } from '../page/branch-facts.ts'
 import { usePlace } from '../page/places.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { FailedLine } from '../ui/failed.tsx'
@@ -113,7 +113,7 @@ function FileRow({ tab, file, isFirst }: { tab: Tab; file: MergingFile; isFirst:
   const page = usePage()
   const button = usePlace<HTMLButtonElement>(...(isFirst ? (['conflicted files'] as const) : []))
   const { state, left, all, words } = file
-  const path = file.result ?? file.path
+  const path = shownPath(file)
   const openMenu = (event: MouseEvent | KeyboardEvent, element: HTMLElement) => {
     event.preventDefault()
     page.openMenu(conflictMenu({ page, tab, file }), placeOfMenu(event, element), element)

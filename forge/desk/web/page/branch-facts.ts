@@ -116,11 +116,21 @@ export function isInConflict(page: Page, tab: Tab | undefined): boolean {
 export function mergingFiles(page: Page, tab: Tab): MergingFile[] {
   const opened = new Map(page.files.of(branchOf(tab) ?? '').map(file => [file.path, file]))
   return (tab.merging.latest.value?.files ?? []).map(file => {
-    const { all = 0, left = 0 } = opened.get(file.path)?.conflicts.value ?? {}
-    if (file.kind !== 'text' || all === 0 || left === file.left) return file
-    return { ...file, left, state: left > 0 ? 'open' : 'settled' }
+    const { all = 0, left: inText = 0 } = opened.get(shownPath(file))?.conflicts.value ?? {}
+    const left = inText + wholesLeft(file)
+    if (all === 0 || left === file.left) return file
+    return { ...file, left, all: Math.max(file.all, left), state: left > 0 ? 'open' : 'settled' }
   })
 }
+
+/** The path under which a file in conflict is shown: the side that was taken may have another one. */
+export const shownPath = ({ path, result = path }: MergingFile): string => result
+
+/** 1 if a version of the whole file, or its name, is still to be chosen: it is one of the conflicts that are left. */
+const wholesLeft = ({ isWholeOpen }: MergingFile): number => (isWholeOpen ? 1 : 0)
+
+/** Whether the text of a file has open conflicts. */
+export const isTextOpen = (file: MergingFile): boolean => file.state === 'open' && file.left > wholesLeft(file)
 
 /** A file of a waiting merge, by its path or that of its result; undefined for all others. */
 export function mergingFile(page: Page, tab: Tab, path: string): MergingFile | undefined {

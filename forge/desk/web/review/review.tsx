@@ -266,7 +266,7 @@ function FileDiff({ tab, change }: { tab: Tab; change: Change }) {
   }
   const isOfDrafts = review.kind.value === 'all' || review.kind.value === 'unsaved'
   const merging = useMergingFile(tab, change.path)
-  const mark = isOfDrafts && merging?.state === 'open' ? tab.merging.files.value.get(change.path)?.mark : undefined
+  const mark = isOfDrafts && merging?.state === 'open' ? tab.merging.files.value.get(merging.path)?.mark : undefined
 
   // A file that changes after it was viewed is to be viewed again.
   const shownVersion = useRef(version)

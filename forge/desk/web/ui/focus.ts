@@ -12,7 +12,7 @@ export type PlaceName =
   /** A chat or a file that is still loading. It keeps the keys that are typed until then. */
   | 'coming'
   | 'editor'
-  /** The versions of a file that was in conflict as a whole. */
+  /** The versions of a file that was in conflict as a whole, or its names. */
   | 'versions'
   | 'list'
   | 'message'
@@ -74,6 +74,11 @@ export class FocusPlaces {
     const element = this.find(name)
     element?.focus()
     return element !== undefined && document.activeElement === element
+  }
+
+  /** Whether the element at a place has the focus, or something in it. */
+  hasFocus(name: PlaceName): boolean {
+    return this.find(name)?.contains(document.activeElement) === true
   }
 
   /** Focuses the content in the middle. */

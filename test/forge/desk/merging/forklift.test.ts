@@ -162,6 +162,43 @@ describe('a stuck run', () => {
     expect((file as { text: string }).text).toStartWith('a of the fork\nsame\n')
   })
 
+  for (const [what, script, file] of [
+    ['untouched', '', { path: 'ours.md', left: 2 }],
+    [
+      'resolved under one of its names',
+      'printf both >ours.md; rm theirs.md',
+      { path: 'ours.md', left: 0, taken: 'ours' },
+    ],
+    [
+      'resolved under the other of its names',
+      'printf both >theirs.md; rm ours.md',
+      { path: 'ours.md', result: 'theirs.md', left: 0, taken: 'theirs' },
+    ],
+  ] as const)
+    test(`has a file that both sides renamed as the agent left it: ${what}`, async () => {
+      const long = (line: string) => `${line}\n${'same\n'.repeat(20)}`
+      const options = {
+        files: {
+          base: { 'old.md': long('base') },
+          fork: { 'old.md': null, 'ours.md': long('ours') },
+          upstream: { 'old.md': null, 'theirs.md': long('theirs') },
+        },
+      }
+      await using world = await stuckRun(`merge || true; ${script}\n${STUCK}`, options)
+      await using forge = await openForge(world, page)
+      await using window = await forge.window()
+      const branch = await open(window)
+      expect((await merging(window, branch))?.files).toContainEqual(
+        expect.objectContaining({ kind: 'rename/rename', all: 2, ...file }),
+      )
+      const news = window.news.filter(({ say }) => say === 'notice')
+      expect(news).toEqual([])
+      if (file.left > 0) return
+      const at = { kind: 'branch', branch } as const
+      const path = 'result' in file ? file.result : file.path
+      expect(await window.ask({ ask: 'open', at, path })).toMatchObject({ text: 'both' })
+    })
+
   test('is opened by one operation, and one undo reverts all of it', async () => {
     await using world = await stuckRun(LEFT, TWO)
     await using forge = await openForge(world, page)

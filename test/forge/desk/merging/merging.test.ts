@@ -44,6 +44,7 @@ const link = (content: string) => ({ mode: '120000', content }) as const
 const program = (content: string) => ({ mode: '100755', content }) as const
 const long = lines({}, 20).trimEnd()
 const changed = lines({ 20: 'changed' }, 20).trimEnd()
+const changedInBoth = lines({ 20: 'changed\notherwise' }, 20).trimEnd()
 
 type Case = {
   name: string
@@ -148,13 +149,9 @@ const CASES: Case[] = [
       theirs: { a: null, c: `${lines({ 20: 'otherwise' }, 20)}` },
     },
     rows: [['b', 'rename/rename']],
-    ours: { b: changed, z: 'z' },
-    theirs: { c: lines({ 20: 'otherwise' }, 20).trimEnd(), z: 'z' },
-    both: {
-      b: lines({ 20: 'changed\notherwise' }, 20).trimEnd(),
-      c: lines({ 20: 'changed\notherwise' }, 20).trimEnd(),
-      z: 'z',
-    },
+    ours: { b: changedInBoth, z: 'z' },
+    theirs: { c: changedInBoth, z: 'z' },
+    both: { b: changedInBoth, c: changedInBoth, z: 'z' },
   },
   {
     name: 'two other names for bytes that are no text, with others in each',
@@ -167,6 +164,22 @@ const CASES: Case[] = [
     ours: { b: `${long}\0ours`, z: 'z' },
     theirs: { c: `${long}\0theirs`, z: 'z' },
     both: { b: `${long}\0ours`, c: `${long}\0theirs`, z: 'z' },
+  },
+  {
+    name: 'two other names for a text that is too large to edit, with other lines in each',
+    sides: {
+      base: { a: lines({}, 250_000), z: 'z\n' },
+      ours: { a: null, b: lines({ 20: 'ours' }, 250_000) },
+      theirs: { a: null, c: lines({ 20: 'theirs' }, 250_000) },
+    },
+    rows: [['b', 'rename/rename']],
+    ours: { b: lines({ 20: 'ours' }, 250_000).trimEnd(), z: 'z' },
+    theirs: { c: lines({ 20: 'theirs' }, 250_000).trimEnd(), z: 'z' },
+    both: {
+      b: lines({ 20: 'ours' }, 250_000).trimEnd(),
+      c: lines({ 20: 'theirs' }, 250_000).trimEnd(),
+      z: 'z',
+    },
   },
   {
     name: 'a file here, a folder there',
@@ -259,18 +272,24 @@ for (const { name, sides, rows, ...ends } of CASES)
       // What git left is a version of its own only where it has something of both sides.
       const hasBoth = ['text', 'file/folder', 'file/link', 'rename/rename'].includes(conflict.kind)
       expect(conflict.leftAs === undefined).toBe(hasBoth)
-      // Where git has merged the text of a file with two new names, only the name is to choose.
-      expect(conflict.names).toEqual(name === 'two other names for one file' ? { ours: 'b', theirs: 'c' } : undefined)
+      // Of a text with two new names, only the name is to choose.
+      const isName = name.startsWith('two other names for one file')
+      expect(conflict.names).toEqual(isName ? { ours: 'b', theirs: 'c', base: 'a' } : undefined)
+      const resolveText = async () => {
+        if (isName && conflict.mark !== undefined) await settleFirst(work, path, 'changed\notherwise\n')
+      }
+      await resolveText()
       // The last choice counts, whatever was chosen or discarded before.
       for (const other of SIDES.filter(it => it !== side)) await work.mergings.takeSide('main', path, other)
       await ask(work, 'discard', {
         branch: 'main',
         paths: (await work.describeBranches()).find(({ name: it }) => it === 'main')?.drafts ?? [],
       })
+      await resolveText()
       await work.mergings.takeSide('main', path, side)
       const chosen = side === 'both' ? (conflict.leftAs ?? side) : side
       // Of a text, the editor says what was chosen at each of its conflicts.
-      const isSaid = conflict.kind !== 'text' && (side !== 'both' || conflict.mark === undefined)
+      const isSaid = conflict.kind !== 'text' && (side !== 'both' || conflict.mark === undefined || isName)
       const settled = await work.mergings.in('main')
       expect(settled?.files[0]?.taken).toBe(isSaid ? chosen : undefined)
       expect(settled).not.toHaveProperty('notYet')
@@ -479,6 +498,84 @@ test('conflicts are resolved by typing, one after the other', async () => {
   expect(await show(desk.path, 'main', 'a.txt')).toBe(lines({ 2: 'both 2', 8: 'both 8' }).trimEnd())
   expect(await show(desk.path, 'main', 'b.txt')).toBe('changed')
   expect(await desk.git('log', '-1', '--format=%B%an', 'main')).toBe('Bring topic in\nAda')
+})
+
+/** A file that both sides renamed, with a conflict in line 2, and a change of each side that git merges. */
+const RENAMED: Sides = {
+  base: { 'old.md': lines({}, 20) },
+  ours: { 'old.md': null, 'ours.md': lines({ 2: 'ours', 8: 'ours alone' }, 20) },
+  theirs: { 'old.md': null, 'theirs.md': lines({ 2: 'theirs', 14: 'theirs alone' }, 20) },
+}
+const mergedWith = (line: string) => lines({ 2: line, 8: 'ours alone', 14: 'theirs alone' }, 20)
+
+test.each([
+  ['ours', 'ours.md'],
+  ['theirs', 'theirs.md'],
+  ['base', 'old.md'],
+] as const)(
+  'the merged and resolved text of a file that both sides renamed stays under the name of %s, with what was typed',
+  async (side, path) => {
+    await using desk = await makePair(RENAMED)
+    const { work } = desk
+    await begin(desk)
+    const file = async () => (await work.mergings.in('main'))?.files[0]
+    // It waits under one name, so that it is resolved once.
+    expect(await file()).toMatchObject({ path: 'ours.md', kind: 'rename/rename', left: 2, all: 2, isWholeOpen: true })
+    expect(await textOf(work, 'main', 'theirs.md')).toBeUndefined()
+    await settleFirst(work, 'ours.md', 'both\n')
+    const typist = await edit(work, 'main', 'ours.md')
+    await typist.type('typed ', 0)
+    expect(await file()).toMatchObject({ left: 1, all: 2, state: 'open', isWholeOpen: true })
+    expect(await work.mergings.takeSide('main', 'ours.md', side)).toEqual({ isTextReplaced: false })
+    const settled = await file()
+    expect(settled).toMatchObject({ left: 0, state: 'settled', taken: side })
+    expect(settled?.result ?? settled?.path).toBe(path)
+    await work.mergings.finish('main')
+    expect(await filesOf(desk, 'main')).toEqual({ [path]: `typed ${mergedWith('both')}`.trimEnd() })
+  },
+)
+
+test('open conflicts of a file that both sides renamed stay open under the name that is chosen', async () => {
+  await using desk = await makePair(RENAMED)
+  const { work } = desk
+  await begin(desk)
+  const file = async () => (await work.mergings.in('main'))?.files[0]
+  expect(await refusedBy(work.mergings.takeSide('main', 'ours.md', 'both'))).toThrow('resolve them first')
+  const marked = await textOf(work, 'main', 'ours.md')
+  await work.mergings.takeSide('main', 'ours.md', 'theirs')
+  expect(await file()).toMatchObject({ path: 'ours.md', result: 'theirs.md', left: 1, all: 2, taken: 'theirs' })
+  expect(await textOf(work, 'main', 'theirs.md')).toBe(marked)
+  expect(await refusedBy(work.mergings.finish('main'))).toThrow('1 conflict is left')
+  // An undo of the begin takes the name back with the merge, and a redo of it brings both back.
+  await work.undo()
+  expect((await work.describeBranches()).find(({ name }) => name === 'main')?.drafts).toEqual([])
+  await work.redo()
+  expect(await file()).toMatchObject({ result: 'theirs.md', left: 1, taken: 'theirs' })
+  await work.mergings.takeConflicts('main', ['ours.md'], 'theirs')
+  expect(await file()).toMatchObject({ result: 'theirs.md', left: 0, state: 'settled' })
+  // An undo of that opens the conflict again, under the same name.
+  await work.undo()
+  expect(await file()).toMatchObject({ result: 'theirs.md', left: 1, state: 'open' })
+  await work.mergings.takeConflicts('main', ['ours.md'], 'ours')
+  await work.mergings.takeSide('main', 'ours.md', 'ours')
+  await work.mergings.finish('main')
+  expect(await filesOf(desk, 'main')).toEqual({ 'ours.md': mergedWith('ours').trimEnd() })
+})
+
+test('of two files from one that both sides renamed, one can be left out, and an undo brings back what was typed in it', async () => {
+  await using desk = await makePair(RENAMED)
+  const { work } = desk
+  await begin(desk)
+  await settleFirst(work, 'ours.md', 'both\n')
+  await work.mergings.takeSide('main', 'ours.md', 'both')
+  expect(await textOf(work, 'main', 'theirs.md')).toBe(mergedWith('both'))
+  const typist = await edit(work, 'main', 'theirs.md')
+  await typist.type('typed ', 0)
+  expect(await work.mergings.takeSide('main', 'ours.md', 'ours')).toEqual({ isTextReplaced: true })
+  expect(await textOf(work, 'main', 'theirs.md')).toBeUndefined()
+  await work.undo()
+  expect(await textOf(work, 'main', 'theirs.md')).toBe(`typed ${mergedWith('both')}`)
+  expect((await work.mergings.in('main'))?.files[0]).toMatchObject({ left: 0, taken: 'both' })
 })
 
 test('a text that contains markers of its own gets longer ones', async () => {

@@ -327,17 +327,18 @@ test.each(['ours', 'base'] as const)(
   },
 )
 
-test('what was resolved in a text with two new names comes back by undo after a choice of a version', async () => {
+test('what was resolved in a text beside a folder of its name comes back by undo after a choice of a version', async () => {
   await using desk = await makePair({
     base: { a: lines() },
     ours: { a: null, b: lines({ 5: 'ours' }) },
-    theirs: { a: null, c: lines({ 5: 'theirs' }) },
+    theirs: { a: lines({ 5: 'theirs' }), 'b/in': 'in\n' },
   })
   const { work } = desk
   await begin(desk)
-  await type(desk, 'b', FIRST_CONFLICT, 'by hand\n')
-  expect(await ask(work, 'take side', { branch: 'main', path: 'b', side: 'ours' })).toEqual({ isTextReplaced: true })
+  const path = 'b~HEAD'
+  await type(desk, path, FIRST_CONFLICT, 'by hand\n')
+  expect(await ask(work, 'take side', { branch: 'main', path, side: 'ours' })).toEqual({ isTextReplaced: true })
   expect(await read(desk, 'b')).toBe(lines({ 5: 'ours' }))
-  expect((await work.undo()).words).toBe('undo: discard what was resolved in b in main')
-  expect(await read(desk, 'b')).toBe(lines({ 5: 'by hand' }))
+  expect((await work.undo()).words).toBe(`undo: discard what was resolved in ${path} in main`)
+  expect(await read(desk, path)).toBe(lines({ 5: 'by hand' }))
 })

@@ -370,3 +370,34 @@ test('a merge whose branch has a deleted file again is not updated while somethi
   )
   expect(await textOf(work, 'main', 'a.txt')).toStartWith('typed line 1\n')
 })
+
+test('an update keeps the resolved text of a file that both sides renamed, under the name that was chosen', async () => {
+  const base = { 'old.md': lines({}, 20) }
+  const ours = { 'old.md': null, 'ours.md': lines({ 2: 'ours' }, 20) }
+  const theirs = { 'old.md': null, 'theirs.md': lines({ 2: 'theirs' }, 20) }
+  await using desk = await makePair({ base, ours, theirs })
+  const { work } = desk
+  await work.steps.do({ step: 'merge', source: desk.source, onto: 'main' })
+  const file = async () => (await work.mergings.in('main'))?.files[0]
+  await work.mergings.takeConflicts('main', ['ours.md'], 'theirs')
+  await work.mergings.takeSide('main', 'ours.md', 'theirs')
+  const typist = await edit(work, 'main', 'theirs.md')
+  await typist.type('typed ', 0)
+  await commit(desk.path, 'main', { 'ours.md': lines({ 2: 'ours', 14: 'moved' }, 20) }, MOVED)
+  await work.look()
+  expect((await work.mergings.update('main')).words).toBe(
+    'Updated the merge to the newest commit of main: 0 conflicts are left.',
+  )
+  expect(await file()).toMatchObject({ result: 'theirs.md', taken: 'theirs', left: 0, all: 2 })
+  expect(await textOf(work, 'main', 'theirs.md')).toBe(`typed ${lines({ 2: 'theirs', 14: 'moved' }, 20)}`)
+  // The resolved conflict is still known in the text, which the branch's last commit has under our name.
+  const { saved } = (await ask(work, 'open', { at: { kind: 'branch', branch: 'main' }, path: 'theirs.md' })) as {
+    saved?: string
+  }
+  expect(saved).toContain('<<<<<<<')
+  // Where our side has another name for it now, what was typed does not fit, and nothing is updated.
+  await commit(desk.path, 'main', { 'ours.md': null, 'again.md': lines({ 2: 'ours', 14: 'moved' }, 20) }, MOVED)
+  await work.look()
+  expect(await refusedBy(work.mergings.update('main'))).toThrow('discard the changes to')
+  expect(await textOf(work, 'main', 'theirs.md')).toContain('typed ')
+})

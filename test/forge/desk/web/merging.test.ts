@@ -1614,18 +1614,13 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await row('again.ts').click()
     const whole = page.getByRole('region', { name: 'Conflict', exact: true })
     await until(() => whole.evaluate(box => box === document.activeElement))
-    // The focus comes to the versions also where the file is slow.
-    const isThere = desk.proxy.hold('open')
     await page.keyboard.press('2')
-    await until(() => desk.proxy.asked.some(it => it.ask === 'open' && it.path === 'src/tries.ts'))
-    await page.evaluate(() => new Promise(done => setTimeout(done, 200)))
-    isThere()
     await shown('tries.ts').and(page.locator('[aria-selected="true"]')).waitFor()
     await shown('again.ts').waitFor({ state: 'detached' })
     await page.getByRole('textbox', { name: 'Editor' }).getByText('RETRIES').waitFor()
     await files().getByRole('region', { name: 'Resolved' }).getByText('tries.ts', { exact: true }).waitFor()
     // The choice can be changed there, also by its key.
-    const versions = page.getByRole('group', { name: 'Versions' })
+    const versions = page.getByRole('group', { name: 'Names' })
     await until(() => versions.evaluate(group => group === document.activeElement))
     await page.keyboard.press('1')
     await shown('again.ts').and(page.locator('[aria-selected="true"]')).waitFor()
@@ -1640,7 +1635,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     'ours.md': { base: null, ours: textWith('first', 'our last'), theirs: null },
     'theirs.md': { base: null, ours: null, theirs: textWith('their first', 'last') },
   }
-  const versions = () => page.getByRole('group', { name: 'Versions' })
+  const versions = () => page.getByRole('group', { name: /^(Versions|Names)$/ })
   const isChosen = async (words: string) =>
     await until(
       async () => (await versions().getByRole('button', { pressed: true }).allTextContents()).join() === words,
@@ -1669,26 +1664,92 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
       .getByRole('region', { name: 'Conflict', exact: true })
       .getByRole('button', { name: 'Their name' })
       .click()
-    await isChosen('Their name')
+    await isChosen('Their name2')
     const merged = textWith('their first', 'our last')
     await page.locator('.cm-line').getByText('their first').waitFor()
     await typeFirst('typed ')
     await textIs('theirs.md', `typed ${merged}`)
-    await isChosen('Their name')
+    await isChosen('Their name2')
     // Nor is it lost by another click on the same name.
     const asked = desk.proxy.count('take side')
     await versions().getByRole('button', { name: 'Their name' }).click()
     await until(() => desk.proxy.count('take side') > asked)
     await versions().getByRole('button', { name: 'Our name' }).click()
-    await isChosen('Our name')
+    await isChosen('Our name1')
     await textIs('ours.md', `typed ${merged}`)
     await page.getByRole('tab', { name: 'ours.md', exact: false, selected: true }).waitFor()
     // The file stays open under its new name, with the undo of the editor.
     await page.getByRole('textbox', { name: 'Editor' }).focus()
     await page.keyboard.press('Control+z')
     await textIs('ours.md', merged)
-    await isChosen('Our name')
+    await isChosen('Our name1')
     expect(await desk.textOf(BRANCH, 'theirs.md')).toBeUndefined()
+  })
+
+  test('chooses the name of a file that both sides renamed apart from the conflicts in its text, by keys', async () => {
+    const middle = (first: string, words: string, last: string) => textWith(first, `${words}\n\n\n\n\n${last}`)
+    const CLASHING = {
+      'old.md': { base: middle('first', 'words', 'last'), ours: null, theirs: null },
+      'ours.md': { base: null, ours: middle('first', 'our words', 'our last'), theirs: null },
+      'theirs.md': { base: null, ours: null, theirs: middle('their first', 'their words', 'last') },
+    }
+    await open(mergingTemplate(CLASHING))
+    const bar = page.locator('.conf-bar')
+    const hasFocus = (it: Locator) => until(() => it.evaluate(element => element === document.activeElement))
+    await row('ours.md').click()
+    // The list and the bar above the file count the name, too.
+    await hasFocus(conflict(1, 1))
+    await row('ours.md').getByText('2 left').waitFor()
+    await bar.getByText('2 of 2 left').waitFor()
+    await page.getByText('Select a name: the file old.md is ours.md in').waitFor()
+    // Its open conflict stays open under the other name, and is resolved there.
+    await page.keyboard.press('F8')
+    await hasFocus(versions())
+    await page.keyboard.press('2')
+    await isChosen('Their name2')
+    await hasFocus(versions())
+    await page.getByRole('tab', { name: 'theirs.md', exact: false, selected: true }).waitFor()
+    await bar.getByText('1 of 2 left').waitFor()
+    await row('theirs.md').getByText('1 left').waitFor()
+    await page.keyboard.press('F8')
+    await hasFocus(conflict(1, 1))
+    await page.keyboard.press('3')
+    const both = middle('their first', 'our words\ntheir words', 'our last')
+    await textIs('theirs.md', both)
+    await files().getByRole('region', { name: 'Resolved' }).getByText('theirs.md', { exact: true }).waitFor()
+    await typeFirst('typed ')
+    await textIs('theirs.md', `typed ${both}`)
+    // Another name takes all of it along, and takes nothing away.
+    await versions().getByRole('button', { name: 'Our name' }).click()
+    await isChosen('Our name1')
+    await textIs('ours.md', `typed ${both}`)
+    await page.getByRole('region', { name: 'Conflict 1 of 1, resolved' }).getByText('Both').waitFor()
+    expect(await page.locator('.toast').filter({ hasText: 'Discarded' }).count()).toBe(0)
+    expect(await desk.textOf(BRANCH, 'theirs.md')).toBeUndefined()
+  })
+
+  test('comes by key to the name of a file that both sides renamed, where only that is left', async () => {
+    await open(
+      mergingTemplate({
+        'old.md': { base: textWith('first', 'last'), ours: null, theirs: null },
+        'ours.md': { base: null, ours: textWith('ours', 'last'), theirs: null },
+        'theirs.md': { base: null, ours: null, theirs: textWith('theirs', 'last') },
+      }),
+    )
+    const hasFocus = (it: Locator) => until(() => it.evaluate(element => element === document.activeElement))
+    await settled(desk, 'ours.md', textWith('both', 'last'))
+    await row('ours.md').getByText('1 left').waitFor()
+    await row('claim.ts').click()
+    await hasFocus(conflict(1))
+    await page.keyboard.press('Shift+F8')
+    await hasFocus(versions())
+    await page.locator('.conf-bar').getByText('1 of 2 left').waitFor()
+    await page.keyboard.press('1')
+    await isChosen('Our name1')
+    await hasFocus(versions())
+    await textIs('ours.md', textWith('both', 'last'))
+    await page.keyboard.press('F8')
+    await hasFocus(conflict(1))
   })
 
   test('gives back what was typed in a version in place of which another one was chosen', async () => {
