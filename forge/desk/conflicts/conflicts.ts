@@ -253,8 +253,8 @@ async function rowOf(objects: Objects, merge: MergedTree, group: Group, ends: Me
 }
 
 /**
- * The versions of the sides of a file that both renamed, if it can't be edited here and git has left conflict markers in
- * it: a whole version is to be chosen then, as of a file that git can't merge. Undefined if git has merged it.
+ * The versions of the sides of a file that both renamed, if it can't be edited here and git has left conflict markers
+ * in it: a whole version is to be chosen then, as of a file that git can't merge. Undefined if git has merged it.
  */
 async function ownVersions(objects: Objects, { stages }: Group, ends: MergedTrees): Promise<Stage[] | undefined> {
   const [ours, theirs] = [2, 3].map(number => stages.find(({ stage }) => stage === number))
