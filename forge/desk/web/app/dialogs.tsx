@@ -1,6 +1,6 @@
 /** The dialogs: a prompt, a confirmation, and lists that need no tab of their own. */
 import { useSignal } from '@preact/signals'
-import { useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { ApprovalDialog } from '../chat/chat-approval.tsx'
 import { SplitDialog } from '../graph/split-dialog.tsx'
 import { StepDialog } from '../graph/step-dialog.tsx'
@@ -15,8 +15,8 @@ import { LimitsDialog } from '../tasks/limits-dialog.tsx'
 import { NewRunDialog } from '../tasks/new-run-dialog.tsx'
 import { LandingDialog } from '../tasks/tasks-landing.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
+import { type Hold, heldKeys } from '../ui/held-keys.ts'
 import { Icon } from '../ui/icons.tsx'
-import { isTypingKey } from '../ui/keys.ts'
 import { Button, Path } from '../ui/words.tsx'
 import { KeyList } from './key-list.tsx'
 import { OperationsDialog } from './operations.tsx'
@@ -139,21 +139,28 @@ function Ask({ content, close }: AskProps) {
   const [id, messageId] = [useId(), useId()]
   const { dialogTexts } = usePage()
   const messageField = { title: content.title, field: 'message' }
-  const sent = useRef({ words: '', keys: [] as string[] })
+  const sent = useRef('')
   const { problem, isBusy, start } = useRun(
     () => {
-      sent.current = { words: field.current?.value ?? '', keys: [] }
-      return content.run(sent.current.words, message.current?.value ?? '')
+      sent.current = field.current?.value ?? ''
+      return content.run(sent.current, message.current?.value ?? '')
     },
     () => {
       dialogTexts.drop(content.title)
       close()
-      content.goOn?.(sent.current.words, sent.current.keys)
+      content.goOn?.(sent.current)
+      hold.current?.release()
     },
   )
-  const submit = () => {
-    if (field.current?.value.trim()) start()
+  // The words are sent: what is typed now is meant for what is shown after the dialog.
+  const hold = useRef<Hold | undefined>(undefined)
+  const submit = async () => {
+    if (isBusy.peek() || !field.current?.value.trim()) return
+    hold.current = heldKeys.hold()
+    await start()
+    hold.current.forget()
   }
+  useEffect(() => () => hold.current?.forget(), [])
   const warning = useWarning(content.warn)
   useLayoutEffect(() => {
     // Under the new name of its branch, what was typed stays, and so does the cursor.
@@ -176,12 +183,6 @@ function Ask({ content, close }: AskProps) {
           submit()
         }}
         onKeyDown={event => {
-          // The words are sent: what is typed now is meant for what the dialog opens.
-          if (content.goOn && isBusy.peek() && event.target === field.current && isTypingKey(event)) {
-            event.preventDefault()
-            sent.current.keys.push(event.key)
-            return
-          }
           if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
           event.preventDefault()
           submit()

@@ -65,7 +65,7 @@ export function newFile(page: Page, tab: Tab, folder = selectedFolder(tab)): voi
   }))
 }
 
-/** Creates a file under the typed name and opens it, with what is typed meanwhile. */
+/** Creates a file under the typed name and opens it. */
 function creation(page: Page, tab: Tab, branch: string, folder: string) {
   const warnings = fileWarnings(page, branch)
   return {
@@ -73,12 +73,7 @@ function creation(page: Page, tab: Tab, branch: string, folder: string) {
     run: async (words: string) => {
       await page.connection.ask('new file', { branch, path: typedName(words, folder) })
     },
-    goOn: (words: string, keys: readonly string[]) => {
-      const path = typedName(words, folder)
-      tab.edit(path)
-      const file = page.files.open(tab.at, path)
-      for (const key of keys) file.typeEarly(key)
-    },
+    goOn: (words: string) => tab.edit(typedName(words, folder)),
   }
 }
 

@@ -51,8 +51,8 @@ export type DialogContent =
       /** The label of a second field, of several lines, which may stay empty. */
       messageLabel?: string
       run: (words: string, message: string) => Promise<void>
-      /** Called after `run` has succeeded and the dialog is closed. `keys`: those that were typed while it ran. */
-      goOn?: (words: string, keys: readonly string[]) => void
+      /** Called after `run` has succeeded and the dialog is closed. */
+      goOn?: (words: string) => void
     })
   | (FollowsRenames & {
       kind: 'confirm'

@@ -156,6 +156,25 @@ describe.skipIf(!hasBrowser)('the page', () => {
     await until(async () => (await page.locator('.cm-content').textContent()) === "'use strict'")
   })
 
+  test('what is typed from the Enter of a rename on gets into the file', async () => {
+    await page.getByRole('treeitem', { name: 'README.md' }).click()
+    const editor = page.getByRole('textbox', { name: 'Editor' })
+    await editor.click()
+    await page.keyboard.press('Control+Home')
+    await page.keyboard.press('F2')
+    const field = page.getByRole('dialog', { name: 'Rename README.md' }).getByRole('textbox')
+    await field.fill('ABOUT.md')
+    const isMoved = desk.proxy.hold('move')
+    await page.keyboard.press('Enter')
+    await page.keyboard.type('typed ')
+    expect(await field.inputValue()).toBe('ABOUT.md')
+    isMoved()
+    await page.getByRole('dialog').waitFor({ state: 'detached' })
+    await page.keyboard.type('at once')
+    await files().getByRole('tab', { name: 'ABOUT.md', selected: true }).waitFor()
+    await until(async () => (await page.locator('.cm-content').textContent())?.startsWith('typed at once') === true)
+  })
+
   test('a dialog stays and says why where it did not work', async () => {
     await page.getByRole('treeitem', { name: 'src' }).waitFor()
     await page.keyboard.press('Alt+n')
