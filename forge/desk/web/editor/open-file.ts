@@ -91,6 +91,7 @@ import {
   tips,
 } from './language-tools.ts'
 import type { LineEdit } from './line-edits.ts'
+import { withoutVoidChoices } from './pending-choices.ts'
 import { byteForm, isAboutRefusedText, refuse, refusedTextOf } from './refused-text.ts'
 import { lineAtHeight, scrollToLine } from './scrolled-line.ts'
 import { showHeadAtCursor, withSteadyCursor } from './steady-cursor.ts'
@@ -425,13 +426,11 @@ export class OpenFile {
       const updates = edits.slice(known).map(({ client, changes }) => {
         return { clientID: client, changes: ChangeSet.fromJSON(changes) }
       })
-      const isBehind = ({ clientID, changes }: Update) => clientID !== own && insertsBehindLastLine(changes)
       withSteadyCursor(isOthers ? this.#views : [], () => {
-        if (!this.isUnsettled || !updates.some(isBehind)) this.#takeUpdates(updates)
+        if (!isOthers || !this.isUnsettled) this.#takeUpdates(updates)
         else
           for (const update of updates)
-            if (isBehind(update)) this.#takeBehindTyped(update.changes)
-            else this.#takeUpdates([update])
+            if (update.clientID === own || !this.#takeBesideTyped(update.changes)) this.#takeUpdates([update])
       })
       if (isOthers) this.#lookForMarkers(before)
     } catch {
@@ -455,15 +454,27 @@ export class OpenFile {
       })
   }
 
-  /** Applies lines inserted behind the last line, which has no line end: what was typed meanwhile stays before them. */
-  #takeBehindTyped(changes: ChangeSet): void {
+  /**
+   * Applies a change that can't just be moved onto what was typed meanwhile, and returns whether it is one: lines
+   * inserted behind the last line, which has no line end, so that what was typed stays before them; or the resolution
+   * of a conflict for which another side was chosen here, whose choice is left out.
+   */
+  #takeBesideTyped(changes: ChangeSet): boolean {
     const state = this.state as EditorState
+    const theirs = changes.apply(this.#confirmed)
+    const version = getSyncedVersion(state) + 1
+    const kept = withoutVoidChoices(sendableUpdates(state), this.#confirmed, changes)
+    if (kept) {
+      this.#goOnFrom(theirs, version, typedAfter(changes, kept))
+      // The undo of the choice would insert its markers again.
+      this.#endUndo(this.state as EditorState)
+      return true
+    }
+    if (!insertsBehindLastLine(changes)) return false
     const typed = this.#unconfirmed
     const selection = state.selection.map(afterTyped(changes, typed))
-    const theirs = changes.apply(this.#confirmed)
-    this.#endUndoAtConflicts(() =>
-      this.#goOnFrom(theirs, getSyncedVersion(state) + 1, typedAfter(changes, typed), selection),
-    )
+    this.#endUndoAtConflicts(() => this.#goOnFrom(theirs, version, typedAfter(changes, typed), selection))
+    return true
   }
 
   /** What was typed on top of the server's text, as one change. */
@@ -1342,7 +1353,9 @@ export class OpenFile {
     const isBehind = () => (isAfterBreak && this.#hadBefore(theirs)) || this.#isOnTheWay(theirs)
     if (!isApart && isBehind()) return changesBetween(theirs, doc)
     if (typed.empty) return ChangeSet.empty(theirs.length)
-    return typedAfter(changesBetween(before, theirs), typed)
+    const change = changesBetween(before, theirs)
+    const kept = isApart ? undefined : withoutVoidChoices(sendableUpdates(this.state as EditorState), before, change)
+    return typedAfter(change, kept ?? typed)
   }
 
   /** Whether the server already had the text `theirs` before: then it has lost the edits made after that. */
