@@ -562,7 +562,7 @@ export function enterConflictAtCursor(view: EditorView): void {
   if (view.state.field(shown, false)?.settings.isSaved) enterOpenAtCursor(view)
 }
 
-/** Focuses the block of the open conflict at the cursor, as after the undo of a choice. Returns whether there is one. */
+/** Focuses the block of the open conflict at the cursor, as after an undo. Returns whether there is one. */
 export function enterOpenAtCursor(view: EditorView): boolean {
   const { main } = view.state.selection
   const conflict = conflictsOf(view.state).open.find(({ region }) => region.from === main.head)

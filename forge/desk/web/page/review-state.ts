@@ -219,7 +219,7 @@ export class ReviewState extends ServerValue<Change[]> {
     return to === undefined || to === from ? undefined : { from, to }
   }
 
-  /** Finds the lines of comments on the version that is compared with: it is another one when the comparison changes. */
+  /** Finds the lines of comments on the version that is compared with, which changes with the comparison. */
   async #followBefore(comments: readonly Comment[]): Promise<Comment[]> {
     const texts = new Map<string, Promise<readonly string[]>>()
     const linesOf = (oid: string) => {
