@@ -822,6 +822,23 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(await findings(page)).toEqual([])
   })
 
+  test('the dialog of a step with many files in conflict scrolls its body alone', async () => {
+    const names = Array.from({ length: 40 }, (_, at) => `test/shouldComponentUpdate.${at}.test.jsx`)
+    for (const branch of ['main', 'topic'])
+      await desk.commit(branch, Object.fromEntries(names.map(name => [name, `${branch}\n`])), MIRA)
+    await page.setViewportSize({ width: 1280, height: 657 })
+    await open()
+    await page.locator('.graph-row .subject').filter({ hasText: 'shouldComponentUpdate' }).nth(1).waitFor()
+    await dragTo('topic', 'main')
+    await page.mouse.up()
+    await dialog()
+      .getByRole('button', { name: /^Merge and resolve/ })
+      .waitFor()
+    const hiddenIn = (box: Locator) => box.evaluate(it => it.scrollHeight - it.clientHeight)
+    expect(await hiddenIn(dialog().getByRole('tabpanel'))).toBeGreaterThan(0)
+    expect(await hiddenIn(dialog())).toBe(0)
+  })
+
   test('a branch that is dropped on a remote branch is rebased onto it, and a commit says why not', async () => {
     await desk.git('update-ref', 'refs/remotes/origin/next', await desk.commit('next', {}, { message: 'Next' }))
     await desk.git('update-ref', '-d', 'refs/heads/next')
