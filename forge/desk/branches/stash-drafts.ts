@@ -14,8 +14,8 @@ import { APPLY_STASH } from './undo.ts'
 
 /**
  * Merges what a stash has put away, with its untracked files, into the drafts of a branch. Returns the files whose
- * drafts are newly in conflict, and the stash's name, if it has one. The operation can be undone. Throws a {@link Failure} where the commit is no stash, or
- * where the drafts have all of it.
+ * drafts are newly in conflict, and the stash's name, if it has one. The operation can be undone. Throws a
+ * {@link Failure} where the commit is no stash, or where the drafts have all of it.
  */
 export async function applyStash(work: BranchWork, oid: Oid): Promise<Answer<'apply stash'>> {
   const { objects } = work.room

@@ -225,7 +225,8 @@ export const branchQuestions = {
   'take back': question({ branch: Branch, commit: Oid, parts: Parts }, Nothing),
   /**
    * Merges what a stash has put away into the drafts of a branch; the stash stays. The reply has the files whose drafts
-   * are in conflict with it, and the stash's name (`stash@{0}`) at that time, if it has one. The operation can be undone.
+   * are in conflict with it, and the stash's name (`stash@{0}`) at that time, if it has one. The operation can be
+   * undone.
    */
   'apply stash': question(
     { branch: Branch, commit: Oid },
