@@ -76,7 +76,7 @@ export function branchHandlers(branches: OpenBranches): Handlers<OwnQuestions, W
       commit: await saveParts(await work(branch), parts, message),
     }),
     'take back': async ({ branch, commit, parts }) => await takeBackParts(await work(branch), commit, parts),
-    'apply stash': async ({ branch, commit }) => ({ conflicts: await applyStash(await work(branch), commit) }),
+    'apply stash': async ({ branch, commit }) => await applyStash(await work(branch), commit),
     'drop stash': ({ commit }) => dropStashAt(branches, commit),
     'follow again': ({ branch }) => branches.room.checkouts.followAgain(branch),
     'save elsewhere': async ({ branch, to }) => ({ commit: await saveElsewhere(branches, branch, to) }),

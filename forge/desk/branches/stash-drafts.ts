@@ -3,8 +3,9 @@ import { Failure } from '../../../core/failure.ts'
 import { parseCommit } from '../../../core/git/commits.ts'
 import { renamedFiles } from '../../../core/git/diffs.ts'
 import type { Oid, Path } from '../../../core/git/repository.ts'
-import { readStash, treeWithUntracked } from '../../../core/git/stash.ts'
+import { listStashes, readStash, treeWithUntracked } from '../../../core/git/stash.ts'
 import { visiblePath } from '../../../core/text.ts'
+import type { Answer } from '../contract/contract.ts'
 import type { BranchWork } from './branch-work.ts'
 import { mergeDrafts } from './draft-merges.ts'
 import { filesBetween, isOpen, isSameDrafts, noDrafts } from './drafts.ts'
@@ -13,10 +14,10 @@ import { APPLY_STASH } from './undo.ts'
 
 /**
  * Merges what a stash has put away, with its untracked files, into the drafts of a branch. Returns the files whose
- * drafts are newly in conflict. The operation can be undone. Throws a {@link Failure} where the commit is no stash, or
- * where the drafts have all of it.
+ * drafts are newly in conflict, and the stash's name, if it has one. The operation can be undone. Throws a
+ * {@link Failure} where the commit is no stash, or where the drafts have all of it.
  */
-export async function applyStash(work: BranchWork, oid: Oid): Promise<Path[]> {
+export async function applyStash(work: BranchWork, oid: Oid): Promise<Answer<'apply stash'>> {
   const { objects } = work.room
   const name = visiblePath(work.name)
   const short = oid.slice(0, 8)
@@ -30,12 +31,15 @@ export async function applyStash(work: BranchWork, oid: Oid): Promise<Path[]> {
   // A stash records no renames: those that git detects become renames in the drafts, too.
   const renamed = await renamedFiles(objects.repository, stash.base, tree)
   const renames = [...renamed].map(([from, to]) => ({ from, to })).filter(({ to }) => files.has(to))
+  const stashName = (await listStashes(objects)).find(({ tip }) => tip === oid)?.name
   return await work.editDrafts(async held => {
     const start = noDrafts(stash.base)
     const before = work.drafts
     const drafts = await mergeDrafts(objects, start, { ...start, files, renames }, before)
     if (isSameDrafts(drafts, before)) throw new Failure(`${name} has all of this stash already.`)
     await held.become({ drafts }, { kind: APPLY_STASH, words: `apply the stash ${short} to the drafts of ${name}` })
-    return [...drafts.clashes].flatMap(([path, it]) => (isOpen(it) && !before.clashes.has(path) ? [path] : []))
+    const isNew = (path: Path) => !before.clashes.has(path)
+    const conflicts = [...drafts.clashes].flatMap(([path, it]) => (isOpen(it) && isNew(path) ? [path] : []))
+    return { conflicts, ...(stashName !== undefined && { name: stashName }) }
   })
 }

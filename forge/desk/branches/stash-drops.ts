@@ -9,12 +9,13 @@ import type { OpenBranches } from './open-branches.ts'
 /** The kind of operation that drops a stash. */
 export const DROP_STASH = 'drop stash'
 
-/** Drops a stash. Throws a {@link Failure} where the commit is no stash any more. */
-export async function dropStashAt(branches: OpenBranches, oid: Oid): Promise<void> {
+/** Drops a stash. Returns the name that it had. Throws a {@link Failure} where the commit is no stash any more. */
+export async function dropStashAt(branches: OpenBranches, oid: Oid): Promise<{ name: string }> {
   const { objects } = branches.room
   const stash = (await listStashes(objects)).find(({ tip }) => tip === oid)
   if (!stash) throw isGone(oid)
   await drop(branches, oid, { kind: DROP_STASH, words: `drop ${stash.name} (${oid.slice(0, 8)})` })
+  return { name: stash.name }
 }
 
 /**

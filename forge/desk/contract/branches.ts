@@ -230,11 +230,17 @@ export const branchQuestions = {
   'take back': question({ branch: Branch, commit: Oid, parts: Parts }, Nothing),
   /**
    * Merges what a stash has put away into the drafts of a branch; the stash stays. The reply has the files whose drafts
-   * are in conflict with it. The operation can be undone.
+   * are in conflict with it, and the stash's name (`stash@{0}`) at that time, if it has one. The operation can be
+   * undone.
    */
-  'apply stash': question({ branch: Branch, commit: Oid }, v.object({ conflicts: v.array(Path) })),
-  /** Drops a stash; the operation can be undone, which makes it the newest one. */
-  'drop stash': question({ commit: Oid }, Nothing),
+  'apply stash': question(
+    { branch: Branch, commit: Oid },
+    v.object({ conflicts: v.array(Path), name: v.optional(v.string()) }),
+  ),
+  /**
+   * Drops a stash; the operation can be undone, which makes it the newest one. The reply has the name that it had last.
+   */
+  'drop stash': question({ commit: Oid }, v.object({ name: v.string() })),
   /** Discards drafts; the operation can be undone. */
   discard: question({ branch: Branch, paths: v.array(Path) }, Gone),
   /**

@@ -49,6 +49,7 @@ import {
   wordsOfSettled,
 } from './conflict-regions.ts'
 import { editableRanges } from './find-panel.tsx'
+import { CHOICE } from './pending-choices.ts'
 
 export interface ConflictSettings {
   path: string
@@ -374,7 +375,7 @@ function openRanges(state: EditorState) {
 function marksAreNotTyped(transaction: Transaction): readonly number[] | boolean {
   const { open } = conflictsOf(transaction.startState)
   // Choosing a side may change markers. (Undo and edits from the server bypass transaction filters.)
-  if (open.length === 0 || transaction.isUserEvent('choose') || transaction.isUserEvent(TYPED_IN_OURS)) return true
+  if (open.length === 0 || transaction.isUserEvent(CHOICE) || transaction.isUserEvent(TYPED_IN_OURS)) return true
   // Half of a move would leave a marker or a line twice.
   const { changes } = transaction
   const isMove = transaction.isUserEvent('move')
@@ -469,7 +470,7 @@ function choose(view: EditorView, number: number, choice: SideChoice): void {
   if (!value || !conflict || view.state.readOnly) return
   const text = view.state.doc.toString()
   const edit = settling(text, conflict.region, choice, value.settings.ends)
-  view.dispatch({ changes: edit, selection: { anchor: edit.from }, userEvent: 'choose', scrollIntoView: true })
+  view.dispatch({ changes: edit, selection: { anchor: edit.from }, userEvent: CHOICE, scrollIntoView: true })
   const { open } = conflictsOf(view.state)
   const next = open.find(({ region }) => region.from >= edit.from) ?? open[0]
   if (!next) {
@@ -492,7 +493,7 @@ function change(view: EditorView, number: number): void {
   const isBehindText = from > 0 && view.state.doc.sliceString(from - 1, from) !== '\n'
   const isBeforeText = to < view.state.doc.length && !lines.endsWith('\n')
   const insert = `${isBehindText ? '\n' : ''}${lines}${isBeforeText ? '\n' : ''}`
-  view.dispatch({ changes: { from, to, insert }, userEvent: 'choose' })
+  view.dispatch({ changes: { from, to, insert }, userEvent: CHOICE })
   const again = conflictsOf(view.state).open.find(({ region }) => region.from >= from)
   if (again) showConflict(view, again)
 }
@@ -561,7 +562,7 @@ export function enterConflictAtCursor(view: EditorView): void {
   if (view.state.field(shown, false)?.settings.isSaved) enterOpenAtCursor(view)
 }
 
-/** Focuses the block of the open conflict at the cursor, as after a choice is undone. Returns whether there is one. */
+/** Focuses the block of the open conflict at the cursor, as after an undo. Returns whether there is one. */
 export function enterOpenAtCursor(view: EditorView): boolean {
   const { main } = view.state.selection
   const conflict = conflictsOf(view.state).open.find(({ region }) => region.from === main.head)
@@ -620,18 +621,21 @@ function leftOf(scroller: HTMLElement): number {
 function focusInstead(editor: Element, number: number): void {
   const used = abortedByInput()
   const text = editor.querySelector<HTMLElement>('.cm-content')
+  const find = () => editor.querySelector<HTMLElement>(`[data-conflict="${number}"], [data-settled="${number}"]`)
   const look = (frames: number) => {
     const isHere = isFocusLost() || (document.activeElement === text && !used.signal.aborted)
-    const block = editor.querySelector<HTMLElement>(`[data-conflict="${number}"], [data-settled="${number}"]`)
+    const block = find()
     const next = block ?? text
     if (isHere) next?.focus({ preventScroll: true })
     const isComing = !block && frames > 0 && editor.querySelector('.conflict-host') !== null
     if (isHere && isComing && !used.signal.aborted) requestAnimationFrame(() => look(frames - 1))
     else used.abort()
   }
-  // At once after the update that removes the block: a key that comes before the next frame is typed, too.
+  // At once after the update that removes the block: a key that comes before the next frame is typed, too, and one that
+  // chooses a side is not.
   queueMicrotask(() => {
-    if (isFocusLost()) text?.focus({ preventScroll: true })
+    const next = find() ?? text
+    if (isFocusLost()) next?.focus({ preventScroll: true })
   })
   requestAnimationFrame(() => look(MAX_FRAMES_TO_DRAW))
 }

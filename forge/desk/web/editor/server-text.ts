@@ -13,6 +13,7 @@ import { ChangeSet, type EditorState, Text } from '@codemirror/state'
 import type { File } from '../../contract/branches.ts'
 import { typedAfter } from '../../contract/concurrent-edits.ts'
 import { cameFrom } from '../../contract/lost-edits.ts'
+import { withoutVoidChoices } from './pending-choices.ts'
 import { changesBetween, textOf } from './text-changes.ts'
 
 export type TextFile = Extract<File, { kind: 'text' }>
@@ -103,7 +104,9 @@ export class ServerText {
     const earlier = mayHaveLost && !isApart ? cameFrom(theirs, this.#maybeLost(), changesBetween) : undefined
     if (earlier) return typedAfter(earlier.change, changesBetween(earlier.text, doc))
     if (typed.empty) return ChangeSet.empty(theirs.length)
-    return typedAfter(changesBetween(before, theirs), typed)
+    const change = changesBetween(before, theirs)
+    const kept = isApart ? undefined : withoutVoidChoices(sendableUpdates(state), before, change)
+    return typedAfter(change, kept ?? typed)
   }
 
   /** Whether the server's text is the confirmed text with the first of the unconfirmed edits, one or several. */

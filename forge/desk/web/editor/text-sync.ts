@@ -24,6 +24,7 @@ import type { Adjustable } from './editor.ts'
 import type { FileConflicts } from './file-conflicts.ts'
 import type { FilePath } from './file-path.ts'
 import type { FileViews } from './file-views.ts'
+import { withoutVoidChoices } from './pending-choices.ts'
 import { refuse } from './refused-text.ts'
 import { ServerText, type TextFile, type UnsentEdits } from './server-text.ts'
 import { withSteadyCursor } from './steady-cursor.ts'
@@ -232,13 +233,11 @@ export class TextSync {
       const updates = edits.slice(known).map(({ client, changes }) => {
         return { clientID: client, changes: ChangeSet.fromJSON(changes) }
       })
-      const isBehind = ({ clientID, changes }: Update) => clientID !== own && insertsBehindLastLine(changes)
       withSteadyCursor(isOthers ? views.all : [], () => {
-        if (!this.isUnsettled || !updates.some(isBehind)) this.#takeUpdates(updates)
+        if (!isOthers || !this.isUnsettled) this.#takeUpdates(updates)
         else
           for (const update of updates)
-            if (isBehind(update)) this.#takeBehindTyped(update.changes)
-            else this.#takeUpdates([update])
+            if (update.clientID === own || !this.#takeBesideTyped(update.changes)) this.#takeUpdates([update])
       })
       if (isOthers) conflicts.lookForMarkers(before)
     } catch {
@@ -263,15 +262,29 @@ export class TextSync {
       })
   }
 
-  /** Applies lines inserted behind the last line, which has no line end: what was typed meanwhile stays before them. */
-  #takeBehindTyped(changes: ChangeSet): void {
+  /**
+   * Applies a change that can't just be moved onto what was typed meanwhile, and returns whether it is one: lines
+   * inserted behind the last line, which has no line end, so that what was typed stays before them; or the resolution
+   * of a conflict for which another side was chosen here, whose choice is left out.
+   */
+  #takeBesideTyped(changes: ChangeSet): boolean {
+    const { undo } = this.#owner
     const state = this.#state as EditorState
+    const { confirmed } = this.#server
+    const theirs = changes.apply(confirmed)
+    const version = getSyncedVersion(state) + 1
+    const kept = withoutVoidChoices(sendableUpdates(state), confirmed, changes)
+    if (kept) {
+      this.#goOnFrom(theirs, version, typedAfter(changes, kept))
+      // The undo of the choice would insert its markers again.
+      undo.endHere()
+      return true
+    }
+    if (!insertsBehindLastLine(changes)) return false
     const { typed } = this.#server.typedIn(state)
     const selection = state.selection.map(afterTyped(changes, typed))
-    const theirs = changes.apply(this.#server.confirmed)
-    this.#owner.undo.endAtConflicts(() =>
-      this.#goOnFrom(theirs, getSyncedVersion(state) + 1, typedAfter(changes, typed), selection),
-    )
+    undo.endAtConflicts(() => this.#goOnFrom(theirs, version, typedAfter(changes, typed), selection))
+    return true
   }
 
   // --- Sending

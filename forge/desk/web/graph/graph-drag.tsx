@@ -3,9 +3,9 @@ import { useLayoutEffect, useRef } from 'preact/hooks'
 import type { Source } from '../../contract/steps.ts'
 import type { Label } from '../page/graph-labels.ts'
 import { type Page, usePage } from '../page/state.ts'
-import type { DragWay } from '../page/step-drag.ts'
+import type { Dragged, DropStep } from '../page/step-drag.ts'
 import { ChangeList } from '../review/change-list.tsx'
-import { openSteps, waysFor } from '../steps/source-steps.ts'
+import { openPickAll, openSteps, pickStep, waysFor } from '../steps/source-steps.ts'
 import { commitSource, sourceOf, type Way } from '../steps/step-ways.ts'
 import { Icon, type IconName } from '../ui/icons.tsx'
 import { readable, withoutTricks } from '../ui/names.ts'
@@ -70,13 +70,16 @@ function hold(page: Page, root: HTMLElement, grip: Grip, start: PointerEvent): v
   window.addEventListener('contextmenu', noMenuYet, { capture: true })
 }
 
-/** The dragged source, and the default step of its drop. */
-interface Grip {
-  source: Source
-  way: DragWay
+/** The dragged source, what its drop offers, the default step of that, and what opens its dialog. */
+interface Grip extends Pick<Dragged, 'source' | 'offer'> {
+  stepOnto: DropStep
+  drop: (onto: string) => void
 }
 
-/** A label stands for its ref with all commits of its history; a row for its commit alone, unless that is a merge. */
+/**
+ * A label stands for its ref with all commits of its history; a row for its commit alone, unless that is a merge, and a
+ * selected row for all selected commits.
+ */
 function gripAt(page: Page, target: EventTarget | null): Grip | undefined {
   const { graph } = page
   if (!(target instanceof Element)) return undefined
@@ -89,26 +92,47 @@ function gripAt(page: Page, target: EventTarget | null): Grip | undefined {
   }
   const index = target.closest<HTMLElement>('[data-row]')?.dataset.row
   const row = index === undefined ? undefined : graph.rowAt(Number(index))
-  return row && gripOf(page, commitSource(row.oid), row.parents.length > 1 ? 'merge' : 'cherry-pick')
+  if (!row) return undefined
+  const { chosen } = graph
+  if (chosen.some(({ oid }) => oid === row.oid)) return gripOfAll(page, chosen.map(({ oid }) => oid).reverse())
+  return gripOf(page, commitSource(row.oid), row.parents.length > 1 ? 'merge' : 'cherry-pick')
 }
 
-function gripOf(page: Page, source: Source, way: DragWay): Grip {
-  return { source, way: waysFor(page, source).includes(way) ? way : 'cherry-pick' }
+function gripOf(page: Page, source: Source, wanted: 'merge' | 'cherry-pick'): Grip {
+  const ways = waysFor(page, source)
+  const way = ways.includes(wanted) ? wanted : 'cherry-pick'
+  return {
+    source,
+    offer: dropWords(ways),
+    stepOnto: onto => (way === 'merge' ? { step: way, source, onto } : pickStep([source.commit], onto)),
+    drop: onto => openSteps(page, source, onto, way),
+  }
+}
+
+/** Several commits, oldest first, which can be cherry-picked alone. */
+function gripOfAll(page: Page, commits: string[]): Grip {
+  return {
+    source: { commit: commits.at(-1) ?? '', words: plural(commits.length, 'commit') },
+    offer: dropWords(['cherry-pick']),
+    stepOnto: onto => pickStep(commits, onto),
+    drop: onto => openPickAll(page, commits, onto),
+  }
 }
 
 /**
  * Follows the pointer until it is released or Escape is pressed. `held`, only for a touch: called if the finger is
  * lifted without having moved.
  */
-function follow(page: Page, root: HTMLElement, { source, way }: Grip, start: PointerEvent, held?: () => void): void {
+function follow(page: Page, root: HTMLElement, grip: Grip, start: PointerEvent, held?: () => void): void {
+  const { source, offer } = grip
   const { drag } = page.graph
   const isTouch = held !== undefined
   const isOn = () => drag.dragged.peek() !== undefined
   let frame = 0
   let hasMoved = false
   const pickUp = (x: number, y: number) => {
-    drag.begin(source, way)
-    drag.dragged.value = { source, x, y, isTouch }
+    drag.begin(source, grip.stepOnto)
+    drag.dragged.value = { source, offer, x, y, isTouch }
     drag.lookAt(targetsInView(root, y))
   }
   const move = (event: PointerEvent) => {
@@ -116,7 +140,7 @@ function follow(page: Page, root: HTMLElement, { source, way }: Grip, start: Poi
     hasMoved ||= Math.hypot(x - start.clientX, y - start.clientY) >= CLICK_SLACK_PX
     if (!hasMoved) return
     if (!isOn()) pickUp(x, y)
-    drag.dragged.value = { source, x, y, isTouch }
+    drag.dragged.value = { source, offer, x, y, isTouch }
     drag.point(remoteAt(page, x, y) ? undefined : targetAt(x, y))
     event.preventDefault()
   }
@@ -142,7 +166,7 @@ function follow(page: Page, root: HTMLElement, { source, way }: Grip, start: Poi
     const remote = isOn() ? remoteAt(page, clientX, clientY) : undefined
     finish()
     if (remote) dropOnRemote(page, source, remote)
-    else if (onto !== undefined) openSteps(page, source, onto, way)
+    else if (onto !== undefined) grip.drop(onto)
     else if (!hasMoved) held?.()
   }
   const stop = (event: KeyboardEvent) => {
@@ -250,7 +274,7 @@ export function DragLayer() {
           <footer>
             <span>{previewed && previewed.preview.commits > 0 ? plural(previewed.preview.commits, 'commit') : ''}</span>
             <span class="grow" />
-            <span>{dropWords(waysFor(page, dragged.source))}</span>
+            <span>{dragged.offer}</span>
             <kbd>Esc</kbd>
           </footer>
         </div>

@@ -15,11 +15,13 @@ const OUTLOOKS_AT_ONCE = 24
 /** At most this many targets are asked for in the first request. */
 const FIRST_OUTLOOKS = 8
 
-/** The default step of a drop: a merge for a branch or tag, a cherry-pick for a single commit. */
-export type DragWay = 'merge' | 'cherry-pick'
+/** The default step of a drop on a branch: a merge of a branch or tag, a cherry-pick of a commit or of several. */
+export type DropStep = (onto: string) => BranchStep
 
 export interface Dragged {
   source: Source
+  /** What a drop offers, in words. */
+  offer: string
   x: number
   y: number
   /** Whether the drag is by touch: the finger then hides what is below it. */
@@ -49,16 +51,16 @@ export class StepDrag {
   readonly #page: Desk
   #asked = new Set<string>()
   #source: Source | undefined
-  #way: DragWay = 'merge'
+  #stepOnto: DropStep | undefined
 
   constructor(page: Desk) {
     this.#page = page
   }
 
   /** Starts a drag. Outcomes of another source are dropped. */
-  begin(source: Source, way: DragWay): void {
+  begin(source: Source, stepOnto: DropStep): void {
     this.#source = source
-    this.#way = way
+    this.#stepOnto = stepOnto
     this.#asked = new Set()
     this.outlooks.value = new Map()
     this.previewed.value = undefined
@@ -75,11 +77,11 @@ export class StepDrag {
 
   /** Loads the outcomes of dropping the dragged source on these branches, except those requested before. */
   async lookAt(branches: readonly string[]): Promise<void> {
-    const source = this.#source
-    if (!source) return
+    const [source, stepOnto] = [this.#source, this.#stepOnto]
+    if (!source || !stepOnto) return
     const targets = branches.filter(branch => !this.#asked.has(branch) && branch !== source.branch)
     for (const branch of targets) this.#asked.add(branch)
-    const steps = targets.flatMap(branch => this.#stepOnto(branch) ?? [])
+    const steps = targets.map(branch => ({ branch, step: stepOnto(branch) }))
     for (let from = 0; from < steps.length; ) {
       const some = steps.slice(from, from + (from === 0 ? FIRST_OUTLOOKS : OUTLOOKS_AT_ONCE))
       from += some.length
@@ -100,13 +102,6 @@ export class StepDrag {
     }
   }
 
-  #stepOnto(branch: string): { branch: string; step: BranchStep } | undefined {
-    const source = this.#source
-    if (!source) return undefined
-    if (this.#way === 'merge') return { branch, step: { step: 'merge', source, onto: branch } }
-    return { branch, step: { step: 'cherry-pick', commits: [source.commit], onto: branch } }
-  }
-
   /** Sets the branch under the pointer; undefined for none. */
   async point(branch: string | undefined): Promise<void> {
     const source = this.#source
@@ -114,10 +109,9 @@ export class StepDrag {
     if (onto === this.over.peek()) return
     this.over.value = onto
     this.previewed.value = undefined
-    const found = onto === undefined ? undefined : this.#stepOnto(onto)
-    if (onto === undefined || !source || !found) return
+    if (onto === undefined || !source || !this.#stepOnto) return
     try {
-      const preview = await this.#page.connection.ask('preview', { step: found.step })
+      const preview = await this.#page.connection.ask('preview', { step: this.#stepOnto(onto) })
       const isStale = () => this.over.peek() !== onto || this.#source !== source
       if (isStale()) return
       this.previewed.value = { onto, preview, changes: undefined }

@@ -38,11 +38,12 @@ function draftsOntoContent(page: Page, branch: string): PickContent {
 export function applyStash(page: Page, { commit, words }: Source): void {
   const stash = readable(words)
   const apply = async (branch: string) => {
-    const { conflicts } = await page.connection.ask('apply stash', { branch, commit })
+    // Its number may be another one than when the menu was opened.
+    const { conflicts, name = words } = await page.connection.ask('apply stash', { branch, commit })
     const more = conflicts.length === 0 ? '' : `: ${plural(conflicts.length, 'file')} in conflict`
     page.open({ kind: 'branch', branch })
     page.tell({
-      ...{ topic: STEP_TOPIC, title: `Applied ${stash} to the drafts of ${readable(branch)}${more}.` },
+      ...{ topic: STEP_TOPIC, title: `Applied ${readable(name)} to the drafts of ${readable(branch)}${more}.` },
       ...{ lasts: untilMore(page), actions: [undoButton(page)] },
     })
   }
@@ -61,13 +62,13 @@ export function applyStash(page: Page, { commit, words }: Source): void {
 }
 
 /** Drops a stash. Its notice has Undo. */
-export function dropStash(page: Page, { commit, words }: Source): Promise<void> {
+export function dropStash(page: Page, { commit }: Source): Promise<void> {
   const lasts = untilMore(page)
   return attempt(
     page,
     async () => {
-      await page.connection.ask('drop stash', { commit })
-      page.tell({ topic: STEP_TOPIC, title: `Dropped ${readable(words)}`, lasts, actions: [undoButton(page)] })
+      const { name } = await page.connection.ask('drop stash', { commit })
+      page.tell({ topic: STEP_TOPIC, title: `Dropped ${readable(name)}`, lasts, actions: [undoButton(page)] })
     },
     { topic: STEP_TOPIC },
   )

@@ -87,22 +87,6 @@ function targetContent(page: Page, source: Source, way: Way): PickContent {
  */
 export function cherryPickAll(page: Page, commits: readonly string[], from: string | undefined): void {
   const words = plural(commits.length, 'commit')
-  const stepOnto = (onto: string): BranchStep => ({ step: 'cherry-pick', commits: [...commits], onto })
-  const contentOnto = (onto: string): StepContent => {
-    const explains = `Applies the changes of ${words} to ${readable(onto)}, the oldest first, each as a new commit.`
-    const way = { key: 'cherry-pick', words: 'Cherry-pick', button: 'Cherry-pick', explains, step: stepOnto(onto) }
-    return {
-      kind: 'step',
-      title: `${words} → ${readable(onto)}`,
-      ways: [way],
-      first: 0,
-      renamed: (from, to) => (onto === from ? contentOnto(to) : undefined),
-      isDone: done => showDone(page, done),
-    }
-  }
-  const open = (onto: string) => {
-    page.dialog.value = contentOnto(onto)
-  }
   const contentFrom = (branch: string | undefined): PickContent => ({
     kind: 'pick',
     title: `Cherry-pick ${words} onto…`,
@@ -112,9 +96,39 @@ export function cherryPickAll(page: Page, commits: readonly string[], from: stri
     choices: () =>
       branchesToPick(page)
         .filter(({ name }) => name !== branch)
-        .map(other => ({ ...choiceOf(other), step: stepOnto(other.name), run: () => open(other.name) })),
+        .map(other => ({
+          ...choiceOf(other),
+          step: pickStep(commits, other.name),
+          run: () => openPickAll(page, commits, other.name),
+        })),
   })
   page.dialog.value = from === undefined ? contentFrom(from) : following(from, contentFrom)
+}
+
+/** Cherry-picks commits, oldest first, onto a branch. */
+export const pickStep = (commits: readonly string[], onto: string): BranchStep => ({
+  step: 'cherry-pick',
+  commits: [...commits],
+  onto,
+})
+
+/** Shows how several commits, oldest first, would be cherry-picked onto a branch, and does it. */
+export function openPickAll(page: Page, commits: readonly string[], onto: string): void {
+  page.dialog.value = pickAllContent(page, commits, onto)
+}
+
+function pickAllContent(page: Page, commits: readonly string[], onto: string): StepContent {
+  const words = plural(commits.length, 'commit')
+  const explains = `Applies the changes of ${words} to ${readable(onto)}, the oldest first, each as a new commit.`
+  const step = pickStep(commits, onto)
+  return {
+    kind: 'step',
+    title: `${words} → ${readable(onto)}`,
+    ways: [{ key: 'cherry-pick', words: 'Cherry-pick', button: 'Cherry-pick', explains, step }],
+    first: 0,
+    renamed: (from, to) => (onto === from ? pickAllContent(page, commits, to) : undefined),
+    isDone: done => showDone(page, done),
+  }
 }
 
 /** The local branches: that of HEAD first, those of runs last. */

@@ -99,6 +99,32 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
     await page.close()
   })
 
+  test('take no key that chooses a side as text when theirs is taken for all: the focus goes from box to box', async () => {
+    await desk.commit('main', { 'focus.txt': LINES })
+    const page = await visit(browser.context, desk)
+    await openFile(page, 'main', 'focus.txt')
+    await replaceLine(page, 2, 'MY TWO')
+    await until(async () => (await desk.show('refs/forge/drafts/main', 'focus.txt')).includes('MY TWO'))
+    await desk.commit('main', { 'focus.txt': LINES.replace('two', 'THEIR TWO') })
+    const box = page.getByRole('region', { name: 'Conflict 1 of 1', exact: true })
+    await box.waitFor()
+    await page.keyboard.press('F8')
+    await until(() => box.evaluate(it => it === document.activeElement))
+    await page.evaluate(() => {
+      window.addEventListener('focusin', ({ target }) => {
+        if (target instanceof Element && target.matches('.cm-content')) target.setAttribute('data-had-focus', '')
+      })
+    })
+    await page.keyboard.press('Control+Shift+F8')
+    const resolved = page.getByRole('region', { name: 'Conflict 1 of 1, resolved' })
+    await until(() => resolved.evaluate(it => it === document.activeElement))
+    expect(await page.locator('[data-had-focus]').count()).toBe(0)
+    await page.keyboard.press('1')
+    await page.keyboard.press('Control+s')
+    await page.locator('.cm-line').getByText('THEIR TWO', { exact: true }).waitFor()
+    await page.close()
+  })
+
   test('are left whole by the keys that move a line over them', async () => {
     const page = await visit(browser.context, desk)
     await openFile(page, 'main', 'moved.txt')

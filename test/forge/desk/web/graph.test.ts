@@ -657,6 +657,29 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     expect(await dialog().count()).toBe(0)
   })
 
+  test('a drag of one of several selected commits takes all of them', async () => {
+    await open()
+    const row = (subject: string) => page.getByRole('option', { name: new RegExp(`^${subject} of main , after`) })
+    await row('Change 28').click()
+    await row('Change 26').click({ modifiers: ['Shift'] })
+    await page.getByText('3 commits selected').waitFor()
+    const { x = 0, y = 0 } = (await row('Change 27').locator('.subject').boundingBox()) ?? {}
+    await page.mouse.move(x + 4, y + 4)
+    await page.mouse.down()
+    await page.mouse.move(x + 20, y + 8)
+    await page.locator('.drag-ghost').getByText('3 commits').waitFor()
+    await page.mouse.move(...(await middleOf('topic')), { steps: 3 })
+    const preview = page.getByRole('status', { name: 'Preview of the drop' })
+    await preview.getByText('3 commits → topic').waitFor()
+    await preview.getByText('Drop to pick').waitFor()
+    await page.mouse.up()
+    await dialog().getByRole('heading', { name: '3 commits → topic' }).waitFor()
+    await dialog()
+      .getByText(/changes of 3 commits/)
+      .waitFor()
+    await page.keyboard.press('Escape')
+  })
+
   test('a dragged commit that changes a file which the branch never had says so, with room for its name', async () => {
     await open()
     await desk.commit('topic', { 'src/typing_demo.ts': 'one\n' }, { message: 'Add the demo' })
@@ -802,6 +825,23 @@ describe.skipIf(!hasBrowser)('the repository view', () => {
     await dialog().getByRole('tab', { name: 'Move' }).click()
     await areFolded(dialog(), /2 files\+3−3/)
     expect(await findings(page)).toEqual([])
+  })
+
+  test('the dialog of a step with many files in conflict scrolls its body alone', async () => {
+    const names = Array.from({ length: 40 }, (_, at) => `test/shouldComponentUpdate.${at}.test.jsx`)
+    for (const branch of ['main', 'topic'])
+      await desk.commit(branch, Object.fromEntries(names.map(name => [name, `${branch}\n`])), MIRA)
+    await page.setViewportSize({ width: 1280, height: 657 })
+    await open()
+    await page.locator('.graph-row .subject').filter({ hasText: 'shouldComponentUpdate' }).nth(1).waitFor()
+    await dragTo('topic', 'main')
+    await page.mouse.up()
+    await dialog()
+      .getByRole('button', { name: /^Merge and resolve/ })
+      .waitFor()
+    const hiddenIn = (box: Locator) => box.evaluate(it => it.scrollHeight - it.clientHeight)
+    expect(await hiddenIn(dialog().getByRole('tabpanel'))).toBeGreaterThan(0)
+    expect(await hiddenIn(dialog())).toBe(0)
   })
 
   test('a branch that is dropped on a remote branch is rebased onto it, and a commit says why not', async () => {

@@ -381,6 +381,31 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await textIs('deps.json', text => text === lockSides.ours || text === lockSides.theirs)
   })
 
+  test('has the choice of one of two windows that choose differently in a conflict at the same time', async () => {
+    await open()
+    const other = await openPage(browser.context, desk)
+    const windows = [page, other]
+    for (const it of windows) {
+      await it.keyboard.press('F8')
+      const box = it.getByRole('region', { name: 'Conflict 1 of 2', exact: true })
+      await until(() => box.evaluate(element => element === document.activeElement))
+    }
+    await Promise.all([page.keyboard.press('1'), other.keyboard.press('2')])
+    const labels = () =>
+      Promise.all(windows.map(it => it.getByRole('region', { name: 'Conflict 1 of 2, resolved' }).textContent()))
+    await until(async () => {
+      const [here, there] = await labels()
+      return here === there
+    })
+    const text = await textIn(CLAIM)
+    const label = (await labels())[0] ?? ''
+    expect(label).toMatch(/^(Ours|Theirs)/)
+    expect([text.includes('size: number, lease = LEASE_MS'), text.includes('if (this.#draining) return [];')]).toEqual(
+      label.startsWith('Ours') ? [true, false] : [false, true],
+    )
+    await other.close()
+  })
+
   test('shows the bar of a conflict at the beginning of a file that one side was taken for', async () => {
     await openDesk()
     const side = (word: string) => `${word}\n${'line\n'.repeat(100)}`

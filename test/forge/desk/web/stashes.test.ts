@@ -145,5 +145,12 @@ describe.skipIf(!hasBrowser)('a stash', () => {
     await label.waitFor()
     expect(await stashes()).toEqual(tips.toReversed())
     expect(await desk.git('-C', folder, 'stash', 'list')).toContain('stash@{0}: On retry-jitter: One')
+    // Another program makes a stash while the menu is open: the notice has the number that the stash has by then.
+    await label.click({ button: 'right' })
+    await page.getByRole('menuitem', { name: 'Drop the stash' }).waitFor()
+    await writeFile(`${folder}/README.md`, 'Three\n')
+    await desk.git('-C', folder, '-c', 'user.name=M', '-c', 'user.email=m@example.com', 'stash', 'push', '-m', 'Three')
+    await page.getByRole('menuitem', { name: 'Drop the stash' }).click()
+    await page.locator('.toast', { hasText: 'Dropped stash@{2}' }).waitFor()
   })
 })
