@@ -542,7 +542,7 @@ describe.skipIf(!hasBrowser)('drafts in conflict with their branch', () => {
       ['draft', '1 of 1'],
       ['mine', 'No results'],
       ['>>>>', 'No results'],
-      ['one', '1 of 2'],
+      ['one', '2 of 2'],
     ] as const) {
       await find.fill(words)
       await until(async () => (await said.textContent()) === count)
