@@ -153,6 +153,27 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       expect((await page.locator('.review-bar').boundingBox())?.height).toBe(40)
     }))
 
+  test('the button that saves is whole, beside the message', () =>
+    withPage(openScene({ template, layout }), async (page, desk) => {
+      await page.getByRole('treeitem', { name: 'a.txt' }).click()
+      await page.locator('.cm-line').first().click()
+      await page.keyboard.type('draft ')
+      await desk.isText(TOPIC, 'a.txt', it => it.includes('draft'))
+      await page.keyboard.press('Alt+r')
+      const save = page.getByRole('button', { name: /^Save/ })
+      await save.getByText('Ctrl Shift S').waitFor()
+      for (const width of [520, 640, 800]) {
+        await page.setViewportSize({ width, height: 400 })
+        await settled(page)
+        expect(await isInWindow(save)).toBe(true)
+        const [field, button] = (await boxesOf(page.locator('.message-field').or(save))) as [Box, Box]
+        expect(isOver(field, button)).toBe(false)
+        const { start, end } = await save.evaluate(textOf)
+        expect(start).toBeGreaterThanOrEqual(button.x)
+        expect(end).toBeLessThanOrEqual(button.x + button.width)
+      }
+    }))
+
   test('all buttons of the graph can be reached, also beside the list of branches', () =>
     withPage(openScene({ template, layout }), async page => {
       await page.setViewportSize(SMALL)
