@@ -41,7 +41,8 @@ export type Comment = v.InferOutput<typeof Comment>
 export function nearestLine(lines: readonly string[], line: number, text: string): number | undefined {
   const wanted = text.slice(0, MAX_LINE_CHARS)
   const isSame = (number: number) => lines[number - 1]?.slice(0, MAX_LINE_CHARS) === wanted
-  for (let away = 0; away <= lines.length; away++) {
+  const furthest = Math.max(line, lines.length)
+  for (let away = 0; away <= furthest; away++) {
     if (isSame(line - away)) return line - away
     if (isSame(line + away)) return line + away
   }

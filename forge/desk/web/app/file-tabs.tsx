@@ -11,7 +11,7 @@ import { shownKeys } from '../ui/keys.ts'
 import { asksForMenu, placeOfMenu } from '../ui/menu-content.ts'
 import { baseName, readable, shortId, tellingFolder } from '../ui/names.ts'
 import { onTabKeys, onTabsWheel, useSelectedTabInView } from '../ui/tab-keys.ts'
-import { ActionButton, Button, IconButton } from '../ui/words.tsx'
+import { Button, IconButton } from '../ui/words.tsx'
 import { paneMenu } from './tab-menus.ts'
 import { isCross, TabEnd } from './tabs.tsx'
 
@@ -35,7 +35,8 @@ function EndBar({ tab }: { tab: Tab }) {
   const { at } = tab
   const drafts = at.kind === 'branch' ? changedIn(page, at.branch).length : 0
   const { pane } = tab
-  const { history, review } = tabActions
+  const { branchFromHere, history, review } = tabActions
+  const branchWords = branchFromHere.label.replace(/…$/, '')
   return (
     <div class="end-bar">
       {pane.kind === 'file' ? (
@@ -46,7 +47,13 @@ function EndBar({ tab }: { tab: Tab }) {
         />
       ) : null}
       {at.kind === 'commit' ? (
-        <ActionButton action={tabActions.branchFromHere} about={{ page, tab }} look="small" />
+        <Button
+          look="small"
+          icon="branch"
+          title={branchWords}
+          words={<span class="word">{branchWords}</span>}
+          onClick={() => branchFromHere.run({ page, tab })}
+        />
       ) : null}
       {/* These buttons keep their position, whether their tab is open or not. */}
       <Button

@@ -9,6 +9,8 @@ import { shortId, withoutTricks } from '../ui/names.ts'
 import { ago, fullTime } from '../ui/times.ts'
 import { Button } from '../ui/words.tsx'
 
+const SHOW = 'Show in the graph'
+
 /** The width for the tags of the commit, in pixels. */
 const TAGS_WIDTH = 240
 
@@ -26,11 +28,16 @@ export function TimeTravel({ commit }: { commit: string }) {
       {row ? (
         <>
           <bdi class="cut">{withoutTricks(row.subject)}</bdi>
-          <span class="grow" />
-          <span class="meta nowrap" title={fullTime(row.committed)}>
-            {row.author.name}, {ago(row.committed)}
+          <span class="meta cut" title={fullTime(row.committed)}>
+            {withoutTricks(row.author.name)}, {ago(row.committed)}
           </span>
-          <Button look="quiet small" icon="graph" words="Show in the graph" onClick={() => showInGraph(page, commit)} />
+          <Button
+            look="quiet small"
+            icon="graph"
+            title={SHOW}
+            words={<span class="word">{SHOW}</span>}
+            onClick={() => showInGraph(page, commit)}
+          />
         </>
       ) : null}
     </div>

@@ -153,6 +153,69 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
       expect((await page.locator('.review-bar').boundingBox())?.height).toBe(40)
     }))
 
+  test('in the changes of a commit, the tab, the bar of the commit and all buttons are whole', () =>
+    withPage(
+      openScene({ template, layout, prepare: path => git(path, 'tag', '11.0.0-rc.0', TOPIC) }),
+      async (page, desk) => {
+        const oid = await desk.git('rev-parse', TOPIC)
+        await page.keyboard.press('Control+k')
+        await page.getByRole('combobox', { name: 'Command palette' }).fill(`#${oid.slice(0, 12)}`)
+        await page
+          .getByRole('option', { name: /Change a/ })
+          .first()
+          .waitFor()
+        await page.keyboard.press('Enter')
+        await page.getByRole('tab', { name: oid.slice(0, 8), selected: true }).waitFor()
+        await page.keyboard.press('Control+Alt+r')
+        await page.getByRole('dialog', { name: `Compare ${oid.slice(0, 8)} with` }).waitFor()
+        await page.keyboard.type(BASE)
+        await page.getByRole('option', { name: new RegExp(BASE) }).waitFor()
+        await page.keyboard.press('Enter')
+        await page.getByRole('button', { name: 'Only this commit' }).waitFor()
+        const tabs = page.getByRole('tablist', { name: 'Files' })
+        const tab = tabs.getByRole('tab', { name: `Changes of ${oid.slice(0, 8)}` })
+        const bar = page.locator('.then')
+        await bar.getByText('11.0.0-rc.0').waitFor()
+        for (const width of [520, 640, 800]) {
+          await page.setViewportSize({ width, height: 400 })
+          await settled(page)
+          const [list, shown, cross] = (await boxesOf(tabs.or(tab).or(tab.locator('.end')))) as [Box, Box, Box]
+          expect(shown.x + shown.width).toBeLessThanOrEqual(list.x + list.width)
+          expect(isWithin(cross, shown)).toBe(true)
+          expect(await page.locator('.files').evaluate(it => it.scrollWidth - it.clientWidth)).toBe(0)
+          for (const name of ['New branch from here', 'Show in the graph', 'Only this commit']) {
+            expect(await isInWindow(page.getByRole('button', { name }).first())).toBe(true)
+          }
+          const [frame] = (await boxesOf(bar)) as [Box]
+          const parts = await boxesOf(bar.locator('> :visible'))
+          expect(parts.filter(box => !isWithin(box, frame))).toEqual([])
+          // The base is cut only after its first letters.
+          expect((await page.getByRole('button', { name: /^against/ }).boundingBox())?.width).toBeGreaterThan(95)
+        }
+      },
+    ))
+
+  test('the button that saves is whole, beside the message', () =>
+    withPage(openScene({ template, layout }), async (page, desk) => {
+      await page.getByRole('treeitem', { name: 'a.txt' }).click()
+      await page.locator('.cm-line').first().click()
+      await page.keyboard.type('draft ')
+      await desk.isText(TOPIC, 'a.txt', it => it.includes('draft'))
+      await page.keyboard.press('Alt+r')
+      const save = page.getByRole('button', { name: /^Save/ })
+      await save.getByText('Ctrl Shift S').waitFor()
+      for (const width of [520, 640, 800]) {
+        await page.setViewportSize({ width, height: 400 })
+        await settled(page)
+        expect(await isInWindow(save)).toBe(true)
+        const [field, button] = (await boxesOf(page.locator('.message-field').or(save))) as [Box, Box]
+        expect(isOver(field, button)).toBe(false)
+        const { start, end } = await save.evaluate(textOf)
+        expect(start).toBeGreaterThanOrEqual(button.x)
+        expect(end).toBeLessThanOrEqual(button.x + button.width)
+      }
+    }))
+
   test('all buttons of the graph can be reached, also beside the list of branches', () =>
     withPage(openScene({ template, layout }), async page => {
       await page.setViewportSize(SMALL)

@@ -242,6 +242,20 @@ describe.skipIf(!hasBrowser)('a review', () => {
     await until(async () => !(await notes()).includes('ninth'))
   })
 
+  test('a comment follows its line also where most of the file is gone', async () => {
+    await showBranch(page, 'topic')
+    await page.keyboard.press('Alt+r')
+    await diff('a.txt').getByRole('button', { name: 'Comment on line 9' }).last().click()
+    await page.getByRole('textbox', { name: 'Comment on line 9' }).fill('Keep this')
+    await page.keyboard.press('Control+Enter')
+    await comment('Keep this').waitFor()
+    await desk.commit('topic', { 'a.txt': text(['first', 'ninth']) })
+    await diff('a.txt').getByText('first', { exact: true }).waitFor()
+    const below = () =>
+      comment('Keep this').evaluate(it => it.closest('.line-comments')?.previousElementSibling?.textContent ?? '')
+    await until(async () => (await below()).endsWith('ninth'))
+  })
+
   test('a comment that is being written keeps its line, its letters and its words, whatever comes in', async () => {
     await showBranch(page, 'topic')
     await page.keyboard.press('Alt+r')
