@@ -53,7 +53,9 @@ export async function addOrReplaceFiles(
   const existing = added.flatMap(({ path }, at) => (isThere[at] ? [path] : []))
   if (existing.length === 0) await addFiles(work, added)
   if (existing.length === 0 || !isReplacing) return existing
-  const words = `replace ${namesOf(existing)} in ${visiblePath(work.name)}`
+  const [all, old, branch] = [namesOf(added.map(({ path }) => path)), namesOf(existing), visiblePath(work.name)]
+  const words =
+    existing.length === added.length ? `replace ${old} in ${branch}` : `add ${all} to ${branch}, and replace ${old}`
   await putFiles(work, { kind: REPLACE, words }, added, new Set(existing))
   return existing
 }

@@ -2,6 +2,7 @@
 
 import { attempt } from '../page/actions.ts'
 import { branchOf } from '../page/branch-facts.ts'
+import { following } from '../page/dialog-content.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { baseName, joinPath, named, readable, toName } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
@@ -110,21 +111,27 @@ function added(page: Page, tab: Tab, files: Read[]): void {
 }
 
 function askToReplace(page: Page, tab: Tab, branch: string, files: Read[], existing: string[]): void {
-  page.dialog.value = {
+  const [first = ''] = existing
+  const others = files.length - existing.length
+  page.dialog.value = following(branch, it => ({
     kind: 'confirm',
-    title:
+    title: existing.length === 1 ? `Replace ${named(baseName(first))}?` : `Replace ${plural(existing.length, 'file')}?`,
+    words: [
       existing.length === 1
-        ? `Replace ${named(baseName(existing[0] ?? ''))}?`
-        : `Replace ${plural(existing.length, 'file')}?`,
-    words: [`They are in ${named(branch)} already. What replaces them is a draft until you save. Undo restores them.`],
+        ? `It is in ${named(it)} already. What replaces it is a draft until you save. Undo restores it.`
+        : `They are in ${named(it)} already. What replaces them is a draft until you save. Undo restores them.`,
+      ...(others > 0
+        ? [`${plural(others, 'other file')} will be added with ${existing.length === 1 ? 'it' : 'them'}.`]
+        : []),
+    ],
     list: existing,
     button: 'Replace',
     isDangerous: true,
     run: async () => {
-      await page.connection.ask('add files', { branch, files, isReplacing: true })
+      await page.connection.ask('add files', { branch: it, files, isReplacing: true })
       added(page, tab, files)
     },
-  }
+  }))
 }
 
 /** Downloads a file of the branch, with the edits of its draft. */

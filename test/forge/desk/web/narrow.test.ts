@@ -323,6 +323,32 @@ describe.skipIf(!hasBrowser)('in a small window', () => {
     })
   })
 
+  test('the name of a remote branch in the graph loses letters of its folder first, and stays in its frame', () => {
+    const named = templateOf(async path => {
+      const first = await commit(path, 'main', { 'a.txt': 'a\n' }, { message: 'Begin' })
+      const words = 'A subject that leaves no more room for the label beside it than half of what both have together'
+      const far = await commit(path, 'far', { 'b.txt': 'b\n' }, { message: words, parents: [first] })
+      await git(path, 'update-ref', 'refs/remotes/origin/a-folder-with-a-long-name/mpsc-bounded-array-backend', far)
+      await git(path, 'branch', '-q', '-D', 'far')
+    })
+    return withPage(openScene({ template: named }), async page => {
+      await page.setViewportSize({ width: 1280, height: 700 })
+      await page.keyboard.press('Alt+0')
+      const label = page.getByRole('option', { name: /A subject/ }).locator('.labels > .label')
+      await label.waitFor()
+      // Letters that are cut are drawn as an ellipsis, behind which their room is empty.
+      const isWhole = (it: Element) => {
+        const range = document.createRange()
+        range.selectNodeContents(it)
+        return range.getBoundingClientRect().width <= it.getBoundingClientRect().width
+      }
+      expect(await label.locator('.ref-name > .dir').evaluate(isWhole)).toBe(false)
+      expect(await label.locator('.ref-name > .cut').evaluate(isWhole)).toBe(true)
+      await page.setViewportSize({ width: 560, height: 700 })
+      expect(await label.evaluate(it => getComputedStyle(it).overflowX)).toBe('hidden')
+    })
+  })
+
   test('the place of the cursor is at the right end of the status bar', () => {
     const shown = { tabs: [{ ...tabOf(TOPIC, ['a.txt']), active: 'a.txt' }], active: 0 }
     return withPage(openScene({ template, layout: shown }), async page => {

@@ -78,4 +78,24 @@ describe.skipIf(!hasBrowser)('the explorer', () => {
     expect(await Bun.file((await download.path()) ?? '').text()).toBe('one.txt\ntyped')
     await until(async () => (await row(/two\.txt/).count()) === 1)
   })
+
+  test('uploads files of which some are there already: the question and the undo name all', async () => {
+    await desk.commit('main', { 'docs/one.txt': 'old\n' })
+    await row('docs').click()
+    await row('one.txt').click({ button: 'right' })
+    const [chooser] = await Promise.all([
+      page.waitForEvent('filechooser'),
+      page.getByRole('menuitem', { name: 'Upload files here…' }).click(),
+    ])
+    const names = ['one.txt', 'two.txt', 'three.txt']
+    await chooser.setFiles(names.map(name => ({ name, mimeType: 'text/plain', buffer: Buffer.from('new\n') })))
+    const dialog = page.getByRole('dialog', { name: 'Replace one.txt?' })
+    await dialog.getByText('It is in main already.').waitFor()
+    await dialog.getByText('2 other files will be added with it.').waitFor()
+    await dialog.getByRole('button', { name: 'Replace' }).click()
+    await desk.isText('main', 'docs/three.txt', 'new\n')
+    await page.keyboard.press('Control+Alt+z')
+    await page.getByRole('paragraph').getByText('Undone: add 3 files to main, and replace docs/one.txt').waitFor()
+    await desk.isText('main', 'docs/one.txt', 'old\n')
+  })
 })
