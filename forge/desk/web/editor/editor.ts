@@ -41,7 +41,7 @@ import { headOfCenteredBox, steadyInWindow } from './steady-cursor.ts'
 import { NO_STICKY_LINES, STICKY_LINES } from './sticky-lines.ts'
 import { isStructureNew, structured } from './symbols.ts'
 import { typedOver } from './typed-over.ts'
-import { noTypedRanges } from './typed-ranges.ts'
+import { noTypedRanges, typedRangesOf } from './typed-ranges.ts'
 
 /** The completion without a language server: on request. */
 export const WORD_COMPLETION: Extension = autocompletion({ activateOnTyping: false })
@@ -158,6 +158,13 @@ export const emptyHistory = (): Extension => [
   noTypedRanges(),
 ]
 const NO_HISTORY = EditorState.create({ extensions: history() })
+
+/** The history of undo of a state, for a later state that has the same text. */
+export const historyOf = (state: EditorState): Extension => [
+  history(),
+  historyField.init(() => state.field(historyField)),
+  typedRangesOf(state),
+]
 
 export function editorExtensions(settings: EditorSettings): Extension {
   const { adjustable } = settings

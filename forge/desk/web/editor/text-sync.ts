@@ -165,7 +165,7 @@ export class TextSync {
     const lacking = this.#server.lackingIn(theirs, state, mayHaveLost)
     this.#isCatchingUp = mayHaveLost && !lacking.empty
     undo.endWhereTakenBack(changesBetween(state.doc, lacking.apply(theirs)))
-    undo.endAtConflicts(() => this.#goOnFrom(theirs, version, lacking))
+    undo.endAtConflicts(() => undo.keepOver(() => this.#goOnFrom(theirs, version, lacking)))
   }
 
   /**
@@ -176,10 +176,14 @@ export class TextSync {
     const { views, adjustable } = this.#owner
     const state = this.#state as EditorState
     const target = lacking.apply(theirs)
-    const unsent = new Set(sendableUpdates(state).map(({ origin }) => origin))
+    const isSame = target.eq(state.doc)
+    const unsent = sendableUpdates(state)
+    const waiting = this.#saves.filter(save => unsent.some(({ origin }) => origin === save.last))
+    // Where others have changed the text, what was typed before and after the mark of a save is one edit from here on.
+    const { before } = this.#server.typedIn(state)
+    const ends = waiting.map(({ last }) => (isSame ? textUpTo(last, before, unsent) : target))
     this.#isAdopting = true
-    const selection =
-      selected ?? (target.eq(state.doc) ? state.selection : state.selection.map(changesBetween(state.doc, target)))
+    const selection = selected ?? (isSame ? state.selection : state.selection.map(changesBetween(state.doc, target)))
     views.dispatch({ effects: adjustable.collaboration.reconfigure([]) })
     if (!theirs.eq(state.doc)) {
       views.dispatch({
@@ -194,17 +198,24 @@ export class TextSync {
     this.#isSending = false
     views.dispatch({ effects: adjustable.collaboration.reconfigure(this.collaboration(version)) })
     this.#isAdopting = false
-    // What was typed before and after the mark of a save is one edit now: of a save that waits for some of it.
-    const saves = this.#saves
-    const waiting = new Set(saves.filter(({ last }) => last !== undefined && unsent.has(last)))
-    const [running] = saves
-    if (running && waiting.has(running)) this.#saves = []
-    if (!lacking.empty) {
+    const goTo = (text: Text) => {
+      const { doc } = this.#state as EditorState
+      if (text.eq(doc)) return
+      const changes = doc.eq(theirs) && text.eq(target) ? lacking : changesBetween(doc, text)
       const annotations = Transaction.addToHistory.of(false)
-      views.dispatch({ changes: lacking, selection: inside(selection, target), annotations, filter: false })
+      views.dispatch({ changes, selection: inside(selection, text), annotations, filter: false })
     }
-    for (const save of saves) save.last = waiting.has(save) ? this.#lastEdit : undefined
-    this.#saves = saves
+    // Each save that waits gets its last edit anew. Those behind the first of them are sent when it has ended.
+    const saves = this.#saves
+    for (const save of saves) if (!waiting.includes(save)) save.last = undefined
+    const [running] = saves
+    if (running && waiting.includes(running)) this.#saves = []
+    for (const [at, save] of waiting.entries()) {
+      goTo(ends[at] ?? target)
+      save.last = this.#lastEdit
+      this.#saves = saves
+    }
+    goTo(target)
   }
 
   // --- Receiving
@@ -494,6 +505,12 @@ function fitting<Edit extends { changes: ChangeSet }>(edits: readonly Edit[]): r
     return index > 0 && characters > MAX_CHARACTERS_SENT
   })
   return end < 0 ? edits : edits.slice(0, end)
+}
+
+/** The text `before` with the edits up to one of them. */
+function textUpTo(last: Transaction | undefined, before: Text, edits: ReturnType<typeof sendableUpdates>): Text {
+  const upToLast = edits.slice(0, edits.findIndex(({ origin }) => origin === last) + 1)
+  return upToLast.reduce((text, { changes }) => changes.apply(text), before)
 }
 
 function inside(selection: EditorSelection, text: Text): EditorSelection {

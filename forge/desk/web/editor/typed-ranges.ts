@@ -35,6 +35,9 @@ function joined(ranges: Range[]): Range[] {
 /** Records the ranges from now on. */
 export const noTypedRanges = (): Extension => typedRanges.init(() => [])
 
+/** Goes on with the ranges of a state of the same text. */
+export const typedRangesOf = (state: EditorState): Extension => typedRanges.init(() => state.field(typedRanges))
+
 /** Whether a change of the text touches a range in which the user's edits are. */
 export function touchesTyped(state: EditorState, changes: ChangeSet): boolean {
   const ranges = state.field(typedRanges, false)

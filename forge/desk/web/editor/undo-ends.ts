@@ -6,7 +6,7 @@
 import { undoDepth } from '@codemirror/commands'
 import type { ChangeSet, EditorState } from '@codemirror/state'
 import { conflictsOf } from './conflict-editor.ts'
-import { type Adjustable, emptyHistory } from './editor.ts'
+import { type Adjustable, emptyHistory, historyOf } from './editor.ts'
 import type { FileViews } from './file-views.ts'
 import { touchesTyped } from './typed-ranges.ts'
 
@@ -35,6 +35,14 @@ export class UndoEnds {
   endHere(): void {
     this.#isCut ||= undoDepth(this.#views.state as EditorState) > 0
     this.#views.dispatch({ effects: this.#adjustable.history.reconfigure(emptyHistory()) })
+  }
+
+  /** Makes edits that are not the user's. If the text is the same in the end, all that was typed can still be undone. */
+  keepOver(edit: () => void): void {
+    const before = this.#views.state as EditorState
+    edit()
+    if ((this.#views.state as EditorState).doc.eq(before.doc))
+      this.#views.dispatch({ effects: this.#adjustable.history.reconfigure(historyOf(before)) })
   }
 
   /**

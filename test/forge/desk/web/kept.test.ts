@@ -33,6 +33,7 @@ describe.skipIf(!hasBrowser)('what was typed and asked for', () => {
       'away-7': lines,
       'away-8': lines,
       'away-9': lines,
+      'away-10': lines,
     }
     const branches = { main: files, other: files, third: files, ...away }
     desk = await openRealDesk({ built: await builtPage(), branches })
@@ -248,6 +249,28 @@ describe.skipIf(!hasBrowser)('what was typed and asked for', () => {
       await until(async () => (await kept()).length === 0)
       await second.close()
     })
+
+  test('after kill -9 of the desk is saved as it was at the key, and undone from the last edit on', async () => {
+    await openFile(page, 'away-10', 'a.txt')
+    await page.keyboard.type('saved ')
+    await page.keyboard.press('Control+s')
+    await until(async () => (await desk.show('away-10', 'a.txt')).startsWith('saved one'))
+    await desk.kill()
+    await page.getByText('The desk does not answer').waitFor()
+    await page.keyboard.type('dead ')
+    await page.keyboard.press('Control+s')
+    await page.waitForTimeout(700)
+    await page.keyboard.type('late ')
+    await desk.start()
+    await until(async () => (await desk.show('away-10', 'a.txt')).startsWith('saved dead'))
+    expect(await desk.show('away-10', 'a.txt')).toStartWith('saved dead one')
+    await draftIs('away-10', 'saved dead late one\ntwo\nthree\nfour\nfive\n')
+    const shows = (text: string) => page.locator('.cm-line').getByText(text, { exact: true }).waitFor()
+    await page.keyboard.press('Control+z')
+    await shows('saved dead one')
+    await page.keyboard.press('Control+y')
+    await shows('saved dead late one')
+  })
 
   test('of a branch that was deleted meanwhile it stays in the browser, and is added once the branch is back', async () => {
     await openFile(page, 'away-6', 'a.txt')
