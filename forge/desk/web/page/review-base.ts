@@ -12,7 +12,7 @@ export interface Base {
   kind: 'branch' | 'remote branch' | 'tag' | 'commit' | 'own merge'
   /** The name on the screen, a byte string, such as origin/main or abc12345. */
   name: string
-  /** Where the base is: a local branch is followed, anything else stays at the commit it had when chosen. */
+  /** Where the base is: a branch is followed, anything else stays at the commit it had when chosen. */
   at: At
   committed?: number | undefined
 }
@@ -21,6 +21,16 @@ const atTip = (commit: string): At => ({ kind: 'commit', commit })
 
 export const branchBase = ({ name, committed }: Pick<BranchInfo, 'name' | 'committed'>): Base => {
   return { kind: 'branch', name, at: { kind: 'branch', branch: name }, committed }
+}
+
+/** The base at the commit that it has now: a remote branch moves by a fetch and a push. */
+export function baseNow(base: Base, refs: Refs | undefined): Base {
+  if (base.kind !== 'remote branch') return base
+  const remote = refs?.remotes.find(({ name, branches }) =>
+    branches.some(branch => `${name}/${branch.name}` === base.name),
+  )
+  const now = remote?.branches.find(branch => `${remote.name}/${branch.name}` === base.name)
+  return now ? { ...base, at: atTip(now.tip), committed: now.committed } : base
 }
 
 /** The bases for a merge: what git makes of its parents by itself, and each parent. None for another commit. */

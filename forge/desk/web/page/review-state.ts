@@ -3,6 +3,7 @@ import { batch, effect, type ReadonlySignal, type Signal, signal, untracked } fr
 import type { BranchInfo } from '../../contract/branches.ts'
 import { type Comment, nearestLine } from '../../contract/comments.ts'
 import type { DeskInfo } from '../../contract/desk.ts'
+import type { Refs } from '../../contract/graph.ts'
 import type { CommitRow } from '../../contract/reading.ts'
 import type { At, Change } from '../../contract/values.ts'
 import { readable } from '../ui/names.ts'
@@ -12,7 +13,7 @@ import { CommentDraft } from './comment-draft.ts'
 import { comparedWith } from './compared-with.ts'
 import { isOfForge } from './conversation-files.ts'
 import type { OpenFiles } from './open-files.ts'
-import { type Base, branchBase } from './review-base.ts'
+import { type Base, baseNow, branchBase } from './review-base.ts'
 
 /** The comparison: with another branch, one commit, the drafts, or the commits that someone else has added. */
 export type Kind = 'all' | 'commit' | 'unsaved' | 'came in'
@@ -50,6 +51,8 @@ interface Desk {
   branch: (name: string) => BranchInfo | undefined
   /** The open files of each branch. */
   readonly files: Pick<OpenFiles, 'of'>
+  /** The remote branches, with the commits that they have now. */
+  readonly graph: { refs: ReadonlySignal<Refs | undefined> }
 }
 
 /** The changes of the code, and those of the conversation with the AI, which is committed with it. */
@@ -145,7 +148,7 @@ export class ReviewState extends ServerValue<Change[]> {
     const { desk } = this.#page
     const { value: chosen } = this.chosenBase
     const isGone = chosen?.kind === 'branch' && desk.value !== undefined && !this.#page.branch(chosen.name)
-    if (chosen && !isGone) return chosen
+    if (chosen && !isGone) return baseNow(chosen, this.#page.graph.refs.value)
     const { branches = [], main } = desk.value ?? {}
     const branch = branches.find(({ name }) => name === main) ?? branches[0]
     const isItself = this.#at.kind === 'branch' && this.#at.branch === branch?.name

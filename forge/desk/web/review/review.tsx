@@ -34,7 +34,10 @@ import { useCommit } from './use-commit.ts'
 /** The review of a branch. `children`: shown above the changes. */
 export function ReviewPane({ tab, children }: { tab: Tab; children: ComponentChildren }) {
   const { review } = tab
+  const page = usePage()
   useEffect(() => review.watch(), [review])
+  const isAgainstRemote = review.chosenBase.value?.kind === 'remote branch'
+  useEffect(() => (isAgainstRemote ? page.graph.followRefs() : undefined), [page, isAgainstRemote])
   return (
     <>
       <ReviewBar tab={tab} />

@@ -7,7 +7,7 @@ export function isCommandKey(event: KeyboardEvent | MouseEvent): boolean {
   return IS_MAC ? event.metaKey : event.ctrlKey
 }
 
-/** The keys of an event. Letters and digits are read by position, since Alt produces other characters. */
+/** The keys of an event. Letters, digits and \ are read by position, since Alt and Shift produce other characters. */
 export function keysOf(event: KeyboardEvent): string {
   const isCommand = isCommandKey(event)
   const parts = [isCommand ? 'Ctrl' : '', event.altKey ? 'Alt' : '', event.shiftKey ? 'Shift' : '', nameOf(event)]
@@ -18,6 +18,8 @@ function nameOf(event: KeyboardEvent): string {
   const { code, key } = event
   if (/^Key[A-Z]$/.test(code) && (event.altKey || /^[^a-z]$/i.test(key))) return code.slice(3)
   if (/^Digit\d$/.test(code)) return code.slice(5)
+  // With Shift, this key gives another character on most keyboards; on others, the character has another key.
+  if (code === 'Backslash' && event.shiftKey) return '\\'
   return key.length === 1 ? key.toUpperCase() : key
 }
 

@@ -427,6 +427,15 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     expect(await panel.getByRole('textbox', { name: 'Replace' }).inputValue()).toBe('kept')
   })
 
+  test('after the other half of a split is closed by its key, with which Shift gives another character', async () => {
+    await openFile(page, branch, 'a.txt')
+    const editors = page.locator('.cm-editor')
+    await page.keyboard.press('Control+Backslash')
+    await until(async () => (await editors.count()) === 2)
+    await page.keyboard.press('Control+Shift+Backslash')
+    await until(async () => (await editors.count()) === 1)
+  })
+
   test('in the new half of a split, also with the find panel open', async () => {
     await openFile(page, branch, 'a.txt')
     await page.keyboard.press('Control+f')

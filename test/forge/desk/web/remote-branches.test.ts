@@ -131,6 +131,25 @@ describe.skipIf(!hasBrowser)('a branch of a remote', () => {
     expect(await upstreamOf('proposed/3.0.0')).toBe('origin/proposed/3.0.0')
   })
 
+  test('that a review compares with is followed where it moves, as by a push', async () => {
+    await page.keyboard.press('Alt+b')
+    await page.keyboard.type('lease-renewal')
+    await page.keyboard.press('Enter')
+    await isShown('lease-renewal')
+    await page.keyboard.press('Control+Alt+r')
+    await page.getByRole('combobox', { name: 'Branch, tag or commit' }).fill('origin/proposed')
+    await page
+      .getByRole('option', { name: /^origin\/proposed/ })
+      .first()
+      .waitFor()
+    await page.keyboard.press('Enter')
+    const changes = page.getByRole('article')
+    await changes.first().waitFor()
+    await desk.git('update-ref', 'refs/remotes/origin/proposed/3.0.0', 'lease-renewal')
+    await until(async () => (await changes.count()) === 0)
+    await page.getByRole('button', { name: /origin\/proposed\/3\.0\.0/ }).waitFor()
+  })
+
   test('with the name of a local one without upstream is pulled from, and tracked once that is published', async () => {
     await showBranch(page, 'retry-jitter')
     const next = await commit(originOf(desk.path), 'retry-jitter', { 'more.md': 'more\n' }, { message: 'More' })
