@@ -138,6 +138,24 @@ describe.skipIf(!hasBrowser)('the message of a save', () => {
     await until(async () => (await field().inputValue()) === 'edit: README.md')
   })
 
+  test('takes nothing after Ctrl+Enter in the dialog: what is typed on gets into the file', async () => {
+    await typeIn('README.md')
+    await page.keyboard.press('Alt+s')
+    await until(async () => (await subject().inputValue()) === 'edit: README.md')
+    await page.keyboard.type('All of it')
+    const save = desk.proxy.hold('save')
+    await page.keyboard.press('Control+Enter')
+    await page.keyboard.type('ABC')
+    expect(await subject().inputValue()).toBe('All of it')
+    save()
+    await page.keyboard.type('DEF')
+    await dialog().waitFor({ state: 'detached' })
+    await page.keyboard.type('GHI')
+    await desk.isText('main', 'README.md', text => text.includes('Typed. ABCDEFGHI'))
+    await desk.isMessage('main', 'All of it')
+    await until(async () => (await field().inputValue()) === 'edit: README.md')
+  })
+
   test('has more lines in the status bar by Shift+Enter, is saved whole by Ctrl+Enter, and the bar keeps its height', async () => {
     await typeIn('README.md')
     await until(async () => (await field().inputValue()) === 'edit: README.md')
