@@ -1,6 +1,6 @@
 /** The dialogs: a prompt, a confirmation, and lists that need no tab of their own. */
 import { useSignal } from '@preact/signals'
-import { useEffect, useId, useLayoutEffect, useRef } from 'preact/hooks'
+import { useId, useLayoutEffect, useRef } from 'preact/hooks'
 import { ApprovalDialog } from '../chat/chat-approval.tsx'
 import { SplitDialog } from '../graph/split-dialog.tsx'
 import { StepDialog } from '../graph/step-dialog.tsx'
@@ -15,7 +15,7 @@ import { LimitsDialog } from '../tasks/limits-dialog.tsx'
 import { NewRunDialog } from '../tasks/new-run-dialog.tsx'
 import { LandingDialog } from '../tasks/tasks-landing.tsx'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
-import { type Hold, heldKeys } from '../ui/held-keys.ts'
+import { useDialogRun } from '../ui/dialog-run.ts'
 import { Icon } from '../ui/icons.tsx'
 import { Button, Path } from '../ui/words.tsx'
 import { KeyList } from './key-list.tsx'
@@ -78,24 +78,6 @@ function SaveDialogOfTab({ close }: { close: () => void }) {
   return tab && branch !== undefined ? <SaveDialog tab={tab} branch={branch} close={close} /> : null
 }
 
-/** Runs the action of a dialog. If it fails, the dialog stays open and shows the error. */
-function useRun(run: () => Promise<void>, close: () => void) {
-  const problem = useSignal<string | undefined>(undefined)
-  const isBusy = useSignal(false)
-  const start = async () => {
-    if (isBusy.peek()) return
-    isBusy.value = true
-    try {
-      await run()
-      close()
-    } catch (error) {
-      problem.value = (error as Error).message
-    }
-    isBusy.value = false
-  }
-  return { problem, isBusy, start }
-}
-
 function Problem({ words }: { words: string | undefined }) {
   return (
     <p class="dialog-problem is-bad" role="alert">
@@ -140,7 +122,7 @@ function Ask({ content, close }: AskProps) {
   const { dialogTexts } = usePage()
   const messageField = { title: content.title, field: 'message' }
   const sent = useRef('')
-  const { problem, isBusy, start } = useRun(
+  const { problem, isBusy, start } = useDialogRun(
     () => {
       sent.current = field.current?.value ?? ''
       return content.run(sent.current, message.current?.value ?? '')
@@ -149,18 +131,11 @@ function Ask({ content, close }: AskProps) {
       dialogTexts.drop(content.title)
       close()
       content.goOn?.(sent.current)
-      hold.current?.release()
     },
   )
-  // The words are sent: what is typed now is meant for what is shown after the dialog.
-  const hold = useRef<Hold | undefined>(undefined)
-  const submit = async () => {
-    if (isBusy.peek() || !field.current?.value.trim()) return
-    hold.current = heldKeys.hold()
-    await start()
-    hold.current.forget()
+  const submit = () => {
+    if (field.current?.value.trim()) void start()
   }
-  useEffect(() => () => hold.current?.forget(), [])
   const warning = useWarning(content.warn)
   useLayoutEffect(() => {
     // Under the new name of its branch, what was typed stays, and so does the cursor.
@@ -266,7 +241,7 @@ interface ChooseProps {
 
 function Choose({ content, close }: ChooseProps) {
   const chosen = useRef<() => Promise<void>>(async () => {})
-  const { problem, isBusy, start } = useRun(() => chosen.current(), close)
+  const { problem, isBusy, start } = useDialogRun(() => chosen.current(), close)
   return (
     <DialogFrame title={content.title} close={close} look="narrow">
       <div class="dialog-body">
@@ -299,7 +274,7 @@ interface ConfirmProps {
 }
 
 function Confirm({ content, close }: ConfirmProps) {
-  const { problem, isBusy, start } = useRun(content.run, close)
+  const { problem, isBusy, start } = useDialogRun(content.run, close)
   const cancel = useRef<HTMLButtonElement>(null)
   // Where the words are renewed, the same key again would do what was not read yet.
   useLayoutEffect(() => {

@@ -5,6 +5,7 @@ import { useEffect } from 'preact/hooks'
 import { watchFailed, watchQueued, watchRestored } from '../chat/chat-actions.ts'
 import { RepositoryView } from '../graph/graph.tsx'
 import { copy } from '../page/actions.ts'
+import { dropUsedMessages } from '../page/save-message.ts'
 import { sayLeftBehind } from '../page/saving.ts'
 import { Page, PageProvider, TASKS } from '../page/state.ts'
 import { TasksView } from '../tasks/tasks.tsx'
@@ -188,6 +189,7 @@ function begin(): void {
   keepLayoutAtEnd(page)
   keepWayBack(page)
   heldKeys.listen()
+  dropUsedMessages(() => page.tabs.peek().map(({ saveMessage }) => saveMessage))
   keepTypingOutOfCode(page)
   listenForKeys(page)
   render(<Desk page={page} />, document.body)

@@ -6,6 +6,7 @@ import { MAX_SUBJECT_CHARS, messageOf, partsOf } from '../page/commit-message.ts
 import { type Paths, saveOrThrow } from '../page/saving.ts'
 import { type Tab, usePage } from '../page/state.ts'
 import { DialogFrame, SubmitFooter } from '../ui/dialog-frame.tsx'
+import { useDialogRun } from '../ui/dialog-run.ts'
 import { named } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 import { typing } from '../ui/typing.ts'
@@ -146,23 +147,14 @@ interface DialogProps {
 export function SaveDialog({ tab, branch, close }: DialogProps) {
   const page = usePage()
   const suggested = useSuggestion(branch, 'all')
-  const problem = useSignal<string | undefined>(undefined)
-  const isBusy = useSignal(false)
+  const { problem, isBusy, start } = useDialogRun(() => saveOrThrow(page, tab, branch), close)
   const [subjectId, bodyId] = [useId(), useId()]
   const { subject, body } = partsOf(tab.saveMessage.text.value ?? suggested)
   const drafts = draftsOf(page, branch)
   const write = (part: { subject?: string; body?: string }) =>
     tab.saveMessage.write(messageOf({ subject, body, ...part }) || undefined)
-  const save = async () => {
-    if (isBusy.peek() || drafts.length === 0) return
-    isBusy.value = true
-    try {
-      await saveOrThrow(page, tab, branch)
-      close()
-    } catch (error) {
-      problem.value = (error as Error).message
-    }
-    isBusy.value = false
+  const save = () => {
+    if (drafts.length > 0) void start()
   }
   return (
     <DialogFrame title={`Save ${plural(drafts.length, 'draft')} to ${named(branch)}`} close={close}>

@@ -2,7 +2,6 @@
 
 import { useEffect } from 'preact/hooks'
 import type { BranchInfo } from '../../contract/branches.ts'
-import type { LineEnd } from '../../contract/editable-text.ts'
 import type { Merging } from '../../contract/merging.ts'
 import type { At } from '../../contract/values.ts'
 import { AiDoing, AiFigures } from '../chat/turn-state.tsx'
@@ -340,7 +339,6 @@ function FilePlace({ tab, file }: { tab: Tab; file: OpenFile }) {
   const shown = file.file.value
   if (shown?.kind !== 'text') return null
   const { line, column } = file.cursor.value
-  const lineEnd = shown.lineEnd === 'mixed' ? file.mixedLineEnds.value : shown.lineEnd
   return (
     <>
       <span class="seg line-column">
@@ -360,7 +358,7 @@ function FilePlace({ tab, file }: { tab: Tab; file: OpenFile }) {
         <IndentationButton file={file} />
       </span>
       <span class="seg opt-wide">
-        <LineEnds tab={tab} file={file} lineEnd={lineEnd} /> · {shown.encoding ?? 'UTF-8'}
+        <LineEnds tab={tab} file={file} /> · {shown.encoding ?? 'UTF-8'}
         {shown.bom ? ' with BOM' : ''}
       </span>
       <span class="seg opt-wide">
@@ -385,8 +383,9 @@ function selectionWords({ selected, cursors }: Cursor): string {
 }
 
 /** The line endings of a file, and a menu that changes them where the file can be edited. */
-function LineEnds({ tab, file, lineEnd }: { tab: Tab; file: OpenFile; lineEnd: LineEnd }) {
+function LineEnds({ tab, file }: { tab: Tab; file: OpenFile }) {
   const page = usePage()
+  const { lineEnd = '' } = file
   const words = lineEnd === 'mixed' ? 'mixed line endings' : lineEnd
   if (!isPossible(fileActions.lineEnds, { page, tab, path: file.path })) return <>{words}</>
   return (

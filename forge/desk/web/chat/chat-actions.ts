@@ -196,7 +196,7 @@ function askAboutDrafts(page: Page, tab: Tab, branch: string, drafts: string[]):
     await settle(page, branch, 'all')
     const message = tab.saveMessage.text.peek()?.trim()
     await page.connection.ask('save', { branch, paths: 'all', ...(message ? { message } : {}) })
-    tab.saveMessage.write(undefined)
+    if (message !== undefined) tab.saveMessage.used(message)
     await sendNow(page, tab, branch)
   }
   const discard = async () => {

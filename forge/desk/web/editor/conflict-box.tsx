@@ -2,6 +2,7 @@
 import { Text } from '@codemirror/state'
 import { useSignal } from '@preact/signals'
 import { useEffect, useMemo } from 'preact/hooks'
+import { lineEndOf } from '../../contract/editable-text.ts'
 import { type Colours, coloursOf, type Piece, piecesOf } from '../ui/coloured.ts'
 import { Icon } from '../ui/icons.tsx'
 import { visible } from '../ui/names.ts'
@@ -46,6 +47,7 @@ export function ConflictBox(props: ConflictBoxProps) {
   const { path, region, number, of, names, cursor, choose, askAi, leave, handOn } = props
   const sides = useMemo(() => withoutIndentation(region), [region.ours, region.base, region.theirs])
   const place = cursor === undefined ? undefined : placeOf(cursor, region.ours, sides.ours)
+  const ends = useMemo(() => differingLineEnds(region), [region.ours, region.base, region.theirs])
   return (
     // Focusable: its keys choose a side, and going to a conflict focuses it.
     <section
@@ -86,18 +88,28 @@ export function ConflictBox(props: ConflictBoxProps) {
           look="ours"
           title="Ours"
           name={names.ours}
+          lineEnd={ends.ours}
           text={sides.ours}
           before={sides.base || sides.theirs}
           cursor={place}
         />
         {sides.base === undefined ? null : (
-          <Side path={path} look="base" title="Base" name={names.base} text={sides.base} before={undefined} />
+          <Side
+            path={path}
+            look="base"
+            title="Base"
+            name={names.base}
+            lineEnd={ends.base}
+            text={sides.base}
+            before={undefined}
+          />
         )}
         <Side
           path={path}
           look="theirs"
           title="Theirs"
           name={names.theirs}
+          lineEnd={ends.theirs}
           text={sides.theirs}
           before={sides.base || sides.ours}
         />
@@ -106,7 +118,8 @@ export function ConflictBox(props: ConflictBoxProps) {
         <details class="base-row">
           <summary>
             <Icon name="chevron-right" size="xs" />
-            Base <span class="mono cut">{firstLineOf(sides.base)}</span>
+            Base{ends.base === undefined ? null : ` (${ends.base})`}{' '}
+            <span class="mono cut">{firstLineOf(sides.base)}</span>
           </summary>
           <pre>{linesOf(sides.base).map(visible).join('\n') || '(nothing)'}</pre>
         </details>
@@ -130,6 +143,8 @@ interface SideProps {
   look: 'ours' | 'base' | 'theirs'
   title: string
   name: string
+  /** The line endings of the side; undefined where those of all sides are the same. */
+  lineEnd: string | undefined
   text: string
   /** The text that the side is compared with word by word: the base, or the other side if the base is empty here. */
   before: string | undefined
@@ -168,7 +183,7 @@ function withCursor(pieces: Piece[], column: number | undefined): (Piece | 'curs
 
 const Cursor = () => <span class="side-cursor" />
 
-function Side({ path, look, title, name, text, before, cursor }: SideProps) {
+function Side({ path, look, title, name, lineEnd, text, before, cursor }: SideProps) {
   const lines = linesOf(text)
   const colours = useColours(path, text)
   const words = useMemo(() => changedWords(before, text), [before, text])
@@ -177,6 +192,7 @@ function Side({ path, look, title, name, text, before, cursor }: SideProps) {
       <h3>
         {title}
         <span class="cut">{name}</span>
+        {lineEnd === undefined ? null : <span>{lineEnd}</span>}
       </h3>
       <pre>
         {cursor && lines.length === 0 ? <Cursor /> : null}
@@ -219,6 +235,14 @@ function useColours(path: string, text: string): Colours {
     }
   }, [path, text, colours])
   return colours.value
+}
+
+/** The line endings of each side, in words, if they are not the same in all. A side without text has none. */
+function differingLineEnds({ ours, base = '', theirs }: ConflictRegion): Partial<Record<SideProps['look'], string>> {
+  const texts = Object.entries({ ours, base, theirs }).filter(([, text]) => text !== '')
+  const ends = texts.map(([side, text]) => [side, lineEndOf(text)] as const)
+  if (new Set(ends.map(([, lineEnd]) => lineEnd)).size < 2) return {}
+  return Object.fromEntries(ends.map(([side, lineEnd]) => [side, lineEnd === 'mixed' ? 'mixed line endings' : lineEnd]))
 }
 
 /** The lines of a side, without the \r of their line ends. */

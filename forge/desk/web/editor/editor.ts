@@ -32,6 +32,7 @@ import type { Form } from '../../contract/editable-text.ts'
 import { coloured } from '../ui/code-style.ts'
 import { continueComment } from './block-comments.ts'
 import { changeMarks } from './change-marks.ts'
+import { crlf } from './crlf.ts'
 import { definitionLink } from './definition-link.ts'
 import { findPanel, openFind } from './find-panel.tsx'
 import { goToLine, keepFocus, selectLines } from './gutter-clicks.ts'
@@ -131,7 +132,7 @@ function shownCharacter(code: number, words: string | null): HTMLElement {
   sign.textContent = SHORT[character] ?? `\\u${code.toString(16).padStart(4, '0')}`
   sign.title = words ?? ''
   sign.setAttribute('aria-label', words ?? sign.textContent)
-  sign.className = 'cm-specialChar'
+  sign.className = character === '\r' ? 'cm-specialChar is-return' : 'cm-specialChar'
   return sign
 }
 
@@ -209,7 +210,7 @@ export function editorExtensions(settings: EditorSettings): Extension {
     indentOnInput(),
     findPanel,
     coloured,
-    settings.form ? [adjustable.form.of(byteForm.of(settings.form)), refusedText()] : [],
+    settings.form ? [adjustable.form.of(byteForm.of(settings.form)), refusedText(), crlf] : [],
     adjustable.language.of([]),
     adjustable.collaboration.of(settings.collaboration),
     adjustable.readOnly.of(EditorState.readOnly.of(settings.isReadOnly)),

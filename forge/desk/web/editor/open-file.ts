@@ -17,7 +17,7 @@ import { EditorView } from '@codemirror/view'
 import { effect, type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import type { Edit, File } from '../../contract/branches.ts'
 import type { Indentation } from '../../contract/desk.ts'
-import { type Form, type LineEnd, lineEndOf } from '../../contract/editable-text.ts'
+import type { Form, LineEnd } from '../../contract/editable-text.ts'
 import type { Abilities, LanguageState, Problem, TextChange } from '../../contract/language.ts'
 import type { Blame, BlamedCommit } from '../../contract/reading.ts'
 import type { At } from '../../contract/values.ts'
@@ -45,6 +45,7 @@ import {
   lineInFile,
   shownCursor,
 } from './conflict-editor.ts'
+import { lineEndsNow } from './crlf.ts'
 import { EarlyKeys } from './early-keys.ts'
 import { Adjustable, editorExtensions } from './editor.ts'
 import { FileColours } from './file-colours.ts'
@@ -106,8 +107,6 @@ export class OpenFile {
   /** Whether the file, or its path, differs from the last commit. */
   readonly isDraft = signal(false)
   readonly cursor = signal<Cursor>({ line: 1, column: 1, selected: 0, cursors: 1 })
-  /** Of a file with mixed line ends: those that its text has now. */
-  readonly mixedLineEnds = signal<LineEnd>('mixed')
   /** Increases when the text has changed. */
   readonly edits = signal(0)
   /** The commit of the cursor's line in a blame; undefined for an unsaved line, null without a blame. */
@@ -136,10 +135,10 @@ export class OpenFile {
   readonly #colours: FileColours
   readonly #settings: FileSettings
   readonly #serverTools: ServerTools
+  /** Of a file with mixed line ends, where they are part of the text: those that it has now. */
+  readonly #mixedLineEnds = signal<LineEnd>('mixed')
   #blame: LineCommits | undefined
   #form: Form | undefined
-  /** The text that `mixedLineEnds` was found in. */
-  #lineEndsOf: Text | undefined
   #isClosed = false
   #isLocked = false
 
@@ -733,7 +732,7 @@ export class OpenFile {
     const head = shownCursor(here)
     const line = here.doc.lineAt(head)
     this.#sayCursor(here, { line: lineInFile(here, line.number), column: head - line.from + 1 })
-    this.#sayMixedLineEnds(here.doc)
+    this.#mixedLineEnds.value = here.field(lineEndsNow, false) ?? 'mixed'
     this.#settings.say()
     this.#conflicts.say(this.state)
     this.blamed.value = this.#blame ? commitOfLine(here, this.#blame, line.number) : null
@@ -748,12 +747,11 @@ export class OpenFile {
     if (!isSame || was.selected !== selected || was.cursors !== cursor.cursors) this.cursor.value = cursor
   }
 
-  /** Mixed line ends are part of the text, and change with it. */
-  #sayMixedLineEnds(doc: Text): void {
+  /** The line ends of the text; undefined if the file is no text or not loaded. */
+  get lineEnd(): LineEnd | undefined {
     const { value: shown } = this.file
-    if (shown?.kind !== 'text' || shown.lineEnd !== 'mixed' || doc === this.#lineEndsOf) return
-    this.#lineEndsOf = doc
-    this.mixedLineEnds.value = lineEndOf(doc.toString())
+    if (shown?.kind !== 'text') return undefined
+    return shown.lineEnd === 'mixed' ? this.#mixedLineEnds.value : shown.lineEnd
   }
 
   /** Whether the lines end otherwise than in the last commit. A text of one line has no line end. */

@@ -16,13 +16,11 @@ export function canChangeLineEnds({ at, file }: OpenFile): boolean {
 
 /** Opens the menu above its button in the status bar. `opener` gets the focus when the menu closes. */
 export function openLineEndsMenu(page: Page, file: OpenFile, opener: HTMLElement | undefined): void {
-  const shown = file.file.peek()
-  if (shown?.kind !== 'text') return
   const items = LINE_ENDS.map(
     (lineEnd): MenuItem => ({
       words: lineEnd === 'LF' ? 'LF (Linux, macOS)' : 'CRLF (Windows)',
       icon: 'check',
-      isChecked: shown.lineEnd === lineEnd,
+      isChecked: file.lineEnd === lineEnd,
       run: () => void changeLineEnds(page, file, lineEnd),
     }),
   )

@@ -3,19 +3,35 @@ import { type ReadonlySignal, type Signal, signal } from '@preact/signals'
 import { keepText, keptText } from './kept.ts'
 import { textKey } from './texts-of-places.ts'
 
+/** The channel on which the windows of a browser tell each other the messages that saves have used. */
+const CHANNEL = 'used commit messages'
+
+interface Used {
+  place: string
+  message: string
+}
+
 export class SaveMessage {
   readonly #text: Signal<string | undefined>
-  #key: string
+  #place: string
 
   /** `place`: a key that identifies the branch or commit, and its repository. */
   constructor(place: string) {
-    this.#key = textKey('commit message in', place)
+    this.#place = place
     this.#text = signal(keptText(this.#key) || undefined)
+  }
+
+  get place(): string {
+    return this.#place
+  }
+
+  get #key(): string {
+    return textKey('commit message in', this.#place)
   }
 
   /** Follows the branch to its new name; what the browser keeps has moved already. */
   moveTo(place: string): void {
-    this.#key = textKey('commit message in', place)
+    this.#place = place
   }
 
   /** The edited message, kept in the browser until it is used; undefined: the server's. */
@@ -28,8 +44,31 @@ export class SaveMessage {
     keepText(this.#key, message ?? '')
   }
 
+  /** Called when a save has used a message: it is dropped in all windows, but not what was typed in one since. */
+  used(message: string): void {
+    this.drop(message)
+    const channel = new BroadcastChannel(CHANNEL)
+    channel.postMessage({ place: this.#place, message } satisfies Used)
+    channel.close()
+  }
+
+  /** Drops a message, unless another one is being written. */
+  drop(message: string): void {
+    if (this.#text.peek()?.trim() === message) this.write(undefined)
+  }
+
   /** Takes the message that the browser keeps, unless another one is being written. */
   restore(): void {
     this.#text.value ??= keptText(this.#key) || undefined
+  }
+}
+
+/** Drops each message that another window has used. `messages`: those of the open branches. */
+export function dropUsedMessages(messages: () => SaveMessage[]): void {
+  new BroadcastChannel(CHANNEL).onmessage = ({ data }: MessageEvent<Used>) => {
+    const open = messages().find(({ place }) => place === data.place)
+    // The browser keeps the message of a branch without a tab, too.
+    const message = open ?? new SaveMessage(data.place)
+    message.drop(data.message)
   }
 }

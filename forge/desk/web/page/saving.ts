@@ -105,7 +105,7 @@ async function saveBegun(page: Page, { typed, message, branch, paths }: BegunSav
       const fields = { branch, paths, ...(message ? { message } : {}) }
       const { commit } = await page.connection.ask('save', fields)
       // What is typed while the save runs is the message of the next one.
-      if (typed.text.peek()?.trim() === message) typed.write(undefined)
+      if (message !== undefined) typed.used(message)
       if (commit) page.saved(branch, commit)
       else page.spoken.value = 'Nothing to save'
       return commit !== undefined

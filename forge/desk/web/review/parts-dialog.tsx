@@ -8,6 +8,7 @@ import { conflictsIn } from '../page/branch-facts.ts'
 import type { DialogContent } from '../page/dialog-content.ts'
 import { usePage } from '../page/state.ts'
 import { CloseButton, DialogFrame } from '../ui/dialog-frame.tsx'
+import { useDialogRun } from '../ui/dialog-run.ts'
 import { FailedLine } from '../ui/failed.tsx'
 import { shownKeys } from '../ui/keys.ts'
 import { readable } from '../ui/names.ts'
@@ -28,8 +29,6 @@ export function PartsDialog({ content, close }: Props) {
   const choice = useMemo(() => page.dialogTexts.choiceOf(title, PartChoice), [])
   const field = { title, field: 'message' }
   const message = useSignal(page.dialogTexts.of(field) ?? '')
-  const problem = useSignal<string | undefined>(undefined)
-  const isBusy = useSignal(false)
   const id = useId()
   const changes = asked.latest.value
   const conflicts = content.branch === undefined ? [] : conflictsIn(page, content.branch)
@@ -38,32 +37,35 @@ export function PartsDialog({ content, close }: Props) {
     if (changes) choice.follow(changes.filter(({ path }) => !isInConflict(path)))
   }, [choice, changes, conflicts.join('\0')])
   const { parts } = choice
-  const isOff = isBusy.value || parts.length === 0
-  const run = async () => {
-    if (isOff) return
-    isBusy.value = true
-    problem.value = undefined
-    try {
-      await content.run(parts, message.value.trim())
+  const { problem, isBusy, start } = useDialogRun(
+    async () => {
+      try {
+        await content.run(parts, message.value.trim())
+      } catch (error) {
+        asked.refresh()
+        throw error
+      }
+    },
+    () => {
       page.dialogTexts.drop(title)
       close()
-    } catch (error) {
-      problem.value = (error as Error).message
-      asked.refresh()
-    }
-    isBusy.value = false
+    },
+  )
+  const isOff = isBusy.value || parts.length === 0
+  const submit = () => {
+    if (!isOff) void start()
   }
   return (
     <DialogFrame title={content.title} close={close} look="step-dialog">
       <form
         onSubmit={event => {
           event.preventDefault()
-          void run()
+          submit()
         }}
         onKeyDown={event => {
           if (event.key !== 'Enter' || !(event.ctrlKey || event.metaKey)) return
           event.preventDefault()
-          void run()
+          submit()
         }}
       >
         <div class="step-body">

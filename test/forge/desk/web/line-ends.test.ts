@@ -45,6 +45,40 @@ describe.skipIf(!hasBrowser)('the line endings of a file', () => {
     await until(async () => (await desk.git('show', 'main:lines.txt')) === 'new\r\nfirst one\r\ntwo\r\nthree')
   })
 
+  test('stay whole where they are mixed: what is typed at the end of a line goes before them, as Enter, Backspace and Delete do', async () => {
+    await open('mixed.txt', 'one\r\ntwo\r\nthree\n')
+    const isText = (text: string) => desk.isText('main', 'mixed.txt', text)
+    const press = async (...keys: string[]) => {
+      for (const key of keys) await page.keyboard.press(key)
+    }
+    await page.getByRole('textbox', { name: 'Editor' }).click()
+    await press('Control+Home', 'End', 'End')
+    await page.keyboard.type(' and')
+    await isText('one and\r\ntwo\r\nthree\n')
+    await press('Enter')
+    await page.keyboard.type('half')
+    await isText('one and\r\nhalf\r\ntwo\r\nthree\n')
+    await press('ArrowRight', 'x', 'ArrowLeft', 'ArrowLeft', 'y')
+    await isText('one and\r\nhalfy\r\nxtwo\r\nthree\n')
+    await press('ArrowRight', 'Backspace')
+    await isText('one and\r\nhalfyxtwo\r\nthree\n')
+    await press('Control+Home', 'End', 'Delete')
+    await isText('one andhalfyxtwo\r\nthree\n')
+    // Behind the line, as a click there does.
+    await page
+      .locator('.cm-line')
+      .first()
+      .click({ position: { x: 600, y: 8 } })
+    await page.keyboard.type('z')
+    await isText('one andhalfyxtwoz\r\nthree\n')
+    await press('Shift+Home', 'Delete')
+    await isText('\r\nthree\n')
+    await press('ArrowDown', 'End', 'Enter')
+    await isText('\r\nthree\n\n')
+    await press('Control+z', 'Control+z', 'Control+z')
+    await isText('one andhalfyxtwo\r\nthree\n')
+  })
+
   test('are named as they are once the last other one is gone from the text', async () => {
     await open('mixed.txt', 'one\r\ntwo\nthree\r\n')
     await button('mixed line endings').waitFor()

@@ -52,6 +52,11 @@ const packages = (version: number) =>
   Array.from({ length: 1_000 }, (_, at) => `  "${at}": {\n    "version": ${version},\n    "dev": true\n  },\n`).join('')
 const lockSides = { base: `{\n${packages(1)}}\n`, ours: '{\n  "one": 1\n}\n', theirs: `{\n${packages(2)}}\n` }
 const lockTemplate = mergingTemplate({ 'deps.json': lockSides })
+/** A text of which theirs changed all line ends. */
+const plain = (line: string) => `one\n${line}\n\nfour\n`
+const crlfTemplate = mergingTemplate({
+  'ends.md': { base: plain('two'), ours: plain('second'), theirs: plain('two').replaceAll('\n', '\r\n') },
+})
 const model = new ScriptedModel([])
 
 describe.skipIf(!hasBrowser)('a branch that is merging', () => {
@@ -83,6 +88,26 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
   const status = () => page.getByRole('status', { name: 'Status' })
   const textIs = (path: string, words: string | ((text: string) => boolean)) => desk.isText(BRANCH, path, words)
   const textIn = async (path: string) => (await desk.textOf(BRANCH, path)) ?? ''
+
+  test('a side that changed all line endings says so, and taken, it is a text of CRLF that can be typed in', async () => {
+    await open(crlfTemplate)
+    await row('ends.md').click()
+    const box = conflict(1, 1)
+    await box.waitFor()
+    const heads = () => box.getByRole('heading').allInnerTexts()
+    expect((await heads()).map(words => words.split('\n').at(-1))).toEqual(['LF', 'LF', 'CRLF'])
+    expect(await findings(page)).toEqual([])
+    await box.press('2')
+    await page.locator('.status').getByText('CRLF · UTF-8').waitFor()
+    expect(await page.locator('.cm-specialChar:visible').count()).toBe(0)
+    await page.locator('.cm-line').getByText('two').click()
+    await page.keyboard.press('End')
+    await page.keyboard.type(' words\nmore')
+    await textIs('ends.md', 'one\r\ntwo words\r\nmore\r\n\r\nfour\r\n')
+    // A line without words is as high as the others.
+    const heights = await page.locator('.cm-line').evaluateAll(lines => lines.map(line => line.clientHeight))
+    expect(new Set(heights).size).toBe(1)
+  })
 
   /** Goes to the next conflict and takes our side. */
   const resolveFirst = async () => {

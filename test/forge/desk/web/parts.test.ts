@@ -77,6 +77,27 @@ describe.skipIf(!hasBrowser)('parts of changes', () => {
     await isText(text(now.with(0, 'Aline 1').with(6, 'Bline 7')))
   })
 
+  test('what is typed from Ctrl+Enter on gets into the file', async () => {
+    await open()
+    await type(0, 'A')
+    await isText(text(now.with(0, 'Aline 1')))
+    await page.keyboard.press('Control+Alt+s')
+    const dialog = page.getByRole('dialog', { name: 'Save some changes of main' })
+    await dialog.getByRole('checkbox', { name: 'Change at line 1 of a.txt' }).check()
+    const message = dialog.getByLabel('Commit message')
+    await message.fill('Only A')
+    const save = desk.proxy.hold('save parts')
+    await page.keyboard.press('Control+Enter')
+    await page.keyboard.type('BC')
+    expect(await message.inputValue()).toBe('Only A')
+    save()
+    await page.keyboard.type('DE')
+    await dialog.waitFor({ state: 'detached' })
+    await page.keyboard.type('FG')
+    await isText(text(now.with(0, 'ABCDEFGline 1')))
+    await desk.isMessage('main', 'Only A')
+  })
+
   test('a newline that was added at the end is a change of its own, which is saved or left out', async () => {
     await desk.commit('main', { 'end.txt': 'one\ntwo' })
     await page.getByRole('treeitem', { name: 'end.txt' }).click()

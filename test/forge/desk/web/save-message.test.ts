@@ -3,7 +3,7 @@ import { describe, expect, test } from 'bun:test'
 import { hasBrowser, NO_BROWSER } from '../../../support/browser.ts'
 import type { PageDesk } from '../../../support/page-desk.ts'
 import { findings } from './axe.ts'
-import { type DeskPage, numbersTyped, showBranch, until, withEachPage } from './page-scene.ts'
+import { type DeskPage, numbersTyped, openPage, showBranch, until, withEachPage } from './page-scene.ts'
 
 if (!hasBrowser) console.warn(NO_BROWSER)
 
@@ -135,6 +135,45 @@ describe.skipIf(!hasBrowser)('the message of a save', () => {
     await desk.isMessage('main', 'Say what is typed\n\nBecause it was not said.\n- once')
     await dialog().waitFor({ state: 'detached' })
     await typeIn('README.md')
+    await until(async () => (await field().inputValue()) === 'edit: README.md')
+  })
+
+  test('is used once, also by another window that shows it, and what was typed there since stays', async () => {
+    await typeIn('README.md')
+    await field().click()
+    await page.keyboard.type('Said once')
+    const other = await openPage(page.context(), desk)
+    const there = other.getByRole('textbox', { name: 'Commit message' })
+    await until(async () => (await there.inputValue()) === 'Said once')
+    await there.press('Enter')
+    await desk.isMessage('main', 'Said once')
+    await until(async () => (await field().inputValue()) === '')
+    await typeIn('README.md')
+    await other.getByPlaceholder('Commit message').waitFor()
+    await there.fill('Said there')
+    await field().fill('Said here')
+    await there.press('Enter')
+    await desk.isMessage('main', 'Said there')
+    await until(async () => (await there.inputValue()) === '')
+    expect(await field().inputValue()).toBe('Said here')
+    await other.close()
+  })
+
+  test('takes nothing after Ctrl+Enter in the dialog: what is typed on gets into the file', async () => {
+    await typeIn('README.md')
+    await page.keyboard.press('Alt+s')
+    await until(async () => (await subject().inputValue()) === 'edit: README.md')
+    await page.keyboard.type('All of it')
+    const save = desk.proxy.hold('save')
+    await page.keyboard.press('Control+Enter')
+    await page.keyboard.type('ABC')
+    expect(await subject().inputValue()).toBe('All of it')
+    save()
+    await page.keyboard.type('DEF')
+    await dialog().waitFor({ state: 'detached' })
+    await page.keyboard.type('GHI')
+    await desk.isText('main', 'README.md', text => text.includes('Typed. ABCDEFGHI'))
+    await desk.isMessage('main', 'All of it')
     await until(async () => (await field().inputValue()) === 'edit: README.md')
   })
 
