@@ -1567,6 +1567,38 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await whole.getByText('297 unchanged lines').first().waitFor()
   })
 
+  const versions = () => page.getByRole('group', { name: /^(Versions|Names)$/ })
+  const isChosen = async (words: string) =>
+    await until(
+      async () => (await versions().getByRole('button', { pressed: true }).allTextContents()).join() === words,
+    )
+
+  test('takes back the first choice of a whole file by the keys that Ctrl+Z names there, and by its notice', async () => {
+    await open(mergingTemplate(LOGO))
+    await row('logo.png').click()
+    const whole = page.getByRole('region', { name: 'Conflict', exact: true })
+    const hasFocus = (it: Locator) => until(() => it.evaluate(element => element === document.activeElement))
+    await hasFocus(whole)
+    await page.keyboard.press('2')
+    await isChosen('Theirs')
+    const chosen = `logo.png in ${BRANCH} by theirs`
+    const notice = (words: string) => page.locator('.toast').filter({ hasText: words })
+    await notice(`Resolved ${chosen}`).waitFor()
+    await hasFocus(versions())
+    await page.keyboard.press('Control+z')
+    await notice(`Press Ctrl Alt Z to undo: resolve ${chosen}`).waitFor()
+    await page.keyboard.press('Control+Alt+z')
+    await notice(`Undone: resolve ${chosen}`).waitFor()
+    await whole.getByText('Select a version').waitFor()
+    await row('logo.png').getByText('1 left').waitFor()
+    // It is chosen by its key again.
+    await hasFocus(whole)
+    await page.keyboard.press('1')
+    await isChosen('Ours')
+    await notice('Resolved logo.png').getByRole('button', { name: 'Undo' }).click()
+    await whole.getByText('Select a version').waitFor()
+  })
+
   for (const [what, path] of [
     ['an image', 'logo.png'],
     ['a text', 'notes.txt'],
@@ -1635,11 +1667,6 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     'ours.md': { base: null, ours: textWith('first', 'our last'), theirs: null },
     'theirs.md': { base: null, ours: null, theirs: textWith('their first', 'last') },
   }
-  const versions = () => page.getByRole('group', { name: /^(Versions|Names)$/ })
-  const isChosen = async (words: string) =>
-    await until(
-      async () => (await versions().getByRole('button', { pressed: true }).allTextContents()).join() === words,
-    )
 
   test('has the names to choose of a file that both sides renamed, where git has merged its text', async () => {
     await open(mergingTemplate(RENAMED))
@@ -1763,7 +1790,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await isChosen('')
     await versions().getByRole('button', { name: 'Ours' }).click()
     await page.getByText('notes.txt is left out').waitFor()
-    const notice = page.locator('.toast').filter({ hasText: 'Discarded changes to notes.txt' })
+    const notice = page.locator('.toast').filter({ hasText: 'Discarded what was typed in notes.txt' })
     await notice.getByRole('button', { name: 'Undo' }).click()
     await textIs('notes.txt', 'typed b\n')
     await page.locator('.cm-line').getByText('typed b').waitFor()
