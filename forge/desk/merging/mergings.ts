@@ -281,11 +281,14 @@ export class Mergings {
     const isKept = ![...files.keys()].some(at => isSettledWith(row, at))
     const { [row.path]: _, ...by } = state.by
     const drafts = { ...work.drafts, files }
-    const where = `${visiblePath(await pathNow(work, row))} in ${visiblePath(work.name)}`
+    const [from, to] = [await pathNow(work, row), await pathNow({ room: this.room, drafts }, row)]
+    const where = `${visiblePath(from)} in ${visiblePath(work.name)}`
     const words = (await replacesText(work, state, row, wanted))
       ? `discard what was ${row.mark === undefined ? 'typed' : 'resolved'} in ${where}`
       : `resolve ${where} by ${WORDS[side]}`
-    return await this.#choose(held, { ...withKept(state, row, isKept), by }, drafts, { words })
+    // Windows follow the file to its path on that side, and back at the undo.
+    const renamed = from === to ? undefined : [{ from, to }]
+    return await this.#choose(held, { ...withKept(state, row, isKept), by }, drafts, { words, renamed })
   }
 
   /** Chooses a name of a file that both sides renamed, or both. Its text stays as it is, with its open conflicts. */

@@ -67,11 +67,11 @@ export async function takeConflicts(page: Page, tab: Tab, paths: string[], side:
   await attempt(page, take, { branch, topic: TOPIC })
 }
 
-/** Shows the file under the name that it has on the side that was taken, in place of the one that is gone. */
+/** Has the tab of the file under the name that was chosen of two, in place of the one that is gone. */
 function follow(page: Page, tab: Tab, from: string, to: string): void {
-  if (from === to || tab.path !== from) return
-  tab.show({ kind: 'file', path: to })
-  page.closePane(tab, { kind: 'file', path: from })
+  if (from === to) return
+  tab.rename({ from, to })
+  page.files.close(tab.at, from)
 }
 
 /**

@@ -1713,6 +1713,73 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     expect(await desk.textOf(BRANCH, 'theirs.md')).toBeUndefined()
   })
 
+  for (const [when, isWhole] of [
+    ['its text has no conflict', true],
+    ['its text has one', false],
+  ] as const)
+    test(`has the tab of a file that both sides renamed under the chosen name, left at once, where ${when}`, async () => {
+      const words = (side: string) => (isWhole ? 'words' : `${side} words`)
+      await open(
+        mergingTemplate({
+          'old.md': { base: textWith('first', words('base')), ours: null, theirs: null },
+          'ours.md': { base: null, ours: textWith('first', words('our')), theirs: null },
+          'theirs.md': { base: null, ours: null, theirs: textWith('first', words('their')) },
+        }),
+      )
+      const fileTab = (name: string) => page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name })
+      const hasFocus = (it: Locator) => until(() => it.evaluate(element => element === document.activeElement))
+      await row('ours.md').click()
+      const place = isWhole ? page.getByRole('region', { name: 'Conflict', exact: true }) : versions()
+      await hasFocus(isWhole ? place : conflict(1, 1))
+      if (!isWhole) await page.keyboard.press('F8')
+      await hasFocus(place)
+      const release = desk.proxy.hold('take side')
+      await page.keyboard.press('2')
+      await page.keyboard.press('F8')
+      await hasFocus(conflict(1))
+      release()
+      await fileTab('theirs.md').waitFor()
+      expect(await fileTab('ours.md').count()).toBe(0)
+      await page.keyboard.press('Alt+PageUp')
+      await page.getByRole('tab', { name: 'theirs.md', selected: true }).waitFor()
+      await page.locator('.cm-line').getByText('first').waitFor()
+      await isChosen('Their name2')
+      expect(await page.getByText('is deleted').count()).toBe(0)
+    })
+
+  test('shows a file under the path of its chosen side, also where the file was left at once', async () => {
+    const gif = (side: string) => `GIF89a\x01\0\x01\0${side} ${'same '.repeat(200)}`
+    await open(
+      mergingTemplate({
+        'old.png': { base: gif('base'), ours: null, theirs: null },
+        'ours.png': { base: null, ours: gif('our'), theirs: null },
+        'theirs.png': { base: null, ours: null, theirs: gif('their') },
+      }),
+    )
+    const fileTab = (name: string) => page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name })
+    const hasFocus = (it: Locator) => until(() => it.evaluate(element => element === document.activeElement))
+    await row('ours.png').click()
+    const whole = page.getByRole('region', { name: 'Conflict', exact: true })
+    await hasFocus(whole)
+    const release = desk.proxy.hold('take side')
+    await page.keyboard.press('2')
+    await page.keyboard.press('F8')
+    await hasFocus(conflict(1))
+    release()
+    await files().getByRole('region', { name: 'Resolved' }).getByText('theirs.png', { exact: true }).waitFor()
+    await fileTab('theirs.png').waitFor()
+    expect(await fileTab('ours.png').count()).toBe(0)
+    await page.keyboard.press('Alt+PageUp')
+    await rendered(page)
+    await isChosen('Theirs')
+    expect(await page.getByText('is deleted').count()).toBe(0)
+    // Its undo leads back to the conflict, under the path of our side.
+    await page.keyboard.press('Control+Alt+z')
+    await whole.getByText('Select a version').waitFor()
+    await fileTab('ours.png').and(page.locator('[aria-selected="true"]')).waitFor()
+    expect(await fileTab('theirs.png').count()).toBe(0)
+  })
+
   test('chooses the name of a file that both sides renamed apart from the conflicts in its text, by keys', async () => {
     const middle = (first: string, words: string, last: string) => textWith(first, `${words}\n\n\n\n\n${last}`)
     const CLASHING = {
