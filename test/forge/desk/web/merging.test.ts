@@ -679,6 +679,36 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     expect(await desk.git('show', `${BRANCH}:${POSTGRES}`)).toBe('export class PostgresStore {\n  claim = 2\n}')
   })
 
+  test('is previewed with the words about a file with a long name below it, in full width, and others beside it', async () => {
+    const folder = 'test/fixtures/controller.bar'
+    const text = 'words\n'.repeat(20)
+    const RENAMED_DEEP = {
+      [`${folder}/borderRadius/border-radius-stacked.js`]: { base: text, ours: null, theirs: null },
+      'test/fixtures/bar/borderRadius/border-radius-stacked.js': { base: null, ours: text, theirs: null },
+      [`${folder}/radius/border-radius-stacked.js`]: { base: null, ours: null, theirs: text },
+    }
+    await open(templateOf(async path => void (await upstreamIn(path, BRANCH, RENAMED_DEEP))))
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type(`>Merge a branch into ${BRANCH}`)
+    await page.keyboard.press('Enter')
+    await page.getByRole('option').filter({ hasText: 'upstream' }).last().click()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    const boxes = async (name: string) => {
+      const item = page.getByRole('list', { name: 'Files in conflict' }).getByRole('listitem').filter({ hasText: name })
+      const [path, words] = [await item.locator('.path').boundingBox(), await item.locator('.meta').boundingBox()]
+      if (!path || !words) throw new Error(`${name} is not to be seen`)
+      return { path, words }
+    }
+    await page.getByRole('list', { name: 'Files in conflict' }).waitFor()
+    const long = await boxes('border-radius-stacked.js')
+    expect(long.words.y).toBeGreaterThanOrEqual(long.path.y + long.path.height)
+    expect(long.words.x).toBe(long.path.x)
+    expect(long.words.height).toBeLessThan(70)
+    const short = await boxes('claim.ts')
+    expect(short.words.x).toBeGreaterThan(short.path.x + short.path.width)
+  })
+
   test('begins at the first conflict, however soon the key is pressed that goes to the next one', async () => {
     await open(templateOf(async path => void (await upstreamIn(path, BRANCH))))
     await page.keyboard.press('Control+k')
