@@ -100,13 +100,13 @@ export async function draftConflict(work: BranchWork, path: Path): Promise<Confl
   }
 }
 
-/** Replaces a file by one side, or, in text, all its open conflicts by that side. */
-export async function takeDraftSide(work: BranchWork, path: Path, side: WholeSide): Promise<void> {
+/** Replaces a file by one side, or, in text, all its open conflicts by that side. Returns what was done in words. */
+export async function takeDraftSide(work: BranchWork, path: Path, side: WholeSide): Promise<{ words: string }> {
   const { objects } = work.room
-  await work.locked(async held => {
+  return await work.locked(async held => {
     work.verifyFree()
     await held.collect()
-    await held.again(async () => {
+    return await held.again(async () => {
       // The operation's undo needs the draft in the repository, which is its only copy.
       await held.writeDrafts()
       const clash = clashAt(work, path)
@@ -119,8 +119,10 @@ export async function takeDraftSide(work: BranchWork, path: Path, side: WholeSid
       clashes.delete(path)
       const theirs = await theirsOf(work, path)
       const taken = side === 'theirs' && theirs !== work.name ? theirs : WORDS[side]
-      const words = `resolve ${visiblePath(path)} in ${visiblePath(work.name)} by ${taken}`
-      await held.become({ drafts: { ...work.drafts, files, clashes } }, { kind: SETTLE, words })
+      const resolved = `${visiblePath(path)} in ${visiblePath(work.name)} by ${taken}`
+      const deed = { kind: SETTLE, words: `resolve ${resolved}` }
+      await held.become({ drafts: { ...work.drafts, files, clashes } }, deed)
+      return { words: `Resolved ${resolved}.` }
     })
   })
 }

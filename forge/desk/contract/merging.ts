@@ -138,10 +138,10 @@ export const mergingQuestions = {
   merging: repeatable({ branch: Branch }, v.nullable(Merging)),
   conflict: repeatable({ branch: Branch, path: Path }, ConflictFile),
   /**
-   * Replaces a whole file by one side; text is resolved in the editor. `isTextReplaced`: whether what was typed or
-   * resolved in the file is gone with it, as the last operation, until its undo.
+   * Replaces a whole file by one side, as one operation; text is resolved in the editor. `words`: what was done; none
+   * if that was chosen already.
    */
-  'take side': question({ branch: Branch, path: Path, side: WholeSide }, v.object({ isTextReplaced: v.boolean() })),
+  'take side': question({ branch: Branch, path: Path, side: WholeSide }, v.object({ words: v.optional(v.string()) })),
   /**
    * Resolves the open conflicts of texts by one side, as one operation: those of a waiting merge, or those of drafts.
    * What git has merged, and what was resolved or typed beside them, stays.

@@ -3,6 +3,7 @@
  * drafts on the merge's commit (see merging-commits.ts), until Finish commits them.
  */
 
+import { isDeepStrictEqual } from 'node:util'
 import { Failure } from '../../../core/failure.ts'
 import { isAncestor, outsideOf, textOf } from '../../../core/git/commits.ts'
 import { firstMark, type MarkedPart, markedPartsOf, marksLeft, withBoth } from '../../../core/git/conflict-marks.ts'
@@ -249,20 +250,18 @@ export class Mergings {
   }
 
   /**
-   * Resolves a whole file by one side. `both` keeps what can be kept: in text all open conflicts with both sides, ours
-   * first; of other files what git left. Of a file that both sides renamed, only the name is chosen where git has
-   * merged its text. Another choice than before can be undone. Returns whether it replaces what was typed or resolved
-   * in the file.
+   * Resolves a whole file by one side, as one operation. `both` keeps what can be kept: in text all open conflicts with
+   * both sides, ours first; of other files what git left. Of a file that both sides renamed, only the name is chosen
+   * where git has merged its text. Returns what was done in words; none if that was chosen already.
    */
-  async takeSide(branch: string, path: Path, side: WholeSide): Promise<{ isTextReplaced: boolean }> {
+  async takeSide(branch: string, path: Path, side: WholeSide): Promise<{ words?: string }> {
     const work = await this.open(branch)
     const isDraft = work.merging === undefined || isOfDraft(work, path, isRow(await this.#state(work), path))
-    if (!isDraft) return await work.inOneGo(async held => this.#take(held, path, side), { isMerging: true })
-    await takeDraftSide(work, path, side)
-    return { isTextReplaced: false }
+    if (isDraft) return await takeDraftSide(work, path, side)
+    return await work.inOneGo(async held => this.#take(held, path, side), { isMerging: true })
   }
 
-  async #take(held: HeldBranch, path: Path, side: WholeSide): Promise<{ isTextReplaced: boolean }> {
+  async #take(held: HeldBranch, path: Path, side: WholeSide): Promise<{ words?: string }> {
     const { work } = held
     const { objects } = this.room
     const state = await this.#state(work)
@@ -279,33 +278,25 @@ export class Mergings {
       else files.set(at, file)
     }
     // If the user chooses what git left in the files, no file changes: only the list `kept` records the choice.
-    const others = state.kept.filter(it => it !== row.path)
-    const kept = [...files.keys()].some(at => isSettledWith(row, at)) ? others : [...others, row.path]
+    const isKept = ![...files.keys()].some(at => isSettledWith(row, at))
     const { [row.path]: _, ...by } = state.by
     const drafts = { ...work.drafts, files }
-    const isFirst = !state.kept.includes(row.path) && !isTouched(work, row)
-    const isRecorded = !isFirst && !isSameDrafts(drafts, work.drafts)
-    const isTextReplaced = isRecorded && (await replacesText(work, state, row, wanted))
-    const [file, name] = [visiblePath(await pathNow(work, row)), visiblePath(work.name)]
-    const words = isTextReplaced
-      ? `discard what was ${row.mark === undefined ? 'typed' : 'resolved'} in ${file} in ${name}`
-      : `resolve ${file} in ${name} by ${WORDS[side]}`
-    const deed = isRecorded ? { kind: SETTLE, words } : undefined
-    // The operation's undo needs the drafts in the repository.
-    if (deed) await held.writeDrafts()
-    await this.#replace(held, { ...state, kept, by }, drafts, { deed })
-    return { isTextReplaced }
+    const [from, to] = [await pathNow(work, row), await pathNow({ room: this.room, drafts }, row)]
+    const where = `${visiblePath(from)} in ${visiblePath(work.name)}`
+    const words = (await replacesText(work, state, row, wanted))
+      ? `discard what was ${row.mark === undefined ? 'typed' : 'resolved'} in ${where}`
+      : `resolve ${where} by ${WORDS[side]}`
+    // Windows follow the file to its path on that side, and back at the undo.
+    const renamed = from === to ? undefined : [{ from, to }]
+    return await this.#choose(held, { ...withKept(state, row, isKept), by }, drafts, { words, renamed })
   }
 
-  /**
-   * Chooses a name of a file that both sides renamed, or both. Its text stays as it is, with its open conflicts.
-   * Returns whether another text is gone: that of the second file, where there were two.
-   */
+  /** Chooses a name of a file that both sides renamed, or both. Its text stays as it is, with its open conflicts. */
   async #takeName(
     held: HeldBranch,
     { state, row, names }: { state: State; row: ConflictRow; names: Names },
     side: WholeSide,
-  ): Promise<{ isTextReplaced: boolean }> {
+  ): Promise<{ words?: string }> {
     const { work } = held
     const { objects } = this.room
     const wanted = side === 'both' ? ([names.ours, names.theirs] as const) : ([names[side]] as const)
@@ -333,16 +324,29 @@ export class Mergings {
     const others = now.filter(path => !wanted.includes(path) && path !== renamed?.from)
     const texts = await Promise.all(others.map(path => entryIn(objects, drafts, path)))
     for (const path of others) drafts = await withoutFileAt(objects, drafts, path)
+    // Another text is gone: that of the second file, where there were two.
     const isTextReplaced = texts.some(text => text?.oid !== file?.oid)
-    const gone = others.map(visiblePath).join(' and ')
-    const deed = { kind: SETTLE, words: `discard what was typed in ${gone} in ${visiblePath(work.name)}` }
+    const branch = visiblePath(work.name)
+    const words = isTextReplaced
+      ? `discard what was typed in ${others.map(visiblePath).join(' and ')} in ${branch}`
+      : `resolve the name of ${visiblePath(from)} in ${branch} by ${WORDS[side]}`
+    const next = withKept(state, row, !isRenamed(drafts.files, names))
+    return await this.#choose(held, next, drafts, { words, renamed: renamed && [renamed] })
+  }
+
+  /** Makes the choice of a version or a name an operation, unless it changes nothing. */
+  async #choose(
+    held: HeldBranch,
+    state: State,
+    drafts: BranchWork['drafts'],
+    { words, renamed }: Pick<Next, 'renamed'> & { words: string },
+  ): Promise<{ words?: string }> {
+    const { work } = held
+    if (isDeepStrictEqual(state, await this.#state(work)) && isSameDrafts(drafts, work.drafts)) return {}
     // The operation's undo needs the drafts in the repository.
-    if (isTextReplaced) await held.writeDrafts()
-    const unchosen = state.kept.filter(it => it !== row.path)
-    const next = { ...state, kept: isRenamed(drafts.files, names) ? unchosen : [...unchosen, row.path] }
-    const how = { renamed: renamed && [renamed], deed: isTextReplaced ? deed : undefined }
-    await this.#replace(held, next, drafts, how)
-    return { isTextReplaced }
+    await held.writeDrafts()
+    await this.#replace(held, state, drafts, { renamed, deed: { kind: SETTLE, words } })
+    return { words: `${pastOf(words)}.` }
   }
 
   /**
@@ -795,6 +799,12 @@ async function fileOf(work: BranchFiles, state: State, row: ConflictRow): Promis
 /** How many conflicts of a row are open. */
 export async function conflictsLeft(work: ConflictFiles, state: StoredMerging, row: ConflictRow): Promise<number> {
   return (await marksIn(work, row)).left + wholesLeft(work, state, row)
+}
+
+/** The state in which a conflict is recorded as resolved by what git left of it, or is not. */
+function withKept(state: State, { path }: ConflictRow, isKept: boolean): State {
+  if (state.kept.includes(path) === isKept) return state
+  return { ...state, kept: isKept ? [...state.kept, path] : state.kept.filter(it => it !== path) }
 }
 
 /** 1 if a version of the whole file, or its name, is to be chosen. */

@@ -17,7 +17,7 @@ declare const conflict: Answer<'conflict'>
 const handlers: Handlers<typeof mergingQuestions, undefined> = {
   merging: () => null,
   conflict: async () => conflict,
-  'take side': async () => ({ isTextReplaced: false }),
+  'take side': async () => ({ words: 'Resolved a.png in main by theirs.' }),
   'take conflicts': async () => done,
   'keep merging message': async ({ message }) => ({ message }),
   'finish merging': async () => done,

@@ -3,12 +3,13 @@ import { type Merging, type MergingFile, nounOf } from '../../contract/merging.t
 import { attempt } from '../page/actions.ts'
 import { branchOf, draftsOf, isInConflict, mergingFile, mergingFiles, shownPath } from '../page/branch-facts.ts'
 import { isOfForge, SESSION } from '../page/conversation-files.ts'
+import { deskActions } from '../page/desk-actions.ts'
 import { following } from '../page/dialog-content.ts'
 import { settle } from '../page/saving.ts'
 import type { Page, Tab } from '../page/state.ts'
 import { undoButton, untilMore } from '../page/undo.ts'
 import { shownKeys } from '../ui/keys.ts'
-import { baseName, named, readable, withoutTricks } from '../ui/names.ts'
+import { named, readable, withoutTricks } from '../ui/names.ts'
 import { plural } from '../ui/times.ts'
 
 const TOPIC = 'merging'
@@ -35,19 +36,20 @@ export async function takeSide(
     const shown = mergingFile(page, tab, path)
     await settle(page, branch, [path, shown?.result ?? path])
     const lasts = untilMore(page)
-    const { isTextReplaced } = await page.connection.ask('take side', { branch, path, side })
-    if (isTextReplaced) {
-      const { names } = tab.merging.files.peek().get(path) ?? {}
-      // Of two files, the one is left out whose name was not chosen.
-      const gone = names ? names[side === 'theirs' ? 'ours' : 'theirs'] : (shown?.result ?? path)
-      const title = `Discarded changes to ${readable(baseName(gone))}`
-      page.tell({ topic: TOPIC, branch, title, lasts, actions: [undoButton(page)] })
-    }
+    const { words: title } = await page.connection.ask('take side', { branch, path, side })
+    if (title !== undefined) page.tell({ topic: TOPIC, branch, title, lasts, actions: [undoButton(page)] })
     await tab.merging.refresh()
     const now = tab.merging.latest.peek()?.files.find(file => file.path === path)
     if (shown && now) follow(page, tab, shown.result ?? path, now.result ?? path)
   }
   await attempt(page, take, { branch, topic: TOPIC })
+}
+
+/** Says which keys take back what was done last in the branch: a choice of a whole file is not undone as typing is. */
+export function sayUndo(page: Page, tab: Tab): void {
+  const { canUndo } = page.branch(branchOf(tab) ?? '') ?? {}
+  if (canUndo === undefined) return
+  page.tell({ title: `Press ${shownKeys(deskActions.undo.keys)} to undo: ${withoutTricks(canUndo)}` }, 'info')
 }
 
 /** Resolves all open conflicts of some texts by one side. */
@@ -65,11 +67,11 @@ export async function takeConflicts(page: Page, tab: Tab, paths: string[], side:
   await attempt(page, take, { branch, topic: TOPIC })
 }
 
-/** Shows the file under the name that it has on the side that was taken, in place of the one that is gone. */
+/** Has the tab of the file under the name that was chosen of two, in place of the one that is gone. */
 function follow(page: Page, tab: Tab, from: string, to: string): void {
-  if (from === to || tab.path !== from) return
-  tab.show({ kind: 'file', path: to })
-  page.closePane(tab, { kind: 'file', path: from })
+  if (from === to) return
+  tab.rename({ from, to })
+  page.files.close(tab.at, from)
 }
 
 /**

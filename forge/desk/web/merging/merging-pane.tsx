@@ -13,11 +13,12 @@ import { type Page, type Tab, usePage } from '../page/state.ts'
 import { ImageFigure } from '../ui/blob-image.tsx'
 import { abortedByInput, isFocusLost } from '../ui/focus.ts'
 import { Icon } from '../ui/icons.tsx'
+import { keysOf } from '../ui/keys.ts'
 import { readable, visible, withoutTricks } from '../ui/names.ts'
 import { useServerValue } from '../ui/server-value.ts'
 import { digits, plural } from '../ui/times.ts'
 import { ActionIcon, Button, Path } from '../ui/words.tsx'
-import { askAi, takeSide } from './merging-actions.ts'
+import { askAi, sayUndo, takeSide } from './merging-actions.ts'
 import { mergingActions } from './merging-commands.ts'
 
 interface Props {
@@ -264,13 +265,11 @@ function WholeChoices({ tab, known, sides }: { tab: Tab; known: MergingFile; sid
       aria-label={sides.names ? 'Names' : 'Versions'}
       tabIndex={-1}
       ref={group}
-      onKeyDown={event => {
-        if (event.altKey || event.ctrlKey || event.metaKey) return
-        const chosen = choices.find(({ key }) => key === event.key)
-        if (!chosen) return
-        choose(chosen.side)
-        event.preventDefault()
-      }}
+      onKeyDown={choiceKeys(page, tab, pressed => {
+        const chosen = choices.find(({ key }) => key === pressed)
+        if (chosen) choose(chosen.side)
+        return chosen !== undefined
+      })}
     >
       {choices.map(({ side, words, key }) => {
         const isTaken = known.taken === side
@@ -290,6 +289,15 @@ function WholeChoices({ tab, known, sides }: { tab: Tab; known: MergingFile; sid
       })}
     </fieldset>
   )
+}
+
+/** The keys of the choices of a file. `press` returns whether it has used a key. */
+function choiceKeys(page: Page, tab: Tab, press: (key: string) => boolean): (event: KeyboardEvent) => void {
+  return event => {
+    if (keysOf(event) === 'Ctrl+Z') sayUndo(page, tab)
+    else if (event.altKey || event.ctrlKey || event.metaKey || !press(event.key)) return
+    event.preventDefault()
+  }
 }
 
 interface WholeProps {
@@ -319,14 +327,13 @@ export function WholeConflict({ tab, sides, known, isTyped }: WholeProps) {
       // biome-ignore lint/a11y/noNoninteractiveTabindex: see above
       tabIndex={0}
       ref={box}
-      onKeyDown={event => {
-        if (event.altKey || event.ctrlKey || event.metaKey) return
-        const chosen = choices.find(({ key }) => key === event.key)
+      onKeyDown={choiceKeys(page, tab, pressed => {
+        const chosen = choices.find(({ key }) => key === pressed)
+        const isAsked = pressed === '4' && canAsk
         if (chosen) choose(chosen.side)
-        else if (event.key === '4' && canAsk) askAi(page, tab, [path])
-        else return
-        event.preventDefault()
-      }}
+        else if (isAsked) askAi(page, tab, [path])
+        return isAsked || chosen !== undefined
+      })}
     >
       <div class={`conflict-box ${known.state === 'open' ? '' : 'chosen'}`}>
         <header>
@@ -397,8 +404,9 @@ function takeFocus(page: Page, { merging: { focusWish } }: Tab, focus: () => voi
 
 /**
  * The function that chooses a version of a file. When the choice leaves the page with the focus, the versions get it:
- * also those of a file that the choice renames, which are shown under the old name first. A choice in another window or
- * by the AI gives it to the tab of the file: a key that was meant for the choice here would change that one.
+ * also those of a file that the choice renames, which are shown under the old name first. After an undo of the choice,
+ * the conflict gets it. A choice in another window or by the AI gives it to the tab of the file: a key that was meant
+ * for the choice here would change that one.
  */
 function useChoice(tab: Tab, path: string, box: RefObject<HTMLElement | null>): (side: Side) => void {
   const page = usePage()
@@ -407,7 +415,9 @@ function useChoice(tab: Tab, path: string, box: RefObject<HTMLElement | null>): 
     const { current: shown } = box
     return () => {
       if (!shown?.contains(document.activeElement)) return
+      const isOpenAgain = tab.path === path && mergingFile(page, tab, path)?.state === 'open'
       if (isChoosing.current) passOn(page, tab, path)
+      else if (isOpenAgain) tab.merging.goTo(path, 1)
       else page.places.focus('file tab')
     }
   }, [page, tab, path, box])

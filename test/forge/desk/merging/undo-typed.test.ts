@@ -4,7 +4,7 @@ import { expect, setDefaultTimeout, test } from 'bun:test'
 import { closeFile } from '../../../../forge/desk/branches/places.ts'
 import type { WholeSide } from '../../../../forge/desk/contract/merging.ts'
 import { ask, edit, textOf } from '../../../support/desk.ts'
-import { commit, show } from '../../../support/git.ts'
+import { commit, type Files, show } from '../../../support/git.ts'
 import { lines, makePair, type Pair, rowsIn } from '../../../support/merging.ts'
 import { refusedBy } from '../../../support/refusals.ts'
 import { until } from '../../../support/repository.ts'
@@ -199,10 +199,11 @@ test('the undo of what an AI settled takes back nothing that was chosen or typed
   const { work } = desk
   await begin(desk)
   await settle(desk)
+  const [settled] = await ask(work, 'operations', { from: 0, count: 1 })
   await work.mergings.takeSide('main', 'b.txt', 'ours')
   await work.mergings.takeSide('main', 'p', 'both')
   await type(desk, 'a.txt', 'line 5', 'typed')
-  await work.undo()
+  await work.undo(settled?.id)
   expect(await rowsIn(work)).toEqual([
     ['a.txt', 'text', 'open'],
     ['b.txt', 'text', 'settled'],
@@ -302,20 +303,19 @@ test.each(['ours', 'base'] as const)(
     await using desk = await makePair(sides)
     const { work } = desk
     const take = async (side: WholeSide) =>
-      (await ask(work, 'take side', { branch: 'main', path: 'n.txt', side })).isTextReplaced
+      (await ask(work, 'take side', { branch: 'main', path: 'n.txt', side })).words
     const done = async () => (await ask(work, 'operations', { from: 0, count: 9 })).map(({ words }) => words)
     await begin(desk)
+    expect(await take('theirs')).toBe('Resolved n.txt in main by theirs.')
     const begun = await done()
-    expect(await take('theirs')).toBe(false)
     await type(desk, 'n.txt', 'theirs', 'theirs, typed')
-    expect(await done()).toEqual(begun)
-    expect(await take(other)).toBe(true)
-    expect(await take('theirs')).toBe(false)
+    expect(await take(other)).toBe('Discarded what was typed in n.txt in main.')
+    expect(await take('theirs')).toBe('Resolved n.txt in main by theirs.')
     expect(await read(desk, 'n.txt')).toBe('theirs\n')
     const [discarded, chosen] = ['discard what was typed in n.txt in main', 'resolve n.txt in main by theirs']
     expect(await done()).toEqual([chosen, discarded, ...begun])
     // The same choice once more changes nothing.
-    expect(await take('theirs')).toBe(false)
+    expect(await take('theirs')).toBeUndefined()
     expect((await work.undo()).words).toBe(`undo: ${chosen}`)
     expect((await work.undo()).words).toBe(`undo: ${discarded}`)
     expect(await read(desk, 'n.txt')).toBe('theirs, typed\n')
@@ -324,6 +324,38 @@ test.each(['ours', 'base'] as const)(
     await work.undo()
     await finish(desk)
     expect(await show(desk.path, 'main', 'n.txt')).toBe('theirs, typed')
+  },
+)
+
+test.each([
+  ['ours', 'ours'],
+  ['theirs', 'theirs'],
+  ['base', 'the base'],
+  ['both', 'both sides'],
+] as const)(
+  'an undo takes back alone the first choice of %s for a whole file, which is open again',
+  async (side, by) => {
+    const sides = (word: string): Files => ({ 'logo.png': `${word}\0`, 'a.txt': lines({ 2: word }) })
+    await using desk = await makePair({ base: sides('base'), ours: sides('ours'), theirs: sides('theirs') })
+    const { work } = desk
+    await begin(desk)
+    const choose = () => ask(work, 'take side', { branch: 'main', path: 'logo.png', side })
+    await choose()
+    await type(desk, 'a.txt', FIRST_CONFLICT, 'by hand\n')
+    const words = `resolve logo.png in main by ${by}`
+    expect((await work.undo(undefined, 'main')).words).toBe(`undo: ${words}`)
+    const after = (state: string): [string, string, string][] => [
+      ['a.txt', 'text', 'settled'],
+      ['logo.png', 'binary', state],
+    ]
+    expect(await rowsIn(work)).toEqual(after('open'))
+    expect(await read(desk, 'a.txt')).toBe(lines({ 2: 'by hand' }))
+    expect(await refusedBy(finish(desk))).toThrow('1 conflict is left in logo.png')
+    expect((await work.redo('main')).words).toBe(`redo: ${words}`)
+    expect(await rowsIn(work)).toEqual(after('settled'))
+    // The same choice once more changes nothing.
+    expect(await choose()).toEqual({})
+    await finish(desk)
   },
 )
 
@@ -337,7 +369,8 @@ test('what was resolved in a text beside a folder of its name comes back by undo
   await begin(desk)
   const path = 'b~HEAD'
   await type(desk, path, FIRST_CONFLICT, 'by hand\n')
-  expect(await ask(work, 'take side', { branch: 'main', path, side: 'ours' })).toEqual({ isTextReplaced: true })
+  const { words } = await ask(work, 'take side', { branch: 'main', path, side: 'ours' })
+  expect(words).toBe(`Discarded what was resolved in ${path} in main.`)
   expect(await read(desk, 'b')).toBe(lines({ 5: 'ours' }))
   expect((await work.undo()).words).toBe(`undo: discard what was resolved in ${path} in main`)
   expect(await read(desk, path)).toBe(lines({ 5: 'by hand' }))

@@ -729,6 +729,36 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     expect(await desk.git('show', `${BRANCH}:${POSTGRES}`)).toBe('export class PostgresStore {\n  claim = 2\n}')
   })
 
+  test('is previewed with the words about a file with a long name below it, in full width, and others beside it', async () => {
+    const folder = 'test/fixtures/controller.bar'
+    const text = 'words\n'.repeat(20)
+    const RENAMED_DEEP = {
+      [`${folder}/borderRadius/border-radius-stacked.js`]: { base: text, ours: null, theirs: null },
+      'test/fixtures/bar/borderRadius/border-radius-stacked.js': { base: null, ours: text, theirs: null },
+      [`${folder}/radius/border-radius-stacked.js`]: { base: null, ours: null, theirs: text },
+    }
+    await open(templateOf(async path => void (await upstreamIn(path, BRANCH, RENAMED_DEEP))))
+    await page.setViewportSize({ width: 1280, height: 800 })
+    await page.keyboard.press('Control+k')
+    await page.keyboard.type(`>Merge a branch into ${BRANCH}`)
+    await page.keyboard.press('Enter')
+    await page.getByRole('option').filter({ hasText: 'upstream' }).last().click()
+    await page.getByRole('button', { name: 'Continue' }).click()
+    const boxes = async (name: string) => {
+      const item = page.getByRole('list', { name: 'Files in conflict' }).getByRole('listitem').filter({ hasText: name })
+      const [path, words] = [await item.locator('.path').boundingBox(), await item.locator('.meta').boundingBox()]
+      if (!path || !words) throw new Error(`${name} is not to be seen`)
+      return { path, words }
+    }
+    await page.getByRole('list', { name: 'Files in conflict' }).waitFor()
+    const long = await boxes('border-radius-stacked.js')
+    expect(long.words.y).toBeGreaterThanOrEqual(long.path.y + long.path.height)
+    expect(long.words.x).toBe(long.path.x)
+    expect(long.words.height).toBeLessThan(70)
+    const short = await boxes('claim.ts')
+    expect(short.words.x).toBeGreaterThan(short.path.x + short.path.width)
+  })
+
   test('begins at the first conflict, however soon the key is pressed that goes to the next one', async () => {
     await open(templateOf(async path => void (await upstreamIn(path, BRANCH))))
     await page.keyboard.press('Control+k')
@@ -1617,6 +1647,38 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await whole.getByText('297 unchanged lines').first().waitFor()
   })
 
+  const versions = () => page.getByRole('group', { name: /^(Versions|Names)$/ })
+  const isChosen = async (words: string) =>
+    await until(
+      async () => (await versions().getByRole('button', { pressed: true }).allTextContents()).join() === words,
+    )
+
+  test('takes back the first choice of a whole file by the keys that Ctrl+Z names there, and by its notice', async () => {
+    await open(mergingTemplate(LOGO))
+    await row('logo.png').click()
+    const whole = page.getByRole('region', { name: 'Conflict', exact: true })
+    const hasFocus = (it: Locator) => until(() => it.evaluate(element => element === document.activeElement))
+    await hasFocus(whole)
+    await page.keyboard.press('2')
+    await isChosen('Theirs')
+    const chosen = `logo.png in ${BRANCH} by theirs`
+    const notice = (words: string) => page.locator('.toast').filter({ hasText: words })
+    await notice(`Resolved ${chosen}`).waitFor()
+    await hasFocus(versions())
+    await page.keyboard.press('Control+z')
+    await notice(`Press Ctrl Alt Z to undo: resolve ${chosen}`).waitFor()
+    await page.keyboard.press('Control+Alt+z')
+    await notice(`Undone: resolve ${chosen}`).waitFor()
+    await whole.getByText('Select a version').waitFor()
+    await row('logo.png').getByText('1 left').waitFor()
+    // It is chosen by its key again.
+    await hasFocus(whole)
+    await page.keyboard.press('1')
+    await isChosen('Ours')
+    await notice('Resolved logo.png').getByRole('button', { name: 'Undo' }).click()
+    await whole.getByText('Select a version').waitFor()
+  })
+
   for (const [what, path] of [
     ['an image', 'logo.png'],
     ['a text', 'notes.txt'],
@@ -1685,11 +1747,6 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     'ours.md': { base: null, ours: textWith('first', 'our last'), theirs: null },
     'theirs.md': { base: null, ours: null, theirs: textWith('their first', 'last') },
   }
-  const versions = () => page.getByRole('group', { name: /^(Versions|Names)$/ })
-  const isChosen = async (words: string) =>
-    await until(
-      async () => (await versions().getByRole('button', { pressed: true }).allTextContents()).join() === words,
-    )
 
   test('has the names to choose of a file that both sides renamed, where git has merged its text', async () => {
     await open(mergingTemplate(RENAMED))
@@ -1734,6 +1791,73 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await textIs('ours.md', merged)
     await isChosen('Our name1')
     expect(await desk.textOf(BRANCH, 'theirs.md')).toBeUndefined()
+  })
+
+  for (const [when, isWhole] of [
+    ['its text has no conflict', true],
+    ['its text has one', false],
+  ] as const)
+    test(`has the tab of a file that both sides renamed under the chosen name, left at once, where ${when}`, async () => {
+      const words = (side: string) => (isWhole ? 'words' : `${side} words`)
+      await open(
+        mergingTemplate({
+          'old.md': { base: textWith('first', words('base')), ours: null, theirs: null },
+          'ours.md': { base: null, ours: textWith('first', words('our')), theirs: null },
+          'theirs.md': { base: null, ours: null, theirs: textWith('first', words('their')) },
+        }),
+      )
+      const fileTab = (name: string) => page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name })
+      const hasFocus = (it: Locator) => until(() => it.evaluate(element => element === document.activeElement))
+      await row('ours.md').click()
+      const place = isWhole ? page.getByRole('region', { name: 'Conflict', exact: true }) : versions()
+      await hasFocus(isWhole ? place : conflict(1, 1))
+      if (!isWhole) await page.keyboard.press('F8')
+      await hasFocus(place)
+      const release = desk.proxy.hold('take side')
+      await page.keyboard.press('2')
+      await page.keyboard.press('F8')
+      await hasFocus(conflict(1))
+      release()
+      await fileTab('theirs.md').waitFor()
+      expect(await fileTab('ours.md').count()).toBe(0)
+      await page.keyboard.press('Alt+PageUp')
+      await page.getByRole('tab', { name: 'theirs.md', selected: true }).waitFor()
+      await page.locator('.cm-line').getByText('first').waitFor()
+      await isChosen('Their name2')
+      expect(await page.getByText('is deleted').count()).toBe(0)
+    })
+
+  test('shows a file under the path of its chosen side, also where the file was left at once', async () => {
+    const gif = (side: string) => `GIF89a\x01\0\x01\0${side} ${'same '.repeat(200)}`
+    await open(
+      mergingTemplate({
+        'old.png': { base: gif('base'), ours: null, theirs: null },
+        'ours.png': { base: null, ours: gif('our'), theirs: null },
+        'theirs.png': { base: null, ours: null, theirs: gif('their') },
+      }),
+    )
+    const fileTab = (name: string) => page.getByRole('tablist', { name: 'Files' }).getByRole('tab', { name })
+    const hasFocus = (it: Locator) => until(() => it.evaluate(element => element === document.activeElement))
+    await row('ours.png').click()
+    const whole = page.getByRole('region', { name: 'Conflict', exact: true })
+    await hasFocus(whole)
+    const release = desk.proxy.hold('take side')
+    await page.keyboard.press('2')
+    await page.keyboard.press('F8')
+    await hasFocus(conflict(1))
+    release()
+    await files().getByRole('region', { name: 'Resolved' }).getByText('theirs.png', { exact: true }).waitFor()
+    await fileTab('theirs.png').waitFor()
+    expect(await fileTab('ours.png').count()).toBe(0)
+    await page.keyboard.press('Alt+PageUp')
+    await rendered(page)
+    await isChosen('Theirs')
+    expect(await page.getByText('is deleted').count()).toBe(0)
+    // Its undo leads back to the conflict, under the path of our side.
+    await page.keyboard.press('Control+Alt+z')
+    await whole.getByText('Select a version').waitFor()
+    await fileTab('ours.png').and(page.locator('[aria-selected="true"]')).waitFor()
+    expect(await fileTab('theirs.png').count()).toBe(0)
   })
 
   test('chooses the name of a file that both sides renamed apart from the conflicts in its text, by keys', async () => {
@@ -1813,7 +1937,7 @@ describe.skipIf(!hasBrowser)('a branch that is merging', () => {
     await isChosen('')
     await versions().getByRole('button', { name: 'Ours' }).click()
     await page.getByText('notes.txt is left out').waitFor()
-    const notice = page.locator('.toast').filter({ hasText: 'Discarded changes to notes.txt' })
+    const notice = page.locator('.toast').filter({ hasText: 'Discarded what was typed in notes.txt' })
     await notice.getByRole('button', { name: 'Undo' }).click()
     await textIs('notes.txt', 'typed b\n')
     await page.locator('.cm-line').getByText('typed b').waitFor()
