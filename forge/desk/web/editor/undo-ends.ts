@@ -37,7 +37,7 @@ export class UndoEnds {
     this.#views.dispatch({ effects: this.#adjustable.history.reconfigure(emptyHistory()) })
   }
 
-  /** Makes edits that are not the user's. If the text is the same in the end, all that was typed can still be undone. */
+  /** Makes edits that are not the user's. If the text is the same in the end, what was typed can still be undone. */
   keepOver(edit: () => void): void {
     const before = this.#views.state as EditorState
     edit()
