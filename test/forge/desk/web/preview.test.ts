@@ -303,6 +303,7 @@ const template = templateOf(async path => {
     'docs/notes.ipynb': NOTEBOOK,
     'docs/hostile.md': HOSTILE_MARKDOWN,
     'docs/long.md': LONG,
+    'docs/table.md': `| Name | Words |\n| - | - |\n${'| row | words |\n'.repeat(100)}`,
     'docs/front.md': '---\ntitle: Tern\ntags: [queue]\n---\n# Usage\n\nWords.\n',
     ...Object.fromEntries(Object.entries(HEAVY).map(([name, text]) => [`heavy/${name}`, text])),
     'README.md': 'Top\n',
@@ -434,6 +435,13 @@ describe.skipIf(!hasBrowser)('a preview', () => {
     expect(await preview().getByRole('heading').allInnerTexts()).toEqual(['Usage'])
     expect(await preview().getByRole('separator').count()).toBe(0)
     expect((await preview().locator('code').textContent())?.trim()).toBe('title: Tern\ntags: [queue]')
+  })
+
+  test('of Markdown shows a long table whole, as a part of the text that scrolls', async () => {
+    await show('table.md')
+    const table = preview().getByRole('region', { name: 'Table' })
+    await table.waitFor()
+    expect(await table.evaluate(it => it.scrollHeight - it.clientHeight)).toBe(0)
   })
 
   test('of Markdown scrolls along with the editor, and stays where it is while one types', async () => {
