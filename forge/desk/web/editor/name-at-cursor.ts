@@ -1,6 +1,5 @@
 /** The name at the cursor, as it is looked up in other files, and where it is declared in the function around it. */
 import type { EditorState } from '@codemirror/state'
-import { declarationOf } from './local-names.ts'
 
 /** A longer word, in characters, is no name. */
 const MAX_NAME_CHARS = 400
@@ -17,11 +16,12 @@ export function nameAtCursor(state: EditorState, path: string): string | undefin
 }
 
 /** The place in the function around the cursor that declares the variable or parameter there, if it is one. */
-export function declarationAtCursor(
+export async function declarationAtCursor(
   state: EditorState,
-): { line: number; range: [number, number]; text: string } | undefined {
+): Promise<{ line: number; range: [number, number]; text: string } | undefined> {
   const word = wordAtCursor(state)
   if (!word) return undefined
+  const { declarationOf } = await import('./local-names.ts')
   const at = declarationOf(state, state.sliceDoc(word.from, word.to), word.from)
   if (at === undefined) return undefined
   const { number, from, text } = state.doc.lineAt(at)

@@ -541,9 +541,9 @@ export class OpenFile {
   }
 
   /** The place in the function around the cursor that declares the variable or parameter there, if it is one. */
-  declarationAtCursor(): ReturnType<typeof declarationAtCursor> {
+  async declarationAtCursor(): ReturnType<typeof declarationAtCursor> {
     const state = this.stateHere
-    return state && declarationAtCursor(state)
+    return state && (await declarationAtCursor(state))
   }
 
   /**

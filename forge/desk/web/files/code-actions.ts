@@ -42,7 +42,7 @@ const byName: PlaceSource = async ({ page, tab, path, name }, wanted) => {
 
 /** The declaration of a variable or parameter in the function around the cursor, by the syntax of the editor. */
 const byScope: PlaceSource = async ({ path, file }, wanted) => {
-  const found = wanted === 'definitions' ? file.declarationAtCursor() : undefined
+  const found = wanted === 'definitions' ? await file.declarationAtCursor() : undefined
   return (
     found && { places: [{ path, line: found.line, ranges: [found.range], text: found.text }], isCut: false, how: '' }
   )
