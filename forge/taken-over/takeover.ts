@@ -236,7 +236,7 @@ async function settledOther(
     const [there, found] = await Promise.all([entryAt(objects, tree, path), workspace.read(path)])
     // Git has a file that both sides renamed under both names in the workspace; the merge here may have it under ours.
     const entry =
-      there ?? (kind === 'rename/rename' && found.is !== 'nothing' ? await entryAt(objects, tree, own) : there)
+      there ?? (kind === 'rename/rename' && found.is !== 'nothing' ? await entryAt(objects, tree, own) : undefined)
     // The commit of a submodule can't be read from its folder.
     if (entry?.mode === '160000') continue
     if (found.is === 'nothing') {

@@ -57,6 +57,9 @@ export async function carryOver(objects: Objects, before: Before, next: Next): P
       const model = before.by[row.path]
       if (model) by[row.path] = model
     } else if (isSameText(old, row)) {
+      // A text that has both names may have other words under each.
+      const hasBothNames = (await pathsOf(objects, before.drafts, old)).length > 1
+      if (hasBothNames && isTyped(before.drafts, old)) throw notMerged(old.path, next.ours.words)
       const at = await pathOf(objects, before.drafts, old)
       await verifyMarksMatch(objects, before.drafts, { ...old, path: at })
       const carried = await carryText(objects, { before, old, at, next, row })
@@ -89,10 +92,16 @@ function isSameText(old: ConflictRow, row: ConflictRow | undefined): boolean {
 
 /** The path that a text in conflict has now: of a file that both sides renamed, the name that is chosen. */
 async function pathOf(objects: Objects, drafts: Drafts, row: ConflictRow): Promise<Path> {
+  const [path = row.path] = await pathsOf(objects, drafts, row)
+  return path
+}
+
+/** Those of the names of a file that both sides renamed under which it is now. */
+async function pathsOf(objects: Objects, drafts: Drafts, row: ConflictRow): Promise<Path[]> {
   const names = namesIn(row)
-  for (const path of names ? [names.ours, names.theirs, names.base] : [])
-    if (await entryIn(objects, drafts, path)) return path
-  return row.path
+  const all = names ? [names.ours, names.theirs, names.base] : []
+  const entries = await Promise.all(all.map(path => entryIn(objects, drafts, path)))
+  return all.filter((_, at) => entries[at] !== undefined)
 }
 
 /** Whether a file in conflict was edited, and is not a whole side that was chosen. */

@@ -147,9 +147,9 @@ export async function waitForPerson(
   const found = marked ?? (await conflictRows(objects, merge, { ours: stop.ours, theirs, words }))
   const files = result === undefined ? new Map<Path, DraftFile>() : await filesBetween(objects, found.tree, result)
   for (const path of files.keys()) if (isOfForge(path)) files.delete(path)
-  // Edits made while a commit waited for its signature are not in it.
   // A name that was chosen in an earlier merge of the same branches is a rename.
   const resolved = withoutUnused({ ...noDrafts(found.tree), files, renames: settled.renames })
+  // Edits made while a commit waited for its signature are in the drafts, and not in what is resolved.
   const merged = await mergeDrafts(objects, settled, work.drafts, resolved)
   verifyNotChosen(found.rows, merged, files, words.ours)
   const { rows, tree, drafts } = await withTypedConflicts(objects, { ...found, drafts: merged }, words.ours)

@@ -1,6 +1,6 @@
 /**
  * Keys typed while a file is loading. They are kept in order with the jumps that were asked for before them, such as to
- * a line, and are inserted at the cursor once the text is there and can be edited.
+ * a line, and are inserted at the cursor once the text is there; where it can't be edited, they are dropped.
  */
 import type { FileViews } from './file-views.ts'
 

@@ -224,7 +224,8 @@ export class ReviewState extends ServerValue<Change[]> {
 
   /** Finds the lines of comments on the version that is compared with, which changes with the comparison. */
   async #followBefore(comments: readonly Comment[]): Promise<Comment[]> {
-    const texts = new Map<string, Promise<readonly string[]>>()
+    const changes = this.latest.peek()
+    const texts = new Map<string, Promise<readonly string[] | undefined>>()
     const linesOf = (oid: string) => {
       const lines = texts.get(oid) ?? this.#linesOf(oid)
       texts.set(oid, lines)
@@ -232,17 +233,20 @@ export class ReviewState extends ServerValue<Change[]> {
     }
     const followed = comments.map(async (comment): Promise<Comment> => {
       const { line: _, ...rest } = comment
-      const oid = comment.side === 'before' ? beforeOf(this.latest.peek(), comment.path) : undefined
-      if (oid === undefined) return comment
-      const line = nearestLine(await linesOf(oid), comment.madeAt, comment.text)
+      const oid = comment.side === 'before' ? beforeOf(changes, comment.path) : undefined
+      const lines = oid === undefined ? undefined : await linesOf(oid)
+      if (!lines) return comment
+      const line = nearestLine(lines, comment.madeAt, comment.text)
       return { ...rest, ...(line !== undefined && { line }) }
     })
-    return await Promise.all(followed)
+    const all = await Promise.all(followed)
+    return this.latest.peek() === changes ? all : await this.#followBefore(comments)
   }
 
-  async #linesOf(oid: string): Promise<string[]> {
-    const { text = '' } = await this.#page.connection.ask('blob', { oid })
-    return text.split(/\r?\n/)
+  /** The lines of a blob; undefined if it is no text. */
+  async #linesOf(oid: string): Promise<string[] | undefined> {
+    const { text } = await this.#page.connection.ask('blob', { oid })
+    return text?.split(/\r?\n/)
   }
 
   /** Shows the changes, and at the same time moves the comment that is being written to the new path of its file. */

@@ -502,13 +502,13 @@ export interface Notice {
   actions?: NoticeAction[]
 }
 
-/** The topic of the notice that an operation has moved the drafts of a branch. */
 /** Increases a branch's counter. */
 function countIn(counters: Signal<ReadonlyMap<string, number>>, branch: string): void {
   const counts = counters.peek()
   counters.value = new Map(counts).set(branch, (counts.get(branch) ?? 0) + 1)
 }
 
+/** The topic of the notice that an operation has moved the drafts of a branch. */
 const movedBy = (operation: string): string => `drafts moved by ${operation}`
 
 /** The topic of the notice that a checkout is behind its branch. */
@@ -1247,7 +1247,10 @@ export class Page {
 
   #countTypedSoon(branch: string): void {
     clearTimeout(this.#typedTimers.get(branch))
-    const timer = setTimeout(() => countIn(this.typed, branch), TYPING_PAUSE_MS)
+    const timer = setTimeout(() => {
+      this.#typedTimers.delete(branch)
+      countIn(this.typed, branch)
+    }, TYPING_PAUSE_MS)
     this.#typedTimers.set(branch, timer)
   }
 

@@ -24,7 +24,7 @@ export function useDialogRun(run: () => Promise<void>, close: () => void): Dialo
     if (isBusy.peek()) return
     isBusy.value = true
     problem.value = undefined
-    const keys = heldKeys.hold()
+    const keys = heldKeys.hold(undefined, 'Enter')
     hold.current = keys
     try {
       await run()

@@ -8,6 +8,8 @@
 const isOfBrowser = ({ key, ctrlKey, metaKey }: KeyboardEvent): boolean =>
   key === 'F5' || ((ctrlKey || metaKey) && key.toLowerCase() === 'r')
 
+const MODIFIER = /^(?:Control|Shift|Alt|Meta)$/
+
 /** A request to hold keys. Calling either function ends it; later calls do nothing. */
 export interface Hold {
   /** Presses the held keys, once the page shows what they are for. */
@@ -19,6 +21,8 @@ export interface Hold {
 export class HeldKeys {
   readonly #keys: KeyboardEvent[] = []
   readonly #holds = new Set<Hold>()
+  /** A key that is dropped until another one is pressed. */
+  #dropped: string | undefined
   #isPressing = false
 
   /** Begins to listen, ahead of all others that do. */
@@ -28,9 +32,10 @@ export class HeldKeys {
 
   /**
    * Holds all keys from now on. With several holds, keys are held until all have ended. `first`: a key that is held,
-   * too.
+   * too. `dropped`: the key that has begun what is waited for: pressed again before any other, it means the same.
    */
-  hold(first?: KeyboardEvent): Hold {
+  hold(first?: KeyboardEvent, dropped?: string): Hold {
+    this.#dropped = dropped
     // It may be one that is just pressed again: the others come after it.
     if (first) this.#keys.unshift(first)
     const hold: Hold = {
@@ -59,6 +64,8 @@ export class HeldKeys {
     }
     event.preventDefault()
     event.stopImmediatePropagation()
+    if (this.#isHolding && event.key === this.#dropped) return
+    if (!MODIFIER.test(event.key)) this.#dropped = undefined
     this.#keys.push(event)
   }
 

@@ -401,3 +401,19 @@ test('an update keeps the resolved text of a file that both sides renamed, under
   expect(await refusedBy(work.mergings.update('main'))).toThrow('discard the changes to')
   expect(await textOf(work, 'main', 'theirs.md')).toContain('typed ')
 })
+
+test('an update is refused where a file has both names and was typed in under one: the text stays', async () => {
+  const base = { 'old.md': lines({}, 20) }
+  const ours = { 'old.md': null, 'ours.md': lines({ 2: 'ours' }, 20) }
+  const theirs = { 'old.md': null, 'theirs.md': lines({ 2: 'theirs' }, 20) }
+  await using desk = await makePair({ base, ours, theirs })
+  const { work } = desk
+  await work.steps.do({ step: 'merge', source: desk.source, onto: 'main' })
+  await work.mergings.takeConflicts('main', ['ours.md'], 'theirs')
+  await work.mergings.takeSide('main', 'ours.md', 'both')
+  await (await edit(work, 'main', 'theirs.md')).type('typed ', 0)
+  await commit(desk.path, 'main', { 'ours.md': lines({ 2: 'ours', 14: 'moved' }, 20) }, MOVED)
+  await work.look()
+  expect(await refusedBy(work.mergings.update('main'))).toThrow('discard the changes to')
+  expect(await textOf(work, 'main', 'theirs.md')).toBe(`typed ${lines({ 2: 'theirs' }, 20)}`)
+})
