@@ -291,7 +291,7 @@ export class Mergings {
     return await this.#choose(held, { ...withKept(state, row, isKept), by }, drafts, { words, renamed })
   }
 
-  /** Chooses a name of a file that both sides renamed, or both. Its text stays as it is, with its open conflicts. */
+  /** Chooses a name of a file that both sides renamed, or both. Its text keeps its edits and open conflicts. */
   async #takeName(
     held: HeldBranch,
     { state, row, names }: { state: State; row: ConflictRow; names: Names },

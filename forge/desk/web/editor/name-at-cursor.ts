@@ -1,4 +1,4 @@
-/** The name at the cursor, as it is looked up in other files, and where it is declared in the function around it. */
+/** The name at the cursor, by which other files are searched, and its declaration in the function around it. */
 import type { EditorState } from '@codemirror/state'
 
 /** A longer word, in characters, is no name. */

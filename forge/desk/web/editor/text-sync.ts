@@ -308,7 +308,7 @@ export class TextSync {
     else this.#later(SEND_AGAIN_MS, () => this.sendAgain())
   }
 
-  /** Sends what can be sent now, and goes on until all is. */
+  /** Sends the edits that can be sent now, and repeats that until the server has all of them. */
   async push(): Promise<void> {
     const { connection, file, onTyped } = this.#owner
     const { at, path } = file

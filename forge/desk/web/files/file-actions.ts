@@ -1,6 +1,6 @@
 /** Actions on a file or folder, in a tab or the explorer. */
 
-import { copy } from '../page/actions.ts'
+import { attempt, copy } from '../page/actions.ts'
 import { branchOf, draftsAt, hasDraft, isMerging } from '../page/branch-facts.ts'
 import { findActions } from '../page/desk-actions.ts'
 import type { Page, Tab } from '../page/state.ts'
@@ -16,7 +16,6 @@ import { copiedInWords, duplicate, paste, takeFiles } from './file-copies.ts'
 import { deleteFiles, discard, newFile, newFolder, renameFile, restoreFiles, selectedFolder } from './file-dialogs.ts'
 import { moveTo } from './file-moves.ts'
 import { chooseFiles, download } from './file-transfers.ts'
-import { formatFile } from './format-file.ts'
 import { openIndentationMenu } from './indentation-menu.ts'
 import { canChangeLineEnds, openLineEndsMenu } from './line-ends.ts'
 
@@ -235,7 +234,8 @@ export const fileActions = {
     icon: 'list',
     isPossible: about =>
       isShownText(about) && isInBranch(about) && !isMerging(about.page, about.tab) && !about.page.isGone(about.tab.at),
-    run: about => formatFile(about.page, about.tab, about.path),
+    run: ({ page, tab, path }) =>
+      attempt(page, async () => (await import('./format-file.ts')).formatFile(page, tab, path), { topic: 'format' }),
   },
   discardChange: {
     label: 'Discard this change',

@@ -21,6 +21,6 @@ const language = rustLanguage.configure({
   ],
 })
 
-/** Rust, with `where` put below its function as soon as it is typed. */
+/** Rust, with `where` moved to the column of its function while it is typed. */
 export const rust = (): LanguageSupport =>
   new LanguageSupport(language, language.data.of({ indentOnInput: /^\s*(?:\{|\}|where)$/ }))

@@ -371,11 +371,15 @@ test('a merge whose branch has a deleted file again is not updated while somethi
   expect(await textOf(work, 'main', 'a.txt')).toStartWith('typed line 1\n')
 })
 
+/** Both sides rename a file, and change the same line. */
+const RENAMED_BY_BOTH = {
+  base: { 'old.md': lines({}, 20) },
+  ours: { 'old.md': null, 'ours.md': lines({ 2: 'ours' }, 20) },
+  theirs: { 'old.md': null, 'theirs.md': lines({ 2: 'theirs' }, 20) },
+}
+
 test('an update keeps the resolved text of a file that both sides renamed, under the name that was chosen', async () => {
-  const base = { 'old.md': lines({}, 20) }
-  const ours = { 'old.md': null, 'ours.md': lines({ 2: 'ours' }, 20) }
-  const theirs = { 'old.md': null, 'theirs.md': lines({ 2: 'theirs' }, 20) }
-  await using desk = await makePair({ base, ours, theirs })
+  await using desk = await makePair(RENAMED_BY_BOTH)
   const { work } = desk
   await work.steps.do({ step: 'merge', source: desk.source, onto: 'main' })
   const file = async () => (await work.mergings.in('main'))?.files[0]
@@ -403,10 +407,7 @@ test('an update keeps the resolved text of a file that both sides renamed, under
 })
 
 test('an update is refused where a file has both names and was typed in under one: the text stays', async () => {
-  const base = { 'old.md': lines({}, 20) }
-  const ours = { 'old.md': null, 'ours.md': lines({ 2: 'ours' }, 20) }
-  const theirs = { 'old.md': null, 'theirs.md': lines({ 2: 'theirs' }, 20) }
-  await using desk = await makePair({ base, ours, theirs })
+  await using desk = await makePair(RENAMED_BY_BOTH)
   const { work } = desk
   await work.steps.do({ step: 'merge', source: desk.source, onto: 'main' })
   await work.mergings.takeConflicts('main', ['ours.md'], 'theirs')

@@ -330,7 +330,7 @@ describe.skipIf(!hasBrowser)('typing goes on', () => {
     await panel.getByRole('textbox', { name: 'Find' }).click()
     await page.keyboard.type('amber', { delay: 50 })
     await isSaid('2 of 3')
-    // Enter goes on from there, and so do other words.
+    // The next search begins at the match to which Enter has led.
     await page.keyboard.press('Enter')
     await isSaid('3 of 3')
     await panel.getByRole('textbox', { name: 'Find' }).fill('am')

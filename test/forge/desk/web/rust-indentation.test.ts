@@ -8,7 +8,7 @@ import { loadLanguage } from '../../../../forge/desk/web/ui/languages.ts'
 
 const BEFORE = 'impl Tide {\n    '
 
-/** What is typed in an implementation, as it is in the text then, up to the cursor. */
+/** The text of an implementation up to the cursor, after some keys. */
 async function typed(keys: string): Promise<string> {
   const language = (await loadLanguage('tide.rs')) ?? []
   const extensions = [language, indentUnit.of('    '), indentOnInput(), closeBrackets()]
