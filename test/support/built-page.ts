@@ -1,7 +1,7 @@
-import { rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { buildPage } from '../../forge/desk/build.ts'
+import { removeAtEnd } from './leftovers.ts'
 
 let building: Promise<string> | undefined
 
@@ -13,7 +13,7 @@ export function builtPage(): Promise<string> {
 
 async function build(): Promise<string> {
   const folder = join(tmpdir(), `forge-page-${process.pid}`)
-  process.once('exit', () => rmSync(folder, { recursive: true, force: true }))
+  removeAtEnd(folder)
   await buildPage(folder)
   return folder
 }
